@@ -1,0 +1,118 @@
+# Everything a contributor types. `make help` lists it.
+
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+IMAGE      ?= fairlead:$(VERSION)
+FUZZTIME   ?= 30s
+BIN        := $(CURDIR)/bin
+KUBECTL    ?= kubectl
+KUBECONFIG ?=
+
+# Tools, pinned. `go run` builds each once and keeps it in the build cache.
+CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
+KUSTOMIZE      := go run sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
+GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# One set of flags for every build, so that all share the build cache.
+GOFLAGS  := -trimpath
+LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION)
+MODULES  := . test test/cluster
+export CGO_ENABLED = 0
+
+.DEFAULT_GOAL := help
+
+##@ Try it
+
+.PHONY: run
+run: build ## Start a local control plane and the operator, apply the samples, stay until Ctrl-C. KUBECONFIG=<path> uses that cluster instead.
+	@cd test && go build $(GOFLAGS) -o $(BIN)/fairlead-run ./cmd/run
+	@$(BIN)/fairlead-run --root=$(CURDIR) --kubeconfig="$(KUBECONFIG)"
+
+.PHONY: demo
+demo: build ## Tell the story of Fairlead in checked steps, on a control plane of its own.
+	@cd test && go build $(GOFLAGS) -o $(BIN)/fairlead-demo ./cmd/demo
+	@$(BIN)/fairlead-demo --root=$(CURDIR)
+
+##@ Develop
+
+.PHONY: build
+build: ## Build bin/fairlead.
+	@go build $(GOFLAGS) -ldflags "$(LDFLAGS)" -o $(BIN)/fairlead ./cmd/fairlead
+
+.PHONY: control-plane
+control-plane: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl once, into bin/.
+	@cd test/cluster && go run $(GOFLAGS) ./cmd/localcluster -build
+
+.PHONY: test
+test: test-unit test-integration ## Run every test.
+
+.PHONY: test-unit
+test-unit: ## Run unit tests and the seeds of the fuzz tests.
+	go test $(GOFLAGS) ./...
+
+.PHONY: test-integration
+test-integration: build control-plane ## Run the suites against a real control plane.
+	cd test/cluster && go test $(GOFLAGS) -count=1 ./...
+	cd test && go test $(GOFLAGS) -count=1 -p 1 -timeout 20m ./...
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz test for FUZZTIME each.
+	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+	  grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | sed 's/^func //' | while read -r name; do \
+	    echo "== $$dir $$name"; go test $(GOFLAGS) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$dir || exit 1; \
+	  done || exit 1; \
+	done
+
+.PHONY: bench
+bench: ## Measure conversion and admission beside controller-runtime's stock handlers; writes bin/bench.json.
+	@cd test && go run $(GOFLAGS) ./cmd/bench --out=$(BIN)/bench.json
+
+.PHONY: lint
+lint: ## Run golangci-lint over every module.
+	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+
+.PHONY: generate
+generate: ## Regenerate deep copies, CRDs and roles.
+	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./internal/config/...
+	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/networking/... paths=./api/autoreboot/... output:crd:dir=config/crd/bases
+	@$(CONTROLLER_GEN) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/chaos/... output:crd:dir=config/crd/bases
+	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers/... paths=./internal/manager/... paths=./certs/... output:rbac:dir=config/rbac
+
+.PHONY: verify
+verify: ## Prove that generated files, formatting and modules are current.
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change: $$(gofmt -l $$(git ls-files '*.go'))"; exit 1; }
+	@before=$$(git status --porcelain; git diff | cksum); $(MAKE) --no-print-directory generate; \
+	  test "$$before" = "$$(git status --porcelain; git diff | cksum)" || { echo "generated files are stale: run 'make generate'"; git status --short; exit 1; }
+	@for m in $(MODULES); do (cd $$m && go mod tidy -diff >/dev/null && go vet ./...) || { echo "$$m: go mod tidy or go vet"; exit 1; }; done
+
+##@ Install
+
+.PHONY: install
+install: ## Install the CRDs into the cluster of your kubeconfig.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
+
+.PHONY: uninstall
+uninstall: ## Remove the CRDs, and with them every object of their kinds.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy
+deploy: ## Deploy the operator with image IMAGE into the cluster of your kubeconfig.
+	$(KUSTOMIZE) build config/default | sed 's|image: fairlead:latest|image: $(IMAGE)|' | $(KUBECTL) apply --server-side -f -
+
+.PHONY: undeploy
+undeploy: uninstall ## Remove the CRDs, and then the operator: it must still be there to let go of its objects.
+	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: docker-build
+docker-build: ## Build the image IMAGE.
+	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
+
+##@ Other
+
+.PHONY: clean
+clean: ## Remove what was built, except the control plane.
+	@find $(BIN) -maxdepth 1 -type f -delete 2>/dev/null || true
+
+.PHONY: help
+help: ## List these targets.
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*##/ {printf "  \033[36m%-17s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,248 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// RebootPolicy restarts workloads of its own namespace, safely, when what they depend on changes
+// or fails.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:shortName=rbp,categories=fairlead
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
+// +kubebuilder:printcolumn:name="Pending",type=string,JSONPath=`.status.conditions[?(@.type=="RestartPending")].reason`
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextAllowedTime`
+// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastRestartTime`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+type RebootPolicy struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec says what to restart, when, and how carefully.
+	//
+	// +required
+	Spec RebootPolicySpec `json:"spec"`
+
+	// status says what was observed and done.
+	//
+	// +optional
+	Status RebootPolicyStatus `json:"status,omitzero"`
+}
+
+// RebootPolicyList is a list of RebootPolicies.
+//
+// +kubebuilder:object:root=true
+type RebootPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []RebootPolicy `json:"items"`
+}
+
+// RebootPolicySpec says what to restart, when, and how carefully.
+//
+// +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'Probe') || has(self.cooldown)",message="cooldown is required with a Probe trigger"
+// +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'PodAge') || !has(self.cooldown) || self.triggers.all(t, !has(t.podAge) || duration(t.podAge.max) >= duration(self.cooldown))",message="podAge.max must not be below cooldown"
+type RebootPolicySpec struct {
+	// suspend stops the policy from starting restarts. One that has begun is still verified. The
+	// default is false.
+	//
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// dryRun lets the policy decide and report without ever acting. The default is false.
+	//
+	// +optional
+	DryRun *bool `json:"dryRun,omitempty"`
+
+	// targets are the workloads to restart, all in the policy's own namespace.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.name) || self.exists_one(b, has(b.name) && b.kind == a.kind && b.name == a.name))",message="a target may be listed once"
+	// +listType=atomic
+	// +required
+	Targets []Target `json:"targets,omitempty"`
+
+	// triggers are the reasons for a restart; any one of them is enough.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	// +required
+	Triggers []Trigger `json:"triggers,omitempty"`
+
+	// strategy is the way a workload is restarted. The default is a RolloutRestart.
+	//
+	// +optional
+	Strategy *Strategy `json:"strategy,omitempty"`
+
+	// debounce gathers triggers that come close together into one restart.
+	//
+	// +optional
+	Debounce *Debounce `json:"debounce,omitempty"`
+
+	// cooldown is the least time between the end of a target's verified restart and its next one.
+	// It must be given with a Probe trigger, since a probe that a restart does not heal would
+	// otherwise fire without end. Without one the default is 10m.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	Cooldown *common.Duration `json:"cooldown,omitempty"`
+
+	// limit is a hard stop for each target: once reached, the policy stalls until a human acts.
+	// The default is 6 restarts within 24h.
+	//
+	// +optional
+	Limit *Limit `json:"limit,omitempty"`
+
+	// retry repeats a restart whose verification failed.
+	//
+	// +optional
+	Retry *Retry `json:"retry,omitempty"`
+
+	// concurrency bounds how many targets restart at the same time.
+	//
+	// +optional
+	Concurrency *Concurrency `json:"concurrency,omitempty"`
+
+	// windows are the times at which a restart may start. Without any, it may start at all times.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Windows []common.Window `json:"windows,omitempty"`
+
+	// blackouts are times at which no restart may start. They win over windows and over
+	// urgentBefore.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Blackouts []common.Window `json:"blackouts,omitempty"`
+
+	// gates are conditions that must hold for a restart to start. One that cannot be read is
+	// closed.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Gates []Gate `json:"gates,omitempty"`
+
+	// verification decides whether a restart succeeded.
+	//
+	// +optional
+	Verification *Verification `json:"verification,omitempty"`
+
+	// historyLimit is how many finished restarts the status remembers, from 0 to 50. The default
+	// is 10.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=50
+	// +optional
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
+}
+
+// TargetKind is a kind of apps/v1 that can be restarted.
+//
+// +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet
+type TargetKind string
+
+// The kinds that can be restarted.
+const (
+	TargetDeployment  TargetKind = "Deployment"
+	TargetStatefulSet TargetKind = "StatefulSet"
+	TargetDaemonSet   TargetKind = "DaemonSet"
+)
+
+// Target is one workload by its name, or several by their labels.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="exactly one of name or selector is required"
+type Target struct {
+	// kind of the workloads, in apps/v1.
+	//
+	// +required
+	Kind TargetKind `json:"kind"`
+
+	// name of the workload. It need not exist yet.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// selector selects workloads by their own labels (not those of their pods).
+	//
+	// +optional
+	Selector *common.LabelSelector `json:"selector,omitempty"`
+
+	// wave orders the targets: a lower wave is restarted and verified before a higher one starts.
+	// From 0 to 99. The default is 0.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	// +optional
+	Wave *int32 `json:"wave,omitempty"`
+}
+
+// StrategyType is a way to restart a workload.
+//
+// +kubebuilder:validation:Enum=RolloutRestart;Evict
+type StrategyType string
+
+const (
+	// StrategyRolloutRestart annotates the pod template, as kubectl rollout restart does, and
+	// leaves the rollout to the workload's controller.
+	StrategyRolloutRestart StrategyType = "RolloutRestart"
+	// StrategyEvict evicts the pods through the eviction API, respecting disruption budgets, and
+	// leaves the template alone: for workloads whose owner reverts changes of the template.
+	StrategyEvict StrategyType = "Evict"
+)
+
+// Strategy is the way a workload is restarted.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.evict) || self.type == 'Evict'",message="evict needs type Evict"
+type Strategy struct {
+	// type is RolloutRestart or Evict.
+	//
+	// +required
+	Type StrategyType `json:"type"`
+
+	// evict tunes type Evict.
+	//
+	// +optional
+	Evict *EvictStrategy `json:"evict,omitempty"`
+}
+
+// EvictStrategy tunes how pods are evicted.
+type EvictStrategy struct {
+	// maxUnavailable is how many pods of the target may be unavailable at once because of this
+	// restart: a number, or a percentage of the desired pods, rounded down but never below one
+	// unless it is 0 itself, which evicts nothing. The default is 1.
+	//
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a non-negative integer or a percentage 0%-100%"
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// timeout bounds the time that one pod's eviction is tried while a budget refuses it. The
+	// default is 10m.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	Timeout *common.Duration `json:"timeout,omitempty"`
+}

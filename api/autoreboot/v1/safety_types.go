@@ -1,0 +1,179 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// Debounce gathers triggers that come close together into one restart.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.quietPeriod) || !has(self.maxDelay) || duration(self.quietPeriod) <= duration(self.maxDelay)",message="quietPeriod must not exceed maxDelay"
+type Debounce struct {
+	// quietPeriod is how long no further trigger may fire before the restart starts. The default
+	// is 15s, or maxDelay where that is shorter.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	QuietPeriod *common.Duration `json:"quietPeriod,omitempty"`
+
+	// maxDelay is the longest that a stream of triggers can put the restart off. The default is
+	// 5m, or quietPeriod where that is longer.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	MaxDelay *common.Duration `json:"maxDelay,omitempty"`
+}
+
+// Limit is a hard stop for each target.
+type Limit struct {
+	// maxRestarts is how many restarts a target may have, from 1 to 100.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +required
+	MaxRestarts int32 `json:"maxRestarts"`
+
+	// within is the span of time, up to now, that is counted over.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +required
+	Within common.Duration `json:"within"`
+}
+
+// Retry repeats a restart whose verification failed.
+type Retry struct {
+	// maxAttempts is how often a failed restart is tried again, from 0 to 20. The default is 3.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=20
+	// +optional
+	MaxAttempts *int32 `json:"maxAttempts,omitempty"`
+
+	// backoff is the wait before the first retry; it doubles with each one. The default is 10m,
+	// or maxBackoff where that is shorter.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	Backoff *common.Duration `json:"backoff,omitempty"`
+
+	// maxBackoff is the longest wait. The default is 6h, or backoff where that is longer.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	MaxBackoff *common.Duration `json:"maxBackoff,omitempty"`
+
+	// resetAfter is how long a target must stay healthy for its attempts to be forgotten. The
+	// default is 1h.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	ResetAfter *common.Duration `json:"resetAfter,omitempty"`
+}
+
+// Concurrency bounds how many targets restart at the same time.
+type Concurrency struct {
+	// maxTargets is how many targets of the policy may restart at once: a number, or a percentage
+	// of its targets, rounded down but never below one unless it is 0 itself, which starts
+	// nothing. The default is 1.
+	//
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a non-negative integer or a percentage 0%-100%"
+	// +optional
+	MaxTargets *intstr.IntOrString `json:"maxTargets,omitempty"`
+
+	// group names a bound shared by all policies of the namespace that name it: restarts of the
+	// whole group count against each member's maxTargets.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Group string `json:"group,omitempty"`
+}
+
+// GateType is a kind of condition for a restart to start.
+//
+// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods
+type GateType string
+
+const (
+	// GateExternalServiceHealthy is open while the named ExternalService is Healthy.
+	GateExternalServiceHealthy GateType = "ExternalServiceHealthy"
+	// GateWorkloadAvailable is open while all desired replicas of the named workload are available.
+	GateWorkloadAvailable GateType = "WorkloadAvailable"
+	// GateNoPods is open while the selector matches no pod that has not finished.
+	GateNoPods GateType = "NoPods"
+)
+
+// Gate is a condition that must hold for a restart to start. It is about objects of the policy's
+// own namespace.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'NoPods' ? has(self.selector) && !has(self.name) : has(self.name) && !has(self.selector)",message="NoPods needs selector; other gates need name"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'WorkloadAvailable') == has(self.kind)",message="kind goes with WorkloadAvailable only"
+type Gate struct {
+	// type is ExternalServiceHealthy, WorkloadAvailable or NoPods.
+	//
+	// +required
+	Type GateType `json:"type"`
+
+	// name of the ExternalService or workload.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// kind of the workload, in apps/v1.
+	//
+	// +optional
+	Kind TargetKind `json:"kind,omitempty"`
+
+	// selector selects the pods that hold the gate closed.
+	//
+	// +optional
+	Selector *common.LabelSelector `json:"selector,omitempty"`
+}
+
+// FailurePolicy says what follows a restart that failed.
+//
+// +kubebuilder:validation:Enum=Halt;Continue
+type FailurePolicy string
+
+const (
+	// FailureHalt stops the policy until its spec changes or it is told to resume.
+	FailureHalt FailurePolicy = "Halt"
+	// FailureContinue goes on with the next target.
+	FailureContinue FailurePolicy = "Continue"
+)
+
+// Verification decides whether a restart succeeded.
+type Verification struct {
+	// timeout is how long the workload may take to be available again. The default is 15m.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	Timeout *common.Duration `json:"timeout,omitempty"`
+
+	// soak is how long it must then stay available. The default is 2m.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	Soak *common.Duration `json:"soak,omitempty"`
+
+	// maxContainerRestarts is how many restarts of containers are forgiven from the start of the
+	// restart to the end of the soak. The default is 0.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MaxContainerRestarts *int32 `json:"maxContainerRestarts,omitempty"`
+
+	// onFailure is Halt or Continue. There is no rollback: a restart changes nothing that could be
+	// rolled back, and undoing its annotation would restart once more. The default is Halt.
+	//
+	// +optional
+	OnFailure *FailurePolicy `json:"onFailure,omitempty"`
+}

@@ -1,0 +1,273 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// RebootPolicyStatus says what was observed and done. It is the policy's only memory: what is
+// recorded here survives a restart of the operator and a change of leader.
+type RebootPolicyStatus struct {
+	// observedGeneration is the generation of the spec that this status answers.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Ready, RestartPending, Progressing, Verified, Stalled and Suspended.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// nextAllowedTime is when a restart may start next, as far as windows and blackouts go. It is
+	// absent while one may start at any time.
+	//
+	// +optional
+	NextAllowedTime *metav1.Time `json:"nextAllowedTime,omitempty"`
+
+	// lastRestartTime is when the latest restart of any target ended.
+	//
+	// +optional
+	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
+
+	// triggers say what each trigger has seen.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Triggers []TriggerStatus `json:"triggers,omitempty"`
+
+	// inFlight are the restarts that have been decided on and have not ended.
+	//
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=id
+	// +optional
+	InFlight []InFlightRestart `json:"inFlight,omitempty"`
+
+	// targets say what became of each workload that was restarted, at most the latest 100.
+	//
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +optional
+	Targets []TargetStatus `json:"targets,omitempty"`
+
+	// history holds the restarts that have ended, the latest first, at most historyLimit.
+	//
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	// +optional
+	History []RestartRecord `json:"history,omitempty"`
+}
+
+// TriggerState is where a trigger stands.
+//
+// +kubebuilder:validation:Enum=Idle;Pending;Unknown
+type TriggerState string
+
+const (
+	// TriggerIdle has nothing to act on.
+	TriggerIdle TriggerState = "Idle"
+	// TriggerPending has fired, and its restart has not ended.
+	TriggerPending TriggerState = "Pending"
+	// TriggerUnknown cannot be observed, such as a source that may not be read.
+	TriggerUnknown TriggerState = "Unknown"
+)
+
+// TriggerStatus says what one trigger has seen.
+type TriggerStatus struct {
+	// name of the trigger in the spec.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Name string `json:"name"`
+
+	// fingerprint stands for what the targets were last restarted for. It is keyed with a secret
+	// of the installation, so it tells nothing about the content.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Fingerprint string `json:"fingerprint,omitempty"`
+
+	// lastObservedTime is when what the trigger watches was last seen to change.
+	//
+	// +optional
+	LastObservedTime *metav1.Time `json:"lastObservedTime,omitempty"`
+
+	// lastFiredTime is when the trigger last asked for a restart.
+	//
+	// +optional
+	LastFiredTime *metav1.Time `json:"lastFiredTime,omitempty"`
+
+	// state is Idle, Pending or Unknown.
+	//
+	// +optional
+	State TriggerState `json:"state,omitempty"`
+}
+
+// RestartPhase is how far a restart has come.
+//
+// +kubebuilder:validation:Enum=Planned;RollingOut;Evicting;Soaking
+type RestartPhase string
+
+const (
+	// PhasePlanned is recorded before the workload is touched, so that no restart happens twice.
+	PhasePlanned RestartPhase = "Planned"
+	// PhaseRollingOut waits for the workload's controller to finish the rollout.
+	PhaseRollingOut RestartPhase = "RollingOut"
+	// PhaseEvicting evicts pods and waits for their successors.
+	PhaseEvicting RestartPhase = "Evicting"
+	// PhaseSoaking watches the workload for the time of verification.soak.
+	PhaseSoaking RestartPhase = "Soaking"
+)
+
+// InFlightRestart is a restart that has been decided on and has not ended.
+type InFlightRestart struct {
+	// id of the restart, unique in the policy.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	ID string `json:"id"`
+
+	// kind of the workload.
+	//
+	// +required
+	Kind TargetKind `json:"kind"`
+
+	// name of the workload.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// uid of the workload: a successor of the same name is not what was restarted.
+	//
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+
+	// phase is Planned, RollingOut, Evicting or Soaking.
+	//
+	// +required
+	Phase RestartPhase `json:"phase"`
+
+	// startedTime is when the restart was decided on.
+	//
+	// +optional
+	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+}
+
+// TargetStatus says what became of one workload.
+type TargetStatus struct {
+	// kind of the workload.
+	//
+	// +required
+	Kind TargetKind `json:"kind"`
+
+	// name of the workload.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// lastRestartTime is when its latest restart ended.
+	//
+	// +optional
+	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
+
+	// lastRestartID is the id of its latest restart.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	LastRestartID string `json:"lastRestartID,omitempty"`
+
+	// attempts are the failed restarts since it was last healthy for retry.resetAfter.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+}
+
+// RestartResult is how a restart ended.
+//
+// +kubebuilder:validation:Enum=Succeeded;Failed;Superseded
+type RestartResult string
+
+const (
+	// ResultSucceeded was verified.
+	ResultSucceeded RestartResult = "Succeeded"
+	// ResultFailed was not verified in time, or could not be done.
+	ResultFailed RestartResult = "Failed"
+	// ResultSuperseded was not needed any more: the workload had been rolled out since.
+	ResultSuperseded RestartResult = "Superseded"
+)
+
+// RestartRecord is a restart that has ended.
+type RestartRecord struct {
+	// id of the restart.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	ID string `json:"id"`
+
+	// triggers are the names of those that asked for it.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +optional
+	Triggers []string `json:"triggers,omitempty"`
+
+	// target is the workload.
+	//
+	// +required
+	Target RestartTarget `json:"target"`
+
+	// result is Succeeded, Failed or Superseded.
+	//
+	// +required
+	Result RestartResult `json:"result"`
+
+	// reason is one word for the result, such as Verified.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// startedTime is when the restart was decided on.
+	//
+	// +optional
+	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+
+	// completedTime is when it ended.
+	//
+	// +optional
+	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
+}
+
+// RestartTarget names a workload.
+type RestartTarget struct {
+	// kind of the workload.
+	//
+	// +required
+	Kind TargetKind `json:"kind"`
+
+	// name of the workload.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+}

@@ -1,0 +1,280 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import "github.com/fairlead-dev/fairlead/api/common"
+
+// TriggerType says what a trigger watches.
+//
+// +kubebuilder:validation:Enum=ConfigChange;CertificateRenewal;Probe;Schedule;PodAge;EndpointsChange
+type TriggerType string
+
+// The types of trigger; each goes with the member of its name.
+const (
+	TriggerConfigChange       TriggerType = "ConfigChange"
+	TriggerCertificateRenewal TriggerType = "CertificateRenewal"
+	TriggerProbe              TriggerType = "Probe"
+	TriggerSchedule           TriggerType = "Schedule"
+	TriggerPodAge             TriggerType = "PodAge"
+	TriggerEndpointsChange    TriggerType = "EndpointsChange"
+)
+
+// Trigger is one reason for a restart.
+//
+// +kubebuilder:validation:XValidation:rule="(self.type == 'ConfigChange') == has(self.configChange)",message="configChange must be set if and only if type is ConfigChange"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'CertificateRenewal') == has(self.certificateRenewal)",message="certificateRenewal must be set if and only if type is CertificateRenewal"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Probe') == has(self.probe)",message="probe must be set if and only if type is Probe"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Schedule') == has(self.schedule)",message="schedule must be set if and only if type is Schedule"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'PodAge') == has(self.podAge)",message="podAge must be set if and only if type is PodAge"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'EndpointsChange') == has(self.endpointsChange)",message="endpointsChange must be set if and only if type is EndpointsChange"
+// +union
+type Trigger struct {
+	// name of the trigger, unique in the policy.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +required
+	Name string `json:"name"`
+
+	// description is for the reader.
+	//
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Description string `json:"description,omitempty"`
+
+	// type says which of the members below is set.
+	//
+	// +unionDiscriminator
+	// +required
+	Type TriggerType `json:"type"`
+
+	// configChange fires when the data of a ConfigMap or Secret changes.
+	//
+	// +optional
+	ConfigChange *ConfigChange `json:"configChange,omitempty"`
+
+	// certificateRenewal fires when the certificate in a Secret is renewed.
+	//
+	// +optional
+	CertificateRenewal *CertificateRenewal `json:"certificateRenewal,omitempty"`
+
+	// probe fires when the pods stop answering.
+	//
+	// +optional
+	Probe *Probe `json:"probe,omitempty"`
+
+	// schedule fires at set times.
+	//
+	// +optional
+	Schedule *ScheduleTrigger `json:"schedule,omitempty"`
+
+	// podAge fires when a pod has grown old.
+	//
+	// +optional
+	PodAge *PodAge `json:"podAge,omitempty"`
+
+	// endpointsChange fires when an ExternalService moves.
+	//
+	// +optional
+	EndpointsChange *EndpointsChange `json:"endpointsChange,omitempty"`
+}
+
+// Discovery says how the sources of a ConfigChange are found.
+//
+// +kubebuilder:validation:Enum=Referenced;Explicit
+type Discovery string
+
+const (
+	// DiscoveryReferenced watches whatever the target's pod template refers to, and the listed
+	// sources besides.
+	DiscoveryReferenced Discovery = "Referenced"
+	// DiscoveryExplicit watches the listed sources alone.
+	DiscoveryExplicit Discovery = "Explicit"
+)
+
+// SourceAction says what follows when a source appears or goes away.
+//
+// +kubebuilder:validation:Enum=Ignore;Restart
+type SourceAction string
+
+// What follows when a source appears or goes away.
+const (
+	SourceIgnore  SourceAction = "Ignore"
+	SourceRestart SourceAction = "Restart"
+)
+
+// ConfigChange fires when the data of a source differs from what the target was last restarted
+// for. The first sight of a source is its baseline and never fires.
+//
+// +kubebuilder:validation:XValidation:rule="self.?discovery.orValue('Referenced') == 'Referenced' || (has(self.sources) && size(self.sources) > 0)",message="sources is required when discovery is Explicit"
+type ConfigChange struct {
+	// discovery is Referenced or Explicit. The default is Referenced.
+	//
+	// +optional
+	Discovery *Discovery `json:"discovery,omitempty"`
+
+	// sources are ConfigMaps and Secrets of the policy's own namespace.
+	//
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Sources []ConfigSource `json:"sources,omitempty"`
+
+	// onCreate says what follows when a source appears that was known to be missing. The default
+	// is Ignore.
+	//
+	// +optional
+	OnCreate *SourceAction `json:"onCreate,omitempty"`
+
+	// onDelete says what follows when a source goes away. The default is Ignore.
+	//
+	// +optional
+	OnDelete *SourceAction `json:"onDelete,omitempty"`
+}
+
+// SourceKind is a kind of v1 that holds configuration.
+//
+// +kubebuilder:validation:Enum=ConfigMap;Secret
+type SourceKind string
+
+// The kinds that hold configuration.
+const (
+	SourceConfigMap SourceKind = "ConfigMap"
+	SourceSecret    SourceKind = "Secret"
+)
+
+// ConfigSource is one ConfigMap or Secret by its name, or several by their labels.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="exactly one of name or selector is required"
+// +kubebuilder:validation:XValidation:rule="!has(self.keys) || has(self.name)",message="keys needs name"
+type ConfigSource struct {
+	// kind is ConfigMap or Secret.
+	//
+	// +required
+	Kind SourceKind `json:"kind"`
+
+	// name of the source.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// selector selects sources by their labels.
+	//
+	// +optional
+	Selector *common.LabelSelector `json:"selector,omitempty"`
+
+	// keys are those whose values count. Without any, all do.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	Keys []string `json:"keys,omitempty"`
+
+	// optional lets the policy be Ready while the source does not exist. The default is false.
+	//
+	// +optional
+	Optional *bool `json:"optional,omitempty"`
+}
+
+// CertificateRenewal fires when the leaf certificate in a Secret is another than the one that the
+// target was last restarted for.
+type CertificateRenewal struct {
+	// secretName is the Secret that holds the certificate.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	SecretName string `json:"secretName"`
+
+	// key of the Secret's data that holds the certificate in PEM. The default is tls.crt.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Key *string `json:"key,omitempty"`
+
+	// urgentBefore lets the restart start outside of windows once the certificate that the pods
+	// hold expires within this span. Blackouts and closed gates still hold it. By default it
+	// always waits for a window.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	UrgentBefore common.Duration `json:"urgentBefore,omitempty"`
+}
+
+// ScheduleTrigger fires at set times, once for each.
+type ScheduleTrigger struct {
+	// cron is a five-field cron expression.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="use timeZone"
+	// +required
+	Cron string `json:"cron"`
+
+	// timeZone is the IANA time zone of cron. Where it is absent, cron is in UTC.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TimeZone *string `json:"timeZone,omitempty"`
+
+	// startingDeadline is how late the restart may start, such as when no window was open. After
+	// that the run is skipped. By default a run waits until it may start.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	StartingDeadline common.Duration `json:"startingDeadline,omitempty"`
+}
+
+// PodAge fires when the oldest pod of a target has run for long enough.
+type PodAge struct {
+	// max is the age, at least 10m.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10m')",message="max must be at least 10m"
+	// +required
+	Max common.Duration `json:"max"`
+
+	// jitterPercent spreads the moment over this much of max, from 0 to 50, so that workloads
+	// which started together do not restart together. The default is 10.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=50
+	// +optional
+	JitterPercent *int32 `json:"jitterPercent,omitempty"`
+}
+
+// EndpointsEvent is something that happens to an ExternalService.
+//
+// +kubebuilder:validation:Enum=AddressesChanged;FailedOver;FailedBack;Recovered
+type EndpointsEvent string
+
+// What happens to an ExternalService.
+const (
+	EndpointsAddressesChanged EndpointsEvent = "AddressesChanged"
+	EndpointsFailedOver       EndpointsEvent = "FailedOver"
+	EndpointsFailedBack       EndpointsEvent = "FailedBack"
+	EndpointsRecovered        EndpointsEvent = "Recovered"
+)
+
+// EndpointsChange fires when an ExternalService moves, for clients that keep their connections or
+// their resolved addresses.
+type EndpointsChange struct {
+	// externalServiceName is an ExternalService of the policy's own namespace.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	ExternalServiceName string `json:"externalServiceName"`
+
+	// events are those that fire. The default is AddressesChanged and FailedOver.
+	//
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=set
+	// +optional
+	Events []EndpointsEvent `json:"events,omitempty"`
+}

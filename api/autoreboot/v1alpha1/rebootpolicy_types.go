@@ -1,0 +1,130 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RebootPolicy restarts one workload of its own namespace when a probe of it fails.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=rbp,categories=fairlead
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
+// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastReboot`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+type RebootPolicy struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec says what to restart, and when.
+	//
+	// +required
+	Spec RebootPolicySpec `json:"spec"`
+
+	// status says what was done.
+	//
+	// +optional
+	Status RebootPolicyStatus `json:"status,omitzero"`
+}
+
+// RebootPolicyList is a list of RebootPolicies.
+//
+// +kubebuilder:object:root=true
+type RebootPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []RebootPolicy `json:"items"`
+}
+
+// RebootPolicySpec says what to restart, and when.
+type RebootPolicySpec struct {
+	// target is the workload. It is the first of the targets of v1.
+	//
+	// +required
+	Target Target `json:"target"`
+
+	// policies are the reasons for a restart; any one of them is enough. They are the Probe
+	// triggers of v1, and there are none where v1 has other triggers alone.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Policies []Policy `json:"policies,omitempty"`
+}
+
+// Target is a workload.
+type Target struct {
+	// apiVersion of the workload. Only apps/v1 has a meaning; any other is kept and ignored. The
+	// default is apps/v1.
+	//
+	// +kubebuilder:validation:MaxLength=317
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// kind is Deployment, StatefulSet or DaemonSet.
+	//
+	// +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet
+	// +required
+	Kind string `json:"kind"`
+
+	// name of the workload. It is absent only in the view of a v1 object whose first target is
+	// selected by labels; a new object needs it.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Name string `json:"name,omitempty"`
+}
+
+// Policy is one reason for a restart.
+type Policy struct {
+	// name of the policy, unique in the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +required
+	Name string `json:"name"`
+
+	// comment is for the reader.
+	//
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Comment string `json:"comment,omitempty"`
+
+	// trigger is what fires.
+	//
+	// +required
+	Trigger Trigger `json:"trigger"`
+}
+
+// Trigger is what fires.
+type Trigger struct {
+	// probe fires when the pods of the target stop answering.
+	//
+	// +required
+	Probe *Probe `json:"probe,omitempty"`
+}
+
+// RebootPolicyStatus says what was done.
+type RebootPolicyStatus struct {
+	// lastReboot is when the latest restart ended.
+	//
+	// +optional
+	LastReboot *metav1.Time `json:"lastReboot,omitempty"`
+
+	// conditions are those of v1.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

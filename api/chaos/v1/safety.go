@@ -1,0 +1,109 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// ActionType is a way for a pod to die.
+//
+// +kubebuilder:validation:Enum=Evict;Delete
+type ActionType string
+
+// The ways for a pod to die.
+const (
+	// ActionEvict asks the eviction API, which honors disruption budgets.
+	ActionEvict ActionType = "Evict"
+	// ActionDelete deletes the pod, whatever its disruption budget says.
+	ActionDelete ActionType = "Delete"
+)
+
+// Action says how a pod dies.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.gracePeriodSeconds) || self.gracePeriodSeconds > 0 || (self.type == 'Delete' && has(self.allowForceDelete) && self.allowForceDelete)",message="gracePeriodSeconds 0 needs type Delete and allowForceDelete"
+type Action struct {
+	// type is Evict, which honors disruption budgets, or Delete, which does not. The default is
+	// Evict.
+	//
+	// +kubebuilder:default=Evict
+	// +optional
+	Type *ActionType `json:"type,omitempty"`
+
+	// gracePeriodSeconds is the time in seconds that the pod has to stop. Without it the pod's own
+	// grace period counts. Zero kills at once, without waiting for the node's answer, and needs
+	// type Delete and allowForceDelete.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	GracePeriodSeconds *int64 `json:"gracePeriodSeconds,omitempty"`
+
+	// allowForceDelete permits gracePeriodSeconds 0, with which two pods of a StatefulSet may run
+	// under the same name.
+	//
+	// +optional
+	AllowForceDelete bool `json:"allowForceDelete,omitempty"`
+}
+
+// Safety is what must hold before a pod dies. With target.template nothing is defaulted here: a
+// canary has no replicas to protect.
+type Safety struct {
+	// minReady is how many pods of the owner must stay ready while one is killed: a number, or a
+	// percentage of the wanted ones, rounded up. The default is 50%.
+	//
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a non-negative integer or a percentage 0%-100%"
+	// +optional
+	MinReady *intstr.IntOrString `json:"minReady,omitempty"`
+
+	// maxPerDay is how many pods may die in one day of UTC. The default is 8.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	MaxPerDay *int32 `json:"maxPerDay,omitempty"`
+
+	// requireStable holds runs while the owner rolls out. The default is true.
+	//
+	// +optional
+	RequireStable *bool `json:"requireStable,omitempty"`
+
+	// requireDisruptionBudget takes only pods that a PodDisruptionBudget covers: without one,
+	// eviction protects nothing. The default is false.
+	//
+	// +optional
+	RequireDisruptionBudget *bool `json:"requireDisruptionBudget,omitempty"`
+}
+
+// FailurePolicy says what a failed verification leads to.
+//
+// +kubebuilder:validation:Enum=Suspend;Continue
+type FailurePolicy string
+
+// What a failed verification leads to.
+const (
+	// FailureSuspend stops all further runs until somebody looks.
+	FailureSuspend FailurePolicy = "Suspend"
+	// FailureContinue records the verdict and goes on.
+	FailureContinue FailurePolicy = "Continue"
+)
+
+// Verification says how the target proves that it survived: its ready pods are back to their
+// number before the run, in time.
+type Verification struct {
+	// recoveryTimeout is the time that the target has to recover. The default is 10m.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	RecoveryTimeout *common.Duration `json:"recoveryTimeout,omitempty"`
+
+	// onFailure is Suspend, which stops all further runs, or Continue. The default is Suspend.
+	//
+	// +optional
+	OnFailure *FailurePolicy `json:"onFailure,omitempty"`
+}

@@ -1,0 +1,60 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// Schedule says when runs are due: by cron, or by interval, or once at a given time. With at and
+// interval the first run is at that time and the others follow. Missed runs are never made up:
+// only the latest counts, and only within the starting deadline.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.cron) && has(self.interval))",message="cron and interval exclude each other"
+// +kubebuilder:validation:XValidation:rule="has(self.cron) || has(self.interval) || has(self.at)",message="one of cron, interval, at is required"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.cron)",message="timeZone goes with cron"
+type Schedule struct {
+	// cron is a five-field cron expression.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="use timeZone"
+	// +optional
+	Cron string `json:"cron,omitempty"`
+
+	// interval is the time between two runs, at least 10s.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="interval must be at least 10s"
+	// +optional
+	Interval common.Duration `json:"interval,omitempty"`
+
+	// at is the time of one run, to the second.
+	//
+	// +optional
+	At *metav1.Time `json:"at,omitempty"`
+
+	// timeZone is the IANA time zone of cron. Without it cron is read in UTC.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// jitterPercent moves each run by a random part of the time to the next one, earlier or later,
+	// up to this percentage. The default is 0.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=50
+	// +optional
+	JitterPercent *int32 `json:"jitterPercent,omitempty"`
+
+	// startingDeadline is how late a run may begin. A run that is later still is skipped. The
+	// default is 5m.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	StartingDeadline *common.Duration `json:"startingDeadline,omitempty"`
+}

@@ -1,0 +1,116 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// ChaosPodSpec says which pods die, when, how, and what must hold before and after.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.target.template) || !has(self.count) || self.count == 1",message="count must be 1 with target.template"
+// +kubebuilder:validation:XValidation:rule="has(self.target.template) == has(oldSelf.target.template)",message="target.template cannot be added or removed"
+type ChaosPodSpec struct {
+	// suspend stops all runs; one that has begun is still verified. The default is false.
+	//
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// dryRun decides and reports, and kills nothing. The default is true: killing is a choice.
+	//
+	// +kubebuilder:default=true
+	// +optional
+	DryRun *bool `json:"dryRun,omitempty"`
+
+	// target names the pods to choose from, always in the object's own namespace.
+	Target Target `json:"target"`
+
+	// schedule says when runs are due.
+	Schedule Schedule `json:"schedule"`
+
+	// action says how a pod dies. The default is Evict.
+	//
+	// +optional
+	Action *Action `json:"action,omitempty"`
+
+	// count is how many pods die in one run: a number, or a percentage of the ready pods, rounded
+	// down. No run takes more than one pod of the same owner. The default is 1, and 1 is the only
+	// value with target.template.
+	//
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a non-negative integer or a percentage 0%-100%"
+	// +optional
+	Count *intstr.IntOrString `json:"count,omitempty"`
+
+	// filter narrows the choice among the target's pods.
+	//
+	// +optional
+	Filter *Filter `json:"filter,omitempty"`
+
+	// safety is what must hold before a pod dies.
+	//
+	// +optional
+	Safety *Safety `json:"safety,omitempty"`
+
+	// windows are the spans of time in which runs may begin. None means always.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Windows []common.Window `json:"windows,omitempty"`
+
+	// blackouts are spans of time in which no run begins; they win over windows.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Blackouts []common.Window `json:"blackouts,omitempty"`
+
+	// verification says how the target proves that it survived.
+	//
+	// +optional
+	Verification *Verification `json:"verification,omitempty"`
+}
+
+// ChaosPod kills pods on purpose, safely, to prove that their workload survives it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=chaospods,singular=chaospod,shortName=chp,categories=fairlead,scope=Namespaced
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Survived",type=string,JSONPath=`.status.conditions[?(@.type=="Survived")].status`
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
+// +kubebuilder:printcolumn:name="Dry-Run",type=boolean,JSONPath=`.spec.dryRun`,priority=1
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextRunTime`
+// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastRunTime`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+type ChaosPod struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	Spec ChaosPodSpec `json:"spec"`
+
+	// +optional
+	Status ChaosPodStatus `json:"status,omitzero"`
+}
+
+// ChaosPodList is a list of ChaosPods.
+//
+// +kubebuilder:object:root=true
+type ChaosPodList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	Items []ChaosPod `json:"items"`
+}

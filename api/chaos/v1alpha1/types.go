@@ -1,0 +1,64 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ChaosPodSpec describes the pod to keep running and when it next stops.
+type ChaosPodSpec struct {
+	// template is the pod to keep running. A ChaosPod whose v1 form acts on a workload or a
+	// selector shows a template without containers here; filling that in is refused, since it
+	// would turn the object into another one.
+	Template corev1.PodTemplateSpec `json:"template"`
+
+	// nextStop is the time at which the pod next stops, to the second. Without it the pod stops
+	// about every 15 seconds.
+	//
+	// +optional
+	NextStop metav1.Time `json:"nextStop,omitempty,omitzero"`
+}
+
+// ChaosPodStatus is what was last observed.
+type ChaosPodStatus struct {
+	// lastRun is the time at which the pod last stopped, to the second.
+	//
+	// +optional
+	LastRun metav1.Time `json:"lastRun,omitempty,omitzero"`
+}
+
+// ChaosPod is a pod that dies on purpose, again and again.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=chaospods,singular=chaospod,shortName=chp,categories=fairlead,scope=Namespaced
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.spec.nextStop`
+// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastRun`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+type ChaosPod struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	Spec ChaosPodSpec `json:"spec"`
+
+	// +optional
+	Status ChaosPodStatus `json:"status,omitzero"`
+}
+
+// ChaosPodList is a list of ChaosPods.
+//
+// +kubebuilder:object:root=true
+type ChaosPodList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	Items []ChaosPod `json:"items"`
+}

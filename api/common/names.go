@@ -1,0 +1,29 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package common
+
+const (
+	// ConversionDataAnnotation stands on a v1alpha1 view whose v1 object holds more than
+	// v1alpha1 can say. It carries the v1 form, so that writing the view back loses nothing.
+	// It is absent when nothing would be lost.
+	ConversionDataAnnotation = "fairlead.dev/conversion-data"
+
+	// V1Alpha1DataAnnotation stands on a v1 object that was written at v1alpha1 with something
+	// that v1 cannot say. It carries the v1alpha1 form and is absent when nothing would be lost.
+	V1Alpha1DataAnnotation = "fairlead.dev/v1alpha1-data"
+
+	// MaxRestoreBytes is the largest restore annotation, in bytes, that admission accepts. The
+	// API server limits all annotations of an object together to 256 KiB, and an object whose
+	// restore annotation exceeds that cannot be read at its other version at all.
+	MaxRestoreBytes = 64 << 10
+
+	// ManagedByLabel marks the objects that Fairlead makes for a user's object.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+
+	// ManagedBy is the value of ManagedByLabel.
+	ManagedBy = "fairlead.dev"
+
+	// FieldOwner is the server-side-apply field manager of every reconciler.
+	FieldOwner = "fairlead"
+)

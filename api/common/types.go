@@ -1,0 +1,135 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package common
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Duration is a span of time in Go's notation without a sign, such as "30s", "1h30m" or "500ms".
+// The bytes stay as the user wrote them: "90s" is never rewritten to "1m30s".
+//
+// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+// +kubebuilder:validation:MaxLength=32
+type Duration string
+
+// DurationOf writes d in its shortest exact form, such as "10m" rather than "10m0s".
+func DurationOf(d time.Duration) Duration {
+	s := d.String()
+	if len(s) > 2 && s[len(s)-2:] == "0s" && s[len(s)-3] == 'm' {
+		s = s[:len(s)-2]
+	}
+	if len(s) > 2 && s[len(s)-2:] == "0m" && s[len(s)-3] == 'h' {
+		s = s[:len(s)-2]
+	}
+	return Duration(s)
+}
+
+// Parse reads the span. It fails where Go's duration syntax does, or beyond about 292 years.
+func (d Duration) Parse() (time.Duration, error) { return time.ParseDuration(string(d)) }
+
+// Or reads the span, or answers fallback where d is nil or does not parse.
+func (d *Duration) Or(fallback time.Duration) time.Duration {
+	if d == nil {
+		return fallback
+	}
+	span, err := d.Parse()
+	if err != nil {
+		return fallback
+	}
+	return span
+}
+
+// Window is a recurring span of time: it opens whenever the schedule fires and stays open for
+// the duration.
+type Window struct {
+	// schedule is a five-field cron expression of the moments at which the window opens.
+	//
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="use timeZone instead of TZ= or CRON_TZ="
+	Schedule string `json:"schedule"`
+
+	// duration says how long the window stays open, from 1m to 168h.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h')",message="duration must be between 1m and 168h"
+	Duration Duration `json:"duration"`
+
+	// timeZone is the IANA time zone of the schedule. The default is UTC.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'local'",message="timeZone must be an IANA name, not Local"
+	// +optional
+	TimeZone *string `json:"timeZone,omitempty"`
+}
+
+// LabelSelector selects objects by their labels, as metav1.LabelSelector does, with bounds that
+// keep the cost of evaluating it known.
+type LabelSelector struct {
+	// matchLabels are labels that an object must carry, each with this value.
+	//
+	// +kubebuilder:validation:MaxProperties=16
+	// +optional
+	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
+
+	// matchExpressions are further requirements; all must hold.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	MatchExpressions []LabelRequirement `json:"matchExpressions,omitempty"`
+}
+
+// LabelValue is the value of a label, at most 63 characters.
+//
+// +kubebuilder:validation:MaxLength=63
+type LabelValue string
+
+// LabelRequirement is one requirement on one label.
+type LabelRequirement struct {
+	// key is the label's key.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+
+	// operator relates the key to the values: In, NotIn, Exists or DoesNotExist.
+	//
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+
+	// values go with In and NotIn, and must be absent otherwise.
+	//
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Values []LabelValue `json:"values,omitempty"`
+}
+
+// Selector compiles the selector. It fails where a key, value or operator is not valid, or where
+// values and operator do not fit. A nil or empty selector selects nothing.
+func (s *LabelSelector) Selector() (labels.Selector, error) {
+	if s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		return labels.Nothing(), nil
+	}
+	meta := metav1.LabelSelector{}
+	for key, value := range s.MatchLabels {
+		if meta.MatchLabels == nil {
+			meta.MatchLabels = make(map[string]string, len(s.MatchLabels))
+		}
+		meta.MatchLabels[key] = string(value)
+	}
+	for _, r := range s.MatchExpressions {
+		requirement := metav1.LabelSelectorRequirement{Key: r.Key, Operator: r.Operator}
+		for _, value := range r.Values {
+			requirement.Values = append(requirement.Values, string(value))
+		}
+		meta.MatchExpressions = append(meta.MatchExpressions, requirement)
+	}
+	return metav1.LabelSelectorAsSelector(&meta)
+}

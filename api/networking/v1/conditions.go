@@ -1,0 +1,95 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+// Types of conditions. Ready, Resolved and Healthy are good when True; the others are set to True
+// while something is out of the ordinary, and absent otherwise. Tools that wait for a rollout
+// read Ready, Reconciling and Stalled (kstatus): something outside being down is therefore
+// Healthy=False and Ready=True.
+const (
+	// ConditionReady says that the Service and its EndpointSlices are as the spec wants them.
+	ConditionReady = "Ready"
+	// ConditionResolved says that every DNS name resolves.
+	ConditionResolved = "Resolved"
+	// ConditionHealthy says that every address of the active priority is healthy.
+	ConditionHealthy = "Healthy"
+	// ConditionFailedOver says that a priority other than the lowest is published.
+	ConditionFailedOver = "FailedOver"
+	// ConditionFaultInjected says that somebody broke this ExternalService on purpose.
+	ConditionFaultInjected = "FaultInjected"
+	// ConditionReconciling says that the spec is not carried out yet.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled says that the spec cannot be carried out without a change to it.
+	ConditionStalled = "Stalled"
+)
+
+// Reasons of Ready.
+const (
+	// ReasonPublished: the Service and its EndpointSlices are in place.
+	ReasonPublished = "Published"
+	// ReasonServiceConflict: a Service of this name exists that is not ours; it is left alone.
+	ReasonServiceConflict = "ServiceConflict"
+	// ReasonPolicyDenied: the operator's egress policy refuses some address.
+	ReasonPolicyDenied = "PolicyDenied"
+	// ReasonNoAddresses: there is no address to publish, since no name resolved yet or all
+	// endpoints are drained.
+	ReasonNoAddresses = "NoAddresses"
+	// ReasonInvalidSpec: the stored spec breaks a rule; also the reason of Stalled.
+	ReasonInvalidSpec = "InvalidSpec"
+)
+
+// Reasons of Resolved.
+const (
+	// ReasonResolved: the last lookup of every name succeeded.
+	ReasonResolved = "Resolved"
+	// ReasonStale: a name does not resolve any more, and its last addresses are kept.
+	ReasonStale = "Stale"
+	// ReasonNXDomain: the name does not exist, or has no record of the type.
+	ReasonNXDomain = "NXDomain"
+	// ReasonServFail: the DNS server failed.
+	ReasonServFail = "ServFail"
+	// ReasonTimeout: the DNS server did not answer in time.
+	ReasonTimeout = "Timeout"
+	// ReasonDenied: every address of the answer is refused by the egress policy.
+	ReasonDenied = "Denied"
+)
+
+// Reasons of Healthy.
+const (
+	// ReasonAllHealthy: every address of the active priority is healthy.
+	ReasonAllHealthy = "AllHealthy"
+	// ReasonDegraded: some are.
+	ReasonDegraded = "Degraded"
+	// ReasonNoneHealthy: none is.
+	ReasonNoneHealthy = "NoneHealthy"
+	// ReasonUnknown: none was checked yet.
+	ReasonUnknown = "Unknown"
+	// ReasonProbeSelfSuspect: so many checks fail at once that the fault is probably on our side;
+	// health is frozen as it was.
+	ReasonProbeSelfSuspect = "ProbeSelfSuspect"
+)
+
+// Reasons of the last check of an address (status.endpoints[].addresses[].reason).
+const (
+	// ProbeConnected: the check succeeded.
+	ProbeConnected = "Connected"
+	// ProbeRefused: the connection was refused.
+	ProbeRefused = "Refused"
+	// ProbeReset: the connection was cut before the check was done.
+	ProbeReset = "Reset"
+	// ProbeTimeout: the check was not done within its timeout.
+	ProbeTimeout = "Timeout"
+	// ProbeUnreachable: there is no way to the address.
+	ProbeUnreachable = "Unreachable"
+	// ProbeTLSFailed: the TLS handshake or the verification of the certificate failed.
+	ProbeTLSFailed = "TLSFailed"
+	// ProbeUnexpectedStatus: HTTP answered with a status that is not an expected one.
+	ProbeUnexpectedStatus = "UnexpectedStatus"
+	// ProbeNotServing: the gRPC health service answered something else than SERVING.
+	ProbeNotServing = "NotServing"
+	// ProbeProtocolError: the answer was not of the protocol.
+	ProbeProtocolError = "ProtocolError"
+	// ProbeDenied: the egress policy refuses the address.
+	ProbeDenied = "Denied"
+)

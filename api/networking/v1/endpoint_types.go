@@ -1,0 +1,166 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import "github.com/fairlead-dev/fairlead/api/common"
+
+// Endpoint is one place outside the cluster: a DNS name, or addresses.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.dns) != has(self.addresses)",message="exactly one of dns or addresses is required"
+type Endpoint struct {
+	// name of the endpoint, unique within the object. Status, events and metrics speak of it.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// dns is a name to look up. Exactly one of dns and addresses is set.
+	// +optional
+	DNS *DNSName `json:"dns,omitempty"`
+
+	// addresses are IPv4 or IPv6 literals in canonical form, 1 to 100. Loopback, unspecified,
+	// link-local, multicast and reserved addresses are refused (CVE-2021-25737).
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=set
+	// +optional
+	Addresses []IPAddress `json:"addresses,omitempty"`
+
+	// priority from 0 to 9; the lowest one with enough healthy addresses is published. The
+	// default is 0. Anything else needs healthCheck.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9
+	// +optional
+	Priority *int32 `json:"priority,omitempty"`
+
+	// zone that the endpoint is near, published as the zone of its addresses.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Zone string `json:"zone,omitempty"`
+
+	// ports that differ at this endpoint, by the name of a port of the object.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Ports []EndpointPort `json:"ports,omitempty"`
+
+	// state is Active (the default), or Drained, which takes the endpoint out of service without
+	// forgetting it.
+	// +optional
+	State *EndpointState `json:"state,omitempty"`
+}
+
+// EndpointState is Active or Drained.
+//
+// +kubebuilder:validation:Enum=Active;Drained
+type EndpointState string
+
+const (
+	// EndpointActive endpoints are checked and published.
+	EndpointActive EndpointState = "Active"
+	// EndpointDrained endpoints are not published.
+	EndpointDrained EndpointState = "Drained"
+)
+
+// IPAddress is an IPv4 or IPv6 literal in canonical form.
+//
+// +kubebuilder:validation:MaxLength=45
+// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IP address"
+// +kubebuilder:validation:XValidation:rule="isIP(self) ? (!ip(self).isLoopback() && !ip(self).isUnspecified() && !ip(self).isLinkLocalUnicast() && !ip(self).isLinkLocalMulticast()) : true",message="loopback, unspecified, link-local and multicast link-local addresses are not allowed"
+// +kubebuilder:validation:XValidation:rule="isIP(self) ? !(ip(self).family() == 4 && cidr('224.0.0.0/3').containsIP(self)) && !(ip(self).family() == 6 && cidr('ff00::/8').containsIP(self)) : true",message="multicast and reserved addresses are not allowed"
+// +kubebuilder:validation:XValidation:rule="isIP(self) ? ip.isCanonical(self) : true",message="must be in canonical form"
+type IPAddress string
+
+// DNSName is a name to look up, and what to look up.
+type DNSName struct {
+	// name outside the cluster, in lower case, with or without a final dot. That it does not lead
+	// into the cluster is checked again on every lookup, since the cluster's own domain may
+	// differ from what the rule here can know.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.?$`
+	// +kubebuilder:validation:XValidation:rule="!isIP(self)",message="use addresses for an IP"
+	// +kubebuilder:validation:XValidation:rule="!self.endsWith('.svc') && !self.contains('.svc.') && self != 'localhost' && !self.endsWith('.localhost')",message="in-cluster and localhost names are not allowed"
+	Name string `json:"name"`
+
+	// recordType is Address (the default) for A and AAAA records, or SRV.
+	// +optional
+	RecordType *RecordType `json:"recordType,omitempty"`
+}
+
+// RecordType is Address or SRV.
+//
+// +kubebuilder:validation:Enum=Address;SRV
+type RecordType string
+
+const (
+	// RecordAddress looks up A and AAAA records.
+	RecordAddress RecordType = "Address"
+	// RecordSRV looks up SRV records, whose ports override targetPort.
+	RecordSRV RecordType = "SRV"
+)
+
+// EndpointPort is a port that differs at one endpoint.
+type EndpointPort struct {
+	// name of a port of the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// port at this endpoint, instead of targetPort.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port"`
+}
+
+// Resolution says how DNS names are looked up.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.minTTL) || !has(self.maxTTL) || duration(self.minTTL) <= duration(self.maxTTL)",message="minTTL must not exceed maxTTL"
+type Resolution struct {
+	// minTTL is the shortest time between two lookups, whatever the records say. The default is
+	// 30s, or maxTTL where that is shorter.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	MinTTL *common.Duration `json:"minTTL,omitempty"`
+
+	// maxTTL is the longest time between two lookups. The default is 1h, or minTTL where that is
+	// longer.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	MaxTTL *common.Duration `json:"maxTTL,omitempty"`
+
+	// onFailure says what becomes of the addresses of a name that no longer resolves: KeepLast
+	// (the default) keeps them for good, Remove for keepLastFor.
+	// +optional
+	OnFailure *ResolutionFailurePolicy `json:"onFailure,omitempty"`
+
+	// keepLastFor is how long addresses outlive the last good lookup at least. The default is 24h.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +optional
+	KeepLastFor *common.Duration `json:"keepLastFor,omitempty"`
+}
+
+// ResolutionFailurePolicy is KeepLast or Remove.
+//
+// +kubebuilder:validation:Enum=KeepLast;Remove
+type ResolutionFailurePolicy string
+
+const (
+	// ResolutionKeepLast keeps the last addresses after keepLastFor.
+	ResolutionKeepLast ResolutionFailurePolicy = "KeepLast"
+	// ResolutionRemove removes them after keepLastFor.
+	ResolutionRemove ResolutionFailurePolicy = "Remove"
+)

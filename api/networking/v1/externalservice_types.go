@@ -1,0 +1,182 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// ExternalService publishes something outside the cluster as a Service of the same name and
+// namespace, whose EndpointSlices hold the addresses that are healthy.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=externalservices,singular=externalservice,shortName=extsvc,categories=fairlead
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.conditions[?(@.type=="Healthy")].status`
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
+// +kubebuilder:printcolumn:name="Cluster-IP",type=string,JSONPath=`.status.clusterIP`
+// +kubebuilder:printcolumn:name="Published",type=integer,JSONPath=`.status.addresses.published`
+// +kubebuilder:printcolumn:name="Priority",type=integer,JSONPath=`.status.activePriority`,priority=1
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+type ExternalService struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata of the object. The name becomes the name of the Service.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what should be published, and how.
+	Spec ExternalServiceSpec `json:"spec"`
+
+	// status is what is published, and what was seen of it.
+	// +optional
+	Status ExternalServiceStatus `json:"status,omitempty"`
+}
+
+// ExternalServiceList is a list of ExternalServices.
+//
+// +kubebuilder:object:root=true
+type ExternalServiceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ExternalService `json:"items"`
+}
+
+// ExternalServiceSpec is what should be published, and how.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || !has(self.healthCheck.port) || self.ports.exists(p, p.name == self.healthCheck.port)",message="healthCheck.port must name one of ports"
+// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || has(self.healthCheck.port) || size(self.ports) == 1",message="healthCheck.port is required with more than one port"
+// +kubebuilder:validation:XValidation:rule="self.endpoints.all(e, !has(e.ports) || e.ports.all(q, self.ports.exists(p, p.name == q.name)))",message="endpoints[].ports must name one of ports"
+// +kubebuilder:validation:XValidation:rule="!has(self.failover) || has(self.healthCheck)",message="failover needs healthCheck"
+// +kubebuilder:validation:XValidation:rule="self.endpoints.all(e, !has(e.priority) || e.priority == 0) || has(self.healthCheck)",message="more than one priority needs healthCheck"
+// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || self.ports.all(p, p.protocol == 'TCP') || has(self.healthCheck.port)",message="name the TCP port to check"
+type ExternalServiceSpec struct {
+	// suspend freezes the published EndpointSlices as they are: nothing is resolved, checked or
+	// written until it is false again. The default is false.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// service shapes the Service. The default is a ClusterIP without labels of its own.
+	// +optional
+	Service *ServiceTemplate `json:"service,omitempty"`
+
+	// ports of the Service, 1 to 16. Each pair of port and protocol stands once.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.port == b.port && a.protocol == b.protocol))",message="port and protocol must be unique"
+	// +listType=map
+	// +listMapKey=name
+	Ports []ServicePort `json:"ports"`
+
+	// endpoints are the places outside the cluster, 1 to 32.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	Endpoints []Endpoint `json:"endpoints"`
+
+	// resolution says how the DNS names of endpoints are looked up. The default, where some
+	// endpoint has dns, is every field's own default.
+	// +optional
+	Resolution *Resolution `json:"resolution,omitempty"`
+
+	// healthCheck is run against every address. Without it every address counts as healthy.
+	// +optional
+	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
+
+	// failover chooses among priorities. It needs healthCheck; where it is absent, every field has
+	// its own default.
+	// +optional
+	Failover *Failover `json:"failover,omitempty"`
+
+	// deletionPolicy says what becomes of the Service and its EndpointSlices when this object is
+	// deleted: Delete (the default), or Orphan, which leaves them.
+	// +optional
+	DeletionPolicy *DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// DeletionPolicy is Delete or Orphan.
+//
+// +kubebuilder:validation:Enum=Delete;Orphan
+type DeletionPolicy string
+
+const (
+	// DeletionDelete removes what was published.
+	DeletionDelete DeletionPolicy = "Delete"
+	// DeletionOrphan leaves what was published, owned by nobody.
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
+// ServiceTemplate shapes the Service. It has no externalIPs, no load balancer and no external
+// name, which would let a namespace draw traffic that is not its own (CVE-2020-8554).
+type ServiceTemplate struct {
+	// type is ClusterIP (the default), or Headless for a Service without a virtual address.
+	//
+	// +kubebuilder:default=ClusterIP
+	// +optional
+	Type *ServiceType `json:"type,omitempty"`
+
+	// labels to put on the Service.
+	//
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	Labels map[string]common.LabelValue `json:"labels,omitempty"`
+}
+
+// ServiceType is ClusterIP or Headless.
+//
+// +kubebuilder:validation:Enum=ClusterIP;Headless
+type ServiceType string
+
+const (
+	// ServiceClusterIP is a Service with a virtual address.
+	ServiceClusterIP ServiceType = "ClusterIP"
+	// ServiceHeadless is a Service whose DNS name answers the endpoints' addresses.
+	ServiceHeadless ServiceType = "Headless"
+)
+
+// ServicePort is one port of the Service.
+type ServicePort struct {
+	// name of the port, unique within the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// port that clients in the cluster use.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port"`
+
+	// targetPort is the port at the endpoints. Where it is absent it is port, and stays absent:
+	// the two then change together.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +optional
+	TargetPort *int32 `json:"targetPort,omitempty"`
+
+	// protocol is TCP (the default), UDP or SCTP.
+	//
+	// +kubebuilder:validation:Enum=TCP;UDP;SCTP
+	// +kubebuilder:default=TCP
+	// +optional
+	Protocol *corev1.Protocol `json:"protocol,omitempty"`
+
+	// appProtocol is a hint for what speaks on the port, such as kubernetes.io/h2c.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	AppProtocol string `json:"appProtocol,omitempty"`
+}

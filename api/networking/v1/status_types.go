@@ -1,0 +1,142 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ExternalServiceStatus is what is published, and what was seen of it.
+type ExternalServiceStatus struct {
+	// observedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Reconciling and
+	// Stalled. The last four are absent while all is normal.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// activePriority is the priority that is published. It is absent while none is.
+	// +optional
+	ActivePriority *int32 `json:"activePriority,omitempty"`
+
+	// clusterIP is the virtual address of the Service, or None for a headless one.
+	//
+	// +kubebuilder:validation:MaxLength=45
+	// +optional
+	ClusterIP string `json:"clusterIP,omitempty"`
+
+	// serviceRef is the Service that this object made.
+	// +optional
+	ServiceRef *ServiceReference `json:"serviceRef,omitempty"`
+
+	// addresses counts the addresses of all endpoints.
+	// +optional
+	Addresses *AddressCounts `json:"addresses,omitempty"`
+
+	// endpoints say what is known of each endpoint, by name.
+	//
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Endpoints []EndpointStatus `json:"endpoints,omitempty"`
+}
+
+// ServiceReference names the Service that an ExternalService made.
+type ServiceReference struct {
+	// name of the Service.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// uid of the Service: one of the same name but another uid is somebody else's.
+	UID types.UID `json:"uid"`
+}
+
+// AddressCounts counts addresses.
+type AddressCounts struct {
+	// total is how many addresses the endpoints have together.
+	Total int32 `json:"total"`
+	// healthy is how many of them are healthy. Without a healthCheck that is all of them.
+	Healthy int32 `json:"healthy"`
+	// published is how many of them are in the EndpointSlices and ready.
+	Published int32 `json:"published"`
+}
+
+// EndpointStatus is what is known of one endpoint.
+type EndpointStatus struct {
+	// name of the endpoint.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// resolvedTime is when the DNS name was last looked up with success.
+	// +optional
+	ResolvedTime *metav1.Time `json:"resolvedTime,omitempty"`
+
+	// nextResolveTime is when the DNS name will be looked up next.
+	// +optional
+	NextResolveTime *metav1.Time `json:"nextResolveTime,omitempty"`
+
+	// reason is how the last lookup ended, one of the reasons of the Resolved condition.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// addresses of the endpoint, the first 100.
+	//
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=ip
+	// +optional
+	Addresses []AddressStatus `json:"addresses,omitempty"`
+}
+
+// AddressStatus is what is known of one address.
+type AddressStatus struct {
+	// ip is the address.
+	//
+	// +kubebuilder:validation:MaxLength=45
+	IP string `json:"ip"`
+
+	// health is Healthy, Unhealthy or Unknown.
+	// +optional
+	Health AddressHealth `json:"health,omitempty"`
+
+	// since is when health became what it is.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
+	// lastProbeTime is when the address was last checked.
+	// +optional
+	LastProbeTime *metav1.Time `json:"lastProbeTime,omitempty"`
+
+	// reason is how the last check ended: a fixed word, never anything that the other side sent.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// AddressHealth is Healthy, Unhealthy or Unknown.
+//
+// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
+type AddressHealth string
+
+const (
+	// AddressHealthy addresses are published as ready while their priority is the active one.
+	AddressHealthy AddressHealth = "Healthy"
+	// AddressUnhealthy addresses are published as not ready.
+	AddressUnhealthy AddressHealth = "Unhealthy"
+	// AddressUnknown addresses were not checked yet.
+	AddressUnknown AddressHealth = "Unknown"
+)

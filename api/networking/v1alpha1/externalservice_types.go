@@ -1,0 +1,181 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ExternalService publishes hosts outside the cluster as a Service of the same name and
+// namespace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=externalservices,singular=externalservice,shortName=extsvc,categories=fairlead
+// +kubebuilder:printcolumn:name="Healthy",type=boolean,JSONPath=`.status.healthy`
+// +kubebuilder:printcolumn:name="Resolved",type=date,JSONPath=`.status.lastResolved`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
+type ExternalService struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata of the object. The name becomes the name of the Service.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what should be published.
+	Spec ExternalServiceSpec `json:"spec"`
+
+	// status is what was seen.
+	// +optional
+	Status ExternalServiceStatus `json:"status,omitempty"`
+}
+
+// ExternalServiceList is a list of ExternalServices.
+//
+// +kubebuilder:object:root=true
+type ExternalServiceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ExternalService `json:"items"`
+}
+
+// ExternalServiceSpec is what should be published.
+type ExternalServiceSpec struct {
+	// hosts are DNS names and IP addresses, mixed. With a probe their order is the order of
+	// failover; without one all are published. A v1 object may hold more hosts than v1 would take
+	// from here (32 endpoints), and its view must stay writable.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3200
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	Hosts []string `json:"hosts"`
+
+	// ports are the TCP ports by name, the same inside and outside the cluster.
+	//
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	Ports map[string]PortNumber `json:"ports"`
+
+	// refreshSeconds is the time between two lookups of the DNS names, in seconds. Without it
+	// the records' own lifetimes count.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	RefreshSeconds *int32 `json:"refreshSeconds,omitempty"`
+
+	// probe is run against every address. Without it every address counts as healthy.
+	// +optional
+	Probe *Probe `json:"probe,omitempty"`
+}
+
+// PortNumber is a port from 1 to 65535.
+//
+// +kubebuilder:validation:Minimum=1
+// +kubebuilder:validation:Maximum=65535
+type PortNumber int32
+
+// Probe is how an address is checked: by tcpSocket, httpGet or grpc.
+type Probe struct {
+	// tcpSocket succeeds where a connection is accepted.
+	// +optional
+	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty"`
+
+	// httpGet succeeds where a GET is answered with a status from 200 to 399.
+	// +optional
+	HTTPGet *HTTPGetAction `json:"httpGet,omitempty"`
+
+	// grpc succeeds where the standard gRPC health service answers SERVING.
+	// +optional
+	GRPC *GRPCAction `json:"grpc,omitempty"`
+
+	// periodSeconds is the time between two checks, in seconds. Without it v1's default of 10
+	// applies.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	PeriodSeconds *int32 `json:"periodSeconds,omitempty"`
+
+	// timeoutSeconds bounds one check, in seconds. Without it v1's default of 2 applies.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+
+	// successThreshold is how many successes in a row make an address healthy again. Without it
+	// v1's default of 2 applies.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	SuccessThreshold *int32 `json:"successThreshold,omitempty"`
+
+	// failureThreshold is how many failures in a row make an address unhealthy. Without it v1's
+	// default of 3 applies.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	FailureThreshold *int32 `json:"failureThreshold,omitempty"`
+}
+
+// TCPSocketAction opens a connection.
+type TCPSocketAction struct {
+	// port to connect to, one of ports.
+	Port PortNumber `json:"port"`
+}
+
+// HTTPGetAction sends a GET.
+type HTTPGetAction struct {
+	// port to connect to, one of ports.
+	Port PortNumber `json:"port"`
+
+	// path with its query. Without it v1's default of "/" applies.
+	//
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Path *string `json:"path,omitempty"`
+
+	// host is the Host header. Without it it is the host's own name or address.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Host string `json:"host,omitempty"`
+
+	// scheme is HTTP or HTTPS. Without it v1's default of HTTP applies.
+	//
+	// +kubebuilder:validation:Enum=HTTP;HTTPS
+	// +optional
+	Scheme *string `json:"scheme,omitempty"`
+}
+
+// GRPCAction asks the standard gRPC health service.
+type GRPCAction struct {
+	// port to connect to, one of ports.
+	Port PortNumber `json:"port"`
+
+	// service to ask about. Without it the server as a whole is asked about.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Service string `json:"service,omitempty"`
+}
+
+// ExternalServiceStatus is what was seen.
+type ExternalServiceStatus struct {
+	// addresses of all hosts.
+	//
+	// +kubebuilder:validation:MaxItems=3200
+	// +kubebuilder:validation:items:MaxLength=45
+	// +listType=atomic
+	// +optional
+	Addresses []string `json:"addresses,omitempty"`
+
+	// healthy says that all that should be healthy is.
+	// +optional
+	Healthy *bool `json:"healthy,omitempty"`
+
+	// lastResolved is when a DNS name was last looked up with success.
+	// +optional
+	LastResolved *metav1.Time `json:"lastResolved,omitempty"`
+}

@@ -1,0 +1,161 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package folder
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+)
+
+// Folder is the certs.Source of this package.
+type Folder struct {
+	options Options
+	reloads *certs.Reloads
+	current atomic.Pointer[pair]
+}
+
+var _ certs.Source = (*Folder)(nil)
+
+// New makes a source. It fails where options are missing, and reads nothing.
+func New(options Options) (*Folder, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	reloads, err := certs.NewReloads(options.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{options: options, reloads: reloads}, nil
+}
+
+// Prepare waits until the folder holds a certificate that can be served, for Options.Wait at
+// most. Its error is what was wrong with the folder last.
+func (f *Folder) Prepare(ctx context.Context) error {
+	policy := retry.Policy{Clock: f.options.Clock, Log: f.options.Log, Most: again, Stubborn: f.options.Wait}
+	err := retry.Until(ctx, policy, func(context.Context) error {
+		found, err := load(f.options.Path, f.options.ServerName, f.options.Clock.Now())
+		if err != nil {
+			return retry.Stubborn(err)
+		}
+		f.take(found)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("prepare the webhook's certificate: %w", err)
+	}
+	return nil
+}
+
+// GetCertificate answers the last good certificate, for any server name.
+func (f *Folder) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if current := f.current.Load(); current != nil {
+		return current.served, nil
+	}
+	return nil, fmt.Errorf("certificate folder %s: no certificate has been read yet", f.options.Path)
+}
+
+// CABundle answers the certificates of ca.crt, or nil where there is no such file: then whoever
+// fills the folder brings the trust to the clients.
+func (f *Folder) CABundle() []byte {
+	if current := f.current.Load(); current != nil {
+		return current.bundle
+	}
+	return nil
+}
+
+// Run takes up every change of the folder until ctx ends. The interval alone suffices: a watch
+// that cannot be had, or ends, costs no more than that, and is tried again at every interval.
+func (f *Folder) Run(ctx context.Context) error {
+	watcher, err := fsnotify.NewWatcher()
+	var events chan fsnotify.Event
+	var errs chan error
+	if err != nil {
+		f.options.Log.Info("the certificate folder cannot be watched, so changes count only when it is next read",
+			"path", f.options.Path, "interval", f.options.Interval.String(), "reason", err.Error())
+	} else {
+		defer func() { _ = watcher.Close() }()
+		events, errs = watcher.Events, watcher.Errors
+	}
+	var seen retry.Distinct
+	timer := f.options.Clock.NewTimer(0)
+	defer timer.Stop()
+	noticed := false
+	soon := func() {
+		if !noticed { // only the first of many notifications counts, or a busy folder is never read
+			noticed = true
+			timer.Reset(settle)
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, open := <-events:
+			if !open {
+				events = nil
+				continue
+			}
+			soon()
+		case err, open := <-errs:
+			if !open {
+				errs = nil
+				continue
+			}
+			if seen.Add(err) { // such as an overflow of the queue: what was missed is read now
+				f.options.Log.Info("watching the certificate folder stumbled", "path", f.options.Path, "reason", err.Error())
+			}
+			soon()
+		case <-timer.C():
+			noticed = false
+			if watcher != nil {
+				// Harmless where it is watched already, and needed where the folder was moved
+				// away and made anew. The reading below tells what is wrong with it.
+				_ = watcher.Add(f.options.Path)
+			}
+			timer.Reset(f.refresh(&seen))
+		}
+	}
+}
+
+// refresh reads the folder and says when to read it next.
+func (f *Folder) refresh(seen *retry.Distinct) time.Duration {
+	found, err := load(f.options.Path, f.options.ServerName, f.options.Clock.Now())
+	if err != nil {
+		f.reloads.Count(certs.ReloadFailed)
+		if seen.Add(err) {
+			f.options.Log.Error(err, "the certificate folder cannot be used; the last good certificate stays in use")
+		}
+		return min(again, f.options.Interval)
+	}
+	seen.Reset()
+	f.take(found)
+	return f.options.Interval
+}
+
+// take serves what was found from now on, if it is another.
+func (f *Folder) take(found *pair) {
+	before := f.current.Load()
+	if before != nil && before.same(found) {
+		return
+	}
+	f.current.Store(found)
+	leaf := found.served.Leaf
+	f.options.Log.Info("serving certificate read", "path", f.options.Path, "serial", leaf.SerialNumber.Text(16),
+		"expires", leaf.NotAfter, "chain", len(found.served.Certificate), "bundle", found.bundle != nil)
+	if before != nil {
+		f.reloads.Count(certs.ReloadChanged)
+	}
+	if f.options.OnChange != nil && (before == nil || string(before.bundle) != string(found.bundle)) {
+		f.options.OnChange()
+	}
+}

@@ -1,0 +1,112 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package injection
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fairlead-dev/fairlead/certs"
+)
+
+// certManagerAnnotations hand a target to cert-manager's own injector, which writes caBundle by
+// update and would win it back every time.
+var certManagerAnnotations = []string{
+	"cert-manager.io/inject-ca-from",
+	"cert-manager.io/inject-ca-from-secret",
+	"cert-manager.io/inject-apiserver-ca",
+}
+
+// verdict says what to do about a target.
+type verdict int
+
+const (
+	leave   verdict = iota // the bundle stands there
+	apply                  // apply, and be refused where another owner's bundle stands
+	replace                // apply, whoever else owns what stands there: it is ours, or no bundle at all
+	foreign                // cert-manager brings the bundle, and it is not ours
+)
+
+// judge compares what stands in the slots with the bundle.
+func judge(kind *kind, object *unstructured.Unstructured, slots []slot, bundle []byte) (verdict, string) {
+	for _, annotation := range certManagerAnnotations {
+		if _, found := object.GetAnnotations()[annotation]; found {
+			if covered(slots, bundle) {
+				return leave, annotation
+			}
+			return foreign, annotation
+		}
+	}
+	outcome := leave
+	for _, one := range slots {
+		switch {
+		case bytes.Equal(one.standing, bundle):
+		case empty(one.standing), ours(object, kind.path(one)):
+			if outcome == leave {
+				outcome = replace
+			}
+		default:
+			outcome = apply
+		}
+	}
+	return outcome, ""
+}
+
+// empty says whether no client could trust anybody by the bundle, such as the lone line feed of
+// old scaffolds: nobody loses anything by its replacement.
+func empty(standing []byte) bool {
+	_, err := certs.ParseCertificates(standing)
+	return err != nil
+}
+
+// ours says whether what stands at the path is what the injector applied last. Whoever changes it
+// takes the ownership away; whoever only repeated it, as kubectl replace of a dump does, shares
+// it, and must not keep a new bundle out.
+func ours(object *unstructured.Unstructured, path []string) bool {
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager != FieldOwner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
+			continue
+		}
+		var fields map[string]any
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+			continue
+		}
+		if _, found, err := unstructured.NestedFieldNoCopy(fields, path...); found && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// covered says whether every slot trusts all that the bundle trusts, and perhaps more.
+func covered(slots []slot, bundle []byte) bool {
+	wanted, err := certs.ParseCertificates(bundle)
+	if err != nil {
+		return false
+	}
+	for _, one := range slots {
+		trusted, err := certs.ParseCertificates(one.standing)
+		if err != nil {
+			return false
+		}
+		for _, root := range wanted {
+			if !certs.Contains(trusted, root) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// usable refuses a bundle that must not be published.
+func usable(bundle []byte) error {
+	if _, err := certs.ParseCertificates(bundle); err != nil {
+		return fmt.Errorf("the CA bundle to publish %w: nothing was written", err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package injection
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+)
+
+// FieldOwner is the server-side-apply field manager that owns the caBundle fields.
+const FieldOwner = "fairlead-ca-injector"
+
+// Options of an Injector. Only Client must be set. A list of names that is nil means the default,
+// one that is empty but not nil means none.
+type Options struct {
+	// Client reads and patches the targets. It should have a rate limiter of its own.
+	Client dynamic.Interface
+
+	// Mutating and Validating name the webhook configurations. Defaults: fairlead-mutating and
+	// fairlead-validating.
+	Mutating, Validating []string
+
+	// CRDs names the CustomResourceDefinitions whose conversion the webhook serves. Default: the
+	// three kinds of Fairlead.
+	CRDs []string
+
+	// TakeOver makes the injector overwrite a caBundle that another field manager owns. It does
+	// not extend to targets whose annotations hand them to cert-manager. Default: false.
+	TakeOver bool
+
+	// Patience is how long Publish bears with what waiting seldom heals: a missing target, a
+	// missing permission, another owner. Default: 1 minute.
+	Patience time.Duration
+
+	// AttemptTimeout bounds one exchange with the API server about all targets. Default: 10
+	// seconds.
+	AttemptTimeout time.Duration
+
+	// Interval is how often Run looks at the targets, with up to a fifth on top so that replicas
+	// drift apart. After a failure it is a tenth. Default: 5 minutes.
+	Interval time.Duration
+
+	// Clock tells the time. Default: the real one.
+	Clock clock.Clock
+
+	// Log takes what happens. Default: nothing is logged.
+	Log logr.Logger
+
+	// Registerer publishes the metrics. Default: they are not published.
+	Registerer prometheus.Registerer
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Client == nil {
+		return o, errors.New("injection: Options.Client is nil")
+	}
+	names := func(field *[]string, values ...string) {
+		if *field == nil {
+			*field = values
+		}
+	}
+	span := func(field *time.Duration, value time.Duration) {
+		if *field <= 0 {
+			*field = value
+		}
+	}
+	names(&o.Mutating, "fairlead-mutating")
+	names(&o.Validating, "fairlead-validating")
+	names(&o.CRDs, "externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev")
+	span(&o.Patience, time.Minute)
+	span(&o.AttemptTimeout, 10*time.Second)
+	span(&o.Interval, 5*time.Minute)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o, nil
+}
+
+// targets are all that the options name, the CRDs first: without their bundle even reading an
+// object at its other version fails.
+func (o Options) targets() []target {
+	var all []target
+	add := func(kind *kind, names []string) {
+		for _, name := range names {
+			all = append(all, target{kind, name})
+		}
+	}
+	add(crdKind, o.CRDs)
+	add(mutatingKind, o.Mutating)
+	add(validatingKind, o.Validating)
+	return all
+}

@@ -1,0 +1,143 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package injection
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// kind is a sort of target.
+type kind struct {
+	name     string
+	resource schema.GroupVersionResource
+
+	// slots are the places of an object where a bundle belongs. It fails where the object has
+	// none, with what to do about that.
+	slots func(*unstructured.Unstructured) ([]slot, error)
+
+	// path is where the managed fields tell of the slot's owner.
+	path func(slot) []string
+
+	// fill is the least content by which server-side apply sets the bundle in the slots. What
+	// the object's schema requires beside it stands in the object already.
+	fill func(slots []slot, bundle string) map[string]any
+}
+
+// slot is one place for a bundle: the name of the webhook, or nothing for a CRD, and what stands
+// there.
+type slot struct {
+	webhook  string
+	standing []byte
+}
+
+// target is one object that must carry the bundle.
+type target struct {
+	kind *kind
+	name string
+}
+
+func (t target) String() string { return t.kind.name + " " + t.name }
+
+var (
+	mutatingKind   = webhooksKind("MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
+	validatingKind = webhooksKind("ValidatingWebhookConfiguration", "validatingwebhookconfigurations")
+	crdKind        = &kind{
+		name:     "CustomResourceDefinition",
+		resource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		slots:    crdSlots,
+		path: func(slot) []string {
+			return []string{"f:spec", "f:conversion", "f:webhook", "f:clientConfig", "f:caBundle"}
+		},
+		fill: func(_ []slot, bundle string) map[string]any {
+			return map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{"clientConfig": map[string]any{"caBundle": bundle}}}}}
+		},
+	}
+)
+
+func webhooksKind(name, resource string) *kind {
+	return &kind{
+		name:     name,
+		resource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource},
+		slots:    webhookSlots,
+		path: func(one slot) []string {
+			return []string{"f:webhooks", fmt.Sprintf(`k:{"name":%q}`, one.webhook), "f:clientConfig", "f:caBundle"}
+		},
+		fill: func(slots []slot, bundle string) map[string]any {
+			entries := make([]any, 0, len(slots))
+			for _, one := range slots { // the name is the key of the list
+				entries = append(entries, map[string]any{"name": one.webhook, "clientConfig": map[string]any{"caBundle": bundle}})
+			}
+			return map[string]any{"webhooks": entries}
+		},
+	}
+}
+
+func webhookSlots(object *unstructured.Unstructured) ([]slot, error) {
+	entries, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+	if err != nil {
+		return nil, err
+	}
+	var found []slot
+	for _, entry := range entries {
+		webhook, ok := entry.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("has a webhook that is no object but %T", entry)
+		}
+		name, _, err := unstructured.NestedString(webhook, "name")
+		if err != nil {
+			return nil, err
+		}
+		standing, err := bundleAt(webhook, "clientConfig", "caBundle")
+		if err != nil {
+			return nil, fmt.Errorf("webhook %q: %w", name, err)
+		}
+		found = append(found, slot{name, standing})
+	}
+	if len(found) == 0 {
+		return nil, errors.New("has no webhooks: install the webhook configurations anew (make install)")
+	}
+	return found, nil
+}
+
+func crdSlots(object *unstructured.Unstructured) ([]slot, error) {
+	strategy, _, err := unstructured.NestedString(object.Object, "spec", "conversion", "strategy")
+	if err != nil {
+		return nil, err
+	}
+	if strategy != "Webhook" {
+		return nil, fmt.Errorf("has conversion strategy %q, so its versions are relabelled and not converted: install the CRDs with the strategy Webhook (make install)", strategy)
+	}
+	standing, err := bundleAt(object.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	if err != nil {
+		return nil, err
+	}
+	return []slot{{standing: standing}}, nil
+}
+
+func bundleAt(object map[string]any, path ...string) ([]byte, error) {
+	encoded, _, err := unstructured.NestedString(object, path...)
+	if err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(encoded)
+}
+
+// patch is what is applied to the object: the bundle in the slots, against the very object and
+// the resourceVersion that were read. The identity keeps apply from creating an object that has
+// gone meanwhile, and the version from bringing back a webhook that has.
+func (t target) patch(object *unstructured.Unstructured, slots []slot, bundle []byte) *unstructured.Unstructured {
+	content := t.kind.fill(slots, base64.StdEncoding.EncodeToString(bundle))
+	applied := &unstructured.Unstructured{Object: content}
+	applied.SetAPIVersion(t.kind.resource.GroupVersion().String())
+	applied.SetKind(t.kind.name)
+	applied.SetName(t.name)
+	applied.SetUID(object.GetUID())
+	applied.SetResourceVersion(object.GetResourceVersion())
+	return applied
+}

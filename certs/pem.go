@@ -1,0 +1,113 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certs
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+)
+
+// The keys of a TLS Secret, which are also the file names of one that is mounted.
+const (
+	CertKey    = "tls.crt"
+	PrivateKey = "tls.key"
+	CAKey      = "ca.crt"
+)
+
+const certificateBlock = "CERTIFICATE"
+
+// ErrNoCertificate marks PEM text without a single certificate.
+var ErrNoCertificate = errors.New("holds no certificate")
+
+// ParseCertificates reads PEM text that holds certificates and nothing else. A block of any other
+// type is refused, so that a private key pasted into a bundle cannot travel on; so is text after
+// the last block, which is what a truncated file looks like. Errors never quote the content.
+func ParseCertificates(text []byte) ([]*x509.Certificate, error) {
+	var found []*x509.Certificate
+	for rest := text; ; {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			if len(found) == 0 {
+				return nil, ErrNoCertificate
+			}
+			if len(bytes.TrimSpace(rest)) > 0 {
+				return nil, fmt.Errorf("has text after certificate %d that is not PEM", len(found))
+			}
+			return found, nil
+		}
+		if block.Type != certificateBlock {
+			return nil, fmt.Errorf("has a PEM block of type %q where only certificates belong", block.Type)
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d does not parse: %w", len(found)+1, err)
+		}
+		found = append(found, certificate)
+	}
+}
+
+// EncodeCertificates writes the certificates as PEM, each once, in the order of their first
+// appearance. Equal input gives equal bytes.
+func EncodeCertificates(certificates ...*x509.Certificate) []byte {
+	var out bytes.Buffer
+	for i, certificate := range certificates {
+		if !Contains(certificates[:i], certificate) {
+			out.Write(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: certificate.Raw}))
+		}
+	}
+	return out.Bytes()
+}
+
+// Contains says whether certificate is among the certificates, byte for byte.
+func Contains(certificates []*x509.Certificate, certificate *x509.Certificate) bool {
+	for _, one := range certificates {
+		if one.Equal(certificate) {
+			return true
+		}
+	}
+	return false
+}
+
+// ParseKey reads the first private key of PEM text, in PKCS #8, PKCS #1 or SEC 1 form. Blocks
+// that only describe a key, such as EC PARAMETERS, are skipped. Errors never quote the content.
+func ParseKey(text []byte) (crypto.Signer, error) {
+	for rest := text; ; {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			return nil, errors.New("holds no private key")
+		}
+		var key any
+		var err error
+		switch block.Type {
+		case "PRIVATE KEY":
+			key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+		case "EC PRIVATE KEY":
+			key, err = x509.ParseECPrivateKey(block.Bytes)
+		case "RSA PRIVATE KEY":
+			key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+		default:
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("private key of type %q does not parse", block.Type)
+		}
+		signer, ok := key.(crypto.Signer)
+		if !ok {
+			return nil, fmt.Errorf("private key of type %T cannot sign", key)
+		}
+		return signer, nil
+	}
+}
+
+// Matches says whether the key belongs to the certificate.
+func Matches(certificate *x509.Certificate, key crypto.Signer) bool {
+	public, ok := certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && public.Equal(key.Public())
+}

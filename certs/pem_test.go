@@ -1,0 +1,169 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certs
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func newCertificate(t *testing.T) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate, key
+}
+
+func TestParseCertificatesTakesCertificatesAndNothingElse(t *testing.T) {
+	one, key := newCertificate(t)
+	two, _ := newCertificate(t)
+	good := EncodeCertificates(one, two)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	junk := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("junk")})
+	for title, test := range map[string]struct {
+		text  []byte
+		count int
+	}{
+		"two":                     {good, 2},
+		"white space around":      {slices.Concat([]byte("\n\n"), good, []byte("\n \n")), 2},
+		"nothing":                 {nil, 0},
+		"white space":             {[]byte(" \n"), 0},
+		"text":                    {[]byte("text"), 0},
+		"text at the end":         {slices.Concat(good, []byte("text")), 0},
+		"the second one cut":      {good[:len(good)-30], 0},
+		"a key":                   {private, 0},
+		"a key at the end":        {slices.Concat(good, private), 0},
+		"what is no certificate":  {junk, 0},
+		"junk after certificates": {slices.Concat(good, junk), 0},
+	} {
+		found, err := ParseCertificates(test.text)
+		if len(found) != test.count || (err == nil) != (test.count > 0) {
+			t.Errorf("%s: %d certificates, %v", title, len(found), err)
+		}
+	}
+	if _, err := ParseCertificates(nil); !errors.Is(err, ErrNoCertificate) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+func TestEncodeCertificatesWritesEachOnceInOrder(t *testing.T) {
+	one, _ := newCertificate(t)
+	two, _ := newCertificate(t)
+	if got := EncodeCertificates(one, two, one); !bytes.Equal(got, EncodeCertificates(one, two)) {
+		t.Error("a certificate is there twice")
+	}
+	if got := EncodeCertificates(two, one); bytes.Equal(got, EncodeCertificates(one, two)) {
+		t.Error("the order is lost")
+	}
+	if got := EncodeCertificates(); len(got) != 0 {
+		t.Errorf("nothing encodes to %q", got)
+	}
+}
+
+func TestParseKeyReadsTheUsualForms(t *testing.T) {
+	_, elliptic := newCertificate(t)
+	_, edwards, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factors, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8 := func(key any) []byte {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	sec1, err := x509.MarshalECPrivateKey(elliptic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for title, test := range map[string]struct {
+		block string
+		der   []byte
+		want  crypto.Signer
+	}{
+		"PKCS #8 ECDSA":   {"PRIVATE KEY", pkcs8(elliptic), elliptic},
+		"PKCS #8 Ed25519": {"PRIVATE KEY", pkcs8(edwards), edwards},
+		"PKCS #8 RSA":     {"PRIVATE KEY", pkcs8(factors), factors},
+		"PKCS #1":         {"RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(factors), factors},
+		"SEC 1":           {"EC PRIVATE KEY", sec1, elliptic},
+		"junk":            {"PRIVATE KEY", []byte("junk"), nil},
+		"encrypted":       {"ENCRYPTED PRIVATE KEY", pkcs8(elliptic), nil},
+	} {
+		parameters := pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{1}})
+		got, err := ParseKey(append(parameters, pem.EncodeToMemory(&pem.Block{Type: test.block, Bytes: test.der})...))
+		if (err == nil) != (test.want != nil) {
+			t.Errorf("%s: %v", title, err)
+		}
+		if test.want != nil && err == nil && !got.Public().(interface{ Equal(crypto.PublicKey) bool }).Equal(test.want.Public()) {
+			t.Errorf("%s: another key", title)
+		}
+	}
+}
+
+func TestMatchesTellsAKeyFromAnother(t *testing.T) {
+	one, key := newCertificate(t)
+	_, other := newCertificate(t)
+	_, edwards, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !Matches(one, key) || Matches(one, other) || Matches(one, edwards) {
+		t.Error("keys and certificates are mixed up")
+	}
+}
+
+func TestReloadsMayBeSharedInOneRegistry(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for range 2 {
+		reloads, err := NewReloads(registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reloads.Count(ReloadChanged)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := families[0].GetMetric()[0].GetCounter().GetValue(); families[0].GetName() != "fairlead_certificate_reloads_total" || got != 2 {
+		t.Errorf("%s counts %v", families[0].GetName(), got)
+	}
+	registry = prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_certificate_reloads_total", Help: "taken"}))
+	if _, err := NewReloads(registry); err == nil {
+		t.Error("a name that is taken is accepted")
+	}
+}

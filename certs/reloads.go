@@ -1,0 +1,37 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certs
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fairlead-dev/fairlead/certs/internal/counter"
+)
+
+// The results that Reloads counts.
+const (
+	ReloadChanged = "changed" // another certificate or bundle is in use now
+	ReloadFailed  = "failed"  // what was found cannot be used; the last good certificate stays
+)
+
+// Reloads counts how often a source took up a certificate or failed to:
+// fairlead_certificate_reloads_total{result}.
+type Reloads struct{ vec *prometheus.CounterVec }
+
+// NewReloads registers the counter; a nil registerer counts without publishing. It fails where
+// the registerer holds something else under the name.
+func NewReloads(registerer prometheus.Registerer) (*Reloads, error) {
+	vec, err := counter.New(registerer, "fairlead_certificate_reloads_total",
+		"How often the webhook's serving certificate or CA bundle was taken up anew (changed), or could not be (failed).", "result")
+	if err != nil {
+		return nil, err
+	}
+	for _, result := range []string{ReloadChanged, ReloadFailed} {
+		vec.WithLabelValues(result)
+	}
+	return &Reloads{vec: vec}, nil
+}
+
+// Count adds one reload of the result.
+func (r *Reloads) Count(result string) { r.vec.WithLabelValues(result).Inc() }

@@ -1,0 +1,21 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package selfsigned is the operator's own certificate authority: one root, shared by all
+// replicas through a Secret, and for each replica a short-lived serving certificate that exists
+// in memory only.
+//
+// The Secret is the truth. Its tls.crt and tls.key are the root that signs, its ca.crt are all
+// roots that clients must trust; the bundle is a pure function of it, so that every replica
+// publishes the same bytes. It is created if absent and otherwise updated against the
+// resourceVersion that was read; whoever loses a race reads again. The Secret must not be mounted
+// into pods: the key in it signs for everybody who trusts the bundle.
+//
+// A root that another replica or an administrator puts into the Secret is taken up without a
+// restart: it is published at once, and signs a little later where the old one is trusted still.
+//
+// The package never touches a Secret that does not carry the operator's managed-by label, never
+// lets an unusable Secret empty the bundle, and never logs what a Secret holds.
+//
+// It needs create on secrets in its namespace, and get, update and watch on the one name.
+package selfsigned

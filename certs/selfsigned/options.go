@@ -1,0 +1,110 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selfsigned
+
+import (
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+)
+
+// Options of an Authority. Only Client must be set.
+type Options struct {
+	// Client reads and writes the Secret. It should have a rate limiter of its own.
+	Client kubernetes.Interface
+
+	// Namespace and Name say where the Secret is. Defaults: fairlead-system and
+	// fairlead-webhook-ca.
+	Namespace, Name string
+
+	// Service is the Service through which the API server reaches the webhooks. The certificate
+	// is good for <service>.<namespace>.svc and <service>.<namespace>.svc.cluster.local.
+	// Default: fairlead-webhook.
+	Service string
+
+	// ExtraNames are further DNS names and IP addresses of the certificate, such as localhost.
+	ExtraNames []string
+
+	// RootValidity is how long a root that is made here is valid. It is replaced when a tenth of
+	// it is left. Default: 10 years.
+	RootValidity time.Duration
+
+	// LeafValidity is how long a serving certificate is valid; it is renewed after two thirds of
+	// it. Default: 7 days.
+	LeafValidity time.Duration
+
+	// Interval is how often Run reads the Secret, beside watching it, and looks at the age of
+	// the serving certificate. Default: 1 minute.
+	Interval time.Duration
+
+	// Overlap is how long a root that was found in the Secret is only trusted before this
+	// replica signs with it, provided that the previous one is trusted still: the time in which
+	// every replica notices and the bundle reaches the API server. Default: 2 minutes.
+	Overlap time.Duration
+
+	// DeniedPatience is how long Prepare bears with Forbidden and Unauthorized, since roles may
+	// be applied just after the Deployment. Default: 30 seconds.
+	DeniedPatience time.Duration
+
+	// AttemptTimeout bounds one exchange with the API server. Default: 10 seconds.
+	AttemptTimeout time.Duration
+
+	// OnChange is called after the bundle has changed; CABundle then answers the new one. It
+	// must not block. Default: nothing is called.
+	OnChange func()
+
+	// Clock tells the time. Default: the real one.
+	Clock clock.WithTicker
+
+	// Log takes what happens. Default: nothing is logged.
+	Log logr.Logger
+
+	// Registerer publishes the metrics. Default: they are not published.
+	Registerer prometheus.Registerer
+}
+
+// skew is how far certificates are dated back, for clients whose clocks are late.
+const skew = 5 * time.Minute
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Client == nil {
+		return o, errors.New("selfsigned: Options.Client is nil")
+	}
+	text := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	span := func(field *time.Duration, value time.Duration) {
+		if *field <= 0 {
+			*field = value
+		}
+	}
+	text(&o.Namespace, "fairlead-system")
+	text(&o.Name, "fairlead-webhook-ca")
+	text(&o.Service, "fairlead-webhook")
+	span(&o.RootValidity, 10*365*24*time.Hour)
+	span(&o.LeafValidity, 7*24*time.Hour)
+	span(&o.Interval, time.Minute)
+	span(&o.Overlap, 2*time.Minute)
+	span(&o.DeniedPatience, 30*time.Second)
+	span(&o.AttemptTimeout, 10*time.Second)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.LeafValidity > o.RootValidity/10 {
+		return o, errors.New("selfsigned: Options.LeafValidity exceeds a tenth of RootValidity: certificates would outlive the root that signed them")
+	}
+	return o, nil
+}
+
+// names are the DNS names and IP addresses that the serving certificate is good for.
+func (o Options) names() []string {
+	service := o.Service + "." + o.Namespace + ".svc"
+	return append([]string{service, service + ".cluster.local"}, o.ExtraNames...)
+}

@@ -1,0 +1,112 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selfsigned
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+)
+
+// Run takes up what happens to the Secret and renews the serving certificate in time, until ctx
+// ends. The Secret is watched so that a change counts at once, and read at every interval so that
+// a watch that is refused or silently dead costs no more than that.
+func (a *Authority) Run(ctx context.Context) error {
+	changed := make(chan struct{}, 1)
+	watching := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() { cancel(); <-watching }()
+	go func() {
+		defer close(watching)
+		a.follow(ctx, changed)
+	}()
+
+	ticker := a.options.Clock.NewTicker(a.options.Interval)
+	defer ticker.Stop()
+	var seen retry.Distinct
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		case <-changed:
+		}
+		if err := a.refresh(ctx); err == nil {
+			seen.Reset()
+		} else if ctx.Err() == nil {
+			a.reloads.Count(certs.ReloadFailed)
+			if seen.Add(err) {
+				a.options.Log.Error(err, "the webhook's certificate authority could not be read; the last good one stays in use")
+			}
+		}
+	}
+}
+
+// refresh synchronizes with the Secret. The serving certificate is renewed whatever comes of it:
+// that takes only what is in memory.
+func (a *Authority) refresh(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, a.options.AttemptTimeout)
+	defer cancel()
+	err := a.synchronize(bounded)
+	if err == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if renewErr := a.renew(a.options.Clock.Now()); renewErr != nil {
+		return fmt.Errorf("%w; and %w", err, renewErr)
+	}
+	return err
+}
+
+// follow nudges changed whenever the watch tells of the Secret. It never gives up before ctx
+// ends, and never asks more often than once per interval.
+func (a *Authority) follow(ctx context.Context, changed chan<- struct{}) {
+	var seen retry.Distinct
+	for ctx.Err() == nil {
+		if err := a.watch(ctx, changed); err != nil && ctx.Err() == nil && seen.Add(err) {
+			a.options.Log.Info("the Secret cannot be watched, so changes count only when it is next read",
+				"secret", a.String(), "interval", a.options.Interval.String(), "reason", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+		case <-a.options.Clock.After(a.options.Interval):
+		}
+	}
+}
+
+// watch holds one watch of the one name until the API server ends it.
+func (a *Authority) watch(ctx context.Context, changed chan<- struct{}) error {
+	stream, err := a.secrets.Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", a.options.Name).String(),
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event, open := <-stream.ResultChan():
+			if !open {
+				return nil
+			}
+			if event.Type == watch.Error {
+				return apierrors.FromObject(event.Object)
+			}
+			select {
+			case changed <- struct{}{}:
+			default: // a nudge is waiting already
+			}
+		}
+	}
+}

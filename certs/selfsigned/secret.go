@@ -1,0 +1,107 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selfsigned
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/certs"
+)
+
+// unusable is the content of a Secret of ours that cannot be used and holds nothing that anybody
+// could want back: it is replaced. The roots that could be read out of it stay trusted.
+type unusable struct {
+	reason string
+	former []*x509.Certificate
+}
+
+func (u *unusable) Error() string { return u.reason }
+
+// errRefused marks a Secret that must not be overwritten, since somebody put it there.
+var errRefused = errors.New("refused")
+
+func refuse(format string, a ...any) error {
+	return fmt.Errorf("%w: %w", errRefused, fmt.Errorf(format, a...))
+}
+
+// read takes the root out of the Secret. The error is an *unusable where the content may be
+// replaced, and errRefused where a person has to decide.
+func read(secret *corev1.Secret, now time.Time) (*root, error) {
+	if secret.Labels[common.ManagedByLabel] != common.ManagedBy {
+		return nil, refuse("it does not carry the label %s=%s, so it is not the operator's to use: delete the Secret, or add the label to let the operator have it",
+			common.ManagedByLabel, common.ManagedBy)
+	}
+	certificate, key := secret.Data[certs.CertKey], secret.Data[certs.PrivateKey]
+	// A bundle that does not parse is not worth an outage: the root itself is always trusted.
+	trusted, _ := certs.ParseCertificates(secret.Data[certs.CAKey])
+	trusted = authorities(trusted)
+	if len(certificate) == 0 && len(key) == 0 {
+		return nil, &unusable{"it is empty", trusted}
+	}
+	if len(key) == 0 || len(certificate) == 0 {
+		missing := certs.PrivateKey
+		if len(key) > 0 {
+			missing = certs.CertKey
+		}
+		return nil, refuse("it has no %s while the other half of the pair is there: put the missing half back, or delete the Secret to have a new authority made", missing)
+	}
+	chain, err := certs.ParseCertificates(certificate)
+	if err != nil {
+		return nil, &unusable{fmt.Sprintf("%s %v", certs.CertKey, err), trusted}
+	}
+	former := append(authorities(chain), trusted...)
+	signer, err := certs.ParseKey(key)
+	if err != nil {
+		return nil, &unusable{fmt.Sprintf("%s %v", certs.PrivateKey, err), former}
+	}
+	if !certs.Matches(chain[0], signer) {
+		return nil, refuse("%s does not belong to the certificate in %s: put the pair right, or delete the Secret to have a new authority made", certs.PrivateKey, certs.CertKey)
+	}
+	if len(authorities(chain)) != len(chain) {
+		return nil, refuse("%s holds a certificate that is not a certificate authority: put an authority there, or delete the Secret to have one made", certs.CertKey)
+	}
+	found := &root{chain: chain, key: signer, trusted: trusted}
+	if now.Before(chain[0].NotBefore) {
+		return nil, fmt.Errorf("its certificate is valid from %s only, and here it is %s: check the clocks",
+			chain[0].NotBefore.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	}
+	if found.due(now) {
+		return nil, &unusable{fmt.Sprintf("its certificate expires at %s", chain[0].NotAfter.Format(time.RFC3339)), former}
+	}
+	return found, nil
+}
+
+// authorities are those of the certificates that may sign others.
+func authorities(certificates []*x509.Certificate) []*x509.Certificate {
+	var found []*x509.Certificate
+	for _, one := range certificates {
+		signs := one.KeyUsage == 0 || one.KeyUsage&x509.KeyUsageCertSign != 0
+		if one.BasicConstraintsValid && one.IsCA && signs {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// blank is the Secret as it is created, without content.
+func blank(namespace, name string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      name,
+			Labels:    map[string]string{common.ManagedByLabel: common.ManagedBy},
+			Annotations: map[string]string{
+				"fairlead.dev/description": "The authority that signs the webhook's certificates. Delete it to have a new one made. Never mount it.",
+			},
+		},
+		Type: corev1.SecretTypeTLS,
+	}
+}

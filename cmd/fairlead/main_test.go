@@ -1,0 +1,108 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func runCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("POD_NAMESPACE", "fairlead-system")
+	var out, errs bytes.Buffer
+	code = execute(args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestWhatIsWrongIsOneLineThatNamesIt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\nwebhook:\n  prot: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	twice := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(twice, []byte("logging: {}\nlogging: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(broken, []byte("current-context: nowhere\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"unknown command":        {[]string{"serve"}, []string{`unknown command "serve"`}},
+		"unknown flag":           {[]string{"manager", "--webhok-port=1"}, []string{"--webhok-port", "--help"}},
+		"unknown field":          {[]string{"manager", "--config", file}, []string{file + ":4", "webhook.prot"}},
+		"field given twice":      {[]string{"manager", "--config", twice}, []string{twice, "line 2", "logging"}},
+		"missing configuration":  {[]string{"manager", "--config", file + ".no"}, []string{file + ".no"}},
+		"durations that clash":   {[]string{"manager", "--leader-elect-lease-duration=5s"}, []string{"leaderElection.leaseDuration", "renewDeadline"}},
+		"missing kubeconfig":     {[]string{"manager", "--kubeconfig", broken + ".no"}, []string{broken + ".no"}},
+		"kubeconfig of no use":   {[]string{"manager", "--kubeconfig", broken}, []string{broken}},
+		"version takes no words": {[]string{"version", "please"}, []string{"please"}},
+		"unknown output":         {[]string{"version", "-o", "xml"}, []string{"xml", "json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, _, stderr := runCommand(t, test.args...)
+			if code == 0 {
+				t.Error("exit code 0")
+			}
+			if strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "fairlead: ") {
+				t.Errorf("not one line: %q", stderr)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("%q does not say %q", stderr, want)
+				}
+			}
+		})
+	}
+}
+
+func TestAKubeconfigThatPointsNowhereEndsInBoundedTimeAndNamesTheServer(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	// Port 1 of loopback refuses.
+	content := `{apiVersion: v1, kind: Config, current-context: c,
+contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}],
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]}`
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := runCommand(t, "manager", "--kubeconfig", kubeconfig, "--kube-api-start-timeout=300ms", "--log-level=error",
+		"--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=0")
+	if code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, want := range []string{"https://127.0.0.1:1", kubeconfig, "connection refused", "300ms", "--kube-api-start-timeout"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%q does not say %q", stderr, want)
+		}
+	}
+}
+
+func TestHelpListsEveryGroupOfFlags(t *testing.T) {
+	code, stdout, stderr := runCommand(t, "manager", "--help")
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit code %d, stderr %q", code, stderr)
+	}
+	for _, want := range []string{"General flags:", "Webhook flags:", "Leader election flags:", "Metrics, probes and profiles flags:", "Logging flags:",
+		"--config", "--lease-lock-name", "--metrics-bind-address", "SIGTERM"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("help does not say %q", want)
+		}
+	}
+}
+
+func TestVersionIsTextOrJSON(t *testing.T) {
+	if code, stdout, _ := runCommand(t, "version"); code != 0 || !strings.HasPrefix(stdout, "fairlead ") {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+	if code, stdout, _ := runCommand(t, "version", "-o", "json"); code != 0 || !strings.Contains(stdout, `"platform"`) {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+}

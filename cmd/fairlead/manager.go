@@ -1,0 +1,80 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
+	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/internal/manager"
+)
+
+func managerCommand(logs io.Writer) *cobra.Command {
+	flags := config.NewFlags()
+	command := &cobra.Command{
+		Use:   "manager",
+		Short: "Run the operator: webhooks on every replica, reconcilers on the one that leads.",
+		Long: `Run the operator: webhooks on every replica, reconcilers on the one that leads.
+
+A configuration file (--config) may say everything that the flags say, by apiVersion
+` + config.APIVersion + `, kind ` + config.Kind + `. Flags override the file.
+
+SIGTERM or SIGINT stops in order: reconcilers, the Lease, the webhooks after their drain. A second
+signal ends the process at once. How the start stands is shown on /statusz of the probe server.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			configuration, err := flags.Configuration()
+			if err != nil {
+				return err
+			}
+			logger, err := manager.NewLogger(configuration.Logging, logs)
+			if err != nil {
+				return err
+			}
+			manager.UseLogger(logger)
+			operator, err := manager.New(configuration, manager.Options{Logger: logger, Version: version.Get().Version})
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilSignal(command.Context())
+			defer stop()
+			return operator.Run(ctx)
+		},
+	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w; `fairlead manager --help` lists the flags", err)
+	})
+	for _, group := range flags.Groups.FlagSets {
+		command.Flags().AddFlagSet(group)
+	}
+	cliflag.SetUsageAndHelpFunc(command, flags.Groups, 0)
+	return command
+}
+
+// untilSignal ends the context on the first SIGTERM or SIGINT, and the process on the second.
+func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+		<-signals
+		os.Exit(1) //nolint:forbidigo // the second signal asks for no orderly end
+	}()
+	return ctx, cancel
+}

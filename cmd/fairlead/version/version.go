@@ -1,0 +1,66 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package version says what this binary was built from. It knows nothing at run time.
+package version
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Version is set by the linker:
+//
+//	-X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=v1.2.3
+//
+// A binary built without it takes the version that Go recorded of the module.
+var Version string
+
+// Info is what is known of the build.
+type Info struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
+	Date     string `json:"date,omitempty"` // of the commit
+	Modified bool   `json:"modified"`       // built from files that were not committed
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// Get answers what is known of the build.
+func Get() Info {
+	build, _ := debug.ReadBuildInfo()
+	return from(Version, build)
+}
+
+func from(linked string, build *debug.BuildInfo) Info {
+	info := Info{Version: linked, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if build != nil {
+		info.Version = cmp.Or(linked, build.Main.Version)
+		for _, setting := range build.Settings {
+			switch setting.Key {
+			case "vcs.revision":
+				info.Commit = setting.Value
+			case "vcs.time":
+				info.Date = setting.Value
+			case "vcs.modified":
+				info.Modified = setting.Value == "true"
+			}
+		}
+	}
+	info.Version = cmp.Or(info.Version, "unknown")
+	return info
+}
+
+// String is one line.
+func (i Info) String() string {
+	line := "fairlead " + i.Version
+	if i.Commit != "" {
+		line += " " + i.Commit
+	}
+	if i.Modified {
+		line += " (modified)"
+	}
+	return fmt.Sprintf("%s, %s, %s", line, i.Go, i.Platform)
+}

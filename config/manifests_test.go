@@ -1,0 +1,204 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config_test holds the manifests to what the code says: they name paths, times and flags
+// that nothing else would compare.
+package config_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/webhooks/admission"
+)
+
+func TestEachKindHasOneWebhookOfEachSort(t *testing.T) {
+	kinds := storedKinds(t)
+	var mutating admissionv1.MutatingWebhookConfiguration
+	read(t, "webhook/mutating.yaml", &mutating)
+	var validating admissionv1.ValidatingWebhookConfiguration
+	read(t, "webhook/validating.yaml", &validating)
+
+	got, want := map[string]string{}, map[string]string{}
+	for _, w := range mutating.Webhooks {
+		got[w.Name] = *w.ClientConfig.Service.Path
+		checkReach(t, w.Name, w.ClientConfig, w.Rules, w.MatchPolicy)
+	}
+	for _, w := range validating.Webhooks {
+		got[w.Name] = *w.ClientConfig.Service.Path
+		checkReach(t, w.Name, w.ClientConfig, w.Rules, w.MatchPolicy)
+	}
+	for _, kind := range kinds {
+		name := strings.ToLower(kind.Kind)
+		want[name+".mutate.fairlead.dev"] = admission.MutatePath(kind)
+		want[name+".validate.fairlead.dev"] = admission.ValidatePath(kind)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("webhooks and their paths (-code +manifests):\n%s", diff)
+	}
+}
+
+// checkReach sees that a webhook is called at the stored version only, and at none twice.
+func checkReach(t *testing.T, name string, client admissionv1.WebhookClientConfig, rules []admissionv1.RuleWithOperations, policy *admissionv1.MatchPolicyType) {
+	t.Helper()
+	if len(client.CABundle) > 0 {
+		t.Errorf("%s: carries a caBundle: the operator owns that field", name)
+	}
+	if policy == nil || *policy != admissionv1.Equivalent {
+		t.Errorf("%s: matchPolicy is not Equivalent: writes at v1alpha1 would pass by", name)
+	}
+	for _, rule := range rules {
+		if diff := cmp.Diff([]string{"v1"}, rule.APIVersions); diff != "" {
+			t.Errorf("%s: versions (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestNoDefinitionIsGeneratedWithAConversion(t *testing.T) {
+	// The patch in crd/patches adds it; one that was generated would be overwritten unseen.
+	for _, path := range definitions(t) {
+		var crd apiextensionsv1.CustomResourceDefinition
+		read(t, path, &crd)
+		if crd.Spec.Conversion != nil {
+			t.Errorf("%s: has spec.conversion", path)
+		}
+	}
+}
+
+func TestNoManifestCarriesACABundle(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if regexp.MustCompile(`(?m)^\s*caBundle:`).Match(content) {
+			t.Errorf("%s: carries a caBundle", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestThePodOutlivesItsOrderlyStop(t *testing.T) {
+	configuration := shipped(t)
+	var deployment appsv1.Deployment
+	read(t, "manager/deployment.yaml", &deployment)
+	grace := time.Duration(*deployment.Spec.Template.Spec.TerminationGracePeriodSeconds) * time.Second
+	if stop := configuration.GracefulShutdownTimeout.Duration; grace <= stop {
+		t.Errorf("terminationGracePeriodSeconds is %s, and gracefulShutdownTimeout %s: the pod is killed in mid-drain", grace, stop)
+	}
+}
+
+// shipped loads the shipped file as the operator does: strictly, and through all its rules.
+func shipped(t *testing.T) *config.Configuration {
+	t.Helper()
+	flags := config.NewFlags()
+	if err := flags.Groups.FlagSet("general").Set("config", "manager/config.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	configuration, err := flags.Configuration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return configuration
+}
+
+func TestTheReferenceListsEveryFlagAndNoOther(t *testing.T) {
+	reference, err := os.ReadFile("../docs/reference/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, declared := map[string]bool{"config": bytes.Contains(reference, []byte("`--config`"))}, map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `[^`]+` \\| `--([a-z0-9-]+)` \\|").FindAllSubmatch(reference, -1) {
+		documented[string(row[1])] = true
+	}
+	for _, group := range config.NewFlags().Groups.FlagSets {
+		group.VisitAll(func(flag *pflag.Flag) { declared[flag.Name] = true })
+	}
+	if diff := cmp.Diff(declared, documented); diff != "" {
+		t.Errorf("flags (-code +docs/reference/configuration.md):\n%s", diff)
+	}
+}
+
+func TestTheReferenceListsEveryMetricAndNoOther(t *testing.T) {
+	reference, err := os.ReadFile("../docs/reference/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, declared := map[string]bool{}, map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(fairlead_[a-z_]+)` \\|").FindAllSubmatch(reference, -1) {
+		documented[string(row[1])] = true
+	}
+	name := regexp.MustCompile(`"(fairlead_[a-z_]+)"`)
+	for _, room := range []string{"certs", "cmd", "controllers", "internal", "webhooks"} {
+		err := filepath.WalkDir(filepath.Join("..", room), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			for _, match := range name.FindAllSubmatch(source, -1) {
+				declared[string(match[1])] = true
+			}
+			return err
+		})
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(declared, documented); diff != "" {
+		t.Errorf("metrics (-code +docs/reference/metrics.md):\n%s", diff)
+	}
+}
+
+// storedKinds are the kinds of the definitions at the version that is stored.
+func storedKinds(t *testing.T) []schema.GroupVersionKind {
+	t.Helper()
+	var kinds []schema.GroupVersionKind
+	for _, path := range definitions(t) {
+		var crd apiextensionsv1.CustomResourceDefinition
+		read(t, path, &crd)
+		for _, version := range crd.Spec.Versions {
+			if version.Storage {
+				kinds = append(kinds, schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind})
+			}
+		}
+	}
+	return kinds
+}
+
+func definitions(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("crd/bases/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no definitions in crd/bases: %v", err)
+	}
+	return paths
+}
+
+func read(t *testing.T, path string, into any) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(content, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers holds one package for each kind that is reconciled. It also declares, in
+// the markers below, every permission that the operator asks of a cluster: config/rbac/role.yaml
+// is generated from them. Nothing here starts before this replica leads, and nothing here imports
+// webhooks.
+//
+// A rule with a resource name cannot carry create, since the name of an object that does not
+// exist yet is not known to the authorizer; create therefore stands in a rule of its own.
+package controllers
+
+// The kinds. What is not reconciled yet is only read. Of an ExternalService the operator writes the
+// status and the finalizers; the latter takes patch on the object itself. Update of its finalizers
+// is what the API server demands of whoever makes a Service that blocks its owner's deletion.
+//
+// +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices/status,verbs=patch
+// +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices/finalizers,verbs=update
+// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch
+
+// What an ExternalService becomes. Server-side apply is patch, and create where nothing stands yet.
+//
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete
+
+// Events on users' objects, and about who leads.
+//
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Who may read the metrics is asked of the API server.
+//
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// Where the certificate authority is published: these objects by name, and no others.
+//
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=externalservices.networking.fairlead.dev;rebootpolicies.autoreboot.fairlead.dev;chaospods.chaos.fairlead.dev,verbs=get;patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=fairlead-mutating,verbs=get;patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=fairlead-validating,verbs=get;patch
+
+// In the operator's own namespace: the lease of the leader, and the authority that the replicas
+// share.
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fairlead-system,resources=leases,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fairlead-system,resources=leases,resourceNames=fairlead-manager,verbs=get;watch;update
+// +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,verbs=create
+// +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,resourceNames=fairlead-webhook-ca,verbs=get;watch;update

@@ -1,0 +1,120 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	discoveryv1ac "k8s.io/client-go/applyconfigurations/discovery/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// errForeignSlice cannot happen by accident: the names of our slices carry a digest.
+var errForeignSlice = errors.New("an EndpointSlice of this name exists and is not ours: delete it")
+
+// publishSlices makes the EndpointSlices of a Service as they should be, and removes our others.
+func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, wanted []slice) error {
+	var list discoveryv1.EndpointSliceList
+	if err := r.Client.List(ctx, &list, client.InNamespace(service.Namespace), client.MatchingFields{byService: service.Name}); err != nil {
+		return fmt.Errorf("list EndpointSlices: %w", err)
+	}
+	current := make(map[string]*discoveryv1.EndpointSlice, len(list.Items))
+	for i := range list.Items {
+		current[list.Items[i].Name] = &list.Items[i]
+	}
+	for _, s := range wanted {
+		if err := r.applySlice(ctx, service, s, current[s.name]); err != nil {
+			return err
+		}
+		delete(current, s.name)
+	}
+	for _, leftover := range current {
+		err := r.Client.Delete(ctx, leftover, client.Preconditions{UID: &leftover.UID})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("remove EndpointSlice %s: %w", leftover.Name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s slice, current *discoveryv1.EndpointSlice) error {
+	version := onlyCreate
+	if current != nil {
+		if sliceMatches(current, service, s) {
+			return nil
+		}
+		version = current.ResourceVersion
+	}
+	wanted := discoveryv1ac.EndpointSlice(s.name, service.Namespace).
+		WithResourceVersion(version).
+		WithLabels(sliceLabels(service.Name)).
+		WithOwnerReferences(metav1ac.OwnerReference().
+			WithAPIVersion("v1").WithKind("Service").WithName(service.Name).WithUID(service.UID).WithController(true)).
+		WithAddressType(s.family)
+	for _, p := range s.ports {
+		wanted.WithPorts(&discoveryv1ac.EndpointPortApplyConfiguration{
+			Name: p.Name, Port: p.Port, Protocol: p.Protocol, AppProtocol: p.AppProtocol,
+		})
+	}
+	for _, e := range s.endpoints {
+		wanted.WithEndpoints(&discoveryv1ac.EndpointApplyConfiguration{
+			Addresses: e.Addresses,
+			Zone:      e.Zone,
+			Conditions: discoveryv1ac.EndpointConditions().WithReady(*e.Conditions.Ready).
+				WithServing(*e.Conditions.Serving).WithTerminating(*e.Conditions.Terminating),
+		})
+	}
+	err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+	if current == nil && apierrors.IsConflict(err) {
+		err = r.reclaimSlice(ctx, service, s, wanted)
+	}
+	if err != nil {
+		return fmt.Errorf("apply EndpointSlice %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// reclaimSlice applies a slice that exists although the cache does not show it among the Service's:
+// somebody took off or changed a label that it is found by. One that the Service does not own
+// is not ours to touch.
+func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s slice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
+	stray := &discoveryv1.EndpointSlice{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: *wanted.Name}, stray); err != nil {
+		return err
+	}
+	if owner := metav1.GetControllerOf(stray); owner == nil || owner.Kind != "Service" || owner.Name != service.Name {
+		return errForeignSlice
+	}
+	if sliceMatches(stray, service, s) {
+		return nil // the cache was behind
+	}
+	return r.Client.Apply(ctx, wanted.WithResourceVersion(stray.ResourceVersion), client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+}
+
+func sliceLabels(service string) map[string]string {
+	return map[string]string{
+		discoveryv1.LabelServiceName: service,
+		discoveryv1.LabelManagedBy:   common.ManagedBy,
+	}
+}
+
+func sliceMatches(current *discoveryv1.EndpointSlice, service *corev1.Service, s slice) bool {
+	return contains(current.Labels, sliceLabels(service.Name)) &&
+		len(current.OwnerReferences) == 1 && current.OwnerReferences[0].UID == service.UID &&
+		ptr.Deref(current.OwnerReferences[0].Controller, false) &&
+		current.AddressType == s.family &&
+		apiequality.Semantic.DeepEqual(current.Ports, s.ports) &&
+		apiequality.Semantic.DeepEqual(current.Endpoints, s.endpoints)
+}

@@ -1,0 +1,206 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// onlyCreate is a resource version that no object has any more. Server-side apply with it makes
+// an object that does not exist, and is refused with a conflict where one does: a Service that
+// somebody else made a moment ago is never adopted.
+const onlyCreate = "1"
+
+// appliedAnnotation carries the digest of what was applied.
+const appliedAnnotation = "networking.fairlead.dev/applied"
+
+var (
+	errForeignService = errors.New("a Service of this name exists and is not ours")
+	errReplacing      = errors.New("the Service is being replaced")
+)
+
+// publishService makes the Service as it should be and answers it. The error is
+// errForeignService where one of somebody else's stands in its place, and errReplacing where ours
+// had to go first, since clusterIP cannot be changed in place.
+func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
+	current := &corev1.Service{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
+	if apierrors.IsNotFound(err) {
+		// The cache holds only what carries our label; ask for the rest.
+		err = r.Live.Get(ctx, client.ObjectKeyFromObject(es), current)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.applyService(ctx, es, nil)
+	case err != nil:
+		return nil, fmt.Errorf("read Service: %w", err)
+	case !metav1.IsControlledBy(current, es):
+		return nil, errForeignService
+	case !current.DeletionTimestamp.IsZero():
+		return nil, errReplacing
+	case headless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone):
+		return nil, r.removeService(ctx, current)
+	case serviceMatches(current, es):
+		return current, nil
+	}
+	return r.applyService(ctx, es, current.DeepCopy())
+}
+
+func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service) error {
+	err := r.Client.Delete(ctx, current, client.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove Service to change its type: %w", err)
+	}
+	return errReplacing
+}
+
+func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) (*corev1.Service, error) {
+	wanted := desiredService(es).WithResourceVersion(onlyCreate).WithOwnerReferences(metav1ac.OwnerReference().
+		WithAPIVersion(networkingv1.GroupVersion.String()).WithKind("ExternalService").
+		WithName(es.Name).WithUID(es.UID).WithController(true).WithBlockOwnerDeletion(true))
+	if current != nil {
+		// What was applied last is what is wanted now, so whatever differs came from others.
+		if current.Annotations[appliedAnnotation] == wanted.Annotations[appliedAnnotation] {
+			if err := r.takeBack(ctx, es, current); err != nil {
+				return nil, err
+			}
+		}
+		wanted.WithResourceVersion(current.ResourceVersion)
+	}
+	err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+	if current != nil && apierrors.IsInvalid(err) {
+		// Ours together with what others added may be no valid Service.
+		if err = r.takeBack(ctx, es, current); err == nil {
+			err = r.Client.Apply(ctx, wanted.WithResourceVersion(current.ResourceVersion), client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("apply Service: %w", err)
+	}
+	applied := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Name: es.Name, Namespace: es.Namespace, UID: ptr.Deref(wanted.UID, ""),
+	}}
+	if wanted.Spec != nil {
+		applied.Spec.ClusterIP = ptr.Deref(wanted.Spec.ClusterIP, "")
+	}
+	return applied, nil
+}
+
+// takeBack removes a selector and ports that others have put on our Service. Server-side apply
+// leaves alone what it never owned: a selector would have pods published beside our addresses, and
+// a port that was renumbered by hand would stand beside its original.
+func (r *Reconciler) takeBack(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) error {
+	wanted := desiredService(es)
+	if len(current.Spec.Selector) == 0 && portsMatch(current, wanted) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": current.ResourceVersion},
+		"spec":     map[string]any{"selector": nil, "ports": wanted.Spec.Ports},
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.Client.Patch(ctx, current, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(common.FieldOwner)); err != nil {
+		return fmt.Errorf("take back Service: %w", err)
+	}
+	return nil
+}
+
+// desiredService is the Service without its owner. It has no selector: its EndpointSlices are
+// ours. It takes both address families where the cluster has them.
+func desiredService(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConfiguration {
+	spec := corev1ac.ServiceSpec().
+		WithType(corev1.ServiceTypeClusterIP).
+		WithIPFamilyPolicy(corev1.IPFamilyPolicyPreferDualStack)
+	if headless(es) {
+		spec.WithClusterIP(corev1.ClusterIPNone)
+	}
+	for _, p := range es.Spec.Ports {
+		port := corev1ac.ServicePort().WithName(p.Name).WithPort(p.Port).
+			WithProtocol(ptr.Deref(p.Protocol, corev1.ProtocolTCP)).
+			WithTargetPort(intstr.FromInt32(ptr.Deref(p.TargetPort, p.Port)))
+		if p.AppProtocol != "" {
+			port.WithAppProtocol(p.AppProtocol)
+		}
+		spec.WithPorts(port)
+	}
+	service := corev1ac.Service(es.Name, es.Namespace).WithLabels(serviceLabels(es)).WithSpec(spec)
+	return service.WithAnnotations(map[string]string{appliedAnnotation: digest(service)})
+}
+
+// digest names what is applied. Where it differs from the one on the Service, something that was
+// wanted before no longer is, such as a label, and only applying again takes it away.
+func digest(service *corev1ac.ServiceApplyConfiguration) string {
+	hash := fnv.New64a()
+	encoder := json.NewEncoder(hash)
+	if err := encoder.Encode(service); err != nil { // plain data: it cannot fail
+		return ""
+	}
+	return fmt.Sprintf("%016x", hash.Sum64())
+}
+
+func serviceLabels(es *networkingv1.ExternalService) map[string]string {
+	labels := map[string]string{}
+	if es.Spec.Service != nil {
+		for key, value := range es.Spec.Service.Labels {
+			labels[key] = string(value)
+		}
+	}
+	labels[common.ManagedByLabel] = common.ManagedBy
+	return labels
+}
+
+func headless(es *networkingv1.ExternalService) bool {
+	return es.Spec.Service != nil && ptr.Deref(es.Spec.Service.Type, networkingv1.ServiceClusterIP) == networkingv1.ServiceHeadless
+}
+
+// serviceMatches says whether applying would change nothing. Labels and annotations that others
+// have added are theirs.
+func serviceMatches(current *corev1.Service, es *networkingv1.ExternalService) bool {
+	wanted := desiredService(es)
+	return contains(current.Labels, wanted.Labels) && contains(current.Annotations, wanted.Annotations) &&
+		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && portsMatch(current, wanted)
+}
+
+func portsMatch(current *corev1.Service, wanted *corev1ac.ServiceApplyConfiguration) bool {
+	if len(current.Spec.Ports) != len(wanted.Spec.Ports) {
+		return false
+	}
+	for i, p := range wanted.Spec.Ports {
+		c := current.Spec.Ports[i]
+		if c.Name != *p.Name || c.Port != *p.Port || c.Protocol != *p.Protocol || c.TargetPort != *p.TargetPort ||
+			ptr.Deref(c.AppProtocol, "") != ptr.Deref(p.AppProtocol, "") {
+			return false
+		}
+	}
+	return true
+}
+
+// contains says whether every wanted entry stands in have.
+func contains(have, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if got, ok := have[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}

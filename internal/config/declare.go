@@ -1,0 +1,112 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+// declare lists every flag, group by group. Names that Kubernetes components share keep the
+// name they have there.
+func (f *Flags) declare() {
+	in := func(name string) group { return group{flags: f, set: f.Groups.FlagSet(name)} }
+	f.general(in("general"))
+	f.webhook(in("webhook"))
+	f.election(in("leader election"))
+	f.serving(in("metrics, probes and profiles"))
+	f.logging(in("logging"))
+}
+
+func (f *Flags) general(g group) {
+	flag(g, "kubeconfig", func(c *Configuration) *string { return &c.ClientConnection.Kubeconfig },
+		"Kubeconfig of the cluster. Empty: KUBECONFIG, the pod's service account, or ~/.kube/config.")
+	flag(g, "kube-api-qps", func(c *Configuration) *float32 { return &c.ClientConnection.QPS },
+		"Requests per second to the API server; -1 for no limit. Election is not limited.")
+	flag(g, "kube-api-burst", func(c *Configuration) *int { return &c.ClientConnection.Burst },
+		"Requests to the API server that may be sent at once.")
+	flag(g, "kube-api-start-timeout", func(c *Configuration) *metav1.Duration { return &c.ClientConnection.StartTimeout },
+		"How long an API server that does not answer is retried at start.")
+	flag(g, "namespaces", func(c *Configuration) *[]string { return &c.Namespaces },
+		"Namespaces to reconcile, separated by commas. Empty: all.")
+	g.concurrency("concurrency", "Objects reconciled at the same time, by kind, such as ExternalService=20,ChaosPod=4.")
+	flag(g, "cache-sync-timeout", func(c *Configuration) *metav1.Duration { return &c.Controllers.CacheSyncTimeout },
+		"How long the first LIST of a kind may take.")
+	flag(g, "warmup", func(c *Configuration) *bool { return &c.Controllers.Warmup },
+		"Keep the caches of replicas that do not lead filled, so that they take over at once.")
+	flag(g, "graceful-shutdown-timeout", func(c *Configuration) *metav1.Duration { return &c.GracefulShutdownTimeout },
+		"How long an orderly stop may take.")
+}
+
+func (f *Flags) webhook(g group) {
+	flag(g, "service-namespace", func(c *Configuration) *string { return &c.Service.Namespace },
+		"Namespace of the operator. Empty: POD_NAMESPACE, or the namespace of the service account.")
+	flag(g, "service-name", func(c *Configuration) *string { return &c.Service.Name },
+		"Service through which the API server reaches the webhooks.")
+	flag(g, "webhook-host", func(c *Configuration) *string { return &c.Webhook.Host },
+		"Address the webhook server listens on. Empty: all.")
+	flag(g, "webhook-port", func(c *Configuration) *int { return &c.Webhook.Port },
+		"Port the webhook server listens on.")
+	flag(g, "webhook-max-body-bytes", func(c *Configuration) *int64 { return &c.Webhook.MaxBodyBytes },
+		"Largest request, in bytes.")
+	flag(g, "webhook-drain-delay", func(c *Configuration) *metav1.Duration { return &c.Webhook.DrainDelay },
+		"How long a stopping webhook server goes on accepting while it is not ready.")
+	flag(g, "webhook-drain-timeout", func(c *Configuration) *metav1.Duration { return &c.Webhook.DrainTimeout },
+		"How long requests in flight may take after that.")
+	flag(g, "webhook-tls-min-version", func(c *Configuration) *string { return &c.Webhook.TLS.MinVersion },
+		"Lowest version of TLS: "+strings.Join(tlsVersions, " or ")+". The metrics server follows it.")
+	flag(g, "webhook-tls-cipher-suites", func(c *Configuration) *[]string { return &c.Webhook.TLS.CipherSuites },
+		"Cipher suites for TLS 1.2. Empty: Go's choice. Names: "+strings.Join(cliflag.PreferredTLSCipherNames(), ", ")+".")
+	flag(g, "webhook-certificates", func(c *Configuration) *string { return &c.Webhook.Certificates.Source },
+		"Where the serving certificate comes from: "+SourceSelfSigned+" or "+SourceFolder+".")
+	flag(g, "webhook-certificates-folder", func(c *Configuration) *string { return &c.Webhook.Certificates.Folder },
+		"Folder with tls.crt, tls.key and ca.crt, for --webhook-certificates="+SourceFolder+".")
+	flag(g, "webhook-certificates-secret", func(c *Configuration) *string { return &c.Webhook.Certificates.SecretName },
+		"Secret with the root that replicas share, for --webhook-certificates="+SourceSelfSigned+".")
+	flag(g, "webhook-dns-names", func(c *Configuration) *[]string { return &c.Webhook.Certificates.DNSNames },
+		"Further names or addresses of the self-signed certificate, beside those of the Service.")
+	flag(g, "webhook-inject-ca", func(c *Configuration) *bool { return &c.Webhook.Certificates.InjectCA },
+		"Publish the root in the webhook configurations and CRDs.")
+}
+
+func (f *Flags) election(g group) {
+	flag(g, "leader-elect", func(c *Configuration) *bool { return &c.LeaderElection.LeaderElect },
+		"Elect the one replica that reconciles. Without election there must be one replica only.")
+	flag(g, "lease-lock-name", func(c *Configuration) *string { return &c.LeaderElection.ResourceName },
+		"Name of the Lease.")
+	flag(g, "lease-lock-namespace", func(c *Configuration) *string { return &c.LeaderElection.ResourceNamespace },
+		"Namespace of the Lease. Empty: the operator's own.")
+	flag(g, "id", func(c *Configuration) *string { return &c.LeaderElection.ID },
+		"Identity of this replica; unique. Empty: host name and a random part.")
+	flag(g, "leader-elect-lease-duration", func(c *Configuration) *metav1.Duration { return &c.LeaderElection.LeaseDuration },
+		"How long replicas wait for a silent leader before they take over; whole seconds.")
+	flag(g, "leader-elect-renew-deadline", func(c *Configuration) *metav1.Duration { return &c.LeaderElection.RenewDeadline },
+		"How long after its last renewal a leader that cannot renew stops leading.")
+	flag(g, "leader-elect-retry-period", func(c *Configuration) *metav1.Duration { return &c.LeaderElection.RetryPeriod },
+		"Time between renewals, and between attempts.")
+}
+
+func (f *Flags) serving(g group) {
+	flag(g, "metrics-bind-address", func(c *Configuration) *string { return &c.Metrics.BindAddress },
+		"Address of /metrics; 0 for off.")
+	flag(g, "metrics-secure", func(c *Configuration) *bool { return &c.Metrics.Secure },
+		"Serve metrics over TLS, to those whom the API server authorizes.")
+	flag(g, "metrics-cert-dir", func(c *Configuration) *string { return &c.Metrics.CertDir },
+		"Folder with tls.crt and tls.key for metrics. Empty: self-signed in memory.")
+	flag(g, "health-probe-bind-address", func(c *Configuration) *string { return &c.Health.BindAddress },
+		"Address of /healthz, /readyz and /statusz; 0 for off.")
+	flag(g, "pprof-bind-address", func(c *Configuration) *string { return &c.Profiling.BindAddress },
+		"Loopback address on which profiles are served without any check. Empty: off.")
+	flag(g, "pprof-on-metrics", func(c *Configuration) *bool { return &c.Profiling.OnMetrics },
+		"Serve profiles under /debug/pprof/ of the metrics server, to those whom the API server authorizes.")
+}
+
+func (f *Flags) logging(g group) {
+	flag(g, "log-format", func(c *Configuration) *string { return &c.Logging.Format },
+		"Form of the log: json or text.")
+	flag(g, "log-level", func(c *Configuration) *string { return &c.Logging.Level },
+		"Level of the log: error, info, debug, or a number from 1 to 7 for ever more detail.")
+}

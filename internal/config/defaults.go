@@ -1,0 +1,57 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Default answers the configuration of a file that says nothing.
+func Default() *Configuration {
+	return &Configuration{
+		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
+		ClientConnection: ClientConnection{
+			QPS:          100,
+			Burst:        200,
+			StartTimeout: duration(60 * time.Second),
+		},
+		Service: Service{Name: "fairlead-webhook"},
+		Controllers: Controllers{
+			Concurrency: map[string]int{
+				"ExternalService": 10,
+				"RebootPolicy":    2,
+				"ChaosPod":        2,
+			},
+			CacheSyncTimeout: duration(5 * time.Minute),
+			Warmup:           true,
+		},
+		Webhook: Webhook{
+			Port:         9443,
+			MaxBodyBytes: 16 << 20,
+			DrainDelay:   duration(10 * time.Second),
+			DrainTimeout: duration(40 * time.Second),
+			TLS:          TLS{MinVersion: "VersionTLS13"},
+			Certificates: Certificates{
+				Source:     SourceSelfSigned,
+				SecretName: "fairlead-webhook-ca",
+				InjectCA:   true,
+			},
+		},
+		LeaderElection: LeaderElection{
+			LeaderElect:   true,
+			ResourceName:  "fairlead-manager",
+			LeaseDuration: duration(15 * time.Second),
+			RenewDeadline: duration(10 * time.Second),
+			RetryPeriod:   duration(2 * time.Second),
+		},
+		Metrics:                 Metrics{BindAddress: ":8443", Secure: true},
+		Health:                  Health{BindAddress: ":8081"},
+		Logging:                 Logging{Format: "json", Level: "info"},
+		GracefulShutdownTimeout: duration(65 * time.Second),
+	}
+}
+
+func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }

@@ -1,0 +1,89 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
+	for path, change := range map[string]func(*Configuration){
+		"clientConnection.qps":                     func(c *Configuration) { c.ClientConnection.QPS = 0 },
+		"clientConnection.burst":                   func(c *Configuration) { c.ClientConnection.Burst = 0 },
+		"clientConnection.startTimeout":            func(c *Configuration) { c.ClientConnection.StartTimeout = duration(0) },
+		"service.name":                             func(c *Configuration) { c.Service.Name = "" },
+		"service.namespace":                        func(c *Configuration) { c.Service.Namespace = "A_B" },
+		"namespaces[1]":                            func(c *Configuration) { c.Namespaces = []string{"a", "a"} },
+		"namespaces[0]":                            func(c *Configuration) { c.Namespaces = []string{"-"} },
+		"controllers.cacheSyncTimeout":             func(c *Configuration) { c.Controllers.CacheSyncTimeout = duration(-1) },
+		"controllers.concurrency[Pod]":             func(c *Configuration) { c.Controllers.Concurrency["Pod"] = 1 },
+		"controllers.concurrency[ChaosPod]":        func(c *Configuration) { c.Controllers.Concurrency["ChaosPod"] = 0 },
+		"webhook.port":                             func(c *Configuration) { c.Webhook.Port = -1 },
+		"webhook.maxBodyBytes":                     func(c *Configuration) { c.Webhook.MaxBodyBytes = 1 },
+		"webhook.drainDelay":                       func(c *Configuration) { c.Webhook.DrainDelay = duration(-1) },
+		"webhook.drainTimeout":                     func(c *Configuration) { c.Webhook.DrainTimeout = duration(0) },
+		"webhook.tls.minVersion":                   func(c *Configuration) { c.Webhook.TLS.MinVersion = "VersionTLS11" },
+		"webhook.tls.cipherSuites":                 func(c *Configuration) { c.Webhook.TLS.CipherSuites = []string{"TLS_AES_128_GCM_SHA256"} },
+		"webhook.tls.cipherSuites[0]":              func(c *Configuration) { c.Webhook.TLS = TLS{"VersionTLS12", []string{"TLS_MADE_UP"}} },
+		"webhook.certificates.source":              func(c *Configuration) { c.Webhook.Certificates.Source = "acme" },
+		"webhook.certificates.folder":              func(c *Configuration) { c.Webhook.Certificates.Source = SourceFolder },
+		"webhook.certificates.secretName":          func(c *Configuration) { c.Webhook.Certificates.SecretName = "" },
+		"webhook.certificates.dnsNames[0]":         func(c *Configuration) { c.Webhook.Certificates.DNSNames = []string{"a b"} },
+		"leaderElection.resourceName":              func(c *Configuration) { c.LeaderElection.ResourceName = "" },
+		"leaderElection.resourceNamespace":         func(c *Configuration) { c.LeaderElection.ResourceNamespace = "A" },
+		"leaderElection.retryPeriod":               func(c *Configuration) { c.LeaderElection.RetryPeriod = duration(0) },
+		"greater than renewDeadline, 10s":          func(c *Configuration) { c.LeaderElection.LeaseDuration = duration(10 * time.Second) },
+		"whole seconds":                            func(c *Configuration) { c.LeaderElection.LeaseDuration = duration(15500 * time.Millisecond) },
+		"greater than 1.2 times retryPeriod, 9s":   func(c *Configuration) { c.LeaderElection.RetryPeriod = duration(9 * time.Second) },
+		"metrics.bindAddress":                      func(c *Configuration) { c.Metrics.BindAddress = "8443" },
+		"metrics.certDir":                          func(c *Configuration) { c.Metrics.Secure, c.Metrics.CertDir = false, "/certs" },
+		"health.bindAddress":                       func(c *Configuration) { c.Health.BindAddress = ":http" },
+		"profiling.bindAddress":                    func(c *Configuration) { c.Profiling.BindAddress = ":6060" },
+		"profiling.onMetrics":                      func(c *Configuration) { c.Profiling.OnMetrics, c.Metrics.BindAddress = true, Off },
+		"logging.format":                           func(c *Configuration) { c.Logging.Format = "xml" },
+		"logging.level":                            func(c *Configuration) { c.Logging.Level = "loud" },
+		"logging.level: Invalid value: \"8\"":      func(c *Configuration) { c.Logging.Level = "8" }, // would log Secrets
+		"webhook.drainDelay and webhook.drainTime": func(c *Configuration) { c.GracefulShutdownTimeout = duration(10 * time.Second) },
+	} {
+		t.Run(path, func(t *testing.T) {
+			configuration := Default()
+			change(configuration)
+			errs := configuration.Validate()
+			if len(errs) != 1 {
+				t.Fatalf("%d errors, want 1: %v", len(errs), errs)
+			}
+			if !strings.Contains(errs[0].Error(), path) {
+				t.Errorf("%q does not say %q", errs[0], path)
+			}
+		})
+	}
+}
+
+func TestWhatIsUnusualButRightIsAccepted(t *testing.T) {
+	for name, change := range map[string]func(*Configuration){
+		"no limit":        func(c *Configuration) { c.ClientConnection.QPS, c.ClientConnection.Burst = -1, 0 },
+		"servers off":     func(c *Configuration) { c.Metrics.BindAddress, c.Health.BindAddress = Off, Off },
+		"loopback pprof":  func(c *Configuration) { c.Profiling.BindAddress = "[::1]:6060" },
+		"localhost pprof": func(c *Configuration) { c.Profiling.BindAddress = "localhost:0" },
+		"address as name": func(c *Configuration) { c.Webhook.Certificates.DNSNames = []string{"127.0.0.1", "a.example"} },
+		"TLS 1.2 suites": func(c *Configuration) {
+			c.Webhook.TLS = TLS{"VersionTLS12", []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}}
+		},
+		"much detail":      func(c *Configuration) { c.Logging.Level = "6" },
+		"errors only":      func(c *Configuration) { c.Logging.Level = "error" },
+		"election off":     func(c *Configuration) { c.LeaderElection = LeaderElection{} },
+		"no drain at all":  func(c *Configuration) { c.Webhook.DrainDelay = duration(0) },
+		"port by the host": func(c *Configuration) { c.Webhook.Port = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			configuration := Default()
+			change(configuration)
+			if errs := configuration.Validate(); len(errs) > 0 {
+				t.Error(errs)
+			}
+		})
+	}
+}

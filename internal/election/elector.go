@@ -1,0 +1,161 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/clock"
+)
+
+// ErrLost is what Run answers when the Lease was lost while this replica led: it could not be
+// renewed in time, or somebody else holds it.
+var ErrLost = errors.New("leader election lost")
+
+// Options configure an Elector.
+type Options struct {
+	// Leases is the client. It must not share a rate limit with the reconcilers, nor have a
+	// timeout, which would end the watch; every request is bounded here.
+	Leases coordinationv1client.LeasesGetter
+	// Namespace and Name are those of the Lease. It is created where it does not exist.
+	Namespace, Name string
+	// Identity names this replica. Two of the same name never lead at the same time, but the
+	// second waits for the Lease of the first to run out, also when the first has crashed.
+	Identity string
+
+	// LeaseDuration is how long others wait for a silent leader, in whole seconds.
+	LeaseDuration time.Duration
+	// RenewDeadline is how long after its last renewal a leader stops. It is below LeaseDuration.
+	RenewDeadline time.Duration
+	// RetryPeriod is the time between renewals, and between attempts where nothing wakes one.
+	RetryPeriod time.Duration
+	// DrainTimeout bounds how long the work may take to end after it is told to. After it the
+	// Lease is left to run out. The default is RenewDeadline.
+	DrainTimeout time.Duration
+
+	// Announce is told who begins and who stops leading. It runs in a goroutine of its own, and
+	// what it does is bounded by its context. Nil means nobody is told.
+	Announce Announcer
+	// Metrics gets fairlead_leader and fairlead_leader_transitions_total. Nil means none.
+	Metrics prometheus.Registerer
+	// Logger gets who leads, and what goes wrong.
+	Logger logr.Logger
+	// Clock is the clock. Nil means the real one.
+	Clock clock.Clock
+}
+
+// Elector takes part in one election.
+type Elector struct {
+	Options
+	leases  coordinationv1client.LeaseInterface
+	metrics metrics
+	pending sync.WaitGroup
+
+	mu      sync.Mutex
+	leader  string
+	leading bool
+}
+
+// New validates the options. Errors say which duration does not fit which.
+func New(o Options) (*Elector, error) {
+	switch {
+	case o.Leases == nil:
+		return nil, errors.New("election: no client")
+	case o.Namespace == "" || o.Name == "":
+		return nil, errors.New("election: the Lease needs a namespace and a name")
+	case o.Identity == "":
+		return nil, errors.New("election: this replica needs an identity")
+	case o.RetryPeriod <= 0:
+		return nil, fmt.Errorf("election: retry period %s must be greater than 0", o.RetryPeriod)
+	case o.RenewDeadline <= o.RetryPeriod:
+		return nil, fmt.Errorf("election: renew deadline %s must be greater than the retry period, %s", o.RenewDeadline, o.RetryPeriod)
+	case o.LeaseDuration <= o.RenewDeadline:
+		return nil, fmt.Errorf("election: lease duration %s must be greater than the renew deadline, %s", o.LeaseDuration, o.RenewDeadline)
+	case o.LeaseDuration%time.Second != 0:
+		return nil, fmt.Errorf("election: lease duration %s must be whole seconds", o.LeaseDuration)
+	}
+	if o.DrainTimeout <= 0 {
+		o.DrainTimeout = o.RenewDeadline
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	e := &Elector{Options: o, leases: o.Leases.Leases(o.Namespace), metrics: newMetrics()}
+	if o.Metrics != nil {
+		if err := e.metrics.register(o.Metrics); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Run waits until this replica leads, and then runs lead until ctx ends, the Lease is lost or
+// lead returns. The context of lead is canceled at once in each case, and Run waits for lead to
+// return; the Lease is renewed meanwhile, and released after.
+//
+// It answers nil when ctx ended, ErrLost when the Lease was lost, the error of lead where lead
+// returned one, and an error where lead did not return within the drain timeout.
+func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
+	defer e.pending.Wait()
+	e.Logger.Info("taking part in the election", "lease", e.lease(), "identity", e.Identity)
+	term, elected := e.campaign(ctx)
+	if !elected {
+		return nil
+	}
+	e.announce(ctx, term, reasonElected, e.Identity+" leads")
+	e.setLeading(true)
+	defer e.setLeading(false)
+	err := e.hold(ctx, term, lead)
+	e.announce(ctx, term, reasonStopped, e.Identity+" stopped leading")
+	return err
+}
+
+// Status says in a few words who leads.
+func (e *Elector) Status() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.leading:
+		return e.Identity + " (this replica)"
+	case e.leader == "":
+		return "nobody yet"
+	default:
+		return e.leader
+	}
+}
+
+// Leading says whether this replica leads.
+func (e *Elector) Leading() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leading
+}
+
+func (e *Elector) setLeading(leading bool) {
+	e.mu.Lock()
+	e.leading = leading
+	e.mu.Unlock()
+	e.metrics.leading(leading)
+}
+
+// saw notes who holds the Lease; nobody where holder is empty.
+func (e *Elector) saw(holder string) {
+	e.mu.Lock()
+	changed := e.leader != holder
+	e.leader = holder
+	e.mu.Unlock()
+	if changed && holder != "" {
+		e.metrics.transitions.Inc()
+		e.Logger.Info("new leader", "lease", e.lease(), "leader", holder, "self", holder == e.Identity)
+	}
+}
+
+func (e *Elector) lease() string { return e.Namespace + "/" + e.Name }

@@ -1,0 +1,99 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/folder"
+	"github.com/fairlead-dev/fairlead/certs/injection"
+	"github.com/fairlead-dev/fairlead/certs/selfsigned"
+	"github.com/fairlead-dev/fairlead/internal/config"
+)
+
+// certificates is where the serving certificate comes from, and how its root is published.
+type certificates struct {
+	certs.Source
+	injector *injection.Injector // nil: somebody else publishes the root
+	limit    time.Duration       // for each phase of the start
+	absent   string              // why there is nothing to publish
+}
+
+// certificateClients are what certificates need of the API server.
+type certificateClients struct {
+	kubernetes kubernetes.Interface
+	dynamic    dynamic.Interface
+}
+
+func newCertificates(c *config.Configuration, where place, clients certificateClients, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
+	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration}
+	// What waiting seldom heals gets less time than the phase, so that its own error is shown
+	// and not that of the phase's end.
+	patience := all.limit * 3 / 4
+	onChange := func() {}
+	wanted := c.Webhook.Certificates
+	if wanted.InjectCA {
+		var err error
+		all.injector, err = injection.New(injection.Options{
+			Client: clients.dynamic, Patience: patience, Log: logger.WithName("ca-injection"), Registerer: metrics,
+		})
+		if err != nil {
+			return nil, err
+		}
+		onChange = all.injector.Trigger
+	} else {
+		all.absent = "webhook.certificates.injectCA is false"
+	}
+
+	var err error
+	switch wanted.Source {
+	case config.SourceFolder:
+		all.Source, err = folder.New(folder.Options{
+			Path: wanted.Folder, ServerName: serverName(c, where), Wait: patience,
+			OnChange: onChange, Log: logger.WithName("certificates"), Registerer: metrics,
+		})
+	default:
+		all.Source, err = selfsigned.New(selfsigned.Options{
+			Client: clients.kubernetes, Namespace: where.namespace, Name: wanted.SecretName,
+			Service: c.Service.Name, ExtraNames: wanted.DNSNames, DeniedPatience: patience / 2,
+			OnChange: onChange, Log: logger.WithName("certificates"), Registerer: metrics,
+		})
+	}
+	return all, err
+}
+
+// Prepare is that of the source, bounded.
+func (c *certificates) Prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.limit)
+	defer cancel()
+	return c.Source.Prepare(ctx)
+}
+
+// publish puts the root where the API server looks for it. A source without a root of its own,
+// such as a folder without ca.crt, leaves that to whoever filled the folder.
+func (c *certificates) publish(ctx context.Context) error {
+	bundle := c.CABundle()
+	if bundle == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.limit)
+	defer cancel()
+	return c.injector.Publish(ctx, bundle)
+}
+
+func (c *certificates) republish(ctx context.Context) error {
+	return c.injector.Run(ctx, c.CABundle)
+}
+
+// serverName is the name by which the API server calls the webhooks.
+func serverName(c *config.Configuration, where place) string {
+	return c.Service.Name + "." + where.namespace + ".svc"
+}

@@ -1,0 +1,241 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice"
+	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/startup"
+)
+
+// Options configure a Manager.
+type Options struct {
+	// Logger is the logger of all parts.
+	Logger logr.Logger
+	// Version is shown on /statusz and sent as part of the user agent.
+	Version string
+	// Metrics gets all metrics. The default is the registry of controller-runtime, which is the
+	// one that the metrics server shows.
+	Metrics prometheus.Registerer
+}
+
+// Manager is the operator, assembled.
+type Manager struct{ lifecycle *lifecycle }
+
+// Run runs the operator until ctx ends, and stops it in order. It answers nil for a stop that was
+// asked for, and election.ErrLost where the Lease was lost.
+func (m *Manager) Run(ctx context.Context) error { return m.lifecycle.Run(ctx) }
+
+// New assembles the operator from a validated configuration. It reads the kubeconfig and sends
+// nothing.
+func New(c *config.Configuration, o Options) (*Manager, error) {
+	if o.Metrics == nil {
+		o.Metrics = ctrlmetrics.Registry
+	}
+	where, err := locatePlace(c, os.Getenv, namespaceFile)
+	if err != nil {
+		return nil, err
+	}
+	api, err := connect(c.ClientConnection, "fairlead-manager/"+o.Version)
+	if err != nil {
+		return nil, err
+	}
+	a := &assembly{Options: o, config: c, place: where, api: api}
+	l, err := a.assemble()
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{lifecycle: l}, nil
+}
+
+// assembly is what the parts are made from.
+type assembly struct {
+	Options
+	config   *config.Configuration
+	place    place
+	api      *connection
+	scheme   *runtime.Scheme
+	client   kubernetes.Interface // without a limit
+	recorder *startup.Recorder
+	overlaps *overlaps
+	cluster  cluster.Cluster // made with the reconcilers, since it asks the API server about kinds
+}
+
+func (a *assembly) assemble() (*lifecycle, error) {
+	var err error
+	if a.recorder, err = startup.New(startup.Options{Logger: a.Logger, Metrics: a.Metrics, Version: a.Version}); err != nil {
+		return nil, err
+	}
+	if a.scheme, err = NewScheme(); err != nil {
+		return nil, err
+	}
+	unlimited := a.api.unlimited()
+	if a.client, err = kubernetes.NewForConfig(unlimited); err != nil {
+		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
+	}
+	untyped, err := dynamic.NewForConfig(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
+	}
+	source, err := newCertificates(a.config, a.place, certificateClients{a.client, untyped}, a.Metrics, a.Logger)
+	if err != nil {
+		return nil, err
+	}
+	a.overlaps = &overlaps{logger: a.Logger.WithName("admission")}
+	byPath, err := handlers(a.config.Webhook, a.overlaps, a.Metrics, a.Logger)
+	if err != nil {
+		return nil, err
+	}
+	webhook, err := webhookServer(a.config, a.place, source, byPath, a.Metrics, a.Logger)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := a.servers(webhook.Ready)
+	if err != nil {
+		return nil, err
+	}
+
+	p := parts{
+		servers: servers,
+		reachable: reach{
+			client: a.client.Discovery().RESTClient(), server: a.api.rest.Host, origin: a.api.origin,
+			limit: a.config.ClientConnection.StartTimeout.Duration, recorder: a.recorder, logger: a.Logger,
+		}.wait,
+		prepare: source.Prepare, refresh: source.Run,
+		webhook: webhook.Start, ready: webhook.WaitReady,
+		unpublished: source.absent,
+		reconcilers: a.reconcilers,
+		cache:       func(ctx context.Context) error { return a.cluster.Start(ctx) },
+		sync:        a.sync,
+		warmup:      a.config.Controllers.Warmup,
+	}
+	if source.injector != nil {
+		p.publish, p.republish = source.publish, source.republish
+	}
+	drain := a.config.Webhook.DrainDelay.Duration + a.config.Webhook.DrainTimeout.Duration
+	stop := a.config.GracefulShutdownTimeout.Duration
+	l := &lifecycle{
+		parts: p, recorder: a.recorder, logger: a.Logger, stopTimeout: stop,
+		// At least some seconds, also where the drain is allowed all the time there is.
+		workTimeout: max(stop-drain, min(stop, 5*time.Second)),
+	}
+	if a.config.LeaderElection.LeaderElect {
+		elector, err := a.elector(l.workTimeout)
+		if err != nil {
+			return nil, err
+		}
+		l.elect = elector.Run
+		a.recorder.Tell("leader", elector.Status)
+		a.recorder.Tell("identity", func() string { return a.place.identity })
+	}
+	a.recorder.Tell("webhooks", func() string { return oneLine(webhook.Ready()) })
+	a.recorder.Tell("API server", func() string { return a.api.rest.Host })
+	return l, nil
+}
+
+// servers are the listeners beside the webhook's.
+func (a *assembly) servers(ready func() error) ([]named, error) {
+	var servers []named
+	if at := a.config.Health.BindAddress; at != config.Off {
+		servers = append(servers, serveHTTP("probe server", at, "--health-probe-bind-address", probes(ready, a.recorder), a.Logger))
+	}
+	if a.config.Metrics.BindAddress != config.Off {
+		metrics, err := metricsServer(a.config, a.api.unlimited())
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, metrics)
+	}
+	if at := a.config.Profiling.BindAddress; at != "" && at != config.Off {
+		servers = append(servers, serveHTTP("pprof server", at, "--pprof-bind-address", profilesMux(), a.Logger))
+	}
+	return servers, nil
+}
+
+func (a *assembly) elector(drain time.Duration) (*election.Elector, error) {
+	e := a.config.LeaderElection
+	logger := a.Logger.WithName("election")
+	return election.New(election.Options{
+		Leases: a.client.CoordinationV1(), Namespace: a.place.leaseNamespace, Name: e.ResourceName, Identity: a.place.identity,
+		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
+		DrainTimeout: drain,
+		Announce:     election.Events(a.client.EventsV1(), a.place.identity, a.place.pod, logger),
+		Metrics:      a.Metrics, Logger: logger,
+	})
+}
+
+// reconcilers makes the cache, the clients and the controllers. All of them ask the API server
+// what their kinds are.
+func (a *assembly) reconcilers(ctx context.Context) ([]reconciler, error) {
+	var err error
+	if a.cluster, err = newCluster(a.api.limited(a.config.ClientConnection), a.scheme, a.config.Namespaces); err != nil {
+		return nil, err
+	}
+	c := a.config.Controllers
+	built, err := externalservice.New(ctx, a.cluster, externalservice.Options{
+		Concurrency:      c.Concurrency["ExternalService"],
+		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
+		Warmup:           true, // when to warm is decided by the lifecycle
+		Logger:           a.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	warmer, ok := built.(interface{ Warmup(context.Context) error })
+	if !ok {
+		return nil, fmt.Errorf("controller %s: a %T cannot be warmed up", externalservice.Name, built)
+	}
+	phase := startup.Caches
+	if !c.Warmup {
+		phase = startup.Reconcilers
+	}
+	kinds := append(slices.Collect(maps.Keys(externalservice.Cache())), client.Object(&networkingv1.ExternalService{}))
+	warm := func(ctx context.Context) error {
+		// The controller waits for the same, but its error names a kind at random and no remedy.
+		if err := a.synced(ctx, phase, kinds); err != nil {
+			return err
+		}
+		return warmer.Warmup(ctx)
+	}
+	return []reconciler{{name: externalservice.Name, warm: warm, start: built.Start}}, nil
+}
+
+// sync waits for what admission reads from the cache.
+func (a *assembly) sync(ctx context.Context) error {
+	if err := a.synced(ctx, startup.Caches, admissionReads()); err != nil {
+		return err
+	}
+	a.overlaps.open(a.cluster.GetCache())
+	return nil
+}
+
+func (a *assembly) synced(ctx context.Context, phase startup.Phase, kinds []client.Object) error {
+	return synced(ctx, a.cluster.GetCache(), a.scheme, kinds, a.config.Controllers.CacheSyncTimeout.Duration,
+		func(kind string) { a.recorder.Progress(phase, "waiting for %s", kind) })
+}
+
+func oneLine(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "ready"
+}

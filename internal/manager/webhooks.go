@@ -1,0 +1,135 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/config"
+	rulesofchaospod "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
+	rulesofexternalservice "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+	rulesofrebootpolicy "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/webhooks/admission"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/chaospod"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/webhooks/server"
+)
+
+const (
+	hub   = "v1"
+	spoke = "v1alpha1"
+)
+
+// handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy
+// Equivalent the API server converts, and a second registration would only be called as well.
+func handlers(c config.Webhook, overlapping *overlaps, metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
+	w := &webhooks{
+		byPath:   map[string]http.Handler{},
+		registry: conversion.NewRegistry(),
+		options:  admission.Options{MaxBody: c.MaxBodyBytes, Logger: logger.WithName("admission"), Registerer: metrics},
+	}
+	add(w, networkingv1.GroupVersion.WithKind("ExternalService"), externalservice.New(), rules[networkingv1.ExternalService]{
+		Default: rulesofexternalservice.Default, Validate: rulesofexternalservice.Validate, Warnings: rulesofexternalservice.Warnings,
+	})
+	add(w, autorebootv1.GroupVersion.WithKind("RebootPolicy"), rebootpolicy.New(), rules[autorebootv1.RebootPolicy]{
+		Default: rulesofrebootpolicy.Default, Validate: rulesofrebootpolicy.Validate, Warnings: rulesofrebootpolicy.Warnings,
+		Overlaps: overlapping.ofRebootPolicy,
+	})
+	add(w, chaosv1.GroupVersion.WithKind("ChaosPod"), chaospod.New(), rules[chaosv1.ChaosPod]{
+		Default: rulesofchaospod.Default, Validate: rulesofchaospod.Validate, Warnings: rulesofchaospod.Warnings,
+		Overlaps: overlapping.ofChaosPod,
+	})
+	if w.err != nil {
+		return nil, w.err
+	}
+	w.byPath[conversion.Path] = conversion.NewHandler(conversion.Options{
+		Registry: w.registry, MaxBody: c.MaxBodyBytes, Logger: logger.WithName("conversion"), Registerer: metrics,
+	})
+	return w.byPath, nil
+}
+
+// rules are what decides about objects of a kind. Overlaps may be nil.
+type rules[T any] struct {
+	Default  func(obj *T)
+	Validate func(obj, old *T) field.ErrorList
+	Warnings func(obj, old *T) []string
+	Overlaps func(ctx context.Context, obj *T) []string
+}
+
+// webhooks collects the handlers, and the first error.
+type webhooks struct {
+	byPath   map[string]http.Handler
+	registry *conversion.Registry
+	options  admission.Options
+	err      error
+}
+
+// add registers the webhooks of one kind.
+func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.Converter, r rules[T]) {
+	if err := w.registry.Register(kind.Group, kind.Kind, converter, hub, spoke); err != nil && w.err == nil {
+		w.err = err
+	}
+	options := w.options
+	options.Kind = kind
+	w.byPath[admission.MutatePath(kind)] = admission.Mutating(options, admission.Mutator[T]{
+		Default: func(_ context.Context, obj *T) error {
+			r.Default(obj)
+			return nil
+		},
+	})
+	w.byPath[admission.ValidatePath(kind)] = admission.Validating(options, admission.Validator[T]{
+		Validate: func(ctx context.Context, _ admission.Request, obj, old *T) ([]string, field.ErrorList) {
+			warnings := r.Warnings(obj, old)
+			if r.Overlaps != nil {
+				warnings = append(warnings, r.Overlaps(ctx, obj)...)
+			}
+			var before any
+			if old != nil {
+				before = old
+			}
+			return warnings, append(r.Validate(obj, old), restorable(converter, spoke, obj, before)...)
+		},
+	})
+}
+
+// webhookServer makes the server with all handlers.
+func webhookServer(c *config.Configuration, where place, source *certificates, byPath map[string]http.Handler, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
+	version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
+	if err != nil {
+		return nil, fmt.Errorf("webhook server: %w", err)
+	}
+	suites, err := cliflag.TLSCipherSuites(c.Webhook.TLS.CipherSuites)
+	if err != nil {
+		return nil, fmt.Errorf("webhook server: %w", err)
+	}
+	if version == tls.VersionTLS13 {
+		suites = nil
+	}
+	s := server.New(server.Options{
+		Host: c.Webhook.Host, Port: c.Webhook.Port,
+		Certificate: source.GetCertificate, CABundle: source.CABundle, ServerName: serverName(c, where),
+		MinTLSVersion: version, CipherSuites: suites,
+		DrainDelay: c.Webhook.DrainDelay.Duration, DrainTimeout: c.Webhook.DrainTimeout.Duration,
+		Logger: logger.WithName("webhook"), Registerer: metrics,
+	})
+	for path, handler := range byPath {
+		s.Register(path, handler)
+	}
+	return s, nil
+}

@@ -1,0 +1,106 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+func TestDefaultsFillInWhatIsUnset(t *testing.T) {
+	good := objects(t, "testdata/good.yaml")
+	for name, c := range map[string]struct {
+		spec, want string
+	}{
+		"workload": {
+			`{"target":{"workload":{"kind":"Deployment","name":"a"}},"schedule":{"cron":"@daily"}}`,
+			`{"suspend":false,"dryRun":true,"target":{"workload":{"kind":"Deployment","name":"a"}},
+			  "schedule":{"cron":"@daily","jitterPercent":0,"startingDeadline":"5m"},"action":{"type":"Evict"},"count":1,
+			  "filter":{"minAge":"10m"},"safety":{"minReady":"50%","maxPerDay":8,"requireStable":true,"requireDisruptionBudget":false},
+			  "verification":{"recoveryTimeout":"10m","onFailure":"Suspend"}}`,
+		},
+		"a canary may die young and often": {
+			`{"target":{"template":{"spec":{"containers":[]}}},"schedule":{"interval":"15s"},"safety":{"maxPerDay":3}}`,
+			`{"suspend":false,"dryRun":true,"target":{"template":{"spec":{"containers":[]}}},
+			  "schedule":{"interval":"15s","jitterPercent":0,"startingDeadline":"5m"},"action":{"type":"Evict"},"count":1,
+			  "safety":{"maxPerDay":3},"verification":{"recoveryTimeout":"10m","onFailure":"Suspend"}}`,
+		},
+		"what is set stays": {
+			`{"suspend":true,"dryRun":false,"target":{"selector":{"matchLabels":{"a":"b"}}},"schedule":{"interval":"1h","jitterPercent":5,"startingDeadline":"1m"},
+			  "action":{"type":"Delete","gracePeriodSeconds":0,"allowForceDelete":true},"count":"10%","filter":{"minAge":"0s"},
+			  "safety":{"minReady":0,"maxPerDay":1,"requireStable":false,"requireDisruptionBudget":true},"verification":{"recoveryTimeout":"1s","onFailure":"Continue"}}`,
+			"", // the same
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got, want chaosv1.ChaosPod
+			if c.want == "" {
+				c.want = c.spec
+			}
+			if err := errors.Join(json.Unmarshal([]byte(c.spec), &got.Spec), json.Unmarshal([]byte(c.want), &want.Spec)); err != nil {
+				t.Fatal(err)
+			}
+			Default(&got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	for _, obj := range good {
+		before := typed(t, obj)
+		after := before.DeepCopy()
+		Default(after)
+		if errs := Validate(after, nil); len(errs) > 0 {
+			t.Errorf("%s: %v", after.Name, errs)
+		}
+	}
+}
+
+func TestDefaultingIsIdempotentAndBreaksNothing(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 2))
+	good := objects(t, "testdata/good.yaml")
+	limits := constraints(t)
+	optional := []string{"suspend", "dryRun", "action", "action.type", "count", "filter", "filter.minAge", "safety", "safety.minReady",
+		"verification", "verification.onFailure", "schedule.jitterPercent", "schedule.startingDeadline", "windows"}
+	valid := 0
+	for range 3000 {
+		obj := good[random.IntN(len(good))]
+		for range random.IntN(6) {
+			if path := "spec." + optional[random.IntN(len(optional))]; has(obj, path) {
+				obj = place(t, obj, path, nil)
+			}
+			if path, value := mutation(random, limits); has(obj, path) && value != nil {
+				obj = place(t, obj, path, value)
+			}
+		}
+		before := typed(t, obj)
+		once := before.DeepCopy()
+		Default(once)
+		twice := once.DeepCopy()
+		Default(twice)
+		if !reflect.DeepEqual(once, twice) {
+			t.Fatalf("seed %d: not idempotent: %s", seed, cmp.Diff(once, twice))
+		}
+		if len(Validate(before, nil)) > 0 {
+			continue
+		}
+		valid++
+		if errs := Validate(once, nil); len(errs) > 0 {
+			t.Fatalf("seed %d: defaulting broke %v: %v", seed, obj, errs)
+		}
+	}
+	if valid < 300 {
+		t.Errorf("only %d of the generated objects were valid", valid)
+	}
+}

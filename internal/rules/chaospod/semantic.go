@@ -1,0 +1,64 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+// Semantic is what schema and CEL cannot say: cron expressions parse and fire, time zones exist,
+// selectors compile and select something, names could exist, and the template makes a pod.
+func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
+	spec := &obj.Spec
+	errs := targetSemantics(specPath.Child("target"), &spec.Target)
+	errs = append(errs, scheduleSemantics(specPath.Child("schedule"), &spec.Schedule)...)
+	if spec.Filter != nil {
+		errs = append(errs, rules.SelectorSyntax(specPath.Child("filter", "exclude"), spec.Filter.Exclude)...)
+	}
+	errs = append(errs, rules.WindowsSyntax(specPath.Child("windows"), spec.Windows)...)
+	errs = append(errs, rules.WindowsSyntax(specPath.Child("blackouts"), spec.Blackouts)...)
+	if spec.Verification != nil {
+		errs = append(errs, positive(specPath.Child("verification", "recoveryTimeout"), spec.Verification.RecoveryTimeout)...)
+	}
+	return errs
+}
+
+func targetSemantics(path *field.Path, t *chaosv1.Target) field.ErrorList {
+	var errs field.ErrorList
+	if w := t.Workload; w != nil && w.Name != "" {
+		for _, reason := range validation.IsDNS1123Subdomain(w.Name) {
+			errs = append(errs, field.Invalid(path.Child("workload", "name"), w.Name, reason))
+		}
+	}
+	if s := t.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		errs = append(errs, field.Required(path.Child("selector"), "name at least one label: an empty selector would select nothing"))
+	}
+	errs = append(errs, rules.SelectorSyntax(path.Child("selector"), t.Selector)...)
+	if t.Template != nil {
+		errs = append(errs, podTemplate(path.Child("template"), t.Template)...)
+	}
+	return errs
+}
+
+func scheduleSemantics(path *field.Path, s *chaosv1.Schedule) field.ErrorList {
+	errs := positive(path.Child("startingDeadline"), s.StartingDeadline)
+	if s.Cron == "" {
+		return errs
+	}
+	return append(errs, rules.CronSyntax(path.Child("cron"), s.Cron, path.Child("timeZone"), &s.TimeZone)...)
+}
+
+// positive refuses a span of nothing, within which nothing can happen. It is silent on spans that
+// do not parse: Structural speaks of those.
+func positive(path *field.Path, d *common.Duration) field.ErrorList {
+	if d == nil || d.Or(1) > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, string(*d), "must be more than nothing")}
+}

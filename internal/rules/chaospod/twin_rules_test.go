@@ -1,0 +1,109 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+// celCase breaks one CEL rule of the CRD, named by where it stands and what it says, and nothing
+// else; keep comes as close to breaking it as the rule allows. Both start from the good object of
+// that index and set the value at a path; nil removes what is there.
+type celCase struct {
+	rule  string
+	base  int
+	broke []change
+	keep  []change
+}
+
+type change struct {
+	path  string
+	value any
+}
+
+const intOrPercent = "must be a non-negative integer or a percentage 0%-100%"
+
+const (
+	workload = iota
+	selector
+	template
+)
+
+func text(n int) string {
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = 'a'
+	}
+	return string(out)
+}
+
+var pod = map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "nginx"}}}}
+
+var celCases = []celCase{
+	{"(root): name must be at most 52 characters", workload,
+		[]change{{"metadata.name", text(53)}}, []change{{"metadata.name", text(52)}}},
+	{"spec: count must be 1 with target.template", template,
+		[]change{{"spec.count", int64(2)}}, []change{{"spec.count", int64(1)}}},
+	{"spec: count must be 1 with target.template", template,
+		[]change{{"spec.count", "100%"}}, []change{{"spec.count", nil}}},
+	{"spec.target: exactly one of workload, selector, template is required", workload,
+		[]change{{"spec.target.workload", nil}}, nil},
+	{"spec.target: exactly one of workload, selector, template is required", selector,
+		[]change{{"spec.target.workload", map[string]any{"kind": "DaemonSet", "name": "x"}}}, nil},
+	{"spec.target: exactly one of workload, selector, template is required", workload,
+		[]change{{"spec.target.template", pod}}, []change{{"spec.target.template", pod}, {"spec.target.workload", nil}}},
+	{"spec.target: an empty selector is not allowed", selector,
+		[]change{{"spec.target.selector", map[string]any{}}}, []change{{"spec.target.selector.matchLabels", nil}}},
+	{"spec.schedule: cron and interval exclude each other", workload,
+		[]change{{"spec.schedule.interval", "1h"}}, []change{{"spec.schedule.at", "2026-01-01T00:00:00Z"}}},
+	{"spec.schedule: one of cron, interval, at is required", selector,
+		[]change{{"spec.schedule", map[string]any{}}}, []change{{"spec.schedule.interval", nil}}},
+	{"spec.schedule: timeZone goes with cron", selector,
+		[]change{{"spec.schedule.timeZone", "UTC"}}, []change{{"spec.schedule.interval", nil}, {"spec.schedule.cron", "@daily"}, {"spec.schedule.timeZone", "UTC"}}},
+	{"spec.schedule.cron: use timeZone", workload,
+		[]change{{"spec.schedule.cron", "CRON_TZ=UTC 0 0 * * *"}}, []change{{"spec.schedule.cron", "TZ 0 0 * * *"}}},
+	{"spec.schedule.interval: interval must be at least 10s", selector,
+		[]change{{"spec.schedule.interval", "9.999s"}}, []change{{"spec.schedule.interval", "0.5s9500ms"}}},
+	{"spec.schedule.startingDeadline: must be below 292 years", workload,
+		[]change{{"spec.schedule.startingDeadline", "9999999h"}}, []change{{"spec.schedule.startingDeadline", "2500000h"}}},
+	{"spec.filter.minAge: must be below 292 years", workload,
+		[]change{{"spec.filter.minAge", "9999999h"}}, []change{{"spec.filter.minAge", "0s"}}},
+	{"spec.verification.recoveryTimeout: must be below 292 years", workload,
+		[]change{{"spec.verification.recoveryTimeout", "9999999h"}}, []change{{"spec.verification.recoveryTimeout", "0.5h"}}},
+	{"spec.action: gracePeriodSeconds 0 needs type Delete and allowForceDelete", selector,
+		[]change{{"spec.action.allowForceDelete", false}}, []change{{"spec.action.gracePeriodSeconds", int64(1)}, {"spec.action.allowForceDelete", nil}}},
+	{"spec.action: gracePeriodSeconds 0 needs type Delete and allowForceDelete", selector,
+		[]change{{"spec.action.type", "Evict"}}, []change{{"spec.action.type", "Evict"}, {"spec.action.gracePeriodSeconds", int64(1)}}},
+	{"spec.action: gracePeriodSeconds 0 needs type Delete and allowForceDelete", selector,
+		[]change{{"spec.action.type", nil}}, []change{{"spec.action.type", nil}, {"spec.action.gracePeriodSeconds", nil}}},
+	{"spec.count: " + intOrPercent, workload, []change{{"spec.count", int64(-1)}}, []change{{"spec.count", int64(0)}}},
+	{"spec.count: " + intOrPercent, workload, []change{{"spec.count", "101%"}}, []change{{"spec.count", "100%"}}},
+	{"spec.count: " + intOrPercent, workload, []change{{"spec.count", "05%"}}, []change{{"spec.count", "0%"}}},
+	{"spec.count: " + intOrPercent, workload, []change{{"spec.count", "1"}}, []change{{"spec.count", "1%"}}},
+	{"spec.safety.minReady: " + intOrPercent, workload, []change{{"spec.safety.minReady", "half"}}, []change{{"spec.safety.minReady", "99%"}}},
+	{"spec.safety.minReady: " + intOrPercent, workload, []change{{"spec.safety.minReady", int64(-5)}}, []change{{"spec.safety.minReady", int64(5)}}},
+	{"spec.windows[*].schedule: use timeZone instead of TZ= or CRON_TZ=", workload,
+		[]change{{"spec.windows.0.schedule", "TZ=UTC 0 0 * * *"}}, []change{{"spec.windows.0.schedule", "TZ 0 0 * * *"}}},
+	{"spec.blackouts[*].schedule: use timeZone instead of TZ= or CRON_TZ=", workload,
+		[]change{{"spec.blackouts.0.schedule", "0 0 * * * TZ="}}, []change{{"spec.blackouts.0.schedule", "0 0 * * * tz="}}},
+	{"spec.windows[*].duration: duration must be between 1m and 168h", workload,
+		[]change{{"spec.windows.0.duration", "59.9s"}}, []change{{"spec.windows.0.duration", "60s"}}},
+	{"spec.windows[*].duration: duration must be between 1m and 168h", workload,
+		[]change{{"spec.windows.0.duration", "169h"}}, []change{{"spec.windows.0.duration", "167h60m"}}},
+	{"spec.blackouts[*].duration: duration must be between 1m and 168h", workload,
+		[]change{{"spec.blackouts.0.duration", "168h1ms"}}, []change{{"spec.blackouts.0.duration", "168h"}}},
+	{"spec.windows[*].timeZone: timeZone must be an IANA name, not Local", workload,
+		[]change{{"spec.windows.0.timeZone", "lOcAl"}}, []change{{"spec.windows.0.timeZone", "Locality"}}},
+	{"spec.blackouts[*].timeZone: timeZone must be an IANA name, not Local", workload,
+		[]change{{"spec.blackouts.0.timeZone", "Local"}}, []change{{"spec.blackouts.0.timeZone", nil}}},
+}
+
+// transitionCases break the rules that compare with the stored object: from one good object to
+// another.
+var transitionCases = []struct {
+	rule     string
+	from, to int
+	refused  bool
+}{
+	{"spec: target.template cannot be added or removed", workload, template, true},
+	{"spec: target.template cannot be added or removed", template, selector, true},
+	{"spec: target.template cannot be added or removed", workload, selector, false},
+	{"spec: target.template cannot be added or removed", template, template, false},
+}

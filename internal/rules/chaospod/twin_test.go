@@ -1,0 +1,200 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var index = regexp.MustCompile(`\[[^\]]*\]`)
+
+// says finds an error at a path or below it, whose text holds the message.
+func says(errs field.ErrorList, path, message string) bool {
+	for _, err := range errs {
+		at := index.ReplaceAllString(err.Field, "[*]")
+		if (path == "(root)" || at == path || strings.HasPrefix(at, path+".")) && strings.Contains(err.Error(), message) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestGoodObjectsPassAndBadOnesFailBothTwins(t *testing.T) {
+	kind := crd(t)
+	for file, wanted := range map[string]bool{"testdata/good.yaml": true, "testdata/bad.yaml": false} {
+		for _, obj := range objects(t, file) {
+			ofCRD, ofTwin := verdicts(t, kind, obj, nil)
+			if (len(ofCRD) == 0) != wanted || (len(ofTwin) == 0) != wanted {
+				t.Errorf("%s: %v: CRD says %v, twin says %v", file, obj["metadata"], ofCRD, ofTwin)
+			}
+		}
+	}
+}
+
+func TestEveryCELRuleHasATwin(t *testing.T) {
+	kind, good := crd(t), objects(t, "testdata/good.yaml")
+	tried := map[string]bool{}
+	for _, c := range celCases {
+		tried[c.rule] = true
+		path, message, _ := strings.Cut(c.rule, ": ")
+		broken, kept := good[c.base], good[c.base]
+		for _, change := range c.broke {
+			broken = place(t, broken, change.path, change.value)
+		}
+		for _, change := range c.keep {
+			kept = place(t, kept, change.path, change.value)
+		}
+		if ofCRD, ofTwin := verdicts(t, kind, broken, nil); !says(ofCRD, path, message) || !says(ofTwin, path, message) {
+			t.Errorf("%s: %v: want the rule broken\nCRD  %v\ntwin %v", c.rule, c.broke, ofCRD, ofTwin)
+		}
+		if ofCRD, ofTwin := verdicts(t, kind, kept, nil); len(ofCRD)+len(ofTwin) > 0 {
+			t.Errorf("%s: %v: want the rule kept\nCRD  %v\ntwin %v", c.rule, c.keep, ofCRD, ofTwin)
+		}
+	}
+	for _, c := range transitionCases {
+		tried[c.rule] = true
+		path, message, _ := strings.Cut(c.rule, ": ")
+		obj := place(t, good[c.to], "metadata.name", "same")
+		old := place(t, good[c.from], "metadata.name", "same")
+		ofCRD, ofTwin := verdicts(t, kind, obj, old)
+		if says(ofCRD, path, message) != c.refused || says(ofTwin, path, message) != c.refused {
+			t.Errorf("%s: from %d to %d: want refused %t\nCRD  %v\ntwin %v", c.rule, c.from, c.to, c.refused, ofCRD, ofTwin)
+		}
+	}
+	walk("", schemaOf(t), func(path string, node map[string]any) {
+		validations, _ := node["x-kubernetes-validations"].([]any)
+		for _, v := range validations {
+			at := strings.ReplaceAll(path, ".0", "[*]")
+			if at == "" {
+				at = "(root)"
+			}
+			rule := fmt.Sprintf("%s: %s", at, v.(map[string]any)["message"])
+			if !tried[rule] {
+				t.Errorf("no case breaks the rule %q", rule)
+			}
+			delete(tried, rule)
+		}
+	})
+	for rule := range tried {
+		t.Errorf("the CRD has no rule %q", rule)
+	}
+}
+
+func TestEveryLimitOfTheSchemaHasATwin(t *testing.T) {
+	kind, good := crd(t), objects(t, "testdata/good.yaml")
+	limits := constraints(t)
+	if len(limits) < 50 {
+		t.Fatalf("found %d limits in the schema: the walk is broken", len(limits))
+	}
+	for _, limit := range limits {
+		base := baseFor(t, good, limit)
+		// The twin may name the object around what is missing, as CEL rules do.
+		at := strings.ReplaceAll(strings.ReplaceAll(limit.path, ".0", "[*]"), ".*", "[*]")
+		if limit.keyword == "required" {
+			at = at[:max(0, strings.LastIndex(at, "."))]
+		}
+		if at == "" {
+			at = "spec"
+		}
+		ofCRD, ofTwin := verdicts(t, kind, place(t, base, limit.path, limit.beyond), nil)
+		if len(ofCRD) == 0 || !says(ofTwin, at, "") {
+			t.Errorf("%s %s: %v is beyond it\nCRD  %v\ntwin %v", limit.path, limit.keyword, limit.beyond, ofCRD, ofTwin)
+		}
+		for _, value := range limit.within {
+			ofCRD, ofTwin := verdicts(t, kind, place(t, base, limit.path, value), nil)
+			if (len(ofCRD) == 0) != (len(ofTwin) == 0) {
+				t.Errorf("%s %s: %v is within it\nCRD  %v\ntwin %v", limit.path, limit.keyword, value, ofCRD, ofTwin)
+			}
+		}
+	}
+}
+
+func TestSpansBeyondGoAreRefusedByBothTwins(t *testing.T) {
+	kind, good := crd(t), objects(t, "testdata/good.yaml")
+	for path, base := range map[string]int{"spec.schedule.interval": selector, "spec.windows.0.duration": workload, "spec.blackouts.0.duration": workload} {
+		ofCRD, ofTwin := verdicts(t, kind, place(t, good[base], path, "9999999h"), nil)
+		if len(ofCRD) == 0 || len(ofTwin) == 0 {
+			t.Errorf("%s: CRD %v, twin %v", path, ofCRD, ofTwin)
+		}
+	}
+}
+
+func baseFor(t *testing.T, good []map[string]any, limit constraint) map[string]any {
+	t.Helper()
+	for _, obj := range good {
+		if has(obj, limit.path) {
+			return obj
+		}
+	}
+	t.Fatalf("no good object sets %s", limit.path)
+	return nil
+}
+
+func TestTwinsAgreeOnGeneratedObjects(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	kind, good := crd(t), objects(t, "testdata/good.yaml")
+	limits := constraints(t)
+	verdict := map[bool]int{}
+	for range 1500 {
+		obj := good[random.IntN(len(good))]
+		var done []string
+		for range random.IntN(4) {
+			path, value := mutation(random, limits)
+			if !fits(obj, path, value) {
+				continue
+			}
+			obj = place(t, obj, path, value)
+			done = append(done, fmt.Sprintf("%s=%v", path, value))
+		}
+		var old map[string]any
+		if random.IntN(2) == 0 {
+			old = good[random.IntN(len(good))]
+			obj = place(t, obj, "metadata.name", old["metadata"].(map[string]any)["name"])
+		}
+		ofCRD, ofTwin := verdicts(t, kind, obj, old)
+		if (len(ofCRD) == 0) != (len(ofTwin) == 0) {
+			t.Errorf("seed %d: %v on %v\nCRD  %v\ntwin %v", seed, done, obj, ofCRD, ofTwin)
+		}
+		verdict[len(ofCRD) == 0]++
+	}
+	if verdict[true] < 150 || verdict[false] < 150 {
+		t.Errorf("%d accepted and %d refused: the generator is one-sided", verdict[true], verdict[false])
+	}
+}
+
+// fits says whether a value can be placed: what grows, or lies within a list or a map, must be there
+// already, and the parts that every object has stay.
+func fits(obj map[string]any, path string, value any) bool {
+	switch _, sized := value.(int); {
+	case path == "spec" || path == "spec.target" || path == "spec.schedule":
+		return false
+	case sized || strings.Contains(path, "*") || strings.Contains(path, ".0"):
+		return has(obj, path)
+	}
+	return true
+}
+
+// mutation draws a value at a limit, on either side of it, or a change of a CEL case.
+func mutation(random *rand.Rand, limits []constraint) (string, any) {
+	if random.IntN(2) == 0 {
+		c := celCases[random.IntN(len(celCases))]
+		changes := append(append([]change{}, c.keep...), c.broke...)
+		chosen := changes[random.IntN(len(changes))]
+		return chosen.path, chosen.value
+	}
+	limit := limits[random.IntN(len(limits))]
+	if len(limit.within) == 0 || random.IntN(3) == 0 {
+		return limit.path, limit.beyond
+	}
+	return limit.path, limit.within[random.IntN(len(limit.within))]
+}

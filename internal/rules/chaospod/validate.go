@@ -1,0 +1,22 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+// Validate applies all rules. On an update it forgives the errors that the stored object has as
+// well, so that an object older than a rule can be edited towards valid; it never forgives a
+// forbidden change.
+func Validate(obj, old *chaosv1.ChaosPod) field.ErrorList {
+	errs := append(Structural(obj, old), Semantic(obj, old)...)
+	if old == nil || len(errs) == 0 {
+		return errs
+	}
+	return rules.Ratchet(errs, append(Structural(old, nil), Semantic(old, nil)...))
+}

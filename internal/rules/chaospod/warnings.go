@@ -1,0 +1,70 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
+// what the update brings: a warning repeated at every write is read by nobody.
+func Warnings(obj, old *chaosv1.ChaosPod) []string {
+	said := map[string]bool{}
+	if old != nil {
+		for _, text := range warnings(old) {
+			said[text] = true
+		}
+	}
+	var fresh []string
+	for _, text := range warnings(obj) {
+		if !said[text] {
+			fresh = append(fresh, text)
+		}
+	}
+	return fresh
+}
+
+func warnings(obj *chaosv1.ChaosPod) []string {
+	spec := &obj.Spec
+	var texts []string
+	if forced(spec.Action) && spec.Target.Workload != nil && spec.Target.Workload.Kind == chaosv1.WorkloadStatefulSet {
+		texts = append(texts, fmt.Sprintf("spec.action.gracePeriodSeconds: a force delete may leave two pods of StatefulSet %s "+
+			"running under one name, which can corrupt its data", spec.Target.Workload.Name))
+	}
+	if count := spec.Count; count != nil && (*count == intstr.FromInt32(0) || *count == intstr.FromString("0%")) {
+		texts = append(texts, fmt.Sprintf("spec.count: %s never kills anything; use spec.suspend to pause", count.String()))
+	}
+	return texts
+}
+
+// forced says whether the action kills at once, without waiting for the node.
+func forced(a *chaosv1.Action) bool {
+	return a != nil && ptr.Deref(a.GracePeriodSeconds, 1) == 0 && ptr.Deref(a.Type, "") == chaosv1.ActionDelete && a.AllowForceDelete
+}
+
+// Overlaps warns of every other ChaosPod that acts on the workload which obj names. Each is safe
+// on its own, while together they kill twice as often as either says.
+func Overlaps(obj *chaosv1.ChaosPod, others []chaosv1.ChaosPod) []string {
+	workload := obj.Spec.Target.Workload
+	if workload == nil {
+		return nil
+	}
+	var texts []string
+	for i := range others {
+		other := &others[i]
+		if other.Namespace != obj.Namespace || other.Name == obj.Name {
+			continue
+		}
+		if theirs := other.Spec.Target.Workload; theirs != nil && *theirs == *workload {
+			texts = append(texts, fmt.Sprintf("spec.target.workload: ChaosPod %s acts on %s %s already; each counts its own limits, so together they kill more often than either says",
+				other.Name, workload.Kind, workload.Name))
+		}
+	}
+	return texts
+}

@@ -1,0 +1,74 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
+	good := objects(t, "testdata/good.yaml")
+	forced := map[string]any{"type": "Delete", "gracePeriodSeconds": int64(0), "allowForceDelete": true}
+	stateful := place(t, good[workload], "spec.target.workload", map[string]any{"kind": "StatefulSet", "name": "db"})
+	for _, c := range []struct {
+		name     string
+		obj, old map[string]any
+		want     []string // a part of each
+	}{
+		{"nothing", good[workload], nil, nil},
+		{"a force delete of a Deployment's pods", place(t, good[workload], "spec.action", forced), nil, nil},
+		{"a force delete of a StatefulSet's pods", place(t, stateful, "spec.action", forced), nil, []string{"StatefulSet db"}},
+		{"the same, already said", place(t, place(t, stateful, "spec.action", forced), "spec.count", int64(1)), place(t, stateful, "spec.action", forced), nil},
+		{"an eviction from a StatefulSet", stateful, nil, nil},
+		{"a count of nothing", place(t, good[workload], "spec.count", "0%"), nil, []string{"never kills"}},
+		{"a new count of nothing", place(t, good[workload], "spec.count", int64(0)), good[workload], []string{"never kills"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var old *chaosv1.ChaosPod
+			if c.old != nil {
+				old = typed(t, c.old)
+			}
+			got := Warnings(typed(t, c.obj), old)
+			if len(got) != len(c.want) {
+				t.Fatalf("warnings = %q, want %d", got, len(c.want))
+			}
+			for i := range got {
+				if !strings.Contains(got[i], c.want[i]) {
+					t.Errorf("warning %q lacks %q", got[i], c.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestOverlapsNamesOtherObjectsOnTheSameWorkload(t *testing.T) {
+	chaos := func(namespace, name string, kind chaosv1.WorkloadKind, workload string) chaosv1.ChaosPod {
+		var obj chaosv1.ChaosPod
+		obj.Namespace, obj.Name = namespace, name
+		obj.Spec.Target.Workload = &chaosv1.WorkloadReference{Kind: kind, Name: workload}
+		return obj
+	}
+	canary := chaos("shop", "canary", "", "")
+	canary.Spec.Target = chaosv1.Target{}
+	subject := chaos("shop", "a", chaosv1.WorkloadDeployment, "api")
+	others := []chaosv1.ChaosPod{
+		subject, canary,
+		chaos("shop", "b", chaosv1.WorkloadDeployment, "api"),
+		chaos("shop", "c", chaosv1.WorkloadStatefulSet, "api"),
+		chaos("shop", "d", chaosv1.WorkloadDeployment, "web"),
+		chaos("depot", "e", chaosv1.WorkloadDeployment, "api"),
+	}
+	want := []string{"spec.target.workload: ChaosPod b acts on Deployment api already; each counts its own limits, so together they kill more often than either says"}
+	if diff := cmp.Diff(want, Overlaps(&subject, others)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := Overlaps(&canary, others); got != nil {
+		t.Errorf("a canary overlaps with nothing, got %q", got)
+	}
+}

@@ -1,0 +1,132 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"net/netip"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+var (
+	dnsPattern = regexp.MustCompile(`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.?$`)
+
+	reserved4  = netip.MustParsePrefix("224.0.0.0/3")
+	multicast6 = netip.MustParsePrefix("ff00::/8")
+)
+
+func endpoints(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
+	errs := rules.Items(path, len(spec.Endpoints), 1, 32)
+	names := make(map[string]bool, len(spec.Endpoints))
+	for i := range spec.Endpoints {
+		e, at := &spec.Endpoints[i], path.Index(i)
+		errs = append(errs, rules.Text(at.Child("name"), e.Name, 1, 63)...)
+		errs = append(errs, rules.Pattern(at.Child("name"), e.Name, labelPattern)...)
+		if names[e.Name] {
+			errs = append(errs, field.Duplicate(at.Child("name"), e.Name))
+		}
+		names[e.Name] = true
+
+		// An empty list that is there counts as given, as in CEL's has().
+		if (e.DNS != nil) == (e.Addresses != nil) {
+			errs = append(errs, field.Invalid(at, e.Name, "exactly one of dns or addresses is required"))
+		}
+		errs = append(errs, dnsName(at.Child("dns"), e.DNS)...)
+		if e.Addresses != nil {
+			errs = append(errs, addresses(at.Child("addresses"), e.Addresses)...)
+		}
+		errs = append(errs, optionalRange(at.Child("priority"), e.Priority, 0, 9)...)
+		if e.Priority != nil && *e.Priority != 0 && spec.HealthCheck == nil {
+			errs = append(errs, field.Invalid(at.Child("priority"), *e.Priority, "more than one priority needs healthCheck"))
+		}
+		errs = append(errs, rules.Text(at.Child("zone"), e.Zone, 0, 63)...)
+		errs = append(errs, endpointPorts(at.Child("ports"), e.Ports, spec.Ports)...)
+		if e.State != nil {
+			errs = append(errs, rules.Enum(at.Child("state"), *e.State, v1.EndpointActive, v1.EndpointDrained)...)
+		}
+	}
+	return errs
+}
+
+func endpointPorts(path *field.Path, list []v1.EndpointPort, known []v1.ServicePort) field.ErrorList {
+	errs := rules.Items(path, len(list), 0, 16)
+	names := make(map[string]bool, len(list))
+	for i, p := range list {
+		at := path.Index(i)
+		errs = append(errs, rules.Text(at.Child("name"), p.Name, 1, 63)...)
+		errs = append(errs, rules.Range(at.Child("port"), p.Port, 1, 65535)...)
+		if names[p.Name] {
+			errs = append(errs, field.Duplicate(at.Child("name"), p.Name))
+		}
+		names[p.Name] = true
+		if !hasPort(known, p.Name) {
+			errs = append(errs, field.Invalid(at.Child("name"), p.Name, "endpoints[].ports must name one of ports"))
+		}
+	}
+	return errs
+}
+
+func dnsName(path *field.Path, dns *v1.DNSName) field.ErrorList {
+	if dns == nil {
+		return nil
+	}
+	name, at := dns.Name, path.Child("name")
+	errs := rules.Text(at, name, 1, 253)
+	errs = append(errs, rules.Pattern(at, name, dnsPattern)...)
+	if _, ok := parseIP(name); ok {
+		errs = append(errs, field.Invalid(at, name, "use addresses for an IP"))
+	}
+	if strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.") || name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		errs = append(errs, field.Invalid(at, name, "in-cluster and localhost names are not allowed"))
+	}
+	if dns.RecordType != nil {
+		errs = append(errs, rules.Enum(path.Child("recordType"), *dns.RecordType, v1.RecordAddress, v1.RecordSRV)...)
+	}
+	return errs
+}
+
+func addresses(path *field.Path, list []v1.IPAddress) field.ErrorList {
+	errs := rules.Items(path, len(list), 1, 100)
+	seen := make(map[v1.IPAddress]bool, len(list))
+	for i, address := range list {
+		at := path.Index(i)
+		errs = append(errs, ipAddress(at, string(address))...)
+		if seen[address] {
+			errs = append(errs, field.Duplicate(at, string(address)))
+		}
+		seen[address] = true
+	}
+	return errs
+}
+
+func ipAddress(path *field.Path, value string) field.ErrorList {
+	errs := rules.Text(path, value, 0, 45)
+	addr, ok := parseIP(value)
+	if !ok {
+		return append(errs, field.Invalid(path, value, "must be an IP address"))
+	}
+	if addr.IsLoopback() || addr.IsUnspecified() || addr.IsLinkLocalUnicast() || addr.IsLinkLocalMulticast() {
+		errs = append(errs, field.Invalid(path, value, "loopback, unspecified, link-local and multicast link-local addresses are not allowed"))
+	}
+	if reserved4.Contains(addr) || multicast6.Contains(addr) {
+		errs = append(errs, field.Invalid(path, value, "multicast and reserved addresses are not allowed"))
+	}
+	if addr.String() != value {
+		errs = append(errs, field.Invalid(path, value, "must be in canonical form"))
+	}
+	return errs
+}
+
+// parseIP reads an address as CEL's ip library does (k8s.io/apiserver, pkg/cel/library/ip.go):
+// no leading zeros, no zone, and no IPv4-mapped IPv6, which would pass every check for IPv6 and
+// then be dialed as IPv4.
+func parseIP(value string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(value)
+	return addr, err == nil && addr.Zone() == "" && !addr.Is4In6()
+}

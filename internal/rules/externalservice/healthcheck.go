@@ -1,0 +1,107 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"regexp"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+var pathPattern = regexp.MustCompile(`^/.*`)
+
+func healthCheck(path *field.Path, h *v1.HealthCheck) field.ErrorList {
+	if h == nil {
+		return nil
+	}
+	errs := rules.Text(path.Child("port"), h.Port, 0, 15)
+	kinds := 0
+	for _, given := range []bool{h.TCP != nil, h.HTTP != nil, h.GRPC != nil} {
+		if given {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		errs = append(errs, field.Invalid(path, "", "exactly one of tcp, http, grpc is required"))
+	}
+	errs = append(errs, httpCheck(path.Child("http"), h.HTTP)...)
+	if h.GRPC != nil {
+		errs = append(errs, rules.Text(path.Child("grpc", "service"), h.GRPC.Service, 0, 253)...)
+		errs = append(errs, rules.Text(path.Child("grpc", "authority"), h.GRPC.Authority, 0, 253)...)
+	}
+	if h.TLS != nil {
+		errs = append(errs, rules.Text(path.Child("tls", "serverName"), h.TLS.ServerName, 0, 253)...)
+		errs = append(errs, rules.Text(path.Child("tls", "caSecretName"), h.TLS.CASecretName, 0, 253)...)
+		if h.TCP != nil {
+			errs = append(errs, field.Invalid(path.Child("tls"), "", "tls goes with http or grpc"))
+		}
+	}
+	errs = append(errs, healthCheckTimes(path, h)...)
+	errs = append(errs, optionalRange(path.Child("jitterPercent"), h.JitterPercent, 0, 100)...)
+	errs = append(errs, optionalRange(path.Child("healthyThreshold"), h.HealthyThreshold, 1, 100)...)
+	return append(errs, optionalRange(path.Child("unhealthyThreshold"), h.UnhealthyThreshold, 1, 100)...)
+}
+
+func healthCheckTimes(path *field.Path, h *v1.HealthCheck) field.ErrorList {
+	interval, intervalOK, errs := rules.OptionalDuration(path.Child("interval"), h.Interval)
+	if intervalOK && interval < time.Second {
+		errs = append(errs, field.Invalid(path.Child("interval"), string(*h.Interval), "interval must be at least 1s"))
+	}
+	timeout, timeoutOK, timeoutErrs := rules.OptionalDuration(path.Child("timeout"), h.Timeout)
+	errs = append(errs, timeoutErrs...)
+	if intervalOK && timeoutOK && timeout > interval {
+		errs = append(errs, field.Invalid(path.Child("timeout"), string(*h.Timeout), "timeout must not exceed interval"))
+	}
+	_, _, unhealthyErrs := rules.OptionalDuration(path.Child("unhealthyInterval"), h.UnhealthyInterval)
+	return append(errs, unhealthyErrs...)
+}
+
+func httpCheck(path *field.Path, h *v1.HTTPCheck) field.ErrorList {
+	if h == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if h.Path != nil {
+		errs = append(errs, rules.Text(path.Child("path"), *h.Path, 0, 1024)...)
+		errs = append(errs, rules.Pattern(path.Child("path"), *h.Path, pathPattern)...)
+	}
+	errs = append(errs, rules.Text(path.Child("host"), h.Host, 0, 253)...)
+	if h.Scheme != nil {
+		errs = append(errs, rules.Enum(path.Child("scheme"), *h.Scheme, v1.SchemeHTTP, v1.SchemeHTTPS)...)
+	}
+	statuses := path.Child("expectedStatuses")
+	errs = append(errs, rules.Items(statuses, len(h.ExpectedStatuses), 0, 8)...)
+	for i, r := range h.ExpectedStatuses {
+		at := statuses.Index(i)
+		errs = append(errs, rules.Range(at.Child("start"), r.Start, 100, 599)...)
+		errs = append(errs, rules.Range(at.Child("end"), r.End, 100, 599)...)
+		if r.Start > r.End {
+			errs = append(errs, field.Invalid(at.Child("start"), r.Start, "start must not exceed end"))
+		}
+	}
+	return errs
+}
+
+// checkedPort demands that it is clear which port is checked.
+func checkedPort(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
+	h := spec.HealthCheck
+	switch {
+	case h == nil:
+		return nil
+	case h.Port != "":
+		if !hasPort(spec.Ports, h.Port) {
+			return field.ErrorList{field.Invalid(path, h.Port, "healthCheck.port must name one of ports")}
+		}
+	case len(spec.Ports) != 1:
+		return field.ErrorList{field.Invalid(path, "", "healthCheck.port is required with more than one port")}
+	case protocol(spec.Ports[0]) != corev1.ProtocolTCP:
+		return field.ErrorList{field.Invalid(path, "", "name the TCP port to check")}
+	}
+	return nil
+}

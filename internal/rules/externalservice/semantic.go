@@ -1,0 +1,185 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"maps"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+var (
+	// authorityPattern admits a host name, an IPv4 or a bracketed IPv6 literal, each with or
+	// without a port: nothing that could end the header it is sent in.
+	authorityPattern = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+
+	// numericLabel is a last label that resolvers read as part of an IPv4 address, as in
+	// "0x7f.1": whoever wrote it does not mean a name.
+	numericLabel = regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`)
+
+	printable = regexp.MustCompile(`^[\x21-\x7e]*$`)
+)
+
+// Semantic is what the CRD's schema and CEL cannot say, or cannot say at a bearable cost. It
+// stays silent on fields that are absent.
+func Semantic(obj, _ *v1.ExternalService) field.ErrorList {
+	spec, path := &obj.Spec, field.NewPath("spec")
+	var errs field.ErrorList
+	errs = append(errs, because(field.NewPath("metadata", "name"), obj.Name,
+		"the Service gets this name", validation.IsDNS1035Label(obj.Name))...)
+	if spec.Service != nil {
+		errs = append(errs, serviceLabels(path.Child("service", "labels"), spec.Service.Labels)...)
+	}
+	for i, p := range spec.Ports {
+		if p.AppProtocol != "" {
+			errs = append(errs, because(path.Child("ports").Index(i).Child("appProtocol"), p.AppProtocol,
+				"", validation.IsQualifiedName(p.AppProtocol))...)
+		}
+	}
+	for i := range spec.Endpoints {
+		errs = append(errs, endpointSemantics(path.Child("endpoints").Index(i), &spec.Endpoints[i], len(spec.Ports))...)
+	}
+	if r := spec.Resolution; r != nil {
+		errs = append(errs, atLeast(path.Child("resolution", "minTTL"), r.MinTTL, time.Second)...)
+		errs = append(errs, atLeast(path.Child("resolution", "maxTTL"), r.MaxTTL, time.Second)...)
+	}
+	if spec.HealthCheck != nil {
+		errs = append(errs, healthCheckSemantics(path.Child("healthCheck"), spec)...)
+	}
+	return errs
+}
+
+// serviceLabels refuses what is no label, and labels by which controllers choose or skip
+// Services, such as service.kubernetes.io/service-proxy-name.
+func serviceLabels(path *field.Path, labels map[string]common.LabelValue) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		value := labels[key]
+		errs = append(errs, because(path, key, "", validation.IsQualifiedName(key))...)
+		errs = append(errs, because(path.Key(key), string(value), "", validation.IsValidLabelValue(string(value)))...)
+		domain, _, _ := strings.Cut(key, "/")
+		reserved := within(domain, "kubernetes.io") || within(domain, "k8s.io") || within(domain, "fairlead.dev")
+		if domain == "app.kubernetes.io" {
+			reserved = key == common.ManagedByLabel
+		}
+		if reserved && strings.Contains(key, "/") {
+			errs = append(errs, field.Forbidden(path.Key(key), "the label is reserved for controllers; choose another key"))
+		}
+	}
+	return errs
+}
+
+func within(domain, suffix string) bool {
+	return domain == suffix || strings.HasSuffix(domain, "."+suffix)
+}
+
+func endpointSemantics(path *field.Path, e *v1.Endpoint, ports int) field.ErrorList {
+	errs := because(path.Child("zone"), e.Zone, "", validation.IsValidLabelValue(e.Zone))
+	if e.DNS == nil {
+		return errs
+	}
+	at, name := path.Child("dns", "name"), strings.TrimSuffix(e.DNS.Name, ".")
+	// CEL has no way to strip the final dot, with which these names would slip through it.
+	if name != e.DNS.Name && (name == "localhost" || strings.HasSuffix(name, ".localhost")) {
+		errs = append(errs, field.Invalid(at, e.DNS.Name, "in-cluster and localhost names are not allowed"))
+	}
+	if last := name[strings.LastIndexByte(name, '.')+1:]; numericLabel.MatchString(last) {
+		errs = append(errs, field.Invalid(at, e.DNS.Name, "the last label must not be a number: resolvers take such a name for an IP address"))
+	}
+	if ptr.Deref(e.DNS.RecordType, v1.RecordAddress) != v1.RecordSRV {
+		return errs
+	}
+	if len(e.Ports) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("ports"), "SRV records bring their own port; remove ports, or use recordType Address"))
+	}
+	if ports > 1 {
+		errs = append(errs, field.Invalid(path.Child("dns", "recordType"), string(v1.RecordSRV),
+			"SRV records bring one port, and the object has several; use one ExternalService per port"))
+	}
+	return errs
+}
+
+func healthCheckSemantics(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
+	h := spec.HealthCheck
+	var errs field.ErrorList
+	for _, p := range spec.Ports {
+		if p.Name == h.Port && h.Port != "" && protocol(p) != corev1.ProtocolTCP {
+			errs = append(errs, field.Invalid(path.Child("port"), h.Port, "only TCP ports can be checked"))
+		}
+	}
+	errs = append(errs, atLeast(path.Child("timeout"), h.Timeout, time.Millisecond)...)
+	errs = append(errs, atLeast(path.Child("unhealthyInterval"), h.UnhealthyInterval, time.Second)...)
+	if h.HTTP != nil {
+		errs = append(errs, requestPath(path.Child("http", "path"), h.HTTP.Path)...)
+		errs = append(errs, authority(path.Child("http", "host"), h.HTTP.Host)...)
+		if h.TLS != nil && ptr.Deref(h.HTTP.Scheme, v1.SchemeHTTPS) == v1.SchemeHTTP {
+			errs = append(errs, field.Invalid(path.Child("http", "scheme"), string(*h.HTTP.Scheme), "tls goes with scheme HTTPS"))
+		}
+	}
+	if h.GRPC != nil {
+		errs = append(errs, authority(path.Child("grpc", "authority"), h.GRPC.Authority)...)
+		if !printable.MatchString(h.GRPC.Service) {
+			errs = append(errs, field.Invalid(path.Child("grpc", "service"), h.GRPC.Service, "must be printable ASCII without spaces"))
+		}
+	}
+	if h.TLS != nil && h.TLS.CASecretName != "" {
+		errs = append(errs, because(path.Child("tls", "caSecretName"), h.TLS.CASecretName, "", validation.IsDNS1123Subdomain(h.TLS.CASecretName))...)
+	}
+	if h.TLS != nil && h.TLS.ServerName != "" {
+		if _, err := netip.ParseAddr(h.TLS.ServerName); err != nil {
+			errs = append(errs, because(path.Child("tls", "serverName"), h.TLS.ServerName, "",
+				validation.IsDNS1123Subdomain(strings.ToLower(h.TLS.ServerName)))...)
+		}
+	}
+	return errs
+}
+
+// requestPath demands what can stand in a request line as it is.
+func requestPath(path *field.Path, value *string) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	if _, err := url.ParseRequestURI(*value); err != nil || !printable.MatchString(*value) || strings.Contains(*value, "#") {
+		return field.ErrorList{field.Invalid(path, *value, "must be a path with an optional query, percent-encoded, without a fragment")}
+	}
+	return nil
+}
+
+func authority(path *field.Path, value string) field.ErrorList {
+	if value == "" || authorityPattern.MatchString(value) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, "must be a host name or an IP address, with an optional port")}
+}
+
+func atLeast(path *field.Path, d *common.Duration, least time.Duration) field.ErrorList {
+	if d == nil || d.Or(least) >= least {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, string(*d), "must be at least "+string(common.DurationOf(least)))}
+}
+
+// because turns the messages of a syntax check into errors, with the reason for the check.
+func because(path *field.Path, value, reason string, messages []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, message := range messages {
+		if reason != "" {
+			message = reason + ": " + message
+		}
+		errs = append(errs, field.Invalid(path, value, message))
+	}
+	return errs
+}

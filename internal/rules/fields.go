@@ -1,0 +1,120 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// MaxNameLength bounds the names of our objects, in characters, so that the names derived from
+// them (pods, slices, jobs) stay within 63.
+const MaxNameLength = 52
+
+var (
+	durationPattern = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
+	percentPattern  = regexp.MustCompile(`^(100|[1-9]?[0-9])%$`)
+)
+
+// Name checks the object's own name.
+func Name(name string) field.ErrorList {
+	if utf8.RuneCountInString(name) <= MaxNameLength {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name,
+		fmt.Sprintf("name must be at most %d characters", MaxNameLength))}
+}
+
+// Text bounds a string: at least and at most so many characters.
+func Text(path *field.Path, value string, least, most int) field.ErrorList {
+	switch n := utf8.RuneCountInString(value); {
+	case n < least:
+		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be at least %d characters", least))}
+	case n > most:
+		return field.ErrorList{field.TooLong(path, value, most)}
+	}
+	return nil
+}
+
+// Pattern demands that value matches the whole expression.
+func Pattern(path *field.Path, value string, pattern *regexp.Regexp) field.ErrorList {
+	if pattern.MatchString(value) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, "must match "+pattern.String())}
+}
+
+// Items bounds the length of a list.
+func Items(path *field.Path, n, least, most int) field.ErrorList {
+	switch {
+	case n < least:
+		return field.ErrorList{field.Invalid(path, n, fmt.Sprintf("must have at least %d items", least))}
+	case n > most:
+		return field.ErrorList{field.TooMany(path, n, most)}
+	}
+	return nil
+}
+
+// Enum demands one of the allowed values.
+func Enum[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+	for _, a := range allowed {
+		if value == a {
+			return nil
+		}
+	}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
+}
+
+// Range bounds a number.
+func Range[T ~int32 | ~int64](path *field.Path, value, least, most T) field.ErrorList {
+	if value >= least && value <= most {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be between %d and %d", least, most))}
+}
+
+// Duration checks a span's notation and answers it; ok is false where it cannot be compared.
+func Duration(path *field.Path, d common.Duration) (span time.Duration, ok bool, errs field.ErrorList) {
+	errs = append(Text(path, string(d), 0, 32), Pattern(path, string(d), durationPattern)...)
+	span, err := d.Parse()
+	if err != nil && len(errs) == 0 {
+		errs = append(errs, field.Invalid(path, string(d), "must be below 292 years"))
+	}
+	return span, err == nil, errs
+}
+
+// OptionalDuration is Duration for a field that may be absent; ok is false where it is.
+func OptionalDuration(path *field.Path, d *common.Duration) (span time.Duration, ok bool, errs field.ErrorList) {
+	if d == nil {
+		return 0, false, nil
+	}
+	return Duration(path, *d)
+}
+
+// IntOrPercent demands a non-negative integer or a whole percentage from 0% to 100%.
+func IntOrPercent(path *field.Path, value *intstr.IntOrString) field.ErrorList {
+	switch {
+	case value == nil,
+		value.Type == intstr.Int && value.IntVal >= 0,
+		value.Type == intstr.String && percentPattern.MatchString(value.StrVal):
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value.String(), "must be a non-negative integer or a percentage 0%-100%")}
+}
+
+// noOwnZone refuses a cron expression that names its own time zone.
+func noOwnZone(path *field.Path, cron, message string) field.ErrorList {
+	if !strings.Contains(cron, "TZ=") {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, cron, message)}
+}

@@ -1,0 +1,154 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"math"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// The defaults of v1, where they are not the first value of an enum, zero or false.
+const (
+	DefaultTLSKey           = "tls.crt"
+	DefaultPath             = "/"
+	DefaultPeriod           = common.Duration("30s")
+	DefaultTimeout          = common.Duration("5s")
+	DefaultFailureThreshold = 5
+	DefaultSuccessThreshold = 1
+	DefaultMinUnhealthy     = "50%"
+	DefaultJitterPercent    = 10
+	DefaultMaxUnavailable   = 1
+	DefaultEvictTimeout     = common.Duration("10m")
+	DefaultQuietPeriod      = common.Duration("15s")
+	DefaultMaxDelay         = common.Duration("5m")
+	DefaultCooldown         = common.Duration("10m")
+	DefaultMaxRestarts      = 6
+	DefaultWithin           = common.Duration("24h")
+	DefaultMaxAttempts      = 3
+	DefaultBackoff          = common.Duration("10m")
+	DefaultMaxBackoff       = common.Duration("6h")
+	DefaultResetAfter       = common.Duration("1h")
+	DefaultMaxTargets       = 1
+	DefaultVerifyTimeout    = common.Duration("15m")
+	DefaultSoak             = common.Duration("2m")
+	DefaultHistoryLimit     = 10
+)
+
+// Default fills in what is unset, and never changes what is set. It is idempotent, and makes no
+// valid object invalid: where two spans depend on each other and one is given, the default of the
+// other gives way.
+//
+// It leaves cooldown unset beside a Probe trigger: there the choice must be the author's, and the
+// rule that demands it could not fire if a default stood in its place.
+func Default(obj *autorebootv1.RebootPolicy) {
+	spec := &obj.Spec
+	set(&spec.Suspend, false)
+	set(&spec.DryRun, false)
+	for i := range spec.Targets {
+		set(&spec.Targets[i].Wave, 0)
+	}
+	for i := range spec.Triggers {
+		defaultTrigger(&spec.Triggers[i])
+	}
+	defaultStrategy(spec)
+
+	set(&spec.Debounce, autorebootv1.Debounce{})
+	setOrdered(&spec.Debounce.QuietPeriod, DefaultQuietPeriod, &spec.Debounce.MaxDelay, DefaultMaxDelay)
+	if !HasProbe(spec) {
+		set(&spec.Cooldown, DefaultCooldown)
+	}
+	set(&spec.Limit, autorebootv1.Limit{MaxRestarts: DefaultMaxRestarts, Within: DefaultWithin})
+
+	set(&spec.Retry, autorebootv1.Retry{})
+	set(&spec.Retry.MaxAttempts, DefaultMaxAttempts)
+	setOrdered(&spec.Retry.Backoff, DefaultBackoff, &spec.Retry.MaxBackoff, DefaultMaxBackoff)
+	set(&spec.Retry.ResetAfter, DefaultResetAfter)
+
+	set(&spec.Concurrency, autorebootv1.Concurrency{})
+	set(&spec.Concurrency.MaxTargets, intstr.FromInt32(DefaultMaxTargets))
+
+	set(&spec.Verification, autorebootv1.Verification{})
+	set(&spec.Verification.Timeout, DefaultVerifyTimeout)
+	set(&spec.Verification.Soak, DefaultSoak)
+	set(&spec.Verification.MaxContainerRestarts, 0)
+	set(&spec.Verification.OnFailure, autorebootv1.FailureHalt)
+	set(&spec.HistoryLimit, DefaultHistoryLimit)
+}
+
+// HasProbe says whether any trigger is of type Probe.
+func HasProbe(spec *autorebootv1.RebootPolicySpec) bool {
+	for i := range spec.Triggers {
+		if spec.Triggers[i].Type == autorebootv1.TriggerProbe {
+			return true
+		}
+	}
+	return false
+}
+
+func defaultStrategy(spec *autorebootv1.RebootPolicySpec) {
+	set(&spec.Strategy, autorebootv1.Strategy{Type: autorebootv1.StrategyRolloutRestart})
+	if spec.Strategy.Type != autorebootv1.StrategyEvict {
+		return
+	}
+	set(&spec.Strategy.Evict, autorebootv1.EvictStrategy{})
+	set(&spec.Strategy.Evict.MaxUnavailable, intstr.FromInt32(DefaultMaxUnavailable))
+	set(&spec.Strategy.Evict.Timeout, DefaultEvictTimeout)
+}
+
+func defaultTrigger(t *autorebootv1.Trigger) {
+	if c := t.ConfigChange; c != nil {
+		set(&c.Discovery, autorebootv1.DiscoveryReferenced)
+		set(&c.OnCreate, autorebootv1.SourceIgnore)
+		set(&c.OnDelete, autorebootv1.SourceIgnore)
+		for i := range c.Sources {
+			set(&c.Sources[i].Optional, false)
+		}
+	}
+	if c := t.CertificateRenewal; c != nil {
+		set(&c.Key, DefaultTLSKey)
+	}
+	if p := t.Probe; p != nil {
+		defaultProbe(p)
+	}
+	if a := t.PodAge; a != nil {
+		set(&a.JitterPercent, DefaultJitterPercent)
+	}
+	if e := t.EndpointsChange; e != nil && len(e.Events) == 0 {
+		e.Events = []autorebootv1.EndpointsEvent{autorebootv1.EndpointsAddressesChanged, autorebootv1.EndpointsFailedOver}
+	}
+}
+
+func defaultProbe(p *autorebootv1.Probe) {
+	if h := p.HTTPGet; h != nil {
+		set(&h.Path, DefaultPath)
+		set(&h.Scheme, autorebootv1.SchemeHTTP)
+	}
+	setOrdered(&p.Timeout, DefaultTimeout, &p.Period, DefaultPeriod)
+	set(&p.FailureThreshold, DefaultFailureThreshold)
+	set(&p.SuccessThreshold, DefaultSuccessThreshold)
+	set(&p.MinUnhealthy, intstr.FromString(DefaultMinUnhealthy))
+}
+
+func set[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
+// setOrdered fills in two spans of which low must not exceed high. Where one is given, the other's
+// default is moved to it if need be, in the words of the one that is given.
+func setOrdered(low **common.Duration, lowDefault common.Duration, high **common.Duration, highDefault common.Duration) {
+	if *low == nil && *high != nil && (*high).Or(math.MaxInt64) < lowDefault.Or(0) {
+		lowDefault = **high
+	}
+	if *high == nil && *low != nil && (*low).Or(0) > highDefault.Or(0) {
+		highDefault = **low
+	}
+	set(low, lowDefault)
+	set(high, highDefault)
+}

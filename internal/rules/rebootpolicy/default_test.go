@@ -1,0 +1,147 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+func TestDefaultFillsInWhatIsUnset(t *testing.T) {
+	got := typed(t, parse(t, []byte(`
+apiVersion: autoreboot.fairlead.dev/v1
+kind: RebootPolicy
+metadata: {name: least}
+spec:
+  targets: [{kind: DaemonSet, name: agent}]
+  triggers:
+  - {name: config, type: ConfigChange, configChange: {sources: [{kind: Secret, name: a}]}}
+  - {name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}
+  - {name: age, type: PodAge, podAge: {max: 24h}}
+  - {name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}
+`)))
+	Default(got)
+	want := typed(t, parse(t, []byte(`
+apiVersion: autoreboot.fairlead.dev/v1
+kind: RebootPolicy
+metadata: {name: least}
+spec:
+  suspend: false
+  dryRun: false
+  targets: [{kind: DaemonSet, name: agent, wave: 0}]
+  triggers:
+  - {name: config, type: ConfigChange, configChange: {discovery: Referenced, sources: [{kind: Secret, name: a, optional: false}], onCreate: Ignore, onDelete: Ignore}}
+  - {name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls, key: tls.crt}}
+  - {name: age, type: PodAge, podAge: {max: 24h, jitterPercent: 10}}
+  - {name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver]}}
+  strategy: {type: RolloutRestart}
+  debounce: {quietPeriod: 15s, maxDelay: 5m}
+  cooldown: 10m
+  limit: {maxRestarts: 6, within: 24h}
+  retry: {maxAttempts: 3, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}
+  concurrency: {maxTargets: 1}
+  verification: {timeout: 15m, soak: 2m, maxContainerRestarts: 0, onFailure: Halt}
+  historyLimit: 10
+`)))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestDefaultsGiveWayToWhatIsSet(t *testing.T) {
+	for name, c := range map[string]struct{ spec, want string }{
+		"probe":                   {probed("{}"), probed("{period: 30s, timeout: 5s, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}")},
+		"short period":            {probed("{period: 2s}"), probed("{period: 2s, timeout: 2s, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}")},
+		"long timeout":            {probed("{timeout: 45s}"), probed("{period: 45s, timeout: 45s, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}")},
+		"a span that is no span":  {probed("{timeout: soon}"), probed("{period: 30s, timeout: soon, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}")},
+		"short maxDelay":          {"debounce: {maxDelay: 3s}", "debounce: {quietPeriod: 3s, maxDelay: 3s}"},
+		"long quietPeriod":        {"debounce: {quietPeriod: 1h}", "debounce: {quietPeriod: 1h, maxDelay: 1h}"},
+		"long backoff":            {"retry: {backoff: 12h}", "retry: {maxAttempts: 3, backoff: 12h, maxBackoff: 12h, resetAfter: 1h}"},
+		"evict":                   {"strategy: {type: Evict}", "strategy: {type: Evict, evict: {maxUnavailable: 1, timeout: 10m}}"},
+		"an HTTP probe":           {"triggers: [{name: p, type: Probe, probe: {httpGet: {port: 80}}}]", "triggers: [{name: p, type: Probe, probe: {httpGet: {port: 80, path: /, scheme: HTTP}, period: 30s, timeout: 5s, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}}]"},
+		"explicit false and zero": {"suspend: false\nhistoryLimit: 0\nretry: {maxAttempts: 0}", "suspend: false\nhistoryLimit: 0\nretry: {maxAttempts: 0, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, want := spec(t, c.spec), spec(t, c.want)
+			Default(got)
+			Default(want) // fills in what the case does not speak of
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if explicit := spec(t, c.want); !holds(raw(t, want), raw(t, explicit)) {
+				t.Errorf("Default changed what was set: %v", raw(t, want)["spec"])
+			}
+		})
+	}
+}
+
+func probed(probe string) string { return "triggers: [{name: p, type: Probe, probe: " + probe + "}]" }
+
+func spec(t *testing.T, text string) *autorebootv1.RebootPolicy {
+	t.Helper()
+	out := typed(t, map[string]any{"spec": parse(t, []byte(text))})
+	return out
+}
+
+// holds says whether all of part stands in whole.
+func holds(whole, part any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		other, ok := whole.(map[string]any)
+		for key, value := range part {
+			ok = ok && holds(other[key], value)
+		}
+		return ok
+	case []any:
+		other, ok := whole.([]any)
+		for i, value := range part {
+			ok = ok && i < len(other) && holds(other[i], value)
+		}
+		return ok
+	}
+	return whole == part
+}
+
+func TestCooldownIsLeftToTheAuthorOfAProbe(t *testing.T) {
+	obj := spec(t, probed("{tcpSocket: {port: 80}}"))
+	Default(obj)
+	if obj.Spec.Cooldown != nil {
+		t.Errorf("cooldown %s was set, so that the rule which demands it can never fire", *obj.Spec.Cooldown)
+	}
+}
+
+func TestDefaultIsIdempotentAndMakesNoValidObjectInvalid(t *testing.T) {
+	t.Logf("seed %d (repeat with -seed)", *seed)
+	random := rand.New(rand.NewPCG(*seed, 1))
+	schema, good := specSchema(t), objects(t, "testdata/good.yaml")
+	valid := 0
+	for range 4000 {
+		obj := typed(t, generate(random, good, schema, nil))
+		fine := len(Validate(obj, nil)) == 0
+		before := raw(t, obj)
+		Default(obj)
+		if fine {
+			valid++
+			if errs := Validate(obj, nil); len(errs) > 0 {
+				t.Fatalf("seed %d: defaults made it invalid: %v\nbefore %v\nafter %v", *seed, errs, before, raw(t, obj))
+			}
+		}
+		if !holds(raw(t, obj), before) {
+			t.Fatalf("seed %d: Default changed what was set\nbefore %v\nafter %v", *seed, before, raw(t, obj))
+		}
+		again := obj.DeepCopy()
+		Default(again)
+		if !reflect.DeepEqual(obj, again) {
+			t.Fatalf("seed %d: a second Default changed it\n%s", *seed, cmp.Diff(obj, again))
+		}
+	}
+	if valid < 500 {
+		t.Errorf("only %d objects were valid", valid)
+	}
+}

@@ -1,0 +1,56 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// Overlaps warns of the other policies that name a target which obj names: each counts its own
+// cooldown and limit, so together they restart more often than either says. It compares names
+// with names and selectors with equal selectors; what a selector matches takes a cluster to know.
+// The others may include obj itself and policies of other namespaces, which do not count.
+func Overlaps(obj *autorebootv1.RebootPolicy, others []autorebootv1.RebootPolicy) []string {
+	var texts []string
+	for i := range others {
+		other := &others[i]
+		if other.Namespace != obj.Namespace || other.Name == obj.Name {
+			continue
+		}
+		for j := range obj.Spec.Targets {
+			mine := &obj.Spec.Targets[j]
+			if !lists(other.Spec.Targets, mine) {
+				continue
+			}
+			text := fmt.Sprintf("spec.targets[%d]: RebootPolicy %s restarts %s already; each counts its own cooldown and limit",
+				j, other.Name, describe(mine))
+			if !equality.Semantic.DeepEqual(obj.Spec.Windows, other.Spec.Windows) {
+				text += ", and their windows differ"
+			}
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func lists(targets []autorebootv1.Target, wanted *autorebootv1.Target) bool {
+	for i := range targets {
+		t := &targets[i]
+		if t.Kind == wanted.Kind && t.Name == wanted.Name && equality.Semantic.DeepEqual(t.Selector, wanted.Selector) {
+			return true
+		}
+	}
+	return false
+}
+
+func describe(t *autorebootv1.Target) string {
+	if t.Selector != nil {
+		return fmt.Sprintf("every %s of this selector", t.Kind)
+	}
+	return fmt.Sprintf("%s %s", t.Kind, t.Name)
+}

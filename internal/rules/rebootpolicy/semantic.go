@@ -1,0 +1,128 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+// Semantic is what schema and CEL cannot say: cron expressions parse and fire, time zones exist,
+// selectors compile and select something, names could exist, and spans within which something
+// must happen are longer than nothing. It is silent where Structural speaks already.
+func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
+	spec := &obj.Spec
+	var errs field.ErrorList
+	for i := range spec.Targets {
+		t, at := &spec.Targets[i], specPath.Child("targets").Index(i)
+		errs = append(errs, subdomain(at.Child("name"), t.Name)...)
+		errs = append(errs, selects(at.Child("selector"), t.Selector)...)
+	}
+	for i := range spec.Triggers {
+		errs = append(errs, triggerSemantics(specPath.Child("triggers").Index(i), &spec.Triggers[i])...)
+	}
+	for i := range spec.Gates {
+		g, at := &spec.Gates[i], specPath.Child("gates").Index(i)
+		if g.Type == autorebootv1.GateExternalServiceHealthy {
+			errs = append(errs, label(at.Child("name"), g.Name)...)
+		} else {
+			errs = append(errs, subdomain(at.Child("name"), g.Name)...)
+		}
+		errs = append(errs, selects(at.Child("selector"), g.Selector)...)
+	}
+	if s := spec.Strategy; s != nil && s.Evict != nil {
+		errs = append(errs, positive(specPath.Child("strategy", "evict", "timeout"), s.Evict.Timeout)...)
+	}
+	if l := spec.Limit; l != nil {
+		errs = append(errs, positive(specPath.Child("limit", "within"), &l.Within)...)
+	}
+	if v := spec.Verification; v != nil {
+		errs = append(errs, positive(specPath.Child("verification", "timeout"), v.Timeout)...)
+	}
+	errs = append(errs, rules.WindowsSyntax(specPath.Child("windows"), spec.Windows)...)
+	return append(errs, rules.WindowsSyntax(specPath.Child("blackouts"), spec.Blackouts)...)
+}
+
+func triggerSemantics(path *field.Path, t *autorebootv1.Trigger) field.ErrorList {
+	var errs field.ErrorList
+	if c := t.ConfigChange; c != nil {
+		for i := range c.Sources {
+			s, at := &c.Sources[i], path.Child("configChange", "sources").Index(i)
+			errs = append(errs, subdomain(at.Child("name"), s.Name)...)
+			errs = append(errs, selects(at.Child("selector"), s.Selector)...)
+			for j, key := range s.Keys {
+				errs = append(errs, dataKey(at.Child("keys").Index(j), key)...)
+			}
+		}
+	}
+	if c := t.CertificateRenewal; c != nil {
+		at := path.Child("certificateRenewal")
+		errs = append(errs, subdomain(at.Child("secretName"), c.SecretName)...)
+		if c.Key != nil {
+			errs = append(errs, dataKey(at.Child("key"), *c.Key)...)
+		}
+	}
+	if p := t.Probe; p != nil {
+		errs = append(errs, probeSemantics(path.Child("probe"), p)...)
+	}
+	if s := t.Schedule; s != nil {
+		at := path.Child("schedule")
+		errs = append(errs, rules.CronSyntax(at.Child("cron"), s.Cron, at.Child("timeZone"), s.TimeZone)...)
+		if s.StartingDeadline != "" {
+			errs = append(errs, positive(at.Child("startingDeadline"), &s.StartingDeadline)...)
+		}
+	}
+	if e := t.EndpointsChange; e != nil {
+		errs = append(errs, label(path.Child("endpointsChange", "externalServiceName"), e.ExternalServiceName)...)
+	}
+	return errs
+}
+
+// selects refuses a selector that does not compile, or is empty: an empty one would select
+// nothing, while whoever writes it means everything.
+func selects(path *field.Path, s *common.LabelSelector) field.ErrorList {
+	if s == nil {
+		return nil
+	}
+	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		return field.ErrorList{field.Required(path, "name at least one label: an empty selector would select nothing")}
+	}
+	return rules.SelectorSyntax(path, s)
+}
+
+func subdomain(path *field.Path, name string) field.ErrorList {
+	return reasons(path, name, validation.IsDNS1123Subdomain)
+}
+
+func label(path *field.Path, name string) field.ErrorList {
+	return reasons(path, name, validation.IsDNS1123Label)
+}
+
+func dataKey(path *field.Path, key string) field.ErrorList {
+	return reasons(path, key, validation.IsConfigMapKey)
+}
+
+// reasons asks about a name of bounded length; the empty one is Structural's to refuse.
+func reasons(path *field.Path, name string, why func(string) []string) field.ErrorList {
+	if name == "" {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, reason := range why(name) {
+		errs = append(errs, field.Invalid(path, name, reason))
+	}
+	return errs
+}
+
+// positive refuses a span of nothing, within which nothing can happen.
+func positive(path *field.Path, d *common.Duration) field.ErrorList {
+	if d == nil || d.Or(1) > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, string(*d), "must be more than nothing")}
+}

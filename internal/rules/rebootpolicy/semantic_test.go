@@ -1,0 +1,106 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSemanticRefusesWhatTheSchemaCannotSee(t *testing.T) {
+	for _, c := range []struct{ path, value, field, want string }{
+		{"targets.0.name", "Upper", "spec.targets[0].name", "RFC 1123"},
+		{"targets.1.selector", "{}", "spec.targets[1].selector", "empty selector"},
+		{"targets.1.selector", "{matchLabels: {-a: b}}", "spec.targets[1].selector", "-a"},
+		{"targets.1.selector", "{matchExpressions: [{key: a, operator: In}]}", "spec.targets[1].selector", "values"},
+		{"triggers.0.configChange.sources.0.name", "a_b", "spec.triggers[0].configChange.sources[0].name", "RFC 1123"},
+		{"triggers.0.configChange.sources.0.keys", "[a/b]", "spec.triggers[0].configChange.sources[0].keys[0]", "config key"},
+		{"triggers.0.configChange.sources.1.selector", "{}", "spec.triggers[0].configChange.sources[1].selector", "empty selector"},
+		{"triggers.1.certificateRenewal.secretName", "a b", "spec.triggers[1].certificateRenewal.secretName", "RFC 1123"},
+		{"triggers.1.certificateRenewal.key", "..", "spec.triggers[1].certificateRenewal.key", "must not be"},
+		{"triggers.2.probe.httpGet.host", "a b", "spec.triggers[2].probe.httpGet.host", "RFC 1123"},
+		{"triggers.2.probe.httpGet.path", `"/%zz"`, "spec.triggers[2].probe.httpGet.path", "path of a URL"},
+		{"triggers.2.probe.httpGet.path", `"/a\r\nHost: b"`, "spec.triggers[2].probe.httpGet.path", "path of a URL"},
+		{"triggers.2.probe.httpGet.headers", `[{name: "a:b", value: c}]`, "spec.triggers[2].probe.httpGet.headers[0].name", "header"},
+		{"triggers.2.probe.httpGet.headers", `[{name: a, value: "c\r\nd: e"}]`, "spec.triggers[2].probe.httpGet.headers[0].value", "control"},
+		{"triggers.2.probe.timeout", "0s", "spec.triggers[2].probe.timeout", "more than nothing"},
+		{"triggers.3.schedule.cron", "0 3 * *", "spec.triggers[3].schedule.cron", "five-field"},
+		{"triggers.3.schedule.cron", "0 0 30 2 *", "spec.triggers[3].schedule.cron", "five years"},
+		{"triggers.3.schedule.timeZone", "Europe/Atlantis", "spec.triggers[3].schedule.timeZone", "unknown time zone"},
+		{"triggers.3.schedule.timeZone", "local", "spec.triggers[3].schedule.timeZone", "IANA"},
+		{"triggers.3.schedule.startingDeadline", "0s", "spec.triggers[3].schedule.startingDeadline", "more than nothing"},
+		{"triggers.5.endpointsChange.externalServiceName", "a.b", "spec.triggers[5].endpointsChange.externalServiceName", "dots"},
+		{"triggers.6.probe.tcpSocket.host", "_", "spec.triggers[6].probe.tcpSocket.host", "RFC 1123"},
+		{"triggers.7.probe.grpc.host", "a..b", "spec.triggers[7].probe.grpc.host", "RFC 1123"},
+		{"triggers.8.probe.exec.container", "A", "spec.triggers[8].probe.exec.container", "RFC 1123"},
+		{"strategy.evict.timeout", "0s", "spec.strategy.evict.timeout", "more than nothing"},
+		{"limit.within", "0h", "spec.limit.within", "more than nothing"},
+		{"verification.timeout", "0s", "spec.verification.timeout", "more than nothing"},
+		{"windows.0.schedule", "0 22 * * 1-8", "spec.windows[0].schedule", "five-field"},
+		{"windows.0.timeZone", "Mars/Olympus", "spec.windows[0].timeZone", "unknown time zone"},
+		{"blackouts.0.schedule", "0 0 31 4 *", "spec.blackouts[0].schedule", "five years"},
+		{"gates.0.name", "a.b", "spec.gates[0].name", "dots"},
+		{"gates.1.name", "A", "spec.gates[1].name", "RFC 1123"},
+		{"gates.2.selector", "{}", "spec.gates[2].selector", "empty selector"},
+	} {
+		t.Run(c.path+" "+c.value, func(t *testing.T) {
+			obj := typed(t, put(raw(t, full(t)), steps("spec."+c.path), parse(t, []byte("v: "+c.value))["v"]))
+			if errs := Structural(obj, nil); len(errs) > 0 {
+				t.Fatalf("not for Semantic to refuse: %v", errs)
+			}
+			errs := Semantic(obj, nil)
+			if len(errs) != 1 || errs[0].Field != c.field || !strings.Contains(errs[0].Error(), c.want) {
+				t.Errorf("got %v, want one error at %s with %q", errs, c.field, c.want)
+			}
+		})
+	}
+	if errs := Validate(full(t), nil); len(errs) > 0 {
+		t.Errorf("the good object: %v", errs)
+	}
+}
+
+// steps turns a path such as "spec.targets.0.name" into those of a site.
+func steps(path string) []any {
+	var out []any
+	for _, step := range strings.Split(path, ".") {
+		if step[0] >= '0' && step[0] <= '9' {
+			out = append(out, int(step[0]-'0'))
+		} else {
+			out = append(out, step)
+		}
+	}
+	return out
+}
+
+func TestStoredErrorsAreForgivenAndNewOnesAreNot(t *testing.T) {
+	old := full(t)
+	old.Spec.Windows[0].Schedule = "0 0 30 2 *"
+	old.Spec.Triggers[2].Probe.HTTPGet.Port = 0
+	if errs := Validate(old, nil); len(errs) != 2 {
+		t.Fatalf("on create: %v, want two errors", errs)
+	}
+	obj := old.DeepCopy()
+	obj.Spec.Triggers[0].Description = "still to be mended"
+	if errs := Validate(obj, old); len(errs) != 0 {
+		t.Errorf("another field edited: %v", errs)
+	}
+	obj.Spec.Windows[0].Schedule = "0 0 31 2 *"
+	if errs := Validate(obj, old); len(errs) != 1 || errs[0].Field != "spec.windows[0].schedule" {
+		t.Errorf("one error exchanged for another: %v", errs)
+	}
+	obj.Spec.Windows[0].Schedule = "0 0 28 2 *"
+	obj.Spec.Triggers[6].Probe.TCPSocket.Port = 0
+	if errs := Validate(obj, old); len(errs) != 1 || errs[0].Field != "spec.triggers[6].probe.tcpSocket.port" {
+		t.Errorf("an error added: %v", errs)
+	}
+}
+
+func TestPortOfANameIsRefusedWithTheRemedy(t *testing.T) {
+	obj := full(t)
+	obj.Spec.Triggers[2].Probe.HTTPGet.Port = 0
+	errs := Validate(obj, nil)
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "give the number of a port that has a name") {
+		t.Errorf("got %v", errs)
+	}
+}

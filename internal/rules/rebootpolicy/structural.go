@@ -1,0 +1,187 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+var specPath = field.NewPath("spec")
+
+// Structural is the twin of the CRD's schema and CEL rules. It exists because the API server
+// checks those only at the version of the request: an object written at v1alpha1 reaches storage
+// without them. The kind has no transition rules, so the old object does not matter.
+func Structural(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
+	spec := &obj.Spec
+	errs := rules.Name(obj.Name)
+	errs = append(errs, targets(specPath.Child("targets"), spec.Targets)...)
+	errs = append(errs, triggers(specPath.Child("triggers"), spec.Triggers)...)
+	errs = append(errs, strategy(specPath.Child("strategy"), spec.Strategy)...)
+	errs = append(errs, debounce(specPath.Child("debounce"), spec.Debounce)...)
+	errs = append(errs, cooldown(spec)...)
+	errs = append(errs, limit(specPath.Child("limit"), spec.Limit)...)
+	errs = append(errs, retry(specPath.Child("retry"), spec.Retry)...)
+	errs = append(errs, concurrency(specPath.Child("concurrency"), spec.Concurrency)...)
+	errs = append(errs, rules.Windows(specPath.Child("windows"), spec.Windows)...)
+	errs = append(errs, rules.Windows(specPath.Child("blackouts"), spec.Blackouts)...)
+	errs = append(errs, gates(specPath.Child("gates"), spec.Gates)...)
+	errs = append(errs, verification(specPath.Child("verification"), spec.Verification)...)
+	return append(errs, optionalRange(specPath.Child("historyLimit"), spec.HistoryLimit, 0, 50)...)
+}
+
+func targets(path *field.Path, list []autorebootv1.Target) field.ErrorList {
+	errs := rules.Items(path, len(list), 1, 32)
+	type workload struct {
+		kind autorebootv1.TargetKind
+		name string
+	}
+	seen := map[workload]bool{}
+	for i := range list {
+		t, at := &list[i], path.Index(i)
+		errs = append(errs, kindOf(at.Child("kind"), t.Kind)...)
+		errs = append(errs, named(at, t.Name, t.Selector)...)
+		errs = append(errs, optionalRange(at.Child("wave"), t.Wave, 0, 99)...)
+		if w := (workload{t.Kind, t.Name}); t.Name != "" {
+			if seen[w] {
+				errs = append(errs, field.Invalid(at, t.Name, "a target may be listed once"))
+			}
+			seen[w] = true
+		}
+	}
+	return errs
+}
+
+// named checks the two ways to name objects: one by its name, or several by their labels.
+func named(path *field.Path, name string, selector *common.LabelSelector) field.ErrorList {
+	var errs field.ErrorList
+	if (name != "") == (selector != nil) {
+		errs = append(errs, field.Invalid(path, name, "exactly one of name or selector is required"))
+	}
+	errs = append(errs, rules.Text(path.Child("name"), name, 0, 253)...)
+	return append(errs, rules.Selector(path.Child("selector"), selector)...)
+}
+
+func kindOf(path *field.Path, kind autorebootv1.TargetKind) field.ErrorList {
+	return rules.Enum(path, kind, autorebootv1.TargetDeployment, autorebootv1.TargetStatefulSet, autorebootv1.TargetDaemonSet)
+}
+
+func strategy(path *field.Path, s *autorebootv1.Strategy) field.ErrorList {
+	if s == nil {
+		return nil
+	}
+	errs := rules.Enum(path.Child("type"), s.Type, autorebootv1.StrategyRolloutRestart, autorebootv1.StrategyEvict)
+	if s.Evict == nil {
+		return errs
+	}
+	if s.Type != autorebootv1.StrategyEvict {
+		errs = append(errs, field.Invalid(path, s.Type, "evict needs type Evict"))
+	}
+	errs = append(errs, rules.IntOrPercent(path.Child("evict", "maxUnavailable"), s.Evict.MaxUnavailable)...)
+	return append(errs, optionalDuration(path.Child("evict", "timeout"), s.Evict.Timeout)...)
+}
+
+func debounce(path *field.Path, d *autorebootv1.Debounce) field.ErrorList {
+	if d == nil {
+		return nil
+	}
+	return ordered(path, "quietPeriod", d.QuietPeriod, "maxDelay", d.MaxDelay)
+}
+
+// ordered checks two spans of which the first must not exceed the second.
+func ordered(path *field.Path, lowName string, low *common.Duration, highName string, high *common.Duration) field.ErrorList {
+	short, hasLow, errs := rules.OptionalDuration(path.Child(lowName), low)
+	long, hasHigh, highErrs := rules.OptionalDuration(path.Child(highName), high)
+	errs = append(errs, highErrs...)
+	if hasLow && hasHigh && short > long {
+		errs = append(errs, field.Invalid(path.Child(lowName), string(*low), lowName+" must not exceed "+highName))
+	}
+	return errs
+}
+
+// cooldown checks the span by itself, and with the triggers that need it.
+func cooldown(spec *autorebootv1.RebootPolicySpec) field.ErrorList {
+	path := specPath.Child("cooldown")
+	if spec.Cooldown == nil {
+		if HasProbe(spec) {
+			return field.ErrorList{field.Required(path, "cooldown is required with a Probe trigger")}
+		}
+		return nil
+	}
+	rest, ok, errs := rules.Duration(path, *spec.Cooldown)
+	for i := range spec.Triggers {
+		age := spec.Triggers[i].PodAge
+		if age == nil || !ok {
+			continue
+		}
+		if span, err := age.Max.Parse(); err == nil && span < rest {
+			errs = append(errs, field.Invalid(specPath.Child("triggers").Index(i).Child("podAge", "max"), string(age.Max),
+				"podAge.max must not be below cooldown"))
+		}
+	}
+	return errs
+}
+
+func limit(path *field.Path, l *autorebootv1.Limit) field.ErrorList {
+	if l == nil {
+		return nil
+	}
+	_, _, errs := rules.Duration(path.Child("within"), l.Within)
+	return append(errs, rules.Range(path.Child("maxRestarts"), l.MaxRestarts, 1, 100)...)
+}
+
+func retry(path *field.Path, r *autorebootv1.Retry) field.ErrorList {
+	if r == nil {
+		return nil
+	}
+	errs := optionalRange(path.Child("maxAttempts"), r.MaxAttempts, 0, 20)
+	errs = append(errs, optionalDuration(path.Child("backoff"), r.Backoff)...)
+	errs = append(errs, optionalDuration(path.Child("maxBackoff"), r.MaxBackoff)...)
+	return append(errs, optionalDuration(path.Child("resetAfter"), r.ResetAfter)...)
+}
+
+func concurrency(path *field.Path, c *autorebootv1.Concurrency) field.ErrorList {
+	if c == nil {
+		return nil
+	}
+	errs := rules.IntOrPercent(path.Child("maxTargets"), c.MaxTargets)
+	return append(errs, rules.Text(path.Child("group"), c.Group, 0, 63)...)
+}
+
+func gates(path *field.Path, list []autorebootv1.Gate) field.ErrorList {
+	errs := rules.Items(path, len(list), 0, 16)
+	for i := range list {
+		g, at := &list[i], path.Index(i)
+		errs = append(errs, rules.Enum(at.Child("type"), g.Type, autorebootv1.GateExternalServiceHealthy,
+			autorebootv1.GateWorkloadAvailable, autorebootv1.GateNoPods)...)
+		bySelector := g.Type == autorebootv1.GateNoPods
+		if (g.Selector != nil) != bySelector || (g.Name == "") != bySelector {
+			errs = append(errs, field.Invalid(at, g.Type, "NoPods needs selector; other gates need name"))
+		}
+		if (g.Type == autorebootv1.GateWorkloadAvailable) != (g.Kind != "") {
+			errs = append(errs, field.Invalid(at, g.Kind, "kind goes with WorkloadAvailable only"))
+		}
+		if g.Kind != "" {
+			errs = append(errs, kindOf(at.Child("kind"), g.Kind)...)
+		}
+		errs = append(errs, rules.Text(at.Child("name"), g.Name, 0, 253)...)
+		errs = append(errs, rules.Selector(at.Child("selector"), g.Selector)...)
+	}
+	return errs
+}
+
+func verification(path *field.Path, v *autorebootv1.Verification) field.ErrorList {
+	if v == nil {
+		return nil
+	}
+	errs := optionalDuration(path.Child("timeout"), v.Timeout)
+	errs = append(errs, optionalDuration(path.Child("soak"), v.Soak)...)
+	if n := v.MaxContainerRestarts; n != nil && *n < 0 {
+		errs = append(errs, field.Invalid(path.Child("maxContainerRestarts"), *n, "must not be negative"))
+	}
+	return append(errs, optionalEnum(path.Child("onFailure"), v.OnFailure, autorebootv1.FailureHalt, autorebootv1.FailureContinue)...)
+}

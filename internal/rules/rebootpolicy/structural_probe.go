@@ -1,0 +1,94 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+func probe(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
+	if p == nil {
+		return nil
+	}
+	errs := oneHandler(path, p)
+	if h := p.HTTPGet; h != nil {
+		errs = append(errs, httpGet(path.Child("httpGet"), h)...)
+	}
+	if s := p.TCPSocket; s != nil {
+		errs = append(errs, hostPort(path.Child("tcpSocket"), s.Host, s.Port)...)
+	}
+	if g := p.GRPC; g != nil {
+		errs = append(errs, hostPort(path.Child("grpc"), g.Host, g.Port)...)
+		errs = append(errs, rules.Text(path.Child("grpc", "service"), g.Service, 0, 253)...)
+	}
+	if e := p.Exec; e != nil {
+		command := path.Child("exec", "command")
+		errs = append(errs, rules.Text(path.Child("exec", "container"), e.Container, 0, 63)...)
+		errs = append(errs, rules.Items(command, len(e.Command), 1, 64)...)
+		for i, arg := range e.Command {
+			errs = append(errs, rules.Text(command.Index(i), arg, 0, 1024)...)
+		}
+	}
+	errs = append(errs, ordered(path, "timeout", p.Timeout, "period", p.Period)...)
+	if p.Period != nil && p.Period.Or(time.Second) < time.Second {
+		errs = append(errs, field.Invalid(path.Child("period"), string(*p.Period), "period must be at least 1s"))
+	}
+	errs = append(errs, optionalRange(path.Child("failureThreshold"), p.FailureThreshold, 1, 100)...)
+	errs = append(errs, optionalRange(path.Child("successThreshold"), p.SuccessThreshold, 1, 100)...)
+	return append(errs, rules.IntOrPercent(path.Child("minUnhealthy"), p.MinUnhealthy)...)
+}
+
+// oneHandler names the handlers that are set, so that an error tells none from too many.
+func oneHandler(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
+	var handlers []string
+	for _, h := range []struct {
+		name string
+		set  bool
+	}{{"httpGet", p.HTTPGet != nil}, {"tcpSocket", p.TCPSocket != nil}, {"grpc", p.GRPC != nil}, {"exec", p.Exec != nil}} {
+		if h.set {
+			handlers = append(handlers, h.name)
+		}
+	}
+	if len(handlers) == 1 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, strings.Join(handlers, ", "), "exactly one of httpGet, tcpSocket, grpc, exec is required")}
+}
+
+func httpGet(path *field.Path, h *autorebootv1.HTTPGet) field.ErrorList {
+	errs := hostPort(path, h.Host, h.Port)
+	errs = append(errs, optionalText(path.Child("path"), h.Path, 0, 1024)...)
+	if h.Path != nil && !strings.HasPrefix(*h.Path, "/") {
+		errs = append(errs, field.Invalid(path.Child("path"), *h.Path, "must start with /"))
+	}
+	errs = append(errs, optionalEnum(path.Child("scheme"), h.Scheme, autorebootv1.SchemeHTTP, autorebootv1.SchemeHTTPS)...)
+	headers := path.Child("headers")
+	errs = append(errs, rules.Items(headers, len(h.Headers), 0, 16)...)
+	for i, header := range h.Headers {
+		errs = append(errs, rules.Text(headers.Index(i).Child("name"), header.Name, 1, 256)...)
+		errs = append(errs, rules.Text(headers.Index(i).Child("value"), header.Value, 0, 1024)...)
+	}
+	return append(errs, unique(len(h.Headers),
+		func(i int) string { return h.Headers[i].Name },
+		func(i int) *field.Path { return headers.Index(i).Child("name") })...)
+}
+
+func hostPort(path *field.Path, host string, port int32) field.ErrorList {
+	errs := rules.Text(path.Child("host"), host, 0, 253)
+	switch {
+	case port == 0:
+		// What becomes of a port's name that v1alpha1 gives.
+		errs = append(errs, field.Invalid(path.Child("port"), port,
+			"must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name"))
+	case port < 0 || port > 65535:
+		errs = append(errs, field.Invalid(path.Child("port"), port, "must be between 1 and 65535"))
+	}
+	return errs
+}

@@ -1,0 +1,133 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"regexp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+)
+
+var triggerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+func triggers(path *field.Path, list []autorebootv1.Trigger) field.ErrorList {
+	errs := rules.Items(path, len(list), 1, 16)
+	for i := range list {
+		errs = append(errs, trigger(path.Index(i), &list[i])...)
+	}
+	return append(errs, unique(len(list),
+		func(i int) string { return list[i].Name },
+		func(i int) *field.Path { return path.Index(i).Child("name") })...)
+}
+
+func trigger(path *field.Path, t *autorebootv1.Trigger) field.ErrorList {
+	errs := rules.Text(path.Child("name"), t.Name, 1, 63)
+	errs = append(errs, rules.Pattern(path.Child("name"), t.Name, triggerName)...)
+	errs = append(errs, rules.Text(path.Child("description"), t.Description, 0, 1024)...)
+	errs = append(errs, union(path, t)...)
+	errs = append(errs, configChange(path.Child("configChange"), t.ConfigChange)...)
+	errs = append(errs, certificateRenewal(path.Child("certificateRenewal"), t.CertificateRenewal)...)
+	errs = append(errs, probe(path.Child("probe"), t.Probe)...)
+	if s := t.Schedule; s != nil {
+		at := path.Child("schedule")
+		errs = append(errs, rules.Cron(at.Child("cron"), s.Cron, "use timeZone")...)
+		errs = append(errs, optionalText(at.Child("timeZone"), s.TimeZone, 0, 64)...)
+		if s.StartingDeadline != "" {
+			errs = append(errs, optionalDuration(at.Child("startingDeadline"), &s.StartingDeadline)...)
+		}
+	}
+	if a := t.PodAge; a != nil {
+		at := path.Child("podAge")
+		span, ok, durationErrs := rules.Duration(at.Child("max"), a.Max)
+		errs = append(errs, durationErrs...)
+		if ok && span < 10*time.Minute {
+			errs = append(errs, field.Invalid(at.Child("max"), string(a.Max), "max must be at least 10m"))
+		}
+		errs = append(errs, optionalRange(at.Child("jitterPercent"), a.JitterPercent, 0, 50)...)
+	}
+	return append(errs, endpointsChange(path.Child("endpointsChange"), t.EndpointsChange)...)
+}
+
+// union ties each member to the type of its name.
+func union(path *field.Path, t *autorebootv1.Trigger) field.ErrorList {
+	members := []struct {
+		kind  autorebootv1.TriggerType
+		field string
+		set   bool
+	}{
+		{autorebootv1.TriggerConfigChange, "configChange", t.ConfigChange != nil},
+		{autorebootv1.TriggerCertificateRenewal, "certificateRenewal", t.CertificateRenewal != nil},
+		{autorebootv1.TriggerProbe, "probe", t.Probe != nil},
+		{autorebootv1.TriggerSchedule, "schedule", t.Schedule != nil},
+		{autorebootv1.TriggerPodAge, "podAge", t.PodAge != nil},
+		{autorebootv1.TriggerEndpointsChange, "endpointsChange", t.EndpointsChange != nil},
+	}
+	var errs field.ErrorList
+	var kinds []autorebootv1.TriggerType
+	for _, m := range members {
+		kinds = append(kinds, m.kind)
+		if (t.Type == m.kind) != m.set {
+			errs = append(errs, field.Invalid(path, t.Type, m.field+" must be set if and only if type is "+string(m.kind)))
+		}
+	}
+	return append(rules.Enum(path.Child("type"), t.Type, kinds...), errs...)
+}
+
+func configChange(path *field.Path, c *autorebootv1.ConfigChange) field.ErrorList {
+	if c == nil {
+		return nil
+	}
+	errs := optionalEnum(path.Child("discovery"), c.Discovery, autorebootv1.DiscoveryReferenced, autorebootv1.DiscoveryExplicit)
+	errs = append(errs, optionalEnum(path.Child("onCreate"), c.OnCreate, autorebootv1.SourceIgnore, autorebootv1.SourceRestart)...)
+	errs = append(errs, optionalEnum(path.Child("onDelete"), c.OnDelete, autorebootv1.SourceIgnore, autorebootv1.SourceRestart)...)
+	if c.Discovery != nil && *c.Discovery != autorebootv1.DiscoveryReferenced && len(c.Sources) == 0 {
+		errs = append(errs, field.Invalid(path, *c.Discovery, "sources is required when discovery is Explicit"))
+	}
+	errs = append(errs, rules.Items(path.Child("sources"), len(c.Sources), 0, 32)...)
+	for i := range c.Sources {
+		s, at := &c.Sources[i], path.Child("sources").Index(i)
+		errs = append(errs, rules.Enum(at.Child("kind"), s.Kind, autorebootv1.SourceConfigMap, autorebootv1.SourceSecret)...)
+		errs = append(errs, named(at, s.Name, s.Selector)...)
+		keys := at.Child("keys")
+		if len(s.Keys) > 0 && s.Name == "" {
+			errs = append(errs, field.Invalid(at, s.Keys[0], "keys needs name"))
+		}
+		errs = append(errs, rules.Items(keys, len(s.Keys), 0, 64)...)
+		for j, key := range s.Keys {
+			errs = append(errs, rules.Text(keys.Index(j), key, 1, 253)...)
+		}
+		errs = append(errs, unique(len(s.Keys), func(j int) string { return s.Keys[j] }, keys.Index)...)
+	}
+	return errs
+}
+
+func certificateRenewal(path *field.Path, c *autorebootv1.CertificateRenewal) field.ErrorList {
+	if c == nil {
+		return nil
+	}
+	errs := rules.Text(path.Child("secretName"), c.SecretName, 1, 253)
+	errs = append(errs, optionalText(path.Child("key"), c.Key, 1, 253)...)
+	if c.UrgentBefore != "" {
+		errs = append(errs, optionalDuration(path.Child("urgentBefore"), &c.UrgentBefore)...)
+	}
+	return errs
+}
+
+func endpointsChange(path *field.Path, e *autorebootv1.EndpointsChange) field.ErrorList {
+	if e == nil {
+		return nil
+	}
+	errs := rules.Text(path.Child("externalServiceName"), e.ExternalServiceName, 1, 63)
+	events := path.Child("events")
+	errs = append(errs, rules.Items(events, len(e.Events), 0, 4)...)
+	for i, event := range e.Events {
+		errs = append(errs, rules.Enum(events.Index(i), event, autorebootv1.EndpointsAddressesChanged,
+			autorebootv1.EndpointsFailedOver, autorebootv1.EndpointsFailedBack, autorebootv1.EndpointsRecovered)...)
+	}
+	return append(errs, unique(len(e.Events), func(i int) autorebootv1.EndpointsEvent { return e.Events[i] }, events.Index)...)
+}

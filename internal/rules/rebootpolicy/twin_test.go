@@ -1,0 +1,165 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var seed = flag.Uint64("seed", 1, "seed of the generated objects")
+
+var index = regexp.MustCompile(`\[[^\]]*\]`)
+
+// at says whether an error stands at a path, in the schema's notation, or below it.
+func at(err *field.Error, path string) bool {
+	where := index.ReplaceAllString(err.Field, "[*]")
+	return path == "" || where == path || strings.HasPrefix(where, path+".") || strings.HasPrefix(where, path+"[")
+}
+
+func TestGoodObjectsPassAndBadOnesFailBothTwins(t *testing.T) {
+	kind := crd(t)
+	for file, wanted := range map[string]bool{"testdata/good.yaml": true, "testdata/bad.yaml": false} {
+		for _, obj := range objects(t, file) {
+			ofCRD, ofTwin := verdicts(t, kind, typed(t, obj))
+			if (len(ofCRD) == 0) != wanted || (len(ofTwin) == 0) != wanted {
+				t.Errorf("%s: %v: CRD says %v, twin says %v", file, obj["metadata"], ofCRD, ofTwin)
+			}
+		}
+	}
+}
+
+func TestGoodObjectHoldsEveryFieldOfTheSchema(t *testing.T) {
+	held := map[string]bool{}
+	schema := specSchema(t)
+	for _, s := range objectSites(nil, objects(t, "testdata/good.yaml")[0], schema) {
+		held[s.path()] = true
+	}
+	for _, s := range schemaSites(nil, schema) {
+		if path := s.path(); !held[path] && !strings.HasSuffix(path, "matchLabels[*]") {
+			t.Errorf("testdata/good.yaml has no %s: the tests of its limits would test nothing", path)
+		}
+	}
+}
+
+func TestEveryLimitOfTheSchemaHasATwin(t *testing.T) {
+	kind, good := crd(t), objects(t, "testdata/good.yaml")[0]
+	tried := map[string]int{}
+	for _, s := range objectSites(nil, good, specSchema(t)) {
+		for _, l := range bounds(s.schema, get(good, s.at)) {
+			for _, value := range l.beyond {
+				obj := typed(t, put(good, s.at, value))
+				ofCRD, ofTwin := verdicts(t, kind, obj)
+				// An empty value may be as good as none once it is typed; then the twins need only agree.
+				lost := !reflect.DeepEqual(get(raw(t, obj), s.at), value)
+				if (len(ofCRD) == 0) != (len(ofTwin) == 0) || len(ofCRD) == 0 && !lost {
+					t.Errorf("%s: %v is beyond %s\nCRD  %v\ntwin %v", s.path(), value, l.keyword, ofCRD, ofTwin)
+				}
+				if len(ofCRD) > 0 && !says(ofTwin, s.path()) && !lost {
+					t.Errorf("%s: %v is beyond %s, and the twin speaks of other fields: %v", s.path(), value, l.keyword, ofTwin)
+				}
+				tried[l.keyword]++
+			}
+			for _, value := range l.within {
+				ofCRD, ofTwin := verdicts(t, kind, typed(t, put(good, s.at, value)))
+				if (len(ofCRD) == 0) != (len(ofTwin) == 0) {
+					t.Errorf("%s: %v is within %s\nCRD  %v\ntwin %v", s.path(), value, l.keyword, ofCRD, ofTwin)
+				}
+			}
+		}
+	}
+	for _, keyword := range []string{"maxLength", "minLength", "pattern", "minimum", "maximum", "enum", "maxItems", "minItems",
+		"maxProperties", "x-kubernetes-list-type"} {
+		if tried[keyword] == 0 {
+			t.Errorf("no limit of kind %s was found in the schema: the walk is broken", keyword)
+		}
+	}
+}
+
+func says(errs field.ErrorList, path string) bool {
+	for _, err := range errs {
+		if at(err, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// rule is a CEL rule by its place and its message.
+type rule struct{ path, message string }
+
+func TestGeneratedObjectsHaveTheSameVerdictFromBothTwins(t *testing.T) {
+	t.Logf("seed %d (repeat with -seed)", *seed)
+	kind, schema, good := crd(t), specSchema(t), objects(t, "testdata/good.yaml")
+	broken, kept := map[rule]int{}, map[rule]int{}
+	rules := map[rule]bool{{"", "name must be at most 52 characters"}: true}
+	for _, s := range schemaSites(nil, schema) {
+		for _, message := range messages(s.schema) {
+			rules[rule{s.path(), message}] = true
+		}
+	}
+	random := rand.New(rand.NewPCG(*seed, 0))
+	verdict := map[bool]int{}
+	ordered := slices.SortedFunc(maps.Keys(rules), func(a, b rule) int { return cmp.Compare(a.path+a.message, b.path+b.message) })
+	for i := range 2400 {
+		var about *rule
+		if i%2 == 0 {
+			about = &ordered[i/2%len(ordered)]
+		}
+		tree := generate(random, good, schema, about)
+		obj := typed(t, tree)
+		ofCRD, ofTwin := verdicts(t, kind, obj)
+		if (len(ofCRD) == 0) != (len(ofTwin) == 0) {
+			t.Fatalf("seed %d: the twins differ\n%v\nCRD  %v\ntwin %v", *seed, tree["spec"], ofCRD, ofTwin)
+		}
+		verdict[len(ofCRD) == 0]++
+		count(raw(t, obj), schema, ofCRD, rules, broken, kept)
+	}
+	t.Logf("%d valid, %d broken", verdict[true], verdict[false])
+	for r := range rules {
+		if broken[r] == 0 || kept[r] == 0 {
+			t.Errorf("rule %q at %q was broken %d times and kept %d times: generate both", r.message, r.path, broken[r], kept[r])
+		}
+	}
+}
+
+func messages(schema map[string]any) []string {
+	var out []string
+	validations, _ := schema["x-kubernetes-validations"].([]any)
+	for _, v := range validations {
+		out = append(out, fmt.Sprint(v.(map[string]any)["message"]))
+	}
+	return out
+}
+
+// count notes which rules the object breaks, by the CRD's word, and, in an object that the CRD
+// accepts, which it keeps.
+func count(tree, schema map[string]any, ofCRD field.ErrorList, rules map[rule]bool, broken, kept map[rule]int) {
+	for r := range rules {
+		for _, err := range ofCRD {
+			if strings.Contains(err.Detail, r.message) && (r.path == "" || index.ReplaceAllString(err.Field, "[*]") == r.path) {
+				broken[r]++
+				break
+			}
+		}
+	}
+	if len(ofCRD) > 0 {
+		return
+	}
+	for _, s := range objectSites(nil, tree, schema) {
+		for _, message := range messages(s.schema) {
+			kept[rule{s.path(), message}]++
+		}
+	}
+}

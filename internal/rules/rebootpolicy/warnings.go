@@ -1,0 +1,101 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
+// what the update brings: a warning repeated at every write is read by nobody.
+func Warnings(obj, old *autorebootv1.RebootPolicy) []string {
+	said := map[string]bool{}
+	if old != nil {
+		for _, text := range warnings(old) {
+			said[text] = true
+		}
+	}
+	var fresh []string
+	for _, text := range warnings(obj) {
+		if !said[text] {
+			fresh = append(fresh, text)
+		}
+	}
+	return fresh
+}
+
+func warnings(obj *autorebootv1.RebootPolicy) []string {
+	var texts []string
+	warn := func(path *field.Path, format string, args ...any) {
+		texts = append(texts, path.String()+": "+fmt.Sprintf(format, args...))
+	}
+	for i := range obj.Spec.Triggers {
+		t, at := &obj.Spec.Triggers[i], specPath.Child("triggers").Index(i)
+		if t.Probe != nil && t.Probe.Exec != nil {
+			warn(at.Child("probe", "exec"), "exec probes are off unless an administrator enables them; until then trigger %s never fires", t.Name)
+		}
+	}
+	if s := obj.Spec.Strategy; s != nil && s.Evict != nil && none(s.Evict.MaxUnavailable) {
+		warn(specPath.Child("strategy", "evict", "maxUnavailable"), "%s never evicts a pod; use spec.suspend to pause", s.Evict.MaxUnavailable)
+	}
+	if c := obj.Spec.Concurrency; c != nil && none(c.MaxTargets) {
+		warn(specPath.Child("concurrency", "maxTargets"), "%s never restarts a target; use spec.suspend to pause", c.MaxTargets)
+	}
+	return append(texts, ignoredAtV1(obj)...)
+}
+
+func none(v *intstr.IntOrString) bool {
+	return v != nil && (*v == intstr.FromInt32(0) || *v == intstr.FromString("0%"))
+}
+
+// ignoredAtV1 speaks of what an object written at v1alpha1 says and v1 cannot: conversion keeps it
+// in an annotation, where nothing acts on it.
+func ignoredAtV1(obj *autorebootv1.RebootPolicy) []string {
+	var kept struct {
+		Spoke struct {
+			Spec v1alpha1.RebootPolicySpec `json:"spec"`
+		} `json:"spoke"`
+	}
+	data, has := obj.Annotations[common.V1Alpha1DataAnnotation]
+	if !has || json.Unmarshal([]byte(data), &kept) != nil {
+		return nil
+	}
+	var texts []string
+	spec := &kept.Spoke.Spec
+	if v := spec.Target.APIVersion; v != "" && v != "apps/v1" {
+		texts = append(texts, fmt.Sprintf("v1alpha1 spec.target.apiVersion: %q is ignored: the %s of apps/v1 is restarted", v, spec.Target.Kind))
+	}
+	for i := range spec.Policies {
+		p := spec.Policies[i].Trigger.Probe
+		if p == nil {
+			continue
+		}
+		at := fmt.Sprintf("v1alpha1 spec.policies[%d].trigger.probe", i)
+		if p.InitialDelaySeconds != nil {
+			texts = append(texts, at+".initialDelaySeconds: kept, but without effect: allow for a slow start with failureThreshold and periodSeconds")
+		}
+		if p.TerminationGracePeriodSeconds != nil {
+			texts = append(texts, at+".terminationGracePeriodSeconds: kept, but without effect: pods end as their own spec says")
+		}
+		if h := p.HTTPGet; h != nil && h.Port.Type == intstr.String {
+			texts = append(texts, namedPort(at+".httpGet.port", h.Port.StrVal))
+		}
+		if s := p.TCPSocket; s != nil && s.Port.Type == intstr.String {
+			texts = append(texts, namedPort(at+".tcpSocket.port", s.Port.StrVal))
+		}
+	}
+	return texts
+}
+
+func namedPort(at, name string) string {
+	return fmt.Sprintf("%s: %q is the name of a port, and v1 takes numbers alone: give its number", at, name)
+}

@@ -1,0 +1,83 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+func TestWarningsNameTheFieldOnceAndAreNotRepeated(t *testing.T) {
+	obj := full(t)
+	obj.Spec.Strategy.Evict.MaxUnavailable = ptr.To(intstr.FromString("0%"))
+	obj.Spec.Concurrency.MaxTargets = ptr.To(intstr.FromInt32(0))
+	want := []string{
+		"spec.triggers[8].probe.exec: exec probes are off unless an administrator enables them; until then trigger command never fires",
+		"spec.strategy.evict.maxUnavailable: 0% never evicts a pod; use spec.suspend to pause",
+		"spec.concurrency.maxTargets: 0 never restarts a target; use spec.suspend to pause",
+	}
+	if diff := cmp.Diff(want, Warnings(obj, nil)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(want[1:], Warnings(obj, full(t))); diff != "" {
+		t.Errorf("on update (-want +got)\n%s", diff)
+	}
+	if got := Warnings(obj, obj); got != nil {
+		t.Errorf("nothing new: %v", got)
+	}
+}
+
+func TestWarningsSpeakOfWhatV1CannotSay(t *testing.T) {
+	obj := full(t)
+	obj.Spec.Triggers = obj.Spec.Triggers[:1]
+	obj.Annotations = map[string]string{common.V1Alpha1DataAnnotation: `{"digest":"x","spoke":{"spec":{
+		"target":{"apiVersion":"extensions/v1beta1","kind":"Deployment","name":"a"},
+		"policies":[{"name":"a","trigger":{"probe":{"httpGet":{"port":"web"},"initialDelaySeconds":3}}},
+			{"name":"b","trigger":{"probe":{"tcpSocket":{"port":"db"},"terminationGracePeriodSeconds":3}}},{"name":"c","trigger":{}}]}}}`}
+	got := Warnings(obj, nil)
+	for i, want := range []string{"extensions/v1beta1", "policies[0].trigger.probe.initialDelaySeconds", `"web"`,
+		"policies[1].trigger.probe.terminationGracePeriodSeconds", `"db"`} {
+		if i >= len(got) || !strings.Contains(got[i], want) {
+			t.Fatalf("warning %d of %q is not about %s", i, got, want)
+		}
+	}
+	obj.Annotations[common.V1Alpha1DataAnnotation] = "not ours"
+	if got := Warnings(obj, nil); got != nil {
+		t.Errorf("an annotation that nobody can read: %v", got)
+	}
+}
+
+func TestOverlapsNamesEveryOtherPolicyOnTheSameTarget(t *testing.T) {
+	policy := func(namespace, name string, targets ...autorebootv1.Target) autorebootv1.RebootPolicy {
+		var p autorebootv1.RebootPolicy
+		p.Namespace, p.Name, p.Spec.Targets = namespace, name, targets
+		return p
+	}
+	api := autorebootv1.Target{Kind: "Deployment", Name: "api"}
+	apiLater := autorebootv1.Target{Kind: "Deployment", Name: "api", Wave: ptr.To[int32](7)}
+	set := autorebootv1.Target{Kind: "StatefulSet", Name: "api"}
+	all := autorebootv1.Target{Kind: "Deployment", Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"a": "b"}}}
+	some := autorebootv1.Target{Kind: "Deployment", Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"a": "c"}}}
+
+	windowed := policy("shop", "windowed", apiLater)
+	windowed.Spec.Windows = []common.Window{{Schedule: "0 22 * * *", Duration: "6h"}}
+	obj := policy("shop", "mine", api, all)
+	got := Overlaps(&obj, []autorebootv1.RebootPolicy{
+		obj, policy("other", "elsewhere", api), policy("shop", "set", set, some), windowed, policy("shop", "labels", all),
+	})
+	want := []string{
+		"spec.targets[0]: RebootPolicy windowed restarts Deployment api already; each counts its own cooldown and limit, and their windows differ",
+		"spec.targets[1]: RebootPolicy labels restarts every Deployment of this selector already; each counts its own cooldown and limit",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

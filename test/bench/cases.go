@@ -1,0 +1,218 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+)
+
+// Case is one thing that is measured: a request, and the two handlers that answer it.
+type Case struct {
+	// Name is a path such as conversion/v1alpha1-v1/2KB.
+	Name string
+	// Object is the size of the object in the request, in bytes; of an update, of the new one.
+	Object int
+	// Target is how many times less CPU time than stock is aimed at; 0 where there is no aim.
+	Target float64
+	// Note says what else was seen of the two answers.
+	Note string
+
+	ours, stock *call
+}
+
+// Targets of CPU time, as ratios.
+const (
+	targetConversion     = 6
+	targetMutateCreate   = 12
+	targetMutateUpdate   = 10
+	targetValidateCreate = 6
+	targetValidateUpdate = 5
+)
+
+// Cases builds every case, and has both sides answer it once. The error says where a handler
+// failed, or where the two did not come to the same.
+func Cases() ([]Case, error) {
+	var (
+		b   builder
+		err error
+	)
+	if b.ours, err = fairlead(); err != nil {
+		return nil, err
+	}
+	if b.stock, err = stock(); err != nil {
+		return nil, err
+	}
+	for _, add := range []func() error{b.conversions, b.lossless, b.restored, b.mutations, b.validations} {
+		if err := add(); err != nil {
+			return nil, err
+		}
+	}
+	return b.cases, nil
+}
+
+type builder struct {
+	ours, stock side
+	cases       []Case
+}
+
+// conversions are of live objects: with a status, and at v1 with what v1alpha1 cannot say. Here
+// Fairlead writes a restore annotation.
+func (b *builder) conversions() error {
+	for _, from := range []string{v1alpha1.GroupVersion.Version, v1.GroupVersion.Version} {
+		for _, class := range []string{"2KB", "4KB"} {
+			obj, err := load(from + "." + class)
+			if err != nil {
+				return err
+			}
+			if from == v1alpha1.GroupVersion.Version {
+				obj = applied(obj)
+			}
+			if err := b.convert(class, stored(obj), targetConversion); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lossless conversions need no restore annotation: both sides do the same work.
+func (b *builder) lossless() error {
+	obj, err := load("v1alpha1.lossless")
+	if err != nil {
+		return err
+	}
+	if err := b.convert("lossless", stored(applied(obj)), 0); err != nil {
+		return err
+	}
+	up, err := ask(b.ours.convert, encode(obj.Object), v1.GroupVersion.String())
+	if err != nil {
+		return err
+	}
+	return b.convert("lossless", stored(up), 0)
+}
+
+// restored is what a client of v1alpha1 writes back: Fairlead reads its restore annotation.
+func (b *builder) restored() error {
+	obj, err := load("v1.4KB")
+	if err != nil {
+		return err
+	}
+	origin := stored(obj)
+	view, err := ask(b.ours.convert, encode(origin.Object), v1alpha1.GroupVersion.String())
+	if err != nil {
+		return err
+	}
+	return b.add(Case{Name: "conversion/v1alpha1-v1/restored", Object: size(view)}, converting,
+		conversionReview(encode(view.Object), v1.GroupVersion.String()),
+		func(c *Case) (string, error) { return c.checkRestored(origin) })
+}
+
+func (b *builder) convert(name string, obj *unstructured.Unstructured, target float64) error {
+	from, to := v1.GroupVersion, v1alpha1.GroupVersion
+	if obj.GetAPIVersion() != from.String() {
+		from, to = to, from
+	}
+	name = fmt.Sprintf("conversion/%s-%s/%s", from.Version, to.Version, name)
+	return b.add(Case{Name: name, Object: size(obj), Target: target}, converting, conversionReview(encode(obj.Object), to.String()),
+		func(c *Case) (string, error) { return b.checkConversion(c, obj) })
+}
+
+// mutations are a create of a bare manifest, an update that brings a bare endpoint, and an update
+// that leaves nothing to set.
+func (b *builder) mutations() error {
+	manifest, err := load("manifest")
+	if err != nil {
+		return err
+	}
+	obj := admitted(manifest)
+	if err := b.mutate("admission/mutate/create", obj, nil, targetMutateCreate); err != nil {
+		return err
+	}
+	old, changed, err := update()
+	if err != nil {
+		return err
+	}
+	if err := b.mutate("admission/mutate/update", changed, old, targetMutateUpdate); err != nil {
+		return err
+	}
+	return b.mutate("admission/mutate/nothing", old, old, 0)
+}
+
+func (b *builder) mutate(name string, obj, old *unstructured.Unstructured, target float64) error {
+	return b.add(Case{Name: name, Object: size(obj), Target: target}, mutating, admissionReview(obj, old),
+		func(c *Case) (string, error) { return c.checkMutation(obj) })
+}
+
+// validations are of valid objects, which nearly all are that get this far.
+func (b *builder) validations() error {
+	manifest, err := load("manifest")
+	if err != nil {
+		return err
+	}
+	created, err := defaulted(stored(manifest))
+	if err != nil {
+		return err
+	}
+	if err := b.validate("admission/validate/create", created, nil, targetValidateCreate); err != nil {
+		return err
+	}
+	old, changed, err := update()
+	if err != nil {
+		return err
+	}
+	if changed, err = defaulted(changed); err != nil {
+		return err
+	}
+	return b.validate("admission/validate/update", changed, old, targetValidateUpdate)
+}
+
+func (b *builder) validate(name string, obj, old *unstructured.Unstructured, target float64) error {
+	return b.add(Case{Name: name, Object: size(obj), Target: target}, validating, admissionReview(obj, old),
+		func(c *Case) (string, error) { return b.checkValidation(c, obj, old) })
+}
+
+// add appends a case once it has passed its check, which answers the note.
+func (b *builder) add(c Case, handler func(side) http.Handler, body []byte, check func(*Case) (string, error)) (err error) {
+	c.ours, c.stock = newCall(handler(b.ours), body), newCall(handler(b.stock), body)
+	if c.Note, err = check(&c); err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	b.cases = append(b.cases, c)
+	return nil
+}
+
+func converting(s side) http.Handler { return s.convert }
+func mutating(s side) http.Handler   { return s.mutate }
+func validating(s side) http.Handler { return s.validate }
+
+func size(obj *unstructured.Unstructured) int { return len(encode(obj.Object)) }
+
+// update is a stored object, and the same with one more endpoint.
+func update() (old, changed *unstructured.Unstructured, err error) {
+	obj, err := load("v1.4KB")
+	if err != nil {
+		return nil, nil, err
+	}
+	old = stored(obj)
+	changed, err = edited(old)
+	return old, changed, err
+}
+
+// defaulted is the object as it comes out of the mutating webhook.
+func defaulted(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	full, err := typed[v1.ExternalService](obj)
+	if err != nil {
+		return nil, err
+	}
+	rules.Default(full)
+	out := &unstructured.Unstructured{}
+	return out, out.UnmarshalJSON(encode(full))
+}

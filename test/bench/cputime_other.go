@@ -1,0 +1,16 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !unix
+
+package bench
+
+import "time"
+
+// clock names what cpuTime counts.
+const clock = "wall time"
+
+var started = time.Now()
+
+// cpuTime falls back to the wall's clock.
+func cpuTime() time.Duration { return time.Since(started) }

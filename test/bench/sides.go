@@ -1,0 +1,128 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	stockadmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	stockconversion "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+
+	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+	"github.com/fairlead-dev/fairlead/webhooks/admission"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
+)
+
+// side is one contestant: its three handlers for ExternalService.
+type side struct {
+	convert  http.Handler
+	mutate   http.Handler
+	validate http.Handler
+}
+
+var kind = v1.GroupVersion.WithKind("ExternalService")
+
+// fairlead is the side that this repository ships, its metrics on.
+func fairlead() (side, error) {
+	registry := conversion.NewRegistry()
+	if err := registry.Register(kind.Group, kind.Kind, externalservice.New(), v1.GroupVersion.Version, v1alpha1.GroupVersion.Version); err != nil {
+		return side{}, err
+	}
+	metrics := prometheus.NewRegistry()
+	options := admission.Options{Kind: kind, Registerer: metrics}
+	return side{
+		convert: conversion.NewHandler(conversion.Options{Registry: registry, Registerer: metrics}),
+		mutate: admission.Mutating(options, admission.Mutator[v1.ExternalService]{
+			Default: func(_ context.Context, obj *v1.ExternalService) error {
+				rules.Default(obj)
+				return nil
+			},
+		}),
+		validate: admission.Validating(options, admission.Validator[v1.ExternalService]{
+			Validate: func(_ context.Context, _ admission.Request, obj, old *v1.ExternalService) ([]string, field.ErrorList) {
+				return rules.Warnings(obj, old), rules.Validate(obj, old)
+			},
+		}),
+	}, nil
+}
+
+// stock is what one writes with controller-runtime: the same rules and the same mappings in its
+// handlers. It makes no restore annotation.
+func stock() (side, error) {
+	log.SetLogger(logr.Discard())
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		return side{}, err
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return side{}, err
+	}
+	converter, err := stockconversion.NewHubSpokeConverter(&v1.ExternalService{},
+		stockconversion.NewSpokeConverter(&v1alpha1.ExternalService{},
+			func(_ context.Context, src *v1.ExternalService, dst *v1alpha1.ExternalService) error {
+				dst.ObjectMeta = src.ObjectMeta
+				dst.Spec, dst.Status = externalservice.PlainDown(src.Spec, src.Status)
+				return nil
+			},
+			func(_ context.Context, src *v1alpha1.ExternalService, dst *v1.ExternalService) error {
+				dst.ObjectMeta = src.ObjectMeta
+				dst.Spec, dst.Status = externalservice.PlainUp(src.Spec, src.Status)
+				return nil
+			}))(scheme)
+	if err != nil {
+		return side{}, err
+	}
+	registry := stockconversion.NewRegistry()
+	if err := registry.RegisterConverter(kind.GroupKind(), converter); err != nil {
+		return side{}, err
+	}
+	return side{
+		convert:  stockconversion.NewWebhookHandler(scheme, registry),
+		mutate:   stockadmission.WithDefaulter(scheme, stockRules{}),
+		validate: stockadmission.WithValidator(scheme, stockRules{}),
+	}, nil
+}
+
+// stockRules are the kind's rules behind controller-runtime's interfaces.
+type stockRules struct{}
+
+var (
+	_ stockadmission.Defaulter[*v1.ExternalService] = stockRules{}
+	_ stockadmission.Validator[*v1.ExternalService] = stockRules{}
+)
+
+func (stockRules) Default(_ context.Context, obj *v1.ExternalService) error {
+	rules.Default(obj)
+	return nil
+}
+
+func (stockRules) ValidateCreate(_ context.Context, obj *v1.ExternalService) (stockadmission.Warnings, error) {
+	return check(obj, nil)
+}
+
+func (stockRules) ValidateUpdate(_ context.Context, old, obj *v1.ExternalService) (stockadmission.Warnings, error) {
+	return check(obj, old)
+}
+
+func (stockRules) ValidateDelete(context.Context, *v1.ExternalService) (stockadmission.Warnings, error) {
+	return nil, nil
+}
+
+func check(obj, old *v1.ExternalService) (stockadmission.Warnings, error) {
+	warnings := rules.Warnings(obj, old)
+	if errs := rules.Validate(obj, old); len(errs) > 0 {
+		return warnings, apierrors.NewInvalid(kind.GroupKind(), obj.Name, errs)
+	}
+	return warnings, nil
+}

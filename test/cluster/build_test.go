@@ -1,0 +1,216 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// goTool puts a program called go, and nothing else of that name, in the way of the real one.
+func goTool(t *testing.T, script string) {
+	t.Helper()
+	t.Setenv(AssetsVariable, "")
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+}
+
+// makesOutput is a go tool that writes the file after -o, and one line for each call.
+const makesOutput = `while [ "$1" != -o ]; do shift; done; echo built >"$2"; chmod 700 "$2"; echo "$3" >>"$CALLS"; `
+
+func TestBuildsAtOnceBuildEachProgramOnce(t *testing.T) {
+	goTool(t, makesOutput+"sleep 0.3")
+	calls := filepath.Join(t.TempDir(), "calls")
+	t.Setenv("CALLS", calls)
+	folder := t.TempDir()
+	said := make([]bytes.Buffer, 3)
+	var all sync.WaitGroup
+	for i := range said {
+		all.Go(func() {
+			got, err := Build(t.Context(), BuildOptions{
+				Folder: folder, Programs: []string{Kubectl, Etcd}, Output: &said[i], heartbeat: 50 * time.Millisecond})
+			if err != nil || got != folder {
+				t.Errorf("Build: %q, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+	b, err := os.ReadFile(calls)
+	if want := "go.etcd.io/etcd/server/v3\nk8s.io/kubernetes/cmd/kubectl\n"; err != nil || string(b) != want {
+		t.Errorf("calls %q, %v; want %q", b, err, want)
+	}
+	var output strings.Builder
+	for i := range said {
+		output.WriteString(said[i].String())
+	}
+	for _, want := range []string{"another build of the control plane is under way", "kubectl (2 of 2) v1.", "etcd (1 of 2) is still being built", "kubectl (2 of 2) built in"} {
+		if !strings.Contains(output.String(), want) {
+			t.Errorf("no %q in:\n%s", want, output.String())
+		}
+	}
+	leaves(t, folder, ".etcd.from", ".kubectl.from", ".lock", "etcd", "kubectl")
+}
+
+func TestBuildFromOtherPinsBuildsAgain(t *testing.T) {
+	goTool(t, makesOutput)
+	calls := filepath.Join(t.TempDir(), "calls")
+	t.Setenv("CALLS", calls)
+	root, folder := t.TempDir(), t.TempDir()
+	module := filepath.Join(root, "test", "cluster", "controlplane")
+	if err := os.MkdirAll(module, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"v1.36.3", "v1.36.3", "v1.36.4"} {
+		for name, content := range map[string]string{
+			"go.mod": "module x\nrequire k8s.io/kubernetes " + version + "\nrequire (\n\tgo.etcd.io/etcd/server/v3 v3.6.8 // indirect\n)\n",
+			"go.sum": "",
+		} {
+			if err := os.WriteFile(filepath.Join(module, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		options := BuildOptions{Root: filepath.Join(root, "test"), Folder: folder, Programs: []string{Kubectl}}
+		if _, err := Build(t.Context(), options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := os.ReadFile(calls); err != nil || strings.Count(string(b), "\n") != 2 {
+		t.Errorf("calls %q, %v; want two", b, err)
+	}
+}
+
+func TestInterruptedBuildLeavesNothing(t *testing.T) {
+	goTool(t, `echo >"$STARTED"; exec sleep 1000`)
+	started := filepath.Join(t.TempDir(), "started")
+	t.Setenv("STARTED", started)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupt := errors.New("Ctrl-C")
+	folder := t.TempDir()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := Build(ctx, BuildOptions{Folder: folder, Programs: []string{Etcd}})
+		failed <- err
+	}()
+	eventually(t, 5*time.Second, func() error { _, err := os.Stat(started); return err })
+	cancel(interrupt)
+	if err := <-failed; !errors.Is(err, interrupt) {
+		t.Errorf("got %v", err)
+	}
+	leaves(t, folder, ".lock")
+}
+
+func TestBuildErrorsSayTheRemedy(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		prepare func(t *testing.T)
+		options BuildOptions
+		want    []string
+	}{
+		{
+			name:    "no Go tool",
+			prepare: func(t *testing.T) { t.Setenv("PATH", t.TempDir()) },
+			want:    []string{"install Go", AssetsVariable, "etcd"},
+		},
+		{
+			name: "no network",
+			prepare: func(t *testing.T) {
+				t.Setenv("GOPROXY", "off")
+				t.Setenv("GOMODCACHE", t.TempDir())
+			},
+			want: []string{"go.etcd.io/etcd/server/v3", "module lookup disabled", "check the network and `go env GOPROXY`", "what was downloaded and compiled is kept"},
+		},
+		{
+			name:    "disk full",
+			prepare: func(t *testing.T) { goTool(t, "echo write: no space left on device; exit 1") },
+			want:    []string{"exit status 1", "free some 5 GB"},
+		},
+		{
+			name:    "old Go",
+			prepare: func(t *testing.T) { goTool(t, "echo go: go.mod requires go '>=' 1.26.0; exit 1") },
+			want:    []string{"install the Go version that it asks for"},
+		},
+		{
+			name:    "code that does not compile",
+			prepare: func(t *testing.T) { goTool(t, "echo x.go:1: undefined: y; exit 1") },
+			want:    []string{"build go.etcd.io/etcd/server/v3", "exit status 1\nx.go:1: undefined: y"},
+		},
+		{
+			name:    "outside a checkout",
+			prepare: func(*testing.T) {},
+			options: BuildOptions{Root: os.TempDir()},
+			want:    []string{"no test/cluster/controlplane/go.mod", "BuildOptions.Root", AssetsVariable},
+		},
+		{
+			name:    "unknown program",
+			prepare: func(*testing.T) {},
+			options: BuildOptions{Programs: []string{"kube-nothing"}},
+			want:    []string{`"kube-nothing"`, "kube-apiserver"},
+		},
+		{
+			name: "assets without a program",
+			prepare: func(t *testing.T) {
+				folder := t.TempDir()
+				t.Setenv(AssetsVariable, folder)
+				if err := os.WriteFile(filepath.Join(folder, Etcd), nil, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			},
+			options: BuildOptions{Programs: []string{Etcd, ControllerManager}},
+			want:    []string{AssetsVariable, "kube-controller-manager", "unset"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(AssetsVariable, "")
+			if test.options.Programs == nil {
+				test.options.Programs = []string{Etcd}
+			}
+			test.options.Folder = t.TempDir()
+			test.prepare(t)
+			_, err := Build(t.Context(), test.options)
+			for _, want := range test.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("no %q in: %v", want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAssetsAreUsedInsteadOfBuilding(t *testing.T) {
+	goTool(t, "exit 1")
+	folder := t.TempDir()
+	t.Setenv(AssetsVariable, folder)
+	if err := os.WriteFile(filepath.Join(folder, Etcd), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Build(t.Context(), BuildOptions{Programs: []string{Etcd}}); err != nil || got != folder {
+		t.Errorf("Build: %q, %v", got, err)
+	}
+}
+
+// leaves compares what is in a folder, by name.
+func leaves(t *testing.T, folder string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("the folder holds %v, want %v", got, want)
+	}
+}

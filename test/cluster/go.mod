@@ -1,0 +1,3 @@
+module github.com/fairlead-dev/fairlead/test/cluster
+
+go 1.26.0

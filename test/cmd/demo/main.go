@@ -1,0 +1,90 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command demo is `make demo`: the story of Fairlead on a real control plane, in named steps, each
+// of which is checked. It exits 0 only if all of them hold.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+func main() {
+	root := flag.String("root", ".", "the checkout")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	began := time.Now()
+	if err := tell(ctx, *root); err != nil {
+		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
+		os.Exit(1)
+	}
+	fmt.Printf("\nall %d steps hold, in %.1f s\n", len(story), time.Since(began).Seconds())
+}
+
+// scene is what the steps play on.
+type scene struct {
+	*stage.Stage
+	leader *stage.Replica
+}
+
+// step is one part of the story: what it claims, and the proof.
+type step struct {
+	claim string
+	prove func(context.Context, *scene) error
+}
+
+func tell(ctx context.Context, root string) (err error) {
+	fmt.Println("a control plane of its own: etcd, kube-apiserver, kube-controller-manager")
+	opened, err := stage.Open(ctx, stage.Options{Root: root, Output: os.Stderr})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	s := &scene{Stage: opened}
+	for i, part := range story {
+		fmt.Printf("\n%d. %s\n", i+1, part.claim)
+		began := time.Now()
+		if err := part.prove(ctx, s); err != nil {
+			return fmt.Errorf("step %d, %q: %w", i+1, part.claim, err)
+		}
+		fmt.Printf("   holds (%.1f s)\n", time.Since(began).Seconds())
+	}
+	return nil
+}
+
+// show prints what a reader should see of a step.
+func show(text string) {
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		fmt.Printf("   | %s\n", strings.TrimRight(line, "\n"))
+	}
+}
+
+// kubectl runs kubectl, shows the call and what it says, and answers its output and its warnings or
+// complaint. A refusal is no error of the call.
+func (s *scene) kubectl(ctx context.Context, manifest string, args ...string) (out, said string, err error) {
+	var stdout, stderr strings.Builder
+	err = s.KubectlIO(ctx, strings.NewReader(manifest), &stdout, &stderr, args...)
+	show("$ kubectl " + strings.Join(args, " ") + "\n" + stdout.String() + stderr.String())
+	return stdout.String(), stderr.String(), err
+}
+
+// expect fails unless text holds every one of the wanted pieces.
+func expect(text string, wanted ...string) error {
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			return fmt.Errorf("expected %q in:\n%s", w, text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// remote runs the operator here against a cluster that exists. The webhooks of its API server are
+// pointed at localhost, so it must run on this host; the registrations are removed at the end,
+// since nobody would answer them any more.
+func remote(ctx context.Context, root, kubeconfig string) error {
+	kubectl, err := client(ctx, root, kubeconfig)
+	if err != nil {
+		return err
+	}
+	replica := &stage.Replica{ID: "make-run"}
+	args, err := replica.Arguments(kubeconfig)
+	if err != nil {
+		return err
+	}
+	_, text, err := net.SplitHostPort(replica.Webhook)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return err
+	}
+	say("installing Fairlead into the cluster of " + kubeconfig)
+	if err := stage.Install(ctx, kubectl, root, port); err != nil {
+		return err
+	}
+	defer withdraw(ctx, kubectl)
+
+	say("starting the operator")
+	operator := exec.CommandContext(ctx, filepath.Join(root, "bin", "fairlead"), args...)
+	operator.Env = append(os.Environ(), "POD_NAMESPACE="+stage.Namespace)
+	operator.Stdout, operator.Stderr = os.Stderr, os.Stderr
+	operator.Cancel = func() error { return operator.Process.Signal(syscall.SIGTERM) }
+	operator.WaitDelay = 90 * time.Second
+	if err := operator.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- operator.Wait() }()
+	if err := stage.Eventually(ctx, time.Minute, replica.Ready); err != nil {
+		return fmt.Errorf("the operator's webhooks do not answer: %w", err)
+	}
+	if err := samples(ctx, kubectl, root); err != nil {
+		return err
+	}
+	fmt.Printf("\nready: KUBECONFIG=%s\n\nCtrl-C ends the operator and withdraws its webhooks; the CRDs and objects stay.\n", kubeconfig)
+	if err := <-ended; ctx.Err() == nil {
+		return fmt.Errorf("the operator ended: %w", err)
+	}
+	return nil
+}
+
+// withdraw removes what would refuse every write once the operator is gone, after ctx as well.
+func withdraw(ctx context.Context, kubectl stage.Kubectl) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	if err := kubectl(ctx, nil, io.Discard, os.Stderr, "delete", "--ignore-not-found",
+		"mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating"); err != nil {
+		fmt.Fprintln(os.Stderr, "run: the webhook registrations could not be removed:", err)
+	}
+}
+
+// client answers kubectl for a cluster: the one on the PATH, or else one that is built.
+func client(ctx context.Context, root, kubeconfig string) (stage.Kubectl, error) {
+	path, err := exec.LookPath("kubectl")
+	if err != nil {
+		folder, err := cluster.Build(ctx, cluster.BuildOptions{Root: root, Programs: []string{cluster.Kubectl}, Output: os.Stderr})
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(folder, cluster.Kubectl)
+	}
+	return func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args ...string) error {
+		command := exec.CommandContext(ctx, path, append([]string{"--kubeconfig=" + kubeconfig}, args...)...)
+		command.Stdin, command.Stdout, command.Stderr = stdin, stdout, stderr
+		return command.Run()
+	}, nil
+}

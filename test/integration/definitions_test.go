@@ -1,0 +1,173 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// badReasons are what each object of testdata/bad.yaml was written for: every cause of the refusal,
+// as "field: message".
+var badReasons = map[string][]string{
+	"noprobecooldown": {
+		"spec: cooldown is required with a Probe trigger",
+		"spec.targets: a target may be listed once",
+		"spec.triggers[0].probe: exactly one of httpGet, tcpSocket, grpc, exec is required",
+		"spec.triggers[0].probe: timeout must not exceed period",
+	},
+	"union": {
+		"spec.targets[0]: exactly one of name or selector is required",
+		"spec.triggers[0]: podAge must be set if and only if type is PodAge",
+		"spec.triggers[0]: schedule must be set if and only if type is Schedule",
+		"spec.triggers[0].schedule.cron: use timeZone",
+		"spec.windows[0].duration: duration must be between 1m and 168h",
+		"spec.windows[0].timeZone: timeZone must be an IANA name, not Local",
+	},
+	"badips": {
+		"spec.endpoints[0].addresses[0]: loopback, unspecified, link-local and multicast link-local addresses are not allowed",
+		"spec.endpoints[0].addresses[1]: loopback, unspecified, link-local and multicast link-local addresses are not allowed",
+		"spec.endpoints[0].addresses[2]: loopback, unspecified, link-local and multicast link-local addresses are not allowed",
+		"spec.endpoints[0].addresses[3]: loopback, unspecified, link-local and multicast link-local addresses are not allowed",
+		"spec.endpoints[0].addresses[3]: multicast and reserved addresses are not allowed",
+		"spec.endpoints[0].addresses[4]: loopback, unspecified, link-local and multicast link-local addresses are not allowed",
+		"spec.endpoints[0].addresses[5]: loopback, unspecified, link-local and multicast link-local addresses are not allowed",
+		"spec.endpoints[0].addresses[6]: must be an IP address",
+		"spec.endpoints[0].addresses[7]: must be in canonical form",
+		"spec.endpoints[0].addresses[9]: must be an IP address",
+		"spec.ports: port and protocol must be unique",
+	},
+	"baddns": {
+		"spec: failover needs healthCheck",
+		"spec: more than one priority needs healthCheck",
+		"spec.endpoints[0].dns.name: in-cluster and localhost names are not allowed",
+		"spec.endpoints[1].dns.name: use addresses for an IP",
+		"spec.endpoints[2]: exactly one of dns or addresses is required",
+	},
+	"forced": {
+		"spec.action: gracePeriodSeconds 0 needs type Delete and allowForceDelete",
+		"spec.count: must be a non-negative integer or a percentage 0%-100%",
+		"spec.schedule: one of cron, interval, at is required",
+		"spec.schedule: timeZone goes with cron",
+		"spec.target: an empty selector is not allowed",
+	},
+}
+
+func TestEveryGoodObjectIsAccepted(t *testing.T) {
+	t.Parallel()
+	forBothClusters(t, func(s *scene) {
+		for _, object := range s.manifests("good.yaml") {
+			s.apply(text(object.Object))
+		}
+	})
+}
+
+func TestEveryBadObjectIsRefusedForEachReasonItWasWrittenFor(t *testing.T) {
+	t.Parallel()
+	forBothClusters(t, func(s *scene) {
+		objects := s.manifests("bad.yaml")
+		if len(objects) != len(badReasons) {
+			s.Fatalf("testdata/bad.yaml has %d objects, and reasons stand here for %d", len(objects), len(badReasons))
+		}
+		for _, object := range objects {
+			object.SetNamespace(s.namespace)
+			err := s.client.Create(s.Context(), object)
+			if !apierrors.IsInvalid(err) {
+				s.Errorf("%s %s: want it refused as invalid, got %v", object.GetKind(), object.GetName(), err)
+				continue
+			}
+			wanted := slices.Sorted(slices.Values(badReasons[object.GetName()]))
+			if diff := cmp.Diff(wanted, causes(err)); diff != "" {
+				s.Errorf("%s %s: reasons (-want +got):\n%s", object.GetKind(), object.GetName(), diff)
+			}
+		}
+	})
+}
+
+// forBothClusters runs a test where the definitions stand alone, and where the operator answers
+// before them.
+func forBothClusters(t *testing.T, test func(*scene)) {
+	t.Run("definitions alone", func(t *testing.T) { test(newBareScene(t)) })
+	t.Run("with the operator", func(t *testing.T) { test(newScene(t)) })
+}
+
+// causes lists the causes of a refusal as "field: message", sorted, without the value that the
+// API server repeats in between.
+func causes(err error) []string {
+	status, ok := err.(apierrors.APIStatus)
+	if !ok || status.Status().Details == nil {
+		return []string{err.Error()}
+	}
+	var list []string
+	for _, cause := range status.Status().Details.Causes {
+		message := strings.TrimPrefix(cause.Message, "Invalid value: ")
+		if strings.HasPrefix(message, `"`) {
+			_, message, _ = strings.Cut(message, `": `)
+		}
+		list = append(list, cause.Field+": "+message)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestSamplesApplyWithoutAnError(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	rendered := s.run("kustomize", root+"/config/samples")
+	seen := map[string]bool{}
+	for _, object := range s.documents([]byte(rendered)) {
+		object.SetNamespace(s.namespace)
+		s.apply(text(object.Object))
+		seen[object.GetAPIVersion()] = true
+	}
+	for _, k := range kinds {
+		for _, version := range []string{"v1", "v1alpha1"} {
+			if !seen[k.group+"/"+version] {
+				t.Errorf("config/samples has no %s at %s", k.name, version)
+			}
+		}
+	}
+}
+
+func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`))
+	s.apply(rebootPolicies.object("v1", "restart", `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`))
+	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
+	s.run("wait", "--for=condition=Ready", "--timeout=60s", "extsvc/db")
+
+	s.expect(s.run("get", "fairlead", "-A"),
+		"externalservice.networking.fairlead.dev/db", "rebootpolicy.autoreboot.fairlead.dev/restart", "chaospod.chaos.fairlead.dev/monkey")
+	for _, c := range []struct {
+		resource string
+		columns  []string
+		values   []string
+	}{
+		{"extsvc", []string{"NAME", "READY", "HEALTHY", "SUSPENDED", "CLUSTER-IP", "PUBLISHED", "AGE"}, []string{"db", "True", "false", "10.96.", "2"}},
+		{"rbp", []string{"NAME", "READY", "SUSPENDED", "PENDING", "NEXT", "LAST", "AGE"}, []string{"restart", "false"}},
+		{"chp", []string{"NAME", "READY", "SURVIVED", "SUSPENDED", "NEXT", "LAST", "AGE"}, []string{"monkey", "false"}},
+	} {
+		out := s.run("get", c.resource)
+		header, row, _ := strings.Cut(out, "\n")
+		if diff := cmp.Diff(c.columns, strings.Fields(header)); diff != "" {
+			t.Errorf("columns of %s (-want +got):\n%s", c.resource, diff)
+		}
+		s.expect(row, c.values...)
+	}
+	s.expect(s.run("get", "extsvc", "-o", "wide"), "PRIORITY", "REASON", "Published")
+	s.expect(s.run("get", externalServices.at("v1alpha1")), "HEALTHY", "RESOLVED", "AGE", "db")
+}
+
+func TestFieldsAreExplained(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.expect(s.run("explain", "externalservice.spec.endpoints"), "VERSION:", "v1", "priority", "<integer>", "dns", "addresses", "-required-")
+	s.expect(s.run("explain", "externalservice.spec.hosts", "--api-version=networking.fairlead.dev/v1alpha1"), "DNS names and IP addresses")
+	s.expect(s.run("explain", "rebootpolicy.spec.triggers"), "configChange", "certificateRenewal")
+}

@@ -1,0 +1,140 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// root of the checkout.
+const root = "../.."
+
+// play is the stage that all tests share, with two replicas behind the webhook Service.
+type play struct {
+	*stage.Stage
+	client   client.Client
+	replicas []*stage.Replica
+}
+
+var (
+	// suite is the context of everything: the clusters live as long as it does.
+	suite, closing = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+
+	open   = sync.OnceValues(openPlay)
+	bare   = sync.OnceValues(openBare)
+	opened struct {
+		sync.Mutex
+		play *play
+		bare *cluster.Cluster
+	}
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	defer closing()
+	log.SetLogger(logr.Discard()) // of the client library; the operator's own is read from its file
+	code := m.Run()
+	opened.Lock()
+	defer opened.Unlock()
+	if p := opened.play; p != nil {
+		if problems := logged(p); len(problems) > 0 {
+			fmt.Fprintf(os.Stderr, "the operator's log holds what it never should:\n%s\n", strings.Join(problems, "\n"))
+			code = 1
+		}
+		if err := p.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if opened.bare != nil {
+		if err := opened.bare.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	return code
+}
+
+// openPlay starts the shared stage. The audit log holds every write of the operator's.
+func openPlay() (*play, error) {
+	policy, err := filepath.Abs("testdata/audit-policy.yaml")
+	if err != nil {
+		return nil, err
+	}
+	s, err := stage.Open(suite, stage.Options{
+		Root: root, Output: os.Stderr, Cluster: cluster.Options{AuditPolicy: policy},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p := &play{Stage: s}
+	opened.Lock()
+	opened.play = p
+	opened.Unlock()
+	if p.client, err = newClient(s.Kubeconfig()); err != nil {
+		return nil, err
+	}
+	for range 2 {
+		replica, err := s.StartReplica(suite)
+		if err != nil {
+			return nil, err
+		}
+		p.replicas = append(p.replicas, replica)
+	}
+	return p, s.Reachable(suite)
+}
+
+// openBare starts a control plane with nothing but Fairlead's definitions on it, as they are
+// generated: no conversion, no webhooks, no operator.
+func openBare() (*cluster.Cluster, error) {
+	c, err := cluster.Start(suite, cluster.Options{
+		Build: cluster.BuildOptions{Root: root}, WithoutControllerManager: true, Output: os.Stderr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	opened.Lock()
+	opened.bare = c
+	opened.Unlock()
+	if _, err := c.Kubectl(suite, "apply", "--server-side", "-f", filepath.Join(root, "config", "crd", "bases")); err != nil {
+		return nil, err
+	}
+	_, err = c.Kubectl(suite, "wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+	return c, err
+}
+
+// logged are the lines of the replicas' logs that tell of a missing permission or a panic. No test
+// provokes either.
+func logged(p *play) []string {
+	var found []string
+	for _, replica := range p.replicas {
+		lines, err := replica.Logs()
+		if err != nil {
+			found = append(found, err.Error())
+		}
+		for line := range strings.Lines(lines) {
+			lower := strings.ToLower(line)
+			if strings.Contains(lower, "forbidden") || strings.Contains(lower, "panic") {
+				found = append(found, replica.ID+": "+strings.TrimSpace(line))
+			}
+		}
+	}
+	return found
+}

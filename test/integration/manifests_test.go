@@ -1,0 +1,155 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+func TestTheDefaultManifestsPassAServersDryRun(t *testing.T) {
+	t.Parallel()
+	s := newBareScene(t)
+	rendered := s.run("kustomize", root+"/config/default")
+	// A dry run makes no namespace for what comes after it.
+	s.run("create", "namespace", stage.Namespace)
+	s.namespace = stage.Namespace
+	out := s.run("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", "--", rendered)
+	s.expect(out, "deployment.apps/fairlead-manager", "service/fairlead-webhook", "serviceaccount/fairlead-manager",
+		"mutatingwebhookconfiguration.admissionregistration.k8s.io/fairlead-mutating", "customresourcedefinition.apiextensions.k8s.io/chaospods.chaos.fairlead.dev")
+	if objects := len(s.documents([]byte(rendered))); strings.Count(out, "serverside-applied (server dry run)") != objects {
+		t.Errorf("%d objects were rendered; the API server took\n%s", objects, out)
+	}
+}
+
+func TestTheOptionalComponentsRenderTogether(t *testing.T) {
+	t.Parallel()
+	s := newBareScene(t)
+	overlay := t.TempDir()
+	config, err := filepath.Abs(root + "/config")
+	s.must(err)
+	at, err := filepath.Rel(overlay, config)
+	s.must(err)
+	s.must(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil,
+		"resources: [%[1]s/default]\ncomponents: [%[1]s/network-policy, %[1]s/prometheus, %[1]s/certmanager]\n", at), 0o600))
+	s.expect(s.run("kustomize", overlay), "kind: NetworkPolicy", "kind: ServiceMonitor", "kind: Certificate", "kind: Deployment")
+}
+
+// registered are the webhooks of both configurations, as they are shipped and as they stand in
+// the cluster.
+func (s *scene) registered(t *testing.T) []map[string]any {
+	t.Helper()
+	var hooks []map[string]any
+	add := func(objects []*unstructured.Unstructured) {
+		for _, object := range objects {
+			list, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+			s.must(err)
+			for _, hook := range list {
+				hooks = append(hooks, hook.(map[string]any))
+			}
+		}
+	}
+	add(s.documents([]byte(s.run("kustomize", root+"/config/webhook"))))
+	for _, name := range []string{"mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating"} {
+		add(s.documents([]byte(s.run("get", name, "-o", "json"))))
+	}
+	if len(hooks) != 12 {
+		t.Fatalf("%d webhooks are shipped and registered, want 2 for each kind, twice", len(hooks))
+	}
+	return hooks
+}
+
+func TestEveryWebhookFailsClosedAndNeverLocksTheClusterUp(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, hook := range s.registered(t) {
+		name := hook["name"].(string)
+		for key, want := range map[string]string{
+			"matchPolicy": "Equivalent", "failurePolicy": "Fail", "sideEffects": "None",
+		} {
+			if hook[key] != want {
+				t.Errorf("%s: %s is %v, want %s", name, key, hook[key], want)
+			}
+		}
+		if timeout, ok := hook["timeoutSeconds"].(int64); !ok || timeout < 1 || timeout > 10 {
+			t.Errorf("%s: timeoutSeconds is %v, want 1 to 10", name, hook["timeoutSeconds"])
+		}
+		s.expect(text(hook["namespaceSelector"]), `"kubernetes.io/metadata.name"`, `"NotIn"`, `"kube-system"`, `"`+stage.Namespace+`"`)
+		for _, rule := range hook["rules"].([]any) {
+			rule := rule.(map[string]any)
+			if text(rule["apiVersions"]) != `["v1"]` || text(rule["operations"]) != `["CREATE","UPDATE"]` || text(rule["scope"]) != `"Namespaced"` {
+				t.Errorf("%s: rule %s", name, text(rule))
+			}
+			for _, resource := range rule["resources"].([]any) {
+				if !slices.ContainsFunc(kinds, func(k kind) bool { return k.resource == resource && text(rule["apiGroups"]) == text([]string{k.group}) }) {
+					t.Errorf("%s: rule on %s of %s", name, resource, text(rule["apiGroups"]))
+				}
+			}
+		}
+	}
+}
+
+func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	paths := map[string]bool{"/convert": true}
+	for _, hook := range s.registered(t) {
+		path, _, err := unstructured.NestedString(hook, "clientConfig", "service", "path")
+		s.must(err)
+		paths[path] = true
+	}
+	if len(paths) != 7 {
+		t.Errorf("registered paths: %v", paths)
+	}
+	for _, k := range kinds {
+		path := s.run("get", "crd", k.definition(), "-o", "jsonpath={.spec.conversion.webhook.clientConfig.service.path}")
+		if path != "/convert" {
+			t.Errorf("%s is converted at %q", k.name, path)
+		}
+	}
+	for _, replica := range s.play.replicas {
+		for path := range paths {
+			if code := s.post(replica, path); code != http.StatusBadRequest {
+				t.Errorf("%s: an empty POST to %s is answered with %d, want 400", replica.ID, path, code)
+			}
+			for _, other := range []string{path + "/", strings.Replace(path, "-v1-", "-v1alpha1-", 1), strings.ToUpper(path)} {
+				if code := s.post(replica, other); other != path && code != http.StatusNotFound {
+					t.Errorf("%s: %s is answered with %d, want 404", replica.ID, other, code)
+				}
+			}
+		}
+	}
+}
+
+// post sends an empty body to a replica's webhook server, and answers the status code. Who serves
+// is not the question here, so the certificate is not verified.
+func (s *scene) post(replica *stage.Replica, path string) int {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+replica.Webhook+path, bytes.NewReader(nil))
+	s.must(err)
+	request.Header.Set("Content-Type", "application/json")
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	s.must(err)
+	defer func() { _ = response.Body.Close() }()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode
+}

@@ -1,0 +1,122 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// samples are the lines of a page of metrics: value by name and labels, as written.
+type samples map[string]float64
+
+// sum adds up a family's samples that have all of the labels.
+func (m samples) sum(family string, labels ...string) float64 {
+	var total float64
+next:
+	for name, value := range m {
+		if name != family && !strings.HasPrefix(name, family+"{") {
+			continue
+		}
+		for _, label := range labels {
+			if !strings.Contains(name, label) {
+				continue next
+			}
+		}
+		total += value
+	}
+	return total
+}
+
+func readSamples(page string) samples {
+	m := samples{}
+	lines := bufio.NewScanner(strings.NewReader(page))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		at := strings.LastIndexByte(lines.Text(), ' ')
+		if at < 0 || strings.HasPrefix(lines.Text(), "#") {
+			continue
+		}
+		if value, err := strconv.ParseFloat(lines.Text()[at+1:], 64); err == nil {
+			m[lines.Text()[:at]] = value
+		}
+	}
+	return m
+}
+
+// metricsToken is the token of a ServiceAccount that may read the operator's metrics.
+func (s *scene) metricsToken() string {
+	s.Helper()
+	s.run("create", "serviceaccount", "reader")
+	s.run("create", "clusterrolebinding", s.namespace+"-reader", "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.namespace+":reader")
+	s.Cleanup(func() {
+		_, _ = s.play.Kubectl(context.Background(), "delete", "clusterrolebinding", s.namespace+"-reader")
+	})
+	return strings.TrimSpace(s.run("create", "token", "reader"))
+}
+
+// metrics reads a replica's metrics.
+func (s *scene) metrics(replica *stage.Replica, token string) samples {
+	s.Helper()
+	var m samples
+	s.eventually(func() error {
+		code, page, err := s.fetchMetrics(replica, token)
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("metrics of %s: status %d: %s", replica.ID, code, page)
+		}
+		m = readSamples(page)
+		return err
+	})
+	return m
+}
+
+func (s *scene) fetchMetrics(replica *stage.Replica, token string) (int, string, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, replica.Metrics+"/metrics", nil)
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	// The metrics server signs its own certificate unless it is given one.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var page strings.Builder
+	_, err = bufio.NewReader(response.Body).WriteTo(&page)
+	return response.StatusCode, page.String(), err
+}
+
+func TestMetricsAreShownToThoseWhoMayReadThem(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.run("create", "serviceaccount", "nobody")
+	stranger := strings.TrimSpace(s.run("create", "token", "nobody"))
+	token := s.metricsToken()
+	for _, replica := range s.play.replicas {
+		if samples := s.metrics(replica, token); samples.sum("fairlead_webhook_ready") != 1 {
+			t.Errorf("%s: fairlead_webhook_ready is %v", replica.ID, samples.sum("fairlead_webhook_ready"))
+		}
+		for want, token := range map[int]string{http.StatusUnauthorized: "", http.StatusForbidden: stranger} {
+			if code, page, err := s.fetchMetrics(replica, token); err != nil || code != want || strings.Contains(page, "fairlead_") {
+				t.Errorf("%s: status %d, want %d; %v %s", replica.ID, code, want, err, page)
+			}
+		}
+	}
+}

@@ -1,0 +1,113 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// kind is one of Fairlead's kinds.
+type kind struct{ name, resource, group string }
+
+var (
+	externalServices = kind{"ExternalService", "externalservices", "networking.fairlead.dev"}
+	rebootPolicies   = kind{"RebootPolicy", "rebootpolicies", "autoreboot.fairlead.dev"}
+	chaosPods        = kind{"ChaosPod", "chaospods", "chaos.fairlead.dev"}
+
+	kinds = []kind{externalServices, rebootPolicies, chaosPods}
+)
+
+// at names the resource at a version the way kubectl takes it.
+func (k kind) at(version string) string { return k.resource + "." + version + "." + k.group }
+
+// definition is the name of the CustomResourceDefinition.
+func (k kind) definition() string { return k.resource + "." + k.group }
+
+// object makes one, with a spec in YAML, flow or block.
+func (k kind) object(version, name, spec string) string {
+	object := map[string]any{
+		"apiVersion": k.group + "/" + version, "kind": k.name, "metadata": map[string]any{"name": name},
+	}
+	if spec != "" {
+		object["spec"] = parse(spec)
+	}
+	return text(object)
+}
+
+// parse reads YAML that the tests hold themselves.
+func parse(s string) any {
+	var value any
+	if err := yaml.Unmarshal([]byte(s), &value); err != nil {
+		panic(err) //nolint:forbidigo // the YAML is our own
+	}
+	return value
+}
+
+// text writes a value as JSON, with sorted keys.
+func text(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(err) //nolint:forbidigo // the value is our own
+	}
+	return string(raw)
+}
+
+// manifests reads a file of testdata.
+func (s *scene) manifests(name string) []*unstructured.Unstructured {
+	s.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", name))
+	s.must(err)
+	return s.documents(raw)
+}
+
+func (s *scene) documents(raw []byte) []*unstructured.Unstructured {
+	s.Helper()
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		s.must(err)
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// view reads an object at a version, without what the API server keeps for itself.
+func (s *scene) view(k kind, version, name string) *unstructured.Unstructured {
+	s.Helper()
+	object := &unstructured.Unstructured{}
+	s.must(json.Unmarshal([]byte(s.run("get", k.at(version), name, "-o", "json")), &object.Object))
+	return object
+}
+
+// field answers a part of an object as JSON, given its path with dots, or "" where there is none.
+func field(object *unstructured.Unstructured, path string) string {
+	value, found, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)
+	if err != nil || !found {
+		return ""
+	}
+	return text(value)
+}
+
+// sameField wants a part of an object to be what is given in YAML.
+func (s *scene) sameField(object *unstructured.Unstructured, path, wanted string) {
+	s.Helper()
+	if got, want := field(object, path), text(parse(wanted)); got != want {
+		s.Errorf("%s of %s %s:\n got %s\nwant %s", path, object.GetAPIVersion(), object.GetName(), got, want)
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	own := "--namespace=" + stage.Namespace
+	for _, c := range []struct {
+		allowed bool
+		args    []string
+	}{
+		{true, []string{"list", "externalservices.networking.fairlead.dev", "-A"}},
+		{true, []string{"patch", "externalservices.networking.fairlead.dev/status", "-A"}},
+		{true, []string{"create", "services", "-A"}},
+		{true, []string{"patch", "endpointslices.discovery.k8s.io", "-A"}},
+		{true, []string{"get", "secrets/fairlead-webhook-ca", own}},
+		{true, []string{"update", "leases.coordination.k8s.io/fairlead-manager", own}},
+		{true, []string{"patch", "customresourcedefinitions.apiextensions.k8s.io/chaospods.chaos.fairlead.dev"}},
+
+		{false, []string{"list", "secrets", "-A"}},
+		{false, []string{"get", "secrets", "-A"}},
+		{false, []string{"list", "secrets", own}},
+		{false, []string{"get", "secrets/other", own}},
+		{false, []string{"delete", "secrets/fairlead-webhook-ca", own}},
+		{false, []string{"get", "configmaps", "-A"}},
+		{false, []string{"create", "pods", "-A"}},
+		{false, []string{"delete", "pods", "-A"}},
+		{false, []string{"create", "pods/exec", "-A"}},
+		{false, []string{"create", "pods/eviction", "-A"}},
+		{false, []string{"patch", "deployments.apps", "-A"}},
+		{false, []string{"get", "nodes"}},
+		{false, []string{"create", "serviceaccounts/token", "-A"}},
+		{false, []string{"impersonate", "users"}},
+		{false, []string{"create", "clusterrolebindings.rbac.authorization.k8s.io"}},
+		{false, []string{"escalate", "clusterroles.rbac.authorization.k8s.io"}},
+		{false, []string{"patch", "customresourcedefinitions.apiextensions.k8s.io"}},
+		{false, []string{"delete", "customresourcedefinitions.apiextensions.k8s.io"}},
+		{false, []string{"patch", "validatingwebhookconfigurations.admissionregistration.k8s.io"}},
+		{false, []string{"create", "validatingwebhookconfigurations.admissionregistration.k8s.io"}},
+		{false, []string{"delete", "externalservices.networking.fairlead.dev", "-A"}},
+		{false, []string{"create", "externalservices.networking.fairlead.dev", "-A"}},
+		{false, []string{"patch", "rebootpolicies.autoreboot.fairlead.dev", "-A"}},
+		{false, []string{"patch", "chaospods.chaos.fairlead.dev", "-A"}},
+		{false, []string{"update", "services", "-A"}},
+		{false, []string{"delete", "leases.coordination.k8s.io", "-A"}},
+		{false, []string{"*", "*", "-A"}},
+	} {
+		answer := s.try(append([]string{"--kubeconfig=" + s.play.Operator().Kubeconfig, "auth", "can-i"}, c.args...)...)
+		if got := strings.TrimSpace(answer.out); got != map[bool]string{true: "yes", false: "no"}[c.allowed] {
+			t.Errorf("can the operator %s: %q, want allowed %t; %s", strings.Join(c.args, " "), got, c.allowed, answer.err)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// writes are what the operator wrote in the namespace, or tried to, from the API server's audit log,
+// as "<verb> <resource>/<subresource> <name> <status code>".
+func (s *scene) writes() []string {
+	s.Helper()
+	file, err := os.Open(s.play.AuditLog())
+	s.must(err)
+	defer func() { _ = file.Close() }()
+	var list []string
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Verb      string
+			ObjectRef struct{ Namespace, Resource, Subresource, Name string }
+
+			ResponseStatus struct{ Code int }
+		}
+		if json.Unmarshal(lines.Bytes(), &event) != nil || event.ObjectRef.Namespace != s.namespace {
+			continue
+		}
+		ref := event.ObjectRef
+		list = append(list, fmt.Sprintf("%s %s/%s %s %d", event.Verb, ref.Resource, ref.Subresource, ref.Name, event.ResponseStatus.Code))
+	}
+	s.must(lines.Err())
+	return list
+}
+
+// leader is the replica that holds the lease.
+func (s *scene) leader() *stage.Replica {
+	s.Helper()
+	var leader *stage.Replica
+	s.eventually(func() error {
+		holder := s.run("get", "lease", "fairlead-manager", "-n", stage.Namespace, "-o", "jsonpath={.spec.holderIdentity}")
+		for _, replica := range s.play.replicas {
+			if replica.ID == holder {
+				leader = replica
+				return nil
+			}
+		}
+		return fmt.Errorf("the lease is held by %q", holder)
+	})
+	return leader
+}
+
+// reconciled waits until a replica has finished at least so many reconciliations and has nothing
+// left to do, and answers how many there were.
+func (s *scene) reconciled(replica *stage.Replica, token string, atLeast int) int {
+	s.Helper()
+	var done int
+	s.eventually(func() error {
+		m := s.metrics(replica, token)
+		done = int(m.sum("controller_runtime_reconcile_total", `controller="externalservice"`))
+		waiting := m.sum("workqueue_depth", `name="externalservice"`)
+		working := m.sum("controller_runtime_active_workers", `controller="externalservice"`)
+		if done < atLeast || waiting > 0 || working > 0 {
+			return fmt.Errorf("%s: %d of %d reconciliations, %v waiting, %v at work", replica.ID, done, atLeast, waiting, working)
+		}
+		return nil
+	})
+	return done
+}
+
+// The replicas are restarted here, which other tests would notice.
+func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
+	s := newScene(t)
+	token := s.metricsToken()
+	manifests := map[string]string{
+		"plain":    externalServices.object("v1", "plain", database),
+		"rich":     externalServices.object("v1", "rich", rich),
+		"headless": externalServices.object("v1", "headless", `{service: {type: Headless}, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, "2001:db8::1"]}]}`),
+		"orphan":   externalServices.object("v1", "orphan", `{deletionPolicy: Orphan, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`),
+		"old":      externalServices.object("v1alpha1", "old", `{hosts: [192.0.2.1], ports: {sql: 5432}, probe: {tcpSocket: {port: 5432}}}`),
+		"named":    externalServices.object("v1", "named", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: db.example.com}}]}`),
+	}
+	for name, manifest := range manifests {
+		s.apply(manifest)
+		if name != "named" {
+			s.settled(name, "True", "Published")
+		}
+	}
+	s.settled("named", "False", "NoAddresses")
+	leader := s.leader()
+	before := s.reconciled(leader, token, len(manifests))
+	written := s.writes()
+	if len(written) < 3*len(manifests)-1 {
+		t.Fatalf("the audit log lacks writes: %q", written)
+	}
+
+	// Events that the operator sees and has nothing to do for.
+	for round := range 3 {
+		touch := fmt.Sprintf("touched=%d", round)
+		s.run("annotate", "--overwrite", "extsvc", "--all", touch)
+		s.run("annotate", "--overwrite", "services", "--all", touch)
+		s.run("label", "--overwrite", "services", "--all", touch)
+		s.run("annotate", "--overwrite", "endpointslices", "--all", touch)
+		for _, manifest := range manifests {
+			s.apply(manifest)
+		}
+	}
+	before = s.reconciled(leader, token, before+3*len(manifests))
+	s.nothingWrittenSince(written, "touching everything")
+
+	// Two restarts in turn: each time another process reads all of it anew.
+	for range 2 {
+		stopped := s.leader()
+		s.must(stopped.Restart(t.Context()))
+		s.eventually(func() error {
+			if s.leader() == stopped {
+				return fmt.Errorf("%s leads again", stopped.ID)
+			}
+			return nil
+		})
+		s.reconciled(s.leader(), token, s.count())
+		s.nothingWrittenSince(written, "a restart")
+	}
+	s.must(s.play.Reachable(t.Context()))
+	t.Logf("%d reconciliations before the restarts, %d writes, all of them to make what was not there", before, len(written))
+}
+
+// count is how many ExternalServices there are in the cluster.
+func (s *scene) count() int {
+	s.Helper()
+	return len(strings.Fields(s.run("get", "extsvc", "-A", "-o", "name")))
+}
+
+func (s *scene) nothingWrittenSince(written []string, what string) {
+	s.Helper()
+	if after := s.writes(); len(after) > len(written) {
+		s.Errorf("after %s the operator wrote %q", what, after[len(written):])
+	}
+}
+
+// Conversions are counted where the API server counts them, for the kind as a whole: no other test
+// may be at work.
+func TestReconcilingCausesNoConversions(t *testing.T) {
+	s := newScene(t)
+	// Each version has a watch cache, so every write of an object costs one conversion for the
+	// reader at v1alpha1, whoever writes. First what a write costs without any reconciler.
+	settled := func(k kind, wanted int) {
+		s.Helper()
+		s.eventually(func() error {
+			if got := s.conversions(k); got < wanted {
+				return fmt.Errorf("%s: %d conversions, want %d", k.name, got, wanted)
+			}
+			return nil
+		})
+	}
+	create := func(manifest string) {
+		s.Helper()
+		object := s.documents([]byte(manifest))[0]
+		object.SetNamespace(s.namespace)
+		s.must(s.client.Create(t.Context(), object))
+	}
+	const objects = 10
+	before := s.conversions(rebootPolicies)
+	for i := range objects {
+		create(rebootPolicies.object("v1", fmt.Sprintf("p-%d", i), `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`))
+	}
+	settled(rebootPolicies, before+objects)
+	perWrite := s.conversions(rebootPolicies) - before
+
+	before = s.conversions(externalServices)
+	for i := range objects {
+		create(externalServices.object("v1", fmt.Sprintf("e-%d", i), database))
+	}
+	for i := range objects {
+		s.settled(fmt.Sprintf("e-%d", i), "True", "Published")
+	}
+	settled(externalServices, before+objects+s.statusWrites())
+	// Changes that the operator answers.
+	for i := range objects {
+		s.must(s.client.Delete(t.Context(), s.service(fmt.Sprintf("e-%d", i))))
+	}
+	for i := range objects {
+		name := fmt.Sprintf("e-%d", i)
+		s.eventually(func() error {
+			var service corev1.Service
+			if err := s.get(name, &service); err != nil {
+				return err
+			}
+			if es := s.externalService(name); es.Status.ServiceRef.UID != service.UID {
+				return fmt.Errorf("%s: the status names Service %s, and it is %s", name, es.Status.ServiceRef.UID, service.UID)
+			}
+			return nil
+		})
+	}
+	again := s.statusWrites()
+	settled(externalServices, before+objects+again)
+	got := s.conversions(externalServices) - before
+	t.Logf("%d creates of a kind that is not reconciled: %d conversions; %d creates and %d status writes of one that is: %d conversions",
+		objects, perWrite, objects, again, got)
+	if perWrite != objects {
+		t.Errorf("a write at v1 should cost one conversion: %d writes took %d", objects, perWrite)
+	}
+	if got != objects+again {
+		t.Errorf("%d creates and %d status writes took %d conversions: reconciling has some of its own", objects, again, got)
+	}
+}
+
+// statusWrites are how often the operator changed the status of an ExternalService.
+func (s *scene) statusWrites() int {
+	s.Helper()
+	n := 0
+	for _, write := range s.writes() {
+		if strings.HasPrefix(write, "patch externalservices/status ") && strings.HasSuffix(write, " 200") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,175 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// patience is how long a condition may take. The machine may be a busy one.
+const patience = 60 * time.Second
+
+// kubectl is how a cluster, with or without Fairlead, is spoken to.
+type kubectl interface {
+	KubectlIO(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args ...string) error
+}
+
+// scene is a namespace of a test's own.
+type scene struct {
+	*testing.T
+	play      *play // nil on the bare cluster
+	kubectl   kubectl
+	client    client.Client
+	namespace string
+}
+
+// newScene makes a namespace on the shared stage.
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	p, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, play: p, kubectl: p, client: p.client}
+	s.makeNamespace()
+	return s
+}
+
+// newBareScene makes a namespace on the cluster that has the definitions alone.
+func newBareScene(t *testing.T) *scene {
+	t.Helper()
+	c, err := bare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, kubectl: c}
+	s.client, err = newClient(c.Kubeconfig())
+	s.must(err)
+	s.makeNamespace()
+	return s
+}
+
+func (s *scene) makeNamespace() {
+	s.Helper()
+	s.namespace = "default"
+	out := s.run("create", "-o", "name", "-f", "-", "--", `{"apiVersion":"v1","kind":"Namespace","metadata":{"generateName":"t-"}}`)
+	s.namespace = strings.TrimPrefix(strings.TrimSpace(out), "namespace/")
+}
+
+// said is what a call of kubectl brought.
+type said struct {
+	out, err string
+	failure  error
+}
+
+// try runs kubectl in the namespace. What follows "--" is its standard input.
+func (s *scene) try(args ...string) said {
+	s.Helper()
+	var stdin string
+	if n := len(args); n > 1 && args[n-2] == "--" {
+		stdin, args = args[n-1], args[:n-2]
+	}
+	var stdout, stderr bytes.Buffer
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	failure := s.kubectl.KubectlIO(ctx, strings.NewReader(stdin), &stdout, &stderr, append([]string{"-n", s.namespace}, args...)...)
+	return said{stdout.String(), stderr.String(), failure}
+}
+
+// run is try where a failure ends the test.
+func (s *scene) run(args ...string) string {
+	s.Helper()
+	answer := s.try(args...)
+	if answer.failure != nil {
+		s.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), answer.failure, answer.err)
+	}
+	return answer.out
+}
+
+// apply applies a manifest and answers kubectl's output and warnings.
+func (s *scene) apply(manifest string, more ...string) said {
+	s.Helper()
+	answer := s.try(append(append([]string{"apply", "-f", "-"}, more...), "--", manifest)...)
+	if answer.failure != nil {
+		s.Fatalf("apply: %v\n%s\nof\n%s", answer.failure, answer.err, manifest)
+	}
+	return answer
+}
+
+// refused runs kubectl, which must fail, with all of the wanted pieces in its complaint.
+func (s *scene) refused(wanted []string, args ...string) {
+	s.Helper()
+	answer := s.try(args...)
+	if answer.failure == nil {
+		s.Errorf("kubectl %s: was accepted: %s", strings.Join(args, " "), answer.out)
+		return
+	}
+	s.expect(answer.err, wanted...)
+}
+
+// expect wants every piece in a text.
+func (s *scene) expect(text string, wanted ...string) {
+	s.Helper()
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			s.Errorf("expected %q in:\n%s", w, text)
+		}
+	}
+}
+
+// eventually waits until ask answers nil.
+func (s *scene) eventually(ask func() error) {
+	s.Helper()
+	if err := stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// must ends the test on an error.
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// get reads an object by name into obj.
+func (s *scene) get(name string, obj client.Object) error {
+	return s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
+}
+
+// newClient speaks the built-in kinds and v1 of ours, without throttling. Other versions are read
+// as unstructured objects.
+func newClient(kubeconfig string) (client.Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	metav1.AddToGroupVersion(scheme, networkingv1.GroupVersion)
+	return client.New(config, client.Options{Scheme: scheme})
+}

@@ -1,0 +1,162 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// rich is an ExternalService at v1 of which v1alpha1 can say little.
+const rich = `{service: {labels: {team: payments}}, ports: [{name: sql, port: 5432, targetPort: 6000, appProtocol: kubernetes.io/postgres}],
+  endpoints: [{name: east, zone: eu-east, addresses: [192.0.2.10, 192.0.2.11]}, {name: west, zone: eu-west, addresses: [192.0.2.12], state: Drained, ports: [{name: sql, port: 6432}]}]}`
+
+func TestPatchAndReplaceAtV1alpha1KeepWhatOnlyV1CanSay(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for verb, write := range map[string]func(name string){
+		"patch": func(name string) {
+			s.run("patch", externalServices.at("v1alpha1"), name, "--type=merge", "-p", `{"metadata":{"labels":{"touched":"yes"}},"spec":{"ports":{"sql":5433}}}`)
+		},
+		"replace": func(name string) {
+			old := s.view(externalServices, "v1alpha1", name)
+			old.SetLabels(map[string]string{"touched": "yes"})
+			s.must(unstructured.SetNestedField(old.Object, int64(5433), "spec", "ports", "sql"))
+			s.run("replace", "-f", "-", "--", text(old.Object))
+		},
+	} {
+		s.apply(externalServices.object("v1", verb, rich))
+		s.run("wait", "--for=condition=Ready", "--timeout=60s", "extsvc/"+verb)
+		before := s.externalService(verb)
+		write(verb)
+		s.eventually(func() error {
+			if after := s.externalService(verb); after.Status.ObservedGeneration != after.Generation || after.Generation == before.Generation {
+				return fmt.Errorf("%s: generation %d observed of %d, was %d", verb, after.Status.ObservedGeneration, after.Generation, before.Generation)
+			}
+			return nil
+		})
+		after := s.externalService(verb)
+		if after.Labels["touched"] != "yes" || after.Spec.Ports[0].Port != 5433 {
+			t.Errorf("%s: the edit is missing: %v %+v", verb, after.Labels, after.Spec.Ports)
+		}
+		wanted := before.Spec.DeepCopy()
+		wanted.Ports[0].Port = 5433
+		if text(wanted) != text(after.Spec) {
+			t.Errorf("%s: spec\n got %s\nwant %s", verb, text(after.Spec), text(wanted))
+		}
+		if after.Status.ClusterIP != before.Status.ClusterIP || text(after.Status.ServiceRef) != text(before.Status.ServiceRef) {
+			t.Errorf("%s: status\n got %s\n was %s", verb, text(after.Status), text(before.Status))
+		}
+	}
+}
+
+// A write at v1alpha1 of the object itself, rather than of its status, leaves the status alone,
+// also that of a kind that no reconciler would mend.
+func TestReplaceAtV1alpha1KeepsTheStatusOfV1(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply(rebootPolicies.object("v1", "told", `{targets: [{kind: Deployment, name: web}, {kind: Deployment, name: api}], cooldown: 5m,
+  triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`))
+	status := `{"observedGeneration":1,"nextAllowedTime":"2026-03-02T21:00:00Z","conditions":[{"type":"Ready","status":"True","reason":"Watching","message":"","lastTransitionTime":"2026-03-02T20:00:00Z"}]}`
+	s.run("patch", rebootPolicies.at("v1"), "told", "--subresource=status", "--type=merge", "-p", `{"status":`+status+`}`)
+	for _, port := range []int64{81, 82} {
+		old := s.view(rebootPolicies, "v1alpha1", "told")
+		policies, _, err := unstructured.NestedSlice(old.Object, "spec", "policies")
+		s.must(err)
+		s.must(unstructured.SetNestedField(policies[0].(map[string]any), port, "trigger", "probe", "tcpSocket", "port"))
+		s.must(unstructured.SetNestedSlice(old.Object, policies, "spec", "policies"))
+		s.run("replace", "-f", "-", "--", text(old.Object))
+		after := s.view(rebootPolicies, "v1", "told")
+		s.sameField(after, "status", status)
+		s.sameField(after, "spec.cooldown", "5m")
+		s.expect(field(after, "spec.targets"), `"name":"api"`)
+		s.expect(field(after, "spec.triggers"), fmt.Sprintf(`"port":%d`, port))
+	}
+	// The other way round: a status written through v1alpha1 keeps what it cannot say.
+	s.run("patch", rebootPolicies.at("v1alpha1"), "told", "--subresource=status", "--type=merge", "-p", `{"status":{"lastReboot":"2026-03-02T22:00:00Z"}}`)
+	after := s.view(rebootPolicies, "v1", "told")
+	s.sameField(after, "status.nextAllowedTime", `"2026-03-02T21:00:00Z"`)
+	s.sameField(after, "status.lastRestartTime", `"2026-03-02T22:00:00Z"`)
+}
+
+func (s *scene) externalService(name string) *networkingv1.ExternalService {
+	s.Helper()
+	var es networkingv1.ExternalService
+	s.must(s.get(name, &es))
+	return &es
+}
+
+func TestListsOfBothVersionsAreWholeAndAlike(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	const objects, writers = 200, 8
+	var writing sync.WaitGroup
+	for w := range writers {
+		writing.Go(func() {
+			for i := w; i < objects; i += writers {
+				version, spec := "v1alpha1", fmt.Sprintf(`{target: {apiVersion: apps/v1, kind: Deployment, name: web-%d}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}`, i)
+				if i%2 == 0 {
+					version, spec = "v1", fmt.Sprintf(`{targets: [{kind: Deployment, name: web-%d}, {kind: Deployment, name: api-%d}], cooldown: 10m, triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`, i, i)
+				}
+				object := &unstructured.Unstructured{}
+				if err := json.Unmarshal([]byte(rebootPolicies.object(version, fmt.Sprintf("p-%d", i), spec)), &object.Object); err != nil {
+					t.Error(err)
+				}
+				object.SetNamespace(s.namespace)
+				if err := s.client.Create(t.Context(), object); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	names := map[string]map[string]bool{}
+	for _, version := range []string{"v1", "v1alpha1"} {
+		names[version] = map[string]bool{}
+		for _, options := range []metav1.ListOptions{{}, {Limit: 70}, {ResourceVersion: "0"}} {
+			found := s.list(rebootPolicies, version, options)
+			if len(found) != objects {
+				t.Errorf("LIST at %s with %+v: %d objects, want %d", version, options, len(found), objects)
+			}
+			for _, object := range found {
+				names[version][object.GetName()] = true
+				path, want := "spec.target.name", object.GetName()
+				if version == "v1" {
+					path = "spec.targets"
+				}
+				if want = "web-" + want[2:] + `"`; object.GetAPIVersion() != "autoreboot.fairlead.dev/"+version {
+					t.Fatalf("LIST at %s holds %s", version, object.GetAPIVersion())
+				}
+				s.expect(field(&object, path), want)
+			}
+		}
+	}
+	if text(names["v1"]) != text(names["v1alpha1"]) {
+		t.Errorf("the versions list different objects: %v and %v", names["v1"], names["v1alpha1"])
+	}
+}
+
+// list reads all pages at a version.
+func (s *scene) list(k kind, version string, options metav1.ListOptions) []unstructured.Unstructured {
+	s.Helper()
+	var all []unstructured.Unstructured
+	for {
+		page := &unstructured.UnstructuredList{}
+		page.SetGroupVersionKind(schema.GroupVersionKind{Group: k.group, Version: version, Kind: k.name + "List"})
+		s.must(s.client.List(s.Context(), page, client.InNamespace(s.namespace), &client.ListOptions{Raw: &options, Limit: options.Limit, Continue: options.Continue}))
+		all = append(all, page.Items...)
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return all
+		}
+	}
+}

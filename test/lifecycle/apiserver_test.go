@@ -1,0 +1,141 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing.T) {
+	s := newScene(t)
+	closed, err := loopback.FreePort()
+	s.must(err)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, by its backlog, and never answers
+	s.must(err)
+	defer func() { _ = silent.Close() }()
+	for name, test := range map[string]struct{ server, says string }{
+		"nobody listens":                {fmt.Sprintf("https://127.0.0.1:%d", closed), "connection refused"},
+		"it never answers":              {"https://" + silent.Addr().String(), "does not answer"},
+		"it never answers, without TLS": {"http://" + silent.Addr().String(), "does not answer"},
+		"its name is not known":         {"https://api.invalid:6443", "api.invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.sub(t)
+			began := time.Now()
+			kubeconfig := s.writeKubeconfig(test.server)
+			code, output := s.launch(impatient, "--kubeconfig="+kubeconfig).ends(20 * time.Second)
+			s.complains(code, output, test.server, kubeconfig, test.says, "tried for 2s", "--kube-api-start-timeout")
+			if took := time.Since(began); took > 8*time.Second {
+				t.Errorf("it took %s to give up after 2 s", took)
+			}
+		})
+	}
+}
+
+func TestAWaitingReplicaIsAliveAndNotReadyAndSaysWhatItWaitsFor(t *testing.T) {
+	s := newScene(t)
+	g := s.newGateway()
+	everything := func(*http.Request) bool { return true }
+	g.cut(everything)
+	r := s.launch("--kubeconfig="+g.kubeconfig, "--leader-elect=false")
+	s.eventually(func() error {
+		status, err := r.status()
+		if err != nil {
+			return err
+		}
+		return holds(status.Phases[0].Detail, "does not answer")
+	})
+	if _, err := r.Probe(t.Context(), "/healthz"); err != nil {
+		t.Errorf("a replica that waits is not alive: %v", err)
+	}
+	if _, err := r.Probe(t.Context(), "/readyz"); err == nil {
+		t.Error("a replica that waits is ready")
+	}
+	g.cut(func(*http.Request) bool { return false })
+	r.reconciles()
+}
+
+func TestAnAPIServerThatComesUpLateIsWaitedFor(t *testing.T) {
+	s := newScene(t)
+	server := s.Component(cluster.APIServer)
+	server.Stop()
+	r := s.launch()
+	s.eventually(func() error {
+		status, err := r.status()
+		if err != nil {
+			return err
+		}
+		return holds(status.Phases[0].Detail, "connection refused")
+	})
+	s.must(server.Start(t.Context()))
+	r.reconciles()
+	s.must(r.converts())
+}
+
+// It is away for less than the Lease lasts.
+func TestARestartOfTheAPIServerIsSurvived(t *testing.T) {
+	s := newScene(t)
+	r := s.start()
+	r.reconciles()
+	s.must(s.Component(cluster.APIServer).Restart(t.Context()))
+	namespace := s.newNamespace()
+	s.create(namespace, "one")
+	s.reconciled(namespace, "one")
+	if r.PID() == 0 {
+		t.Error("the process has ended")
+	}
+}
+
+func TestMissingPermissionsAreNamedWithTheRemedy(t *testing.T) {
+	s := newScene(t)
+	nobody, err := s.ServiceAccount(stage.Namespace, "nobody")
+	s.must(err)
+	code, output := s.launch(impatient, "--kubeconfig="+nobody.Kubeconfig).ends(30 * time.Second)
+	s.complains(code, output, "fairlead-system/fairlead-webhook-ca", "may not", "config/rbac", "forbidden")
+
+	// With a certificate from elsewhere it gets as far as the caches.
+	folder := s.folder(s.issue(time.Hour).files())
+	code, output = s.launch("--kubeconfig="+nobody.Kubeconfig, "--cache-sync-timeout=2s", "--webhook-certificates=folder",
+		"--webhook-certificates-folder="+folder, "--webhook-inject-ca=false").ends(30 * time.Second)
+	s.complains(code, output, "fairlead.dev", "may the service account list it", "not synced within 2s")
+}
+
+func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
+	s := newScene(t)
+	bare, err := cluster.Start(suite, cluster.Options{
+		Build: cluster.BuildOptions{Root: root}, WithoutControllerManager: true,
+	})
+	s.must(err)
+	defer func() { s.must(bare.Stop()) }()
+	_, err = bare.Kubectl(t.Context(), "create", "namespace", stage.Namespace)
+	s.must(err)
+
+	code, output := s.launch(impatient, "--kubeconfig="+bare.Kubeconfig()).ends(30 * time.Second)
+	s.complains(code, output, append(definitions, "fairlead-mutating", "fairlead-validating", "make install")...)
+
+	code, output = s.launch("--kubeconfig="+bare.Kubeconfig(), "--webhook-inject-ca=false", "--cache-sync-timeout=2s").ends(30 * time.Second)
+	s.complains(code, output, "fairlead.dev", "is its CRD installed")
+
+	// A replica that came first finds them when they come.
+	r := s.launch("--kubeconfig="+bare.Kubeconfig(), "--leader-elect=false", "--webhook-inject-ca=false")
+	s.eventually(func() error {
+		status, err := r.status()
+		if err != nil {
+			return err
+		}
+		return holds(status.Phases[4].Detail, "waiting for")
+	})
+	_, err = bare.Kubectl(t.Context(), "apply", "--server-side", "-f", filepath.Join(root, "config", "crd", "bases"))
+	s.must(err)
+	r.reconciles()
+}

@@ -1,0 +1,290 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+const (
+	rootSecret = "fairlead-webhook-ca"
+	injector   = "fairlead-ca-injector"
+)
+
+// trusting are the objects that carry the CA bundle.
+func (s *scene) trusting() []*unstructured.Unstructured {
+	s.Helper()
+	var all []*unstructured.Unstructured
+	for resource, names := range map[schema.GroupVersionResource][]string{
+		crds: definitions, mutating: {"fairlead-mutating"}, validating: {"fairlead-validating"},
+	} {
+		for _, name := range names {
+			object, err := s.client.Resource(resource).Get(s.Context(), name, metav1.GetOptions{})
+			s.must(err)
+			all = append(all, object)
+		}
+	}
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return all
+}
+
+// bundles are the CA bundles of an object, by the path to each.
+func (s *scene) bundles(value any, path string, into map[string][]byte) map[string][]byte {
+	s.Helper()
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			if name == "clientConfig" {
+				config, _ := inner.(map[string]any)
+				encoded, _ := config["caBundle"].(string)
+				decoded, err := base64.StdEncoding.DecodeString(encoded)
+				s.must(err)
+				into[path] = decoded
+			} else if name != "metadata" {
+				s.bundles(inner, path+"."+name, into)
+			}
+		}
+	case []any:
+		for i, inner := range value {
+			s.bundles(inner, fmt.Sprintf("%s[%d]", path, i), into)
+		}
+	}
+	return into
+}
+
+func (s *scene) secret() *corev1.Secret {
+	s.Helper()
+	secret, err := s.kube.CoreV1().Secrets(stage.Namespace).Get(s.Context(), rootSecret, metav1.GetOptions{})
+	s.must(err)
+	return secret
+}
+
+func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
+	s := newScene(t)
+	s.must(s.kube.CoreV1().Secrets(stage.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{
+		FieldSelector: "metadata.name=" + rootSecret,
+	}))
+	var starting sync.WaitGroup
+	started := make([]*stage.Replica, 3)
+	errs := make([]error, 3)
+	for i := range started {
+		starting.Go(func() { started[i], errs[i] = s.StartReplica(t.Context(), "--webhook-drain-delay=0s") })
+	}
+	starting.Wait()
+	for i, r := range started {
+		if errs[i] == nil {
+			t.Cleanup(func() { s.Retire(r) })
+		}
+	}
+	for _, err := range errs {
+		s.must(err)
+	}
+
+	secret := s.secret()
+	roots := x509.NewCertPool()
+	if block, rest := pem.Decode(secret.Data["ca.crt"]); block == nil || len(bytes.TrimSpace(rest)) > 0 {
+		t.Fatalf("the Secret trusts more than one root, or none:\n%s", secret.Data["ca.crt"])
+	}
+	roots.AppendCertsFromPEM(secret.Data["ca.crt"])
+	serials := map[string]string{}
+	for _, started := range started {
+		r := &replica{started, s}
+		r.reaches("ca-published", "done")
+		conn, err := tls.Dial("tcp", r.Webhook, &tls.Config{RootCAs: roots, ServerName: serverName})
+		if err != nil {
+			t.Errorf("%s does not serve a chain of the shared root: %v", r.ID, err)
+			continue
+		}
+		serials[conn.ConnectionState().PeerCertificates[0].SerialNumber.String()] = r.ID
+		s.must(conn.Close())
+	}
+	if len(serials) != 3 {
+		t.Errorf("%d different serving certificates on 3 replicas: %v", len(serials), serials)
+	}
+
+	places := 0
+	for _, object := range s.trusting() {
+		for path, bundle := range s.bundles(object.Object, object.GetName(), map[string][]byte{}) {
+			places++
+			if !bytes.Equal(bundle, secret.Data["ca.crt"]) {
+				t.Errorf("%s carries another bundle than the Secret:\n%s", path, bundle)
+			}
+		}
+		s.ownsBundlesAlone(object)
+	}
+	if places != 9 {
+		t.Errorf("%d places for a bundle, want 3 CRDs and 2 webhooks for each of 3 kinds", places)
+	}
+}
+
+// ownsBundlesAlone wants the injector to be the one owner of each caBundle, and to own nothing else.
+func (s *scene) ownsBundlesAlone(object *unstructured.Unstructured) {
+	s.Helper()
+	found := false
+	for _, entry := range object.GetManagedFields() {
+		var fields map[string]any
+		s.must(json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields))
+		for _, leaf := range leaves(fields, "") {
+			bundle := strings.HasSuffix(leaf, "/f:clientConfig/f:caBundle")
+			// The name is the key of a webhook in its list, without which no field of it is owned.
+			key := strings.HasSuffix(leaf, "}/f:name") || strings.HasSuffix(leaf, "}/.")
+			switch {
+			case bundle && entry.Manager != injector:
+				s.Errorf("%s: %s owns %s", object.GetName(), entry.Manager, leaf)
+			case bundle:
+				found = true
+			case entry.Manager == injector && !key:
+				s.Errorf("%s: the injector owns %s", object.GetName(), leaf)
+			}
+		}
+	}
+	if !found {
+		s.Errorf("%s: the injector owns no caBundle", object.GetName())
+	}
+}
+
+func leaves(fields map[string]any, path string) []string {
+	var all []string
+	for name, inner := range fields {
+		if deeper, ok := inner.(map[string]any); ok && len(deeper) > 0 {
+			all = append(all, leaves(deeper, path+"/"+name)...)
+		} else {
+			all = append(all, path+"/"+name)
+		}
+	}
+	return all
+}
+
+// versions are what any write would change.
+func (s *scene) versions() map[string]string {
+	s.Helper()
+	secret := s.secret()
+	all := map[string]string{"Secret": secret.ResourceVersion}
+	for _, object := range s.trusting() {
+		all[object.GetName()] = fmt.Sprintf("%s, generation %d", object.GetResourceVersion(), object.GetGeneration())
+	}
+	return all
+}
+
+// Each write of a CRD makes the API server convert all stored objects anew.
+func TestARestartWritesNeitherTheRootNorTheBundles(t *testing.T) {
+	s := newScene(t)
+	r := s.start()
+	r.reconciles()
+	before := s.versions()
+	s.must(r.Restart(t.Context()))
+	r.reconciles()
+	for name, version := range s.versions() {
+		if version != before[name] {
+			t.Errorf("%s was written: from %s to %s", name, before[name], version)
+		}
+	}
+}
+
+func TestABundleThatWasWipedIsPublishedAgainByAStart(t *testing.T) {
+	s := newScene(t)
+	r := s.start()
+	r.reconciles()
+	want := s.bundle(definitions[0])
+	r.Stop()
+
+	// What a user's kubectl replace of the shipped manifests does.
+	for _, definition := range definitions {
+		s.wipe(definition)
+	}
+	for _, object := range s.trusting() {
+		resource := map[string]schema.GroupVersionResource{
+			"MutatingWebhookConfiguration": mutating, "ValidatingWebhookConfiguration": validating,
+		}[object.GetKind()]
+		if resource.Empty() {
+			continue
+		}
+		hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+		s.must(err)
+		for _, hook := range hooks {
+			unstructured.RemoveNestedField(hook.(map[string]any), "clientConfig", "caBundle")
+		}
+		s.patch(resource, object.GetName(), map[string]any{"webhooks": hooks})
+	}
+	for _, object := range s.trusting() {
+		for path, bundle := range s.bundles(object.Object, object.GetName(), map[string][]byte{}) {
+			if len(bundle) > 0 {
+				t.Fatalf("%s was not wiped", path)
+			}
+		}
+	}
+
+	s.must(r.Start(t.Context()))
+	r.reaches("ca-published", "done")
+	for _, object := range s.trusting() {
+		for path, bundle := range s.bundles(object.Object, object.GetName(), map[string][]byte{}) {
+			if !bytes.Equal(bundle, want) {
+				t.Errorf("%s was not healed", path)
+			}
+		}
+		s.ownsBundlesAlone(object)
+	}
+	namespace := s.newNamespace()
+	s.create(namespace, "one")
+}
+
+func TestApplyingTheManifestsAgainKeepsTheBundles(t *testing.T) {
+	s := newScene(t)
+	s.start().reconciles()
+	want := s.bundle(definitions[0])
+	s.must(s.Reinstall(t.Context()))
+	for _, object := range s.trusting() {
+		for path, bundle := range s.bundles(object.Object, object.GetName(), map[string][]byte{}) {
+			if !bytes.Equal(bundle, want) {
+				t.Errorf("%s has another bundle now: %q", path, bundle)
+			}
+		}
+	}
+}
+
+func TestNoLogHoldsTheRootsKey(t *testing.T) {
+	s := newScene(t)
+	r := s.start("--log-level=7")
+	r.reconciles()
+	key, _ := pem.Decode(s.secret().Data["tls.key"])
+	if key == nil {
+		t.Fatal("the Secret holds no key")
+	}
+	// Any 48 bytes of it in either of the encodings that a careless line would have.
+	encoded := base64.StdEncoding.EncodeToString(key.Bytes)
+	twice := base64.StdEncoding.EncodeToString(s.secret().Data["tls.key"])
+	files, err := filepath.Glob(filepath.Join(logs, "fairlead-*.log"))
+	s.must(err)
+	if len(files) == 0 {
+		t.Fatal("there are no logs")
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		s.must(err)
+		for _, never := range []string{encoded[64:112], twice[96:144], "PRIVATE KEY-----"} {
+			if bytes.Contains(content, []byte(never)) {
+				t.Errorf("%s holds key material", filepath.Base(file))
+			}
+		}
+	}
+}

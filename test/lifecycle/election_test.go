@@ -1,0 +1,236 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+const leaseName = "fairlead-manager"
+
+// quick are durations that a test can wait for.
+var quick = []string{"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"}
+
+// patient are durations with which a standby that polled would be seen to.
+// They drain for long enough that the balancer does not send anybody to one that has gone.
+var patient = []string{"--webhook-drain-delay=500ms", "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--leader-elect-retry-period=20s"}
+
+func (s *scene) lease() *coordinationv1.Lease {
+	s.Helper()
+	lease, err := s.kube.CoordinationV1().Leases(stage.Namespace).Get(s.Context(), leaseName, metav1.GetOptions{})
+	s.must(err)
+	return lease
+}
+
+// holdLease gives the Lease to somebody else, as an administrator may.
+func (s *scene) holdLease(holder string) {
+	s.Helper()
+	now := metav1.NowMicro()
+	spec := coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder), LeaseDurationSeconds: ptr.To(int32(60)), RenewTime: &now, AcquireTime: &now}
+	raw, err := json.Marshal(map[string]any{"spec": spec})
+	s.must(err)
+	_, err = s.kube.CoordinationV1().Leases(stage.Namespace).Patch(s.Context(), leaseName, types.MergePatchType, raw, metav1.PatchOptions{})
+	s.must(err)
+}
+
+// leadership wants one replica to lead and reconcile and the other to wait, whichever way one asks.
+func (s *scene) leadership(leader, standby *replica) {
+	s.Helper()
+	leader.reconciles()
+	for r, want := range map[*replica]float64{leader: 1, standby: 0} {
+		s.eventually(func() error {
+			if got, err := r.metric("fairlead_leader"); err != nil || got != want {
+				return fmt.Errorf("%s: fairlead_leader is %v, want %v (%v)", r.ID, got, want, err)
+			}
+			return nil
+		})
+	}
+	status := standby.reaches("election", "running")
+	if status.leads() || status.state("reconcilers") != "pending" || !strings.Contains(status.fact("leader"), leader.ID) {
+		s.Errorf("the standby shows leader %q and reconcilers %s", status.fact("leader"), status.state("reconcilers"))
+	}
+	if holder := ptr.Deref(s.lease().Spec.HolderIdentity, ""); holder != leader.ID {
+		s.Errorf("the Lease is held by %q, not by %s", holder, leader.ID)
+	}
+}
+
+func TestOfTwoReplicasBothAnswerWebhooksAndOneReconciles(t *testing.T) {
+	s := newScene(t)
+	a := s.start()
+	a.reconciles()
+	b := s.start()
+	s.leadership(a, b)
+	for _, r := range []*replica{a, b} {
+		s.must(r.converts())
+	}
+	namespace := s.newNamespace()
+	s.create(namespace, "one")
+	s.reconciled(namespace, "one")
+	s.eventually(func() error { return s.announced("LeaderElected", a.ID) })
+}
+
+// announced looks for an Event about the Lease.
+func (s *scene) announced(reason, replica string) error {
+	events, err := s.kube.CoreV1().Events(stage.Namespace).List(s.Context(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, event := range events.Items {
+		if event.Reason == reason && strings.Contains(event.Message, replica) &&
+			event.InvolvedObject.Kind == "Lease" && event.InvolvedObject.Name == leaseName {
+			return nil
+		}
+	}
+	return fmt.Errorf("none of %d Events says %s of %s", len(events.Items), reason, replica)
+}
+
+// A standby that polled would need up to 24 s with these durations, and 1.9 s on average with the
+// usual ones.
+func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
+	s := newScene(t)
+	namespace := s.newNamespace()
+	leader := s.start(patient...)
+	leader.reconciles()
+	standby := s.start(patient...)
+	s.leadership(leader, standby)
+	standby.reaches("runnables", "done")
+	for round := range 3 {
+		stopped := time.Now()
+		ended := make(chan struct{})
+		go func() { defer close(ended); leader.Stop() }()
+
+		status := standby.reconciles()
+		asked := time.Now()
+		reconcilers := status.Phases[7]
+		reconciling := asked.Add(-time.Duration((status.Seconds - reconcilers.AfterSeconds - reconcilers.Seconds) * float64(time.Second)))
+		elected := s.lease().Spec.AcquireTime
+		<-ended
+		name := fmt.Sprintf("round-%d", round)
+		s.create(namespace, name)
+		s.reconciled(namespace, name)
+
+		if len(leader.entries("Lease released")) == 0 {
+			t.Errorf("%s does not log that it released the Lease", leader.ID)
+		}
+		took := reconciling.Sub(stopped)
+		t.Logf("SIGTERM to the next leader %d ms, to its reconcilers %d ms (target: below 300 ms)",
+			elected.Sub(stopped).Milliseconds(), took.Milliseconds())
+		if took > 2*time.Second {
+			t.Errorf("the standby reconciles %s after the leader was told to stop", took)
+		}
+		s.eventually(func() error { return s.announced("LeaderStopped", leader.ID) })
+
+		s.must(leader.Start(t.Context()))
+		leader, standby = standby, leader
+		standby.reaches("election", "running")
+	}
+}
+
+func TestAKilledLeaderIsFollowedWithinTheLease(t *testing.T) {
+	s := newScene(t)
+	namespace := s.newNamespace()
+	a := s.start(quick...)
+	a.reconciles()
+	b := s.start(quick...)
+	s.leadership(a, b)
+	killed := time.Now()
+	a.Kill()
+	s.Retire(a.Replica) // as the node would
+	s.must(b.converts())
+	b.reconciles()
+	took := time.Since(killed)
+	t.Logf("took over %d ms after SIGKILL, with a lease of 4 s", took.Milliseconds())
+	if took > 8*time.Second {
+		t.Errorf("took over %s after SIGKILL, with a lease of 4 s", took)
+	}
+	s.create(namespace, "one")
+	s.reconciled(namespace, "one")
+}
+
+func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *testing.T) {
+	for name, test := range map[string]struct {
+		lose   func(*scene, *gateway)
+		within time.Duration // from the loss to the end of the reconcilers
+		reason string
+	}{
+		"an administrator gives it to another": {func(s *scene, _ *gateway) { s.holdLease("administrator") }, 2 * time.Second, "held by another replica"},
+		"it cannot be renewed":                 {func(_ *scene, g *gateway) { g.cut(leases) }, 4 * time.Second, "not renewed for 3s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			g := s.newGateway()
+			r := s.start(append([]string{"--kubeconfig=" + g.kubeconfig, "--webhook-drain-delay=2s"}, quick...)...)
+			r.reconciles()
+			namespace := s.newNamespace()
+			s.create(namespace, "one")
+			s.reconciled(namespace, "one")
+
+			lost := time.Now()
+			test.lose(s, g)
+			s.eventually(func() error {
+				if value, err := r.metric("fairlead_leader"); err != nil || value != 0 {
+					return fmt.Errorf("fairlead_leader is %v (%v)", value, err)
+				}
+				return nil
+			})
+			took := time.Since(lost)
+			t.Logf("reconcilers told to stop %d ms after the loss", took.Milliseconds())
+			if took > test.within+time.Second { // the second is for the measurement
+				t.Errorf("reconcilers were told to stop %s after the loss", took)
+			}
+			// What a reconciler would repair at once, nobody repairs any more.
+			s.must(s.kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
+			s.eventually(func() error { // drains: not ready, and answers
+				if _, err := r.Probe(t.Context(), "/readyz"); err == nil || !strings.Contains(err.Error(), "draining") {
+					return fmt.Errorf("/readyz: %v", err)
+				}
+				return nil
+			})
+			s.must(r.converts())
+
+			code, output := r.ends(patience)
+			s.complains(code, output, "leader election lost")
+			s.expect(output, test.reason)
+			if len(r.entries("Webhook server stopped")) != 1 {
+				t.Errorf("the webhook server was not stopped in order:\n%s", output)
+			}
+			if _, err := s.kube.CoreV1().Services(namespace).Get(t.Context(), "one", metav1.GetOptions{}); err == nil {
+				t.Error("a reconciler wrote after the Lease was lost")
+			}
+		})
+	}
+}
+
+func TestWithoutElectionAReplicaReconcilesAtOnceWhoeverHoldsTheLease(t *testing.T) {
+	s := newScene(t)
+	now := metav1.NowMicro()
+	_, err := s.kube.CoordinationV1().Leases(stage.Namespace).Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: leaseName},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("somebody"), LeaseDurationSeconds: ptr.To(int32(3600)), RenewTime: &now, AcquireTime: &now,
+		},
+	}, metav1.CreateOptions{})
+	s.must(err)
+	r := s.start("--leader-elect=false")
+	if got := r.reconciles().state("election"); got != "skipped" {
+		t.Errorf("the election is %s", got)
+	}
+	namespace := s.newNamespace()
+	s.create(namespace, "one")
+	s.reconciled(namespace, "one")
+	if holder := ptr.Deref(s.lease().Spec.HolderIdentity, ""); holder != "somebody" {
+		t.Errorf("the Lease has gone to %q", holder)
+	}
+}

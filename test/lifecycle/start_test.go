@@ -1,0 +1,144 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// phases of the start, in the order that cannot deadlock.
+var phases = []string{
+	"api-server", "certificates", "webhook-server", "ca-published", "caches", "runnables", "election", "reconcilers",
+}
+
+func TestTheStartShowsItsPhasesInOrderOnStatuszInTheLogAndInMetrics(t *testing.T) {
+	s := newScene(t)
+	r := s.start()
+	shown := r.reconciles()
+
+	var names []string
+	var before float64
+	for _, p := range shown.Phases {
+		names = append(names, p.Phase)
+		if p.State != "done" || p.Seconds < 0 || p.AfterSeconds < before {
+			t.Errorf("phase %s is %s, began %.3f s after the start of the process and took %.3f s; the one before began after %.3f s",
+				p.Phase, p.State, p.AfterSeconds, p.Seconds, before)
+		}
+		before = p.AfterSeconds
+		if got := r.mustMetric(fmt.Sprintf("fairlead_startup_phase_seconds{phase=%q}", p.Phase)); got != p.Seconds {
+			t.Errorf("phase %s took %v s by its metric and %v s by /statusz", p.Phase, got, p.Seconds)
+		}
+	}
+	if !slices.Equal(names, phases) {
+		t.Errorf("/statusz shows %v, want %v", names, phases)
+	}
+	var logged []string
+	for _, line := range r.entries("start: phase done") {
+		logged = append(logged, fmt.Sprint(line["phase"]))
+		if _, ok := line["seconds"].(float64); !ok {
+			t.Errorf("the log does not say how long a phase took: %v", line)
+		}
+	}
+	if !slices.Equal(logged, phases) {
+		t.Errorf("the log has the phases %v, want one line for each of %v", logged, phases)
+	}
+	for path, wanted := range map[string][]string{
+		"/statusz": append([]string{"PHASE", "TOOK", "leader"}, phases...), "/healthz": {"ok"}, "/readyz": {"ok"},
+	} {
+		text, err := r.Probe(t.Context(), path)
+		s.must(err)
+		s.expect(text, wanted...)
+	}
+}
+
+func TestMetricsAreForThoseWhomTheAPIServerAuthorizes(t *testing.T) {
+	s := newScene(t)
+	r := s.start()
+	s.eventually(r.scrapable)
+	for name, test := range map[string]struct {
+		token string
+		codes []int
+	}{
+		"nobody": {"", []int{http.StatusUnauthorized}},
+		// 500 is what controller-runtime's filter answers where a TokenReview says why it refuses.
+		"a token that is none":     {"forged", []int{http.StatusUnauthorized, http.StatusInternalServerError}},
+		"an account without roles": {s.token("passer-by", ""), []int{http.StatusForbidden}},
+		"a scraper":                {s.scraper(), []int{http.StatusOK}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, body, err := r.scrape("/metrics", test.token)
+			if err != nil || !slices.Contains(test.codes, code) {
+				t.Fatalf("answered %d, %v; want %v", code, err, test.codes)
+			}
+			if shows := strings.Contains(body, "fairlead_"); shows != (code == http.StatusOK) {
+				t.Errorf("with code %d the body is %.200s", code, body)
+			}
+		})
+	}
+	plain, err := http.Get(strings.Replace(r.Metrics, "https:", "http:", 1) + "/metrics")
+	s.must(err)
+	s.must(plain.Body.Close())
+	if plain.StatusCode != http.StatusBadRequest {
+		t.Errorf("without TLS metrics are answered %s", plain.Status)
+	}
+}
+
+// What controller-runtime calls ready waits for nothing, and what waits for caches deadlocks with
+// them; here the webhooks of a replica answer while its own caches wait for the API server.
+func TestWebhooksAnswerAndAreReadyWhileCachesAreStillFilling(t *testing.T) {
+	for _, elect := range []bool{true, false} {
+		t.Run(fmt.Sprintf("leader-elect=%t", elect), func(t *testing.T) {
+			s := newScene(t)
+			g := s.newGateway()
+			g.hold(firstReads)
+			r := s.start("--kubeconfig="+g.kubeconfig, fmt.Sprintf("--leader-elect=%t", elect))
+			s.eventually(func() error {
+				if g.held() == 0 {
+					return fmt.Errorf("no cache has asked the API server yet")
+				}
+				return nil
+			})
+			status := r.reaches("caches", "running")
+			if got := status.state("reconcilers"); got != "pending" {
+				t.Errorf("reconcilers are %s before the caches", got)
+			}
+			for _, path := range []string{"/readyz", "/healthz"} {
+				if _, err := r.Probe(t.Context(), path); err != nil {
+					t.Error(err)
+				}
+			}
+			s.must(r.converts())
+			namespace := s.newNamespace()
+			s.create(namespace, "early") // admission and conversion, through the API server
+			if got := r.reaches("caches", "running").Phases[4].Detail; !strings.Contains(got, "waiting for") {
+				t.Errorf("/statusz does not say what the caches wait for: %q", got)
+			}
+			g.resume()
+			r.reconciles()
+			s.reconciled(namespace, "early")
+		})
+	}
+}
+
+func TestACacheThatNeverFillsEndsTheProcessWithTheNameOfItsKind(t *testing.T) {
+	for kind, resource := range map[string]string{
+		"RebootPolicy.autoreboot.fairlead.dev":    "/rebootpolicies",
+		"ExternalService.networking.fairlead.dev": "/externalservices",
+		"EndpointSlice.discovery.k8s.io":          "/endpointslices",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			s := newScene(t)
+			g := s.newGateway()
+			g.hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, resource) })
+			r := s.launch("--kubeconfig="+g.kubeconfig, "--cache-sync-timeout=1500ms")
+			code, output := r.ends(30 * time.Second)
+			s.complains(code, output, kind, "not synced within 1.5s", "CRD", "--cache-sync-timeout")
+		})
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// serverName is what the API server verifies the webhooks' certificates for.
+const serverName = "fairlead-webhook.fairlead-system.svc"
+
+// bundle is the CA bundle that stands in a CRD.
+func (s *scene) bundle(crd string) []byte {
+	s.Helper()
+	object, err := s.client.Resource(crds).Get(s.Context(), crd, metav1.GetOptions{})
+	s.must(err)
+	encoded, _, _ := unstructured.NestedString(object.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	decoded, err := base64.StdEncoding.DecodeString(encoded)
+	s.must(err)
+	return decoded
+}
+
+// caller is a client that trusts the published bundle alone, as the API server does.
+func (s *scene) caller() *http.Client {
+	s.Helper()
+	roots := x509.NewCertPool()
+	if bundle := s.bundle(definitions[0]); !roots.AppendCertsFromPEM(bundle) {
+		s.Fatalf("the published bundle holds no certificate: %q", bundle)
+	}
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: serverName},
+		ForceAttemptHTTP2: true, // the server must not offer it
+		DisableKeepAlives: true,
+		// For "Expect: 100-continue": an answer to the head alone must not race with the body.
+		ExpectContinueTimeout: patience,
+	}
+	return &http.Client{Transport: transport, Timeout: patience}
+}
+
+// conversionReview asks for ExternalServices at another version.
+func conversionReview(desired string, objects ...*unstructured.Unstructured) []byte {
+	var all []any
+	for _, object := range objects {
+		all = append(all, object.Object)
+	}
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+		"request": map[string]any{"uid": "u-1", "desiredAPIVersion": desired, "objects": all},
+	})
+	if err != nil {
+		panic(err) //nolint:forbidigo // the objects are our own
+	}
+	return raw
+}
+
+// answer is what came back from a webhook.
+type answer struct {
+	code    int
+	body    string
+	version string
+}
+
+// send posts a body to a webhook. Headers are "Name: value".
+func (r *replica) send(client *http.Client, path string, body io.Reader, headers ...string) (answer, error) {
+	request, err := http.NewRequestWithContext(r.scene.Context(), http.MethodPost, "https://"+r.Webhook+path, body)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		request.Header.Set(name, value)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(io.LimitReader(response.Body, 8<<20))
+	return answer{response.StatusCode, string(content), response.Proto}, err
+}
+
+// converts asks one replica, and no other, to convert an object, and wants a good answer.
+func (r *replica) converts() error {
+	r.scene.Helper()
+	got, err := r.send(r.scene.caller(), "/convert", bytes.NewReader(conversionReview("networking.fairlead.dev/v1", old("direct"))))
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.ID, err)
+	}
+	return converted(got)
+}
+
+func converted(got answer) error {
+	var review struct {
+		Response struct {
+			UID              string
+			Result           struct{ Status, Message string }
+			ConvertedObjects []struct{ APIVersion string }
+		}
+	}
+	if err := json.Unmarshal([]byte(got.body), &review); err != nil || got.code != http.StatusOK {
+		return fmt.Errorf("no review came back: %d %s: %v", got.code, got.body, err)
+	}
+	response := review.Response
+	if response.UID != "u-1" || response.Result.Status != "Success" || len(response.ConvertedObjects) != 1 ||
+		response.ConvertedObjects[0].APIVersion != "networking.fairlead.dev/v1" {
+		return fmt.Errorf("not converted: %s", got.body)
+	}
+	return nil
+}

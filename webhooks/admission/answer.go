@@ -1,0 +1,128 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+)
+
+// answer to a review; one without a status admits the object.
+type answer struct {
+	status   *metav1.Status
+	patch    []byte // RFC 6902
+	warnings []string
+	result   string
+}
+
+func allowed() answer { return answer{result: resultAllowed} }
+
+// failed refuses because the review could not be answered otherwise.
+func failed(result string, code int32, format string, args ...any) answer {
+	return answer{result: result, status: &metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    code,
+		Reason:  reasons[code],
+		Message: fmt.Sprintf(format, args...),
+	}}
+}
+
+var reasons = map[int32]metav1.StatusReason{
+	http.StatusBadRequest:          metav1.StatusReasonBadRequest,
+	http.StatusInternalServerError: metav1.StatusReasonInternalError,
+	http.StatusGatewayTimeout:      metav1.StatusReasonTimeout,
+}
+
+// Bounds of a refusal: errors told, and bytes of a value shown.
+const (
+	maxErrors = 50
+	maxShown  = 256
+)
+
+// invalid refuses the object as the API server's own validation would, with one cause for each
+// field, so that kubectl prints them one below the other.
+func invalid(req Request, errs field.ErrorList) answer {
+	told := make(field.ErrorList, 0, min(len(errs), maxErrors))
+	for _, err := range errs[:min(len(errs), maxErrors)] {
+		told = append(told, short(err))
+	}
+	status := apierrors.NewInvalid(req.Kind.GroupKind(), req.Name, told).Status()
+	if more := len(errs) - len(told); more > 0 {
+		note := fmt.Sprintf("%d further errors are left out", more)
+		status.Message += ", " + note
+		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{Message: note, Field: "(more)"})
+	}
+	return answer{status: &status, result: resultDenied}
+}
+
+// short is the error with a value that fits a message.
+func short(err *field.Error) *field.Error {
+	text, isText := err.BadValue.(string)
+	if !isText || len(text) <= maxShown {
+		return err
+	}
+	cut := *err
+	cut.BadValue = wire.Cut(text, maxShown)
+	return &cut
+}
+
+// refused makes an answer of an error of a defaulter.
+func refused(req Request, err error) answer {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		given := status.Status()
+		return answer{status: &given, result: resultDenied}
+	}
+	return failed(resultError, http.StatusInternalServerError, "%s: %v", label(req), err)
+}
+
+// Bounds of warnings, in characters: the API server cuts to the first where the sum is above the
+// second (k8s.io/apiserver, pkg/endpoints/filters/warning.go).
+const (
+	maxWarning  = 256
+	maxWarnings = 4096
+)
+
+// bounded makes warnings fit for HTTP headers, each once. The last one says how many are missing.
+func bounded(warnings []string) []string {
+	const note = "and more warnings, which are left out"
+	var kept []string
+	seen := make(map[string]bool, len(warnings))
+	room := maxWarnings - len(note)
+	for _, warning := range warnings {
+		text := oneLine(warning)
+		if text == "" || seen[text] {
+			continue
+		}
+		seen[text] = true
+		if len(text) > room {
+			return append(kept, note)
+		}
+		room -= len(text)
+		kept = append(kept, text)
+	}
+	return kept
+}
+
+// oneLine is the text without control characters, which no header may carry, at most maxWarning
+// bytes long.
+func oneLine(text string) string {
+	clean := strings.Map(func(c rune) rune {
+		if c == utf8.RuneError || unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, text)
+	return wire.Cut(strings.TrimSpace(clean), maxWarning)
+}

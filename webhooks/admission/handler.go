@@ -1,0 +1,170 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+)
+
+// reviewer answers a review of the right kind, on create and on update.
+type reviewer interface {
+	review(ctx context.Context, asked review) answer
+}
+
+type handler struct {
+	Options
+	reviewer reviewer
+	metrics  metrics
+	often    rate.Sometimes // refusals in the log
+	panics   rate.Sometimes // stacks in the log
+}
+
+var _ http.Handler = (*handler)(nil)
+
+func newHandler(o Options, webhook string, r reviewer) *handler {
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	o.Logger = o.Logger.WithValues("webhook", webhook, "kind", o.Kind.GroupKind().String())
+	return &handler{
+		Options:  o,
+		reviewer: r,
+		metrics:  newMetrics(o, webhook),
+		often:    rate.Sometimes{First: 10, Interval: time.Second},
+		panics:   rate.Sometimes{First: 10, Interval: time.Second},
+	}
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	body := wire.Buffer()
+	defer wire.Release(body)
+	asked, err := h.read(body, r)
+	if err != nil {
+		h.refuse(w, err, start)
+		return
+	}
+	ctx, cancel := wire.Deadline(r.Context(), r.URL, h.Timeout)
+	defer cancel()
+	a := h.answer(ctx, asked)
+	encoded, err := encode(asked, a)
+	if err != nil {
+		h.refuse(w, wire.Refuse(http.StatusInternalServerError, "%s: the answer cannot be written: %v", label(asked.Request), err), start)
+		return
+	}
+	h.metrics.observe(asked.Operation, a.result, time.Since(start))
+	if log := h.Logger.V(1); log.Enabled() {
+		log.Info("Admission", "object", label(asked.Request), "operation", asked.Operation, "result", a.result,
+			"user", asked.User.Username)
+	}
+	wire.Answer(w, http.StatusOK, encoded)
+}
+
+func (h *handler) read(body *bytes.Buffer, r *http.Request) (review, error) {
+	if err := wire.Read(body, r, h.MaxBody); err != nil {
+		return review{}, err
+	}
+	return parse(body.Bytes())
+}
+
+// answer decides on a review that could be read. It never panics.
+func (h *handler) answer(ctx context.Context, asked review) (a answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.panics.Do(func() {
+				h.Logger.Error(fmt.Errorf("panic: %v", p), "A webhook panicked", "object", label(asked.Request),
+					"operation", asked.Operation, "stack", string(debug.Stack()))
+			})
+			a = failed(resultPanic, http.StatusInternalServerError, "%s: the webhook panicked; the operator's log has the stack", label(asked.Request))
+		}
+	}()
+	if asked.Kind != h.Kind {
+		return failed(resultError, http.StatusBadRequest, "this webhook admits %s, not %s: correct the rules of its configuration", h.Kind, asked.Kind)
+	}
+	switch asked.Operation {
+	case admissionv1.Create, admissionv1.Update:
+	case admissionv1.Delete, admissionv1.Connect:
+		return allowed()
+	default:
+		return failed(resultError, http.StatusBadRequest, "%s: operation %.50q is not known", label(asked.Request), asked.Operation)
+	}
+	if asked.SubResource != "" {
+		// A write of the status carries the stored spec, which nobody is changing.
+		return allowed()
+	}
+	if ctx.Err() != nil {
+		return failed(resultError, http.StatusGatewayTimeout, "%s: %v", label(asked.Request), context.Cause(ctx))
+	}
+	if a, ok := h.fits(asked); !ok {
+		return a
+	}
+	return h.reviewer.review(ctx, asked)
+}
+
+// fits checks that there is an object, and that it is what the request calls it.
+func (h *handler) fits(asked review) (answer, bool) {
+	if asked.object == nil {
+		return failed(resultError, http.StatusBadRequest, "%s: the review has no request.object", label(asked.Request)), false
+	}
+	header, err := wire.Type(asked.object)
+	if err != nil {
+		return failed(resultError, http.StatusBadRequest, "%s: request.object: %v", label(asked.Request), err), false
+	}
+	apiVersion, kind := h.Kind.ToAPIVersionAndKind()
+	if header.APIVersion != apiVersion || header.Kind != kind {
+		return failed(resultError, http.StatusBadRequest, "%s: request.object is %.100q, %.100q instead of %s",
+			label(asked.Request), header.APIVersion, header.Kind, h.Kind), false
+	}
+	return answer{}, true
+}
+
+func (h *handler) refuse(w http.ResponseWriter, err error, start time.Time) {
+	h.metrics.observe("", resultRefused, time.Since(start))
+	h.often.Do(func() { h.Logger.Info("A request for admission was refused", "reason", err.Error()) })
+	var refusal *wire.Refusal
+	if !errors.As(err, &refusal) {
+		refusal = wire.Refuse(http.StatusBadRequest, "%v", err)
+	}
+	refusal.Answer(w)
+}
+
+// encode writes the review that carries an answer.
+func encode(asked review, a answer) ([]byte, error) {
+	out := admissionv1.AdmissionReview{Response: &admissionv1.AdmissionResponse{
+		UID:      asked.UID,
+		Allowed:  a.status == nil,
+		Result:   a.status,
+		Warnings: bounded(a.warnings),
+	}}
+	out.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind(reviewKind))
+	if len(a.patch) > 0 {
+		patchType := admissionv1.PatchTypeJSONPatch
+		out.Response.Patch, out.Response.PatchType = a.patch, &patchType
+	}
+	return json.Marshal(out)
+}
+
+// label names the object of a request in a message.
+func label(req Request) string {
+	return req.Kind.Kind + " " + wire.Header{Namespace: req.Namespace, Name: req.Name}.Label()
+}

@@ -1,0 +1,56 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/meter"
+)
+
+// Values of the label result.
+const (
+	resultAllowed = "allowed"
+	resultPatched = "patched"
+	resultDenied  = "denied"  // by a rule
+	resultError   = "error"   // the review made no sense here, or a function failed
+	resultPanic   = "panic"   // in the function
+	resultRefused = "refused" // no review could be read
+)
+
+type metrics struct {
+	webhook, kind string
+	requests      *prometheus.CounterVec
+	seconds       *prometheus.HistogramVec
+}
+
+func newMetrics(o Options, webhook string) metrics {
+	return metrics{
+		webhook: webhook,
+		kind:    o.Kind.Kind,
+		requests: meter.Register(o.Registerer, o.Logger, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "fairlead_admission_requests_total",
+			Help: "Admission requests by webhook (mutating or validating), kind, operation and result.",
+		}, []string{"webhook", "kind", "operation", "result"})),
+		seconds: meter.Register(o.Registerer, o.Logger, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "fairlead_admission_duration_seconds",
+			Help:    "Time to answer an admission request, by webhook (mutating or validating), kind and operation.",
+			Buckets: meter.LatencyBuckets,
+		}, []string{"webhook", "kind", "operation"})),
+	}
+}
+
+func (m metrics) observe(operation admissionv1.Operation, result string, took time.Duration) {
+	op := string(operation)
+	switch operation {
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
+	default:
+		op = "unknown" // what a caller sends never becomes a label
+	}
+	m.requests.WithLabelValues(m.webhook, m.kind, op, result).Inc()
+	m.seconds.WithLabelValues(m.webhook, m.kind, op).Observe(took.Seconds())
+}

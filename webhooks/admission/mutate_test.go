@@ -1,0 +1,151 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+)
+
+func TestMutatingAddsOnlyWhatIsUnset(t *testing.T) {
+	tests := map[string]struct{ object, patch string }{
+		"everything": {
+			toyJSON(`{"color":"red"}`),
+			`[{"op":"add","path":"/spec/size","value":3},{"op":"add","path":"/spec/battery","value":{"type":"AA"}}]`,
+		},
+		"no spec": {
+			`{"apiVersion":"toys.example.com/v1","kind":"Toy","metadata":{"name":"car"}}`,
+			`[{"op":"add","path":"/spec","value":{"size":3,"battery":{"type":"AA"}}}]`,
+		},
+		"null spec": {
+			toyJSON(`null`),
+			`[{"op":"replace","path":"/spec","value":{"size":3,"battery":{"type":"AA"}}}]`,
+		},
+		"null member": {
+			toyJSON(`{"color":"red","battery":null,"size":1}`),
+			`[{"op":"replace","path":"/spec/battery","value":{"type":"AA"}}]`,
+		},
+		"items of a list": {
+			toyJSON(`{"color":"red","size":1,"battery":{"type":"D"},"wheels":[{"name":"a","x":1},{"name":"b","radius":2},{"name":"c"}]}`),
+			`[{"op":"add","path":"/spec/wheels/0/radius","value":7},{"op":"add","path":"/spec/wheels/2/radius","value":7}]`,
+		},
+		"beside unknown members": {
+			toyJSON(`{"color":"red","size":1,"engine":{"hp":900719925474099312},"battery":{"brand":"x"}}`),
+			`[{"op":"add","path":"/spec/battery/type","value":"AA"}]`,
+		},
+		"nothing": {toyJSON(`{"color":"red","size":1,"battery":{"type":"D"},"wheels":[],"max":"50%"}`), ``},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := answerOf(t, post(mutating(), reviewOf("CREATE", test.object, "")))
+			if !got.Allowed || string(got.Patch) != test.patch {
+				t.Errorf("allowed %t (%v), patch %s\nwant %s", got.Allowed, got.Result, got.Patch, test.patch)
+			}
+		})
+	}
+}
+
+func TestAMutationAppliedOnceLeavesNothingToDo(t *testing.T) {
+	object := toyJSON(`{"color":"re/d~","wheels":[{"name":"a","unknown":{"k":[1,2]}}],"more":1e400}`)
+	got := answerOf(t, post(mutating(), reviewOf("UPDATE", object, object)))
+	patch, err := jsonpatch.DecodePatch(got.Patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied, err := patch.Apply([]byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(applied), `"unknown":{"k":[1,2]}`) || !strings.Contains(string(applied), `"more":1e400`) {
+		t.Errorf("what the user wrote is gone: %s", applied)
+	}
+	if again := answerOf(t, post(mutating(), reviewOf("UPDATE", string(applied), object))); len(again.Patch) != 0 {
+		t.Errorf("a second time it would patch %s", again.Patch)
+	}
+}
+
+func TestADefaulterThatTakesAwayIsRefused(t *testing.T) {
+	full := strings.Replace(toyJSON(`{"color":"red","size":1,"wheels":[{"name":"a"},{"name":"b"}]}`), `"name":"car"`,
+		`"name":"car","annotations":{"fairlead.dev/conversion-data":"{}","mine":"1"}`, 1)
+	bare := toyJSON(`{}`)
+	tests := map[string]struct {
+		object string
+		apply  func(*toy)
+		says   string
+	}{
+		"member":                 {full, func(o *toy) { o.Spec.Size = nil }, "removed /spec/size"},
+		"item":                   {full, func(o *toy) { o.Spec.Wheels = o.Spec.Wheels[:1] }, "shortened /spec/wheels"},
+		"annotation":             {full, func(o *toy) { delete(o.Annotations, "mine") }, "removed /metadata/annotations/mine"},
+		"our annotation gone":    {full, func(o *toy) { delete(o.Annotations, "fairlead.dev/conversion-data") }, "fairlead.dev/*"},
+		"our annotation changed": {full, func(o *toy) { o.Annotations["fairlead.dev/conversion-data"] = "" }, "fairlead.dev/*"},
+		"our annotation new":     {bare, func(o *toy) { o.Annotations = map[string]string{"fairlead.dev/x": ""} }, "fairlead.dev/*"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Default: func(_ context.Context, o *toy) error {
+				test.apply(o)
+				return nil
+			}})
+			got := answerOf(t, post(h, reviewOf("CREATE", test.object, "")))
+			if got.Allowed || got.Result.Code != http.StatusInternalServerError || !strings.Contains(got.Result.Message, test.says) {
+				t.Errorf("answered %+v, want %q", got.Result, test.says)
+			}
+		})
+	}
+}
+
+func TestADefaulterMayReplaceAndAppend(t *testing.T) {
+	h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Default: func(_ context.Context, o *toy) error {
+		o.Spec.Color = "blue"
+		o.Labels["a/b~c"] = "<new>"
+		o.Spec.Wheels = append(o.Spec.Wheels, wheel{Name: "spare", Radius: ptr.To[int32](1)})
+		return nil
+	}})
+	object := strings.Replace(toyJSON(`{"color":"red","wheels":[{"name":"a"}]}`), `"name":"car"`, `"name":"car","labels":{"x":"y"}`, 1)
+	got := answerOf(t, post(h, reviewOf("CREATE", object, "")))
+	patch, err := jsonpatch.DecodePatch(got.Patch)
+	if err != nil {
+		t.Fatalf("%v: %+v", err, got.Result)
+	}
+	applied, err := patch.Apply([]byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var after toy
+	if err := json.Unmarshal(applied, &after); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"x": "y", "a/b~c": "<new>"}
+	if diff := cmp.Diff(want, after.Labels); diff != "" || after.Spec.Color != "blue" || len(after.Spec.Wheels) != 2 {
+		t.Errorf("became %s", applied)
+	}
+}
+
+func TestADefaultersErrorIsTheAnswer(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		code int32
+	}{
+		"any":    {errors.New("no luck"), 500},
+		"status": {apierrors.NewForbidden(toyKind.GroupVersion().WithResource("toys").GroupResource(), "car", errors.New("no luck")), 403},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Default: func(context.Context, *toy) error { return test.err }})
+			got := answerOf(t, post(h, reviewOf("CREATE", toyJSON(`{}`), "")))
+			if got.Allowed || got.Result.Code != test.code || !strings.Contains(got.Result.Message, "no luck") {
+				t.Errorf("answered %+v", got.Result)
+			}
+		})
+	}
+}

@@ -1,0 +1,77 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// DefaultMaxBody is in bytes; it holds an object and its old state at the 3 MiB that an API server
+	// takes of either, and the rest of the review.
+	DefaultMaxBody = 8 << 20
+	// DefaultTimeout is the timeoutSeconds of a webhook that sets none.
+	DefaultTimeout = 10 * time.Second
+)
+
+// Options of a handler.
+type Options struct {
+	// Kind is the one kind and version that is admitted; reviews of any other are refused.
+	// Required.
+	Kind schema.GroupVersionKind
+	// MaxBody bounds a review, in bytes. Default DefaultMaxBody.
+	MaxBody int64
+	// Timeout bounds the work on a review; what the request itself allows may be less. Default
+	// DefaultTimeout.
+	Timeout time.Duration
+	// Logger is told of refused requests and panics. Default: nobody.
+	Logger logr.Logger
+	// Registerer exposes the metrics; handlers that share one share the families. Default: they
+	// are not exposed.
+	Registerer prometheus.Registerer
+}
+
+// Mutator sets what a user left unset.
+type Mutator[T any] struct {
+	// Default changes obj in place: it adds and it may replace, but it never removes anything nor
+	// shortens a list, and it leaves annotations of fairlead.dev alone; the handler refuses the
+	// object otherwise, as that is a defect in the defaulter. An error that is an API status is
+	// answered as it is, any other as an internal error.
+	Default func(ctx context.Context, obj *T) error
+}
+
+// Validator decides whether an object is admitted.
+type Validator[T any] struct {
+	// Validate answers warnings, and errors that refuse the object. Old is nil unless the
+	// operation is Update, and also where the stored object is so broken that it fits no T.
+	Validate func(ctx context.Context, req Request, obj, old *T) (warnings []string, errs field.ErrorList)
+}
+
+// Mutating answers the handler of a mutating webhook.
+func Mutating[T any](o Options, m Mutator[T]) http.Handler {
+	return newHandler(o, "mutating", mutation[T]{kind: o.Kind, apply: m.Default})
+}
+
+// Validating answers the handler of a validating webhook.
+func Validating[T any](o Options, v Validator[T]) http.Handler {
+	return newHandler(o, "validating", validation[T]{check: v.Validate, log: o.Logger})
+}
+
+// MutatePath is where the mutating handler of a kind is served.
+func MutatePath(kind schema.GroupVersionKind) string { return path("/mutate-", kind) }
+
+// ValidatePath is where the validating handler of a kind is served.
+func ValidatePath(kind schema.GroupVersionKind) string { return path("/validate-", kind) }
+
+func path(prefix string, kind schema.GroupVersionKind) string {
+	return prefix + strings.ReplaceAll(kind.Group, ".", "-") + "-" + kind.Version + "-" + strings.ToLower(kind.Kind)
+}

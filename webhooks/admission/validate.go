@@ -1,0 +1,49 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+type validation[T any] struct {
+	check func(ctx context.Context, req Request, obj, old *T) ([]string, field.ErrorList)
+	log   logr.Logger
+}
+
+func (v validation[T]) review(ctx context.Context, asked review) answer {
+	obj, err := decode[T](asked.object)
+	if err != nil {
+		return invalid(asked.Request, field.ErrorList{err})
+	}
+	if v.check == nil {
+		return allowed()
+	}
+	warnings, errs := v.check(ctx, asked.Request, obj, v.old(asked))
+	a := allowed()
+	if len(errs) > 0 {
+		a = invalid(asked.Request, errs)
+	}
+	a.warnings = warnings
+	return a
+}
+
+// old answers the stored object of an update. One that fits no T was stored under another schema;
+// to refuse the update for that would be to refuse its repair.
+func (v validation[T]) old(asked review) *T {
+	if asked.Operation != admissionv1.Update || asked.oldObject == nil {
+		return nil
+	}
+	old, err := decode[T](asked.oldObject)
+	if err != nil {
+		v.log.Info("The stored object does not fit its type; the update is checked as if it created it",
+			"object", label(asked.Request), "reason", err.Error())
+		return nil
+	}
+	return old
+}

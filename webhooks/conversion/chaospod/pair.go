@@ -1,0 +1,114 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"bytes"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
+	"github.com/fairlead-dev/fairlead/internal/rules/chaospod"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
+)
+
+// What v1alpha1 implies, from the example of controller-runtime that it began as: the pod stops
+// 10 to 20 seconds after the last time, by deletion, and for real.
+const (
+	impliedInterval      = "15s"
+	impliedJitterPercent = 34
+)
+
+// New makes the converter of the kind.
+func New() *hubspoke.Converter {
+	return hubspoke.New(hubspoke.Pair[hubForm, spokeForm]{
+		Group: chaosv1.GroupVersion.Group, Kind: "ChaosPod",
+		Hub: chaosv1.GroupVersion.Version, Spoke: v1alpha1.GroupVersion.Version,
+		Up: up, Down: down, Normalize: normalize, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
+		Bulk: []hubspoke.Bulk{{Hub: []string{"spec", "target", "template"}, Spoke: []string{"spec", "template"}}},
+	})
+}
+
+// normalize writes a template of nothing in one way, however a client wrote it. An absent one stays
+// absent: server-side apply converts objects in part.
+func normalize(s spokeForm) spokeForm {
+	if present(s.Spec.Template) && blank(s.Spec.Template) {
+		s.Spec.Template = []byte(noTemplate)
+	}
+	return s
+}
+
+func up(s spokeForm) hubForm {
+	s = normalize(s)
+	var h hubForm
+	h.Spec.DryRun = ptr.To(false)
+	h.Spec.Action = &chaosv1.Action{Type: ptr.To(chaosv1.ActionDelete)}
+	h.Spec.Schedule.Interval = impliedInterval
+	h.Spec.Schedule.JitterPercent = ptr.To[int32](impliedJitterPercent)
+	h.Spec.Schedule.At = s.Spec.NextStop
+	h.Status.LastRunTime = s.Status.LastRun
+	if present(s.Spec.Template) {
+		h.Spec.Target.Template = s.Spec.Template
+	}
+	// A v1alpha1 object is a template even where a partial one, as server-side apply converts
+	// them, does not say which.
+	applyDefaults(&h, true)
+	return h
+}
+
+func down(h hubForm) spokeForm {
+	var s spokeForm
+	s.Spec.NextStop = h.Spec.Schedule.At
+	s.Status.LastRun = h.Status.LastRunTime
+	switch {
+	case present(h.Spec.Target.Template):
+		s.Spec.Template = h.Spec.Target.Template
+	case h.Spec.Target.Workload != nil || h.Spec.Target.Selector != nil:
+		s.Spec.Template = []byte(noTemplate)
+	}
+	return s
+}
+
+// overlayHub carries what changed in the view, and nothing else. Clearing nextStop where the hub
+// has no other schedule leaves none, which the rules refuse: an interval that nobody asked for
+// would kill.
+func overlayHub(saved hubForm, before, after spokeForm) hubForm {
+	if before.Spec.NextStop != after.Spec.NextStop {
+		saved.Spec.Schedule.At = after.Spec.NextStop
+	}
+	if before.Status.LastRun != after.Status.LastRun {
+		saved.Status.LastRunTime = after.Status.LastRun
+	}
+	switch {
+	case bytes.Equal(before.Spec.Template, after.Spec.Template):
+	case present(saved.Spec.Target.Template):
+		saved.Spec.Target.Template = nil
+		if present(after.Spec.Template) {
+			saved.Spec.Target.Template = after.Spec.Template
+		}
+	case !blank(after.Spec.Template):
+		saved.Spec.Target = hubTarget{Template: after.Spec.Template}
+	}
+	applyDefaults(&saved, present(saved.Spec.Target.Template))
+	return saved
+}
+
+// overlaySpoke takes the view of the hub as it is: v1 can say all that v1alpha1 can.
+func overlaySpoke(_ spokeForm, _, after hubForm) spokeForm { return down(after) }
+
+// applyDefaults runs the kind's own defaults over a form. They ask of a template only whether
+// there is one.
+func applyDefaults(h *hubForm, template bool) {
+	obj := chaosv1.ChaosPod{Spec: h.Spec.ChaosPodSpec}
+	obj.Spec.Schedule = h.Spec.Schedule.Schedule
+	obj.Spec.Target = h.Spec.Target.Target
+	if template {
+		obj.Spec.Target.Template = &corev1.PodTemplateSpec{}
+	}
+	chaospod.Default(&obj)
+	h.Spec.ChaosPodSpec = obj.Spec
+	h.Spec.Schedule.Schedule = obj.Spec.Schedule
+}

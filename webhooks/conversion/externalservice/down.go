@@ -1,0 +1,139 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+)
+
+// down is the view at v1alpha1. What a probe shows is explicit even where the hub is silent, and
+// rounded up to whole seconds; refreshSeconds is shown only where it would be exact.
+func down(h hub) spoke {
+	var s spoke
+	s.Spec.Hosts, _ = hosts(h.Spec.Endpoints)
+	for _, port := range h.Spec.Ports {
+		if s.Spec.Ports == nil {
+			s.Spec.Ports = make(map[string]v1alpha1.PortNumber, len(h.Spec.Ports))
+		}
+		s.Spec.Ports[port.Name] = v1alpha1.PortNumber(port.Port)
+	}
+	s.Spec.RefreshSeconds = refresh(h.Spec.Resolution)
+	if h.Spec.HealthCheck != nil {
+		s.Spec.Probe = downProbe(h.Spec.HealthCheck, h.Spec.Ports)
+	}
+	s.Status = downStatus(&h.Status)
+	return s
+}
+
+// hosts lists the hosts in the order of failover, and for each the index of its endpoint.
+func hosts(endpoints []v1.Endpoint) (list []string, origins []int) {
+	order := make([]int, len(endpoints))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(priority(&endpoints[a]), priority(&endpoints[b]))
+	})
+	for _, i := range order {
+		if endpoints[i].DNS != nil {
+			list, origins = append(list, endpoints[i].DNS.Name), append(origins, i)
+		}
+		for _, address := range endpoints[i].Addresses {
+			list, origins = append(list, string(address)), append(origins, i)
+		}
+	}
+	return list, origins
+}
+
+func priority(e *v1.Endpoint) int32 { return ptr.Deref(e.Priority, 0) }
+
+func refresh(r *v1.Resolution) *int32 {
+	if r == nil || r.MinTTL == nil || r.MaxTTL == nil {
+		return nil
+	}
+	least, errLeast := r.MinTTL.Parse()
+	most, errMost := r.MaxTTL.Parse()
+	n := int64(least / time.Second)
+	if errLeast != nil || errMost != nil || least != most || least%time.Second != 0 || int64(int32(n)) != n {
+		return nil
+	}
+	return ptr.To(int32(n))
+}
+
+func downProbe(h *v1.HealthCheck, ports []v1.ServicePort) *v1alpha1.Probe {
+	p := &v1alpha1.Probe{
+		PeriodSeconds:    wholeSeconds(h.Interval, 10*time.Second),
+		TimeoutSeconds:   wholeSeconds(h.Timeout, 2*time.Second),
+		SuccessThreshold: ptr.To(ptr.Deref(h.HealthyThreshold, 2)),
+		FailureThreshold: ptr.To(ptr.Deref(h.UnhealthyThreshold, 3)),
+	}
+	number := checkedPort(h, ports)
+	if h.TCP != nil {
+		p.TCPSocket = &v1alpha1.TCPSocketAction{Port: number}
+	}
+	if http := h.HTTP; http != nil {
+		scheme := v1.SchemeHTTP
+		if h.TLS != nil {
+			scheme = v1.SchemeHTTPS
+		}
+		p.HTTPGet = &v1alpha1.HTTPGetAction{
+			Port:   number,
+			Path:   ptr.To(ptr.Deref(http.Path, "/")),
+			Host:   http.Host,
+			Scheme: ptr.To(string(ptr.Deref(http.Scheme, scheme))),
+		}
+	}
+	if h.GRPC != nil {
+		p.GRPC = &v1alpha1.GRPCAction{Port: number, Service: h.GRPC.Service}
+	}
+	return p
+}
+
+// checkedPort is the number of the port that is checked, or 0 where the hub does not say which.
+func checkedPort(h *v1.HealthCheck, ports []v1.ServicePort) v1alpha1.PortNumber {
+	for _, port := range ports {
+		if port.Name == h.Port || h.Port == "" && len(ports) == 1 {
+			return v1alpha1.PortNumber(port.Port)
+		}
+	}
+	return 0
+}
+
+// wholeSeconds rounds up, so that a short span does not become none.
+func wholeSeconds(d *common.Duration, fallback time.Duration) *int32 {
+	span := d.Or(fallback)
+	n := span / time.Second
+	if span%time.Second > 0 {
+		n++
+	}
+	return ptr.To(int32(max(math.MinInt32, min(n, math.MaxInt32))))
+}
+
+func downStatus(status *v1.ExternalServiceStatus) v1alpha1.ExternalServiceStatus {
+	var out v1alpha1.ExternalServiceStatus
+	for i := range status.Endpoints {
+		endpoint := &status.Endpoints[i]
+		for _, address := range endpoint.Addresses {
+			out.Addresses = append(out.Addresses, address.IP)
+		}
+		if t := endpoint.ResolvedTime; t != nil && (out.LastResolved == nil || out.LastResolved.Before(t)) {
+			out.LastResolved = t
+		}
+	}
+	if condition := meta.FindStatusCondition(status.Conditions, v1.ConditionHealthy); condition != nil && condition.Status != metav1.ConditionUnknown {
+		out.Healthy = ptr.To(condition.Status == metav1.ConditionTrue)
+	}
+	return out
+}

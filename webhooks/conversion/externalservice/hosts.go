@@ -1,0 +1,236 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+)
+
+// maxAddresses is how many addresses v1 allows in one endpoint.
+const maxAddresses = 100
+
+// run is a stretch of the edited hosts that becomes one endpoint: origin is the index of the
+// saved endpoint that it continues, or -1 for a new one. A split run continues only a part of it.
+type run struct {
+	origin    int
+	split     bool
+	dns       *string
+	addresses []v1.IPAddress
+}
+
+// overlayHosts carries the edited hosts onto the saved endpoints. A host keeps its endpoint
+// wherever it moved; a host written over another takes that one's endpoint; addresses of one
+// endpoint stay together as long as they stand together.
+func overlayHosts(spec *v1.ExternalServiceSpec, before, after *v1alpha1.ExternalServiceSpec) {
+	edited := !slices.Equal(before.Hosts, after.Hosts)
+	if edited {
+		spec.Endpoints = rebuild(spec.Endpoints, after.Hosts)
+	}
+	switch {
+	case after.Probe == nil && (edited || before.Probe != nil):
+		// The order of the priorities goes over into that of the list.
+		slices.SortStableFunc(spec.Endpoints, func(a, b v1.Endpoint) int { return cmp.Compare(priority(&a), priority(&b)) })
+		for i := range spec.Endpoints {
+			spec.Endpoints[i].Priority = ptr.To[int32](0)
+		}
+	case after.Probe != nil && before.Probe == nil:
+		for i := range spec.Endpoints {
+			spec.Endpoints[i].Priority = ptr.To(int32(min(i, lowestPriority)))
+		}
+	}
+}
+
+// rebuild answers the endpoints that show as the given hosts.
+func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
+	before, origins := hosts(saved)
+	runs := runsOf(after, match(before, after), origins)
+
+	if undisturbed(runs, origins) {
+		// Only removals and replacements: the list keeps its own order, which need not be that of
+		// the priorities.
+		byOrigin := make(map[int]run, len(runs))
+		for _, r := range runs {
+			byOrigin[r.origin] = r
+		}
+		var kept []v1.Endpoint
+		for i := range saved {
+			if r, stays := byOrigin[i]; stays {
+				kept = append(kept, r.onto(saved[i]))
+			}
+		}
+		return kept
+	}
+
+	used := make(map[string]bool, len(runs))
+	for _, r := range runs {
+		if r.origin >= 0 && !r.split {
+			used[saved[r.origin].Name] = true
+		}
+	}
+	out := make([]v1.Endpoint, 0, len(runs))
+	for i, r := range runs {
+		endpoint := v1.Endpoint{}
+		if r.origin >= 0 {
+			endpoint = *saved[r.origin].DeepCopy()
+		}
+		if r.origin < 0 || r.split {
+			endpoint.Name = freeName(i, used)
+		}
+		out = append(out, r.onto(endpoint))
+	}
+	prioritize(out, runs)
+	return out
+}
+
+// match answers for every host of after the index of the host of before that it continues, or -1:
+// the same text first, wherever it stands, and then whatever it was written over.
+func match(before, after []string) []int {
+	waiting := make(map[string][]int, len(before))
+	for i, host := range before {
+		waiting[host] = append(waiting[host], i)
+	}
+	matched, gone := make([]int, len(after)), make([]bool, len(before))
+	for i := range gone {
+		gone[i] = true
+	}
+	for j, host := range after {
+		matched[j] = -1
+		if queue := waiting[host]; len(queue) > 0 {
+			matched[j], waiting[host] = queue[0], queue[1:]
+			gone[queue[0]] = false
+		}
+	}
+	replace := func(j, i int) {
+		if matched[j] < 0 && i >= 0 && i < len(before) && gone[i] {
+			matched[j], gone[i] = i, false
+		}
+	}
+	for j := range after {
+		switch {
+		case j == 0:
+			replace(j, 0)
+		case matched[j-1] >= 0:
+			replace(j, matched[j-1]+1)
+		}
+	}
+	for j := len(after) - 1; j >= 0; j-- {
+		switch {
+		case j == len(after)-1:
+			replace(j, len(before)-1)
+		case matched[j+1] >= 0:
+			replace(j, matched[j+1]-1)
+		}
+	}
+	return matched
+}
+
+// runsOf cuts the hosts into endpoints.
+func runsOf(after []string, matched, origins []int) []run {
+	// following is the endpoint of the next host that had one, to tell whether a new address
+	// stands amid those of one endpoint.
+	following := make([]int, len(after))
+	next := -1
+	for j := len(after) - 1; j >= 0; j-- {
+		following[j] = next
+		if matched[j] >= 0 {
+			next = origins[matched[j]]
+		}
+	}
+
+	var runs []run
+	started := map[int]bool{}
+	for j, host := range after {
+		origin := -1
+		if matched[j] >= 0 {
+			origin = origins[matched[j]]
+		}
+		address := isAddress(host)
+		if address && len(runs) > 0 {
+			last := &runs[len(runs)-1]
+			amid := origin < 0 && last.origin == following[j]
+			if last.origin >= 0 && last.dns == nil && len(last.addresses) < maxAddresses && (last.origin == origin || amid) {
+				last.addresses = append(last.addresses, v1.IPAddress(host))
+				continue
+			}
+		}
+		r := run{origin: origin, split: origin >= 0 && started[origin]}
+		started[origin] = true
+		if address {
+			r.addresses = []v1.IPAddress{v1.IPAddress(host)}
+		} else {
+			r.dns = &host
+		}
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// undisturbed says that every run continues an endpoint of its own, in the order as before.
+func undisturbed(runs []run, origins []int) bool {
+	place := make(map[int]int, len(origins))
+	for i, origin := range origins {
+		place[origin] = i
+	}
+	last := -1
+	for _, r := range runs {
+		if r.origin < 0 || r.split || place[r.origin] < last {
+			return false
+		}
+		last = place[r.origin]
+	}
+	return true
+}
+
+// onto puts the hosts of the run into the endpoint.
+func (r run) onto(endpoint v1.Endpoint) v1.Endpoint {
+	if r.dns == nil {
+		endpoint.DNS, endpoint.Addresses = nil, r.addresses
+		return endpoint
+	}
+	dns := ptr.Deref(endpoint.DNS, v1.DNSName{})
+	dns.Name = *r.dns
+	endpoint.DNS, endpoint.Addresses = &dns, nil
+	return endpoint
+}
+
+func freeName(i int, used map[string]bool) string {
+	for used[hostName(i)] {
+		i++
+	}
+	used[hostName(i)] = true
+	return hostName(i)
+}
+
+// prioritize gives the endpoints, which stand in the order of failover, priorities that say the
+// same. Endpoints that were there before share out the priorities that they had among them, so
+// that tiers of several endpoints remain; a new one gets a tier of its own, pushing later ones
+// down as far as they are in its way, unless it stands within a tier.
+func prioritize(endpoints []v1.Endpoint, runs []run) {
+	var had []int32
+	for i, r := range runs {
+		if r.origin >= 0 {
+			had = append(had, priority(&endpoints[i]))
+		}
+	}
+	slices.Sort(had)
+	current, previous, known := int32(-1), int32(-1), 0
+	for i, r := range runs {
+		switch within := known > 0 && known < len(had) && had[known] == previous; {
+		case r.origin < 0 && !within:
+			current++
+		case r.origin >= 0:
+			if !within {
+				previous, current = had[known], max(had[known], current+1)
+			}
+			known++
+		}
+		endpoints[i].Priority = ptr.To(min(current, lowestPriority))
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+)
+
+// lowestPriority is the last tier that v1 has; further hosts of a long list share it, in order.
+const lowestPriority = 9
+
+// up is the plain mapping to the hub. The status of v1 cannot be told from that of v1alpha1 and
+// is left to the reconciler, which writes it in any case.
+func up(s spoke) hub {
+	var h hub
+	for _, name := range slices.Sorted(maps.Keys(s.Spec.Ports)) {
+		h.Spec.Ports = append(h.Spec.Ports, v1.ServicePort{Name: name, Port: int32(s.Spec.Ports[name])})
+	}
+	for i, host := range s.Spec.Hosts {
+		endpoint := newEndpoint(hostName(i), host)
+		if s.Spec.Probe != nil {
+			endpoint.Priority = ptr.To(int32(min(i, lowestPriority)))
+		}
+		h.Spec.Endpoints = append(h.Spec.Endpoints, endpoint)
+	}
+	if s.Spec.RefreshSeconds != nil {
+		every := seconds(*s.Spec.RefreshSeconds)
+		h.Spec.Resolution = &v1.Resolution{MinTTL: &every, MaxTTL: ptr.To(every)}
+	}
+	if s.Spec.Probe != nil {
+		h.Spec.HealthCheck = upProbe(s.Spec.Probe, h.Spec.Ports)
+	}
+	return defaulted(h)
+}
+
+func hostName(i int) string { return fmt.Sprintf("host-%d", i) }
+
+// newEndpoint makes an endpoint of one host. Whatever is no IP address counts as a DNS name.
+func newEndpoint(name, host string) v1.Endpoint {
+	endpoint := v1.Endpoint{Name: name}
+	if isAddress(host) {
+		endpoint.Addresses = []v1.IPAddress{v1.IPAddress(host)}
+	} else {
+		endpoint.DNS = &v1.DNSName{Name: host}
+	}
+	return endpoint
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+func upProbe(p *v1alpha1.Probe, ports []v1.ServicePort) *v1.HealthCheck {
+	h := &v1.HealthCheck{
+		Interval:           optionalSeconds(p.PeriodSeconds),
+		Timeout:            optionalSeconds(p.TimeoutSeconds),
+		HealthyThreshold:   p.SuccessThreshold,
+		UnhealthyThreshold: p.FailureThreshold,
+	}
+	if number, ok := probePort(p); ok {
+		h.Port = portName(ports, number)
+	}
+	upHandlers(h, p)
+	return h
+}
+
+func upHandlers(h *v1.HealthCheck, p *v1alpha1.Probe) {
+	if p.TCPSocket != nil {
+		h.TCP = &v1.TCPCheck{}
+	}
+	if get := p.HTTPGet; get != nil {
+		h.HTTP = &v1.HTTPCheck{Path: get.Path, Host: get.Host, Scheme: (*v1.HTTPScheme)(get.Scheme)}
+	}
+	if p.GRPC != nil {
+		h.GRPC = &v1.GRPCCheck{Service: p.GRPC.Service}
+	}
+}
+
+// probePort is the port of the probe's handler; ok is false where it has none.
+func probePort(p *v1alpha1.Probe) (v1alpha1.PortNumber, bool) {
+	switch {
+	case p == nil:
+	case p.TCPSocket != nil:
+		return p.TCPSocket.Port, true
+	case p.HTTPGet != nil:
+		return p.HTTPGet.Port, true
+	case p.GRPC != nil:
+		return p.GRPC.Port, true
+	}
+	return 0, false
+}
+
+// portName finds a port by number; it is empty where there is none.
+func portName(ports []v1.ServicePort, number v1alpha1.PortNumber) string {
+	for _, port := range ports {
+		if port.Port == int32(number) {
+			return port.Name
+		}
+	}
+	return ""
+}
+
+func seconds(n int32) common.Duration {
+	return common.DurationOf(time.Duration(n) * time.Second)
+}
+
+func optionalSeconds(n *int32) *common.Duration {
+	if n == nil {
+		return nil
+	}
+	return ptr.To(seconds(*n))
+}

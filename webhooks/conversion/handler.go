@@ -1,0 +1,251 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+)
+
+// Path is where the handler is served; every CRD's spec.conversion names it.
+const Path = "/convert"
+
+const (
+	// DefaultMaxBody is in bytes: ten times what one object can have in etcd (1.5 MiB).
+	DefaultMaxBody = 16 << 20
+	// DefaultTimeout is how long an API server waits for a conversion; it cannot be configured
+	// there.
+	DefaultTimeout = 30 * time.Second
+)
+
+// Bounds of a failure's message: objects named, and bytes of each reason.
+const (
+	maxNamed  = 10
+	maxReason = 1024
+)
+
+// Options of a handler.
+type Options struct {
+	// Registry holds the converters; required. It takes no further ones from now on.
+	Registry *Registry
+	// MaxBody bounds a review, in bytes. Default DefaultMaxBody.
+	MaxBody int64
+	// Timeout bounds the work on a review; what the request itself allows may be less. Default
+	// DefaultTimeout.
+	Timeout time.Duration
+	// Logger is told of failures. Default: nobody.
+	Logger logr.Logger
+	// Registerer exposes the metrics. Default: they are not exposed.
+	Registerer prometheus.Registerer
+}
+
+type handler struct {
+	routes  routes
+	broken  error // why nothing can be converted at all
+	maxBody int64
+	timeout time.Duration
+	log     logr.Logger
+	often   rate.Sometimes // failures and refusals in the log: a poisoned list fails eleven times a second
+	panics  rate.Sometimes // stacks in the log
+	metrics metrics
+	unknown counts
+}
+
+var _ http.Handler = (*handler)(nil)
+
+// NewHandler answers the handler of Path. Without a registry it refuses every review.
+func NewHandler(o Options) http.Handler {
+	h := &handler{
+		maxBody: o.MaxBody,
+		timeout: o.Timeout,
+		log:     o.Logger,
+		metrics: newMetrics(o.Registerer, o.Logger),
+		often:   rate.Sometimes{First: 10, Interval: time.Second},
+		panics:  rate.Sometimes{First: 10, Interval: time.Second},
+	}
+	if h.maxBody <= 0 {
+		h.maxBody = DefaultMaxBody
+	}
+	if h.timeout <= 0 {
+		h.timeout = DefaultTimeout
+	}
+	kinds, err := o.Registry.freeze()
+	h.broken = err
+	h.routes = newRoutes(kinds, h.metrics)
+	h.unknown = h.metrics.of(unknown, unknown, unknown)
+	return h
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, out := wire.Buffer(), wire.Buffer()
+	defer wire.Release(body)
+	defer wire.Release(out)
+	asked, err := h.read(body, r)
+	if err != nil {
+		h.refuse(w, err)
+		return
+	}
+	ctx, cancel := wire.Deadline(r.Context(), r.URL, h.timeout)
+	defer cancel()
+	if err := h.convert(ctx, asked, out); err != nil {
+		h.often.Do(func() {
+			h.log.Error(err, "A conversion failed", "uid", asked.uid, "desired", wire.Cut(asked.desired, 100))
+		})
+		failAnswer(out, asked.uid, err.Error())
+	}
+	wire.Answer(w, http.StatusOK, out.Bytes())
+}
+
+func (h *handler) read(body *bytes.Buffer, r *http.Request) (review, error) {
+	if err := wire.Read(body, r, h.maxBody); err != nil {
+		return review{}, err
+	}
+	return parse(body.Bytes())
+}
+
+func (h *handler) refuse(w http.ResponseWriter, err error) {
+	h.metrics.refused.Inc()
+	h.often.Do(func() { h.log.Info("A request for conversion was refused", "reason", err.Error()) })
+	var refusal *wire.Refusal
+	if !errors.As(err, &refusal) {
+		refusal = wire.Refuse(http.StatusBadRequest, "%v", err)
+	}
+	refusal.Answer(w)
+}
+
+// convert writes the answer to a review. Its error names every object that failed, so that all
+// can be repaired at once; the answer is of no use then.
+func (h *handler) convert(ctx context.Context, asked review, out *bytes.Buffer) error {
+	switch {
+	case h.broken != nil:
+		return h.broken
+	case asked.desired == "":
+		return errors.New("the review names no desiredAPIVersion")
+	case !h.routes.target[asked.desired]:
+		return fmt.Errorf("nothing is converted to %.100q here; the kinds are %s", asked.desired, h.routes.names())
+	}
+	beginAnswer(out, asked.uid)
+	var failures failures
+	for i, object := range asked.objects {
+		if ctx.Err() != nil {
+			return fmt.Errorf("stopped after %d of %d objects: %w", i, len(asked.objects), context.Cause(ctx))
+		}
+		converted, err := h.object(object, asked.desired)
+		if err != nil {
+			failures.add(i, object, err)
+			continue
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(converted)
+	}
+	endAnswer(out)
+	return failures.err()
+}
+
+// object converts one object and counts it.
+func (h *handler) object(raw []byte, desired string) ([]byte, error) {
+	way, err := h.find(raw, desired)
+	if err != nil {
+		h.unknown.failed.Inc()
+		return nil, err
+	}
+	if way.same {
+		way.counts.converted.Inc()
+		return raw, nil
+	}
+	start := time.Now()
+	converted, err := h.run(way, raw, desired)
+	way.counts.seconds.Observe(time.Since(start).Seconds())
+	switch {
+	case err == nil:
+		way.counts.converted.Inc()
+	case errors.Is(err, errPanic):
+		way.counts.panicked.Inc()
+	default:
+		way.counts.failed.Inc()
+	}
+	return converted, err
+}
+
+func (h *handler) find(raw []byte, desired string) (*route, error) {
+	if raw == nil {
+		return nil, errors.New("it is null")
+	}
+	header, err := wire.Type(raw)
+	if err != nil {
+		return nil, err
+	}
+	return h.routes.find(header.APIVersion, header.Kind, desired)
+}
+
+var errPanic = errors.New("the converter panicked; the operator's log has the stack")
+
+// run calls the converter. Of its answer it looks at the type only: that the rest is JSON is the
+// converter's duty, and reading it again would cost as much as the envelope.
+func (h *handler) run(way *route, raw []byte, desired string) (converted []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.panics.Do(func() {
+				h.log.Error(fmt.Errorf("panic: %v", p), "A converter panicked",
+					"object", wire.Identify(raw).Label(), "desired", desired, "stack", string(debug.Stack()))
+			})
+			converted, err = nil, errPanic
+		}
+	}()
+	converted, err = way.converter.Convert(raw, way.toVersion)
+	if err != nil {
+		return nil, err
+	}
+	header, err := wire.Type(converted)
+	if err != nil {
+		return nil, fmt.Errorf("the converter answered no object: %w", err)
+	}
+	if header.APIVersion != desired {
+		return nil, fmt.Errorf("the converter answered apiVersion %.100q instead of %q", header.APIVersion, desired)
+	}
+	return converted, nil
+}
+
+// failures collects what failed in a review, bounded.
+type failures struct {
+	named []string
+	more  int
+}
+
+func (f *failures) add(index int, object []byte, err error) {
+	if len(f.named) == maxNamed {
+		f.more++
+		return
+	}
+	header := wire.Identify(object)
+	kind := header.Kind
+	if kind == "" {
+		kind = "object"
+	}
+	f.named = append(f.named, wire.Cut(fmt.Sprintf("%.100s %s (objects[%d]): %v", kind, header.Label(), index, err), maxReason))
+}
+
+func (f *failures) err() error {
+	switch {
+	case len(f.named) == 0:
+		return nil
+	case f.more > 0:
+		return fmt.Errorf("%s; and %d more", strings.Join(f.named, "; "), f.more)
+	}
+	return errors.New(strings.Join(f.named, "; "))
+}

@@ -1,0 +1,74 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubspoke
+
+import "fmt"
+
+// Convert answers the object at another version of its kind, given as a bare version such as
+// "v1". An object already there comes back as it is. It fails only where raw is no JSON object,
+// or where either version is not one of the pair's: nothing that an API server sends.
+func (c *Converter) Convert(raw []byte, toVersion string) ([]byte, error) {
+	if converted, ok := c.quick(raw, toVersion); ok {
+		return converted, nil
+	}
+	return c.thorough(raw, toVersion)
+}
+
+// thorough converts any object, through trees.
+func (c *Converter) thorough(raw []byte, toVersion string) ([]byte, error) {
+	object, err := parseObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	convert, err := c.route(object.apiVersion(), toVersion)
+	if err != nil {
+		return nil, err
+	}
+	if convert == nil {
+		return raw, nil
+	}
+	return object.render(c.apiVersions[toVersion], convert(source{body: object.body, annotations: object.annotations()}))
+}
+
+// RestoreBytes answers how large the restore annotation would be that the spec of an object needs
+// at another version, in bytes, whether or not it fits; 0 where nothing would be lost. The status
+// does not count: it is the operator's own, and left out first.
+func (c *Converter) RestoreBytes(raw []byte, toVersion string) (int, error) {
+	object, err := parseObject(raw)
+	if err != nil {
+		return 0, err
+	}
+	convert, err := c.route(object.apiVersion(), toVersion)
+	if err != nil || convert == nil {
+		return 0, err
+	}
+	return convert(source{body: object.body.without([]string{"status"}), annotations: object.annotations()}).wanted, nil
+}
+
+// route answers the way between two versions, or nil where they are one.
+func (c *Converter) route(from, toVersion string) (func(source) result, error) {
+	target, known := c.apiVersions[toVersion]
+	if !known {
+		return nil, fmt.Errorf("cannot convert to version %q: served versions are %s and %s", toVersion, c.hub, c.spoke)
+	}
+	switch {
+	case !c.serves(from):
+		return nil, fmt.Errorf("cannot convert from apiVersion %q: served versions are %s and %s",
+			from, c.apiVersions[c.hub], c.apiVersions[c.spoke])
+	case from == target:
+		return nil, nil
+	case toVersion == c.hub:
+		return c.toHub, nil
+	}
+	return c.toSpoke, nil
+}
+
+func (c *Converter) serves(apiVersion string) bool {
+	for _, served := range c.apiVersions {
+		if served == apiVersion {
+			return true
+		}
+	}
+	return false
+}

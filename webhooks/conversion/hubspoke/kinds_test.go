@@ -1,0 +1,71 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubspoke_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/chaospod"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/rebootpolicy"
+)
+
+func TestTheKindsConvertAlikeBothWays(t *testing.T) {
+	for kind, c := range map[string]*hubspoke.Converter{
+		"chaospod": chaospod.New(), "externalservice": externalservice.New(), "rebootpolicy": rebootpolicy.New(),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			files, err := filepath.Glob(filepath.Join("..", kind, "testdata", "*.yaml"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("no golden objects: %v", err)
+			}
+			quick, all := 0, 0
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				raw, err := yaml.YAMLToJSON(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, version := range []string{"v1", "v1alpha1"} {
+					all++
+					fast, ok := hubspoke.Quick(c, raw, version)
+					if !ok {
+						continue
+					}
+					quick++
+					slow, err := hubspoke.Thorough(c, raw, version)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(body(t, slow), body(t, fast)); diff != "" {
+						t.Errorf("%s to %s (-thorough +quick):\n%s", file, version, diff)
+					}
+				}
+			}
+			t.Logf("%d of %d conversions took the quick way", quick, all)
+		})
+	}
+}
+
+// body leaves out metadata, whose restore annotations may order their content differently; that
+// they mean the same is shown by the fuzz test of this package.
+func body(t *testing.T, raw []byte) map[string]any {
+	t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil {
+		t.Fatal(err)
+	}
+	delete(object, "metadata")
+	return object
+}

@@ -1,0 +1,67 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Refusal answers a request that holds no review to answer. It goes out as a metav1.Status, whose
+// message the API server hands on to the user.
+type Refusal struct {
+	Code    int // of HTTP, 400 or more
+	Message string
+}
+
+var _ error = (*Refusal)(nil)
+
+// Refuse makes a Refusal of a code and a message.
+func Refuse(code int, format string, args ...any) *Refusal {
+	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Error is the message.
+func (r *Refusal) Error() string { return r.Message }
+
+// Answer answers the request.
+func (r *Refusal) Answer(w http.ResponseWriter) {
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure,
+		Message:  r.Message,
+		Reason:   reasons[r.Code],
+		Code:     int32(r.Code),
+	})
+	if err != nil {
+		http.Error(w, r.Message, r.Code)
+		return
+	}
+	if r.Code == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", http.MethodPost)
+	}
+	Answer(w, r.Code, body)
+}
+
+var reasons = map[int]metav1.StatusReason{
+	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
+	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
+	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
+	http.StatusInternalServerError:   metav1.StatusReasonInternalError,
+	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,
+}
+
+// Answer writes a JSON body. A failed write means that the caller has gone: there is nobody left
+// to tell.
+func Answer(w http.ResponseWriter, code int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
+}

@@ -1,0 +1,217 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadRefusesWhatIsNoReview(t *testing.T) {
+	tests := map[string]struct {
+		change func(*http.Request)
+		body   string
+		code   int
+		says   string
+	}{
+		"get":              {body: "{}", change: func(r *http.Request) { r.Method = http.MethodGet }, code: 405, says: "POST"},
+		"no content type":  {body: "{}", change: func(r *http.Request) { r.Header.Del("Content-Type") }, code: 415, says: "application/json"},
+		"text":             {body: "{}", change: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, code: 415, says: "text/plain"},
+		"compressed":       {body: "{}", change: func(r *http.Request) { r.Header.Set("Content-Encoding", "gzip") }, code: 415, says: "gzip"},
+		"empty":            {body: "", code: 400, says: "empty"},
+		"too large":        {body: strings.Repeat(" ", 101), code: 413, says: "100 bytes"},
+		"too large, blind": {body: strings.Repeat(" ", 101), change: func(r *http.Request) { r.ContentLength = -1 }, code: 413, says: "100 bytes"},
+		"broken off":       {body: "{", change: func(r *http.Request) { r.Body = brokenBody{} }, code: 400, says: "broke off"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(test.body))
+			r.Header.Set("Content-Type", "application/json")
+			if test.change != nil {
+				test.change(r)
+			}
+			var refusal *Refusal
+			if err := Read(Buffer(), r, 100); !errors.As(err, &refusal) {
+				t.Fatalf("error is %v, not a refusal", err)
+			}
+			if refusal.Code != test.code || !strings.Contains(refusal.Message, test.says) {
+				t.Errorf("refused with %d %q, want %d and %q in it", refusal.Code, refusal.Message, test.code, test.says)
+			}
+		})
+	}
+}
+
+type brokenBody struct{}
+
+func (brokenBody) Read([]byte) (int, error) { return 0, errors.New("connection reset") }
+func (brokenBody) Close() error             { return nil }
+
+func TestReadTakesABodyOfExactlyTheLimit(t *testing.T) {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 100)))
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	into := Buffer()
+	defer Release(into)
+	if err := Read(into, r, 100); err != nil || into.Len() != 100 {
+		t.Errorf("read %d bytes: %v", into.Len(), err)
+	}
+}
+
+func TestDeadlineIsWhatTheCallerAllowsLessATenth(t *testing.T) {
+	tests := map[string]struct {
+		query string
+		want  time.Duration
+	}{
+		"none":     {"", 30 * time.Second},
+		"shorter":  {"timeout=10s", 9 * time.Second},
+		"longer":   {"timeout=60s", 30 * time.Second},
+		"nonsense": {"timeout=soon", 30 * time.Second},
+		"negative": {"timeout=-1s", 30 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			ctx, cancel := Deadline(t.Context(), &url.URL{RawQuery: test.query}, 30*time.Second)
+			defer cancel()
+			deadline, _ := ctx.Deadline()
+			if got := deadline.Sub(start); got < test.want || got > test.want+5*time.Second {
+				t.Errorf("deadline in %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDeadlineEndsWithTheRequest(t *testing.T) {
+	parent, leave := context.WithCancel(t.Context())
+	ctx, cancel := Deadline(parent, &url.URL{}, time.Minute)
+	defer cancel()
+	leave()
+	<-ctx.Done()
+}
+
+func TestWalkRefusesMalformedEnvelopes(t *testing.T) {
+	many := "{"
+	for i := range maxMembers + 1 {
+		many += strings.Repeat("a", i+1) + `":1,"`
+	}
+	many = `{"` + many[1:] + `z":1}`
+	tests := map[string]struct{ body, says string }{
+		"array":        {`[]`, "the body must be an object"},
+		"null":         {`null`, "the body must be an object"},
+		"text":         {`hello`, "invalid character"},
+		"half":         {`{"a":{"b":`, "unexpected EOF"},
+		"trailing":     {`{"a":1}{}`, "more after the end"},
+		"twice":        {`{"a":1,"a":2}`, `"a" stands there twice`},
+		"members":      {many, "more than 64 members"},
+		"inner array":  {`{"object":[]}`, "/object must be an object"},
+		"inner object": {`{"array":{}}`, "/array must be an array"},
+		"number":       {`{"text":1}`, "/text must be a string"},
+		"bad utf-8":    {"{\"text\":\"\xff\"}", "UTF-8"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := Walk([]byte(test.body), visitAll)
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error is %v, want %q in it", err, test.says)
+			}
+		})
+	}
+}
+
+func visitAll(r *Reader, name string) error {
+	switch name {
+	case "object":
+		return r.Object(visitAll)
+	case "array":
+		return r.Array(func(r *Reader) error { return r.Skip() })
+	case "text":
+		_, err := r.Text()
+		return err
+	}
+	return r.Skip()
+}
+
+func TestValueIsAPartOfTheBody(t *testing.T) {
+	body := []byte("{ \"a\" :\n {\"x\": [1, 2]} , \"b\":null,\"c\":\"}\"}")
+	got := map[string]string{}
+	err := Walk(body, func(r *Reader, name string) error {
+		value, err := r.Value()
+		got[name] = string(value)
+		return err
+	})
+	if err != nil || got["a"] != `{"x": [1, 2]}` || got["b"] != "" || got["c"] != `"}"` {
+		t.Errorf("values are %q: %v", got, err)
+	}
+}
+
+func TestTypeStopsAtTheType(t *testing.T) {
+	// What follows is not JSON, and is not looked at.
+	h, err := Type([]byte(`{"apiVersion":"v1","kind":"Toy",!`))
+	if err != nil || h.APIVersion != "v1" || h.Kind != "Toy" {
+		t.Errorf("type is %+v: %v", h, err)
+	}
+	if _, err := Type([]byte(`3`)); err == nil {
+		t.Error("a number has a type")
+	}
+}
+
+func TestIdentifyTakesWhatThereIs(t *testing.T) {
+	tests := map[string]struct{ object, want string }{
+		"all":          {`{"metadata":{"labels":{},"name":"db","namespace":"shop"},"kind":"Toy"}`, "shop/db"},
+		"cluster wide": {`{"metadata":{"name":"db"}}`, "db"},
+		"no metadata":  {`{"kind":"Toy"}`, "(unnamed)"},
+		"null":         {`{"metadata":null}`, "(unnamed)"},
+		"wrong types":  {`{"metadata":{"name":1,"namespace":[]},"kind":{}}`, "(unnamed)"},
+		"cut":          {`{"metadata":{"name":"db","namespace":"shop"},"spec":`, "shop/db"},
+		"nothing":      {``, "(unnamed)"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Identify([]byte(test.object)).Label(); got != test.want {
+				t.Errorf("label is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestCutKeepsWholeCharacters(t *testing.T) {
+	for limit := 3; limit < 12; limit++ {
+		got := Cut("äöü€äöü", limit)
+		if len(got) > limit || strings.ContainsRune(got, '\uFFFD') || !strings.HasSuffix(got, "…") {
+			t.Errorf("cut to %d bytes: %q", limit, got)
+		}
+	}
+	if got := Cut("abc", 3); got != "abc" {
+		t.Errorf("cut what fits: %q", got)
+	}
+}
+
+func TestSplitAnswersPartsInOrder(t *testing.T) {
+	members, err := Members([]byte(`{ "b" : [1, 2] ,"a":null,"\u0041":{"x":"}"}}`))
+	want := []Member{{"b", []byte(`[1, 2]`)}, {"a", []byte(`null`)}, {"A", []byte(`{"x":"}"}`)}}
+	if diff := cmp.Diff(want, members); diff != "" || err != nil {
+		t.Errorf("error %v, members (-want +got):\n%s", err, diff)
+	}
+	items, err := Items([]byte(`[ 1,null , [2],"]"]`))
+	if diff := cmp.Diff([][]byte{[]byte(`1`), []byte(`null`), []byte(`[2]`), []byte(`"]"`)}, items); diff != "" || err != nil {
+		t.Errorf("error %v, items (-want +got):\n%s", err, diff)
+	}
+	for _, broken := range []string{``, `[`, `[1`, `{"a":1}`, `[1}`, `7`} {
+		if _, err := Items([]byte(broken)); err == nil {
+			t.Errorf("%q was split as a list", broken)
+		}
+	}
+	for _, broken := range []string{``, `{`, `{"a"`, `{"a":1`, `[1]`, `{"a":1]`} {
+		if _, err := Members([]byte(broken)); err == nil {
+			t.Errorf("%q was split as an object", broken)
+		}
+	}
+}

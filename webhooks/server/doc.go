@@ -1,0 +1,12 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package server is the TLS server under all webhooks, in the form that controller-runtime starts
+// (webhook.Server). It is ready only when it listens, holds a valid certificate and has completed
+// a handshake with itself against the CA it publishes; on stop it drains: not ready, keep-alives
+// off, wait for the endpoints to go, stop accepting, finish what is in flight.
+//
+// It knows no kind and no review, makes no certificate, and waits for no cache: readiness that
+// waited for one would keep the API server away from the conversions that the cache needs
+// (kubernetes-sigs/controller-runtime#2322).
+package server

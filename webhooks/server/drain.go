@@ -1,0 +1,91 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// maxQuiet bounds the silence that a drain waits for.
+const maxQuiet = 2 * time.Second
+
+// drain stops the server so that no request is lost: readiness goes first, and until the endpoints
+// have followed everything is answered as before, but each answer closes its connection, so that
+// clients move away one request at a time. Then the listener closes, the connections that are open
+// are used up or fall silent, and what is in flight finishes. (controller-runtime refuses
+// connections at once: kubernetes-sigs/controller-runtime#3113.)
+func (s *Server) drain(ctx context.Context, httpServer *http.Server, listener net.Listener, served <-chan error) error {
+	start := s.now()
+	s.readiness.close(errDraining)
+	s.draining.Store(true)
+	s.log.Info("Webhook server drains", "delay", s.options.DrainDelay, "timeout", s.options.DrainTimeout, "inFlight", s.inFlight.Load())
+	if err := linger(s.options.DrainDelay, served); err != nil {
+		return fmt.Errorf("webhook server: serve %s while draining: %w", s.Addr(), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.DrainTimeout)
+	defer cancel()
+	err := listener.Close()
+	if serveErr := <-served; !errors.Is(serveErr, net.ErrClosed) {
+		err = errors.Join(err, fmt.Errorf("webhook server: serve %s: %w", s.Addr(), serveErr))
+	}
+	s.settle(ctx, min(s.options.DrainDelay, maxQuiet))
+	if shutErr := httpServer.Shutdown(ctx); shutErr != nil {
+		cut := s.inFlight.Load()
+		err = errors.Join(err, fmt.Errorf("webhook server: %d requests were still in flight after %s and are cut off: %w",
+			cut, s.options.DrainTimeout, errors.Join(shutErr, httpServer.Close())))
+	}
+	s.readiness.close(errStopped)
+	s.log.Info("Webhook server stopped", "after", s.now().Sub(start))
+	return err
+}
+
+// settle waits until no connection is open, or none was used for the given time. Shutdown drops a
+// request that comes after it on a connection that had none before, such as one that a client
+// dialed ahead (net/http, conn.serve), and closes idle ones just when somebody may send on them.
+func (s *Server) settle(ctx context.Context, quiet time.Duration) {
+	ticker := time.NewTicker(max(quiet/20, time.Millisecond))
+	defer ticker.Stop()
+	for began := time.Now(); s.open.Load() > 0; {
+		last := time.Unix(0, max(s.used.Load(), began.UnixNano()))
+		if time.Since(last) >= quiet {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// follow counts open connections and notes when one was last used.
+func (s *Server) follow(_ net.Conn, state http.ConnState) {
+	s.used.Store(time.Now().UnixNano())
+	switch state {
+	case http.StateNew:
+		s.open.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		s.open.Add(-1)
+	}
+}
+
+// linger waits for the delay, or for the server to fail before that.
+func linger(delay time.Duration, served <-chan error) error {
+	if delay <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case err := <-served:
+		return err
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,97 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+)
+
+// handler is the mux with everything around it that all webhooks need.
+func (s *Server) handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, path := s.mux.Handler(r)
+		if path == "" {
+			path = "unmatched" // what a caller sends never becomes a label
+		}
+		s.inFlight.Add(1)
+		defer s.inFlight.Add(-1)
+		gauge := s.metrics.inFlight.WithLabelValues(path)
+		gauge.Inc()
+		defer gauge.Dec()
+		start := time.Now()
+		out := &response{ResponseWriter: w, draining: s.draining.Load}
+		defer func() {
+			s.metrics.seconds.WithLabelValues(path).Observe(time.Since(start).Seconds())
+			s.metrics.requests.WithLabelValues(path, strconv.Itoa(out.code)).Inc()
+		}()
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		case <-r.Context().Done():
+			wire.Refuse(http.StatusServiceUnavailable, "the caller left before its turn").Answer(out)
+			return
+		}
+		body := &turnedBody{ReadCloser: r.Body, ctx: r.Context(), places: s.large}
+		defer body.release()
+		r.Body = body
+		defer s.contain(out, path)
+		s.mux.ServeHTTP(out, r)
+		if out.code == 0 {
+			out.WriteHeader(http.StatusOK)
+		}
+	})
+}
+
+// contain keeps a panic to its request. Handlers of reviews contain their own; this is for what
+// slips through.
+func (s *Server) contain(out *response, path string) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p) //nolint:forbidigo // net/http's own way to drop a connection, and it recovers it
+	}
+	s.metrics.panics.WithLabelValues(path).Inc()
+	s.log.Error(fmt.Errorf("panic: %v", p), "A webhook panicked", "path", path, "stack", string(debug.Stack()))
+	if out.code != 0 {
+		// Half an answer went out already; a cut connection is the only honest end of it.
+		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http offers no other way to do it
+	}
+	wire.Refuse(http.StatusInternalServerError, "the webhook panicked; the operator's log has the stack").Answer(out)
+}
+
+// response remembers the code, and closes the connection of an answer given while draining.
+type response struct {
+	http.ResponseWriter
+	draining func() bool
+	code     int
+}
+
+// Unwrap is for http.ResponseController.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (r *response) WriteHeader(code int) {
+	if r.code == 0 && code >= http.StatusOK {
+		r.code = code
+		if r.draining() {
+			r.Header().Set("Connection", "close")
+		}
+	}
+	r.ResponseWriter.WriteHeader(code)
+}
+
+func (r *response) Write(body []byte) (int, error) {
+	if r.code == 0 {
+		r.WriteHeader(http.StatusOK)
+	}
+	return r.ResponseWriter.Write(body)
+}

@@ -1,0 +1,159 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Values for a deployment, where Options take a zero literally.
+const (
+	// DefaultPort is where a Service of a webhook usually points.
+	DefaultPort = 9443
+	// DefaultDrainDelay outlasts the removal of an endpoint in common clusters.
+	DefaultDrainDelay = 10 * time.Second
+)
+
+// Defaults of Options.
+const (
+	// DefaultDrainTimeout is the 30 s that an API server waits for a conversion, and a margin.
+	DefaultDrainTimeout      = 40 * time.Second
+	DefaultReadHeaderTimeout = 10 * time.Second
+	DefaultReadTimeout       = 40 * time.Second // its end cancels the request, so it outlasts a conversion
+	DefaultWriteTimeout      = 45 * time.Second
+	DefaultIdleTimeout       = 90 * time.Second
+	DefaultMaxConnections    = 1024
+	DefaultMaxInFlight       = 128
+	DefaultMaxLargeBodies    = 4
+)
+
+// Options of a Server.
+type Options struct {
+	// Host is the address to listen on. Default "": all of them.
+	Host string
+	// Port is the port to listen on; 0 takes a free one, which Addr tells. See DefaultPort.
+	Port int
+
+	// Certificate answers the serving certificate, on every handshake. Required.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// CABundle answers the PEM bundle that clients are told to trust; nil, or an answer of nil,
+	// where somebody else tells them.
+	CABundle func() []byte
+	// ServerName is the DNS name that clients use, such as fairlead-webhook.fairlead-system.svc.
+	// Default "": the handshake with itself does not look at the name.
+	ServerName string
+
+	// MinTLSVersion is tls.VersionTLS12 or tls.VersionTLS13. Default TLS 1.3.
+	MinTLSVersion uint16
+	// CipherSuites for TLS 1.2; those of 1.3 are fixed. Default: Go's choice. Suites that Go calls
+	// insecure are refused.
+	CipherSuites []uint16
+
+	// DrainDelay is how long the server goes on answering after it is told to stop, so that
+	// nobody is sent here any more when it closes; 0 is none. See DefaultDrainDelay.
+	DrainDelay time.Duration
+	// DrainTimeout bounds the wait for requests in flight after that. Default DefaultDrainTimeout.
+	DrainTimeout time.Duration
+
+	// ReadHeaderTimeout, ReadTimeout, WriteTimeout and IdleTimeout are those of http.Server. Their
+	// defaults are the constants of the same names.
+	ReadHeaderTimeout time.Duration
+	ReadTimeout       time.Duration
+	WriteTimeout      time.Duration
+	IdleTimeout       time.Duration
+
+	// MaxConnections bounds open connections; further ones wait in the listener's queue. Default
+	// DefaultMaxConnections.
+	MaxConnections int
+	// MaxInFlight bounds requests worked on; further ones wait, as a conversion that is turned
+	// away is not tried again. Default DefaultMaxInFlight.
+	MaxInFlight int
+	// MaxLargeBodies bounds requests whose body is above 1 MiB; further ones are read up to there
+	// and wait. With MaxInFlight it bounds the memory of all bodies. Default
+	// DefaultMaxLargeBodies.
+	MaxLargeBodies int
+
+	// Logger is told of start, readiness and stop, and, bounded, of connection errors. Default:
+	// nobody.
+	Logger logr.Logger
+	// Registerer exposes the metrics. Default: they are not exposed.
+	Registerer prometheus.Registerer
+}
+
+func (o Options) withDefaults() Options {
+	if o.MinTLSVersion == 0 {
+		o.MinTLSVersion = tls.VersionTLS13
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	for value, fallback := range map[*time.Duration]time.Duration{
+		&o.DrainTimeout:      DefaultDrainTimeout,
+		&o.ReadHeaderTimeout: DefaultReadHeaderTimeout,
+		&o.ReadTimeout:       DefaultReadTimeout,
+		&o.WriteTimeout:      DefaultWriteTimeout,
+		&o.IdleTimeout:       DefaultIdleTimeout,
+	} {
+		if *value <= 0 {
+			*value = fallback
+		}
+	}
+	if o.MaxConnections <= 0 {
+		o.MaxConnections = DefaultMaxConnections
+	}
+	if o.MaxInFlight <= 0 {
+		o.MaxInFlight = DefaultMaxInFlight
+	}
+	if o.MaxLargeBodies <= 0 {
+		o.MaxLargeBodies = DefaultMaxLargeBodies
+	}
+	return o
+}
+
+// check says what of the options cannot work.
+func (o Options) check() error {
+	var errs []error
+	if o.Certificate == nil {
+		errs = append(errs, errors.New("no source of certificates is given"))
+	}
+	if o.Port < 0 || o.Port > 65535 {
+		errs = append(errs, fmt.Errorf("port %d is not between 0 and 65535", o.Port))
+	}
+	if o.DrainDelay < 0 {
+		errs = append(errs, fmt.Errorf("the drain delay %s is negative", o.DrainDelay))
+	}
+	if o.MinTLSVersion != tls.VersionTLS12 && o.MinTLSVersion != tls.VersionTLS13 {
+		errs = append(errs, fmt.Errorf("the minimum TLS version is 1.2 or 1.3, not %s", tls.VersionName(o.MinTLSVersion)))
+	}
+	secure := make(map[uint16]bool)
+	for _, suite := range tls.CipherSuites() {
+		secure[suite.ID] = true
+	}
+	for _, id := range o.CipherSuites {
+		if !secure[id] {
+			errs = append(errs, fmt.Errorf("cipher suite %s is unknown or insecure", tls.CipherSuiteName(id)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) address() string { return net.JoinHostPort(o.Host, strconv.Itoa(o.Port)) }
+
+func (o Options) tlsConfig() *tls.Config {
+	return &tls.Config{
+		GetCertificate: o.Certificate,
+		MinVersion:     o.MinTLSVersion,
+		CipherSuites:   o.CipherSuites,
+		// The API server speaks HTTP/1.1 to webhooks, so HTTP/2 would only add what can go wrong.
+		NextProtos: []string{"http/1.1"},
+	}
+}

@@ -1,0 +1,125 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+)
+
+var (
+	errNotStarted = errors.New("it does not listen yet")
+	errDraining   = errors.New("it is draining")
+	errStopped    = errors.New("it has stopped")
+)
+
+// readiness is the last verdict of the server about itself.
+type readiness struct {
+	gauge prometheus.Gauge
+	log   logr.Logger
+
+	mu          sync.Mutex
+	reason      error             // why it is not ready; nil when it is
+	certificate *x509.Certificate // that was proven, where reason is nil
+	closed      bool              // no verdict follows
+	changed     chan struct{}     // closed on the next verdict
+}
+
+func (r *readiness) init(gauge prometheus.Gauge, log logr.Logger) {
+	r.gauge, r.log, r.reason, r.changed = gauge, log, errNotStarted, make(chan struct{})
+	gauge.Set(0)
+}
+
+// proven makes the server ready with this certificate.
+func (r *readiness) proven(certificate *x509.Certificate) { r.set(nil, certificate, false) }
+
+// failed makes it not ready until it is proven again.
+func (r *readiness) failed(reason error) { r.set(reason, nil, false) }
+
+// close makes it not ready for good.
+func (r *readiness) close(reason error) { r.set(reason, nil, true) }
+
+func (r *readiness) set(reason error, certificate *x509.Certificate, final bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed && !final {
+		return
+	}
+	was := r.reason
+	r.reason, r.certificate, r.closed = reason, certificate, final
+	close(r.changed)
+	r.changed = make(chan struct{})
+	if reason == nil {
+		r.gauge.Set(1)
+		if was != nil {
+			r.log.Info("Webhook server is ready", "certificateExpires", certificate.NotAfter)
+		}
+		return
+	}
+	r.gauge.Set(0)
+	if !final && (was == nil || was.Error() != reason.Error()) {
+		r.log.Info("Webhook server is not ready", "reason", reason.Error())
+	}
+}
+
+func (r *readiness) verdict(now time.Time) (changed <-chan struct{}, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err = r.reason
+	if err == nil {
+		err = current(r.certificate, now)
+	}
+	return r.changed, err
+}
+
+// Ready says why the server cannot be used, or nil. It costs no handshake.
+func (s *Server) Ready() error {
+	_, err := s.readiness.verdict(s.now())
+	if err != nil {
+		return fmt.Errorf("webhook server is not ready: %w", err)
+	}
+	return nil
+}
+
+// WaitReady returns when the server is ready, or with the reason why it was not when the context
+// ended.
+func (s *Server) WaitReady(ctx context.Context) error {
+	for {
+		changed, err := s.readiness.verdict(s.now())
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("webhook server is not ready: %w (%w)", err, context.Cause(ctx))
+		}
+	}
+}
+
+// StartedChecker is Ready as a check of controller-runtime.
+func (s *Server) StartedChecker() healthz.Checker {
+	return func(*http.Request) error { return s.Ready() }
+}
+
+// ReadyzHandler answers 200, or 503 and why.
+func (s *Server) ReadyzHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.Ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte("ok\n"))
+	})
+}

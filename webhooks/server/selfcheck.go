@@ -1,0 +1,194 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+)
+
+// Pace of the server's look at itself.
+const (
+	firstRetry       = 20 * time.Millisecond // doubled up to lookEvery
+	lookEvery        = time.Second           // for another certificate or bundle, which costs nothing
+	handshakeEvery   = 30 * time.Second      // though nothing changed
+	handshakeTimeout = 5 * time.Second
+)
+
+// proof is what the last good handshake was about.
+type proof struct {
+	chain  [][]byte
+	bundle []byte
+	at     time.Time
+}
+
+func (p *proof) covers(chain [][]byte, bundle []byte, now time.Time) bool {
+	return p != nil && now.Sub(p.at) < handshakeEvery && now.Sub(p.at) >= 0 &&
+		bytes.Equal(p.bundle, bundle) && slices.EqualFunc(p.chain, chain, bytes.Equal)
+}
+
+// watch keeps the readiness true to what a client would meet, until the context ends.
+func (s *Server) watch(ctx context.Context) {
+	var last *proof
+	wait := firstRetry
+	for {
+		next, leaf, err := s.look(ctx, last)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			if last != nil {
+				wait = firstRetry
+			}
+			last = nil
+			s.readiness.failed(err)
+		} else {
+			last, wait = next, lookEvery
+			s.readiness.proven(leaf)
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+		wait = min(2*wait, lookEvery)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// look compares the certificate and the bundle with the last proof, and proves them anew by a
+// handshake where they differ or the proof is old.
+func (s *Server) look(ctx context.Context, last *proof) (*proof, *x509.Certificate, error) {
+	certificate, err := s.certificate()
+	if err != nil {
+		return nil, nil, err
+	}
+	leaf, err := leafOf(certificate)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.metrics.expiry.Set(float64(leaf.NotAfter.Unix()))
+	now := s.now()
+	if err := current(leaf, now); err != nil {
+		return nil, nil, err
+	}
+	var bundle []byte
+	if s.options.CABundle != nil {
+		bundle = s.options.CABundle()
+	}
+	if last.covers(certificate.Certificate, bundle, now) {
+		return last, leaf, nil
+	}
+	if err := s.handshake(ctx, bundle); err != nil {
+		s.metrics.selfCheckFailures.Inc()
+		return nil, nil, err
+	}
+	return &proof{chain: certificate.Certificate, bundle: bytes.Clone(bundle), at: now}, leaf, nil
+}
+
+func (s *Server) certificate() (certificate *tls.Certificate, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			certificate, err = nil, fmt.Errorf("the source of certificates panicked: %v", p)
+		}
+	}()
+	certificate, err = s.options.Certificate(&tls.ClientHelloInfo{ServerName: s.options.ServerName})
+	if err != nil {
+		return nil, fmt.Errorf("it has no certificate: %w", err)
+	}
+	if certificate == nil || len(certificate.Certificate) == 0 {
+		return nil, errors.New("it has no certificate yet")
+	}
+	return certificate, nil
+}
+
+func leafOf(certificate *tls.Certificate) (*x509.Certificate, error) {
+	if certificate.Leaf != nil {
+		return certificate.Leaf, nil
+	}
+	leaf, err := x509.ParseCertificate(certificate.Certificate[0])
+	if err != nil {
+		return nil, fmt.Errorf("its certificate cannot be read: %w", err)
+	}
+	return leaf, nil
+}
+
+// current says whether a certificate is valid at a time.
+func current(certificate *x509.Certificate, now time.Time) error {
+	switch {
+	case now.Before(certificate.NotBefore):
+		return fmt.Errorf("its certificate is valid only from %s; look at the clocks", certificate.NotBefore.Format(time.RFC3339))
+	case now.After(certificate.NotAfter):
+		return fmt.Errorf("its certificate expired at %s; whoever issues it must renew it", certificate.NotAfter.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// handshake connects to the server as the API server does, over the network and against the CA
+// that was published, because each part alone being right does not make the whole work.
+func (s *Server) handshake(ctx context.Context, bundle []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	var dialer net.Dialer
+	// An unspecified address such as [::] dials this machine.
+	raw, err := dialer.DialContext(ctx, "tcp", s.Addr().String())
+	if err != nil {
+		return fmt.Errorf("it cannot reach itself: %w", err)
+	}
+	conn := tls.Client(raw, &tls.Config{
+		ServerName: s.options.ServerName,
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"},
+		//nolint:gosec // verify does what is switched off here, with roots that may come from the chain itself.
+		InsecureSkipVerify: true,
+		VerifyConnection:   func(state tls.ConnectionState) error { return s.verify(state.PeerCertificates, bundle) },
+	})
+	err = conn.HandshakeContext(ctx)
+	closeErr := conn.Close()
+	if err != nil {
+		return fmt.Errorf("a TLS handshake with itself failed: %w", err)
+	}
+	if closeErr != nil {
+		return fmt.Errorf("a connection with itself broke: %w", closeErr)
+	}
+	return nil
+}
+
+// verify checks the chain against the bundle, or, without one, against itself.
+func (s *Server) verify(chain []*x509.Certificate, bundle []byte) error {
+	if len(chain) == 0 {
+		return errors.New("no certificate was presented")
+	}
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
+	for _, certificate := range chain[1:] {
+		intermediates.AddCert(certificate)
+	}
+	if len(bundle) == 0 {
+		roots.AddCert(chain[len(chain)-1])
+	} else if !roots.AppendCertsFromPEM(bundle) {
+		return errors.New("the published CA bundle holds no certificate that can be read")
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{
+		DNSName:       s.options.ServerName,
+		Roots:         roots,
+		Intermediates: intermediates,
+		CurrentTime:   s.now(),
+	})
+	return err
+}

@@ -1,0 +1,152 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// Server serves webhooks. Make it with New; it is started once.
+type Server struct {
+	options Options
+	log     logr.Logger
+	mux     *http.ServeMux
+	metrics metrics
+	now     func() time.Time
+
+	readiness readiness
+	slots     chan struct{} // one for each request worked on
+	large     chan struct{} // one for each body above smallBody
+	inFlight  atomic.Int64
+	open      atomic.Int64 // connections
+	used      atomic.Int64 // when a connection last changed its state, in ns since 1970
+	draining  atomic.Bool
+
+	mu         sync.Mutex
+	paths      map[string]bool
+	misplaced  []error // registrations that failed, for Start to return
+	started    bool
+	listenAddr net.Addr
+}
+
+var _ webhook.Server = (*Server)(nil)
+
+// New makes a server. What is wrong with the options, Start says.
+func New(o Options) *Server {
+	o = o.withDefaults()
+	s := &Server{
+		options: o,
+		log:     o.Logger,
+		mux:     http.NewServeMux(),
+		metrics: newMetrics(o.Registerer, o.Logger),
+		now:     time.Now,
+		slots:   make(chan struct{}, o.MaxInFlight),
+		large:   make(chan struct{}, o.MaxLargeBodies),
+		paths:   make(map[string]bool),
+	}
+	s.readiness.init(s.metrics.ready, o.Logger)
+	return s
+}
+
+// NeedLeaderElection says no: every replica answers webhooks.
+func (*Server) NeedLeaderElection() bool { return false }
+
+// Register serves a handler at a path. A second handler for a path is an error that Start
+// returns.
+func (s *Server) Register(path string, handler http.Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paths[path] {
+		s.misplaced = append(s.misplaced, fmt.Errorf("path %s has two handlers", path))
+		return
+	}
+	s.paths[path] = true
+	// The mux panics on what it cannot parse, and this method has no error to return.
+	defer func() {
+		if p := recover(); p != nil {
+			s.misplaced = append(s.misplaced, fmt.Errorf("path %q: %v", path, p))
+		}
+	}()
+	s.mux.Handle(path, handler)
+}
+
+// WebhookMux is the mux behind Register.
+func (s *Server) WebhookMux() *http.ServeMux { return s.mux }
+
+// Addr is where the server listens; nil before it does.
+func (s *Server) Addr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listenAddr
+}
+
+// Start serves until the context ends, and drains then. It returns when no request is left, with
+// an error where it could not listen, or had to cut requests off.
+func (s *Server) Start(ctx context.Context) error {
+	if err := s.begin(); err != nil {
+		return fmt.Errorf("webhook server: %w", err)
+	}
+	listener, err := s.listen(ctx)
+	if err != nil {
+		return fmt.Errorf("webhook server: %w", err)
+	}
+	// Requests outlive the order to stop: their contexts must not end with it.
+	httpServer := s.httpServer(context.WithoutCancel(ctx))
+	watching, stopWatching := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { s.watch(watching) })
+	served := make(chan error, 1)
+	go func() { served <- httpServer.Serve(listener) }()
+	s.log.Info("Webhook server listens", "address", s.Addr().String(), "minTLSVersion", tls.VersionName(s.options.MinTLSVersion))
+
+	defer func() {
+		stopWatching()
+		watcher.Wait()
+	}()
+	select {
+	case err := <-served:
+		s.readiness.close(errStopped)
+		return fmt.Errorf("webhook server: serve %s: %w", s.Addr(), err)
+	case <-ctx.Done():
+	}
+	return s.drain(context.WithoutCancel(ctx), httpServer, listener, served)
+}
+
+func (s *Server) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started {
+		return errors.New("it was started already; make a new one")
+	}
+	s.started = true
+	return errors.Join(append(s.misplaced, s.options.check())...)
+}
+
+func (s *Server) httpServer(base context.Context) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Server{
+		Handler:           s.handler(),
+		ConnState:         s.follow,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		Protocols:         &protocols,
+		ReadHeaderTimeout: s.options.ReadHeaderTimeout,
+		ReadTimeout:       s.options.ReadTimeout,
+		WriteTimeout:      s.options.WriteTimeout,
+		IdleTimeout:       s.options.IdleTimeout,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          newErrorLog(s.log, s.metrics.handshakeFailures),
+	}
+}
