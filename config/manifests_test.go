@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,20 +121,34 @@ func shipped(t *testing.T) *config.Configuration {
 	return configuration
 }
 
-func TestTheReferenceListsEveryFlagAndNoOther(t *testing.T) {
+func TestTheReferenceListsEveryFlagWithItsDefaultAndNoOther(t *testing.T) {
 	reference, err := os.ReadFile("../docs/reference/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented, declared := map[string]bool{"config": bytes.Contains(reference, []byte("`--config`"))}, map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `[^`]+` \\| `--([a-z0-9-]+)` \\|").FindAllSubmatch(reference, -1) {
-		documented[string(row[1])] = true
+	if !bytes.Contains(reference, []byte("`--config`")) {
+		t.Error("--config is not documented")
+	}
+	documented, declared := map[string]string{}, map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `[^`]+` \\| `--([a-z0-9-]+)` \\| ([^|]*)\\|").FindAllSubmatch(reference, -1) {
+		value := strings.NewReplacer("`", "", ": ", "=", ", ", ",").Replace(strings.TrimSpace(string(row[2])))
+		if took, err := time.ParseDuration(value); err == nil {
+			value = took.String() // however it is written
+		}
+		documented[string(row[1])] = value
 	}
 	for _, group := range config.NewFlags().Groups.FlagSets {
-		group.VisitAll(func(flag *pflag.Flag) { declared[flag.Name] = true })
+		group.VisitAll(func(flag *pflag.Flag) {
+			value := strings.Trim(flag.DefValue, "[]")
+			if slices.Contains([]string{"config", "concurrency"}, flag.Name) {
+				return // without a default of its own
+			}
+			declared[flag.Name] = value
+		})
 	}
+	delete(documented, "concurrency")
 	if diff := cmp.Diff(declared, documented); diff != "" {
-		t.Errorf("flags (-code +docs/reference/configuration.md):\n%s", diff)
+		t.Errorf("flags and their defaults (-code +docs/reference/configuration.md):\n%s", diff)
 	}
 }
 

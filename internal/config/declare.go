@@ -15,6 +15,7 @@ import (
 func (f *Flags) declare() {
 	in := func(name string) group { return group{flags: f, set: f.Groups.FlagSet(name)} }
 	f.general(in("general"))
+	f.externalServices(in("external services"))
 	f.webhook(in("webhook"))
 	f.election(in("leader election"))
 	f.serving(in("metrics, probes and profiles"))
@@ -39,6 +40,19 @@ func (f *Flags) general(g group) {
 		"Keep the caches of replicas that do not lead filled, so that they take over at once.")
 	flag(g, "graceful-shutdown-timeout", func(c *Configuration) *metav1.Duration { return &c.GracefulShutdownTimeout },
 		"How long an orderly stop may take.")
+}
+
+func (f *Flags) externalServices(g group) {
+	flag(g, "dns-nameservers", func(c *Configuration) *[]string { return &c.ExternalServices.Nameservers },
+		"Nameservers for names outside the cluster, as address or address:port. Empty: those of /etc/resolv.conf.")
+	flag(g, "cluster-domain", func(c *Configuration) *string { return &c.ExternalServices.ClusterDomain },
+		"DNS domain of the cluster; names that lead into it are refused.")
+	flag(g, "resolve-workers", func(c *Configuration) *int { return &c.ExternalServices.ResolveWorkers },
+		"Names looked up at once.")
+	flag(g, "probe-workers", func(c *Configuration) *int { return &c.ExternalServices.ProbeWorkers },
+		"Health checks that run at once; one namespace takes at most half of them.")
+	flag(g, "drain-period", func(c *Configuration) *metav1.Duration { return &c.ExternalServices.DrainPeriod },
+		"How long endpoints stand as terminating before the Service of a deleted ExternalService goes.")
 }
 
 func (f *Flags) webhook(g group) {

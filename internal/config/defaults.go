@@ -14,7 +14,7 @@ func Default() *Configuration {
 	return &Configuration{
 		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
 		ClientConnection: ClientConnection{
-			QPS:          100,
+			QPS:          -1,
 			Burst:        200,
 			StartTimeout: duration(60 * time.Second),
 		},
@@ -28,6 +28,7 @@ func Default() *Configuration {
 			CacheSyncTimeout: duration(5 * time.Minute),
 			Warmup:           true,
 		},
+		ExternalServices: defaultExternalServices(),
 		Webhook: Webhook{
 			Port:         9443,
 			MaxBodyBytes: 16 << 20,

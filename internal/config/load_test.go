@@ -17,7 +17,7 @@ const header = "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfigur
 
 func TestAFileIsReadOverTheDefaults(t *testing.T) {
 	got, err := parse("c.yaml", []byte(header+`
-clientConnection: {qps: -1}
+clientConnection: {qps: 50}
 namespaces: [shop, infra]
 controllers:
   concurrency: {ExternalService: 50}
@@ -31,7 +31,7 @@ leaderElection: {leaderElect: false}
 		t.Fatal(err)
 	}
 	want := Default()
-	want.ClientConnection.QPS = -1
+	want.ClientConnection.QPS = 50
 	want.Namespaces = []string{"shop", "infra"}
 	want.Controllers.Concurrency["ExternalService"] = 50
 	want.Controllers.Warmup = false

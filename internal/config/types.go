@@ -35,6 +35,9 @@ type Configuration struct {
 	// Controllers says how objects are reconciled.
 	Controllers Controllers `json:"controllers,omitempty"`
 
+	// ExternalServices says how what is outside the cluster is looked up and checked.
+	ExternalServices ExternalServices `json:"externalServices,omitempty"`
+
 	// Webhook is the server of admission and conversion.
 	Webhook Webhook `json:"webhook,omitempty"`
 
@@ -65,12 +68,13 @@ type ClientConnection struct {
 	// pod, or ~/.kube/config, in this order.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 
-	// QPS is how many requests per second the reconcilers' client sends on average. The default
-	// is 100; -1 leaves throttling to the API server. Election has a client of its own without a
-	// limit, so that a busy queue never costs the Lease.
+	// QPS is how many requests per second the reconcilers' client sends on average. The default,
+	// -1, leaves throttling to the API server's priority and fairness: what is in flight is bounded
+	// by controllers.concurrency, and a limit here would hold back a failover of many objects.
+	// Election has a client of its own.
 	QPS float32 `json:"qps,omitempty"`
 
-	// Burst is how many requests may be sent at once. The default is 200.
+	// Burst is how many requests may be sent at once where QPS limits them. The default is 200.
 	Burst int `json:"burst,omitempty"`
 
 	// StartTimeout bounds how long an API server that does not answer is retried at start. The

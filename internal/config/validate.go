@@ -4,6 +4,7 @@
 package config
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -23,6 +24,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, c.Service.validate(field.NewPath("service"))...)
 	errs = append(errs, namespaces(field.NewPath("namespaces"), c.Namespaces)...)
 	errs = append(errs, c.Controllers.validate(field.NewPath("controllers"))...)
+	errs = append(errs, c.ExternalServices.validate(field.NewPath("externalServices"))...)
 	errs = append(errs, c.Webhook.validate(field.NewPath("webhook"))...)
 	errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)
 	errs = append(errs, c.serving()...)
@@ -149,6 +151,13 @@ func (l Logging) validate(path *field.Path) field.ErrorList {
 func positive(path *field.Path, d metav1.Duration) field.ErrorList {
 	if d.Duration <= 0 {
 		return field.ErrorList{field.Invalid(path, d.Duration.String(), "must be greater than 0")}
+	}
+	return nil
+}
+
+func within(path *field.Path, n, least, most int) field.ErrorList {
+	if n < least || n > most {
+		return field.ErrorList{field.Invalid(path, n, fmt.Sprintf("must be from %d to %d", least, most))}
 	}
 	return nil
 }

@@ -130,8 +130,9 @@ func TestABodyThatIsNoReviewIsRefusedAndHurtsNobody(t *testing.T) {
 		path := []string{"/convert", mutatePath, validatePath}[i%3]
 		sending.Go(func() {
 			got, err := r.send(client, path, io.MultiReader(strings.NewReader(`{"kind":"`), io.LimitReader(zeros{}, 4*maxBody)))
-			// The server may hang up before all was sent; a 200 it must not answer.
-			if err == nil && got.code != http.StatusRequestEntityTooLarge {
+			// The server may hang up before all was sent, or have no time left while others had their
+			// turn; take it, it must not.
+			if err == nil && got.code < http.StatusBadRequest {
 				t.Errorf("POST %s without end: %d %.300s", path, got.code, got.body)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -57,9 +58,7 @@ func Read(into *bytes.Buffer, r *http.Request, limit int64) error {
 	if r.Body == nil {
 		return Refuse(http.StatusBadRequest, "the body is empty: a review was expected")
 	}
-	// ReadFrom wants spare room of bytes.MinRead to notice the end, or it doubles the buffer.
-	into.Grow(int(min(max(r.ContentLength, 0), maxPooled)) + bytes.MinRead)
-	if _, err := into.ReadFrom(http.MaxBytesReader(nil, r.Body, limit)); err != nil {
+	if err := fill(into, http.MaxBytesReader(nil, r.Body, limit), r.ContentLength, limit); err != nil {
 		var over *http.MaxBytesError
 		if errors.As(err, &over) {
 			return tooLarge(limit)
@@ -70,6 +69,30 @@ func Read(into *bytes.Buffer, r *http.Request, limit int64) error {
 		return Refuse(http.StatusBadRequest, "the body is empty: a review was expected")
 	}
 	return nil
+}
+
+// fill reads all of body: first as much as every review of ours has, then, once the first byte
+// beyond it has come, the rest into room made at once. To double a buffer up to the limit would
+// leave as much again behind as garbage.
+func fill(into *bytes.Buffer, body io.Reader, length, limit int64) error {
+	if length < 0 {
+		length = limit + 1
+	}
+	first := min(length, maxPooled)
+	into.Grow(int(first) + bytes.MinRead) // ReadFrom wants spare room to notice the end
+	if n, err := into.ReadFrom(io.LimitReader(body, first)); err != nil || n < first || n == length {
+		return err
+	}
+	var next [1]byte
+	if _, err := io.ReadFull(body, next[:]); errors.Is(err, io.EOF) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	into.Grow(int(length-first) + bytes.MinRead)
+	into.Write(next[:])
+	_, err := into.ReadFrom(body)
+	return err
 }
 
 func tooLarge(limit int64) error {

@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -62,6 +63,35 @@ func TestReadTakesABodyOfExactlyTheLimit(t *testing.T) {
 	defer Release(into)
 	if err := Read(into, r, 100); err != nil || into.Len() != 100 {
 		t.Errorf("read %d bytes: %v", into.Len(), err)
+	}
+}
+
+func TestReadTakesBodiesOfAnySizeWithAndWithoutALength(t *testing.T) {
+	const limit = 3 * maxPooled
+	for _, size := range []int{1, maxPooled - 1, maxPooled, maxPooled + 1, limit - 1, limit, limit + 1} {
+		for _, declared := range []bool{true, false} {
+			body := bytes.Repeat([]byte("0123456789"), size/10+1)[:size]
+			r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			if !declared {
+				r.ContentLength = -1
+			}
+			var into bytes.Buffer
+			err := Read(&into, r, limit)
+			if size > limit {
+				var refusal *Refusal
+				if !errors.As(err, &refusal) || refusal.Code != http.StatusRequestEntityTooLarge {
+					t.Errorf("%d bytes (declared: %t): %v", size, declared, err)
+				}
+				continue
+			}
+			if err != nil || !bytes.Equal(into.Bytes(), body) {
+				t.Errorf("%d bytes (declared: %t): %d read, %v", size, declared, into.Len(), err)
+			}
+			if into.Cap() > limit+limit/2 {
+				t.Errorf("%d bytes (declared: %t) took a buffer of %d", size, declared, into.Cap())
+			}
+		}
 	}
 }
 
