@@ -4,6 +4,8 @@
 package config
 
 import (
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +13,13 @@ import (
 
 func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 	for path, change := range map[string]func(*Configuration){
+		"externalServices.nameservers[1]":          func(c *Configuration) { c.ExternalServices.Nameservers = []string{"192.0.2.1", "dns.example.com"} },
+		"externalServices.clusterDomain":           func(c *Configuration) { c.ExternalServices.ClusterDomain = "Cluster.Local" },
+		"externalServices.resolveWorkers":          func(c *Configuration) { c.ExternalServices.ResolveWorkers = 0 },
+		"externalServices.probeWorkers":            func(c *Configuration) { c.ExternalServices.ProbeWorkers = 1 },
+		"externalServices.drainPeriod":             func(c *Configuration) { c.ExternalServices.DrainPeriod = duration(-time.Second) },
 		"clientConnection.qps":                     func(c *Configuration) { c.ClientConnection.QPS = 0 },
-		"clientConnection.burst":                   func(c *Configuration) { c.ClientConnection.Burst = 0 },
+		"clientConnection.burst":                   func(c *Configuration) { c.ClientConnection.QPS, c.ClientConnection.Burst = 50, 0 },
 		"clientConnection.startTimeout":            func(c *Configuration) { c.ClientConnection.StartTimeout = duration(0) },
 		"service.name":                             func(c *Configuration) { c.Service.Name = "" },
 		"service.namespace":                        func(c *Configuration) { c.Service.Namespace = "A_B" },
@@ -85,5 +92,16 @@ func TestWhatIsUnusualButRightIsAccepted(t *testing.T) {
 				t.Error(errs)
 			}
 		})
+	}
+}
+
+func TestNameserversHaveAPortOrGetOne(t *testing.T) {
+	got, err := ExternalServices{Nameservers: []string{"192.0.2.1", "192.0.2.1:5353", "2001:db8::1", "[2001:db8::1]:5353"}}.NameserverAddresses()
+	want := []netip.AddrPort{
+		netip.MustParseAddrPort("192.0.2.1:53"), netip.MustParseAddrPort("192.0.2.1:5353"),
+		netip.MustParseAddrPort("[2001:db8::1]:53"), netip.MustParseAddrPort("[2001:db8::1]:5353"),
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
 }
