@@ -47,6 +47,11 @@ type Mutator[T any] struct {
 	// object otherwise, as that is a defect in the defaulter. An error that is an API status is
 	// answered as it is, any other as an internal error.
 	Default func(ctx context.Context, obj *T) error
+
+	// Stamp answers the annotations that this webhook alone decides about, with their values; an
+	// empty value takes the annotation away, whoever wrote it. It sees obj with its defaults, and
+	// old as a Validator does. Its errors are answered as those of Default. Default: none.
+	Stamp func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
 }
 
 // Validator decides whether an object is admitted.
@@ -58,7 +63,7 @@ type Validator[T any] struct {
 
 // Mutating answers the handler of a mutating webhook.
 func Mutating[T any](o Options, m Mutator[T]) http.Handler {
-	return newHandler(o, "mutating", mutation[T]{kind: o.Kind, apply: m.Default})
+	return newHandler(o, "mutating", mutation[T]{kind: o.Kind, apply: m.Default, stamp: m.Stamp, log: o.Logger})
 }
 
 // Validating answers the handler of a validating webhook.

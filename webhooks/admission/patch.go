@@ -17,7 +17,7 @@ import (
 type operation struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
-	Value json.RawMessage `json:"value"`
+	Value json.RawMessage `json:"value,omitempty"`
 }
 
 // diff writes the way from before to after, which are two states of one typed object in the same

@@ -24,7 +24,7 @@ func (v validation[T]) review(ctx context.Context, asked review) answer {
 	if v.check == nil {
 		return allowed()
 	}
-	warnings, errs := v.check(ctx, asked.Request, obj, v.old(asked))
+	warnings, errs := v.check(ctx, asked.Request, obj, stored[T](asked, v.log))
 	a := allowed()
 	if len(errs) > 0 {
 		a = invalid(asked.Request, errs)
@@ -33,15 +33,15 @@ func (v validation[T]) review(ctx context.Context, asked review) answer {
 	return a
 }
 
-// old answers the stored object of an update. One that fits no T was stored under another schema;
+// stored answers the stored object of an update. One that fits no T was stored under another schema;
 // to refuse the update for that would be to refuse its repair.
-func (v validation[T]) old(asked review) *T {
+func stored[T any](asked review, log logr.Logger) *T {
 	if asked.Operation != admissionv1.Update || asked.oldObject == nil {
 		return nil
 	}
 	old, err := decode[T](asked.oldObject)
 	if err != nil {
-		v.log.Info("The stored object does not fit its type; the update is checked as if it created it",
+		log.Info("The stored object does not fit its type; the update is checked as if it created it",
 			"object", label(asked.Request), "reason", err.Error())
 		return nil
 	}
