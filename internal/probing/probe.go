@@ -1,0 +1,112 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probing
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// probe asks a target once and answers when to ask it next. The agenda calls it.
+func (p *Prober) probe(ctx context.Context, t *target) time.Time {
+	p.mu.Lock()
+	if t.gone {
+		p.mu.Unlock()
+		return time.Time{}
+	}
+	ask, asked, timeout := t.object.ask, t.asked, t.object.pace.timeout
+	at := place{
+		Query: egress.Query{Namespace: t.object.key.Namespace, IP: t.ip, Port: t.port, Authorized: t.authorized},
+		host:  t.host,
+	}
+	start := time.Now()
+	due := t.due
+	late := start.Sub(p.began) - due
+	allowed := max(time.Second, t.object.pace.interval/10)
+	p.mu.Unlock()
+	if late > allowed {
+		p.metrics.late.Inc()
+	}
+
+	result := p.asker.ask(ctx, ask, at, timeout)
+	if ctx.Err() != nil {
+		// This process is ending: that is what the result says.
+		return start
+	}
+	p.metrics.ended(ask, result, time.Since(start))
+
+	p.mu.Lock()
+	if t.gone {
+		p.mu.Unlock()
+		return time.Time{}
+	}
+	var told []types.NamespacedName
+	if t.asked == asked && result != local {
+		told = p.record(t, result)
+	}
+	next := p.after(t, start)
+	// Whatever was scheduled meanwhile wins over the answer, in the agenda too.
+	if t.due == due {
+		t.due = next.Sub(p.began)
+	}
+	p.mu.Unlock()
+	p.notify(told)
+	return next
+}
+
+// record counts a result, and answers whom to tell. The lock is held.
+func (p *Prober) record(t *target, result outcome) []types.NamespacedName {
+	before := t.standing()
+	t.result, t.lastProbe = result, p.Now().UnixNano()
+	t.counter = t.with(result == connected)
+	counted := t.standing()
+	p.suspicion.move(&t.object.tally, before, counted)
+	// Whether we are suspect is judged with this failure in mind, and before it decides anything.
+	told := p.judge()
+	if p.suspect && t.count < 0 && result != denied {
+		return told
+	}
+	was := t.condition
+	t.counter = t.decided(t.object.pace.healthy, t.object.pace.unhealthy)
+	if t.condition == was {
+		return told
+	}
+	t.since = t.lastProbe
+	p.suspicion.move(&t.object.tally, counted, t.standing())
+	return append(append(told, p.judge()...), t.object.key)
+}
+
+// after is when a target is due again that was probed at a time. The lock is held.
+func (p *Prober) after(t *target, start time.Time) time.Time {
+	pace := t.object.pace
+	wait := pace.interval
+	if t.condition == unhealthy {
+		wait = pace.unhealthyInterval
+		if t.count > 0 {
+			wait = min(wait, pace.interval)
+		}
+	}
+	return start.Add(wait + time.Duration(p.Rand()*float64(pace.jitterPercent)/100*float64(wait)))
+}
+
+// soon is now for a few, and within an interval for more.
+func (p *Prober) soon(interval time.Duration) time.Time {
+	if p.prompt.Allow() {
+		return time.Now()
+	}
+	return p.spread(interval)
+}
+
+func (p *Prober) spread(interval time.Duration) time.Time {
+	return time.Now().Add(time.Duration(p.Rand() * float64(interval)))
+}
+
+func (p *Prober) schedule(t *target, at time.Time) {
+	t.due = at.Sub(p.began)
+	p.agenda.Set(t, at)
+}

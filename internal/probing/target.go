@@ -1,0 +1,113 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probing
+
+import (
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// State is Unknown, Healthy or Unhealthy.
+type State = networkingv1.AddressHealth
+
+// Target is one address of an ExternalService.
+type Target struct {
+	// Endpoint is the name of the endpoint that has the address.
+	Endpoint string
+	IP       netip.Addr
+	Port     uint16
+	// Host is the DNS name that the address comes from: the default of the Host header, of the
+	// server name and of the authority. Empty for a static address.
+	Host string
+	// Authorized is handed to Dial.
+	Authorized bool
+	// Seed is what is known from an earlier process. It is used only where the target is new to
+	// this one.
+	Seed *Seed
+}
+
+// Seed is the health of a target that another process found.
+type Seed struct {
+	State State
+	Since time.Time
+}
+
+// Health of a target.
+type Health struct {
+	State State
+	// Since is when State became what it is, or when the target was first seen.
+	Since time.Time
+	// LastProbe is when the last result came; zero before the first.
+	LastProbe time.Time
+	// Reason is the word for the last result (networkingv1.Probe...); empty before the first.
+	Reason string
+}
+
+// object is an ExternalService.
+type object struct {
+	key     types.NamespacedName
+	pace    pace
+	ask     *question
+	targets []*target
+	tally   tally
+}
+
+// target is a Target with what is known of it. There may be 50,000: it holds no timer, no closure
+// and no copy of the check, and times as numbers.
+type target struct {
+	object     *object
+	endpoint   string
+	host       string
+	ip         netip.Addr
+	port       uint16
+	authorized bool
+	gone       bool
+	result     outcome
+	counter
+	// asked tells a result that came after a change of what is asked.
+	asked uint32
+	// since and lastProbe are wall clock times, due is counted from Prober.began.
+	since, lastProbe int64
+	due              time.Duration
+}
+
+func (t *target) health() Health {
+	return Health{State: t.condition.state(), Since: moment(t.since), LastProbe: moment(t.lastProbe), Reason: t.result.reason()}
+}
+
+// standing is what the target contributes to the suspicion now.
+func (t *target) standing() standing { return t.counter.standing(t.result == denied) }
+
+func moment(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos)
+}
+
+func (c condition) state() State {
+	switch c {
+	case healthy:
+		return networkingv1.AddressHealthy
+	case unhealthy:
+		return networkingv1.AddressUnhealthy
+	case unknown:
+	}
+	return networkingv1.AddressUnknown
+}
+
+func conditionOf(s State) condition {
+	switch s {
+	case networkingv1.AddressHealthy:
+		return healthy
+	case networkingv1.AddressUnhealthy:
+		return unhealthy
+	case networkingv1.AddressUnknown:
+	}
+	return unknown
+}
