@@ -53,6 +53,8 @@ func (f *Flags) externalServices(g group) {
 		"Health checks that run at once; one namespace takes at most half of them.")
 	flag(g, "drain-period", func(c *Configuration) *metav1.Duration { return &c.ExternalServices.DrainPeriod },
 		"How long endpoints stand as terminating before the Service of a deleted ExternalService goes.")
+	flag(g, "egress-default", func(c *Configuration) *string { return &c.Egress.Default },
+		"What becomes of addresses that no entry of the egress policy is about: "+EgressAllow+" or "+EgressDeny+".")
 }
 
 func (f *Flags) webhook(g group) {

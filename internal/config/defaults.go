@@ -29,6 +29,7 @@ func Default() *Configuration {
 			Warmup:           true,
 		},
 		ExternalServices: defaultExternalServices(),
+		Egress:           defaultEgress(),
 		Webhook: Webhook{
 			Port:         9443,
 			MaxBodyBytes: 16 << 20,

@@ -38,6 +38,9 @@ type Configuration struct {
 	// ExternalServices says how what is outside the cluster is looked up and checked.
 	ExternalServices ExternalServices `json:"externalServices,omitempty"`
 
+	// Egress says which addresses an ExternalService may have.
+	Egress Egress `json:"egress,omitempty"`
+
 	// Webhook is the server of admission and conversion.
 	Webhook Webhook `json:"webhook,omitempty"`
 

@@ -1,0 +1,98 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/miekg/dns"
+)
+
+// lookup is one call of Lookup, with what it may still read.
+type lookup struct {
+	*Resolver
+
+	left atomic.Int64
+}
+
+// ask puts a question to the servers in turn until one answers it. The error wraps errSilent where
+// none of them said anything.
+func (l *lookup) ask(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
+	servers, err := l.nameservers.list()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errSilent, err)
+	}
+	var silent, failed error
+	for range l.Attempts {
+		for _, server := range l.standing.order(servers) {
+			if ctx.Err() != nil || errors.Is(failed, errFlood) {
+				break
+			}
+			reply, err := l.askServer(ctx, server, name, kind)
+			if ctx.Err() == nil {
+				l.standing.note(server, !errors.Is(err, errSilent))
+			}
+			if err == nil {
+				return reply, nil
+			}
+			err = fmt.Errorf("%s %q at %s: %w", dns.TypeToString[kind], name, server, err)
+			if errors.Is(err, errSilent) {
+				silent = err
+			} else {
+				failed = err
+			}
+		}
+	}
+	switch {
+	case failed != nil:
+		return nil, failed
+	case silent != nil:
+		return nil, silent
+	default:
+		return nil, fmt.Errorf("%w: %w", errSilent, ctx.Err())
+	}
+}
+
+// askServer puts a question to one server; an answer is NOERROR or NXDOMAIN. A server that does
+// not know EDNS0 is asked without it.
+func (l *lookup) askServer(ctx context.Context, server netip.AddrPort, name string, kind uint16) (*dns.Msg, error) {
+	reply, err := l.exchange(ctx, server, newQuestion(name, kind, true))
+	if err == nil && (reply.Rcode == dns.RcodeFormatError || reply.Rcode == dns.RcodeNotImplemented || reply.Rcode == dns.RcodeBadVers) {
+		reply, err = l.exchange(ctx, server, newQuestion(name, kind, false))
+		if errors.Is(err, errSilent) {
+			err = errors.New("format error, and no answer to the question without EDNS0")
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.Rcode != dns.RcodeSuccess && reply.Rcode != dns.RcodeNameError:
+		return nil, fmt.Errorf("code %d", reply.Rcode)
+	case lame(reply):
+		return nil, errors.New("refers to other servers instead of answering")
+	}
+	return reply, nil
+}
+
+// lame says whether a server that does not recurse points elsewhere instead of answering: that
+// says nothing about the name.
+func lame(reply *dns.Msg) bool {
+	if reply.Rcode != dns.RcodeSuccess || reply.Authoritative || reply.RecursionAvailable || len(reply.Answer) > 0 {
+		return false
+	}
+	referral := false
+	for _, record := range reply.Ns {
+		switch record.Header().Rrtype {
+		case dns.TypeSOA:
+			return false
+		case dns.TypeNS:
+			referral = true
+		}
+	}
+	return referral
+}

@@ -1,0 +1,155 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// maxLinks is how many CNAME and DNAME records a chain may have. Loops end here as well.
+const maxLinks = 8
+
+// errDenied is a name that leads into the cluster.
+var errDenied = errors.New("leads into the cluster")
+
+// found is the end of a chain: records of the type that was asked for, or none.
+type found struct {
+	records []dns.RR
+	ttl     time.Duration
+	cut     bool
+}
+
+// chain is a walk from a name over its aliases, in as many answers as it takes.
+type chain struct {
+	at    string
+	links int
+	// ttl is the shortest of the records passed so far, and negative before the first.
+	ttl time.Duration
+}
+
+// find walks from a name to the records of a type. No link is followed, or asked for, that leads
+// into the cluster.
+func (l *lookup) find(ctx context.Context, name string, kind uint16) (found, error) {
+	if l.inside(name) {
+		return found{}, fmt.Errorf("%q %w", name, errDenied)
+	}
+	c := &chain{at: name, ttl: -1}
+	for {
+		reply, err := l.ask(ctx, c.at, kind)
+		if err != nil {
+			return found{}, err
+		}
+		before := c.links
+		f, err := c.follow(reply, kind, l.inside)
+		if err != nil || len(f.records) > 0 {
+			return f, err
+		}
+		// A server that was asked for an alias may say no more than where it leads.
+		if c.links == before || reply.Rcode == dns.RcodeNameError || negative(reply, c.at) >= 0 {
+			return found{ttl: max(shorter(c.ttl, negative(reply, c.at)), 0)}, nil
+		}
+	}
+}
+
+// follow walks through one answer as far as it goes.
+func (c *chain) follow(reply *dns.Msg, kind uint16, inside func(string) bool) (found, error) {
+	records := reply.Answer
+	f := found{cut: len(records) > maxRecords}
+	if f.cut {
+		records = records[:maxRecords]
+	}
+	for {
+		for _, record := range records {
+			h := record.Header()
+			if h.Rrtype == kind && h.Class == dns.ClassINET && sameName(h.Name, c.at) {
+				f.records = append(f.records, record)
+				c.ttl = shorter(c.ttl, ttlOf(h))
+			}
+		}
+		if len(f.records) > 0 {
+			f.ttl = c.ttl
+			return f, nil
+		}
+		next, ttl, err := c.next(records)
+		if err != nil || next == "" {
+			return f, err
+		}
+		if inside(next) {
+			return f, fmt.Errorf("alias %q %w", next, errDenied)
+		}
+		if c.links++; c.links > maxLinks {
+			return f, fmt.Errorf("more than %d aliases, or a loop, at %q", maxLinks, next)
+		}
+		c.at, c.ttl = next, shorter(c.ttl, ttl)
+	}
+}
+
+// next answers where an alias leads: that of the name itself, or that of a domain around it; the
+// empty name where there is none.
+func (c *chain) next(records []dns.RR) (string, time.Duration, error) {
+	next, h := c.alias(records)
+	if h == nil {
+		return "", 0, nil
+	}
+	if next = dns.CanonicalName(next); !wellFormed(next) {
+		return "", 0, fmt.Errorf("the alias at %q leads to no domain name", h.Name)
+	}
+	return next, ttlOf(h), nil
+}
+
+// alias answers the target and the header of the record that applies.
+func (c *chain) alias(records []dns.RR) (string, *dns.RR_Header) {
+	for _, record := range records {
+		if alias, ok := record.(*dns.CNAME); ok && alias.Hdr.Class == dns.ClassINET && sameName(alias.Hdr.Name, c.at) {
+			return alias.Target, &alias.Hdr
+		}
+	}
+	for _, record := range records {
+		alias, ok := record.(*dns.DNAME)
+		if !ok || alias.Hdr.Class != dns.ClassINET || !dns.IsSubDomain(alias.Hdr.Name, c.at) {
+			continue
+		}
+		labels, own := dns.Split(c.at), dns.CountLabel(alias.Hdr.Name)
+		if own == 0 || own >= len(labels) {
+			continue
+		}
+		return c.at[:labels[len(labels)-own]] + strings.TrimPrefix(alias.Target, "."), &alias.Hdr
+	}
+	return "", nil
+}
+
+// negative is how long it holds that a name has no such record (RFC 2308), and negative where the
+// answer does not say.
+func negative(reply *dns.Msg, name string) time.Duration {
+	for _, record := range reply.Ns {
+		if soa, ok := record.(*dns.SOA); ok && dns.IsSubDomain(soa.Hdr.Name, name) {
+			return min(ttlOf(&soa.Hdr), seconds(soa.Minttl))
+		}
+	}
+	return -1
+}
+
+// shorter answers the shorter of two times, of which negative ones are unknown.
+func shorter(a, b time.Duration) time.Duration {
+	if a < 0 || (b >= 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+func ttlOf(h *dns.RR_Header) time.Duration { return seconds(h.Ttl) }
+
+// seconds reads a TTL; one with the highest bit set counts as 0 (RFC 2181, section 8).
+func seconds(ttl uint32) time.Duration {
+	if ttl > 1<<31-1 {
+		return 0
+	}
+	return time.Duration(ttl) * time.Second
+}

@@ -1,0 +1,74 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dns
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+
+	"github.com/miekg/dns"
+)
+
+// addresses looks up both families side by side.
+func (l *lookup) addresses(ctx context.Context, name string) Answer {
+	var a Answer
+	var failed4, failed6 error
+	var both sync.WaitGroup
+	both.Go(func() { a.IPv4, failed4 = l.family(ctx, name, dns.TypeA) })
+	both.Go(func() { a.IPv6, failed6 = l.family(ctx, name, dns.TypeAAAA) })
+	both.Wait()
+	a.Err = errors.Join(failed4, failed6)
+	return a
+}
+
+// family looks up one family.
+func (l *lookup) family(ctx context.Context, name string, kind uint16) (Part, error) {
+	f, err := l.find(ctx, name, kind)
+	if err != nil {
+		return Part{Outcome: outcomeOf(err)}, err
+	}
+	if len(f.records) == 0 {
+		return Part{Outcome: NXDomain, TTL: f.ttl}, nil
+	}
+	p := Part{Outcome: Resolved, TTL: f.ttl, Partial: f.cut}
+	for _, record := range f.records {
+		if ip, ok := ipOf(record); ok {
+			p.Addresses = append(p.Addresses, Address{IP: ip})
+		}
+	}
+	if len(p.Addresses) == 0 {
+		return Part{Outcome: ServFail, TTL: f.ttl}, errors.New("no address in the records is one of its family")
+	}
+	p.Addresses = sorted(p.Addresses)
+	return p, nil
+}
+
+// ipOf reads an address. An IPv4 address dressed up as IPv6 is not one that an AAAA record may
+// have, nor one that could be published.
+func ipOf(record dns.RR) (netip.Addr, bool) {
+	switch r := record.(type) {
+	case *dns.A:
+		ip, ok := netip.AddrFromSlice(r.A.To4())
+		return ip, ok
+	case *dns.AAAA:
+		ip, ok := netip.AddrFromSlice(r.AAAA)
+		return ip, ok && ip.Is6() && !ip.Is4In6()
+	default:
+		return netip.Addr{}, false
+	}
+}
+
+// outcomeOf sorts what can go wrong.
+func outcomeOf(err error) Outcome {
+	switch {
+	case errors.Is(err, errDenied):
+		return Denied
+	case errors.Is(err, errSilent):
+		return Timeout
+	default:
+		return ServFail
+	}
+}

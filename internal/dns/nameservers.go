@@ -1,0 +1,114 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dns
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// recheck is how often the file is looked at.
+	recheck = 5 * time.Second
+	// maxFile is how much of it is read.
+	maxFile = 64 << 10
+	// dnsPort is where nameservers listen unless somebody says otherwise.
+	dnsPort = 53
+)
+
+// nameservers are those to ask: configured ones, or those of a file that may change.
+type nameservers struct {
+	path string
+	now  func() time.Time
+
+	mu      sync.Mutex
+	looked  time.Time
+	read    fs.FileInfo
+	servers []netip.AddrPort
+}
+
+func newNameservers(o Options) *nameservers {
+	n := &nameservers{path: o.ResolvConf, now: o.Now, servers: slices.Clone(o.Nameservers)}
+	if len(n.servers) > maxServers {
+		n.servers = n.servers[:maxServers]
+	}
+	if len(n.servers) > 0 {
+		n.path = ""
+	}
+	return n
+}
+
+// list answers whom to ask. A file that went away, or that has no nameserver any more, changes
+// nothing: it is probably being written. It is looked at again until it has some.
+func (n *nameservers) list() ([]netip.AddrPort, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.now()
+	if n.path == "" || (len(n.servers) > 0 && now.Sub(n.looked) < recheck) {
+		return n.servers, nil
+	}
+	n.looked = now
+	servers, err := n.reread()
+	switch {
+	case len(servers) > 0:
+		n.servers = servers
+	case len(n.servers) > 0:
+	case err != nil:
+		return nil, fmt.Errorf("no nameserver: %w; set --dns-nameservers", err)
+	default:
+		return nil, fmt.Errorf("no nameserver in %s; add one, or set --dns-nameservers", n.path)
+	}
+	return n.servers, nil
+}
+
+// reread answers the nameservers of the file, and nothing where it is the file that was read last.
+func (n *nameservers) reread() (servers []netip.AddrPort, err error) {
+	info, err := os.Stat(n.path)
+	if err != nil {
+		return nil, err
+	}
+	if n.read != nil && os.SameFile(info, n.read) && info.ModTime().Equal(n.read.ModTime()) && info.Size() == n.read.Size() {
+		return nil, nil
+	}
+	file, err := os.Open(n.path) //nolint:gosec // The administrator says which file.
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if servers, err = parseResolvConf(io.LimitReader(file, maxFile)); err != nil || len(servers) == 0 {
+		return nil, err
+	}
+	n.read = info
+	return servers, nil
+}
+
+// parseResolvConf answers the nameservers, each once. Lines that make no sense are passed over, as
+// the C library does.
+func parseResolvConf(from io.Reader) ([]netip.AddrPort, error) {
+	var servers []netip.AddrPort
+	lines := bufio.NewScanner(from)
+	for lines.Scan() && len(servers) < maxServers {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 2 || fields[0] != "nameserver" {
+			continue
+		}
+		address, err := netip.ParseAddr(fields[1])
+		if err != nil {
+			continue
+		}
+		if server := netip.AddrPortFrom(address, dnsPort); !slices.Contains(servers, server) {
+			servers = append(servers, server)
+		}
+	}
+	return servers, lines.Err()
+}

@@ -1,0 +1,151 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dns
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+const (
+	// maxTargets is how many SRV records are followed.
+	maxTargets = 16
+	// targetsAtOnce is how many of them are looked up at the same time.
+	targetsAtOnce = 4
+)
+
+// service is the target of an SRV record.
+type service struct {
+	target string
+	port   uint16
+	weight uint16
+}
+
+// services looks up SRV records, and then the addresses of their targets. A target that leads into
+// the cluster is left out, and denies the answer where no other is left.
+func (l *lookup) services(ctx context.Context, name string) Answer {
+	f, err := l.find(ctx, name, dns.TypeSRV)
+	if err != nil {
+		return all(outcomeOf(err), 0, err)
+	}
+	services, cut := preferred(f.records)
+	if len(services) == 0 {
+		return all(NXDomain, f.ttl, nil)
+	}
+	answers := l.targets(ctx, services)
+	a := Answer{
+		IPv4: merge(services, answers, f.ttl, func(a Answer) Part { return a.IPv4 }),
+		IPv6: merge(services, answers, f.ttl, func(a Answer) Part { return a.IPv6 }),
+	}
+	a.IPv4.Partial = a.IPv4.Partial || f.cut || cut
+	a.IPv6.Partial = a.IPv6.Partial || f.cut || cut
+	errs := make([]error, 0, len(answers))
+	for _, each := range answers {
+		errs = append(errs, each.Err)
+	}
+	a.Err = errors.Join(errs...)
+	return a
+}
+
+// preferred answers the targets of the lowest priority, the heaviest first, and whether there are
+// more than are followed. A target of "." means that there is no such service (RFC 2782); port 0
+// is none.
+func preferred(records []dns.RR) (services []service, cut bool) {
+	lowest := -1
+	for _, record := range records {
+		r, ok := record.(*dns.SRV)
+		if !ok || r.Target == "." || r.Port == 0 {
+			continue
+		}
+		if priority := int(r.Priority); lowest < 0 || priority < lowest {
+			lowest, services = priority, nil
+		}
+		if int(r.Priority) == lowest {
+			services = append(services, service{target: dns.CanonicalName(r.Target), port: r.Port, weight: r.Weight})
+		}
+	}
+	slices.SortFunc(services, func(a, b service) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.target, b.target), cmp.Compare(a.port, b.port))
+	})
+	services = slices.Compact(services)
+	if len(services) > maxTargets {
+		return services[:maxTargets], true
+	}
+	return services, false
+}
+
+// targets looks up the addresses of the targets, each name once.
+func (l *lookup) targets(ctx context.Context, services []service) map[string]Answer {
+	answers := map[string]Answer{}
+	var names []string
+	for _, s := range services {
+		if _, ok := answers[s.target]; !ok {
+			answers[s.target] = Answer{}
+			names = append(names, s.target)
+		}
+	}
+	results := make([]Answer, len(names))
+	work := make(chan int, len(names))
+	for i := range names {
+		work <- i
+	}
+	close(work)
+	var workers sync.WaitGroup
+	for range min(targetsAtOnce, len(names)) {
+		workers.Go(func() {
+			for i := range work {
+				results[i] = l.addresses(ctx, names[i])
+			}
+		})
+	}
+	workers.Wait()
+	for i, name := range names {
+		answers[name] = results[i]
+	}
+	return answers
+}
+
+// merge puts one family of all targets together. Where there are addresses of some targets, the
+// part is partial if others failed; where there are none, the failure that leaves most open
+// counts.
+func merge(services []service, answers map[string]Answer, ttl time.Duration, family func(Answer) Part) Part {
+	count := map[Outcome]int{}
+	resolved, missing := Part{Outcome: Resolved, TTL: ttl}, ttl
+	for _, s := range services {
+		part := family(answers[s.target])
+		count[part.Outcome]++
+		switch part.Outcome {
+		case Resolved:
+			resolved.TTL = min(resolved.TTL, part.TTL)
+			resolved.Partial = resolved.Partial || part.Partial
+			for _, address := range part.Addresses {
+				resolved.Addresses = append(resolved.Addresses, Address{IP: address.IP, Port: s.port})
+			}
+		case NXDomain:
+			missing = min(missing, part.TTL)
+		case ServFail, Timeout, Denied:
+		}
+	}
+	failed := count[ServFail]+count[Timeout] > 0
+	switch {
+	case count[Resolved] > 0:
+		resolved.Partial = resolved.Partial || failed
+		resolved.Addresses = sorted(resolved.Addresses)
+		return resolved
+	case count[Timeout] > 0 && count[ServFail] == 0:
+		return Part{Outcome: Timeout}
+	case failed:
+		return Part{Outcome: ServFail}
+	case count[Denied] > 0:
+		return Part{Outcome: Denied, TTL: ttl}
+	default:
+		return Part{Outcome: NXDomain, TTL: missing}
+	}
+}

@@ -1,0 +1,163 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Query asks about one address.
+type Query struct {
+	// Namespace of the ExternalService.
+	Namespace string
+	// IP that it is about.
+	IP netip.Addr
+	// Port that it is about; 0 for the address as such, which is allowed where any port of it is.
+	Port uint16
+	// Authorized says that the address stands in the spec, and that whoever wrote it was asked for
+	// the right to publish addresses of the cluster. It is never true for an answer of DNS.
+	Authorized bool
+}
+
+// Verdict is the answer to a Query.
+type Verdict struct {
+	Allowed bool
+	// Reason is a fixed word.
+	Reason Reason
+	// Detail is the rest of a sentence that begins with the address.
+	Detail string
+}
+
+// Options of a Policy.
+type Options struct {
+	// DefaultDeny allows only what Allow names. Default: everything is allowed but what Deny names
+	// and what is closed anyway.
+	DefaultDeny bool
+	// Allow is what may be used under DefaultDeny. An entry also opens metadata services and addresses
+	// of the cluster, if its CIDR is as narrow as the range that it opens, or narrower: one that
+	// happens to be around them does not. Default: none.
+	Allow []Rule
+	// Deny is what nobody may use, whatever Allow says. Default: none.
+	Deny []Rule
+	// ClusterCIDRs are ranges of the cluster that cannot be discovered. Default: none.
+	ClusterCIDRs []netip.Prefix
+	// ClusterDeny keeps addresses of the cluster closed even to writers who have the right to publish
+	// them. Default: these may.
+	ClusterDeny bool
+	// Unasked are namespaces whose writers admission never asks, as the webhook configurations leave
+	// them out: an approval there may be anybody's writing, and opens nothing. Default: none.
+	Unasked []string
+	// Notify is told, from the goroutine of a Ranges, that verdicts may be others than before. It
+	// must not block. Default: nobody.
+	Notify func()
+}
+
+// Policy judges addresses. It is safe for concurrent use.
+type Policy struct {
+	options Options
+	cluster atomic.Pointer[set] // nil until it is known
+	writing sync.Mutex
+}
+
+// NewPolicy makes a policy. It knows of no other range of the cluster than ClusterCIDRs until a Ranges
+// is made for it.
+func NewPolicy(o Options) *Policy {
+	o.Allow, o.Deny = owned(o.Allow), owned(o.Deny)
+	p := &Policy{options: o}
+	p.cluster.Store(p.with(nil))
+	return p
+}
+
+// Synced says whether the ranges of the cluster are known. Until then every address is denied with
+// ReasonUnsynced or a reason that nothing lifts.
+func (p *Policy) Synced() bool { return p.cluster.Load() != nil }
+
+// Check judges an address. It takes well below a microsecond.
+func (p *Policy) Check(q Query) Verdict {
+	if q.IP.Zone() != "" {
+		return denied(ReasonZone)
+	}
+	f := read(q.IP)
+	for _, ip := range f.list() {
+		if reason := never(ip); reason != "" {
+			return denied(reason)
+		}
+	}
+	cluster := p.cluster.Load()
+	if cluster == nil {
+		return denied(ReasonUnsynced)
+	}
+	for _, ip := range f.list() {
+		if denies(p.options.Deny, q, ip) {
+			return denied(ReasonDeniedByPolicy)
+		}
+	}
+	reason := ReasonAllowed
+	for i, ip := range f.list() {
+		closed := p.closed(cluster, q, ip)
+		switch {
+		case closed == ReasonAuthorized:
+			reason = ReasonAuthorized
+		case closed != "":
+			return denied(closed)
+		case p.options.DefaultDeny && f.isEnd(i) && !allows(p.options.Allow, q, ip, 0):
+			return denied(ReasonNotAllowed)
+		}
+	}
+	return Verdict{true, reason, details[reason]}
+}
+
+// closed answers why ip is closed to the query unless somebody opens it; "" where it is open, and
+// ReasonAuthorized where the writer's right opens it.
+func (p *Policy) closed(cluster *set, q Query, ip netip.Addr) Reason {
+	for _, ranges := range [2]*set{metadata, cluster} {
+		found, in := ranges.find(ip)
+		switch {
+		case !in || allows(p.options.Allow, q, ip, found.Prefix.Bits()):
+		case found.Reason.InCluster() && q.Authorized && !p.options.ClusterDeny && !slices.Contains(p.options.Unasked, q.Namespace):
+			return ReasonAuthorized
+		default:
+			return found.Reason
+		}
+	}
+	return ""
+}
+
+func denied(reason Reason) Verdict { return Verdict{Reason: reason, Detail: details[reason]} }
+
+// with is the set of discovered ranges and of those that are configured.
+func (p *Policy) with(discovered []Range) *set {
+	ranges := make([]Range, 0, len(discovered)+len(p.options.ClusterCIDRs))
+	ranges = append(ranges, discovered...)
+	for _, cidr := range p.options.ClusterCIDRs {
+		ranges = append(ranges, Range{cidr, ReasonClusterCIDR})
+	}
+	return newSet(ranges)
+}
+
+// await forgets the ranges until update brings them.
+func (p *Policy) await() {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.cluster.Store(nil)
+}
+
+// update replaces the discovered ranges, and says whether that changed anything.
+func (p *Policy) update(discovered []Range) bool {
+	next := p.with(discovered)
+	p.writing.Lock()
+	if before := p.cluster.Load(); before != nil && before.equal(next) {
+		p.writing.Unlock()
+		return false
+	}
+	p.cluster.Store(next)
+	p.writing.Unlock()
+	if p.options.Notify != nil {
+		p.options.Notify()
+	}
+	return true
+}

@@ -1,0 +1,94 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+// Reason is a fixed word that says why an address is allowed or denied, fit for status, events and
+// metrics.
+type Reason string
+
+// Reasons of denials that nothing lifts.
+const (
+	// ReasonInvalid: there is no address.
+	ReasonInvalid Reason = "Invalid"
+	// ReasonZone: the address is bound to an interface.
+	ReasonZone Reason = "Zone"
+	// ReasonUnspecified: 0.0.0.0/8 and ::, which lead to this host.
+	ReasonUnspecified Reason = "Unspecified"
+	// ReasonLoopback: 127.0.0.0/8 and ::1.
+	ReasonLoopback Reason = "Loopback"
+	// ReasonLinkLocal: 169.254.0.0/16, where most clouds have their metadata, and fe80::/10.
+	ReasonLinkLocal Reason = "LinkLocal"
+	// ReasonMulticast: 224.0.0.0/4 and ff00::/8.
+	ReasonMulticast Reason = "Multicast"
+	// ReasonReserved: 240.0.0.0/4, with the broadcast address.
+	ReasonReserved Reason = "Reserved"
+	// ReasonTunnel: Teredo and the deprecated ways to write an IPv4 address as an IPv6 one.
+	ReasonTunnel Reason = "Tunnel"
+	// ReasonUnsynced: the ranges of the cluster are not known yet. Ask again.
+	ReasonUnsynced Reason = "Unsynced"
+	// ReasonRebound: another address is connected to than the one that was asked for.
+	ReasonRebound Reason = "Rebound"
+)
+
+// Reasons of denials that an allow entry of the policy lifts; those that say where in the cluster an
+// address lies are lifted by the writer's rights as well.
+const (
+	// ReasonMetadata: a cloud's metadata service.
+	ReasonMetadata Reason = "Metadata"
+	// ReasonNode: an address of a node.
+	ReasonNode Reason = "Node"
+	// ReasonPod: a pod's address.
+	ReasonPod Reason = "Pod"
+	// ReasonService: the virtual address of a Service.
+	ReasonService Reason = "Service"
+	// ReasonAPIServer: the API server.
+	ReasonAPIServer Reason = "APIServer"
+	// ReasonClusterCIDR: one of the policy's clusterCIDRs.
+	ReasonClusterCIDR Reason = "ClusterCIDR"
+	// ReasonDeniedByPolicy: a deny entry of the policy. No allow entry lifts it.
+	ReasonDeniedByPolicy Reason = "DeniedByPolicy"
+	// ReasonNotAllowed: no allow entry of a policy that denies by default.
+	ReasonNotAllowed Reason = "NotAllowed"
+)
+
+// Reasons of permissions.
+const (
+	// ReasonAllowed: nothing speaks against it, or the policy allows it.
+	ReasonAllowed Reason = "Allowed"
+	// ReasonAuthorized: it is in the cluster, and the writer has the right to publish that.
+	ReasonAuthorized Reason = "Authorized"
+)
+
+// details are sentences about an address, without its subject.
+var details = map[Reason]string{
+	ReasonInvalid:        "is no IP address",
+	ReasonZone:           "is bound to a network interface of the operator",
+	ReasonUnspecified:    "is unspecified and leads to the host itself",
+	ReasonLoopback:       "is a loopback address",
+	ReasonLinkLocal:      "is a link-local address",
+	ReasonMulticast:      "is a multicast address",
+	ReasonReserved:       "is a reserved address",
+	ReasonTunnel:         "is of a tunnel, or of a deprecated notation of an IPv4 address",
+	ReasonUnsynced:       "cannot be judged before the operator has read the ranges of the cluster",
+	ReasonRebound:        "is not the address that was asked for",
+	ReasonMetadata:       "is the metadata service of a cloud",
+	ReasonNode:           "is an address of a node",
+	ReasonPod:            "is in a range of pods",
+	ReasonService:        "is in a range of Services",
+	ReasonAPIServer:      "is the API server",
+	ReasonClusterCIDR:    "is in a range that the egress policy counts as the cluster's",
+	ReasonDeniedByPolicy: "is denied by the egress policy",
+	ReasonNotAllowed:     "is not among what the egress policy allows",
+	ReasonAllowed:        "is allowed",
+	ReasonAuthorized:     "is in the cluster, and its writer may publish it",
+}
+
+// InCluster says whether the reason is that the address lies in the cluster.
+func (r Reason) InCluster() bool {
+	switch r {
+	case ReasonNode, ReasonPod, ReasonService, ReasonAPIServer, ReasonClusterCIDR:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,75 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"sort"
+)
+
+// Range is a part of the address space, and what stands there.
+type Range struct {
+	Prefix netip.Prefix
+	Reason Reason
+}
+
+// set holds disjoint ranges, sorted: a lookup in those of 5,000 nodes compares 14 times.
+type set struct {
+	v4, v6 []Range
+}
+
+// newSet sorts ranges and drops those that lie in a wider one. Ranges without a valid prefix are left
+// out.
+func newSet(ranges []Range) *set {
+	sorted := make([]Range, 0, len(ranges))
+	for _, r := range ranges {
+		if r.Prefix.IsValid() {
+			r.Prefix = unmapped(r.Prefix).Masked()
+			sorted = append(sorted, r)
+		}
+	}
+	slices.SortFunc(sorted, func(a, b Range) int {
+		return cmp.Or(a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()),
+			cmp.Compare(a.Reason, b.Reason))
+	})
+	s := &set{}
+	for _, r := range sorted {
+		family := &s.v6
+		if r.Prefix.Addr().Is4() {
+			family = &s.v4
+		}
+		if last := len(*family) - 1; last >= 0 && (*family)[last].Prefix.Contains(r.Prefix.Addr()) {
+			continue
+		}
+		*family = append(*family, r)
+	}
+	return s
+}
+
+// unmapped writes a prefix of ::ffff:0:0/96 as the IPv4 prefix that it is.
+func unmapped(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p
+}
+
+// find answers the widest range that holds ip.
+func (s *set) find(ip netip.Addr) (Range, bool) {
+	family := s.v6
+	if ip.Is4() {
+		family = s.v4
+	}
+	next := sort.Search(len(family), func(i int) bool { return family[i].Prefix.Addr().Compare(ip) > 0 })
+	if next == 0 || !family[next-1].Prefix.Contains(ip) {
+		return Range{}, false
+	}
+	return family[next-1], true
+}
+
+func (s *set) equal(other *set) bool {
+	return slices.Equal(s.v4, other.v4) && slices.Equal(s.v6, other.v6)
+}

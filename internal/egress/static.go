@@ -1,0 +1,76 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"net/netip"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// Static is an address that stands in a spec.
+type Static struct {
+	// Endpoint and Address are the indexes in spec.endpoints and its addresses.
+	Endpoint, Address int
+	// IP is not valid where the text is none; the rules of the kind refuse that.
+	IP netip.Addr
+	// Ports that it is published with, sorted, each once.
+	Ports []uint16
+}
+
+// StaticAddresses are the addresses that stand in a spec, drained ones with the others: to put an
+// endpoint back into service is not to choose its addresses.
+func StaticAddresses(spec *networkingv1.ExternalServiceSpec) []Static {
+	var out []Static
+	for i := range spec.Endpoints {
+		e := &spec.Endpoints[i]
+		if len(e.Addresses) == 0 {
+			continue
+		}
+		ports := portsOf(spec, e)
+		for j, text := range e.Addresses {
+			ip, err := netip.ParseAddr(string(text))
+			if err != nil {
+				ip = netip.Addr{}
+			}
+			out = append(out, Static{Endpoint: i, Address: j, IP: ip, Ports: ports})
+		}
+	}
+	return out
+}
+
+// portsOf are the ports outside of an endpoint.
+func portsOf(spec *networkingv1.ExternalServiceSpec, e *networkingv1.Endpoint) []uint16 {
+	ports := make([]uint16, 0, len(spec.Ports))
+	for _, p := range spec.Ports {
+		number := ptr.Deref(p.TargetPort, p.Port)
+		for _, own := range e.Ports {
+			if own.Name == p.Name {
+				number = own.Port
+			}
+		}
+		ports = append(ports, uint16(number))
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// CheckPorts judges an address with all of its ports: the first that is denied decides, as an
+// EndpointSlice has every port of every address. Without ports it judges the address as such.
+func (p *Policy) CheckPorts(q Query, ports []uint16) Verdict {
+	if len(ports) == 0 {
+		q.Port = 0
+		return p.Check(q)
+	}
+	var verdict Verdict
+	for _, q.Port = range ports {
+		if verdict = p.Check(q); !verdict.Allowed {
+			return verdict
+		}
+	}
+	return verdict
+}

@@ -1,0 +1,60 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolution
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/fairlead-dev/fairlead/internal/dns"
+)
+
+// do looks up a name that is due, and answers when it is due again.
+func (t *Tracker) do(ctx context.Context, of task) time.Time {
+	if of == (task{}) {
+		return t.ping(ctx)
+	}
+	e := t.entry(of)
+	if e == nil {
+		return time.Time{}
+	}
+	answer, err := t.flights.do(ctx, e.query)
+	if ctx.Err() != nil || err != nil {
+		// The process is about to stop: that says nothing about the name.
+		return t.Now()
+	}
+	if answer.Err != nil {
+		logr.FromContextOrDiscard(ctx).V(1).Info("lookup failed",
+			"externalService", of.object.String(), "endpoint", of.endpoint, "error", answer.Err.Error())
+	}
+	t.hear(answer)
+	return t.learn(of, e, answer)
+}
+
+// entry answers what a task stands for, or nil where it has been forgotten.
+func (t *Tracker) entry(of task) *entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.objects[of.object][of.endpoint]
+}
+
+// learn takes in an answer unless its name was replaced meanwhile; what replaced it is on the
+// agenda, so that the time answered then does not count.
+func (t *Tracker) learn(of task, e *entry, answer dns.Answer) time.Time {
+	t.mu.Lock()
+	if t.objects[of.object][of.endpoint] != e {
+		t.mu.Unlock()
+		return time.Time{}
+	}
+	before := e.record.state
+	e.record.apply(answer, t.Now(), t.Rand())
+	after := e.record.state
+	t.mu.Unlock()
+	if after.matters(before) {
+		t.Notify(of.object)
+	}
+	return after.NextTime
+}

@@ -1,0 +1,77 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolution
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+)
+
+// Name is a DNS name of an object, and how to treat it.
+type Name struct {
+	// Endpoint names it within the object; two of one name are one, the first.
+	Endpoint string
+	// Host is the name to look up, always fully qualified.
+	Host string
+	// Records to look up. The default is RecordAddress.
+	Records networkingv1.RecordType
+	// MinTTL and MaxTTL bound the time between lookups. MinTTL is 1s at least and MaxTTL at least
+	// MinTTL.
+	MinTTL, MaxTTL time.Duration
+	// KeepLastFor is how long addresses outlive the last success, with OnFailure Remove.
+	KeepLastFor time.Duration
+	// OnFailure is KeepLast, which keeps them for good, or Remove. The default is KeepLast.
+	OnFailure networkingv1.ResolutionFailurePolicy
+	// Seed is what the name led to before this process, and SeedTime when it last did so. They
+	// count only while the name is new to this process.
+	Seed     []dns.Address
+	SeedTime time.Time
+}
+
+// State is what is known of a name.
+type State struct {
+	// Endpoint is that of the Name.
+	Endpoint string
+	// Addresses are sorted, each there once, 100 at most. They are not to be changed.
+	Addresses []dns.Address
+	// ResolvedTime is when the name last resolved, in one family at least. Zero if never.
+	ResolvedTime time.Time
+	// NextTime is when the name will be looked up next.
+	NextTime time.Time
+	// Reason of the Resolved condition: Resolved; Stale while addresses are kept although a lookup
+	// fails; Denied where the name leads into the cluster, whether addresses are kept or not; else
+	// Cause. Empty before the first lookup.
+	Reason string
+	// Cause is how the last lookup ended. Where Reason is Stale for one family only, it is how
+	// that family's ended.
+	Cause string
+	// Settled says that a lookup has ended in this process.
+	Settled bool
+	// ExpiresAt is when the first addresses go unless the name resolves before. Zero if none will.
+	ExpiresAt time.Time
+}
+
+// matters says whether a reconciler has to know of the change. That lookups go on is no news.
+func (s State) matters(before State) bool {
+	return s.Settled != before.Settled || s.Reason != before.Reason || s.Cause != before.Cause ||
+		!s.ExpiresAt.Equal(before.ExpiresAt) || !slices.Equal(s.Addresses, before.Addresses)
+}
+
+// query is what is looked up: the same for all names that mean the same.
+type query struct {
+	host    string
+	records networkingv1.RecordType
+}
+
+func (n Name) query() query {
+	q := query{host: strings.ToLower(strings.TrimSuffix(n.Host, ".")), records: n.Records}
+	if q.records == "" {
+		q.records = networkingv1.RecordAddress
+	}
+	return q
+}

@@ -1,0 +1,168 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolution
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/agenda"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+)
+
+// Options of a Tracker.
+type Options struct {
+	// Lookup asks what a name leads to, and ends soon after ctx has. Required.
+	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
+	// Ping asks whether any nameserver answers anything at all. It settles what a lookup that got
+	// no answer means: that the nameservers are gone, or that somebody's name is slow. By default
+	// three such lookups in a row are taken for the former.
+	Ping func(ctx context.Context) bool
+	// Workers is how many names are looked up at once; one namespace gets about half of them. The
+	// default is 64.
+	Workers int
+	// Now tells the time. The default is time.Now.
+	Now func() time.Time
+	// Rand answers a number from 0 to 1, for jitter. The default is rand.Float64.
+	Rand func() float64
+	// Notify is told of an object of which a name has changed in a way that matters to a
+	// reconciler. It must not block. The default tells nobody.
+	Notify func(key types.NamespacedName)
+	// OnReachable is told when the nameservers stop to answer anything, and when they answer
+	// again. It must not block. The default tells nobody.
+	OnReachable func(reachable bool)
+	// Registerer takes the metrics. The default takes none.
+	Registerer prometheus.Registerer
+}
+
+// Tracker knows what names lead to now. It is safe for concurrent use; looking up happens while
+// Run runs.
+type Tracker struct {
+	Options
+
+	agenda  *agenda.Agenda[task]
+	flights *flights
+	metrics metrics
+	reach   reach
+	broken  error
+
+	mu      sync.Mutex
+	objects map[types.NamespacedName]map[string]*entry
+	// fresh and known space out first lookups: of names that are new, and of those with a Seed.
+	fresh, known pace
+}
+
+// task is a name of an object in the agenda. The zero task is the ping.
+type task struct {
+	object   types.NamespacedName
+	endpoint string
+}
+
+// entry is a name of an object. One that was replaced is never changed again.
+type entry struct {
+	query  query
+	record *record
+}
+
+// New makes a Tracker of nothing.
+func New(o Options) *Tracker {
+	if o.Workers <= 0 {
+		o.Workers = 64
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = func() float64 { return rand.Float64() } //nolint:gosec // Jitter is no secret.
+	}
+	if o.Notify == nil {
+		o.Notify = func(types.NamespacedName) {}
+	}
+	if o.OnReachable == nil {
+		o.OnReachable = func(bool) {}
+	}
+	t := &Tracker{
+		Options: o,
+		metrics: newMetrics(),
+		objects: map[types.NamespacedName]map[string]*entry{},
+	}
+	t.flights = &flights{look: t.measured, now: o.Now, under: map[query]*flight{}}
+	t.agenda = agenda.New(agenda.Options[task]{
+		Workers: o.Workers,
+		Do:      t.do,
+		Share:   func(of task) string { return of.object.Namespace },
+	})
+	t.broken = t.metrics.register(o.Registerer)
+	return t
+}
+
+// Run looks names up when they are due until ctx ends, and returns once no lookup is under way. It
+// fails at once where the Registerer refused the metrics.
+func (t *Tracker) Run(ctx context.Context) error {
+	if t.broken != nil {
+		return t.broken
+	}
+	return t.agenda.Run(ctx)
+}
+
+// Set says which names an object has, and answers what is known of them, in their order. Names
+// whose endpoint, host and records are as before keep their state; those that are gone are
+// forgotten. Setting the same names again changes nothing.
+func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.Now()
+	before, after := t.objects[key], make(map[string]*entry, len(names))
+	states := make([]State, 0, len(names))
+	for _, name := range names {
+		e, ok := after[name.Endpoint]
+		if !ok {
+			e = t.adopt(key, name, before[name.Endpoint], now)
+			after[name.Endpoint] = e
+		}
+		states = append(states, e.record.state)
+	}
+	for endpoint := range before {
+		if _, ok := after[endpoint]; !ok {
+			t.agenda.Remove(task{key, endpoint})
+		}
+	}
+	if len(after) == 0 {
+		delete(t.objects, key)
+	} else {
+		t.objects[key] = after
+	}
+	return states
+}
+
+// adopt answers the entry of a name: the one that it had, or a new one that is due for its first
+// lookup.
+func (t *Tracker) adopt(key types.NamespacedName, name Name, e *entry, now time.Time) *entry {
+	if e != nil && e.query == name.query() {
+		if e.record.retune(name.settings(), now) {
+			t.agenda.Set(task{key, name.Endpoint}, e.record.state.NextTime)
+		}
+		return e
+	}
+	e = &entry{query: name.query(), record: newRecord(name)}
+	at := &t.fresh
+	if len(name.Seed) > 0 {
+		at = &t.known
+	}
+	e.record.state.NextTime = at.next(now)
+	t.agenda.Set(task{key, name.Endpoint}, e.record.state.NextTime)
+	return e
+}
+
+// Forget forgets the names of an object.
+func (t *Tracker) Forget(key types.NamespacedName) { t.Set(key, nil) }
+
+// Reachable is false while no nameserver answers anything at all. It is true until that is known.
+func (t *Tracker) Reachable() bool { return !t.reach.lost.Load() }

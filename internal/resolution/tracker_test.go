@@ -1,0 +1,406 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolution
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+)
+
+// fixture is a Tracker with names that lead where a map says.
+type fixture struct {
+	*Tracker
+
+	mu        sync.Mutex
+	leads     map[string]string
+	takes     time.Duration
+	pongs     bool
+	lookups   map[string]int
+	began     []time.Time
+	notified  map[string]int
+	reachable []bool
+	stop      func()
+}
+
+// start runs a Tracker until the test ends. It belongs in a bubble.
+func start(t *testing.T, o Options) *fixture {
+	t.Helper()
+	f := &fixture{leads: map[string]string{}, lookups: map[string]int{}, notified: map[string]int{}}
+	o.Lookup = func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer {
+		f.mu.Lock()
+		f.lookups[name]++
+		f.began = append(f.began, time.Now())
+		leads, takes := f.leads[name], f.takes
+		f.mu.Unlock()
+		select {
+		case <-time.After(takes):
+		case <-ctx.Done():
+			return dns.Answer{IPv4: part("Timeout", 0), IPv6: part("Timeout", 0)}
+		}
+		four, six, _ := strings.Cut(leads, " | ")
+		if six == "" {
+			six = "NXDomain"
+		}
+		if records == networkingv1.RecordSRV {
+			four = "s"
+		}
+		return dns.Answer{IPv4: part(four, time.Minute), IPv6: part(six, time.Minute)}
+	}
+	o.Rand = func() float64 { return 0 }
+	o.Notify = func(key types.NamespacedName) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.notified[key.Name]++
+	}
+	o.OnReachable = func(yes bool) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.reachable = append(f.reachable, yes)
+	}
+	f.Tracker = New(o)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	f.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(f.stop)
+	return f
+}
+
+func (f *fixture) lead(name, where string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leads[name] = where
+}
+
+func (f *fixture) looked(name string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lookups[name]
+}
+
+func (f *fixture) notices(name string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.notified[name]
+}
+
+func (f *fixture) changes() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Sprint(f.reachable)
+}
+
+func key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+func named(host string) Name {
+	return Name{Endpoint: "primary", Host: host, MinTTL: 30 * time.Second, MaxTTL: time.Hour, KeepLastFor: 24 * time.Hour}
+}
+
+// wait lets time pass and everything settle.
+func wait(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func TestANameIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, Options{})
+		f.lead("db.example.com", "a")
+		name := named("db.example.com")
+		if s := f.Set(key("db"), []Name{name})[0]; s.Settled || s.Reason != "" || s.Endpoint != "primary" || !s.NextTime.Equal(time.Now()) {
+			t.Errorf("before: %+v", s)
+		}
+		wait(10 * time.Millisecond)
+		s := f.Set(key("db"), []Name{name})[0]
+		if words(s.Addresses) != "a" || !s.Settled || s.Reason != "Resolved" || f.notices("db") != 1 {
+			t.Errorf("after the first lookup: %+v, %d notices", s, f.notices("db"))
+		}
+		wait(3 * time.Minute)
+		if f.looked("db.example.com") < 3 || f.notices("db") != 1 {
+			t.Errorf("%d lookups, %d notices; want no notice where nothing changes", f.looked("db.example.com"), f.notices("db"))
+		}
+		f.lead("db.example.com", "b")
+		wait(time.Minute + time.Second)
+		if s := f.Set(key("db"), []Name{name})[0]; words(s.Addresses) != "b" || f.notices("db") != 2 {
+			t.Errorf("after a move: %q, %d notices", words(s.Addresses), f.notices("db"))
+		}
+		f.lead("db.example.com", "ServFail | Timeout")
+		wait(time.Minute + time.Second)
+		if s := f.Set(key("db"), []Name{name})[0]; words(s.Addresses) != "b" || s.Reason != "Stale" || s.Cause != "ServFail" {
+			t.Errorf("after a failure: %+v", s)
+		}
+		f.Forget(key("db"))
+		before := f.looked("db.example.com")
+		wait(time.Hour)
+		if f.looked("db.example.com") != before {
+			t.Error("a forgotten name is looked up")
+		}
+	})
+}
+
+func TestNamesKeepTheirStateWhileTheyAreTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, Options{})
+		f.lead("a.example.com", "a")
+		f.lead("b.example.com", "b")
+		first, second := named("a.example.com"), named("b.example.com")
+		second.Endpoint = "backup"
+		f.Set(key("db"), []Name{first, second})
+		wait(10 * time.Millisecond)
+		second.MinTTL, second.Seed = time.Minute, addresses("z")
+		states := f.Set(key("db"), []Name{second, first})
+		if words(states[0].Addresses) != "b" || words(states[1].Addresses) != "a" {
+			t.Errorf("got %q, %q", words(states[0].Addresses), words(states[1].Addresses))
+		}
+		first.Host, first.Seed = "b.example.com", addresses("s")
+		states = f.Set(key("db"), []Name{first})
+		if s := states[0]; s.Settled || words(s.Addresses) != "s" {
+			t.Errorf("another host: %+v, want the seed", s)
+		}
+		wait(10 * time.Millisecond)
+		first.Records = networkingv1.RecordSRV
+		if s := f.Set(key("db"), []Name{first})[0]; s.Settled {
+			t.Error("other records: want a new state")
+		}
+		wait(10 * time.Millisecond)
+		if s := f.Set(key("db"), []Name{first})[0]; words(s.Addresses) != "s" {
+			t.Errorf("SRV: %q", words(s.Addresses))
+		}
+		if n := f.looked("b.example.com"); n != 2 {
+			t.Errorf("%d lookups, want one of each kind", n)
+		}
+	})
+}
+
+func TestAnAnswerToANameThatWasReplacedDoesNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, Options{})
+		f.takes = time.Second
+		f.lead("old.example.com", "o")
+		f.lead("new.example.com", "n")
+		f.Set(key("db"), []Name{named("old.example.com")})
+		wait(500 * time.Millisecond)
+		f.Set(key("db"), []Name{named("new.example.com")})
+		wait(600 * time.Millisecond)
+		if s := f.Set(key("db"), []Name{named("new.example.com")})[0]; s.Settled || len(s.Addresses) > 0 || f.notices("db") > 0 {
+			t.Errorf("the old answer counts: %+v, %d notices", s, f.notices("db"))
+		}
+		wait(time.Second)
+		if s := f.Set(key("db"), []Name{named("new.example.com")})[0]; words(s.Addresses) != "n" {
+			t.Errorf("got %q", words(s.Addresses))
+		}
+	})
+}
+
+func TestLookupsOfTheSameNameAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		f := start(t, Options{Registerer: registry})
+		f.takes = 20 * time.Millisecond
+		f.lead("db.example.com", "a")
+		for i := range 30 {
+			host := "db.example.com"
+			if i%2 == 0 {
+				host = "DB.example.com."
+			}
+			f.Set(key(fmt.Sprint(i)), []Name{named(host)})
+		}
+		wait(500 * time.Millisecond)
+		for i := range 30 {
+			if f.notices(fmt.Sprint(i)) != 1 {
+				t.Errorf("object %d was not told", i)
+			}
+		}
+		if n := f.looked("db.example.com"); n != 1 {
+			t.Errorf("%d lookups, want 1", n)
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				for _, label := range metric.GetLabel() {
+					got[label.GetValue()] = metric.GetCounter().GetValue()
+				}
+				if h := metric.GetHistogram(); h != nil {
+					got[family.GetName()] = float64(h.GetSampleCount())
+				}
+			}
+		}
+		want := map[string]float64{
+			"Resolved": 1, "NXDomain": 0, "ServFail": 0, "Timeout": 0, "Denied": 0,
+			"fairlead_externalservice_resolve_seconds": 1,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFirstLookupsAreSpreadAndANewObjectDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, Options{Workers: 64})
+		begin := time.Now()
+		for i := range 5000 {
+			name := named(fmt.Sprintf("n%d.example.com", i))
+			name.Seed, name.SeedTime = addresses("a"), begin
+			f.Set(key(fmt.Sprint(i)), []Name{name})
+		}
+		wait(100 * time.Millisecond)
+		f.mu.Lock()
+		n := len(f.began)
+		f.mu.Unlock()
+		if n < 64 || n > 64+60 {
+			t.Errorf("%d lookups within 100ms, want the burst and 50 more", n)
+		}
+		f.lead("new.example.com", "n")
+		f.Set(key("new"), []Name{named("new.example.com")})
+		wait(10 * time.Millisecond)
+		if f.looked("new.example.com") != 1 {
+			t.Error("a new object waits for those of the start")
+		}
+		wait(10 * time.Second)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for i := range 5000 {
+			if f.lookups[fmt.Sprintf("n%d.example.com", i)] == 0 {
+				t.Fatalf("name %d was not looked up after 10s", i)
+			}
+		}
+	})
+}
+
+func TestNoAnswerFromAnyNameserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f *fixture
+		f = start(t, Options{Ping: func(context.Context) bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.pongs
+		}})
+		pong := func(yes bool) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.pongs = yes
+		}
+		pong(true)
+		f.lead("slow.example.com", "Timeout | Timeout")
+		f.lead("db.example.com", "Timeout | Timeout")
+		f.Set(key("slow"), []Name{named("slow.example.com")})
+		wait(10 * time.Minute)
+		if !f.Reachable() || f.changes() != "[]" {
+			t.Errorf("a slow name alone makes the nameservers unreachable: %s", f.changes())
+		}
+		pong(false)
+		f.Set(key("db"), []Name{named("db.example.com")})
+		wait(time.Hour)
+		if f.Reachable() || f.changes() != "[false]" {
+			t.Errorf("reachable %t, told %s; want one word that they are gone", f.Reachable(), f.changes())
+		}
+		f.lead("db.example.com", "a")
+		pong(true)
+		wait(6 * time.Second)
+		if !f.Reachable() || f.changes() != "[false true]" {
+			t.Errorf("reachable %t, told %s; want word that they are back", f.Reachable(), f.changes())
+		}
+		if s := f.Set(key("db"), []Name{named("db.example.com")})[0]; words(s.Addresses) != "a" {
+			t.Errorf("%+v; want a lookup as soon as they are back", s)
+		}
+	})
+}
+
+func TestWithoutAPingThreeSilencesCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, Options{})
+		f.lead("db.example.com", "Timeout | Timeout")
+		f.Set(key("db"), []Name{named("db.example.com")})
+		wait(6 * time.Second)
+		if !f.Reachable() {
+			t.Error("two silences were enough")
+		}
+		wait(10 * time.Second)
+		if f.Reachable() {
+			t.Error("three silences were not enough")
+		}
+		f.lead("db.example.com", "ServFail | Timeout")
+		wait(time.Minute)
+		if !f.Reachable() || f.changes() != "[false true]" {
+			t.Errorf("reachable %t, told %s", f.Reachable(), f.changes())
+		}
+	})
+}
+
+func TestRunEndsWithItsLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, Options{})
+		f.takes = time.Hour
+		f.Set(key("db"), []Name{named("db.example.com")})
+		f.Set(key("other"), []Name{named("db.example.com")})
+		wait(time.Second)
+		begin := time.Now()
+		f.stop()
+		if time.Since(begin) > 0 {
+			t.Errorf("Run ended %s after its context", time.Since(begin))
+		}
+		if s := f.Set(key("db"), []Name{named("db.example.com")})[0]; s.Settled {
+			t.Error("a lookup that was cut off counts")
+		}
+	})
+}
+
+func TestRunSaysThatMetricsWereRefused(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	New(Options{Registerer: registry})
+	if err := New(Options{Registerer: registry}).Run(context.Background()); err == nil {
+		t.Error("want an error where the metrics are there already")
+	}
+}
+
+func TestAnswersAreNotHeldForLong(t *testing.T) {
+	now, asked := epoch, 0
+	f := &flights{under: map[query]*flight{}, now: func() time.Time { return now }}
+	f.look = func(context.Context, query) dns.Answer {
+		asked++
+		return dns.Answer{}
+	}
+	for range 3 {
+		if _, err := f.do(context.Background(), query{host: "db.example.com"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(2 * time.Second)
+	for i := range 2 * maxShared {
+		if _, err := f.do(context.Background(), query{host: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 1+2*maxShared || len(f.under) > maxShared || len(f.landed) > maxShared {
+		t.Errorf("%d lookups, %d answers held, %d times of them", asked, len(f.under), len(f.landed))
+	}
+	now = now.Add(2 * time.Second)
+	if _, err := f.do(context.Background(), query{host: "0"}); err != nil || len(f.under) != 1 {
+		t.Errorf("%d answers held, want the last (%v)", len(f.under), err)
+	}
+}
