@@ -25,6 +25,19 @@ package controllers
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete
 
+// Where the cluster is, so that nobody is led there: what nodes and Services have for addresses.
+//
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=get;list;watch
+
+// The Secret that a health check names in tls.caSecretName, by its name alone: without list and
+// watch nobody who takes over the operator learns which Secrets there are. Admission has asked
+// whether whoever named it may get it. To narrow this, take the rule out of the ClusterRole and grant
+// it by a Role, with resourceNames where they are known, in the namespaces that need it; elsewhere
+// such a check fails, and nothing else does.
+//
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+
 // Events on users' objects, and about who leads.
 //
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

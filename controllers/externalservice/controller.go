@@ -5,34 +5,27 @@ package externalservice
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/resolution"
 )
 
 // Name of the controller in logs, metrics and events.
 const Name = "externalservice"
-
-// byService is the index of EndpointSlices by the Service they belong to.
-const byService = "metadata.labels.service-name"
 
 // Options of the controller.
 type Options struct {
@@ -44,39 +37,68 @@ type Options struct {
 	Warmup bool
 	// Logger of the controller. The default drops everything.
 	Logger logr.Logger
+
+	// Policy says which addresses may be published and checked. Required. When its verdicts may
+	// have changed, call Controller.Again.
+	Policy Policy
+	// Lookup asks what a name leads to. Required.
+	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
+	// Ping asks whether any nameserver answers. The default guesses by the lookups.
+	Ping func(ctx context.Context) bool
+	// Dial opens the connections of health checks. Required.
+	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
+	// Secrets reads the Secrets that health checks name. The default is the cluster's API reader.
+	Secrets client.Reader
+	// DrainPeriod is how long the endpoints of a deleted object stand as terminating before its
+	// Service goes. The default, 0, does not wait.
+	DrainPeriod time.Duration
+	// ResolveWorkers is how many names are looked up at once. The default is 64.
+	ResolveWorkers int
+	// ProbeWorkers is how many health checks run at once. The default is 1024.
+	ProbeWorkers int
+	// Registerer takes the metrics. The default takes none.
+	Registerer prometheus.Registerer
 }
 
-// Cache is what the cache must hold for the controller: of Services and EndpointSlices only its
-// own, so that memory does not grow with the cluster.
-func Cache() map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{
-		&corev1.Service{}: {
-			Label: labels.SelectorFromSet(labels.Set{common.ManagedByLabel: common.ManagedBy}),
-		},
-		&discoveryv1.EndpointSlice{}: {
-			Label: labels.SelectorFromSet(labels.Set{discoveryv1.LabelManagedBy: common.ManagedBy}),
-		},
-	}
+// Controller reconciles ExternalServices, and looks up and checks what they name.
+type Controller struct {
+	reconciling controller.Controller
+	reconciler  *Reconciler
+	tracker     *resolution.Tracker
+	prober      *probing.Prober
+	bell        *bell
 }
 
 // New makes the controller. The caller starts it, once this replica leads, and sees that the
 // cluster's cache runs.
-func New(ctx context.Context, c cluster.Cluster, o Options) (controller.Controller, error) {
+func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error) {
+	if o.Policy == nil || o.Lookup == nil || o.Dial == nil {
+		return nil, errors.New("controller " + Name + ": Policy, Lookup and Dial are required")
+	}
 	if o.Concurrency <= 0 {
 		o.Concurrency = 2
 	}
-	if err := c.GetCache().IndexField(ctx, &discoveryv1.EndpointSlice{}, byService, func(slice client.Object) []string {
-		return []string{slice.GetLabels()[discoveryv1.LabelServiceName]}
-	}); err != nil {
-		return nil, fmt.Errorf("index EndpointSlices by Service: %w", err)
+	if o.Secrets == nil {
+		o.Secrets = c.GetAPIReader()
 	}
-	built, err := controller.NewUnmanaged(Name, controller.Options{
-		Reconciler: &Reconciler{
-			Client: c.GetClient(),
-			Live:   c.GetAPIReader(),
-			Events: c.GetEventRecorder("fairlead-" + Name),
-			Now:    time.Now,
-		},
+	bell := &bell{}
+	prober := probing.New(probing.Options{Dial: o.Dial, Workers: o.ProbeWorkers, Notify: bell.ring, Registerer: o.Registerer})
+	tracker := resolution.New(resolution.Options{
+		Lookup: o.Lookup, Ping: o.Ping, Workers: o.ResolveWorkers, Notify: bell.ring, Registerer: o.Registerer,
+		OnReachable: func(reachable bool) { prober.SetNetworkDoubt(!reachable) },
+	})
+	reconciler := newReconciler(Reconciler{
+		Client: c.GetClient(), Live: c.GetAPIReader(), Secrets: o.Secrets,
+		Events: c.GetEventRecorder("fairlead-" + Name), Now: time.Now,
+		Resolution: tracker, Probes: prober, Policy: o.Policy, DrainPeriod: o.DrainPeriod,
+	})
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(reconciler.metrics); err != nil {
+			return nil, fmt.Errorf("metrics of ExternalServices: %w", err)
+		}
+	}
+	reconciling, err := controller.NewUnmanaged(Name, controller.Options{
+		Reconciler:              reconciler,
 		MaxConcurrentReconciles: o.Concurrency,
 		CacheSyncTimeout:        o.CacheSyncTimeout,
 		EnableWarmup:            ptr.To(o.Warmup),
@@ -87,40 +109,48 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (controller.Controll
 	if err != nil {
 		return nil, err
 	}
-	for _, watch := range []source.Source{
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{},
-			&handler.TypedEnqueueRequestForObject[*networkingv1.ExternalService]{},
-			predicate.TypedGenerationChangedPredicate[*networkingv1.ExternalService]{}),
-		source.Kind(c.GetCache(), &corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(
-			func(_ context.Context, service *corev1.Service) []reconcile.Request {
-				return request(service.Namespace, service.Name)
-			})),
-		source.Kind(c.GetCache(), &discoveryv1.EndpointSlice{}, handler.TypedEnqueueRequestsFromMapFunc(
-			func(_ context.Context, slice *discoveryv1.EndpointSlice) []reconcile.Request {
-				return requestsOf(slice)
-			})),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return nil, err
-		}
+	if err := watch(ctx, c, reconciling, bell); err != nil {
+		return nil, err
 	}
-	return built, nil
+	return &Controller{reconciling: reconciling, reconciler: reconciler, tracker: tracker, prober: prober, bell: bell}, nil
 }
 
-// requestsOf are the Services that a slice says it belongs to: by its label, which anybody may
-// change, and by its owner.
-func requestsOf(slice *discoveryv1.EndpointSlice) []reconcile.Request {
-	var requests []reconcile.Request
-	label := slice.Labels[discoveryv1.LabelServiceName]
-	if label != "" {
-		requests = request(slice.Namespace, label)
+// Warmup starts the watches and returns when they have synced. Nothing is reconciled, looked up or
+// checked before Start.
+func (c *Controller) Warmup(ctx context.Context) error {
+	warmer, ok := c.reconciling.(interface{ Warmup(context.Context) error })
+	if !ok {
+		return fmt.Errorf("controller %s: a %T cannot be warmed up", Name, c.reconciling)
 	}
-	if owner := metav1.GetControllerOf(slice); owner != nil && owner.Kind == "Service" && owner.Name != label {
-		requests = append(requests, request(slice.Namespace, owner.Name)...)
-	}
-	return requests
+	return warmer.Warmup(ctx)
 }
 
-func request(namespace, name string) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+// Start reconciles, looks up and checks until ctx ends or one of the three fails, and returns when
+// all three have ended.
+func (c *Controller) Start(ctx context.Context) error {
+	return together(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
+}
+
+// together runs parts that make no sense without each other.
+func together(ctx context.Context, parts ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(parts))
+	for _, run := range parts {
+		go func() { ended <- run(ctx) }()
+	}
+	var errs []error
+	for range parts {
+		errs = append(errs, <-ended)
+		cancel()
+	}
+	return errors.Join(errs...)
+}
+
+// Again has every object reconciled once more, since what the policy says may have changed. It does
+// not block.
+func (c *Controller) Again() {
+	for _, key := range c.reconciler.memories.keys() {
+		c.bell.ring(key)
+	}
 }

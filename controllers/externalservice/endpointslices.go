@@ -24,32 +24,61 @@ import (
 // errForeignSlice cannot happen by accident: the names of our slices carry a digest.
 var errForeignSlice = errors.New("an EndpointSlice of this name exists and is not ours: delete it")
 
-// publishSlices makes the EndpointSlices of a Service as they should be, and removes our others.
-func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, wanted []slice) error {
+// currentSlices are our EndpointSlices of a Service, as the cache has them. They are shared with it:
+// to be read only. One without any address in some endpoint is not valid and cannot be stored.
+func (r *Reconciler) currentSlices(ctx context.Context, namespace, service string) ([]*discoveryv1.EndpointSlice, error) {
 	var list discoveryv1.EndpointSliceList
-	if err := r.Client.List(ctx, &list, client.InNamespace(service.Namespace), client.MatchingFields{byService: service.Name}); err != nil {
-		return fmt.Errorf("list EndpointSlices: %w", err)
+	err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byService: service}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list EndpointSlices: %w", err)
 	}
-	current := make(map[string]*discoveryv1.EndpointSlice, len(list.Items))
+	current := make([]*discoveryv1.EndpointSlice, 0, len(list.Items))
 	for i := range list.Items {
-		current[list.Items[i].Name] = &list.Items[i]
+		current = append(current, &list.Items[i])
 	}
-	for _, s := range wanted {
-		if err := r.applySlice(ctx, service, s, current[s.name]); err != nil {
+	return current, nil
+}
+
+// publishSlices makes the EndpointSlices of a Service as they should be, in the order given, and
+// removes our others after that.
+func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []slice, m *memory) error {
+	for i := range wanted {
+		if err := r.applySlice(ctx, service, &wanted[i], find(current, wanted[i].name), m); err != nil {
 			return err
 		}
-		delete(current, s.name)
 	}
 	for _, leftover := range current {
-		err := r.Client.Delete(ctx, leftover, client.Preconditions{UID: &leftover.UID})
+		if wants(wanted, leftover.Name) || leftover.DeletionTimestamp != nil {
+			continue
+		}
+		err := r.Client.Delete(ctx, leftover.DeepCopy(), client.Preconditions{UID: &leftover.UID, ResourceVersion: &leftover.ResourceVersion})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("remove EndpointSlice %s: %w", leftover.Name, err)
+		}
+		m.wroteSlice(leftover.Name, "", r.Now())
+	}
+	return nil
+}
+
+func find(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.EndpointSlice {
+	for _, c := range current {
+		if c.Name == name {
+			return c
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s slice, current *discoveryv1.EndpointSlice) error {
+func wants(wanted []slice, name string) bool {
+	for i := range wanted {
+		if wanted[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s *slice, current *discoveryv1.EndpointSlice, m *memory) error {
 	version := onlyCreate
 	if current != nil {
 		if sliceMatches(current, service, s) {
@@ -57,8 +86,20 @@ func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s 
 		}
 		version = current.ResourceVersion
 	}
+	wanted := sliceConfiguration(service, s).WithResourceVersion(version)
+	err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+	if current == nil && apierrors.IsConflict(err) {
+		err = r.reclaimSlice(ctx, service, s, wanted)
+	}
+	if err != nil {
+		return fmt.Errorf("apply EndpointSlice %s: %w", s.name, err)
+	}
+	m.wroteSlice(s.name, ptr.Deref(wanted.ResourceVersion, ""), r.Now())
+	return nil
+}
+
+func sliceConfiguration(service *corev1.Service, s *slice) *discoveryv1ac.EndpointSliceApplyConfiguration {
 	wanted := discoveryv1ac.EndpointSlice(s.name, service.Namespace).
-		WithResourceVersion(version).
 		WithLabels(sliceLabels(service.Name)).
 		WithOwnerReferences(metav1ac.OwnerReference().
 			WithAPIVersion("v1").WithKind("Service").WithName(service.Name).WithUID(service.UID).WithController(true)).
@@ -76,31 +117,25 @@ func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s 
 				WithServing(*e.Conditions.Serving).WithTerminating(*e.Conditions.Terminating),
 		})
 	}
-	err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
-	if current == nil && apierrors.IsConflict(err) {
-		err = r.reclaimSlice(ctx, service, s, wanted)
-	}
-	if err != nil {
-		return fmt.Errorf("apply EndpointSlice %s: %w", s.name, err)
-	}
-	return nil
+	return wanted
 }
 
 // reclaimSlice applies a slice that exists although the cache does not show it among the Service's:
 // somebody took off or changed a label that it is found by. One that the Service does not own
 // is not ours to touch.
-func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s slice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
+func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s *slice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
 	stray := &discoveryv1.EndpointSlice{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: *wanted.Name}, stray); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: s.name}, stray); err != nil {
 		return err
 	}
 	if owner := metav1.GetControllerOf(stray); owner == nil || owner.Kind != "Service" || owner.Name != service.Name {
 		return errForeignSlice
 	}
+	wanted.WithResourceVersion(stray.ResourceVersion)
 	if sliceMatches(stray, service, s) {
 		return nil // the cache was behind
 	}
-	return r.Client.Apply(ctx, wanted.WithResourceVersion(stray.ResourceVersion), client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+	return r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
 }
 
 func sliceLabels(service string) map[string]string {
@@ -110,8 +145,9 @@ func sliceLabels(service string) map[string]string {
 	}
 }
 
-func sliceMatches(current *discoveryv1.EndpointSlice, service *corev1.Service, s slice) bool {
-	return contains(current.Labels, sliceLabels(service.Name)) &&
+func sliceMatches(current *discoveryv1.EndpointSlice, service *corev1.Service, s *slice) bool {
+	return current.Labels[discoveryv1.LabelServiceName] == service.Name &&
+		current.Labels[discoveryv1.LabelManagedBy] == common.ManagedBy &&
 		len(current.OwnerReferences) == 1 && current.OwnerReferences[0].UID == service.UID &&
 		ptr.Deref(current.OwnerReferences[0].Controller, false) &&
 		current.AddressType == s.family &&

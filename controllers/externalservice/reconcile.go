@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,6 +27,15 @@ const (
 	conflictRetry = 30 * time.Second
 	// replaceRetry is the wait for a Service that is being removed.
 	replaceRetry = time.Second
+	// behindRetry is the wait for a cache that is behind. What it waits for comes as an event, most
+	// often sooner.
+	behindRetry = 200 * time.Millisecond
+	// unsyncedRetry is how often it is looked whether the policy can judge at last. That, too, comes
+	// as an event.
+	unsyncedRetry = 5 * time.Second
+	// quietStart is how long a new object may be without a status while its names are looked up and
+	// its addresses checked for the first time, so that the first status is the whole of it.
+	quietStart = time.Second
 )
 
 // Reconciler publishes ExternalServices.
@@ -35,10 +44,29 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
+	// Secrets reads the Secrets that health checks name.
+	Secrets client.Reader
 	// Events go on the ExternalService.
 	Events recorder.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
+	// Resolution, Probes and Policy know the outside.
+	Resolution Resolution
+	Probes     Probes
+	Policy     Policy
+	// DrainPeriod is how long the endpoints of a deleted object stand as terminating.
+	DrainPeriod time.Duration
+
+	authorities *authorities
+	metrics     *metrics
+	memories    *memories
+}
+
+func newReconciler(r Reconciler) *Reconciler {
+	r.authorities = &authorities{reader: r.Secrets, now: r.Now}
+	r.metrics = newMetrics(r.Now, r.Resolution)
+	r.memories = &memories{}
+	return &r
 }
 
 // Reconcile brings the cluster to what one ExternalService says. What it made is removed by the
@@ -46,18 +74,21 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	es := &networkingv1.ExternalService{}
 	if err := r.Client.Get(ctx, req.NamespacedName, es); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	es = es.DeepCopy() // the cache's copy is shared
+	bring := r.publish
 	if !es.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, r.release(ctx, es)
+		bring = r.release
 	}
-	result, err := r.publish(ctx, es)
+	result, err := bring(ctx, es)
 	switch {
 	case err == nil:
 		return result, nil
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: replaceRetry}, nil // the cache is behind
+		return reconcile.Result{RequeueAfter: behindRetry}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, nil
 	}
@@ -65,21 +96,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
-	report := newReport(es, r.Now())
+	key, now := client.ObjectKeyFromObject(es), r.Now()
+	report := newReport(es, now)
 	rules.Default(es)
 	if errs := rules.Validate(es, nil); len(errs) > 0 {
+		r.forget(key)
 		report.invalid(errs)
 		return reconcile.Result{}, r.writeStatus(ctx, es, report)
 	}
 	if ptr.Deref(es.Spec.Suspend, false) {
+		r.forget(key)
 		return reconcile.Result{}, r.writeStatus(ctx, es, report)
 	}
-	if err := r.holdForOrphan(ctx, es); err != nil {
+	if err := r.hold(ctx, es); err != nil {
 		return reconcile.Result{}, err
 	}
 	service, err := r.publishService(ctx, es)
 	switch {
 	case errors.Is(err, errForeignService):
+		r.forget(key)
 		report.conflicted(es)
 		return reconcile.Result{RequeueAfter: conflictRetry}, r.writeStatus(ctx, es, report)
 	case errors.Is(err, errReplacing):
@@ -87,35 +122,136 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	chosen := choose(&es.Spec)
-	wanted := slicesOf(es.Name, chosen.addresses)
-	if err := r.publishSlices(ctx, service, wanted); err != nil {
-		return reconcile.Result{}, err
-	}
-	report.published(es, service, chosen, len(wanted))
-	return reconcile.Result{}, r.writeStatus(ctx, es, report)
+	return r.publishEndpoints(ctx, es, service, report)
 }
 
-// writeStatus writes what changed, if anything did, and tells of a transition by an event.
-func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, report *report) error {
-	if apiequality.Semantic.DeepEqual(es.Status, report.status) {
-		return nil
+// publishEndpoints looks at the outside, decides, and makes slices and status say so.
+func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.ExternalService, service *corev1.Service, report *report) (reconcile.Result, error) {
+	key, now := client.ObjectKeyFromObject(es), r.Now()
+	current, err := r.currentSlices(ctx, service.Namespace, service.Name)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	before := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
-	updated := es.DeepCopy()
-	updated.Status = report.status
-	patch := client.MergeFromWithOptions(es, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, updated, patch); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	m, fresh := r.memories.of(key, es.UID, now)
+	if fresh { // also where another object has taken the name
+		r.Resolution.Forget(key)
+		r.Probes.Forget(key)
 	}
-	after := meta.FindStatusCondition(report.status.Conditions, networkingv1.ConditionReady)
-	if after == nil || before != nil && before.Status == after.Status && before.Reason == after.Reason {
-		return nil
+	found := r.examine(ctx, es, current, m)
+	begun := now.Sub(m.first)
+	if found.waiting {
+		if begun >= quietStart && es.Status.ObservedGeneration != es.Generation {
+			report.waiting(service, &found)
+			err = r.writeStatus(ctx, es, report)
+		}
+		return r.whileWaiting(es, &found, begun), err
 	}
-	kind := corev1.EventTypeNormal
-	if after.Status != "True" {
-		kind = corev1.EventTypeWarning
+	if m.behind(current, now) {
+		return reconcile.Result{RequeueAfter: behindRetry}, nil
 	}
-	r.Events.Eventf(es, nil, kind, after.Reason, "Publish", "%s", after.Message)
-	return nil
+	decided := decide(membersOf(found.sites), r.circumstances(es, &found, m))
+	if es.Status.ObservedGeneration == 0 && len(current) == 0 && begun < quietStart && unchecked(&decided) {
+		return reconcile.Result{RequeueAfter: quietStart - begun}, nil
+	}
+	wanted := arrange(es.Name, current, decided.publish)
+	if err := r.publishSlices(ctx, service, current, wanted, m); err != nil {
+		return reconcile.Result{}, err
+	}
+	m.learn(&decided, now, requestOf(es))
+	r.metrics.record(key, &found, &decided, es.Spec.HealthCheck != nil)
+	report.published(es, service, &found, &decided, len(wanted))
+	report.status.LastHandledFailback = m.handled
+	return after(now, decided.again, found.again), r.writeStatus(ctx, es, report)
+}
+
+// whileWaiting is when to look again. A lookup that ends comes as an event.
+func (r *Reconciler) whileWaiting(es *networkingv1.ExternalService, f *findings, begun time.Duration) reconcile.Result {
+	switch {
+	case begun < quietStart && es.Status.ObservedGeneration != es.Generation:
+		return reconcile.Result{RequeueAfter: quietStart - begun}
+	case f.unsynced:
+		return reconcile.Result{RequeueAfter: unsyncedRetry}
+	}
+	return reconcile.Result{}
+}
+
+// unchecked says whether there are addresses to publish, and none has had its first check.
+func unchecked(d *decision) bool {
+	for _, p := range d.publish {
+		if p.health != networkingv1.AddressUnknown {
+			return false
+		}
+	}
+	return len(d.publish) > 0
+}
+
+// circumstances are what there is to know for a decision.
+func (r *Reconciler) circumstances(es *networkingv1.ExternalService, f *findings, m *memory) circumstances {
+	c := circumstances{
+		now: r.Now(), suspect: f.suspect, minHealthy: 1, failbackDelay: failbackDelay,
+		lowest: lowest(f.sites), active: m.active, panicking: m.panicking, regained: m.regainedBy(r.Now()),
+	}
+	if es.Spec.HealthCheck != nil {
+		c.checked, c.patience = true, patience(es.Spec.HealthCheck)
+	}
+	if o := es.Spec.Failover; o != nil {
+		c.minHealthy = int(ptr.Deref(o.MinHealthyPercent, 1))
+		c.panicThreshold = int(ptr.Deref(o.PanicThresholdPercent, 0))
+		c.manual = ptr.Deref(o.Failback, networkingv1.FailbackAutomatic) == networkingv1.FailbackManual
+		c.failbackDelay = o.FailbackDelay.Or(failbackDelay)
+	}
+	if m.handled == "" {
+		m.handled = es.Status.LastHandledFailback
+	}
+	request := requestOf(es)
+	c.requested = request != "" && request != m.handled
+	return c
+}
+
+// maxRequest is how much of the annotation that asks for going back counts; the status holds no more.
+const maxRequest = 256
+
+// requestOf is the request to go back that stands on the object.
+func requestOf(es *networkingv1.ExternalService) string {
+	request := es.Annotations[networkingv1.FailbackRequestedAnnotation]
+	if len(request) > maxRequest {
+		request = strings.ToValidUTF8(request[:maxRequest], "")
+	}
+	return request
+}
+
+// failbackDelay holds where the spec was stored without defaults.
+const failbackDelay = 5 * time.Minute
+
+// lowest is the lowest priority that has an endpoint which is not drained.
+func lowest(all []site) int32 {
+	least := int32(-1)
+	for i := range all {
+		if s := &all[i]; !s.drained && (least < 0 || s.priority < least) {
+			least = s.priority
+		}
+	}
+	return max(least, 0)
+}
+
+// after asks to be called again at the earliest of some times; those that are zero do not count.
+func after(now time.Time, times ...time.Time) reconcile.Result {
+	var first time.Time
+	for _, t := range times {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	if first.IsZero() {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: max(first.Sub(now), time.Millisecond)}
+}
+
+// forget ends everything that goes on for an object.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.Resolution.Forget(key)
+	r.Probes.Forget(key)
+	r.memories.drop(key)
+	r.metrics.drop(key)
 }

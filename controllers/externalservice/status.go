@@ -4,14 +4,16 @@
 package externalservice
 
 import (
+	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
@@ -27,8 +29,10 @@ type report struct {
 }
 
 func newReport(es *networkingv1.ExternalService, now time.Time) *report {
-	r := &report{status: *es.Status.DeepCopy(), generation: es.Generation, now: metav1.NewTime(now)}
-	r.status.ObservedGeneration = es.Generation
+	stored := es.Status
+	stored.Endpoints = nil // they are replaced as a whole, never changed
+	r := &report{status: *stored.DeepCopy(), generation: es.Generation, now: metav1.NewTime(now)}
+	r.status.Endpoints, r.status.ObservedGeneration = es.Status.Endpoints, es.Generation
 	return r
 }
 
@@ -42,55 +46,86 @@ func (r *report) set(kind string, status metav1.ConditionStatus, reason, message
 	})
 }
 
+// clear removes a condition. Never clear and set: the condition would be a new one at each look,
+// with a new time, and the status would be written for that alone.
 func (r *report) clear(kind string) { meta.RemoveStatusCondition(&r.status.Conditions, kind) }
 
-// published records what stands in the cluster now.
-func (r *report) published(es *networkingv1.ExternalService, service *corev1.Service, chosen selection, sliceCount int) {
+// published records what stands in the cluster now, and what was found outside.
+func (r *report) published(es *networkingv1.ExternalService, service *corev1.Service, f *findings, d *decision, sliceCount int) {
 	r.clear(networkingv1.ConditionStalled)
-	r.status.ServiceRef = &networkingv1.ServiceReference{Name: service.Name, UID: service.UID}
-	r.status.ClusterIP = service.Spec.ClusterIP
-	r.status.ActivePriority = chosen.priority
-	count := int32(len(chosen.addresses))
-	r.status.Addresses = &networkingv1.AddressCounts{Total: chosen.total, Published: count}
-	if es.Spec.HealthCheck == nil {
-		r.status.Addresses.Healthy = chosen.total
-	}
-	if count == 0 {
-		r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
-			"no endpoint that is Active has addresses: the Service has nothing behind it")
-	} else {
-		r.set(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished,
-			fmt.Sprintf("%s in %s behind Service %s", plural(int(count), "address", "addresses"),
-				plural(sliceCount, "EndpointSlice", "EndpointSlices"), service.Name))
-	}
-	r.unobserved(es)
+	r.clear(networkingv1.ConditionReconciling)
+	r.served(service)
+	r.status.ActivePriority = d.active
+	r.status.Endpoints = endpointStatuses(&es.Status, f.sites, es.Spec.HealthCheck != nil)
+	r.count(f, d, es.Spec.HealthCheck != nil)
+	r.ready(f, d, service, sliceCount)
+	r.resolved(f)
+	r.healthy(es, f, d)
+	r.failedOver(f, d)
 }
 
-// unobserved says of DNS names and health checks that nothing is known, since this version does
-// not act on them.
-func (r *report) unobserved(es *networkingv1.ExternalService) {
-	// Never clear and set: the condition would be a new one at each look, with a new time, and the
-	// status would be written for that alone.
-	if slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool { return e.DNS != nil }) {
-		r.set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown,
-			"this version publishes addresses only: DNS names are not looked up")
-	} else {
-		r.clear(networkingv1.ConditionResolved)
+// served records the Service.
+func (r *report) served(service *corev1.Service) {
+	r.status.ServiceRef = &networkingv1.ServiceReference{Name: service.Name, UID: service.UID}
+	r.status.ClusterIP = service.Spec.ClusterIP
+}
+
+func (r *report) count(f *findings, d *decision, checked bool) {
+	counts := &networkingv1.AddressCounts{Published: int32(d.ready())}
+	for i := range f.sites {
+		s := &f.sites[i]
+		counts.Total += int32(len(s.addresses))
+		for j := range s.addresses {
+			if a := &s.addresses[j]; a.denied == "" && (!checked || a.health.State == networkingv1.AddressHealthy) {
+				counts.Healthy++
+			}
+		}
 	}
-	if es.Spec.HealthCheck != nil {
-		r.set(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown,
-			"this version does not run health checks: every address of the lowest priority is published as ready")
-	} else {
-		r.clear(networkingv1.ConditionHealthy)
+	r.status.Addresses = counts
+}
+
+// waiting records that nothing is published yet, since not all names have been looked up.
+func (r *report) waiting(service *corev1.Service, f *findings) {
+	const message = "waiting for the first lookup of every name before anything is published or changed"
+	r.served(service)
+	r.clear(networkingv1.ConditionStalled)
+	r.set(networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving, message)
+	if meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionReady) == nil {
+		r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses, message)
+	}
+	if meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionResolved) == nil {
+		r.resolved(f)
 	}
 }
 
 // conflicted records that a Service of somebody else's stands in the way.
 func (r *report) conflicted(es *networkingv1.ExternalService) {
-	r.status.ServiceRef, r.status.ClusterIP, r.status.ActivePriority, r.status.Addresses = nil, "", nil, nil
+	const message = "nothing is looked up or checked while the Service cannot be published"
+	r.status.ServiceRef, r.status.ClusterIP, r.status.ActivePriority = nil, "", nil
+	r.status.Addresses, r.status.Endpoints = nil, nil
 	r.clear(networkingv1.ConditionStalled)
+	r.clear(networkingv1.ConditionReconciling)
+	r.clear(networkingv1.ConditionFailedOver)
 	r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonServiceConflict, conflictMessage(es))
-	r.unobserved(es)
+	if named(es) {
+		r.set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
+	} else {
+		r.clear(networkingv1.ConditionResolved)
+	}
+	if es.Spec.HealthCheck != nil {
+		r.set(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
+	} else {
+		r.clear(networkingv1.ConditionHealthy)
+	}
+}
+
+func named(es *networkingv1.ExternalService) bool {
+	for i := range es.Spec.Endpoints {
+		if es.Spec.Endpoints[i].DNS != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func conflictMessage(es *networkingv1.ExternalService) string {
@@ -100,8 +135,53 @@ func conflictMessage(es *networkingv1.ExternalService) string {
 // invalid records that the stored spec breaks a rule. What is published stays as it is.
 func (r *report) invalid(errs field.ErrorList) {
 	message := errs.ToAggregate().Error()
+	r.clear(networkingv1.ConditionReconciling)
 	r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonInvalidSpec, message)
 	r.set(networkingv1.ConditionStalled, metav1.ConditionTrue, networkingv1.ReasonInvalidSpec, message)
+}
+
+// writeStatus writes what changed, if a fact did, and tells of transitions by events.
+func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, report *report) error {
+	if sameFacts(&es.Status, &report.status) {
+		return nil
+	}
+	updated := es.DeepCopy()
+	updated.Status = report.status
+	patch := client.MergeFromWithOptions(es, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, updated, patch); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	}
+	r.tell(es, transitions(&es.Status, &report.status))
+	return nil
+}
+
+// sameFacts says whether two statuses differ in nothing but the times of lookups and checks, which
+// change all the time and come along when something else does.
+func sameFacts(a, b *networkingv1.ExternalServiceStatus) bool {
+	if len(a.Endpoints) != len(b.Endpoints) {
+		return false
+	}
+	for i := range a.Endpoints {
+		if !sameEndpoint(&a.Endpoints[i], &b.Endpoints[i]) {
+			return false
+		}
+	}
+	x, y := *a, *b
+	x.Endpoints, y.Endpoints = nil, nil
+	return apiequality.Semantic.DeepEqual(&x, &y)
+}
+
+func sameEndpoint(a, b *networkingv1.EndpointStatus) bool {
+	if a.Name != b.Name || a.DNSName != b.DNSName || a.Reason != b.Reason || len(a.Addresses) != len(b.Addresses) {
+		return false
+	}
+	for i := range a.Addresses {
+		x, y := &a.Addresses[i], &b.Addresses[i]
+		if x.IP != y.IP || x.Port != y.Port || x.Health != y.Health || x.Reason != y.Reason || !x.Since.Equal(y.Since) {
+			return false
+		}
+	}
+	return true
 }
 
 func plural(n int, one, many string) string {

@@ -85,7 +85,8 @@ func (r *Ranges) Run(ctx context.Context) error {
 		}
 	}
 	r.watches.Go(func() { r.survey(ctx) })
-	return r.publish(ctx)
+	r.publish(ctx)
+	return nil
 }
 
 // follow starts a feed.
@@ -160,18 +161,18 @@ func (r *Ranges) mark() {
 
 // publish brings changes to the policy, gathered for a moment: a rolling update of nodes is many
 // events. The first time it does not wait.
-func (r *Ranges) publish(ctx context.Context) error {
+func (r *Ranges) publish(ctx context.Context) {
 	first := true
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-r.dirty:
 		}
 		if !first {
 			select {
 			case <-ctx.Done():
-				return nil
+				return
 			case <-time.After(r.options.Settle):
 			}
 			select {

@@ -37,6 +37,9 @@ type parts struct {
 
 	reachable func(ctx context.Context) error // returns when the API server answers
 
+	follow []named                   // what admission knows of the cluster; stopped with the caches
+	settle func(ctx context.Context) // waits for that, for a while; nil with follow
+
 	prepare func(ctx context.Context) error // returns when there is a certificate
 	refresh run                             // keeps it fresh
 
@@ -113,6 +116,7 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 	}{
 		{startup.APIServer, l.reachable},
 		{startup.Certificates, func(ctx context.Context) error {
+			s.caches.Go(l.follow...)
 			if err := l.prepare(ctx); err != nil {
 				return err
 			}
@@ -120,6 +124,9 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 			return nil
 		}},
 		{startup.WebhookServer, func(ctx context.Context) error {
+			if l.settle != nil {
+				l.settle(ctx)
+			}
 			s.webhook.Go(named{"webhook server", l.webhook})
 			return l.ready(ctx)
 		}},

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"time"
@@ -25,6 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/internal/election"
 	"github.com/fairlead-dev/fairlead/internal/startup"
+	"github.com/fairlead-dev/fairlead/webhooks/authorization"
 )
 
 // Options configure a Manager.
@@ -36,6 +39,9 @@ type Options struct {
 	// Metrics gets all metrics. The default is the registry of controller-runtime, which is the
 	// one that the metrics server shows.
 	Metrics prometheus.Registerer
+	// Dial connects to addresses outside the cluster, once the egress policy has let them pass. The
+	// default is the network.
+	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
 }
 
 // Manager is the operator, assembled.
@@ -77,6 +83,7 @@ type assembly struct {
 	client   kubernetes.Interface // without a limit
 	recorder *startup.Recorder
 	overlaps *overlaps
+	outside  *outside
 	cluster  cluster.Cluster // made with the reconcilers, since it asks the API server about kinds
 }
 
@@ -100,8 +107,11 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.outside, err = newOutside(a.config, a.place, unlimited, a.Dial, a.Logger); err != nil {
+		return nil, err
+	}
 	a.overlaps = &overlaps{logger: a.Logger.WithName("admission")}
-	byPath, err := handlers(a.config.Webhook, a.overlaps, a.Metrics, a.Logger)
+	byPath, err := handlers(a.config.Webhook, a.authorization(), a.overlaps, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +130,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 			client: a.client.Discovery().RESTClient(), server: a.api.rest.Host, origin: a.api.origin,
 			limit: a.config.ClientConnection.StartTimeout.Duration, recorder: a.recorder, logger: a.Logger,
 		}.wait,
+		follow: []named{{"ranges of the cluster", a.outside.ranges.Run}}, settle: a.outside.settle,
 		prepare: source.Prepare, refresh: source.Run,
 		webhook: webhook.Start, ready: webhook.WaitReady,
 		unpublished: source.absent,
@@ -150,6 +161,15 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	a.recorder.Tell("webhooks", func() string { return oneLine(webhook.Ready()) })
 	a.recorder.Tell("API server", func() string { return a.api.rest.Host })
 	return l, nil
+}
+
+// authorization asks whether writers of ExternalServices may have what they write.
+func (a *assembly) authorization() *authorization.ExternalService {
+	return authorization.NewExternalService(authorization.Options{
+		Policy:   a.outside.policy,
+		Reviewer: authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client}),
+		Services: authorization.NewServiceReader(a.client),
+	})
 }
 
 // servers are the listeners beside the webhook's.
@@ -190,20 +210,26 @@ func (a *assembly) reconcilers(ctx context.Context) ([]reconciler, error) {
 	if a.cluster, err = newCluster(a.api.limited(a.config.ClientConnection), a.scheme, a.config.Namespaces); err != nil {
 		return nil, err
 	}
-	c := a.config.Controllers
+	c, es := a.config.Controllers, a.config.ExternalServices
 	built, err := externalservice.New(ctx, a.cluster, externalservice.Options{
 		Concurrency:      c.Concurrency["ExternalService"],
 		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
 		Warmup:           true, // when to warm is decided by the lifecycle
 		Logger:           a.Logger,
+		Policy:           a.outside.policy,
+		Lookup:           a.outside.resolver.Lookup,
+		Ping:             a.outside.resolver.Reachable,
+		Dial:             a.outside.dialer.Dial,
+		DrainPeriod:      es.DrainPeriod.Duration,
+		ResolveWorkers:   es.ResolveWorkers,
+		ProbeWorkers:     es.ProbeWorkers,
+		Registerer:       a.Metrics,
 	})
 	if err != nil {
 		return nil, err
 	}
-	warmer, ok := built.(interface{ Warmup(context.Context) error })
-	if !ok {
-		return nil, fmt.Errorf("controller %s: a %T cannot be warmed up", externalservice.Name, built)
-	}
+	again := built.Again
+	a.outside.again.Store(&again)
 	phase := startup.Caches
 	if !c.Warmup {
 		phase = startup.Reconcilers
@@ -214,7 +240,7 @@ func (a *assembly) reconcilers(ctx context.Context) ([]reconciler, error) {
 		if err := a.synced(ctx, phase, kinds); err != nil {
 			return err
 		}
-		return warmer.Warmup(ctx)
+		return built.Warmup(ctx)
 	}
 	return []reconciler{{name: externalservice.Name, warm: warm, start: built.Start}}, nil
 }

@@ -23,6 +23,7 @@ import (
 	rulesofexternalservice "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	rulesofrebootpolicy "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
+	"github.com/fairlead-dev/fairlead/webhooks/authorization"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/chaospod"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
@@ -38,7 +39,7 @@ const (
 
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy
 // Equivalent the API server converts, and a second registration would only be called as well.
-func handlers(c config.Webhook, overlapping *overlaps, metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
+func handlers(c config.Webhook, authorize *authorization.ExternalService, overlapping *overlaps, metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
 	w := &webhooks{
 		byPath:   map[string]http.Handler{},
 		registry: conversion.NewRegistry(),
@@ -46,6 +47,7 @@ func handlers(c config.Webhook, overlapping *overlaps, metrics prometheus.Regist
 	}
 	add(w, networkingv1.GroupVersion.WithKind("ExternalService"), externalservice.New(), rules[networkingv1.ExternalService]{
 		Default: rulesofexternalservice.Default, Validate: rulesofexternalservice.Validate, Warnings: rulesofexternalservice.Warnings,
+		Stamp: authorize.Stamp, Authorize: authorize.Validate,
 	})
 	add(w, autorebootv1.GroupVersion.WithKind("RebootPolicy"), rebootpolicy.New(), rules[autorebootv1.RebootPolicy]{
 		Default: rulesofrebootpolicy.Default, Validate: rulesofrebootpolicy.Validate, Warnings: rulesofrebootpolicy.Warnings,
@@ -64,12 +66,14 @@ func handlers(c config.Webhook, overlapping *overlaps, metrics prometheus.Regist
 	return w.byPath, nil
 }
 
-// rules are what decides about objects of a kind. Overlaps may be nil.
+// rules are what decides about objects of a kind. All but the first three may be nil.
 type rules[T any] struct {
-	Default  func(obj *T)
-	Validate func(obj, old *T) field.ErrorList
-	Warnings func(obj, old *T) []string
-	Overlaps func(ctx context.Context, obj *T) []string
+	Default   func(obj *T)
+	Validate  func(obj, old *T) field.ErrorList
+	Warnings  func(obj, old *T) []string
+	Overlaps  func(ctx context.Context, obj *T) []string
+	Stamp     func(ctx context.Context, req admission.Request, obj, old *T) (map[string]string, error)
+	Authorize func(ctx context.Context, req admission.Request, obj, old *T) ([]string, field.ErrorList)
 }
 
 // webhooks collects the handlers, and the first error.
@@ -92,9 +96,10 @@ func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.C
 			r.Default(obj)
 			return nil
 		},
+		Stamp: r.Stamp,
 	})
 	w.byPath[admission.ValidatePath(kind)] = admission.Validating(options, admission.Validator[T]{
-		Validate: func(ctx context.Context, _ admission.Request, obj, old *T) ([]string, field.ErrorList) {
+		Validate: func(ctx context.Context, req admission.Request, obj, old *T) ([]string, field.ErrorList) {
 			warnings := r.Warnings(obj, old)
 			if r.Overlaps != nil {
 				warnings = append(warnings, r.Overlaps(ctx, obj)...)
@@ -103,7 +108,15 @@ func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.C
 			if old != nil {
 				before = old
 			}
-			return warnings, append(r.Validate(obj, old), restorable(converter, spoke, obj, before)...)
+			errs := append(r.Validate(obj, old), restorable(converter, spoke, obj, before)...)
+			// Rights are asked for what is valid only: that costs a call, and the answer would speak
+			// of fields that must change anyway.
+			if len(errs) == 0 && r.Authorize != nil {
+				var more []string
+				more, errs = r.Authorize(ctx, req, obj, old)
+				warnings = append(warnings, more...)
+			}
+			return warnings, errs
 		},
 	})
 }

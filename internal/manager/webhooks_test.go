@@ -23,10 +23,11 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/webhooks/authorization"
 )
 
 func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, &overlaps{logger: logr.Discard()}, nil, logr.Discard())
+	byPath, err := handlers(config.Default().Webhook, authorization.NewExternalService(authorization.Options{}), &overlaps{logger: logr.Discard()}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
 }
 
 func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, &overlaps{logger: logr.Discard()}, nil, logr.Discard())
+	byPath, err := handlers(config.Default().Webhook, authorization.NewExternalService(authorization.Options{}), &overlaps{logger: logr.Discard()}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

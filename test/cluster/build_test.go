@@ -102,7 +102,7 @@ func TestInterruptedBuildLeavesNothing(t *testing.T) {
 		_, err := Build(ctx, BuildOptions{Folder: folder, Programs: []string{Etcd}})
 		failed <- err
 	}()
-	eventually(t, 5*time.Second, func() error { _, err := os.Stat(started); return err })
+	eventually(t, patience, func() error { _, err := os.Stat(started); return err })
 	cancel(interrupt)
 	if err := <-failed; !errors.Is(err, interrupt) {
 		t.Errorf("got %v", err)

@@ -23,7 +23,7 @@ import (
 func bare(t *testing.T, options Options) *Cluster {
 	t.Helper()
 	if options.StartTimeout == 0 {
-		options.StartTimeout = 20 * time.Second
+		options.StartTimeout = patience
 	}
 	binaries, err := Build(t.Context(), BuildOptions{Programs: []string{Etcd}})
 	if err != nil {
@@ -86,11 +86,11 @@ func TestPortThatStaysTakenIsAnErrorInTheEnd(t *testing.T) {
 }
 
 func TestComponentThatIsNeverReadyIsEnded(t *testing.T) {
-	c := bare(t, Options{StartTimeout: 300 * time.Millisecond})
+	c := bare(t, Options{StartTimeout: 3 * time.Second})
 	spec := shell("sleeper", "echo $$ >pid; echo half way; exec sleep 1000")
 	spec.Ready = func(context.Context) error { return errors.New("still asleep") }
 	_, err := c.Run(t.Context(), spec)
-	for _, want := range []string{"sleeper: not ready after 300ms", "still asleep", "half way"} {
+	for _, want := range []string{"sleeper: not ready after 3s", "still asleep", "half way"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in: %v", want, err)
 		}
@@ -158,7 +158,7 @@ func TestEndInsistsAndTakesGrandchildrenAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.Stop()
-	eventually(t, 5*time.Second, func() error { return nothingLeft(filepath.Join(c.Folder(), "none"), []int{grandchild}) })
+	eventually(t, patience, func() error { return nothingLeft(filepath.Join(c.Folder(), "none"), []int{grandchild}) })
 	if k.PID() != 0 {
 		t.Error("still running")
 	}
@@ -178,14 +178,14 @@ func TestWardenEndsWhatIgnoresSIGTERM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, func() error { _, err := os.Stat(filepath.Join(folder, "ready")); return err })
+	eventually(t, patience, func() error { _, err := os.Stat(filepath.Join(folder, "ready")); return err })
 	if err := w.lines.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.cmd.Wait(); err != nil {
 		t.Errorf("the warden: %v", err)
 	}
-	eventually(t, time.Second, func() error { return nothingLeft(folder, []int{p.pid()}) })
+	eventually(t, patience, func() error { return nothingLeft(folder, []int{p.pid()}) })
 }
 
 func TestProcessThatItsOwnerNeverReleasedDoesNotRun(t *testing.T) {

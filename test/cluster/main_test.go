@@ -89,6 +89,9 @@ func (l *testLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// patience is how long a condition may take. The machine may be a busy one.
+const patience = time.Minute
+
 // eventually polls a condition, and fails the test with what it last said.
 func eventually(t *testing.T, within time.Duration, condition func() error) {
 	t.Helper()

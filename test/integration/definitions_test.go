@@ -140,7 +140,7 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`))
 	s.apply(rebootPolicies.object("v1", "restart", `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`))
 	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
-	s.run("wait", "--for=condition=Ready", "--timeout=60s", "extsvc/db")
+	s.run("wait", "--for=condition=Ready", "--timeout="+patience.String(), "extsvc/db")
 
 	s.expect(s.run("get", "fairlead", "-A"),
 		"externalservice.networking.fairlead.dev/db", "rebootpolicy.autoreboot.fairlead.dev/restart", "chaospod.chaos.fairlead.dev/monkey")

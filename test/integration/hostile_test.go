@@ -33,6 +33,12 @@ func TestForgedConversionDataIsHeldToTheFullRules(t *testing.T) {
 	s := newScene(t)
 	spec := `{suspend: true, ports: [{name: sql, port: 5432}], endpoints: [{name: a, zone: eu-east, addresses: [192.0.2.1]}]}`
 	s.apply(externalServices.object("v1", "db", spec))
+	s.eventually(func() error { // or the operator's own write would be in the way
+		if es := s.externalService("db"); es.Status.ObservedGeneration != es.Generation {
+			return fmt.Errorf("generation %d, observed %d", es.Generation, es.Status.ObservedGeneration)
+		}
+		return nil
+	})
 	before := s.view(externalServices, "v1", "db").GetResourceVersion()
 	for name, c := range map[string]struct {
 		change func(map[string]any)

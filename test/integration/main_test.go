@@ -92,7 +92,8 @@ func openPlay() (*play, error) {
 		return nil, err
 	}
 	for range 2 {
-		replica, err := s.StartReplica(suite)
+		// No Lease is lost because the machine is busy.
+		replica, err := s.StartReplica(suite, "--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +117,7 @@ func openBare() (*cluster.Cluster, error) {
 	if _, err := c.Kubectl(suite, "apply", "--server-side", "-f", filepath.Join(root, "config", "crd", "bases")); err != nil {
 		return nil, err
 	}
-	_, err = c.Kubectl(suite, "wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+	_, err = c.Kubectl(suite, "wait", "--for=condition=Established", "--timeout="+patience.String(), "crd", "--all")
 	return c, err
 }
 

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -140,7 +139,7 @@ func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 // is not the question here, so the certificate is not verified.
 func (s *scene) post(replica *stage.Replica, path string) int {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+replica.Webhook+path, bytes.NewReader(nil))
 	s.must(err)

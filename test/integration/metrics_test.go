@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
@@ -81,7 +80,7 @@ func (s *scene) metrics(replica *stage.Replica, token string) samples {
 }
 
 func (s *scene) fetchMetrics(replica *stage.Replica, token string) (int, string, error) {
-	ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, replica.Metrics+"/metrics", nil)
 	if err != nil {

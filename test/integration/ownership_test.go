@@ -182,7 +182,7 @@ func TestOrphanLeavesServiceAndSlicesToNobody(t *testing.T) {
 		}
 		return nil
 	})
-	s.run("delete", "extsvc", "db", "--timeout=60s")
+	s.run("delete", "extsvc", "db", "--timeout="+patience.String())
 	service := s.service("db")
 	if len(service.OwnerReferences) > 0 {
 		t.Errorf("the Service still has an owner: %+v", service.OwnerReferences)
@@ -200,5 +200,5 @@ func TestANamespaceOfExternalServicesGoesAway(t *testing.T) {
 	s.publish("kept", database)
 	s.run("patch", "extsvc", "kept", "--type=merge", "-p", `{"spec":{"deletionPolicy":"Orphan"}}`)
 	s.publish("db", database)
-	s.run("delete", "namespace", s.namespace, "--timeout=60s")
+	s.run("delete", "namespace", s.namespace, "--timeout="+patience.String())
 }

@@ -101,8 +101,8 @@ func TestAnInvalidStoredObjectCanAlwaysBeDeleted(t *testing.T) {
 		s.apply(externalServices.object("v1", "held", reserved))
 		s.run("patch", "extsvc", "held", "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	})
-	s.run("delete", "extsvc", "doomed", "--timeout=60s")
+	s.run("delete", "extsvc", "doomed", "--timeout="+patience.String())
 	s.run("delete", "extsvc", "held", "--wait=false")
 	s.run("patch", "extsvc", "held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	s.run("wait", "--for=delete", "extsvc/held", "--timeout=60s")
+	s.run("wait", "--for=delete", "extsvc/held", "--timeout="+patience.String())
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // patience is how long a condition may take. The machine may be a busy one.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // kubectl is how a cluster, with or without Fairlead, is spoken to.
 type kubectl interface {

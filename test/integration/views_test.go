@@ -36,7 +36,7 @@ func TestPatchAndReplaceAtV1alpha1KeepWhatOnlyV1CanSay(t *testing.T) {
 		},
 	} {
 		s.apply(externalServices.object("v1", verb, rich))
-		s.run("wait", "--for=condition=Ready", "--timeout=60s", "extsvc/"+verb)
+		s.run("wait", "--for=condition=Ready", "--timeout="+patience.String(), "extsvc/"+verb)
 		before := s.externalService(verb)
 		write(verb)
 		s.eventually(func() error {

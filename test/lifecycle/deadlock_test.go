@@ -17,7 +17,7 @@ import (
 const (
 	// startBound is how long a start may take although every object must be converted by the very
 	// process that lists it. A deadlock lasts until the cache sync timeout, of five minutes.
-	startBound = 45 * time.Second
+	startBound = 2 * time.Minute
 
 	toConvert = `fairlead_conversion_objects_total{from="v1alpha1",kind="ExternalService",result="converted",to="v1"}`
 )

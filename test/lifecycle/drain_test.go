@@ -75,8 +75,8 @@ const conversionsServed = `fairlead_webhook_requests_total{code="200",path="/con
 func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
 	s := newScene(t)
 	namespace := s.newNamespace()
-	// A second is some twenty looks of the balancer at /readyz.
-	replicas := []*replica{s.start("--webhook-drain-delay=1s"), s.start("--webhook-drain-delay=1s")}
+	// Some sixty looks of the balancer at /readyz, of which a busy machine skips most.
+	replicas := []*replica{s.start("--webhook-drain-delay=3s"), s.start("--webhook-drain-delay=3s")}
 	s.create(namespace, "one")
 	load := s.traffic(namespace, 4)
 	for _, r := range replicas {

@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long a condition may take. The machine may be a busy one.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 var (
 	services   = schema.GroupVersionResource{Group: "networking.fairlead.dev", Version: "v1", Resource: "externalservices"}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // phases of the start, in the order that cannot deadlock.
@@ -136,9 +135,9 @@ func TestACacheThatNeverFillsEndsTheProcessWithTheNameOfItsKind(t *testing.T) {
 			s := newScene(t)
 			g := s.newGateway()
 			g.hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, resource) })
-			r := s.launch("--kubeconfig="+g.kubeconfig, "--cache-sync-timeout=1500ms")
-			code, output := r.ends(30 * time.Second)
-			s.complains(code, output, kind, "not synced within 1.5s", "CRD", "--cache-sync-timeout")
+			r := s.launch("--kubeconfig="+g.kubeconfig, "--cache-sync-timeout=4s")
+			code, output := r.ends(patience)
+			s.complains(code, output, kind, "not synced within 4s", "CRD", "--cache-sync-timeout")
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 )
 
 // oldObjects are one of each kind at v1alpha1: writing them takes conversion and both webhooks.
@@ -34,7 +33,7 @@ spec: {template: {spec: {containers: [{name: pause, image: pause}]}}}
 // server has taken note of the authority that the replica published. It reads its webhook
 // configurations a moment late, and until then verifies with what stood there before.
 func (s *Stage) Reachable(ctx context.Context) error {
-	return Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
+	return Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		if len(s.balancer.Ready()) == 0 {
 			return fmt.Errorf("no replica is ready")
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -26,7 +25,7 @@ type Replica struct {
 	Webhook, Probes, Metrics string
 }
 
-// StartReplica runs one more replica of bin/fairlead behind the webhook Service and returns once
+// StartReplica runs one more replica of the operator behind the webhook Service and returns once
 // its webhooks answer. Further arguments override the usual ones. Several may be started at once.
 func (s *Stage) StartReplica(ctx context.Context, args ...string) (*Replica, error) {
 	r, err := s.launch(ctx, true, args)
@@ -54,13 +53,13 @@ func (s *Stage) launch(ctx context.Context, wait bool, args []string) (*Replica,
 	r := &Replica{ID: "replica-" + name}
 	spec := cluster.Spec{
 		Name: "fairlead-" + name,
-		Path: filepath.Join(s.root, "bin", "fairlead"),
+		Path: s.binary,
 		Env:  []string{"POD_NAMESPACE=" + Namespace, "POD_NAME=" + r.ID},
 		Args: func() ([]string, error) {
 			usual, err := r.Arguments(s.operator.Kubeconfig)
 			return append(usual, args...), err
 		},
-		StartTimeout: 60 * time.Second,
+		StartTimeout: startTimeout,
 		Grace:        90 * time.Second,
 	}
 	if wait {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
@@ -19,10 +20,20 @@ import (
 // Namespace is where Fairlead is installed.
 const Namespace = "fairlead-system"
 
+const (
+	// startTimeout is how long whatever is started may take to be of use. The machine may be a busy one.
+	startTimeout = 2 * time.Minute
+	// probeTimeout is how late an answer about readiness may come: a machine that is busy for a
+	// second must not take every replica from behind the Service.
+	probeTimeout = 10 * time.Second
+)
+
 // Options of a stage.
 type Options struct {
 	// Root is the checkout whose manifests and binary are used.
 	Root string
+	// Operator is which program the replicas run. The default is Shipped.
+	Operator Operator
 	// Cluster is passed on. Its Build.Root is set from Root.
 	Cluster cluster.Options
 	// Output takes progress. The default is none.
@@ -34,6 +45,7 @@ type Stage struct {
 	*cluster.Cluster
 
 	root     string
+	binary   string
 	output   io.Writer
 	operator cluster.User
 	balancer *loopback.Balancer
@@ -52,6 +64,10 @@ func Open(ctx context.Context, o Options) (*Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the checkout: %w", err)
 	}
+	binary, err := o.Operator.binary(ctx, root)
+	if err != nil {
+		return nil, err
+	}
 	o.Cluster.Build.Root = root
 	if o.Cluster.Output == nil {
 		o.Cluster.Output = o.Output
@@ -60,7 +76,7 @@ func Open(ctx context.Context, o Options) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stage{Cluster: c, root: root, output: o.Output}
+	s := &Stage{Cluster: c, root: root, binary: binary, output: o.Output}
 	if err := s.install(ctx); err != nil {
 		return nil, fmt.Errorf("%w%s", err, closing(c.Stop()))
 	}
@@ -75,7 +91,7 @@ func (s *Stage) Close() error {
 
 func (s *Stage) install(ctx context.Context) error {
 	var err error
-	if s.balancer, err = loopback.Listen(ctx, loopback.Options{}); err != nil {
+	if s.balancer, err = loopback.Listen(ctx, loopback.Options{ProbeTimeout: probeTimeout}); err != nil {
 		return err
 	}
 	if s.operator, err = s.ServiceAccount(Namespace, "fairlead-manager"); err != nil {
@@ -105,7 +121,7 @@ func Install(ctx context.Context, kubectl Kubectl, root string, port int) error 
 	}
 	for _, args := range [][]string{
 		{"apply", "--server-side", "--force-conflicts", "-f", "-"},
-		{"wait", "--for=condition=Established", "--timeout=30s", "crd",
+		{"wait", "--for=condition=Established", "--timeout=" + startTimeout.String(), "crd",
 			"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"},
 	} {
 		problems.Reset()

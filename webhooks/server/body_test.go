@@ -4,12 +4,58 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
+
+// The caller looks at the answer only after it has sent everything, which takes more than all the
+// buffers on the way.
+func TestACallerThatIsStillSendingReadsWhyItWasRefused(t *testing.T) {
+	const size = 32 << 20
+	for name, head := range map[string]string{
+		"with a length":    fmt.Sprintf("Content-Length: %d\r\n\r\n", size),
+		"without a length": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, nil, func(s *Server) {
+				s.Register("/refuse", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					wire.Refuse(http.StatusRequestEntityTooLarge, "make it smaller").Answer(w)
+				}))
+			})
+			r.waitReady(t)
+			conn, err := tls.Dial("tcp", r.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closing(t, conn)
+			if _, err := fmt.Fprintf(conn, "POST /refuse HTTP/1.1\r\nHost: x\r\n%s", head); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := conn.Write(make([]byte, size)); err != nil {
+				t.Fatalf("hung up on after %d bytes: %v", n, err)
+			}
+			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closing(t, answer.Body)
+			body, err := io.ReadAll(answer.Body)
+			if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "make it smaller") {
+				t.Errorf("answered %s %s, %v", answer.Status, body, err)
+			}
+		})
+	}
+}
 
 func TestOnlySoManyLargeBodiesAreReadAtOnce(t *testing.T) {
 	places := make(chan struct{}, 1)

@@ -47,6 +47,10 @@ func (s *Server) handler() http.Handler {
 		if out.code == 0 {
 			out.WriteHeader(http.StatusOK)
 		}
+		if out.code >= http.StatusBadRequest {
+			body.release() // others need not wait for what is dropped
+			body.hearOut(out, r)
+		}
 	})
 }
 

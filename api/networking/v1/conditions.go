@@ -65,10 +65,26 @@ const (
 	ReasonNoneHealthy = "NoneHealthy"
 	// ReasonUnknown: none was checked yet.
 	ReasonUnknown = "Unknown"
+	// ReasonCAUnavailable: the certificates of tls.caSecretName cannot be read, so nothing is checked;
+	// health is frozen as it was.
+	ReasonCAUnavailable = "CAUnavailable"
 	// ReasonProbeSelfSuspect: so many checks fail at once that the fault is probably on our side;
 	// health is frozen as it was.
 	ReasonProbeSelfSuspect = "ProbeSelfSuspect"
 )
+
+// Reasons of FailedOver, which is True with either.
+const (
+	// ReasonPriorityUnhealthy: no lower priority has enough healthy addresses.
+	ReasonPriorityUnhealthy = "PriorityUnhealthy"
+	// ReasonFailbackPending: one has, and waits for failbackDelay to pass, or with failback Manual to
+	// be asked for.
+	ReasonFailbackPending = "FailbackPending"
+)
+
+// ReasonResolving is the reason of Reconciling: names of the spec are being looked up for the first
+// time.
+const ReasonResolving = "Resolving"
 
 // Reasons of the last check of an address (status.endpoints[].addresses[].reason).
 const (

@@ -41,6 +41,14 @@ type ExternalServiceStatus struct {
 	// +optional
 	Addresses *AddressCounts `json:"addresses,omitempty"`
 
+	// lastHandledFailback is the value of the annotation
+	// networking.fairlead.dev/failback-requested-at that was last acted upon. Another value asks
+	// again.
+	//
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	LastHandledFailback string `json:"lastHandledFailback,omitempty"`
+
 	// endpoints say what is known of each endpoint, by name.
 	//
 	// +kubebuilder:validation:MaxItems=32
@@ -65,7 +73,8 @@ type ServiceReference struct {
 type AddressCounts struct {
 	// total is how many addresses the endpoints have together.
 	Total int32 `json:"total"`
-	// healthy is how many of them are healthy. Without a healthCheck that is all of them.
+	// healthy is how many of them are healthy. Without a healthCheck that is all of them that the
+	// egress policy does not refuse.
 	Healthy int32 `json:"healthy"`
 	// published is how many of them are in the EndpointSlices and ready.
 	Published int32 `json:"published"`
@@ -78,15 +87,22 @@ type EndpointStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// resolvedTime is when the DNS name was last looked up with success.
+	// dnsName is the name that the addresses come from. It is absent where they stand in the spec.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	DNSName string `json:"dnsName,omitempty"`
+
+	// resolvedTime is when the DNS name was last looked up with success, as of the last change of
+	// anything else in the status.
 	// +optional
 	ResolvedTime *metav1.Time `json:"resolvedTime,omitempty"`
 
-	// nextResolveTime is when the DNS name will be looked up next.
+	// nextResolveTime is when the DNS name would be looked up next, as of that change.
 	// +optional
 	NextResolveTime *metav1.Time `json:"nextResolveTime,omitempty"`
 
-	// reason is how the last lookup ended, one of the reasons of the Resolved condition.
+	// reason is what came of the last lookup, one of the reasons of the Resolved condition.
 	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -95,8 +111,7 @@ type EndpointStatus struct {
 	// addresses of the endpoint, the first 100.
 	//
 	// +kubebuilder:validation:MaxItems=100
-	// +listType=map
-	// +listMapKey=ip
+	// +listType=atomic
 	// +optional
 	Addresses []AddressStatus `json:"addresses,omitempty"`
 }
@@ -108,7 +123,11 @@ type AddressStatus struct {
 	// +kubebuilder:validation:MaxLength=45
 	IP string `json:"ip"`
 
-	// health is Healthy, Unhealthy or Unknown.
+	// port of the SRV record that the address comes from. It is absent without one.
+	// +optional
+	Port int32 `json:"port,omitempty"`
+
+	// health is Healthy, Unhealthy or Unknown. It is absent without a healthCheck.
 	// +optional
 	Health AddressHealth `json:"health,omitempty"`
 
@@ -116,11 +135,13 @@ type AddressStatus struct {
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 
-	// lastProbeTime is when the address was last checked.
+	// lastProbeTime is when the address was last checked, as of the last change of anything else in
+	// the status.
 	// +optional
 	LastProbeTime *metav1.Time `json:"lastProbeTime,omitempty"`
 
-	// reason is how the last check ended: a fixed word, never anything that the other side sent.
+	// reason is how the check ended that made health what it is, or Denied where the egress policy
+	// refuses the address: a fixed word, never anything that the other side sent.
 	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

@@ -81,7 +81,7 @@ func dial(t *testing.T, b *Balancer) client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	return client{conn.(*net.TCPConn), bufio.NewReader(conn)}
@@ -123,7 +123,7 @@ func (c client) echoes(t *testing.T) {
 
 func waitReady(t *testing.T, b *Balancer, want ...string) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for !slices.Equal(b.Ready(), want) {
 		if time.Now().After(deadline) {
 			t.Fatalf("ready %v, want %v", b.Ready(), want)
@@ -221,7 +221,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Errorf("the third connection reached %q", who)
 	}
 	_ = first.Close()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for reached(t, lb) != "a" {
 		if time.Now().After(deadline) {
 			t.Fatal("the place of a closed connection is not given to another")

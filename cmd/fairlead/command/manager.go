@@ -1,12 +1,11 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,7 +18,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/manager"
 )
 
-func managerCommand(logs io.Writer) *cobra.Command {
+// Manager is `fairlead manager`.
+func Manager(o Options) *cobra.Command {
+	o = o.withDefaults()
 	flags := config.NewFlags()
 	command := &cobra.Command{
 		Use:   "manager",
@@ -37,12 +38,12 @@ signal ends the process at once. How the start stands is shown on /statusz of th
 			if err != nil {
 				return err
 			}
-			logger, err := manager.NewLogger(configuration.Logging, logs)
+			logger, err := manager.NewLogger(configuration.Logging, o.Logs)
 			if err != nil {
 				return err
 			}
 			manager.UseLogger(logger)
-			operator, err := manager.New(configuration, manager.Options{Logger: logger, Version: version.Get().Version})
+			operator, err := manager.New(configuration, manager.Options{Logger: logger, Version: version.Get().Version, Dial: o.Dial})
 			if err != nil {
 				return err
 			}

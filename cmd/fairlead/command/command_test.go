@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package command
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ func runCommand(t *testing.T, args ...string) (code int, stdout, stderr string) 
 	t.Helper()
 	t.Setenv("POD_NAMESPACE", "fairlead-system")
 	var out, errs bytes.Buffer
-	code = execute(args, &out, &errs)
+	code = Execute(args, Options{Output: &out, Logs: &errs})
 	return code, out.String(), errs.String()
 }
 

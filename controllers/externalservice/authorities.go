@@ -1,0 +1,124 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// caKey is the entry of a Secret that holds certificates.
+	caKey = "ca.crt"
+	// caMaxAge is after how long a Secret is read again, while it is used; up to a fifth of it is
+	// added at random. Secrets are read and not watched: the operator may see those that
+	// somebody lets it see, and no list of them.
+	caMaxAge = time.Minute
+	// caRetry is the same after a failure.
+	caRetry = 15 * time.Second
+	// caReadTimeout bounds one read.
+	caReadTimeout = 5 * time.Second
+	// maxAuthorities bounds how many are kept, and maxAuthority how large one may be, in bytes.
+	maxAuthorities = 2048
+	maxAuthority   = 256 << 10
+)
+
+// authorities are the certificates of Secrets that health checks trust.
+type authorities struct {
+	reader client.Reader
+	now    func() time.Time
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]*authority
+}
+
+// authority is what one Secret says.
+type authority struct {
+	// roots are the last that were good. They are kept while the Secret cannot be read, and not
+	// where it says something else: then there is nothing to check against.
+	roots []byte
+	// fault is the rest of a sentence that begins with the Secret; empty where all is well.
+	fault string
+	due   time.Time
+	used  time.Time
+}
+
+// of answers what a Secret says, reading it where that is due.
+func (a *authorities) of(ctx context.Context, secret types.NamespacedName) authority {
+	now := a.now()
+	a.mu.Lock()
+	known, ok := a.known[secret]
+	if ok {
+		known.used = now
+		if now.Before(known.due) {
+			defer a.mu.Unlock()
+			return *known
+		}
+	}
+	a.mu.Unlock()
+
+	read := a.read(ctx, secret)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if before, ok := a.known[secret]; ok && read.roots == nil && read.fault == "" {
+		read.roots, read.fault = before.roots, before.fault // it could not be read
+	} else if read.roots == nil && read.fault == "" {
+		read.fault = "cannot be read"
+	}
+	read.used = now
+	if a.known == nil {
+		a.known = map[types.NamespacedName]*authority{}
+	}
+	a.known[secret] = &read
+	a.forget(now)
+	return read
+}
+
+// read asks the API server. Neither roots nor a fault means that it did not answer.
+func (a *authorities) read(ctx context.Context, secret types.NamespacedName) authority {
+	ctx, cancel := context.WithTimeout(ctx, caReadTimeout)
+	defer cancel()
+	var object corev1.Secret
+	err := a.reader.Get(ctx, secret, &object)
+	after := func(wait time.Duration) time.Time {
+		return a.now().Add(wait + time.Duration(rand.Int64N(int64(wait/5)))) //nolint:gosec // Jitter is no secret.
+	}
+	pem := object.Data[caKey]
+	switch {
+	case apierrors.IsNotFound(err):
+		return authority{fault: "does not exist", due: after(caRetry)}
+	case apierrors.IsForbidden(err):
+		return authority{fault: "may not be read: grant the operator's service account get on it", due: after(caRetry)}
+	case err != nil:
+		return authority{due: after(caRetry)}
+	case len(pem) == 0:
+		return authority{fault: "has no " + caKey, due: after(caRetry)}
+	case len(pem) > maxAuthority:
+		return authority{fault: fmt.Sprintf("has a %s of more than %d KiB", caKey, maxAuthority>>10), due: after(caRetry)}
+	case !x509.NewCertPool().AppendCertsFromPEM(pem):
+		return authority{fault: "has a " + caKey + " without a certificate", due: after(caRetry)}
+	}
+	return authority{roots: pem, due: after(caMaxAge)}
+}
+
+// forget drops what was not used for a while, and anything where there is too much.
+func (a *authorities) forget(now time.Time) {
+	if len(a.known) <= maxAuthorities/2 {
+		return
+	}
+	for secret, known := range a.known {
+		if now.Sub(known.used) > 2*caMaxAge || len(a.known) > maxAuthorities {
+			delete(a.known, secret)
+		}
+	}
+}

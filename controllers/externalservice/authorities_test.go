@@ -1,0 +1,167 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// someSecrets is a reader of one Secret, or of an error.
+type someSecrets struct {
+	client.Reader
+	data  map[string][]byte
+	err   error
+	reads int
+}
+
+func (s *someSecrets) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	s.reads++
+	if secret, ok := into.(*corev1.Secret); ok {
+		secret.Data = s.data
+	}
+	return s.err
+}
+
+func certificate(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func TestASecretIsReadAboutEveryMinuteAndItsLastGoodContentsKept(t *testing.T) {
+	now := epoch
+	secrets := &someSecrets{data: map[string][]byte{caKey: certificate(t)}}
+	a := &authorities{reader: secrets, now: func() time.Time { return now }}
+	of := func() authority {
+		return a.of(t.Context(), types.NamespacedName{Namespace: "shop", Name: "ca"})
+	}
+	first := of()
+	if first.fault != "" || len(first.roots) == 0 || first.due.Sub(now) < caMaxAge || first.due.Sub(now) > caMaxAge*6/5 {
+		t.Fatalf("got %+v", first)
+	}
+	now = now.Add(caMaxAge - time.Second)
+	if of(); secrets.reads != 1 {
+		t.Errorf("%d reads within a minute", secrets.reads)
+	}
+	now = now.Add(time.Minute)
+	secrets.err = errors.New("the API server is busy")
+	if got := of(); secrets.reads != 2 || got.fault != "" || len(got.roots) == 0 {
+		t.Errorf("after %d reads: %+v", secrets.reads, got)
+	}
+	now = now.Add(time.Minute)
+	secrets.err = apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "ca")
+	if got := of(); !strings.Contains(got.fault, "does not exist") || got.roots != nil {
+		t.Errorf("a Secret that is gone: %+v", got)
+	}
+}
+
+func TestFaultsOfASecretSayWhatToDoAndQuoteNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		data []byte
+		err  error
+		want string
+	}{
+		"missing":   {nil, apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "ca"), "does not exist"},
+		"forbidden": {nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "ca", nil), "grant the operator's service account get"},
+		"failing":   {nil, errors.New("hidden detail"), "cannot be read"},
+		"empty":     {nil, nil, "has no ca.crt"},
+		"garbage":   {[]byte("hidden detail"), nil, "without a certificate"},
+		"huge":      {make([]byte, maxAuthority+1), nil, "more than 256 KiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &authorities{reader: &someSecrets{data: map[string][]byte{caKey: c.data}, err: c.err}, now: func() time.Time { return epoch }}
+			got := a.of(t.Context(), types.NamespacedName{Name: "ca"})
+			if !strings.Contains(got.fault, c.want) || strings.Contains(got.fault, "hidden") || got.roots != nil {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestAuthoritiesAreBounded(t *testing.T) {
+	now := epoch
+	a := &authorities{reader: &someSecrets{err: errors.New("any")}, now: func() time.Time { return now }}
+	for i := range maxAuthorities + 100 {
+		a.of(t.Context(), types.NamespacedName{Name: fmt.Sprint(i)})
+	}
+	if len(a.known) > maxAuthorities {
+		t.Errorf("%d are kept", len(a.known))
+	}
+	now = now.Add(time.Hour)
+	a.of(t.Context(), types.NamespacedName{Name: "last"})
+	if len(a.known) != 1 {
+		t.Errorf("%d are kept that nobody uses", len(a.known)-1)
+	}
+}
+
+func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
+	const secure = `{ports: [{name: sql, port: 5432}], healthCheck: {http: {}, tls: {caSecretName: roots}}, endpoints: [{name: a, addresses: [192.0.2.1]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`
+	s := newStand(t, secure)
+	secrets := &someSecrets{data: map[string][]byte{caKey: certificate(t)}}
+	s.authorities.reader = secrets
+	if again := s.reconciles(); again.RequeueAfter == 0 {
+		t.Error("nobody reads the Secret again")
+	}
+	if string(s.health.check.TLS.RootPEM) != string(secrets.data[caKey]) {
+		t.Error("the check trusts other certificates")
+	}
+	s.health.finds("a", "192.0.2.1", up)
+	s.health.finds("b", "198.51.100.1", up)
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+
+	secrets.data = nil
+	s.passes(2 * time.Minute)
+	s.reconciles()
+	s.says("Healthy", "Unknown CAUnavailable")
+	s.says("Ready", "True Published")
+	s.publishes("192.0.2.1+")
+	if s.health.targets != nil {
+		t.Error("addresses are checked without the certificates to check them by")
+	}
+	s.passes(time.Minute)
+	s.quiet("still no certificates")
+
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Endpoints[0].Addresses = append(es.Spec.Endpoints[0].Addresses, "192.0.2.9")
+	})
+	s.reconciles()
+	s.publishes("192.0.2.1+ 192.0.2.9")
+	secrets.data = map[string][]byte{caKey: certificate(t)}
+	s.passes(time.Minute)
+	s.reconciles()
+	s.publishes("192.0.2.1+ 192.0.2.9")
+	s.says("Healthy", "False Degraded")
+	s.health.finds("a", "192.0.2.9", up)
+	s.reconciles()
+	s.publishes("192.0.2.1+ 192.0.2.9+")
+	s.says("Healthy", "True AllHealthy")
+}

@@ -1,0 +1,211 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// Reasons of events, beside those of Ready.
+const (
+	eventAddressesChanged  = "AddressesChanged"
+	eventResolveFailed     = "ResolveFailed"
+	eventEndpointUnhealthy = "EndpointUnhealthy"
+	eventEndpointHealthy   = "EndpointHealthy"
+	eventFailedOver        = "FailedOver"
+	eventFailedBack        = "FailedBack"
+	eventFailbackRefused   = "FailbackRefused"
+	eventPanicEntered      = "PanicEntered"
+	eventAddressDenied     = "AddressDenied"
+)
+
+// Actions of events: what the operator was doing.
+const (
+	actionPublish = "Publish"
+	actionResolve = "Resolve"
+	actionCheck   = "Check"
+	actionVet     = "Vet"
+)
+
+// maxEvents is how many events of one reason one write of the status may cause. The last of them
+// speaks for the rest.
+const maxEvents = 3
+
+// transition is something that has changed and is worth an event.
+type transition struct {
+	reason, action, message string
+	warning                 bool
+}
+
+// transitions are what lies between two statuses. Whoever writes the status tells them, so that each
+// is told once, whatever is tried again.
+func transitions(before, after *networkingv1.ExternalServiceStatus) []transition {
+	var out []transition
+	out = append(out, readiness(before, after)...)
+	out = append(out, priorityChange(before, after)...)
+	for _, of := range []func(was, is *networkingv1.EndpointStatus) (transition, bool){denied, resolveFailed, addressesChanged, unhealthy, healthy} {
+		var same []transition
+		for i := range after.Endpoints {
+			is := &after.Endpoints[i]
+			if t, ok := of(statusOf(before, is.Name), is); ok {
+				same = append(same, t)
+			}
+		}
+		if more := len(same) - maxEvents; more > 0 {
+			same = same[:maxEvents]
+			same[maxEvents-1].message += fmt.Sprintf("; the same for %s", plural(more, "more endpoint", "more endpoints"))
+		}
+		out = append(out, same...)
+	}
+	return out
+}
+
+// readiness is a Ready condition of another status or reason.
+func readiness(before, after *networkingv1.ExternalServiceStatus) []transition {
+	was := meta.FindStatusCondition(before.Conditions, networkingv1.ConditionReady)
+	is := meta.FindStatusCondition(after.Conditions, networkingv1.ConditionReady)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return nil
+	}
+	return []transition{{is.Reason, actionPublish, is.Message, is.Status != metav1.ConditionTrue}}
+}
+
+// priorityChange is another priority that is published, or that all of one is in panic.
+func priorityChange(before, after *networkingv1.ExternalServiceStatus) []transition {
+	var out []transition
+	if was, is := before.ActivePriority, after.ActivePriority; was != nil && is != nil && *was != *is {
+		t := transition{eventFailedBack, actionPublish, fmt.Sprintf("priority %d is published again, instead of %d", *is, *was), false}
+		if *is > *was {
+			t = transition{eventFailedOver, actionPublish, fmt.Sprintf("priority %d is published instead of %d", *is, *was), true}
+		}
+		out = append(out, t)
+	}
+	if panicking(after) && !panicking(before) {
+		out = append(out, transition{eventPanicEntered, actionPublish,
+			fmt.Sprintf("no address is healthy anywhere: all of priority %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true})
+	}
+	if after.LastHandledFailback != before.LastHandledFailback && after.ActivePriority != nil &&
+		ptr.Equal(before.ActivePriority, after.ActivePriority) && meta.IsStatusConditionTrue(after.Conditions, networkingv1.ConditionFailedOver) {
+		out = append(out, transition{eventFailbackRefused, actionPublish,
+			fmt.Sprintf("priority %d stays published: no lower one has enough healthy addresses", *after.ActivePriority), true})
+	}
+	return out
+}
+
+// panicking says whether addresses are published as ready although none is healthy. Without a health
+// check all are healthy.
+func panicking(status *networkingv1.ExternalServiceStatus) bool {
+	return status.Addresses != nil && status.Addresses.Healthy == 0 && status.Addresses.Published > 0
+}
+
+func denied(was, is *networkingv1.EndpointStatus) (transition, bool) {
+	return changed(was, is, eventAddressDenied, actionVet, true, "refused by the egress policy",
+		func(before, now *networkingv1.AddressStatus) bool { return isDenied(now) && !isDenied(before) })
+}
+
+func isDenied(a *networkingv1.AddressStatus) bool {
+	return a != nil && a.Health == "" && a.Reason == networkingv1.ProbeDenied
+}
+
+func unhealthy(was, is *networkingv1.EndpointStatus) (transition, bool) {
+	return changed(was, is, eventEndpointUnhealthy, actionCheck, true, "unhealthy",
+		func(before, now *networkingv1.AddressStatus) bool {
+			return now.Health == networkingv1.AddressUnhealthy && (before == nil || before.Health != networkingv1.AddressUnhealthy)
+		})
+}
+
+// healthy is an address that is healthy again. That a new one is healthy goes without saying.
+func healthy(was, is *networkingv1.EndpointStatus) (transition, bool) {
+	return changed(was, is, eventEndpointHealthy, actionCheck, false, "healthy again",
+		func(before, now *networkingv1.AddressStatus) bool {
+			return now.Health == networkingv1.AddressHealthy && before != nil && before.Health == networkingv1.AddressUnhealthy
+		})
+}
+
+// changed names the addresses of an endpoint to which something has happened.
+func changed(was, is *networkingv1.EndpointStatus, reason, action string, warning bool, what string, has func(before, now *networkingv1.AddressStatus) bool) (transition, bool) {
+	var list []string
+	for i := range is.Addresses {
+		now := &is.Addresses[i]
+		if !has(sameAddress(was, now, i), now) {
+			continue
+		}
+		text := now.IP
+		if now.Reason != "" && now.Health == networkingv1.AddressUnhealthy {
+			text += " (" + now.Reason + ")"
+		}
+		list = append(list, text)
+	}
+	if len(list) == 0 {
+		return transition{}, false
+	}
+	named := list
+	if len(named) > maxNamed {
+		named = named[:maxNamed]
+	}
+	message := fmt.Sprintf("endpoint %q: %s of %d %s: %s", is.Name, plural(len(list), "address", "addresses"), len(is.Addresses), what, strings.Join(named, ", "))
+	if len(list) > maxNamed {
+		message += ", ..."
+	}
+	return transition{reason, action, message, warning}, true
+}
+
+// resolveFailed is a name that did resolve, or was not looked up before, and does not.
+func resolveFailed(was, is *networkingv1.EndpointStatus) (transition, bool) {
+	if is.DNSName == "" || well(is.Reason) || was != nil && was.DNSName == is.DNSName && !well(was.Reason) {
+		return transition{}, false
+	}
+	message := fmt.Sprintf("endpoint %q: %s does not resolve: %s", is.Name, is.DNSName, is.Reason)
+	if n := len(is.Addresses); n > 0 && is.Reason == networkingv1.ReasonStale {
+		message += fmt.Sprintf(", %s kept", plural(n, "address is", "addresses are"))
+	}
+	return transition{eventResolveFailed, actionResolve, message, true}, true
+}
+
+func well(reason string) bool { return reason == "" || reason == networkingv1.ReasonResolved }
+
+// addressesChanged is a name that leads elsewhere than before.
+func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {
+	if is.DNSName == "" || was == nil || was.DNSName != is.DNSName || was.ResolvedTime == nil {
+		return transition{}, false
+	}
+	added, removed := 0, 0
+	for i := range is.Addresses {
+		if sameAddress(was, &is.Addresses[i], i) == nil {
+			added++
+		}
+	}
+	for i := range was.Addresses {
+		if sameAddress(is, &was.Addresses[i], i) == nil {
+			removed++
+		}
+	}
+	if added+removed == 0 {
+		return transition{}, false
+	}
+	return transition{eventAddressesChanged, actionResolve,
+		fmt.Sprintf("endpoint %q: %s leads to %s: %d new, %d gone", is.Name, is.DNSName, plural(len(is.Addresses), "address", "addresses"), added, removed), false}, true
+}
+
+// tell writes events on the object, and counts.
+func (r *Reconciler) tell(es *networkingv1.ExternalService, all []transition) {
+	for _, t := range all {
+		kind := corev1.EventTypeNormal
+		if t.warning {
+			kind = corev1.EventTypeWarning
+		}
+		r.Events.Eventf(es, nil, kind, t.reason, t.action, "%s", t.message)
+		if t.reason == eventFailedOver {
+			r.metrics.failedOver(es.Namespace, es.Name)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// memory is what this process knows of one object beyond the API server. An object is reconciled
+// once at a time, and nobody else uses its memory.
+type memory struct {
+	uid types.UID
+	// first is when the object was first seen.
+	first time.Time
+	// resolved and probed say that the names and the targets have been handed over with their seeds.
+	resolved, probed bool
+	// decided says that the fields below it were set by a decision of this process, or from what an
+	// earlier one left.
+	decided   bool
+	active    *int32
+	panicking bool
+	// lapsed says of each priority that it had not enough healthy addresses when last seen, and
+	// regained when it first had again.
+	lapsed   [priorities]bool
+	regained [priorities]time.Time
+	// handled is the last request to go back that was acted upon.
+	handled string
+	// wrote are the writes of slices that the cache does not show yet.
+	wrote map[string]write
+}
+
+// learn takes in a decision.
+func (m *memory) learn(d *decision, now time.Time, request string) {
+	m.decided, m.panicking = true, d.panics
+	m.active = nil
+	if d.active != nil {
+		m.active = ptr.To(*d.active)
+	}
+	for priority := range m.lapsed {
+		had := d.qualified&(1<<priority) != 0
+		if had && m.lapsed[priority] {
+			m.regained[priority] = now
+		}
+		m.lapsed[priority] = !had
+	}
+	if d.handled {
+		m.handled = request
+	}
+}
+
+// regainedBy is regained, with those that may just have regained it.
+func (m *memory) regainedBy(now time.Time) [priorities]time.Time {
+	at := m.regained
+	for priority, lapsed := range m.lapsed {
+		if lapsed {
+			at[priority] = now
+		}
+	}
+	return at
+}
+
+// memories are those of all objects.
+type memories struct {
+	mu  sync.Mutex
+	all map[types.NamespacedName]*memory
+}
+
+// of answers the memory of an object. fresh says that it is new: the object was never seen, or is
+// another one by the same name.
+func (all *memories) of(key types.NamespacedName, uid types.UID, now time.Time) (m *memory, fresh bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	m, ok := all.all[key]
+	if ok && m.uid == uid {
+		return m, false
+	}
+	if all.all == nil {
+		all.all = map[types.NamespacedName]*memory{}
+	}
+	m = &memory{uid: uid, first: now}
+	all.all[key] = m
+	return m, true
+}
+
+func (all *memories) drop(key types.NamespacedName) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.all, key)
+}
+
+// keys are the objects that are remembered.
+func (all *memories) keys() []types.NamespacedName {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	keys := make([]types.NamespacedName, 0, len(all.all))
+	for key := range all.all {
+		keys = append(keys, key)
+	}
+	return keys
+}

@@ -1,0 +1,223 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// metrics are read from a table in memory with one row for each object, which goes with it.
+type metrics struct {
+	mu   sync.Mutex
+	rows map[types.NamespacedName]*row
+	// denials counts by reason, of which there are few.
+	denials map[egress.Reason]float64
+
+	endpointHealthy, addresses, activePriority, resolveAge *prometheus.Desc
+	failovers, denied                                      *prometheus.Desc
+
+	now func() time.Time
+	// ages knows when names last resolved: a lookup that changes nothing reconciles nothing.
+	ages ages
+}
+
+// ages is what a Resolution may know beside.
+type ages interface {
+	// ResolvedTime is when the name of an endpoint last resolved; zero if never.
+	ResolvedTime(key types.NamespacedName, endpoint string) time.Time
+}
+
+var _ prometheus.Collector = (*metrics)(nil)
+
+// row is what the metrics say of one object.
+type row struct {
+	endpoints                         []endpointRow
+	healthy, unhealthy, unknown, deny int
+	published                         int
+	priority                          *int32
+	failovers                         float64
+}
+
+// endpointRow is what they say of one endpoint.
+type endpointRow struct {
+	name    string
+	checked bool
+	healthy float64 // share, from 0 to 1
+	named   bool
+	denied  []deniedAddress
+}
+
+// deniedAddress is remembered so that it is counted once.
+type deniedAddress struct {
+	address string
+	reason  egress.Reason
+}
+
+func newMetrics(now func() time.Time, names Resolution) *metrics {
+	known, _ := names.(ages)
+	object := []string{"namespace", "name"}
+	endpoint := []string{"namespace", "name", "endpoint"}
+	return &metrics{
+		rows: map[types.NamespacedName]*row{}, denials: map[egress.Reason]float64{}, now: now, ages: known,
+		endpointHealthy: prometheus.NewDesc("fairlead_externalservice_endpoint_healthy",
+			"Share of the addresses of an endpoint that are healthy, from 0 to 1.", endpoint, nil),
+		addresses: prometheus.NewDesc("fairlead_externalservice_addresses",
+			"Addresses by state.", []string{"namespace", "name", "state"}, nil),
+		activePriority: prometheus.NewDesc("fairlead_externalservice_active_priority",
+			"The priority that is published.", object, nil),
+		resolveAge: prometheus.NewDesc("fairlead_externalservice_resolve_age_seconds",
+			"Time since the name of an endpoint last resolved.", endpoint, nil),
+		failovers: prometheus.NewDesc("fairlead_externalservice_failovers_total",
+			"Failovers to a higher priority.", object, nil),
+		denied: prometheus.NewDesc("fairlead_externalservice_denied_addresses_total",
+			"Addresses that the egress policy refused, each counted when it appears.", []string{"reason"}, nil),
+	}
+}
+
+// record takes down what was found of an object and decided about it.
+func (m *metrics) record(key types.NamespacedName, f *findings, d *decision, checked bool) {
+	next := &row{endpoints: make([]endpointRow, 0, len(f.sites)), published: d.ready()}
+	if d.active != nil {
+		priority := *d.active
+		next.priority = &priority
+	}
+	for i := range f.sites {
+		next.add(&f.sites[i], checked)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.rows[key]
+	if before != nil {
+		next.failovers = before.failovers
+	}
+	for i := range next.endpoints {
+		for _, d := range next.endpoints[i].denied {
+			if !before.has(next.endpoints[i].name, d) {
+				m.denials[d.reason]++
+			}
+		}
+	}
+	m.rows[key] = next
+}
+
+func (r *row) add(s *site, checked bool) {
+	e := endpointRow{name: s.Name, checked: checked && !s.drained, named: s.state != nil}
+	healthy, counted := 0, 0
+	for i := range s.addresses {
+		a := &s.addresses[i]
+		switch {
+		case a.denied != "":
+			r.deny++
+			if !transient(a.denied) {
+				e.denied = append(e.denied, deniedAddress{a.ip.String(), a.denied})
+			}
+			continue
+		case s.drained:
+			continue
+		case a.health.State == networkingv1.AddressHealthy:
+			r.healthy++
+			healthy++
+		case a.health.State == networkingv1.AddressUnhealthy:
+			r.unhealthy++
+		default:
+			r.unknown++
+		}
+		counted++
+	}
+	if counted > 0 {
+		e.healthy = float64(healthy) / float64(counted)
+	}
+	r.endpoints = append(r.endpoints, e)
+}
+
+func (r *row) has(endpoint string, d deniedAddress) bool {
+	if r == nil {
+		return false
+	}
+	for i := range r.endpoints {
+		if r.endpoints[i].name != endpoint {
+			continue
+		}
+		for _, known := range r.endpoints[i].denied {
+			if known == d {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// drop forgets an object.
+func (m *metrics) drop(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.rows, key)
+}
+
+func (m *metrics) failedOver(namespace, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.rows[types.NamespacedName{Namespace: namespace, Name: name}]; r != nil {
+		r.failovers++
+	}
+}
+
+func (m *metrics) resolved(key types.NamespacedName, e *endpointRow) time.Time {
+	if m.ages == nil || !e.named {
+		return time.Time{}
+	}
+	return m.ages.ResolvedTime(key, e.name)
+}
+
+// Describe sends what Collect may.
+func (m *metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{m.endpointHealthy, m.addresses, m.activePriority, m.resolveAge, m.failovers, m.denied} {
+		out <- desc
+	}
+}
+
+// Collect sends the table.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	var all []prometheus.Metric
+	add := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+		if metric, err := prometheus.NewConstMetric(desc, kind, value, labels...); err == nil {
+			all = append(all, metric)
+		}
+	}
+	now := m.now()
+	m.mu.Lock()
+	for key, r := range m.rows {
+		for i := range r.endpoints {
+			e := &r.endpoints[i]
+			if e.checked {
+				add(m.endpointHealthy, prometheus.GaugeValue, e.healthy, key.Namespace, key.Name, e.name)
+			}
+			if resolved := m.resolved(key, e); !resolved.IsZero() {
+				add(m.resolveAge, prometheus.GaugeValue, now.Sub(resolved).Seconds(), key.Namespace, key.Name, e.name)
+			}
+		}
+		for state, n := range map[string]int{"Healthy": r.healthy, "Unhealthy": r.unhealthy, "Unknown": r.unknown, "Denied": r.deny, "Published": r.published} {
+			add(m.addresses, prometheus.GaugeValue, float64(n), key.Namespace, key.Name, state)
+		}
+		if r.priority != nil {
+			add(m.activePriority, prometheus.GaugeValue, float64(*r.priority), key.Namespace, key.Name)
+		}
+		add(m.failovers, prometheus.CounterValue, r.failovers, key.Namespace, key.Name)
+	}
+	for reason, n := range m.denials {
+		add(m.denied, prometheus.CounterValue, n, string(reason))
+	}
+	m.mu.Unlock()
+	// A reader that is slow must not hold the lock that reconcilers need.
+	for _, metric := range all {
+		out <- metric
+	}
+}

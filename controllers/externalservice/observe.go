@@ -1,0 +1,182 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/resolution"
+)
+
+// Where the spec was stored without defaults, these hold.
+const (
+	minTTL      = 30 * time.Second
+	maxTTL      = time.Hour
+	keepLastFor = 24 * time.Hour
+)
+
+// site is an endpoint of the spec as it was found: its addresses, and what is known of each.
+type site struct {
+	*networkingv1.Endpoint
+	priority int32
+	drained  bool
+	// approved says that its writer was asked for the right to publish addresses of the cluster.
+	approved bool
+	// state of the DNS name; nil where the addresses stand in the spec.
+	state     *resolution.State
+	addresses []address
+}
+
+// address is one address of an endpoint.
+type address struct {
+	ip    netip.Addr
+	srv   uint16 // port of the SRV record, or 0
+	ports *portSet
+	// denied is why the egress policy refuses it; empty where it does not.
+	denied egress.Reason
+	why    string // the rest of a sentence that begins with the address
+	health probing.Health
+}
+
+// portSet is the ports of an EndpointSlice, shared by all addresses that have the same.
+type portSet struct {
+	ports   []discoveryv1.EndpointPort
+	numbers []uint16
+	digest  string
+	probe   uint16 // the port to check
+}
+
+// names are the DNS names to look up. Drained endpoints are among them, so that putting one back
+// into service waits for no lookup. Seeds are what the status says of the same name: it outlives
+// this process.
+func names(es *networkingv1.ExternalService, seeded bool) []resolution.Name {
+	var out []resolution.Name
+	for i := range es.Spec.Endpoints {
+		e := &es.Spec.Endpoints[i]
+		if e.DNS == nil {
+			continue
+		}
+		name := resolution.Name{
+			Endpoint: e.Name, Host: e.DNS.Name, Records: ptr.Deref(e.DNS.RecordType, networkingv1.RecordAddress),
+			MinTTL: minTTL, MaxTTL: maxTTL, KeepLastFor: keepLastFor, OnFailure: networkingv1.ResolutionKeepLast,
+		}
+		if r := es.Spec.Resolution; r != nil {
+			name.MinTTL, name.MaxTTL, name.KeepLastFor = r.MinTTL.Or(minTTL), r.MaxTTL.Or(maxTTL), r.KeepLastFor.Or(keepLastFor)
+			name.OnFailure = ptr.Deref(r.OnFailure, networkingv1.ResolutionKeepLast)
+		}
+		if !seeded {
+			name.Seed, name.SeedTime = seedOf(statusOf(&es.Status, e.Name), e.DNS)
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+func statusOf(status *networkingv1.ExternalServiceStatus, endpoint string) *networkingv1.EndpointStatus {
+	for i := range status.Endpoints {
+		if status.Endpoints[i].Name == endpoint {
+			return &status.Endpoints[i]
+		}
+	}
+	return nil
+}
+
+// seedOf are the addresses that the status has of a name, if it speaks of that very name.
+func seedOf(status *networkingv1.EndpointStatus, name *networkingv1.DNSName) ([]dns.Address, time.Time) {
+	if status == nil || status.DNSName != name.Name || status.ResolvedTime == nil {
+		return nil, time.Time{}
+	}
+	services := ptr.Deref(name.RecordType, networkingv1.RecordAddress) == networkingv1.RecordSRV
+	var seed []dns.Address
+	for _, a := range status.Addresses {
+		ip, err := netip.ParseAddr(a.IP)
+		if err == nil && (a.Port > 0) == services {
+			seed = append(seed, dns.Address{IP: ip, Port: uint16(a.Port)})
+		}
+	}
+	return seed, status.ResolvedTime.Time
+}
+
+// sites are the endpoints with their addresses: those of the spec, and those that names lead to
+// (states, in the order of names). Each is judged by the policy. unsynced says that the policy
+// cannot judge yet.
+func sites(es *networkingv1.ExternalService, states []resolution.State, policy Policy) (all []site, unsynced bool) {
+	approved := egress.Approved(es)
+	all = make([]site, 0, len(es.Spec.Endpoints))
+	for i := range es.Spec.Endpoints {
+		e := &es.Spec.Endpoints[i]
+		s := site{
+			Endpoint: e, priority: ptr.Deref(e.Priority, 0),
+			drained:  ptr.Deref(e.State, networkingv1.EndpointActive) == networkingv1.EndpointDrained,
+			approved: approved && e.DNS == nil,
+		}
+		own := portsOf(&es.Spec, e.Ports, 0)
+		if e.DNS != nil && len(states) > 0 {
+			s.state, states = &states[0], states[1:]
+			s.addresses = make([]address, 0, len(s.state.Addresses))
+			for _, found := range s.state.Addresses {
+				ports := own
+				if found.Port > 0 {
+					ports = portsOf(&es.Spec, nil, found.Port)
+				}
+				s.addresses = append(s.addresses, address{ip: found.IP, srv: found.Port, ports: ports})
+			}
+		} else {
+			s.addresses = make([]address, 0, len(e.Addresses))
+			for _, text := range e.Addresses {
+				if ip, err := netip.ParseAddr(string(text)); err == nil { // the rules refuse what does not parse
+					s.addresses = append(s.addresses, address{ip: ip, ports: own})
+				}
+			}
+		}
+		for j := range s.addresses {
+			a := &s.addresses[j]
+			verdict := policy.CheckPorts(egress.Query{Namespace: es.Namespace, IP: a.ip, Authorized: s.approved}, a.ports.numbers)
+			if !verdict.Allowed {
+				a.denied, a.why = verdict.Reason, verdict.Detail
+				unsynced = unsynced || verdict.Reason == egress.ReasonUnsynced
+			}
+		}
+		all = append(all, s)
+	}
+	return all, unsynced
+}
+
+// unsettled says whether some name that matters was not looked up by this process yet.
+func unsettled(all []site) bool {
+	for i := range all {
+		if s := &all[i]; s.state != nil && !s.state.Settled && !s.drained {
+			return true
+		}
+	}
+	return false
+}
+
+// active goes through the addresses that may be published.
+func active(all []site, do func(*site, *address)) {
+	for i := range all {
+		for j := range all[i].addresses {
+			if a := &all[i].addresses[j]; !all[i].drained && a.denied == "" {
+				do(&all[i], a)
+			}
+		}
+	}
+}
+
+// host is the name that a check is about by default.
+func (s *site) host() string {
+	if s.DNS == nil {
+		return ""
+	}
+	return strings.TrimSuffix(s.DNS.Name, ".")
+}

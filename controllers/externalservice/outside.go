@@ -1,0 +1,42 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/resolution"
+)
+
+// Resolution knows what DNS names lead to.
+type Resolution interface {
+	// Set says which names an object has, and answers what is known of them, in their order.
+	Set(key types.NamespacedName, names []resolution.Name) []resolution.State
+	// Forget drops the names of an object.
+	Forget(key types.NamespacedName)
+}
+
+// Probes know which addresses are healthy.
+type Probes interface {
+	// Set says what the targets of an object are, and answers the health of each, in their order.
+	Set(key types.NamespacedName, check probing.Check, targets []probing.Target) []probing.Health
+	// Forget drops the targets of an object.
+	Forget(key types.NamespacedName)
+	// Suspect says whether failures decide nothing now.
+	Suspect() bool
+}
+
+// Policy says which addresses may be published and checked.
+type Policy interface {
+	// CheckPorts judges an address together with the ports that it is published with.
+	CheckPorts(query egress.Query, ports []uint16) egress.Verdict
+}
+
+var (
+	_ Resolution = (*resolution.Tracker)(nil)
+	_ Probes     = (*probing.Prober)(nil)
+	_ Policy     = (*egress.Policy)(nil)
+)

@@ -1,0 +1,461 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+const (
+	plain   = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`
+	tiered  = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`
+	byName  = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: db.example.com}}]}`
+	checked = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, dns: {name: db.example.com}}]}`
+
+	up, down = networkingv1.AddressHealthy, networkingv1.AddressUnhealthy
+)
+
+func TestAPlainObjectIsPublishedAndThenLeftAlone(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	s.publishes("192.0.2.1+ 192.0.2.2+")
+	s.says("Ready", "True Published")
+	s.says("Healthy", "")
+	s.says("Resolved", "")
+	s.told("Published")
+	if es := s.object(); len(es.Finalizers) != 1 || es.Status.Addresses.Healthy != 2 || *es.Status.ActivePriority != 0 {
+		t.Errorf("finalizers %q, status %+v", es.Finalizers, es.Status)
+	}
+	s.quiet("a second look")
+	s.passes(time.Hour)
+	s.quiet("an hour later")
+	s.restart()
+	s.quiet("a restart")
+}
+
+func TestFailoverAndFailback(t *testing.T) {
+	s := newStand(t, tiered)
+	if again := s.reconciles().RequeueAfter; again != quietStart {
+		t.Errorf("the first status waits %s for first results", again)
+	}
+	s.publishes("")
+	s.health.finds("a", "192.0.2.1", up)
+	s.health.finds("b", "198.51.100.1", up)
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	s.says("Healthy", "True AllHealthy")
+	s.told("Published")
+	s.quiet("nothing new")
+
+	s.passes(time.Minute)
+	s.health.finds("a", "192.0.2.1", down)
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+	s.says("Healthy", "True AllHealthy")
+	s.says("FailedOver", "True PriorityUnhealthy")
+	s.says("Ready", "True Published")
+	s.told("FailedOver", "EndpointUnhealthy")
+	s.quiet("failed over")
+
+	s.passes(time.Minute)
+	s.health.finds("a", "192.0.2.1", up)
+	if again := s.reconciles().RequeueAfter; again != 5*time.Minute {
+		t.Errorf("failback is looked at again after %s", again)
+	}
+	s.publishes("198.51.100.1+")
+	s.says("FailedOver", "True FailbackPending")
+	s.told("EndpointHealthy")
+	s.passes(5*time.Minute - time.Second)
+	if again := s.quiet("not yet").RequeueAfter; again != time.Second {
+		t.Errorf("failback is looked at again after %s", again)
+	}
+	s.restart()
+	s.quiet("a restart, one second before")
+	s.passes(time.Second)
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	s.says("FailedOver", "")
+	s.told("FailedBack")
+	s.quiet("failed back")
+}
+
+func TestARestartAfterAFailoverKeepsEverything(t *testing.T) {
+	s := newStand(t, tiered)
+	s.reconciles()
+	s.health.finds("a", "192.0.2.1", down)
+	s.health.finds("b", "198.51.100.1", up)
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+	s.passes(time.Hour)
+	s.restart()
+	s.quiet("a restart")
+	s.health.finds("a", "192.0.2.1", down)
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+}
+
+// The process ended after it had written the slices and before it wrote the status.
+func TestSlicesAreRightWhereTheStatusIsOlder(t *testing.T) {
+	s := newStand(t, tiered)
+	s.reconciles()
+	s.health.finds("a", "192.0.2.1", up)
+	s.health.finds("b", "198.51.100.1", up)
+	s.reconciles()
+	old := s.object().Status
+	s.passes(time.Hour)
+	s.health.finds("a", "192.0.2.1", down)
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+	es := s.object()
+	es.Status = old
+	s.must(s.store.Status().Update(t.Context(), es))
+
+	s.restart()
+	s.events = nil
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+	s.told("FailedOver")
+	s.health.finds("a", "192.0.2.1", up)
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+}
+
+func TestManualFailbackActsOnceForEachRequest(t *testing.T) {
+	s := newStand(t, strings.Replace(tiered, "endpoints:", "failover: {failback: Manual}, endpoints:", 1))
+	s.reconciles()
+	s.health.finds("a", "192.0.2.1", down)
+	s.health.finds("b", "198.51.100.1", up)
+	s.reconciles()
+	request := func(token string) {
+		s.edit(func(es *networkingv1.ExternalService) {
+			es.Annotations = map[string]string{networkingv1.FailbackRequestedAnnotation: token}
+		})
+	}
+	s.events = nil
+	request("one")
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+	s.told("FailbackRefused")
+	s.passes(time.Hour)
+	s.health.finds("a", "192.0.2.1", up)
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+	s.says("FailedOver", "True FailbackPending")
+	s.told("EndpointHealthy")
+	s.restart()
+	s.quiet("a request that was handled")
+	request("two")
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	s.told("FailedBack")
+	if got := s.object().Status.LastHandledFailback; got != "two" {
+		t.Errorf("handled %q", got)
+	}
+	s.health.finds("a", "192.0.2.1", down)
+	s.reconciles()
+	s.health.finds("a", "192.0.2.1", up)
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+}
+
+func TestNothingIsChangedBeforeEveryNameWasLookedUp(t *testing.T) {
+	s := newStand(t, byName)
+	s.reconciles()
+	s.publishes("")
+	s.passes(quietStart)
+	s.reconciles()
+	s.says("Reconciling", "True Resolving")
+	s.says("Resolved", "Unknown Unknown")
+	s.events = nil
+	s.names.answers["db.example.com"] = []string{"192.0.2.1", "192.0.2.2"}
+	s.reconciles()
+	s.publishes("192.0.2.1+ 192.0.2.2+")
+	s.says("Resolved", "True Resolved")
+	s.says("Reconciling", "")
+	s.told("Published")
+
+	s.restart()
+	s.quiet("a restart, before the first lookup")
+	s.passes(time.Minute)
+	s.quiet("a lookup that takes long")
+	s.names.answers["db.example.com"] = []string{"192.0.2.1", "192.0.2.2"}
+	s.quiet("the same answer as ever")
+	s.names.answers["db.example.com"] = []string{"192.0.2.2", "192.0.2.3"}
+	s.reconciles()
+	s.publishes("192.0.2.2+ 192.0.2.3+")
+	s.told("AddressesChanged")
+}
+
+func TestSeedsAreOfTheVeryNameAndKind(t *testing.T) {
+	s := newStand(t, byName)
+	s.names.answers["db.example.com"] = []string{"192.0.2.1"}
+	s.reconciles()
+	s.restart()
+	s.reconciles()
+	if got := s.names.set[0].Seed; len(got) != 1 || got[0].IP.String() != "192.0.2.1" || s.names.set[0].SeedTime.IsZero() {
+		t.Errorf("seed %v", got)
+	}
+	for what, change := range map[string]func(*networkingv1.DNSName){
+		"another name":        func(d *networkingv1.DNSName) { d.Name = "other.example.com" },
+		"another record type": func(d *networkingv1.DNSName) { d.RecordType = ptr.To(networkingv1.RecordSRV) },
+	} {
+		es := s.object()
+		change(es.Spec.Endpoints[0].DNS)
+		if got := names(es, false)[0].Seed; len(got) > 0 {
+			t.Errorf("%s: seed %v", what, got)
+		}
+	}
+}
+
+func TestANameThatFailsKeepsItsAddressesAndSaysSo(t *testing.T) {
+	s := newStand(t, byName)
+	s.names.answers["db.example.com"] = []string{"192.0.2.1"}
+	s.reconciles()
+	s.events = nil
+	s.names.reasons["db.example.com"] = networkingv1.ReasonStale
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	s.says("Resolved", "False Stale")
+	s.says("Ready", "True Published")
+	s.told("ResolveFailed")
+	s.quiet("it goes on failing")
+	s.names.answers["db.example.com"] = nil
+	s.names.reasons["db.example.com"] = networkingv1.ReasonNXDomain
+	s.reconciles()
+	s.publishes("")
+	s.says("Resolved", "False NXDomain")
+	s.says("Ready", "False NoAddresses")
+	s.told("NoAddresses", "AddressesChanged")
+}
+
+func TestPortsOfSRVRecordsStandInTheSlices(t *testing.T) {
+	s := newStand(t, strings.Replace(checked, "name: db.example.com", "name: db.example.com, recordType: SRV", 1))
+	s.names.answers["db.example.com"] = []string{"192.0.2.1:7001", "192.0.2.1:7002"}
+	s.reconciles()
+	for _, target := range s.health.targets {
+		if target.Port != 7001 && target.Port != 7002 || target.Host != "db.example.com" {
+			t.Errorf("target %+v", target)
+		}
+	}
+	s.health.finds("a", "192.0.2.1", up)
+	s.reconciles()
+	var list discoveryv1.EndpointSliceList
+	s.must(s.store.List(t.Context(), &list))
+	ports := map[int32]bool{}
+	for _, slice := range list.Items {
+		ports[*slice.Ports[0].Port] = true
+	}
+	if len(ports) != 2 || !ports[7001] || !ports[7002] {
+		t.Errorf("ports %v", ports)
+	}
+	if got := s.object().Status.Endpoints[0].Addresses; len(got) != 2 || got[0].Port != 7001 {
+		t.Errorf("status %+v", got)
+	}
+	s.quiet("nothing new")
+}
+
+func TestWhatThePolicyRefusesIsLeftOutAndNeverChecked(t *testing.T) {
+	s := newStand(t, strings.Replace(tiered, "[192.0.2.1]", "[192.0.2.1, 10.0.0.1]", 1))
+	s.policy["10.0.0.1"] = egress.ReasonPod
+	s.reconciles()
+	s.health.finds("a", "192.0.2.1", up)
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	s.says("Ready", "False PolicyDenied")
+	s.told("PolicyDenied", "AddressDenied")
+	for _, target := range s.health.targets {
+		if target.IP.String() == "10.0.0.1" {
+			t.Error("a refused address is checked")
+		}
+	}
+	s.quiet("still refused")
+
+	s.edit(func(es *networkingv1.ExternalService) { egress.Approve(es, "alice") })
+	s.reconciles()
+	s.health.finds("a", "10.0.0.1", up)
+	s.reconciles()
+	s.publishes("10.0.0.1+ 192.0.2.1+")
+	s.says("Ready", "True Published")
+}
+
+func TestAnswersOfNamesAreRefusedWhoeverWroteTheObject(t *testing.T) {
+	s := newStand(t, byName)
+	s.policy["10.0.0.1"] = egress.ReasonPod
+	s.edit(func(es *networkingv1.ExternalService) { egress.Approve(es, "alice") })
+	s.names.answers["db.example.com"] = []string{"192.0.2.1"}
+	s.reconciles()
+	s.events = nil
+	s.names.answers["db.example.com"] = []string{"10.0.0.1", "192.0.2.1"}
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	s.says("Resolved", "True Resolved")
+	s.told("AddressDenied", "AddressesChanged")
+	s.names.answers["db.example.com"] = []string{"10.0.0.1"}
+	s.reconciles()
+	s.publishes("")
+	s.says("Resolved", "False Denied")
+	s.says("Ready", "False NoAddresses")
+}
+
+func TestAPolicyThatCannotJudgeYetChangesNothing(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	s.restart()
+	s.policy["192.0.2.1"] = egress.ReasonUnsynced
+	s.quiet("ranges are not known")
+	s.publishes("192.0.2.1+ 192.0.2.2+")
+	delete(s.policy, "192.0.2.1")
+	s.quiet("ranges are known")
+}
+
+func TestSuspicionKeepsWhatIsPublished(t *testing.T) {
+	s := newStand(t, tiered)
+	s.reconciles()
+	s.health.finds("a", "192.0.2.1", up)
+	s.health.finds("b", "198.51.100.1", up)
+	s.reconciles()
+	s.events = nil
+	s.health.suspect = true
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	s.says("Healthy", "Unknown ProbeSelfSuspect")
+	s.told()
+	s.health.suspect = false
+	s.reconciles()
+	s.says("Healthy", "True AllHealthy")
+}
+
+func TestPanicPublishesAllAndEnds(t *testing.T) {
+	s := newStand(t, strings.Replace(tiered, "endpoints:", "failover: {panicThresholdPercent: 1}, endpoints:", 1))
+	s.reconciles()
+	s.health.finds("a", "192.0.2.1", down)
+	s.health.finds("b", "198.51.100.1", down)
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	s.says("Healthy", "False NoneHealthy")
+	s.told("Published", "PanicEntered", "EndpointUnhealthy", "EndpointUnhealthy")
+	s.restart()
+	s.quiet("a restart in panic")
+	s.health.finds("b", "198.51.100.1", up)
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+}
+
+func TestSuspendFreezesAndResumesWithoutAFlash(t *testing.T) {
+	s := newStand(t, tiered)
+	s.reconciles()
+	s.health.finds("a", "192.0.2.1", up)
+	s.health.finds("b", "198.51.100.1", down)
+	s.reconciles()
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	if s.health.targets != nil || s.names.set != nil {
+		t.Error("a suspended object is looked up or checked")
+	}
+	s.quiet("suspended")
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(false) })
+	s.writes = nil
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	if len(s.writes) != 1 { // the status, for the generation
+		t.Errorf("wrote %q", s.writes)
+	}
+}
+
+func TestDeletionDrainsFirst(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	s.must(s.store.Delete(t.Context(), s.object()))
+	gone := s.object().DeletionTimestamp.Time
+	s.now = gone
+	if again := s.reconciles().RequeueAfter; again != 5*time.Second {
+		t.Errorf("drains for %s", again)
+	}
+	s.publishes("192.0.2.1 terminating 192.0.2.2 terminating")
+	s.restart()
+	s.now = gone.Add(2 * time.Second)
+	if again := s.quiet("draining").RequeueAfter; again != 3*time.Second {
+		t.Errorf("drains for another %s", again)
+	}
+	s.now = gone.Add(5 * time.Second)
+	s.reconciles()
+	if err := s.store.Get(t.Context(), objectKey, &networkingv1.ExternalService{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the object is still held: %v", err)
+	}
+}
+
+func TestDeletionDoesNotWaitWhereThereIsNothingToDrain(t *testing.T) {
+	for what, prepare := range map[string]func(*stand){
+		"the Service is gone": func(s *stand) { s.must(s.store.Delete(s.Context(), mustService(s))) },
+		"orphaned": func(s *stand) {
+			s.edit(func(es *networkingv1.ExternalService) { es.Spec.DeletionPolicy = ptr.To(networkingv1.DeletionOrphan) })
+		},
+		"no drain period": func(s *stand) { s.DrainPeriod = 0 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newStand(t, plain)
+			s.reconciles()
+			prepare(s)
+			s.must(s.store.Delete(t.Context(), s.object()))
+			s.now = s.object().DeletionTimestamp.Time
+			s.reconciles()
+			if err := s.store.Get(t.Context(), objectKey, &networkingv1.ExternalService{}); err == nil {
+				t.Error("the object is still held")
+			}
+			s.publishes("192.0.2.1+ 192.0.2.2+")
+		})
+	}
+}
+
+func TestEventsOfOneReasonAreFew(t *testing.T) {
+	var endpoints []string
+	for i := range 20 {
+		endpoints = append(endpoints, fmt.Sprintf("{name: e%d, addresses: [192.0.2.%d]}", i, i+1))
+	}
+	s := newStand(t, fmt.Sprintf(`{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [%s]}`, strings.Join(endpoints, ", ")))
+	s.reconciles()
+	for i := range 20 {
+		s.health.finds(fmt.Sprintf("e%d", i), fmt.Sprintf("192.0.2.%d", i+1), down)
+	}
+	s.reconciles()
+	if last := s.events[len(s.events)-1]; len(s.events) != 1+maxEvents || !strings.Contains(last, "17 more endpoints") {
+		t.Errorf("events %q", s.events)
+	}
+}
+
+func TestASliceThatTheCacheDoesNotShowYetIsNotWrittenAgain(t *testing.T) {
+	m := &memory{}
+	m.wroteSlice("a", "20", epoch)
+	m.wroteSlice("b", "", epoch)
+	cached := func(name, version string) *discoveryv1.EndpointSlice {
+		slice := &discoveryv1.EndpointSlice{}
+		slice.Name, slice.ResourceVersion = name, version
+		return slice
+	}
+	old := []*discoveryv1.EndpointSlice{cached("a", "9"), cached("b", "3")}
+	if !m.behind(old, epoch) {
+		t.Error("an old copy is taken for the present one")
+	}
+	if !m.behind([]*discoveryv1.EndpointSlice{cached("a", "20"), cached("b", "3")}, epoch) {
+		t.Error("a slice that was removed is still shown")
+	}
+	if m.behind([]*discoveryv1.EndpointSlice{cached("a", "20")}, epoch) || len(m.wrote) > 0 {
+		t.Errorf("the cache has caught up, and %v is still waited for", m.wrote)
+	}
+	m.wroteSlice("a", "30", epoch)
+	if m.behind(old, epoch.Add(catchUp)) {
+		t.Error("a cache is waited for that may never show the write")
+	}
+}

@@ -1,0 +1,356 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/resolution"
+)
+
+// stand is a reconciler with everything around it in memory. What a real API server does with the
+// writes is for the integration tests.
+type stand struct {
+	testing.TB
+	*Reconciler
+	store  client.WithWatch
+	names  *someNames
+	health *someHealth
+	policy somePolicy
+	writes []string
+	events []string
+	now    time.Time
+}
+
+var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
+
+func newStand(t testing.TB, spec string) *stand {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &stand{TB: t, now: epoch, policy: somePolicy{}}
+	s.store = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).
+		WithStatusSubresource(&networkingv1.ExternalService{}).
+		WithIndex(&discoveryv1.EndpointSlice{}, byService, serviceOf).Build(), interceptor.Funcs{
+		Apply: s.applies,
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			s.wrote("patch", o)
+			return c.Patch(ctx, o, p, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			s.wrote("patch "+sub, o)
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
+			s.wrote("delete", o)
+			return c.Delete(ctx, o)
+		},
+	})
+	es := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: objectKey.Namespace, Name: objectKey.Name, UID: "1", Generation: 1}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &es.Spec); err != nil {
+		t.Fatal(err)
+	}
+	s.must(s.store.Create(t.Context(), es))
+	s.restart()
+	return s
+}
+
+// restart is another process: it has forgotten everything that is not in the API server.
+func (s *stand) restart() {
+	s.names, s.health = &someNames{answers: map[string][]string{}, reasons: map[string]string{}}, &someHealth{now: func() time.Time { return s.now }}
+	s.Reconciler = newReconciler(Reconciler{
+		Client: s.store, Live: s.store, Secrets: s.store, Events: (*someEvents)(s), Now: func() time.Time { return s.now },
+		Resolution: s.names, Probes: s.health, Policy: s.policy, DrainPeriod: 5 * time.Second,
+	})
+}
+
+func (s *stand) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stand) wrote(verb string, o client.Object) {
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", o), "*v1.")
+	s.writes = append(s.writes, fmt.Sprintf("%s %s %s", verb, kind, o.GetName()))
+}
+
+// applies does what matters here of server-side apply: the whole object is ours, a version must be
+// the present one, and "1" is nobody's.
+func (s *stand) applies(ctx context.Context, c client.WithWatch, given runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	data, err := json.Marshal(given)
+	if err != nil {
+		return err
+	}
+	var kind metav1.PartialObjectMetadata
+	if err := json.Unmarshal(data, &kind); err != nil {
+		return err
+	}
+	var object, current client.Object = &corev1.Service{}, &corev1.Service{}
+	if kind.Kind == "EndpointSlice" {
+		object, current = &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSlice{}
+	}
+	if err := json.Unmarshal(data, object); err != nil {
+		return err
+	}
+	s.wrote("apply", object)
+	err = c.Get(ctx, client.ObjectKeyFromObject(object), current)
+	switch {
+	case apierrors.IsNotFound(err):
+		object.SetResourceVersion("")
+		object.SetUID(types.UID("of " + object.GetName()))
+		if service, ok := object.(*corev1.Service); ok && service.Spec.ClusterIP == "" {
+			service.Spec.ClusterIP = "10.0.0.1"
+		}
+		err = c.Create(ctx, object)
+	case err == nil && kind.ResourceVersion != current.GetResourceVersion():
+		return apierrors.NewConflict(schema.GroupResource{Resource: kind.Kind}, kind.Name, errors.New("the version is another"))
+	case err == nil:
+		object.SetUID(current.GetUID())
+		if service, ok := object.(*corev1.Service); ok {
+			service.Spec.ClusterIP = current.(*corev1.Service).Spec.ClusterIP //nolint:forcetypeassert // made above
+		}
+		err = c.Update(ctx, object)
+	}
+	if err != nil {
+		return err
+	}
+	if data, err = json.Marshal(object); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, given)
+}
+
+// reconciles runs the reconciler once.
+func (s *stand) reconciles() reconcile.Result {
+	s.Helper()
+	result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: objectKey})
+	s.must(err)
+	return result
+}
+
+// quiet demands that nothing is written, and returns what is asked for.
+func (s *stand) quiet(why string) reconcile.Result {
+	s.Helper()
+	s.writes, s.events = nil, nil
+	result := s.reconciles()
+	if len(s.writes)+len(s.events) > 0 {
+		s.Errorf("%s: wrote %q, told %q", why, s.writes, s.events)
+	}
+	return result
+}
+
+func (s *stand) object() *networkingv1.ExternalService {
+	s.Helper()
+	var es networkingv1.ExternalService
+	s.must(s.store.Get(s.Context(), objectKey, &es))
+	return &es
+}
+
+// edit changes the spec, as the API server would let a user.
+func (s *stand) edit(change func(*networkingv1.ExternalService)) {
+	s.Helper()
+	es := s.object()
+	change(es)
+	es.Generation++
+	s.must(s.store.Update(s.Context(), es))
+}
+
+// published are the addresses in all slices, each with + where it is ready.
+func (s *stand) published() string {
+	s.Helper()
+	var list discoveryv1.EndpointSliceList
+	s.must(s.store.List(s.Context(), &list, client.InNamespace(objectKey.Namespace)))
+	var all []string
+	for _, slice := range list.Items {
+		for _, e := range slice.Endpoints {
+			text := e.Addresses[0]
+			if *e.Conditions.Ready {
+				text += "+"
+			}
+			if *e.Conditions.Terminating {
+				text += " terminating"
+			}
+			all = append(all, text)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func (s *stand) publishes(want string) {
+	s.Helper()
+	if got := s.published(); got != want {
+		s.Errorf("published %q, want %q", got, want)
+	}
+}
+
+// says demands a condition, as "True Reason", or "" for none.
+func (s *stand) says(kind, want string) {
+	s.Helper()
+	got := ""
+	if c := meta.FindStatusCondition(s.object().Status.Conditions, kind); c != nil {
+		got = fmt.Sprintf("%s %s", c.Status, c.Reason)
+	}
+	if got != want {
+		s.Errorf("%s is %q, want %q", kind, got, want)
+	}
+}
+
+// told demands these events and no others since the last call, by reason.
+func (s *stand) told(want ...string) {
+	s.Helper()
+	var got []string
+	for _, e := range s.events {
+		reason, _, _ := strings.Cut(e, ":")
+		got = append(got, reason)
+	}
+	if !slices.Equal(got, want) {
+		s.Errorf("events %q, want %q", s.events, want)
+	}
+	s.events = nil
+}
+
+func (s *stand) passes(d time.Duration) { s.now = s.now.Add(d) }
+
+type someEvents stand
+
+func (s *someEvents) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
+	s.events = append(s.events, reason+": "+fmt.Sprintf(note, args...))
+}
+
+func (s *someEvents) AnnotatedEventf(_, _ runtime.Object, _ map[string]string, _, reason, _, note string, args ...any) {
+	s.events = append(s.events, reason+": "+fmt.Sprintf(note, args...))
+}
+
+// someNames answer what a test says. A name without an answer was not looked up yet.
+type someNames struct {
+	answers map[string][]string
+	reasons map[string]string
+	set     []resolution.Name
+	seeds   map[string][]dns.Address
+}
+
+func (n *someNames) Set(_ types.NamespacedName, names []resolution.Name) []resolution.State {
+	n.set = names
+	if n.seeds == nil {
+		n.seeds = map[string][]dns.Address{}
+	}
+	states := make([]resolution.State, 0, len(names))
+	for _, name := range names {
+		if _, known := n.seeds[name.Endpoint]; !known {
+			n.seeds[name.Endpoint] = name.Seed
+		}
+		state := resolution.State{Endpoint: name.Endpoint, Addresses: n.seeds[name.Endpoint], ResolvedTime: name.SeedTime}
+		if answer, ok := n.answers[name.Host]; ok {
+			state.Settled, state.Reason, state.ResolvedTime = true, networkingv1.ReasonResolved, epoch
+			state.Addresses = nil
+			for _, text := range answer {
+				state.Addresses = append(state.Addresses, parseAddress(text))
+			}
+			if reason := n.reasons[name.Host]; reason != "" {
+				state.Reason, state.Cause = reason, networkingv1.ReasonTimeout
+			}
+		}
+		states = append(states, state)
+	}
+	return states
+}
+
+func (n *someNames) Forget(types.NamespacedName) { n.set = nil }
+
+func (n *someNames) ResolvedTime(types.NamespacedName, string) time.Time { return epoch }
+
+func parseAddress(text string) dns.Address {
+	if at, err := netip.ParseAddrPort(text); err == nil {
+		return dns.Address{IP: at.Addr(), Port: at.Port()}
+	}
+	return dns.Address{IP: netip.MustParseAddr(text)}
+}
+
+// someHealth is a prober whose results a test gives.
+type someHealth struct {
+	now     func() time.Time
+	known   map[string]probing.Health
+	targets []probing.Target
+	check   probing.Check
+	suspect bool
+}
+
+func (h *someHealth) Set(_ types.NamespacedName, check probing.Check, targets []probing.Target) []probing.Health {
+	if h.known == nil {
+		h.known = map[string]probing.Health{}
+	}
+	h.targets, h.check = targets, check
+	out := make([]probing.Health, 0, len(targets))
+	for _, target := range targets {
+		key := fmt.Sprint(target.Endpoint, target.IP)
+		health, known := h.known[key]
+		if !known {
+			health = probing.Health{State: networkingv1.AddressUnknown, Since: h.now()}
+			if seed := target.Seed; seed != nil {
+				health.State = seed.State
+				if !seed.Since.IsZero() {
+					health.Since = seed.Since
+				}
+			}
+			h.known[key] = health
+		}
+		out = append(out, health)
+	}
+	return out
+}
+
+func (h *someHealth) Forget(types.NamespacedName) { h.targets, h.known = nil, nil }
+func (h *someHealth) Suspect() bool               { return h.suspect }
+
+// finds gives an address of an endpoint a state.
+func (h *someHealth) finds(endpoint, ip string, state networkingv1.AddressHealth) {
+	reason := networkingv1.ProbeConnected
+	if state == networkingv1.AddressUnhealthy {
+		reason = networkingv1.ProbeRefused
+	}
+	h.known[fmt.Sprint(endpoint, ip)] = probing.Health{State: state, Since: h.now(), LastProbe: h.now(), Reason: reason}
+}
+
+// somePolicy refuses the addresses in it.
+type somePolicy map[string]egress.Reason
+
+func (p somePolicy) CheckPorts(q egress.Query, _ []uint16) egress.Verdict {
+	if reason, refused := p[q.IP.String()]; refused && !(q.Authorized && reason.InCluster()) {
+		return egress.Verdict{Reason: reason, Detail: "is refused by this test"}
+	}
+	return egress.Verdict{Allowed: true}
+}

@@ -1,0 +1,148 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// unpublishFinalizer holds an object until what it published is taken out of service in good order,
+// or disowned. The garbage collector does the rest.
+const unpublishFinalizer = "networking.fairlead.dev/unpublish"
+
+// orphanFinalizer is what earlier versions put on objects of policy Orphan.
+const orphanFinalizer = "networking.fairlead.dev/orphan"
+
+// hold puts the finalizer on the object, before there is anything to take out of service.
+func (r *Reconciler) hold(ctx context.Context, es *networkingv1.ExternalService) error {
+	if controllerutil.ContainsFinalizer(es, unpublishFinalizer) && !controllerutil.ContainsFinalizer(es, orphanFinalizer) {
+		return nil
+	}
+	before := es.Finalizers
+	es.Finalizers = slices.Clone(before)
+	controllerutil.AddFinalizer(es, unpublishFinalizer)
+	controllerutil.RemoveFinalizer(es, orphanFinalizer)
+	return r.patchFinalizers(ctx, es, before)
+}
+
+// release takes a deleted object's Service out of service and lets the object go.
+func (r *Reconciler) release(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
+	r.forget(client.ObjectKeyFromObject(es))
+	if !controllerutil.ContainsFinalizer(es, unpublishFinalizer) && !controllerutil.ContainsFinalizer(es, orphanFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	if left, err := r.unpublish(ctx, es); err != nil {
+		return reconcile.Result{}, err
+	} else if left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	before := es.Finalizers
+	es.Finalizers = slices.Clone(before)
+	controllerutil.RemoveFinalizer(es, unpublishFinalizer)
+	controllerutil.RemoveFinalizer(es, orphanFinalizer)
+	return reconcile.Result{}, client.IgnoreNotFound(r.patchFinalizers(ctx, es, before))
+}
+
+// unpublish answers how long the object must be held yet.
+func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalService) (time.Duration, error) {
+	if ptr.Deref(es.Spec.DeletionPolicy, networkingv1.DeletionDelete) == networkingv1.DeletionOrphan {
+		return 0, r.disown(ctx, es)
+	}
+	left := es.DeletionTimestamp.Add(r.DrainPeriod).Sub(r.Now())
+	// Whoever deletes with --cascade=orphan wants everything to stay as it is.
+	if left <= 0 || slices.Contains(es.Finalizers, metav1.FinalizerOrphanDependents) {
+		return 0, nil
+	}
+	service := &corev1.Service{}
+	switch err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), service); {
+	case apierrors.IsNotFound(err):
+		return 0, nil // also where the namespace goes, which takes the Service first or soon
+	case err != nil:
+		return 0, fmt.Errorf("read Service: %w", err)
+	case !metav1.IsControlledBy(service, es) || service.DeletionTimestamp != nil:
+		return 0, nil
+	}
+	current, err := r.currentSlices(ctx, service.Namespace, service.Name)
+	if err != nil || len(current) == 0 {
+		return 0, err
+	}
+	if err := r.drain(ctx, service, current); apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	return left, nil
+}
+
+// drain says in every slice that its endpoints are going: proxies and load balancers send nothing
+// new there, and those that tell terminating endpoints apart let what is under way end.
+func (r *Reconciler) drain(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice) error {
+	for _, c := range current {
+		if owner := metav1.GetControllerOf(c); owner == nil || owner.UID != service.UID || c.DeletionTimestamp != nil {
+			continue
+		}
+		s := slice{name: c.Name, family: c.AddressType, ports: c.Ports, endpoints: slices.Clone(c.Endpoints)}
+		for i := range s.endpoints {
+			s.endpoints[i].Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(false), Terminating: ptr.To(true)}
+		}
+		if sliceMatches(c, service, &s) {
+			continue
+		}
+		wanted := sliceConfiguration(service, &s).WithResourceVersion(c.ResourceVersion)
+		err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("drain EndpointSlice %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// disown takes our owner reference off the Service. Its EndpointSlices belong to the Service, and
+// stay with it.
+func (r *Reconciler) disown(ctx context.Context, es *networkingv1.ExternalService) error {
+	service := &corev1.Service{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), service)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read Service: %w", err)
+	}
+	if !metav1.IsControlledBy(service, es) {
+		return nil
+	}
+	orphan := desiredService(es).WithResourceVersion(service.ResourceVersion)
+	if err := r.Client.Apply(ctx, orphan, client.FieldOwner(common.FieldOwner), client.ForceOwnership); err != nil {
+		return fmt.Errorf("disown Service: %w", err)
+	}
+	return nil
+}
+
+// patchFinalizers writes nothing but the finalizers. The resource version guards the list, which a
+// merge patch replaces as a whole.
+func (r *Reconciler) patchFinalizers(ctx context.Context, es *networkingv1.ExternalService, before []string) error {
+	target, base := es.DeepCopy(), es.DeepCopy()
+	base.Finalizers = before
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, target, patch); err != nil {
+		return fmt.Errorf("write finalizers: %w", err)
+	}
+	es.ResourceVersion = target.ResourceVersion
+	return nil
+}

@@ -1,0 +1,121 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// rangesPatience is how long the webhooks wait, before they serve, for the ranges of the cluster:
+// until these are known an object with addresses is refused for now. Nothing that is listed for
+// them needs conversion, so the wait is no circle; it ends all the same, since conversion must not
+// depend on, say, a missing right to list nodes.
+const rangesPatience = 2 * time.Second
+
+// outside is what the operator may reach outside the cluster, and how.
+type outside struct {
+	policy   *egress.Policy
+	ranges   *egress.Ranges
+	resolver *dns.Resolver
+	dialer   *egress.Dialer
+	logger   logr.Logger
+
+	again atomic.Pointer[func()] // tells the reconcilers that the policy's verdicts may have changed
+}
+
+func newOutside(c *config.Configuration, where place, api *rest.Config, dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger) (*outside, error) {
+	o := &outside{logger: logger.WithName("egress")}
+	policy, err := egressOptions(c.Egress, where)
+	if err != nil {
+		return nil, err
+	}
+	policy.Notify = func() {
+		if again := o.again.Load(); again != nil {
+			(*again)()
+		}
+	}
+	o.policy = egress.NewPolicy(policy)
+	binary := rest.CopyConfig(api)
+	binary.ContentType = runtime.ContentTypeProtobuf
+	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	client, err := kubernetes.NewForConfig(binary)
+	if err != nil {
+		return nil, err
+	}
+	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host, Logger: o.logger})
+	if err != nil {
+		return nil, err
+	}
+	o.dialer = egress.NewDialer(o.policy, dial)
+	nameservers, err := c.ExternalServices.NameserverAddresses()
+	if err != nil {
+		return nil, fmt.Errorf("nameservers: %w", err)
+	}
+	o.resolver = dns.New(dns.Options{Nameservers: nameservers, ClusterDomain: c.ExternalServices.ClusterDomain})
+	return o, nil
+}
+
+// settle waits for the ranges of the cluster, for a while.
+func (o *outside) settle(ctx context.Context) {
+	patience := time.NewTimer(rangesPatience)
+	defer patience.Stop()
+	select {
+	case <-o.ranges.Synced():
+	case <-ctx.Done():
+	case <-patience.C:
+		o.logger.Info("The ranges of the cluster are not known yet; until they are, ExternalServices with addresses are refused for now", "waited", rangesPatience.String())
+	}
+}
+
+// egressOptions are those of the policy. What is written in the namespaces that the webhooks are not
+// called for was approved by nobody, whatever its annotations say.
+func egressOptions(c config.Egress, where place) (egress.Options, error) {
+	options := egress.Options{
+		Unasked:     []string{metav1.NamespaceSystem, where.namespace},
+		DefaultDeny: c.Default == config.EgressDeny,
+		ClusterDeny: c.ClusterRanges == config.EgressDeny,
+	}
+	var err error
+	if options.ClusterCIDRs, err = config.Prefixes(c.ClusterCIDRs); err != nil {
+		return egress.Options{}, fmt.Errorf("egress.clusterCIDRs: %w", err)
+	}
+	if options.Allow, err = egressRules(c.Allow); err != nil {
+		return egress.Options{}, fmt.Errorf("egress.allow: %w", err)
+	}
+	if options.Deny, err = egressRules(c.Deny); err != nil {
+		return egress.Options{}, fmt.Errorf("egress.deny: %w", err)
+	}
+	return options, nil
+}
+
+func egressRules(configured []config.EgressRule) ([]egress.Rule, error) {
+	rules := make([]egress.Rule, 0, len(configured))
+	for _, rule := range configured {
+		prefixes, err := config.Prefixes(rule.CIDRs)
+		if err != nil {
+			return nil, err
+		}
+		ports := make([]uint16, 0, len(rule.Ports))
+		for _, port := range rule.Ports {
+			ports = append(ports, uint16(port)) //nolint:gosec // validated: 1 to 65535
+		}
+		rules = append(rules, egress.Rule{CIDRs: prefixes, Ports: ports, Namespaces: rule.Namespaces})
+	}
+	return rules, nil
+}

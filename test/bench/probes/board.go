@@ -1,0 +1,141 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probes
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+)
+
+// board shows what the EndpointSlices say of each address, and since when: what a watch of a
+// kube-proxy would have told it.
+type board struct {
+	cancel context.CancelFunc
+	shut   func()
+
+	mu     sync.Mutex // guards what follows
+	all    map[netip.Addr]entry
+	ready  int
+	listed moment
+	whole  moment
+}
+
+// entry is one address.
+type entry struct {
+	ready bool
+	since time.Time
+}
+
+// moment is when a number was reached.
+type moment struct {
+	n  int
+	at time.Time
+}
+
+// watch begins one, and returns once it shows what there is.
+func watch(ctx context.Context, client kubernetes.Interface) (*board, error) {
+	b := newBoard()
+	ctx, b.cancel = context.WithCancel(ctx)
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = discoveryv1.LabelManagedBy + "=fairlead.dev" }),
+		informers.WithTransform(cache.TransformStripManagedFields()))
+	b.shut = factory.Shutdown
+	informer := factory.Discovery().V1().EndpointSlices().Informer()
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { b.show(object, time.Now()) },
+		UpdateFunc: func(_, object any) { b.show(object, time.Now()) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	factory.StartWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return nil, context.Cause(ctx)
+	}
+	return b, nil
+}
+
+func newBoard() *board { return &board{all: map[netip.Addr]entry{}} }
+
+func (b *board) close() {
+	b.cancel()
+	b.shut()
+}
+
+// show takes in a slice. No address is ever in two, and none is taken out.
+func (b *board) show(object any, now time.Time) {
+	slice, ok := object.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range slice.Endpoints {
+		e := &slice.Endpoints[i]
+		for _, text := range e.Addresses {
+			ip, err := netip.ParseAddr(text)
+			if err != nil {
+				continue
+			}
+			is := ptr.Deref(e.Conditions.Ready, true)
+			was, known := b.all[ip]
+			if known && was.ready == is {
+				continue
+			}
+			b.all[ip] = entry{is, now}
+			if is {
+				b.ready++
+			} else if known {
+				b.ready--
+			}
+			b.listed.reach(len(b.all), now)
+			b.whole.reach(b.ready, now)
+		}
+	}
+}
+
+// reach notes a number that is higher than any before.
+func (m *moment) reach(n int, at time.Time) {
+	if n > m.n {
+		m.n, m.at = n, at
+	}
+}
+
+// lists says when so many addresses were in slices, and serves when so many were ready; zero if
+// that was never.
+func (b *board) lists(n int) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.listed.of(n)
+}
+
+func (b *board) serves(n int) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.whole.of(n)
+}
+
+func (m *moment) of(n int) time.Time {
+	if m.n < n {
+		return time.Time{}
+	}
+	return m.at
+}
+
+// of answers whether an address is ready, and since when.
+func (b *board) of(ip netip.Addr) (ready bool, since time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.all[ip]
+	return e.ready, e.since
+}

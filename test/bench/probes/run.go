@@ -1,0 +1,138 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
+	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// run is one measurement.
+type run struct {
+	Options
+	result Result
+
+	tcp, http *outside.Fleet
+	stage     *stage.Stage
+	client    kubernetes.Interface
+	board     *board
+	leader    *operator
+	// watched are the objects that have an address which is made to fail.
+	watched []int
+}
+
+// operator is a replica, and where it shows what it uses.
+type operator struct {
+	*stage.Replica
+	metrics, profiles string
+}
+
+// open starts the world outside and the control plane. Nothing needs a controller manager: no
+// object is deleted, and it would only take part in the use of the processors.
+func (r *run) open(ctx context.Context) error {
+	// The same ones every time.
+	r.watched = rand.New(rand.NewPCG(1, 2)).Perm(r.Objects)[:min(watched, r.Objects)] //nolint:gosec // no secret
+	var err error
+	if r.tcp, err = outside.OpenFleet(outside.FleetOptions{}); err != nil {
+		return err
+	}
+	if r.http, err = outside.OpenFleet(outside.FleetOptions{Protocol: outside.FleetHTTP}); err != nil {
+		return err
+	}
+	r.stage, err = stage.Open(ctx, stage.Options{
+		Root: r.Root, Operator: stage.Outside, Output: r.Output, Cluster: cluster.Options{WithoutControllerManager: true},
+	})
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", r.stage.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	r.client, err = kubernetes.NewForConfig(config)
+	return err
+}
+
+// close ends what runs, the operator before what it looks at.
+func (r *run) close() error {
+	var errs []error
+	if r.board != nil {
+		r.board.close()
+	}
+	if r.stage != nil {
+		errs = append(errs, r.stage.Close())
+	}
+	for _, fleet := range []*outside.Fleet{r.tcp, r.http} {
+		if fleet != nil {
+			errs = append(errs, fleet.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// start runs a replica with the shipped configuration.
+func (r *run) start(ctx context.Context, args ...string) (*stage.Replica, error) {
+	return r.stage.StartReplica(ctx, append([]string{
+		// Nobody resolves anything here; a server that is there must not be asked by accident.
+		"--dns-nameservers=127.0.0.1:9",
+		// No Lease is lost because the machine is busy.
+		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s",
+	}, args...)...)
+}
+
+// lead starts the replica that is measured. Its metrics are read without TLS: to ask who may read
+// them would be a write, of sorts.
+func (r *run) lead(ctx context.Context) error {
+	var at [2]string
+	for i := range at {
+		port, err := loopback.FreePort()
+		if err != nil {
+			return err
+		}
+		at[i] = fmt.Sprintf("127.0.0.1:%d", port)
+	}
+	replica, err := r.start(ctx, "--metrics-secure=false", "--metrics-bind-address="+at[0], "--pprof-bind-address="+at[1])
+	if err != nil {
+		return err
+	}
+	r.leader = &operator{Replica: replica, metrics: "http://" + at[0] + "/metrics", profiles: "http://" + at[1] + "/debug/pprof"}
+	return nil
+}
+
+// started is when the leader is through its start.
+func (r *run) started(ctx context.Context) error {
+	return r.until(ctx, 250*time.Millisecond, func() (bool, error) { return r.leader.Started(ctx) == nil, nil })
+}
+
+// until asks again and again.
+func (r *run) until(ctx context.Context, every time.Duration, done func() (bool, error)) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		ok, err := done()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+		if r.leader != nil && r.leader.PID() == 0 {
+			return errors.New("the operator has ended; its last words are above")
+		}
+	}
+}

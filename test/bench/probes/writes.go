@@ -1,0 +1,100 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// writes are those that the API server was asked for, by verb and resource. Renewing Leases is left
+// out, and so are requests that only ask what a write would do.
+type writes map[string]float64
+
+// written reads them. Whoever sent them: nobody but the operator writes while it is measured.
+func (r *run) written(ctx context.Context) (writes, error) {
+	page, err := r.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return writesOf(text(page)), nil
+}
+
+func writesOf(t text) writes {
+	w := writes{}
+	for _, verb := range []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"} {
+		_ = t.sum("apiserver_request_total", func(labels map[string]string) bool {
+			if labels["verb"] == verb && labels["resource"] != "leases" && labels["dry_run"] == "" {
+				w[what(verb, labels)] = 0
+			}
+			return false
+		})
+	}
+	for name := range w {
+		w[name] = t.sum("apiserver_request_total", func(labels map[string]string) bool {
+			return labels["resource"] != "leases" && labels["dry_run"] == "" && what(labels["verb"], labels) == name
+		})
+	}
+	return w
+}
+
+func what(verb string, labels map[string]string) string {
+	name := verb + " " + labels["resource"]
+	if labels["subresource"] != "" {
+		name += "/" + labels["subresource"]
+	}
+	return name
+}
+
+// since are the writes that have been added.
+func (w writes) since(before writes) writes {
+	added := writes{}
+	for name, n := range w {
+		if n > before[name] {
+			added[name] = n - before[name]
+		}
+	}
+	return added
+}
+
+func (w writes) total() float64 {
+	total := 0.0
+	for _, n := range w {
+		total += n
+	}
+	return total
+}
+
+func (w writes) String() string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		list = append(list, fmt.Sprintf("%s: %.0f", name, w[name]))
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// announcements are the events that tell who leads: one when it begins, and one when it ends.
+func (r *run) announcements(ctx context.Context) (int, error) {
+	events, err := r.client.EventsV1().Events(stage.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range events.Items {
+		if events.Items[i].Regarding.Kind == "Lease" {
+			n++
+		}
+	}
+	return n, nil
+}

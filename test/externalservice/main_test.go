@@ -1,0 +1,113 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// root of the checkout.
+const root = "../.."
+
+// play is the stage that all tests share, with two replicas, and the world outside.
+type play struct {
+	*stage.Stage
+	world  *outside.World
+	client client.Client
+
+	mu       sync.Mutex // guards what follows
+	replicas []*stage.Replica
+	retired  []*stage.Replica
+	address  int // how many addresses outside were given away
+}
+
+var (
+	// suite is the context of everything: the stage lives as long as it does.
+	suite, closing = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+
+	open   = sync.OnceValues(openPlay)
+	opened *play
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	defer closing()
+	log.SetLogger(logr.Discard()) // of the client library; the operator's own is read from its file
+	code := m.Run()
+	if opened == nil {
+		return code
+	}
+	if problems := opened.logged(); len(problems) > 0 {
+		fmt.Fprintf(os.Stderr, "the operator's log holds what it never should:\n%s\n", strings.Join(problems, "\n"))
+		code = 1
+	}
+	if err := opened.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
+
+func openPlay() (*play, error) {
+	world, err := outside.Open()
+	if err != nil {
+		return nil, err
+	}
+	p := &play{world: world}
+	opened = p
+	if p.Stage, err = stage.Open(suite, stage.Options{Root: root, Operator: stage.Outside, Output: os.Stderr}); err != nil {
+		return nil, err
+	}
+	if p.client, err = newClient(p.Kubeconfig()); err != nil {
+		return nil, err
+	}
+	return p, p.fill(suite)
+}
+
+// close ends the operator before the world that it looks at.
+func (p *play) close() error {
+	var err error
+	if p.Stage != nil {
+		err = p.Stage.Close()
+	}
+	return errors.Join(err, p.world.Close())
+}
+
+// logged are the lines of the replicas' logs that tell of a missing permission or a panic. No test
+// provokes either.
+func (p *play) logged() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found []string
+	for _, replica := range slices.Concat(p.retired, p.replicas) {
+		lines, err := replica.Logs()
+		if err != nil {
+			found = append(found, err.Error())
+		}
+		for line := range strings.Lines(lines) {
+			lower := strings.ToLower(line)
+			if strings.Contains(lower, "forbidden") || strings.Contains(lower, "panic") {
+				found = append(found, replica.ID+": "+strings.TrimSpace(line))
+			}
+		}
+	}
+	return found
+}

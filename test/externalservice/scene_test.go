@@ -1,0 +1,234 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// patience is how long a condition may take. The machine may be a busy one.
+const patience = 2 * time.Minute
+
+// scene is a namespace of a test's own, and the world outside.
+type scene struct {
+	*testing.T
+	World     *outside.World
+	play      *play
+	client    client.Client
+	namespace string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	p, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, World: p.world, play: p, client: p.client}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
+	s.must(s.client.Create(t.Context(), namespace))
+	s.namespace = namespace.Name
+	return s
+}
+
+// address is one outside that no other test has, of 198.18.0.0/15.
+func (s *scene) address() string {
+	s.play.mu.Lock()
+	defer s.play.mu.Unlock()
+	s.play.address++
+	return fmt.Sprintf("198.18.%d.%d", s.play.address/250, s.play.address%250+1)
+}
+
+// address6 is one outside that no other test has, of 2001:db8::/32.
+func (s *scene) address6() string {
+	s.play.mu.Lock()
+	defer s.play.mu.Unlock()
+	s.play.address++
+	return fmt.Sprintf("2001:db8::1:%x", s.play.address)
+}
+
+// host is a DNS name that no other test has.
+func (s *scene) host(name string) string { return name + "." + s.namespace + ".example.com" }
+
+// server ends with the test.
+func (s *scene) server(server *outside.Server, err error) *outside.Server {
+	s.Helper()
+	s.must(err)
+	s.Cleanup(server.Close)
+	return server
+}
+
+// try applies a manifest, and answers what kubectl wrote and complained of.
+func (s *scene) try(manifest string) (stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	var out, errs bytes.Buffer
+	err = s.play.KubectlIO(ctx, strings.NewReader(manifest), &out, &errs, "-n", s.namespace, "apply", "-f", "-")
+	return out.String(), errs.String(), err
+}
+
+// apply applies an ExternalService at v1 with a spec in YAML.
+func (s *scene) apply(name, spec string) {
+	s.Helper()
+	manifest := s.manifest(name, spec)
+	if _, complaint, err := s.try(manifest); err != nil {
+		s.Fatalf("apply: %v\n%s\nof\n%s", err, complaint, manifest)
+	}
+}
+
+func (s *scene) manifest(name, spec string) string {
+	s.Helper()
+	var parsed any
+	s.must(yaml.Unmarshal([]byte(spec), &parsed))
+	return text(map[string]any{
+		"apiVersion": networkingv1.GroupVersion.String(), "kind": "ExternalService",
+		"metadata": map[string]any{"name": name}, "spec": parsed,
+	})
+}
+
+// kubectl runs it in the namespace; a failure ends the test.
+func (s *scene) kubectl(args ...string) string {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	var out, errs bytes.Buffer
+	if err := s.play.KubectlIO(ctx, nil, &out, &errs, append([]string{"-n", s.namespace}, args...)...); err != nil {
+		s.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, errs.String())
+	}
+	return out.String()
+}
+
+// get reads an ExternalService.
+func (s *scene) get(name string) (*networkingv1.ExternalService, error) {
+	var es networkingv1.ExternalService
+	err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &es)
+	return &es, err
+}
+
+// status is the one that stands now.
+func (s *scene) status(name string) networkingv1.ExternalServiceStatus {
+	s.Helper()
+	es, err := s.get(name)
+	s.must(err)
+	return es.Status
+}
+
+// condition waits until the latest spec is observed, with a condition as given.
+func (s *scene) condition(name, kind string, status metav1.ConditionStatus, reason string) networkingv1.ExternalServiceStatus {
+	s.Helper()
+	var last networkingv1.ExternalServiceStatus
+	s.eventually(func() error {
+		es, err := s.get(name)
+		if err != nil {
+			return err
+		}
+		last = es.Status
+		got := meta.FindStatusCondition(last.Conditions, kind)
+		if got == nil || got.Status != status || got.Reason != reason || got.ObservedGeneration != es.Generation {
+			return fmt.Errorf("%s: want %s=%s %s at generation %d, status is %s", name, kind, status, reason, es.Generation, text(last))
+		}
+		return nil
+	})
+	return last
+}
+
+// slices are the EndpointSlices of a Service, by name.
+func (s *scene) slices(service string) []discoveryv1.EndpointSlice {
+	s.Helper()
+	var list discoveryv1.EndpointSliceList
+	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service}))
+	slices.SortFunc(list.Items, func(a, b discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items
+}
+
+// published are the addresses behind a Service that are ready, sorted.
+func (s *scene) published(service string) []string {
+	s.Helper()
+	var addresses []string
+	for _, slice := range s.slices(service) {
+		for _, endpoint := range slice.Endpoints {
+			if ptr.Deref(endpoint.Conditions.Ready, true) {
+				addresses = append(addresses, endpoint.Addresses...)
+			}
+		}
+	}
+	slices.Sort(addresses)
+	return addresses
+}
+
+// publishes waits until exactly these addresses are ready behind a Service.
+func (s *scene) publishes(service string, addresses ...string) {
+	s.Helper()
+	slices.Sort(addresses)
+	s.eventually(func() error {
+		if got := s.published(service); !slices.Equal(got, addresses) {
+			return fmt.Errorf("%s publishes %q, want %q", service, got, addresses)
+		}
+		return nil
+	})
+}
+
+// eventually waits until ask answers nil.
+func (s *scene) eventually(ask func() error) {
+	s.Helper()
+	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+}
+
+// must ends the test on an error.
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// text writes a value as JSON, with sorted keys.
+func text(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
+// newClient speaks the kinds that the suite asks for, without throttling.
+func newClient(kubeconfig string) (client.Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, coordinationv1.AddToScheme, networkingv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	metav1.AddToGroupVersion(scheme, networkingv1.GroupVersion)
+	return client.New(config, client.Options{Scheme: scheme})
+}
