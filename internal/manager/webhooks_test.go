@@ -10,6 +10,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -138,5 +141,36 @@ func TestAnObjectThatCouldNotBeReadAtItsOtherVersionIsRefused(t *testing.T) {
 				t.Errorf("%v does not name the annotation", errs)
 			}
 		})
+	}
+}
+
+// Approvals count only where the webhooks have looked.
+func TestThePolicyKnowsTheNamespacesThatTheWebhooksAreNotCalledFor(t *testing.T) {
+	for _, file := range []string{"mutating.yaml", "validating.yaml"} {
+		content, err := os.ReadFile(filepath.Join("..", "..", "config", "webhook", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var manifest struct {
+			Webhooks []struct {
+				Name              string
+				NamespaceSelector metav1.LabelSelector
+			}
+		}
+		if err := yaml.Unmarshal(content, &manifest); err != nil {
+			t.Fatal(err)
+		}
+		options, err := egressOptions(config.Default().Egress, place{namespace: "fairlead-system"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, webhook := range manifest.Webhooks {
+			if selector := webhook.NamespaceSelector.MatchExpressions; len(selector) != 1 || !slices.Equal(selector[0].Values, options.Unasked) {
+				t.Errorf("%s: not called for %+v, and the policy distrusts %q", webhook.Name, selector, options.Unasked)
+			}
+		}
+		if len(manifest.Webhooks) != 3 {
+			t.Errorf("%s holds %d webhooks", file, len(manifest.Webhooks))
+		}
 	}
 }

@@ -263,14 +263,19 @@ func TestSuspendFreezesWhatIsPublished(t *testing.T) {
 	s.publishes("db", "192.0.2.7")
 }
 
-func TestNamesAloneAreNotReadyAndSaySo(t *testing.T) {
+func TestANameThatLeadsNowhereIsNotReadyAndSaysSo(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.apply(externalServices.object("v1", "named", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: db.example.com}}]}`))
-	es := s.settled("named", metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
-	if resolved := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionResolved); resolved == nil || resolved.Status != metav1.ConditionUnknown {
-		t.Errorf("Resolved: %s", text(es.Status.Conditions))
-	}
+	s.settled("named", metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
+	s.eventually(func() error {
+		conditions := s.externalService("named").Status.Conditions
+		if resolved := meta.FindStatusCondition(conditions, networkingv1.ConditionResolved); resolved == nil ||
+			resolved.Status != metav1.ConditionFalse || resolved.Reason != networkingv1.ReasonTimeout {
+			return fmt.Errorf("conditions %s", text(conditions))
+		}
+		return nil
+	})
 	if got := s.published("named"); len(got) > 0 {
 		t.Errorf("published %q", got)
 	}

@@ -5,6 +5,7 @@ package probes
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -48,7 +49,7 @@ func watch(ctx context.Context, client kubernetes.Interface) (*board, error) {
 	ctx, b.cancel = context.WithCancel(ctx)
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = discoveryv1.LabelManagedBy + "=fairlead.dev" }),
-		informers.WithTransform(cache.TransformStripManagedFields()))
+		informers.WithTransform(slim))
 	b.shut = factory.Shutdown
 	informer := factory.Discovery().V1().EndpointSlices().Informer()
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -63,6 +64,14 @@ func watch(ctx context.Context, client kubernetes.Interface) (*board, error) {
 		return nil, context.Cause(ctx)
 	}
 	return b, nil
+}
+
+// slim leaves of a slice what is shown.
+func slim(object any) (any, error) {
+	if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
+		slice.ManagedFields, slice.OwnerReferences, slice.Labels = nil, nil, nil
+	}
+	return object, nil
 }
 
 func newBoard() *board { return &board{all: map[netip.Addr]entry{}} }
@@ -130,6 +139,13 @@ func (m *moment) of(n int) time.Time {
 		return time.Time{}
 	}
 	return m.at
+}
+
+// String says how far it is.
+func (b *board) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return fmt.Sprintf("%d addresses published, %d of them ready", len(b.all), b.ready)
 }
 
 // of answers whether an address is ready, and since when.

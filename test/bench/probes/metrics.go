@@ -16,9 +16,8 @@ import (
 // text of metrics, as their servers write it.
 type text string
 
-// sum adds up the series of a metric that want lets pass; nil wants all.
-func (t text) sum(name string, want func(labels map[string]string) bool) float64 {
-	total := 0.0
+// each goes through the series of a metric.
+func (t text) each(name string, do func(labels map[string]string, value float64)) {
 	lines := bufio.NewScanner(strings.NewReader(string(t)))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -28,13 +27,19 @@ func (t text) sum(name string, want func(labels map[string]string) bool) float64
 		}
 		labels, rest := labelsOf(rest)
 		fields := strings.Fields(rest)
-		if len(fields) == 0 || want != nil && !want(labels) {
+		if len(fields) == 0 {
 			continue
 		}
 		if value, err := strconv.ParseFloat(fields[0], 64); err == nil {
-			total += value
+			do(labels, value)
 		}
 	}
+}
+
+// sum adds up the series of a metric.
+func (t text) sum(name string) float64 {
+	total := 0.0
+	t.each(name, func(_ map[string]string, value float64) { total += value })
 	return total
 }
 
@@ -91,15 +96,18 @@ func (o *operator) figures(ctx context.Context) (figures, error) {
 		return figures{}, err
 	}
 	t := text(page)
-	return figures{
-		cpu:        t.sum("process_cpu_seconds_total", nil),
-		memory:     t.sum("process_resident_memory_bytes", nil),
-		goroutines: t.sum("go_goroutines", nil),
-		probes:     t.sum("fairlead_externalservice_probe_total", nil),
-		late:       t.sum("fairlead_externalservice_probe_late_total", nil),
-		targets:    t.sum("fairlead_externalservice_probe_targets", nil),
-		queue: t.sum("workqueue_depth", func(labels map[string]string) bool {
-			return labels["name"] == "externalservice"
-		}),
-	}, nil
+	f := figures{
+		cpu:        t.sum("process_cpu_seconds_total"),
+		memory:     t.sum("process_resident_memory_bytes"),
+		goroutines: t.sum("go_goroutines"),
+		probes:     t.sum("fairlead_externalservice_probe_total"),
+		late:       t.sum("fairlead_externalservice_probe_late_total"),
+		targets:    t.sum("fairlead_externalservice_probe_targets"),
+	}
+	t.each("workqueue_depth", func(labels map[string]string, value float64) {
+		if labels["name"] == "externalservice" {
+			f.queue += value
+		}
+	})
+	return f, nil
 }

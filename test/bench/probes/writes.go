@@ -30,29 +30,21 @@ func (r *run) written(ctx context.Context) (writes, error) {
 
 func writesOf(t text) writes {
 	w := writes{}
-	for _, verb := range []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"} {
-		_ = t.sum("apiserver_request_total", func(labels map[string]string) bool {
-			if labels["verb"] == verb && labels["resource"] != "leases" && labels["dry_run"] == "" {
-				w[what(verb, labels)] = 0
-			}
-			return false
-		})
-	}
-	for name := range w {
-		w[name] = t.sum("apiserver_request_total", func(labels map[string]string) bool {
-			return labels["resource"] != "leases" && labels["dry_run"] == "" && what(labels["verb"], labels) == name
-		})
-	}
+	t.each("apiserver_request_total", func(labels map[string]string, n float64) {
+		verb, resource := labels["verb"], labels["resource"]
+		if !slices.Contains(writing, verb) || resource == "leases" || labels["dry_run"] != "" {
+			return
+		}
+		if labels["subresource"] != "" {
+			resource += "/" + labels["subresource"]
+		}
+		w[verb+" "+resource] += n
+	})
 	return w
 }
 
-func what(verb string, labels map[string]string) string {
-	name := verb + " " + labels["resource"]
-	if labels["subresource"] != "" {
-		name += "/" + labels["subresource"]
-	}
-	return name
-}
+// writing are the verbs that do.
+var writing = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 
 // since are the writes that have been added.
 func (w writes) since(before writes) writes {

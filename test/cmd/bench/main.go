@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command bench is `make bench`: it prints what conversion and admission cost per object beside
-// controller-runtime's stock handlers, and writes the figures as JSON.
+// controller-runtime's stock handlers, and what checking very many addresses takes, and writes the
+// figures as JSON.
 package main
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,18 +22,25 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/bench"
+	"github.com/fairlead-dev/fairlead/test/bench/probes"
 )
 
 func main() {
 	out := flag.String("out", "", "write the figures to this file, as JSON")
 	rounds := flag.Int("rounds", 7, "how often every case is measured on each side")
 	slot := flag.Duration("slot", 200*time.Millisecond, "how long a handler is called in a round")
-	only := flag.String("only", "", "measure only the cases whose name this regular expression matches")
+	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; probe/ stands for all of these")
+	p := probes.Options{Output: os.Stderr}
+	flag.StringVar(&p.Root, "root", "..", "the checkout whose operator checks addresses")
+	flag.IntVar(&p.Objects, "probe-objects", 10_000, "how many ExternalServices have their addresses checked, five each; 0 skips this")
+	flag.DurationVar(&p.Steady, "probe-steady", time.Minute, "how long the operator is watched while nothing changes")
+	flag.DurationVar(&p.Limit, "probe-limit", 45*time.Minute, "how long all of that may take")
+	flag.StringVar(&p.Profiles, "probe-profiles", "", "write profiles of the operator at rest into this folder")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}); err != nil {
+	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}, p); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -39,38 +48,91 @@ func main() {
 
 func progress(round, of int) { fmt.Fprintf(os.Stderr, "round %d of %d\n", round, of) }
 
-func run(ctx context.Context, out, only string, o bench.Options) error {
+func run(ctx context.Context, out, only string, o bench.Options, p probes.Options) error {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
 		return fmt.Errorf("--only: %w", err)
 	}
-	cases, err := bench.Cases()
+	var all []json.RawMessage
+	handled, err := handlers(ctx, wanted, o)
 	if err != nil {
 		return err
+	}
+	all = append(all, handled...)
+	probed, err := probing(ctx, wanted, p)
+	if err != nil {
+		return err
+	}
+	all = append(all, probed...)
+	if len(all) == 0 {
+		return errors.New("--only matches no case")
+	}
+	return write(out, all)
+}
+
+// handlers measures conversion and admission, and answers the entries of the file.
+func handlers(ctx context.Context, wanted *regexp.Regexp, o bench.Options) ([]json.RawMessage, error) {
+	cases, err := bench.Cases()
+	if err != nil {
+		return nil, err
 	}
 	cases = slices.DeleteFunc(cases, func(c bench.Case) bool { return !wanted.MatchString(c.Name) })
 	if len(cases) == 0 {
-		return errors.New("--only matches no case")
+		return nil, nil
 	}
 	results, err := bench.Run(ctx, cases, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ns, allocs := bench.Floor(cases[0], o.Slot)
 	fmt.Println()
 	if err := bench.WriteTable(os.Stdout, results); err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Printf("The harness itself, in every figure of either side: %.2f us, %.0f allocations.\n", ns/1e3, allocs)
+	var written bytes.Buffer
+	if err := bench.WriteJSON(&written, results); err != nil {
+		return nil, err
+	}
+	var entries []json.RawMessage
+	err = json.Unmarshal(written.Bytes(), &entries)
+	return entries, err
+}
+
+// probing measures the checks of addresses, and answers the entries of the file.
+func probing(ctx context.Context, wanted *regexp.Regexp, o probes.Options) ([]json.RawMessage, error) {
+	if o.Objects == 0 || !wanted.MatchString(probes.Prefix) {
+		return nil, nil
+	}
+	result, err := probes.Run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Println()
+	if err := result.WriteTable(os.Stdout, o.Objects); err != nil {
+		return nil, err
+	}
+	var entries []json.RawMessage
+	for _, row := range result.Rows() {
+		entry, err := json.Marshal(row)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+func write(out string, entries []json.RawMessage) error {
 	if out == "" {
 		return nil
 	}
-	var written bytes.Buffer
-	if err := bench.WriteJSON(&written, results); err != nil {
+	written, err := json.MarshalIndent(entries, "", "  ")
+	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o750); err != nil {
 		return err
 	}
-	return os.WriteFile(out, written.Bytes(), 0o600)
+	return os.WriteFile(out, append(written, '\n'), 0o600)
 }

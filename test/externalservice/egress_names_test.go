@@ -1,0 +1,216 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// quickly is a health check and the lookups of tests that wait for both.
+const quickly = `healthCheck: {tcp: {}, ` + often + `}, ` + hasten
+
+// canaryPort is of servers that nobody may ever connect to; no other test has it.
+const canaryPort = 15432
+
+// canaries stand where addresses lead. Several may lead to one place.
+func (s *scene) canaries(addresses ...string) []*outside.Server {
+	s.Helper()
+	var all []*outside.Server
+	known := map[netip.Addr]bool{}
+	for _, address := range addresses {
+		at := netip.MustParseAddr(address)
+		local, err := outside.Local(at)
+		s.must(err)
+		if !known[local] {
+			known[local] = true
+			all = append(all, s.server(s.World.TCP(netip.AddrPortFrom(at, canaryPort).String())))
+		}
+	}
+	return all
+}
+
+// untouched ends the test where a canary saw anybody.
+func (s *scene) untouched(canaries []*outside.Server) {
+	s.Helper()
+	for _, canary := range canaries {
+		if n := canary.Counts().Connections; n > 0 {
+			s.Errorf("%s was connected to %d times", canary.At(), n)
+		}
+	}
+}
+
+// checkedAgain waits until a server has had a few more connections: whatever else the prober holds
+// of that time has had its turn.
+func (s *scene) checkedAgain(server *outside.Server) {
+	s.Helper()
+	before := server.Counts().Connections
+	s.eventually(func() error {
+		if now := server.Counts().Connections; now < before+3 {
+			return fmt.Errorf("%s had %d connections, now %d", server.At(), before, now)
+		}
+		return nil
+	})
+}
+
+func TestANameThatLeadsWhereNobodyMayGoIsNeverFollowed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	node, pod := s.newNode()
+	forbidden := map[string]string{
+		"metadata": "169.254.169.254", "loopback": "127.0.0.1", "unspecified": "0.0.0.0", "aws": "fd00:ec2::254", "alibaba": "100.100.100.200",
+		"mapped": "::ffff:169.254.169.254", "nat64": "64:ff9b::a9fe:a9fe", "service": "10.96.0.10", "service-of-ipv6": "fd00:10:96::a",
+		"node": node, "pod": pod,
+	}
+	s.known(node)
+	var bad []string
+	for _, address := range forbidden {
+		bad = append(bad, address)
+	}
+	slices.Sort(bad)
+	canaries := s.canaries(bad...)
+	good := s.address()
+	server := s.server(s.World.TCP(fmt.Sprintf("%s:%d", good, canaryPort)))
+	before := s.samples().sum("fairlead_externalservice_denied_addresses_total")
+
+	ports := fmt.Sprintf(`ports: [{name: sql, port: %d}]`, canaryPort)
+	s.must(s.World.DNS.Addresses(s.host("mixed"), time.Second, append(bad, good)...))
+	s.apply("mixed", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("mixed")+`}}], `+quickly+`}`)
+	for name, address := range forbidden {
+		s.must(s.World.DNS.Addresses(s.host(name), time.Second, address))
+		s.apply(name, `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host(name)+`}}], `+quickly+`}`)
+	}
+	s.must(s.World.DNS.Reply(s.host("alias"), outside.CNAME, outside.Reply{Data: []string{"db.shop.svc.cluster.local."}, TTL: time.Second}))
+	s.apply("alias", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("alias")+`}}], `+quickly+`}`)
+
+	for name, address := range forbidden {
+		status := s.condition(name, networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonDenied)
+		if len(s.slices(name)) > 0 {
+			t.Errorf("%s is published: %s", address, text(s.slices(name)))
+		}
+		found := status.Endpoints[0].Addresses
+		if len(found) != 1 || found[0].Reason != networkingv1.ProbeDenied || netip.MustParseAddr(found[0].IP).Unmap() != netip.MustParseAddr(address).Unmap() {
+			t.Errorf("%s in the status: %s", address, text(found))
+		}
+		s.tells(name, "AddressDenied", 1)
+	}
+	s.condition("alias", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonDenied)
+	s.condition("mixed", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	s.condition("mixed", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	s.publishes("mixed", good)
+	s.tells("mixed", "AddressDenied", 1)
+	if got := s.samples().sum("fairlead_externalservice_denied_addresses_total") - before; got < float64(len(forbidden)) {
+		t.Errorf("denied_addresses_total grew by %v, want at least %d", got, len(forbidden))
+	}
+	s.checkedAgain(server)
+	s.publishes("mixed", good)
+	for _, slice := range s.slices("mixed") {
+		if len(slice.Endpoints) != 1 {
+			t.Errorf("not the good address alone: %s", text(slice.Endpoints))
+		}
+	}
+	s.untouched(canaries)
+}
+
+// known waits until the replica that leads counts an address as the cluster's. A user without rights
+// tries, for which nothing is stored.
+func (s *scene) known(addresses ...string) {
+	s.Helper()
+	eve := s.newPerson("known")
+	for _, address := range addresses {
+		s.eventually(func() error {
+			return expected(eve.create("v1", "known", static("198.51.100.1", address), client.DryRunAll), address)
+		})
+	}
+}
+
+func TestANameThatIsReboundIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	node, _ := s.newNode()
+	s.known(node)
+	canaries := s.canaries("169.254.169.254", node)
+	for name, target := range map[string]string{"metadata": "169.254.169.254", "node": node} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			good, steady := s.address(), s.address()
+			s.server(s.World.TCP(fmt.Sprintf("%s:%d", good, canaryPort)))
+			server := s.server(s.World.TCP(fmt.Sprintf("%s:%d", steady, canaryPort)))
+			s.must(s.World.DNS.Reply(s.host(name), outside.A,
+				outside.Reply{Data: []string{good}}, outside.Reply{Data: []string{good}}, outside.Reply{Data: []string{good}}, outside.Reply{Data: []string{target}}))
+			s.apply(name, fmt.Sprintf(`{ports: [{name: sql, port: %d}], endpoints: [{name: a, dns: {name: %s}}, {name: b, addresses: [%s]}], %s}`,
+				canaryPort, s.host(name), steady, quickly))
+			clean := func() error {
+				for _, slice := range s.slices(name) {
+					if strings.Contains(text(slice), target) {
+						t.Fatalf("the slice has %s: %s", target, text(slice))
+					}
+				}
+				return nil
+			}
+			s.eventually(func() error {
+				s.must(clean())
+				status := s.status(name)
+				for _, c := range status.Conditions {
+					if c.Type == networkingv1.ConditionResolved && c.Reason == networkingv1.ReasonDenied {
+						return nil
+					}
+				}
+				return fmt.Errorf("not denied yet: %s", text(status))
+			})
+			s.publishes(name, steady) // what it led to at first is gone with it
+			s.tells(name, "AddressDenied", 1)
+			s.checkedAgain(server)
+			s.must(clean())
+		})
+	}
+	s.untouched(canaries)
+}
+
+func TestAPublishedAddressThatBecomesANodesIsTakenOut(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	ann := s.newPerson("ann", mayPublish)
+	eve := s.newPerson("eve")
+	later, steady := s.address(), s.address()
+	taken := s.server(s.World.TCP(later + ":5432"))
+	server := s.server(s.World.TCP(steady + ":5432"))
+	s.must(eve.create("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+steady+`, `+later+`]}], `+quickly+`}`))
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	s.publishes("db", steady, later)
+
+	s.join(later)
+	status := s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonPolicyDenied)
+	if message := status.Conditions[0].Message; !strings.Contains(text(status.Conditions), later+" is an address of a node") {
+		t.Errorf("the condition does not say why: %s", message)
+	}
+	s.publishes("db", steady)
+	s.tells("db", networkingv1.ReasonPolicyDenied, 1)
+	s.tells("db", "AddressDenied", 1)
+	s.checkedAgain(server) // what was under way has ended
+	before := taken.Counts().Connections
+	s.checkedAgain(server)
+	if now := taken.Counts().Connections; now != before {
+		t.Errorf("the node was connected to %d times after it was denied", now-before)
+	}
+
+	// Somebody without the right changes nothing by touching it; somebody with the right does.
+	s.must(eve.update("db", touch))
+	s.must(ann.update("db", touch))
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.publishes("db", steady, later)
+	if got := s.approver("db"); got != ann.name {
+		t.Errorf("approved by %q, want %q", got, ann.name)
+	}
+}

@@ -1,0 +1,270 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// static is a spec at v1 with two addresses, of which the second one matters.
+func static(outside, address string) string {
+	return fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%q, %q]}]}`, outside, address)
+}
+
+// approver is the user whom the annotation of an object names; "" without one.
+func (s *scene) approver(name string) string {
+	s.Helper()
+	es, err := s.get(name)
+	s.must(err)
+	value := es.Annotations[common.ApprovedByAnnotation]
+	if value == "" {
+		return ""
+	}
+	var approval struct{ User string }
+	s.must(json.Unmarshal([]byte(value), &approval))
+	return approval.User
+}
+
+// absent ends the test where an ExternalService is stored.
+func (s *scene) absent(name string) {
+	s.Helper()
+	if es, err := s.get(name); !apierrors.IsNotFound(err) {
+		s.Errorf("%s is stored: %v %s", name, err, text(es))
+	}
+}
+
+func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
+	node, pod := s.newNode()
+	endpoint := s.address()
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: "kubernetes-", Namespace: "default",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes", discoveryv1.LabelManagedBy: "somebody"},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{endpoint}}},
+	}
+	s.must(s.client.Create(t.Context(), slice))
+	s.afterwards(slice)
+	for name, c := range map[string]struct{ address, detail string }{
+		"service":           {"10.96.7.7", "is in a range of Services"},
+		"service-of-ipv6":   {"fd00:10:96::77", "is in a range of Services"},
+		"api-server":        {"10.96.0.1", "is the API server"},
+		"behind-api-server": {endpoint, "is the API server"},
+		"node":              {node, "is an address of a node"},
+		"pod":               {pod, "is in a range of pods"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, eve, ann := s.in(t), eve.in(t), ann.in(t)
+			spec, outside := static(s.address(), c.address), s.address()
+			remedy := []string{
+				"Forbidden", c.address, c.detail, fmt.Sprintf("user %q may not create services and endpointslices.discovery.k8s.io", eve.name),
+				s.namespace, "ask for that right", "egress policy",
+			}
+			// Replicas learn of nodes and endpoints a moment later.
+			s.eventually(func() error { return expected(eve.create("v1", name, spec, client.DryRunAll), remedy...) })
+			for what, err := range map[string]error{
+				"dry-run":          eve.create("v1", name, spec, client.DryRunAll),
+				"create":           eve.create("v1", name, spec),
+				"v1alpha1":         eve.create("v1alpha1", name, fmt.Sprintf(`{hosts: [%q, %q], ports: {sql: 5432}}`, outside, c.address)),
+				"v1alpha1 dry-run": eve.create("v1alpha1", name, fmt.Sprintf(`{hosts: [%q], ports: {sql: 5432}}`, c.address), client.DryRunAll),
+			} {
+				path := "spec.endpoints[0].addresses[1]"
+				if strings.HasPrefix(what, "v1alpha1") {
+					path = "spec.endpoints["
+				}
+				if err := expected(err, append(remedy, path)...); err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			s.absent(name)
+			s.must(ann.create("v1", name, spec, client.DryRunAll))
+			s.absent(name)
+			s.must(ann.create("v1", name, spec))
+			if got := s.approver(name); got != ann.name {
+				t.Errorf("approved by %q, want %q", got, ann.name)
+			}
+			s.condition(name, networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+		})
+	}
+	t.Run("through v1alpha1 with the right", func(t *testing.T) {
+		s, ann := s.in(t), ann.in(t)
+		s.must(ann.create("v1alpha1", "old", `{hosts: [10.96.0.10], ports: {sql: 5432}}`))
+		if got := s.approver("old"); got != ann.name {
+			t.Errorf("approved by %q, want %q", got, ann.name)
+		}
+		s.publishes("old", "10.96.0.10")
+	})
+}
+
+func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
+	const address, other, path = "10.96.8.8", "10.96.8.9", "spec.endpoints[0].addresses[1]"
+	outside := s.address()
+	s.must(ann.create("v1", "db", static(outside, address)))
+	es, err := s.get("db")
+	s.must(err)
+	genuine := es.Annotations[common.ApprovedByAnnotation]
+	annotate := func(value string) func(*unstructured.Unstructured) {
+		return func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{common.ApprovedByAnnotation: value}) }
+	}
+	forged := func(name, spec, value string) error {
+		object := s.object("v1", name, spec)
+		annotate(value)(object)
+		return eve.client.Create(t.Context(), object)
+	}
+
+	// A copy of an approval that does cover these addresses is worth nothing, nor is a made-up one.
+	s.must(expected(forged("copy", static(outside, address), genuine), path, eve.name))
+	s.must(expected(forged("made-up", static(outside, address), `{"user":"system:admin"}`), path, eve.name))
+	s.absent("copy")
+	s.absent("made-up")
+	// Where no right is needed the object is stored, without the annotation.
+	s.must(forged("harmless", static(outside, s.address()), genuine))
+	if got := s.approver("harmless"); got != "" {
+		t.Errorf("a forged annotation is stored: %q", got)
+	}
+	s.must(expected(eve.update("harmless", func(o *unstructured.Unstructured) {
+		annotate(genuine)(o)
+		o.Object["spec"] = s.object("v1", "x", static(outside, address)).Object["spec"]
+	}), path, eve.name))
+
+	kept := func(what string) {
+		t.Helper()
+		es, err := s.get("db")
+		s.must(err)
+		if got := es.Annotations[common.ApprovedByAnnotation]; got != genuine {
+			t.Errorf("after %s the approval is %q, want %q", what, got, genuine)
+		}
+	}
+	for what, edit := range map[string]func(*unstructured.Unstructured){
+		"removing the annotation":  func(o *unstructured.Unstructured) { o.SetAnnotations(nil) },
+		"replacing the annotation": annotate(`{"user":"eve"}`),
+		"editing another field": func(o *unstructured.Unstructured) {
+			s.must(unstructured.SetNestedField(o.Object, map[string]any{"labels": map[string]any{"team": "eve"}}, "spec", "service"))
+		},
+	} {
+		s.must(eve.update("db", edit))
+		kept(what)
+	}
+	s.must(eve.updateAt("v1alpha1", "db", func(o *unstructured.Unstructured) {
+		s.must(unstructured.SetNestedField(o.Object, int64(60), "spec", "refreshSeconds"))
+	}))
+	kept("an edit through v1alpha1")
+
+	// Other addresses or ports, and waking up, ask again.
+	endpoints := func(addresses ...any) func(*unstructured.Unstructured) {
+		return func(o *unstructured.Unstructured) {
+			s.must(unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "a", "addresses": addresses}}, "spec", "endpoints"))
+		}
+	}
+	s.must(expected(eve.update("db", endpoints(outside, other)), path, other))
+	s.must(expected(eve.update("db", func(o *unstructured.Unstructured) {
+		s.must(unstructured.SetNestedSlice(o.Object, []any{map[string]any{"name": "sql", "port": int64(10250)}}, "spec", "ports"))
+	}), path, address))
+	s.must(expected(eve.updateAt("v1alpha1", "db", func(o *unstructured.Unstructured) {
+		s.must(unstructured.SetNestedSlice(o.Object, []any{outside, other}, "spec", "hosts"))
+	}), "spec.endpoints[", other))
+	kept("refused edits")
+	s.must(ann.update("db", func(o *unstructured.Unstructured) { s.must(unstructured.SetNestedField(o.Object, true, "spec", "suspend")) }))
+	s.must(expected(eve.update("db", func(o *unstructured.Unstructured) { s.must(unstructured.SetNestedField(o.Object, false, "spec", "suspend")) }), path, address))
+	s.must(ann.update("db", func(o *unstructured.Unstructured) { s.must(unstructured.SetNestedField(o.Object, false, "spec", "suspend")) }))
+	s.publishes("db", outside, address)
+
+	// Whoever takes the address out cannot put it back.
+	s.must(eve.update("db", endpoints(outside, s.address())))
+	if got := s.approver("db"); got != "" {
+		t.Errorf("approved by %q, without an address that needs it", got)
+	}
+	s.must(expected(eve.update("db", endpoints(outside, address)), path, address))
+}
+
+func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	eve := s.newPerson("eve")
+	outside := s.address()
+	s.must(eve.create("v1", "db", fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, zone: east, addresses: [%q]}]}`, outside)))
+	s.publishes("db", outside)
+	hostile := func(o *unstructured.Unstructured) {
+		annotations := o.GetAnnotations()
+		saved := annotations[common.ConversionDataAnnotation]
+		if !strings.Contains(saved, outside) {
+			t.Fatalf("the view at v1alpha1 carries no address to replace: %s", text(o))
+		}
+		annotations[common.ConversionDataAnnotation] = strings.ReplaceAll(saved, outside, "10.96.0.66")
+		o.SetAnnotations(annotations)
+	}
+	s.must(expected(eve.updateAt("v1alpha1", "db", hostile), "10.96.0.66", "spec.endpoints[0].addresses[0]"))
+	view := eve.view("v1alpha1", "db")
+	hostile(view)
+	view.SetName("new")
+	view.SetResourceVersion("")
+	view.SetUID("")
+	s.must(expected(eve.client.Create(t.Context(), view), "10.96.0.66", "spec.endpoints[0].addresses[0]"))
+	s.absent("new")
+	s.publishes("db", outside)
+}
+
+func TestASecretOfAHealthCheckTakesTheRightToReadIt(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	eve := s.newPerson("eve")
+	ann := s.newPerson("ann", `{apiGroups: [""], resources: [secrets], resourceNames: [ca], verbs: [get]}`)
+	trusting := func(secret string) string {
+		return fmt.Sprintf(`{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {http: {scheme: HTTPS}, tls: {caSecretName: %s}}}`, s.address(), secret)
+	}
+	const path = "spec.healthCheck.tls.caSecretName"
+	s.must(expected(eve.create("v1", "web", trusting("ca")), path, `may not get the Secret "ca"`, eve.name, "ask for the right"))
+	s.absent("web")
+	s.must(expected(ann.create("v1", "web", trusting("other")), path, `may not get the Secret "other"`, ann.name))
+	s.must(ann.create("v1", "web", trusting("ca")))
+	label := func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"note": "reviewed"}) }
+	s.must(eve.update("web", label)) // what stands may stay
+	s.must(expected(eve.update("web", func(o *unstructured.Unstructured) {
+		s.must(unstructured.SetNestedField(o.Object, "other", "spec", "healthCheck", "tls", "caSecretName"))
+	}), path, `"other"`))
+}
+
+func TestANameThatAServiceHasIsRefusedAndThatServiceNeverTaken(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	theirs := func(name string) {
+		s.make(`{apiVersion: v1, kind: Service, metadata: {name: ` + name + `, labels: {owner: somebody}}, spec: {selector: {app: theirs}, ports: [{port: 80}]}}`)
+	}
+	outside := s.address()
+	spec := fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%q]}]}`, outside)
+	eve := s.newPerson("eve")
+	theirs("taken")
+	s.must(expected(eve.create("v1", "taken", spec), "metadata.name", `a Service "taken" exists`, "choose another name"))
+	s.absent("taken")
+
+	// Asleep, the object is stored, and no Service made: somebody else is first.
+	s.must(eve.create("v1", "late", strings.Replace(spec, "{", "{suspend: true, ", 1)))
+	theirs("late")
+	s.must(eve.update("late", func(o *unstructured.Unstructured) { s.must(unstructured.SetNestedField(o.Object, false, "spec", "suspend")) }))
+	s.condition("late", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonServiceConflict)
+	service := s.service("late")
+	if len(service.OwnerReferences) > 0 || service.Labels[common.ManagedByLabel] != "" || service.Spec.Selector["app"] != "theirs" || len(s.published("late")) > 0 {
+		t.Errorf("a foreign Service was taken: %s", text(service))
+	}
+	s.must(s.client.Delete(t.Context(), service))
+	s.publishes("late", outside)
+}

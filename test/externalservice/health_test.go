@@ -1,0 +1,390 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// ca makes a Secret with the certificate of the world's authority.
+func (s *scene) ca(name string) {
+	s.Helper()
+	secret := &corev1.Secret{StringData: map[string]string{"ca.crt": string(s.World.CA.PEM())}}
+	secret.Name, secret.Namespace = name, s.namespace
+	s.must(s.client.Create(s.Context(), secret))
+}
+
+// checked is the spec of an ExternalService of addresses on port 7000, one endpoint for each, with a
+// check.
+func checked(check string, addresses ...string) string {
+	return `{ports: [{name: p, port: 7000}], endpoints: [` + endpoints(addresses...) + `], healthCheck: {` + check + `}}`
+}
+
+// endpoints are e0, e1 and so on, of one address each.
+func endpoints(addresses ...string) string {
+	var all []string
+	for i, address := range addresses {
+		all = append(all, fmt.Sprintf("{name: e%d, addresses: [%q]}", i, address))
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver(t *testing.T) {
+	const slow = 10 * time.Second
+	type fault struct {
+		outside.Conduct
+		reason string
+	}
+	refuse := fault{outside.Conduct{Fault: outside.Refuse}, networkingv1.ProbeRefused}
+	drop := fault{outside.Conduct{Fault: outside.Drop}, networkingv1.ProbeTimeout}
+	common := []fault{
+		refuse,
+		{outside.Conduct{Fault: outside.Hang}, networkingv1.ProbeTimeout},
+		{outside.Conduct{Fault: outside.Reset}, networkingv1.ProbeReset},
+		{outside.Conduct{Delay: slow}, networkingv1.ProbeTimeout},
+	}
+	certificates := []fault{
+		{outside.Conduct{Fault: outside.WrongName}, networkingv1.ProbeTLSFailed},
+		{outside.Conduct{Fault: outside.Expired}, networkingv1.ProbeTLSFailed},
+		{outside.Conduct{Fault: outside.UnknownIssuer}, networkingv1.ProbeTLSFailed},
+		{outside.Conduct{Fault: outside.Garbage}, networkingv1.ProbeTLSFailed},
+	}
+	garbage := fault{outside.Conduct{Fault: outside.Garbage}, networkingv1.ProbeProtocolError}
+	status := []fault{
+		{outside.Conduct{Status: http.StatusServiceUnavailable}, networkingv1.ProbeUnexpectedStatus},
+		{outside.Conduct{Status: http.StatusNotFound}, networkingv1.ProbeUnexpectedStatus},
+	}
+	health := []fault{
+		{outside.Conduct{Fault: outside.NotServing}, networkingv1.ProbeNotServing},
+		{outside.Conduct{Fault: outside.ServiceUnknown}, networkingv1.ProbeNotServing},
+		{outside.Conduct{Fault: outside.Unimplemented}, networkingv1.ProbeNotServing},
+	}
+	for name, c := range map[string]struct {
+		check  string
+		open   func(w *outside.World, at string) (*outside.Server, error)
+		faults []fault
+	}{
+		"TCP": {`tcp: {}`, (*outside.World).TCP, []fault{refuse, drop}},
+		"HTTP": {`http: {path: /healthz}`, (*outside.World).HTTP,
+			slices.Concat(common, status, []fault{drop, garbage})},
+		"HTTPS": {`http: {path: /healthz}, tls: {caSecretName: ca}`,
+			func(w *outside.World, at string) (*outside.Server, error) { return w.HTTPS(at) },
+			slices.Concat(common, status, certificates)},
+		"gRPC": {`grpc: {}`, (*outside.World).GRPC, slices.Concat(common, health, []fault{garbage})},
+		"gRPC over TLS": {`grpc: {}, tls: {caSecretName: ca}`,
+			func(w *outside.World, at string) (*outside.Server, error) { return w.GRPCTLS(at) },
+			slices.Concat(common, health, certificates)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.amongMany()
+			s.ca("ca")
+			var addresses []string
+			var servers []*outside.Server
+			for range len(c.faults) + 1 { // the last one stays well
+				address := s.address()
+				addresses = append(addresses, address)
+				servers = append(servers, s.server(c.open(s.World, address+":7000")))
+			}
+			well := addresses[len(c.faults)]
+			s.apply("checked", checked(c.check+", "+often, addresses...))
+			s.healthy("checked", addresses...)
+			s.condition("checked", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+			for i, f := range c.faults {
+				s.set(f.Conduct, servers[i])
+			}
+			for i, f := range c.faults {
+				t.Logf("%+v", f)
+				s.becomes("checked", addresses[i], networkingv1.AddressUnhealthy, f.reason)
+			}
+			s.publishes("checked", well)
+			s.condition("checked", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
+			s.condition("checked", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+			s.set(outside.Conduct{}, servers...)
+			s.healthy("checked", addresses...)
+			s.condition("checked", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+		})
+	}
+}
+
+func TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	s.ca("ca")
+	opened := map[string]*outside.Server{}
+	specs := map[string]string{}
+	canary := s.address() + ":7001"
+	elsewhere := s.server(s.World.HTTP(canary))
+	for name, c := range map[string]struct {
+		open  func(at, host string) (*outside.Server, error)
+		check string
+	}{
+		"plain":  {func(at, _ string) (*outside.Server, error) { return s.World.HTTP(at) }, `http: {path: "/live?deep=1"}`},
+		"secure": {func(at, host string) (*outside.Server, error) { return s.World.HTTPS(at, host) }, `http: {}, tls: {caSecretName: ca}`},
+		"grpc":   {func(at, host string) (*outside.Server, error) { return s.World.GRPCTLS(at, host) }, `grpc: {service: shop}, tls: {caSecretName: ca}`},
+		"other": {func(at, _ string) (*outside.Server, error) { return s.World.HTTPS(at, "real.example.org") },
+			`http: {host: shop.example.org}, tls: {caSecretName: ca, serverName: real.example.org}`},
+	} {
+		address := s.address()
+		s.must(s.World.DNS.Addresses(s.host(name), time.Minute, address))
+		opened[name] = s.server(c.open(address+":7000", s.host(name)))
+		specs[name] = `{ports: [{name: p, port: 443, targetPort: 7000}], endpoints: [{name: a, dns: {name: ` + s.host(name) + `}}],
+			healthCheck: {` + c.check + `, ` + often + `}}`
+	}
+	s.set(outside.Conduct{Redirect: "http://" + canary + "/"}, opened["plain"])
+	s.applyAll(specs)
+	for name, want := range map[string]outside.Request{
+		"plain":  {Method: "GET", Host: s.host("plain"), Path: "/live?deep=1"},
+		"secure": {Method: "GET", Host: s.host("secure"), Path: "/", ServerName: s.host("secure")},
+		"grpc":   {Method: "/grpc.health.v1.Health/Check", Host: s.host("grpc"), Path: "shop", ServerName: s.host("grpc")},
+		"other":  {Method: "GET", Host: "shop.example.org", Path: "/", ServerName: "real.example.org"},
+	} {
+		// A redirect is a good answer as long as nothing else is expected.
+		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+		got := opened[name].Counts().Latest[0]
+		if !strings.HasPrefix(got.UserAgent, "fairlead-probe/") {
+			t.Errorf("%s: the probe says it is %q", name, got.UserAgent)
+		}
+		got.Time, got.UserAgent = time.Time{}, ""
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: request (-want +got):\n%s", name, diff)
+		}
+	}
+	if n := elsewhere.Counts().Connections; n != 0 {
+		t.Errorf("where the redirect points to, %d connections came", n)
+	}
+}
+
+func TestExpectedStatusesAreTheOnlyGoodOnes(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	statuses := []int{200, 204, 299, 301, 401, 404, 500}
+	var addresses []string
+	for _, status := range statuses {
+		address := s.address()
+		s.set(outside.Conduct{Status: status}, s.server(s.World.HTTP(address+":7000")))
+		addresses = append(addresses, address)
+	}
+	s.applyAll(map[string]string{
+		"usual":   checked(`http: {}, `+often, addresses...),
+		"ranges":  checked(`http: {expectedStatuses: [{start: 204, end: 299}, {start: 401, end: 401}]}, `+often, addresses...),
+		"nothing": checked(`http: {expectedStatuses: [{start: 599, end: 599}]}, `+often, addresses...),
+	})
+	for i, status := range statuses {
+		for name, good := range map[string]bool{
+			"usual": status < 400, "ranges": status == 204 || status == 299 || status == 401, "nothing": false,
+		} {
+			if good {
+				s.healthy(name, addresses[i])
+			} else {
+				s.becomes(name, addresses[i], networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
+			}
+		}
+	}
+	s.condition("nothing", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
+	s.condition("nothing", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+}
+
+func TestHealthTurnsOnlyAfterSoManyResultsInARow(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	address := s.address()
+	server := s.scripted(address+":7000", true)
+	s.apply("counted", checked(`http: {}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, unhealthyThreshold: 3, healthyThreshold: 2`, address))
+	s.healthy("counted", address)
+	before := s.versions("counted")
+
+	server.play("--+--+--+")
+	s.eventually(server.played)
+	if diff := cmp.Diff(before, s.versions("counted")); diff != "" {
+		t.Errorf("two failures of three have changed something (-before +now):\n%s", diff)
+	}
+	server.play("---")
+	s.becomes("counted", address, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
+	s.must(server.played()) // not before the third
+
+	s.condition("counted", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
+	s.tells("counted", "EndpointUnhealthy", 1)
+	down := s.versions("counted")
+	server.play("+-+-+-")
+	s.eventually(server.played)
+	if diff := cmp.Diff(down, s.versions("counted")); diff != "" {
+		t.Errorf("one success of two has changed something (-before +now):\n%s", diff)
+	}
+	server.play("++")
+	s.healthy("counted", address)
+	s.must(server.played())
+	s.tells("counted", "EndpointHealthy", 1)
+}
+
+func TestTheFirstResultDecidesAlone(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	good, bad := s.address(), s.address()
+	up, down := s.server(s.World.HTTP(good+":7000")), s.server(s.World.HTTP(bad+":7000"))
+	s.set(outside.Conduct{Status: 500}, down)
+	const slowly = `http: {}, interval: 5m, unhealthyInterval: 5m, timeout: 30s, unhealthyThreshold: 100, healthyThreshold: 100`
+	s.apply("first", checked(slowly, good, bad))
+	s.healthy("first", good)
+	s.becomes("first", bad, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
+	if a, b := up.Counts().Requests, down.Counts().Requests; a != 1 || b != 1 {
+		t.Errorf("%d and %d requests were made, want one each", a, b)
+	}
+}
+
+func TestANewAddressIsNotReadyBeforeItsFirstSuccess(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	host, old, next := s.host("growing"), s.address(), s.address()
+	s.scripted(old+":7000", true)
+	waits := s.scripted(next+":7000", true)
+	release := waits.hold()
+	s.must(s.World.DNS.Addresses(host, time.Second, old))
+	s.apply("growing", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, dns: {name: `+host+`}}], `+hasten+`,
+		healthCheck: {http: {}, interval: 5m, timeout: 4m, unhealthyInterval: 1s}}`)
+	s.healthy("growing", old)
+	s.must(s.World.DNS.Addresses(host, time.Second, old, next))
+	o := s.becomes("growing", next, networkingv1.AddressUnknown, "")
+	if o.ready || o.serving {
+		t.Errorf("%s was never checked and is %+v", next, o)
+	}
+	s.publishes("growing", old)
+	s.condition("growing", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
+	release()
+	s.healthy("growing", next)
+	s.publishes("growing", old, next)
+}
+
+func TestProbesKeepTheirPace(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	const rounds = 4
+	// At most this share of an interval too early is chance: a result that came late before.
+	const chance = 0.5
+	cases := map[string]struct {
+		check   string
+		good    bool
+		between time.Duration
+	}{
+		"often":     {`interval: 1s, unhealthyInterval: 5m, jitterPercent: 0`, true, time.Second},
+		"seldom":    {`interval: 3s, unhealthyInterval: 5m, jitterPercent: 0`, true, 3 * time.Second},
+		"unhealthy": {`interval: 1s, unhealthyInterval: 3s, jitterPercent: 0`, false, 3 * time.Second},
+		// Six numbers from 0 to 1 add up to less than 0.6 once in 15,000 times.
+		"jitter": {`interval: 1s, unhealthyInterval: 5m, jitterPercent: 100`, true, 1100 * time.Millisecond},
+	}
+	specs, servers := map[string]string{}, map[string]*script{}
+	for name, c := range cases {
+		address := s.address()
+		servers[name] = s.scripted(address+":7000", c.good)
+		specs[name] = checked(`http: {}, timeout: 1s, `+c.check, address)
+	}
+	s.applyAll(specs)
+	for name, c := range cases {
+		n := rounds
+		if name == "jitter" {
+			n = 6
+		}
+		times := servers[name].asked(s, n+1)
+		took := times[n].Sub(times[0])
+		if least := time.Duration((float64(n) - chance) * float64(c.between)); name != "jitter" && took < least {
+			t.Errorf("%s: %d intervals took %s, want %s at least", name, n, took, least)
+		} else if name == "jitter" && took < time.Duration(n)*c.between {
+			t.Errorf("%s: %d intervals took %s: nothing was added to them", name, n, took)
+		}
+		if most := 10 * time.Duration(n) * c.between; took > most {
+			t.Errorf("%s: %d intervals took %s, want %s at most", name, n, took, most)
+		}
+	}
+}
+
+func TestCountsSurviveEditsAndLookupsThatDoNotConcernThem(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	host, address := s.host("kept"), s.address()
+	s.must(s.World.DNS.Addresses(host, time.Second, address))
+	server := s.scripted(address+":7000", true)
+	s.apply("kept", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, dns: {name: `+host+`}}], `+hasten+`,
+		healthCheck: {http: {}, interval: 10s, timeout: 10s, unhealthyInterval: 5m, unhealthyThreshold: 2, jitterPercent: 0}}`)
+	since := s.becomes("kept", address, networkingv1.AddressHealthy, networkingv1.ProbeConnected).since
+	// The second failure is on its way while the object changes; the interval is spent by then.
+	server.play("-")
+	s.eventually(server.played)
+	server.play("-")
+	s.change("kept", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Zone = "west" })
+	s.lookups(host, outside.A, 2)
+	if o, err := s.outlook("kept", address); err != nil || o.zone != "west" || (o.health == networkingv1.AddressHealthy && !o.since.Equal(since)) {
+		t.Errorf("after the edit: %+v, %v; it was healthy since %s", o, err, since)
+	}
+	s.becomes("kept", address, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
+	if n := server.failures(); n != 2 {
+		t.Errorf("it took %d failures, want 2", n)
+	}
+}
+
+func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	host, named, good, bad := s.host("rest"), s.address(), s.address(), s.address()
+	s.must(s.World.DNS.Addresses(host, time.Second, named))
+	s.server(s.World.HTTP(named + ":7000"))
+	up, down := s.server(s.World.HTTP(good+":7000")), s.server(s.World.HTTP(bad+":7000"))
+	s.set(outside.Conduct{Status: 500}, down)
+	s.apply("rest", `{ports: [{name: p, port: 7000}], `+hasten+`,
+		endpoints: [{name: n, dns: {name: `+host+`}}, `+endpoints(good, bad)+`], healthCheck: {http: {}, `+often+`}}`)
+	s.healthy("rest", named, good)
+	s.becomes("rest", bad, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
+	s.condition("rest", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
+	s.tells("rest", "EndpointUnhealthy", 1)
+	before := s.versions("rest")
+	// Failing otherwise than before is no news either.
+	s.set(outside.Conduct{Fault: outside.Refuse}, down)
+	until := up.Counts().Requests + 6
+	s.eventually(func() error {
+		if n := up.Counts().Requests; n < until {
+			return fmt.Errorf("%d requests, waiting for %d", n, until)
+		}
+		return nil
+	})
+	s.lookups(host, outside.A, 1)
+	if diff := cmp.Diff(before, s.versions("rest")); diff != "" {
+		t.Errorf("something was written at rest (-before +now):\n%s", diff)
+	}
+}
+
+func TestACheckWaitsForItsCertificates(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	address := s.address()
+	s.server(s.World.HTTPS(address + ":7000"))
+	s.apply("secure", checked(`http: {}, tls: {caSecretName: ca}, `+often, address))
+	s.condition("secure", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable)
+	if published := s.published("secure"); len(published) > 0 {
+		t.Errorf("%q is ready, and was never checked", published)
+	}
+	s.ca("ca")
+	s.healthy("secure", address)
+	s.condition("secure", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+}

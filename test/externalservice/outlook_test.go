@@ -1,0 +1,268 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// often has an address checked every second, and believes two failures and one success.
+const often = `interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, unhealthyThreshold: 2, healthyThreshold: 1`
+
+// hasten has names looked up as often as they can be.
+const hasten = `resolution: {minTTL: 1s, maxTTL: 2s}`
+
+// applyAll applies ExternalServices, by name, at once.
+func (s *scene) applyAll(specs map[string]string) {
+	s.Helper()
+	var manifest strings.Builder
+	for name, spec := range specs {
+		manifest.WriteString(s.manifest(name, spec) + "\n---\n")
+	}
+	if _, complaint, err := s.try(manifest.String()); err != nil {
+		s.Fatalf("apply: %v\n%s\nof\n%s", err, complaint, manifest.String())
+	}
+}
+
+// change changes an ExternalService, as whoever edits it does, and waits until the operator has seen
+// it.
+func (s *scene) change(name string, edit func(*networkingv1.ExternalService)) {
+	s.Helper()
+	s.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		es, err := s.get(name)
+		if err != nil {
+			return err
+		}
+		edit(es)
+		return s.client.Update(s.Context(), es)
+	}))
+	s.eventually(func() error {
+		es, err := s.get(name)
+		if err == nil && es.Status.ObservedGeneration != es.Generation {
+			err = fmt.Errorf("%s: generation %d is not observed yet, but %d", name, es.Generation, es.Status.ObservedGeneration)
+		}
+		return err
+	})
+}
+
+// outlook is what status and slices say of an address.
+type outlook struct {
+	health  networkingv1.AddressHealth
+	reason  string
+	since   time.Time
+	in      bool // some slice
+	ready   bool
+	serving bool
+	zone    string
+}
+
+func (s *scene) outlook(name, ip string) (outlook, error) {
+	es, err := s.get(name)
+	if err != nil {
+		return outlook{}, err
+	}
+	var o outlook
+	for _, endpoint := range es.Status.Endpoints {
+		for _, address := range endpoint.Addresses {
+			if address.IP == ip {
+				o.health, o.reason = address.Health, address.Reason
+				if address.Since != nil {
+					o.since = address.Since.Time
+				}
+			}
+		}
+	}
+	for _, slice := range s.slices(name) {
+		for _, endpoint := range slice.Endpoints {
+			if slices.Contains(endpoint.Addresses, ip) {
+				o.in, o.zone = true, ptr.Deref(endpoint.Zone, "")
+				o.ready, o.serving = ptr.Deref(endpoint.Conditions.Ready, true), ptr.Deref(endpoint.Conditions.Serving, true)
+			}
+		}
+	}
+	return o, nil
+}
+
+// becomes waits until an address is as given in the status, for the reason given, and stands in the
+// slices as ready where it is healthy, and as neither ready nor serving where it is not.
+func (s *scene) becomes(name, ip string, health networkingv1.AddressHealth, reason string) outlook {
+	s.Helper()
+	var last outlook
+	s.eventually(func() error {
+		o, err := s.outlook(name, ip)
+		if err != nil {
+			return err
+		}
+		last = o
+		well := health == networkingv1.AddressHealthy
+		if o.health != health || o.reason != reason || !o.in || o.ready != well || o.serving != well {
+			return fmt.Errorf("%s: want %s %s %s, and so in the slices; have %+v", name, ip, health, reason, o)
+		}
+		return nil
+	})
+	return last
+}
+
+// healthy waits until addresses are.
+func (s *scene) healthy(name string, ips ...string) {
+	s.Helper()
+	for _, ip := range ips {
+		s.becomes(name, ip, networkingv1.AddressHealthy, networkingv1.ProbeConnected)
+	}
+}
+
+// set changes how servers conduct themselves.
+func (s *scene) set(conduct outside.Conduct, servers ...*outside.Server) {
+	s.Helper()
+	for _, server := range servers {
+		s.must(server.Set(conduct))
+	}
+}
+
+// tcp opens a server that accepts at each of so many new addresses.
+func (s *scene) tcp(port, n int) (addresses []string, servers []*outside.Server) {
+	s.Helper()
+	for range n {
+		address := s.address()
+		addresses = append(addresses, address)
+		servers = append(servers, s.server(s.World.TCP(address+":"+strconv.Itoa(port))))
+	}
+	return addresses, servers
+}
+
+// told are the events on an ExternalService, by reason: every occurrence that the API server has.
+func (s *scene) told(name string) map[string][]corev1.Event {
+	s.Helper()
+	var list corev1.EventList
+	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace)))
+	events := map[string][]corev1.Event{}
+	for _, event := range list.Items {
+		if event.InvolvedObject.Kind != "ExternalService" || event.InvolvedObject.Name != name {
+			continue
+		}
+		times := 1
+		if event.Series != nil {
+			times = int(event.Series.Count)
+		}
+		for range times {
+			events[event.Reason] = append(events[event.Reason], event)
+		}
+	}
+	return events
+}
+
+// tells waits until events of a reason were seen so many times, and answers them. More is an error.
+func (s *scene) tells(name, reason string, times int) []corev1.Event {
+	s.Helper()
+	var events []corev1.Event
+	s.eventually(func() error {
+		if events = s.told(name)[reason]; len(events) < times {
+			return fmt.Errorf("%s: %d events of reason %s, want %d: %s", name, len(events), reason, times, text(s.told(name)))
+		}
+		return nil
+	})
+	if len(events) > times {
+		s.Errorf("%s: %d events of reason %s, want %d: %s", name, len(events), reason, times, text(events))
+	}
+	return events
+}
+
+// versions are the resource versions of everything that an ExternalService stands for, and how many
+// events there are.
+func (s *scene) versions(name string) map[string]string {
+	s.Helper()
+	es, err := s.get(name)
+	s.must(err)
+	var service corev1.Service
+	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &service))
+	versions := map[string]string{"externalservice": es.ResourceVersion, "service": service.ResourceVersion}
+	for key, version := range sliceVersions(s.slices(name)) {
+		versions[key] = version
+	}
+	for reason, events := range s.told(name) {
+		versions["event "+reason] = strconv.Itoa(len(events))
+	}
+	return versions
+}
+
+func sliceVersions(all []discoveryv1.EndpointSlice) map[string]string {
+	versions := map[string]string{}
+	for _, slice := range all {
+		versions["slice "+slice.Name] = slice.ResourceVersion
+	}
+	return versions
+}
+
+// figures is the leader's page of metrics.
+func (s *scene) figures() string {
+	s.Helper()
+	const reader = "figures"
+	account := &corev1.ServiceAccount{}
+	account.Name, account.Namespace = reader, s.namespace
+	if err := s.client.Create(s.Context(), account); err == nil {
+		binding := s.namespace + "-" + reader
+		s.kubectl("create", "clusterrolebinding", binding, "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.namespace+":"+reader)
+		s.Cleanup(func() { _, _ = s.play.Kubectl(context.Background(), "delete", "clusterrolebinding", binding) })
+	}
+	token := strings.TrimSpace(s.kubectl("create", "token", reader))
+	var page string
+	s.eventually(func() error {
+		var err error
+		page, err = s.fetch(s.leader().Metrics+"/metrics", token)
+		return err
+	})
+	return page
+}
+
+func (s *scene) fetch(url, token string) (string, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	// The metrics server signs its own certificate unless it is given one.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	page, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET %s: %s: %s", url, response.Status, page)
+	}
+	return string(page), err
+}
+
+// figure is the value of a metric of an ExternalService, or "" where it has none.
+func (s *scene) figure(metric, name string) string {
+	s.Helper()
+	prefix := fmt.Sprintf("fairlead_externalservice_%s{name=%q,namespace=%q} ", metric, name, s.namespace)
+	for line := range strings.Lines(s.figures()) {
+		if value, found := strings.CutPrefix(line, prefix); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,176 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// mayPublish is what takes addresses of the cluster.
+const mayPublish = `{apiGroups: [""], resources: [services], verbs: [create]}, {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [create]}`
+
+// person is a user who may write ExternalServices in the scene's namespace, and little else.
+type person struct {
+	*scene
+	name   string
+	client client.Client
+}
+
+// newPerson waits until the API server knows what the person may. Further rules are those of a
+// Role, in YAML.
+func (s *scene) newPerson(name string, rules ...string) *person {
+	s.Helper()
+	user, err := s.play.User(name + "@" + s.namespace)
+	s.must(err)
+	p := &person{scene: s, name: user.Name}
+	p.client, err = newClient(user.Kubeconfig)
+	s.must(err)
+	rules = append(rules, `{apiGroups: [networking.fairlead.dev], resources: [externalservices], verbs: ["*"]}`)
+	s.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: ` + name + `}, rules: [` + strings.Join(rules, ", ") + `]}`)
+	s.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: ` + name + `},
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: ` + name + `}, subjects: [{kind: User, name: "` + user.Name + `"}]}`)
+	s.eventually(func() error {
+		return client.IgnoreNotFound(p.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "none"}, s.object("v1", "none", "{}")))
+	})
+	return p
+}
+
+// in is the same scene in a subtest.
+func (s *scene) in(t *testing.T) *scene {
+	sub := *s
+	sub.T = t
+	return &sub
+}
+
+func (p *person) in(t *testing.T) *person { return &person{p.scene.in(t), p.name, p.client} }
+
+func (p *person) create(version, name, spec string, options ...client.CreateOption) error {
+	p.Helper()
+	return p.client.Create(p.Context(), p.object(version, name, spec), options...)
+}
+
+// view reads an ExternalService at a version.
+func (p *person) view(version, name string) *unstructured.Unstructured {
+	p.Helper()
+	object := p.object(version, name, "{}")
+	p.must(p.client.Get(p.Context(), client.ObjectKeyFromObject(object), object))
+	return object
+}
+
+func (p *person) update(name string, edit func(*unstructured.Unstructured)) error {
+	p.Helper()
+	return p.updateAt("v1", name, edit)
+}
+
+// updateAt reads, edits and writes, again where the operator's own write came between.
+func (p *person) updateAt(version, name string, edit func(*unstructured.Unstructured)) error {
+	p.Helper()
+	for {
+		object := p.view(version, name)
+		edit(object)
+		if err := p.client.Update(p.Context(), object); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
+
+// object is an ExternalService with a spec in YAML.
+func (s *scene) object(version, name, spec string) *unstructured.Unstructured {
+	s.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	var parsed map[string]any
+	s.must(yaml.Unmarshal([]byte(spec), &parsed))
+	object.Object["spec"] = parsed
+	object.SetAPIVersion("networking.fairlead.dev/" + version)
+	object.SetKind("ExternalService")
+	object.SetNamespace(s.namespace)
+	object.SetName(name)
+	return object
+}
+
+// make creates an object of the namespace, as the administrator.
+func (s *scene) make(manifest string) *unstructured.Unstructured {
+	s.Helper()
+	object := &unstructured.Unstructured{}
+	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
+	if !strings.HasPrefix(object.GetKind(), "Cluster") {
+		object.SetNamespace(s.namespace)
+	}
+	s.must(s.client.Create(s.Context(), object))
+	return object
+}
+
+// afterwards deletes an object that is not of the scene's namespace.
+func (s *scene) afterwards(object client.Object) {
+	s.Cleanup(func() { _ = s.client.Delete(context.Background(), object) })
+}
+
+// newNode joins a node, and answers its address and one of its pods'.
+func (s *scene) newNode() (address, pod string) {
+	s.Helper()
+	address = s.address()
+	part := netip.MustParseAddr(address).As4()
+	s.join(address, fmt.Sprintf("10.%d.%d.0/24", 200+part[2], part[3]))
+	return address, fmt.Sprintf("10.%d.%d.9", 200+part[2], part[3])
+}
+
+// join makes a node with an address that may be in use already.
+func (s *scene) join(address string, podCIDRs ...string) {
+	s.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: s.namespace + "-"}}
+	if len(podCIDRs) > 0 {
+		node.Spec.PodCIDR, node.Spec.PodCIDRs = podCIDRs[0], podCIDRs
+	}
+	s.must(s.client.Create(s.Context(), node))
+	s.afterwards(node)
+	s.eventually(func() error {
+		if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(node), node); err != nil {
+			return err
+		}
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: node.Name}, {Type: corev1.NodeInternalIP, Address: address}}
+		return s.client.Status().Update(s.Context(), node)
+	})
+}
+
+// service reads a Service.
+func (s *scene) service(name string) *corev1.Service {
+	s.Helper()
+	var service corev1.Service
+	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &service))
+	return &service
+}
+
+// expected is nil where err holds every wanted part.
+func expected(err error, wanted ...string) error {
+	if err == nil {
+		return fmt.Errorf("it was allowed, want a refusal with %q", wanted)
+	}
+	for _, part := range wanted {
+		if !strings.Contains(err.Error(), part) {
+			return fmt.Errorf("%q lacks %q", err, part)
+		}
+	}
+	return nil
+}
+
+// touch changes what nothing depends on.
+func touch(o *unstructured.Unstructured) {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["reviewed"] += "x"
+	o.SetAnnotations(annotations)
+}

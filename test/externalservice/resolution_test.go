@@ -1,0 +1,333 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// named is the spec of an ExternalService of one name on port 5432; more is further fields of the spec.
+func named(host string, more ...string) string {
+	return strings.Join(append([]string{`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: ` + host + `}}]`}, more...), ", ") + "}"
+}
+
+// byFamily are the addresses of the slices of a Service by the type of the slice.
+func (s *scene) byFamily(service string) map[discoveryv1.AddressType][]string {
+	s.Helper()
+	found := map[discoveryv1.AddressType][]string{}
+	for _, slice := range s.slices(service) {
+		for _, endpoint := range slice.Endpoints {
+			found[slice.AddressType] = append(found[slice.AddressType], endpoint.Addresses...)
+		}
+		slices.Sort(found[slice.AddressType])
+	}
+	return found
+}
+
+// lookups waits until a name was asked for so many more times.
+func (s *scene) lookups(host, kind string, more int) {
+	s.Helper()
+	until := s.World.DNS.Count(host, kind, "") + more
+	s.eventually(func() error {
+		if n := s.World.DNS.Count(host, kind, ""); n < until {
+			return fmt.Errorf("%s was asked for %d times, waiting for %d", host, n, until)
+		}
+		return nil
+	})
+}
+
+func TestANameLeadsToAllOfItsAddresses(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	four, four2, six := s.address(), s.address(), s.address6()
+	both, alias, long, service := s.host("both"), s.host("alias"), s.host("long"), s.host("_sql._tcp")
+	dns := s.World.DNS
+	s.must(dns.Addresses(both, time.Minute, four2, four, six))
+	s.must(dns.Reply(alias, outside.CNAME, outside.Reply{Data: []string{s.host("next") + "."}, TTL: time.Minute}))
+	s.must(dns.Reply(s.host("next"), outside.CNAME, outside.Reply{Data: []string{s.host("last") + "."}, TTL: time.Minute}))
+	s.must(dns.Addresses(s.host("last"), time.Minute, four))
+	s.must(dns.Reply(long, outside.A, outside.Reply{Data: []string{four, four2}, TTL: time.Minute, Fault: outside.Truncated}))
+	s.must(dns.Reply(service, outside.SRV, outside.Reply{Data: []string{"10 5 6000 " + both + ".", "10 5 6001 " + s.host("last") + "."}, TTL: time.Minute}))
+	s.applyAll(map[string]string{
+		"both": named(both), "alias": named(alias), "long": named(long),
+		"service": `{ports: [{name: sql, port: 5432, targetPort: 5433}], endpoints: [{name: a, dns: {name: ` + service + `, recordType: SRV}}]}`,
+	})
+
+	for _, name := range []string{"both", "alias", "long", "service"} {
+		s.condition(name, networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	}
+	sorted := []string{four, four2}
+	slices.Sort(sorted)
+	want := map[discoveryv1.AddressType][]string{discoveryv1.AddressTypeIPv4: sorted, discoveryv1.AddressTypeIPv6: {six}}
+	if diff := cmp.Diff(want, s.byFamily("both")); diff != "" {
+		t.Errorf("A and AAAA records, by slices (-want +got):\n%s", diff)
+	}
+	s.publishes("alias", four)
+	s.publishes("long", four, four2)
+	if n := dns.Count(long, outside.A, "tcp"); n == 0 {
+		t.Error("what was truncated over UDP was not asked for over TCP")
+	}
+	ports := map[string][]int32{}
+	for _, slice := range s.slices("service") {
+		for _, endpoint := range slice.Endpoints {
+			for _, port := range slice.Ports {
+				ports[endpoint.Addresses[0]] = append(ports[endpoint.Addresses[0]], ptr.Deref(port.Port, 0))
+			}
+		}
+	}
+	for _, list := range ports {
+		slices.Sort(list)
+	}
+	if diff := cmp.Diff(map[string][]int32{four: {6000, 6001}, four2: {6000}, six: {6000}}, ports); diff != "" {
+		t.Errorf("ports of SRV records (-want +got):\n%s", diff)
+	}
+}
+
+func TestNamesAreLookedUpAsOftenAsTheirTTLsWithinLimits(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	cases := map[string]struct {
+		ttl    time.Duration
+		limits string
+		least  time.Duration // between two lookups
+	}{
+		"short":  {0, `minTTL: 3s, maxTTL: 1h`, 3 * time.Second},
+		"long":   {24 * time.Hour, `minTTL: 1s, maxTTL: 1s`, 900 * time.Millisecond},
+		"within": {3 * time.Second, `minTTL: 1s, maxTTL: 1h`, 3 * time.Second},
+	}
+	specs := map[string]string{}
+	for name, c := range cases {
+		s.must(s.World.DNS.Addresses(s.host(name), c.ttl, s.address()))
+		specs[name] = named(s.host(name), `resolution: {`+c.limits+`}`)
+	}
+	began := time.Now()
+	s.applyAll(specs)
+	for name := range cases {
+		// Without the limits the name of a day would be asked for once.
+		s.lookups(s.host(name), outside.A, 3)
+	}
+	took := time.Since(began)
+	for name, c := range cases {
+		// A question that gets lost is asked again.
+		n, most := s.World.DNS.Count(s.host(name), outside.A, ""), 2+int(took/c.least)
+		if n > most {
+			t.Errorf("%s: looked up %d times within %s, want %d at most", name, n, took, most)
+		}
+	}
+}
+
+func TestSlicesFollowWhatANameLeadsTo(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	host, old, next := s.host("db"), s.address(), s.address()
+	s.must(s.World.DNS.Addresses(host, time.Second, old))
+	s.apply("db", named(host, hasten))
+	s.publishes("db", old)
+	s.must(s.World.DNS.Addresses(host, time.Second, next))
+	s.publishes("db", next)
+	if found := s.byFamily("db"); len(found[discoveryv1.AddressTypeIPv4]) != 1 {
+		t.Errorf("slices hold %v, want %s only", found, next)
+	}
+	s.tells("db", "AddressesChanged", 1)
+}
+
+func TestAddressesStayWhileTheirNameFails(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	cases := map[string]struct {
+		fault outside.DNSFault
+		cause string
+	}{
+		"servfail": {outside.ServFail, networkingv1.ReasonServFail},
+		"refused":  {outside.Refused, networkingv1.ReasonServFail},
+		"nxdomain": {outside.NXDomain, networkingv1.ReasonNXDomain},
+		"nodata":   {outside.NoData, networkingv1.ReasonNXDomain},
+		"silent":   {outside.Silent, networkingv1.ReasonTimeout},
+	}
+	specs, addresses := map[string]string{}, map[string][]string{}
+	for name := range cases {
+		addresses[name] = []string{s.address(), s.address6()}
+		s.must(s.World.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
+		specs[name] = named(s.host(name), hasten)
+	}
+	s.applyAll(specs)
+	before := map[string]map[string]string{}
+	for name := range cases {
+		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+		s.publishes(name, addresses[name]...)
+		before[name] = sliceVersions(s.slices(name))
+	}
+	for name, c := range cases {
+		s.must(s.World.DNS.Fail(s.host(name), c.fault))
+	}
+	for name, c := range cases {
+		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
+		s.lookups(s.host(name), outside.A, 3)
+		status := s.condition(name, networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
+		if message := s.message(name, networkingv1.ConditionResolved); !strings.Contains(message, "("+c.cause+")") {
+			t.Errorf("%s: the condition does not tell of %s: %s", name, c.cause, message)
+		}
+		if got := status.Endpoints[0].Reason; got != networkingv1.ReasonStale {
+			t.Errorf("%s: the reason of the endpoint is %s", name, got)
+		}
+		s.condition(name, networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+		if diff := cmp.Diff(before[name], sliceVersions(s.slices(name))); diff != "" {
+			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
+		}
+	}
+	for name := range cases {
+		s.must(s.World.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
+	}
+	for name := range cases {
+		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+		s.tells(name, "ResolveFailed", 1)
+		if diff := cmp.Diff(before[name], sliceVersions(s.slices(name))); diff != "" {
+			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAddressesOfANameThatFailsGoWhenThatIsWanted(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	specs, addresses := map[string]string{}, map[string]string{}
+	for name, policy := range map[string]string{"remove": "Remove", "keep": "KeepLast"} {
+		addresses[name] = s.address()
+		s.must(s.World.DNS.Addresses(s.host(name), time.Second, addresses[name]))
+		specs[name] = named(s.host(name), `resolution: {minTTL: 1s, maxTTL: 2s, keepLastFor: 4s, onFailure: `+policy+`}`)
+	}
+	s.applyAll(specs)
+	s.publishes("remove", addresses["remove"])
+	s.publishes("keep", addresses["keep"])
+	for name := range specs {
+		s.must(s.World.DNS.Fail(s.host(name), outside.ServFail))
+	}
+	s.condition("keep", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
+	s.condition("remove", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
+	s.condition("remove", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonServFail)
+	if all := s.slices("remove"); len(all) != 0 {
+		t.Errorf("there are still slices: %s", text(all))
+	}
+	// That they were kept at first is in the event.
+	if event := s.tells("remove", "ResolveFailed", 1)[0]; !strings.Contains(event.Message, "1 address is kept") {
+		t.Errorf("the addresses were not kept at first: %s", event.Message)
+	}
+	s.must(s.World.DNS.Addresses(s.host("remove"), time.Second, addresses["remove"]))
+	s.publishes("remove", addresses["remove"])
+	s.condition("remove", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.publishes("keep", addresses["keep"])
+}
+
+func TestAFamilyThatFailsStaysWhileTheOtherMoves(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	host, old, next, six := s.host("db"), s.address(), s.address(), s.address6()
+	s.must(s.World.DNS.Addresses(host, time.Second, old, six))
+	s.apply("db", named(host, hasten))
+	s.publishes("db", old, six)
+	version := func() string {
+		for _, slice := range s.slices("db") {
+			if slice.AddressType == discoveryv1.AddressTypeIPv6 {
+				return slice.Name + " " + string(slice.UID) + " " + slice.ResourceVersion
+			}
+		}
+		return "none"
+	}
+	before := version()
+	s.must(s.World.DNS.Reply(host, outside.AAAA, outside.Reply{Fault: outside.ServFail}))
+	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
+	s.must(s.World.DNS.Reply(host, outside.A, outside.Reply{Data: []string{next}, TTL: time.Second}))
+	s.publishes("db", next, six)
+	s.lookups(host, outside.AAAA, 3)
+	if after := version(); after != before {
+		t.Errorf("the slice of IPv6 was %s and is %s", before, after)
+	}
+	s.must(s.World.DNS.Reply(host, outside.AAAA, outside.Reply{Data: []string{six}, TTL: time.Second}))
+	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	if after := version(); after != before {
+		t.Errorf("the slice of IPv6 was %s and is %s once AAAA resolves again", before, after)
+	}
+}
+
+func TestAnswersThatRotateThroughAPoolDoNotChurnSlices(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	host := s.host("pool")
+	var pool []string
+	for range 12 {
+		pool = append(pool, s.address())
+	}
+	s.must(s.World.DNS.Reply(host, outside.A, outside.Reply{Data: pool, TTL: 2 * time.Second, Window: 8}))
+	s.apply("pool", named(host, `resolution: {minTTL: 1s, maxTTL: 1h}`))
+	s.publishes("pool", pool...)
+	s.condition("pool", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	before := s.versions("pool")
+	s.lookups(host, outside.A, 5)
+	if diff := cmp.Diff(before, s.versions("pool")); diff != "" {
+		t.Errorf("something was written while answers rotate (-before +now):\n%s", diff)
+	}
+	// Addresses that leave the pool for good do go.
+	s.must(s.World.DNS.Reply(host, outside.A, outside.Reply{Data: pool[:9], TTL: 2 * time.Second, Window: 8}))
+	s.publishes("pool", pool[:9]...)
+}
+
+func TestAnExternalServiceIsReadyOnceItsNameExists(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	host, address := s.host("later"), s.address()
+	s.apply("later", named(host, hasten))
+	s.condition("later", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
+	s.condition("later", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonNXDomain)
+	s.tells("later", "ResolveFailed", 1)
+	if published := s.published("later"); len(published) > 0 {
+		t.Errorf("%q is published of a name that does not exist", published)
+	}
+	s.must(s.World.DNS.Addresses(host, time.Second, address))
+	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "externalservice/later")
+	s.publishes("later", address)
+}
+
+func TestNamesAreFullyQualified(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	label := "single-" + s.namespace // where search lists apply most often
+	address := s.address()
+	s.must(s.World.DNS.Addresses(s.host("dot"), time.Second, address))
+	s.applyAll(map[string]string{"label": named(label, hasten), "dot": named(s.host("dot")+".", hasten), "none": named(s.host("none"), hasten)})
+	s.publishes("dot", address)
+	for _, host := range []string{label, s.host("none"), s.host("dot")} {
+		s.lookups(host, outside.A, 2)
+	}
+	for _, query := range s.World.DNS.Queries() {
+		for _, host := range []string{label, s.host("none"), s.host("dot")} {
+			if strings.HasPrefix(query.Name, host+".") {
+				t.Errorf("%s was asked for, which nobody has named", query.Name)
+			}
+		}
+	}
+}
+
+// message is that of a condition now.
+func (s *scene) message(name, kind string) string {
+	s.Helper()
+	for _, condition := range s.status(name).Conditions {
+		if condition.Type == kind {
+			return condition.Message
+		}
+	}
+	return ""
+}

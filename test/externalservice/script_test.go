@@ -1,0 +1,134 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// script is an HTTP server that answers requests one by one as it was told.
+type script struct {
+	mu    sync.Mutex // guards what follows
+	after bool       // how it answers once nothing is left
+	left  string     // "+" is a good answer and "-" a bad one
+	bad   int
+	times []time.Time
+	gate  chan struct{}
+}
+
+// listen opens a socket at an address outside, for a server of a test's own.
+func (s *scene) listen(at string) net.Listener {
+	s.Helper()
+	local, err := outside.LocalPort(netip.MustParseAddrPort(at))
+	s.must(err)
+	listener, err := net.Listen("tcp4", local.String())
+	s.must(err)
+	s.Cleanup(func() { _ = listener.Close() })
+	return listener
+}
+
+// serve has a handler answer at an address outside until the test ends.
+func (s *scene) serve(at string, handler http.Handler) {
+	s.Helper()
+	listener := s.listen(at)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	var work sync.WaitGroup
+	work.Go(func() { _ = server.Serve(listener) })
+	s.Cleanup(func() {
+		_ = server.Close()
+		work.Wait()
+	})
+}
+
+// scripted opens a server that answers well or not until it is told otherwise.
+func (s *scene) scripted(at string, well bool) *script {
+	s.Helper()
+	p := &script{after: well}
+	s.serve(at, p)
+	return p
+}
+
+// play tells how the next requests are answered; the last of them stays.
+func (p *script) play(answers string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left, p.after = answers, strings.HasSuffix(answers, "+")
+}
+
+// played is nil once nothing is left.
+func (p *script) played() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left != "" {
+		return fmt.Errorf("%q is still to be answered", p.left)
+	}
+	return nil
+}
+
+// hold has requests wait until release is called.
+func (p *script) hold() (release func()) {
+	gate := make(chan struct{})
+	p.mu.Lock()
+	p.gate = gate
+	p.mu.Unlock()
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+// failures is how often it answered badly.
+func (p *script) failures() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bad
+}
+
+// asked waits until there were so many requests, and answers when.
+func (p *script) asked(s *scene, n int) []time.Time {
+	s.Helper()
+	var times []time.Time
+	s.eventually(func() error {
+		p.mu.Lock()
+		times = append([]time.Time(nil), p.times...)
+		p.mu.Unlock()
+		if len(times) < n {
+			return fmt.Errorf("%d requests so far, waiting for %d", len(times), n)
+		}
+		return nil
+	})
+	return times[:n]
+}
+
+func (p *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.times = append(p.times, time.Now())
+	gate := p.gate
+	p.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	p.mu.Lock()
+	well := p.after
+	if p.left != "" {
+		well = p.left[0] == '+'
+		p.left = p.left[1:]
+	}
+	if !well {
+		p.bad++
+	}
+	p.mu.Unlock()
+	if !well {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
