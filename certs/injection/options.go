@@ -38,8 +38,8 @@ type Options struct {
 	// missing permission, another owner. Default: 1 minute.
 	Patience time.Duration
 
-	// AttemptTimeout bounds one exchange with the API server about all targets. Default: 10
-	// seconds.
+	// AttemptTimeout bounds one exchange with the API server about all targets. Default: 30
+	// seconds: to apply a caBundle to a large CRD takes a busy API server more than 10.
 	AttemptTimeout time.Duration
 
 	// Interval is how often Run looks at the targets, with up to a fifth on top so that replicas
@@ -74,7 +74,7 @@ func (o Options) withDefaults() (Options, error) {
 	names(&o.Validating, "fairlead-validating")
 	names(&o.CRDs, "externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev")
 	span(&o.Patience, time.Minute)
-	span(&o.AttemptTimeout, 10*time.Second)
+	span(&o.AttemptTimeout, 30*time.Second)
 	span(&o.Interval, 5*time.Minute)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

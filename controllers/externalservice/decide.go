@@ -183,8 +183,9 @@ func (c *circumstances) goBack(tiers []tier, current int, d *decision) int {
 	return current
 }
 
-// worst chooses where no tier qualifies, or none by an address that is healthy: the one with most healthy addresses. Where none has any,
-// and the first results are in, either all of the lowest priority is published, or the tier stays.
+// worst chooses where no tier qualifies, or none by an address that is healthy: the one with most
+// healthy addresses. Where none has any, and the first results are in, either all of the lowest
+// priority is published, or the tier stays.
 func (c *circumstances) worst(tiers []tier, current int, d *decision) int {
 	if most := healthiest(tiers, current); most >= 0 {
 		return most

@@ -68,6 +68,14 @@ func (m *memory) regainedBy(now time.Time) [priorities]time.Time {
 type memories struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]*memory
+	// drains are the deleted objects whose slices this process has written as terminating.
+	drains map[types.NamespacedName]drain
+}
+
+// drain is when the slices of a deleted object began to stand as terminating.
+type drain struct {
+	uid   types.UID
+	began time.Time
 }
 
 // of answers the memory of an object. fresh says that it is new: the object was never seen, or is
@@ -91,6 +99,34 @@ func (all *memories) drop(key types.NamespacedName) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.all, key)
+}
+
+// drained notes that slices were written as terminating now.
+func (all *memories) drained(key types.NamespacedName, uid types.UID, now time.Time) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.drains == nil {
+		all.drains = map[types.NamespacedName]drain{}
+	}
+	all.drains[key] = drain{uid, now}
+}
+
+// draining answers since when the slices stand as terminating, as far as this process knows; zero
+// where it did not write them.
+func (all *memories) draining(key types.NamespacedName, uid types.UID) time.Time {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if d := all.drains[key]; d.uid == uid {
+		return d.began
+	}
+	return time.Time{}
+}
+
+// gone forgets an object that is no more.
+func (all *memories) gone(key types.NamespacedName) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.drains, key)
 }
 
 // keys are the objects that are remembered.

@@ -25,14 +25,8 @@ type metrics struct {
 	failovers, denied                                      *prometheus.Desc
 
 	now func() time.Time
-	// ages knows when names last resolved: a lookup that changes nothing reconciles nothing.
-	ages ages
-}
-
-// ages is what a Resolution may know beside.
-type ages interface {
-	// ResolvedTime is when the name of an endpoint last resolved; zero if never.
-	ResolvedTime(key types.NamespacedName, endpoint string) time.Time
+	// resolution knows when names last resolved.
+	resolution Resolution
 }
 
 var _ prometheus.Collector = (*metrics)(nil)
@@ -61,12 +55,11 @@ type deniedAddress struct {
 	reason  egress.Reason
 }
 
-func newMetrics(now func() time.Time, names Resolution) *metrics {
-	known, _ := names.(ages)
+func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 	object := []string{"namespace", "name"}
 	endpoint := []string{"namespace", "name", "endpoint"}
 	return &metrics{
-		rows: map[types.NamespacedName]*row{}, denials: map[egress.Reason]float64{}, now: now, ages: known,
+		rows: map[types.NamespacedName]*row{}, denials: map[egress.Reason]float64{}, now: now, resolution: resolution,
 		endpointHealthy: prometheus.NewDesc("fairlead_externalservice_endpoint_healthy",
 			"Share of the addresses of an endpoint that are healthy, from 0 to 1.", endpoint, nil),
 		addresses: prometheus.NewDesc("fairlead_externalservice_addresses",
@@ -171,10 +164,10 @@ func (m *metrics) failedOver(namespace, name string) {
 }
 
 func (m *metrics) resolved(key types.NamespacedName, e *endpointRow) time.Time {
-	if m.ages == nil || !e.named {
+	if !e.named {
 		return time.Time{}
 	}
-	return m.ages.ResolvedTime(key, e.name)
+	return m.resolution.ResolvedTime(key, e.name)
 }
 
 // Describe sends what Collect may.

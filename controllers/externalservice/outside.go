@@ -4,6 +4,8 @@
 package externalservice
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-dev/fairlead/internal/egress"
@@ -15,6 +17,8 @@ import (
 type Resolution interface {
 	// Set says which names an object has, and answers what is known of them, in their order.
 	Set(key types.NamespacedName, names []resolution.Name) []resolution.State
+	// ResolvedTime is when a name last resolved: a lookup that changes nothing reconciles nothing.
+	ResolvedTime(key types.NamespacedName, endpoint string) time.Time
 	// Forget drops the names of an object.
 	Forget(key types.NamespacedName)
 }

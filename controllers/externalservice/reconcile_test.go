@@ -10,6 +10,7 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -457,5 +458,46 @@ func TestASliceThatTheCacheDoesNotShowYetIsNotWrittenAgain(t *testing.T) {
 	m.wroteSlice("a", "30", epoch)
 	if m.behind(old, epoch.Add(catchUp)) {
 		t.Error("a cache is waited for that may never show the write")
+	}
+}
+
+func TestNothingIsDecidedByACacheThatIsBehind(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	m, _ := s.memories.of(objectKey, s.object().UID, s.now)
+	m.wroteSlice("another", "1000000", s.now)
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
+	})
+	if again := s.quiet("the cache is behind").RequeueAfter; again != behindRetry {
+		t.Errorf("looks again after %s", again)
+	}
+	s.passes(catchUp)
+	s.reconciles()
+	s.publishes("192.0.2.7+")
+}
+
+func TestAPolicyThatCannotJudgeForgetsNoHealth(t *testing.T) {
+	s := newStand(t, tiered)
+	s.reconciles()
+	s.policy["192.0.2.1"] = egress.ReasonUnsynced
+	s.reconciles()
+	if len(s.health.targets) != 2 {
+		t.Errorf("%d addresses are checked, want both as before", len(s.health.targets))
+	}
+}
+
+func TestCascadeOrphanLeavesEverythingInService(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Finalizers = append(es.Finalizers, metav1.FinalizerOrphanDependents)
+	})
+	s.must(s.store.Delete(t.Context(), s.object()))
+	s.now = s.object().DeletionTimestamp.Time
+	s.reconciles()
+	s.publishes("192.0.2.1+ 192.0.2.2+")
+	if left := s.object().Finalizers; len(left) != 1 || left[0] != metav1.FinalizerOrphanDependents {
+		t.Errorf("finalizers %q", left)
 	}
 }

@@ -26,25 +26,21 @@ import (
 // or disowned. The garbage collector does the rest.
 const unpublishFinalizer = "networking.fairlead.dev/unpublish"
 
-// orphanFinalizer is what earlier versions put on objects of policy Orphan.
-const orphanFinalizer = "networking.fairlead.dev/orphan"
-
 // hold puts the finalizer on the object, before there is anything to take out of service.
 func (r *Reconciler) hold(ctx context.Context, es *networkingv1.ExternalService) error {
-	if controllerutil.ContainsFinalizer(es, unpublishFinalizer) && !controllerutil.ContainsFinalizer(es, orphanFinalizer) {
+	if controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
 		return nil
 	}
 	before := es.Finalizers
 	es.Finalizers = slices.Clone(before)
 	controllerutil.AddFinalizer(es, unpublishFinalizer)
-	controllerutil.RemoveFinalizer(es, orphanFinalizer)
 	return r.patchFinalizers(ctx, es, before)
 }
 
 // release takes a deleted object's Service out of service and lets the object go.
 func (r *Reconciler) release(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
 	r.forget(client.ObjectKeyFromObject(es))
-	if !controllerutil.ContainsFinalizer(es, unpublishFinalizer) && !controllerutil.ContainsFinalizer(es, orphanFinalizer) {
+	if !controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
 		return reconcile.Result{}, nil
 	}
 	if left, err := r.unpublish(ctx, es); err != nil {
@@ -55,8 +51,11 @@ func (r *Reconciler) release(ctx context.Context, es *networkingv1.ExternalServi
 	before := es.Finalizers
 	es.Finalizers = slices.Clone(before)
 	controllerutil.RemoveFinalizer(es, unpublishFinalizer)
-	controllerutil.RemoveFinalizer(es, orphanFinalizer)
-	return reconcile.Result{}, client.IgnoreNotFound(r.patchFinalizers(ctx, es, before))
+	if err := r.patchFinalizers(ctx, es, before); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, err
+	}
+	r.memories.gone(client.ObjectKeyFromObject(es))
+	return reconcile.Result{}, nil
 }
 
 // unpublish answers how long the object must be held yet.
@@ -64,9 +63,8 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 	if ptr.Deref(es.Spec.DeletionPolicy, networkingv1.DeletionDelete) == networkingv1.DeletionOrphan {
 		return 0, r.disown(ctx, es)
 	}
-	left := es.DeletionTimestamp.Add(r.DrainPeriod).Sub(r.Now())
 	// Whoever deletes with --cascade=orphan wants everything to stay as it is.
-	if left <= 0 || slices.Contains(es.Finalizers, metav1.FinalizerOrphanDependents) {
+	if r.DrainPeriod <= 0 || slices.Contains(es.Finalizers, metav1.FinalizerOrphanDependents) {
 		return 0, nil
 	}
 	service := &corev1.Service{}
@@ -82,17 +80,28 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 	if err != nil || len(current) == 0 {
 		return 0, err
 	}
-	if err := r.drain(ctx, service, current); apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	key := client.ObjectKeyFromObject(es)
+	switch wrote, err := r.drain(ctx, service, current); {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return 0, nil
-	} else if err != nil {
+	case err != nil:
 		return 0, err
+	case wrote:
+		r.memories.drained(key, es.UID, r.Now())
 	}
-	return left, nil
+	// The deletion may have waited for a leader, and its time is in whole seconds: what counts is when
+	// the slices were written, unless an earlier process has done that.
+	began := es.DeletionTimestamp.Time
+	if since := r.memories.draining(key, es.UID); since.After(began) {
+		began = since
+	}
+	return began.Add(r.DrainPeriod).Sub(r.Now()), nil
 }
 
 // drain says in every slice that its endpoints are going: proxies and load balancers send nothing
-// new there, and those that tell terminating endpoints apart let what is under way end.
-func (r *Reconciler) drain(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice) error {
+// new there, and those that tell terminating endpoints apart let what is under way end. It answers
+// whether some slice did not say so yet.
+func (r *Reconciler) drain(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice) (wrote bool, err error) {
 	for _, c := range current {
 		if owner := metav1.GetControllerOf(c); owner == nil || owner.UID != service.UID || c.DeletionTimestamp != nil {
 			continue
@@ -107,10 +116,11 @@ func (r *Reconciler) drain(ctx context.Context, service *corev1.Service, current
 		wanted := sliceConfiguration(service, &s).WithResourceVersion(c.ResourceVersion)
 		err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("drain EndpointSlice %s: %w", c.Name, err)
+			return wrote, fmt.Errorf("drain EndpointSlice %s: %w", c.Name, err)
 		}
+		wrote = true
 	}
-	return nil
+	return wrote, nil
 }
 
 // disown takes our owner reference off the Service. Its EndpointSlices belong to the Service, and

@@ -164,5 +164,15 @@ func (t *Tracker) adopt(key types.NamespacedName, name Name, e *entry, now time.
 // Forget forgets the names of an object.
 func (t *Tracker) Forget(key types.NamespacedName) { t.Set(key, nil) }
 
+// ResolvedTime is when a name of an object last resolved; zero where it never has, or is not known.
+func (t *Tracker) ResolvedTime(key types.NamespacedName, endpoint string) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.objects[key][endpoint]; e != nil {
+		return e.record.state.ResolvedTime
+	}
+	return time.Time{}
+}
+
 // Reachable is false while no nameserver answers anything at all. It is true until that is known.
 func (t *Tracker) Reachable() bool { return !t.reach.lost.Load() }

@@ -32,6 +32,8 @@ func apiServer(c *Cluster) Spec {
 			}
 			return append(c.apiServerArgs(port), c.options.APIServerFlags...), nil
 		},
+		// On a busy machine one of its hooks may give up, and the process with it.
+		Attempts: 3,
 		// A cluster without its first namespace is of no use, and /readyz does not wait for it.
 		Ready: func(ctx context.Context) error {
 			if err := c.get(ctx, "/readyz"); err != nil {

@@ -28,6 +28,9 @@ const (
 // errPortTaken is the one failure of a start that another try with another port mends.
 var errPortTaken = errors.New("its port was taken by somebody else")
 
+// errEnded is a program that gave up by itself.
+var errEnded = errors.New("ended before it was ready")
+
 // Spec says how to run one program beside the others of a cluster.
 type Spec struct {
 	// Name is unique in the cluster. The log file is called after it.
@@ -45,6 +48,9 @@ type Spec struct {
 	Ready func(context.Context) error
 	// StartTimeout is how long it may take to become ready. Default 2 min.
 	StartTimeout time.Duration
+	// Attempts is how often a start is tried of a program that ends by itself before it is ready.
+	// Default 1.
+	Attempts int
 	// Grace is how long it may take to end after SIGTERM before it is killed. Default 10 s.
 	Grace time.Duration
 }
@@ -154,7 +160,18 @@ func (k *Component) first(ctx context.Context) error {
 	}
 }
 
+// start runs the program until it is ready, more than once where its spec says so.
 func (k *Component) start(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		err := k.launch(ctx)
+		if !errors.Is(err, errEnded) || attempt >= k.spec.Attempts {
+			return err
+		}
+		k.cluster.printf("%v; once more", err)
+	}
+}
+
+func (k *Component) launch(ctx context.Context) error {
 	if k.cluster.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", k.spec.Name, errStopped)
 	}
@@ -229,7 +246,7 @@ func (k *Component) died(p *process) error {
 	if strings.Contains(lines, "address already in use") {
 		return fmt.Errorf("%s: %w (%s)%s", k.spec.Name, errPortTaken, p.howItEnded(), lines)
 	}
-	return fmt.Errorf("%s ended before it was ready: %s%s", k.spec.Name, p.howItEnded(), lines)
+	return fmt.Errorf("%s %w: %s%s", k.spec.Name, errEnded, p.howItEnded(), lines)
 }
 
 // report says on the cluster's output that a process ended although nobody asked it to. It ends

@@ -119,17 +119,21 @@ func Install(ctx context.Context, kubectl Kubectl, root string, port int) error 
 	if err != nil {
 		return err
 	}
-	for _, args := range [][]string{
-		{"apply", "--server-side", "--force-conflicts", "-f", "-"},
-		{"wait", "--for=condition=Established", "--timeout=" + startTimeout.String(), "crd",
-			"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"},
-	} {
+	run := func(ctx context.Context, args ...string) error {
 		problems.Reset()
 		if err := kubectl(ctx, bytes.NewReader(local), io.Discard, &problems, args...); err != nil {
 			return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, problems.String())
 		}
+		return nil
 	}
-	return nil
+	if err := run(ctx, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+		return err
+	}
+	// kubectl wait fails at once where a kind has no conditions at all yet.
+	return Eventually(ctx, startTimeout, func(ctx context.Context) error {
+		return run(ctx, "wait", "--for=condition=Established", "--timeout="+startTimeout.String(), "crd",
+			"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev")
+	})
 }
 
 // closing words a second error behind a first.

@@ -1,0 +1,30 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"testing"
+	"time"
+)
+
+func TestADeletionThatIsSeenLateDrainsAsLong(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	s.must(s.store.Delete(t.Context(), s.object()))
+	seen := s.object().DeletionTimestamp.Add(time.Minute) // nobody led
+	s.now = seen
+	if again := s.reconciles().RequeueAfter; again != 5*time.Second {
+		t.Errorf("drains for %s", again)
+	}
+	s.publishes("192.0.2.1 terminating 192.0.2.2 terminating")
+	s.now = seen.Add(4 * time.Second) // its own writes come as events
+	if again := s.quiet("draining").RequeueAfter; again != time.Second {
+		t.Errorf("drains for another %s", again)
+	}
+	s.now = seen.Add(5 * time.Second)
+	s.reconciles()
+	if len(s.memories.drains) > 0 {
+		t.Error("the deleted object is remembered")
+	}
+}
