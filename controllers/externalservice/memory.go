@@ -32,6 +32,8 @@ type memory struct {
 	handled string
 	// wrote are the writes of slices that the cache does not show yet.
 	wrote map[string]write
+	// reported is the last write of the status.
+	reported write
 }
 
 // learn takes in a decision.

@@ -88,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case err == nil:
 		return result, nil
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), errors.Is(err, errBehind):
 		return reconcile.Result{RequeueAfter: behindRetry}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, nil

@@ -4,6 +4,7 @@
 package externalservice
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -475,6 +476,29 @@ func TestNothingIsDecidedByACacheThatIsBehind(t *testing.T) {
 	s.passes(catchUp)
 	s.reconciles()
 	s.publishes("192.0.2.7+")
+}
+
+func TestAStatusThatTheCacheDoesNotShowYetIsNotBuiltUpon(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	before := s.object()
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
+	})
+	s.reconciles()
+	report := newReport(before, s.now)
+	s.writes = nil
+	if err := s.writeStatus(t.Context(), before, report); !errors.Is(err, errBehind) || len(s.writes) > 0 {
+		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, errBehind)
+	}
+	s.passes(catchUp)
+	if err := s.writeStatus(t.Context(), before, report); err != nil {
+		t.Errorf("a cache is waited for that may never show the write: %v", err)
+	}
+	present := s.object()
+	if err := s.writeStatus(t.Context(), present, newReport(present, s.now)); err != nil || len(s.writes) > 0 {
+		t.Errorf("the present copy: %v, writes %q", err, s.writes)
+	}
 }
 
 func TestAPolicyThatCannotJudgeForgetsNoHealth(t *testing.T) {

@@ -142,6 +142,9 @@ func (r *report) invalid(errs field.ErrorList) {
 
 // writeStatus writes what changed, if a fact did, and tells of transitions by events.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, report *report) error {
+	if r.memories.unreported(es, r.Now()) {
+		return errBehind
+	}
 	if sameFacts(&es.Status, &report.status) {
 		return nil
 	}
@@ -151,6 +154,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalS
 	if err := r.Client.Status().Patch(ctx, updated, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
+	r.memories.reported(updated, r.Now())
 	r.tell(es, transitions(&es.Status, &report.status))
 	return nil
 }

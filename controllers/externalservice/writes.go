@@ -4,17 +4,24 @@
 package externalservice
 
 import (
+	"errors"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
+
+// errBehind is a cache that does not show yet what we wrote.
+var errBehind = errors.New("the cache is behind")
 
 // catchUp is how long the cache may be behind a write of ours before we act upon it anyway: what we
 // wrote may have been changed or removed before the cache saw it.
 const catchUp = 5 * time.Second
 
-// write is a slice that we wrote, or removed where version is empty.
+// write is an object that we wrote, or removed where version is empty.
 type write struct {
 	version string
 	at      time.Time
@@ -49,6 +56,31 @@ func (w write) shown(cached *discoveryv1.EndpointSlice) bool {
 	case cached == nil:
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, w.version)
+	return w.reached(cached.ResourceVersion)
+}
+
+// reached says whether a version is that of the write, or a later one.
+func (w write) reached(version string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, w.version)
 	return err != nil || order >= 0
+}
+
+// reported remembers a write of an object's status.
+func (all *memories) reported(es *networkingv1.ExternalService, now time.Time) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if m := all.all[client.ObjectKeyFromObject(es)]; m != nil && m.uid == es.UID {
+		m.reported = write{es.ResourceVersion, now}
+	}
+}
+
+// unreported says whether an object, as the cache has it, lacks the status that we wrote last. To
+// build upon that would end in a conflict; and a status that is what stood there before would be
+// taken for the one that stands there.
+func (all *memories) unreported(es *networkingv1.ExternalService, now time.Time) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	m := all.all[client.ObjectKeyFromObject(es)]
+	return m != nil && m.uid == es.UID && m.reported.version != "" &&
+		now.Sub(m.reported.at) < catchUp && !m.reported.reached(es.ResourceVersion)
 }

@@ -59,7 +59,7 @@ type Options struct {
 // Policy judges addresses. It is safe for concurrent use.
 type Policy struct {
 	options Options
-	cluster atomic.Pointer[set] // nil until it is known
+	cluster atomic.Pointer[clusterRanges] // nil until it is known
 	writing sync.Mutex
 }
 
@@ -113,8 +113,8 @@ func (p *Policy) Check(q Query) Verdict {
 
 // closed answers why ip is closed to the query unless somebody opens it; "" where it is open, and
 // ReasonAuthorized where the writer's right opens it.
-func (p *Policy) closed(cluster *set, q Query, ip netip.Addr) Reason {
-	for _, ranges := range [2]*set{metadata, cluster} {
+func (p *Policy) closed(cluster *clusterRanges, q Query, ip netip.Addr) Reason {
+	for _, ranges := range [3]*set{metadata, cluster.server, cluster.others} {
 		found, in := ranges.find(ip)
 		switch {
 		case !in || allows(p.options.Allow, q, ip, found.Prefix.Bits()):
@@ -130,13 +130,13 @@ func (p *Policy) closed(cluster *set, q Query, ip netip.Addr) Reason {
 func denied(reason Reason) Verdict { return Verdict{Reason: reason, Detail: details[reason]} }
 
 // with is the set of discovered ranges and of those that are configured.
-func (p *Policy) with(discovered []Range) *set {
+func (p *Policy) with(discovered []Range) *clusterRanges {
 	ranges := make([]Range, 0, len(discovered)+len(p.options.ClusterCIDRs))
 	ranges = append(ranges, discovered...)
 	for _, cidr := range p.options.ClusterCIDRs {
 		ranges = append(ranges, Range{cidr, ReasonClusterCIDR})
 	}
-	return newSet(ranges)
+	return newClusterRanges(ranges)
 }
 
 // await forgets the ranges until update brings them.

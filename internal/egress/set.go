@@ -21,6 +21,28 @@ type set struct {
 	v4, v6 []Range
 }
 
+// clusterRanges are those of the cluster. The API server's stand apart: they lie within those of Services or
+// nodes, and whoever opens these has not thought of it.
+type clusterRanges struct {
+	server, others *set
+}
+
+func newClusterRanges(ranges []Range) *clusterRanges {
+	var server, others []Range
+	for _, r := range ranges {
+		if r.Reason == ReasonAPIServer {
+			server = append(server, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	return &clusterRanges{newSet(server), newSet(others)}
+}
+
+func (c *clusterRanges) equal(other *clusterRanges) bool {
+	return c.server.equal(other.server) && c.others.equal(other.others)
+}
+
 // newSet sorts ranges and drops those that lie in a wider one. Ranges without a valid prefix are left
 // out.
 func newSet(ranges []Range) *set {

@@ -6,6 +6,7 @@ package externalservice
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,11 +22,15 @@ import (
 // quickly is a health check and the lookups of tests that wait for both.
 const quickly = `healthCheck: {tcp: {}, ` + often + `}, ` + hasten
 
-// canaryPort is of servers that nobody may ever connect to; no other test has it.
-const canaryPort = 15432
+// Ports of servers that nobody may ever connect to. Neither two tests nor two suites on one host share
+// one, since addresses that are forbidden are the same for all.
+var (
+	canaryPort  = uint16(10000 + os.Getpid()%10000*2)
+	reboundPort = canaryPort + 1
+)
 
 // canaries stand where addresses lead. Several may lead to one place.
-func (s *scene) canaries(addresses ...string) []*outside.Server {
+func (s *scene) canaries(port uint16, addresses ...string) []*outside.Server {
 	s.Helper()
 	var all []*outside.Server
 	known := map[netip.Addr]bool{}
@@ -35,7 +40,7 @@ func (s *scene) canaries(addresses ...string) []*outside.Server {
 		s.must(err)
 		if !known[local] {
 			known[local] = true
-			all = append(all, s.server(s.World.TCP(netip.AddrPortFrom(at, canaryPort).String())))
+			all = append(all, s.server(s.World.TCP(netip.AddrPortFrom(at, port).String())))
 		}
 	}
 	return all
@@ -51,14 +56,19 @@ func (s *scene) untouched(canaries []*outside.Server) {
 	}
 }
 
-// checkedAgain waits until a server has had a few more connections: whatever else the prober holds
+// checkedAgain waits until each server has had a few more connections: whatever else the prober holds
 // of that time has had its turn.
-func (s *scene) checkedAgain(server *outside.Server) {
+func (s *scene) checkedAgain(servers ...*outside.Server) {
 	s.Helper()
-	before := server.Counts().Connections
+	before := make([]int, len(servers))
+	for i, server := range servers {
+		before[i] = server.Counts().Connections
+	}
 	s.eventually(func() error {
-		if now := server.Counts().Connections; now < before+3 {
-			return fmt.Errorf("%s had %d connections, now %d", server.At(), before, now)
+		for i, server := range servers {
+			if now := server.Counts().Connections; now < before[i]+3 {
+				return fmt.Errorf("%s had %d connections, now %d", server.At(), before[i], now)
+			}
 		}
 		return nil
 	})
@@ -70,16 +80,17 @@ func TestANameThatLeadsWhereNobodyMayGoIsNeverFollowed(t *testing.T) {
 	node, pod := s.newNode()
 	forbidden := map[string]string{
 		"metadata": "169.254.169.254", "loopback": "127.0.0.1", "unspecified": "0.0.0.0", "aws": "fd00:ec2::254", "alibaba": "100.100.100.200",
-		"mapped": "::ffff:169.254.169.254", "nat64": "64:ff9b::a9fe:a9fe", "service": "10.96.0.10", "service-of-ipv6": "fd00:10:96::a",
+		"nat64": "64:ff9b::a9fe:a9fe", "service": "10.96.0.10", "service-of-ipv6": "fd00:10:96::a",
 		"node": node, "pod": pod,
 	}
 	s.known(node)
-	var bad []string
+	const mapped = "::ffff:169.254.169.254" // no AAAA record may have that: it counts for nothing
+	bad := []string{mapped}
 	for _, address := range forbidden {
 		bad = append(bad, address)
 	}
 	slices.Sort(bad)
-	canaries := s.canaries(bad...)
+	canaries := s.canaries(canaryPort, bad...)
 	good := s.address()
 	server := s.server(s.World.TCP(fmt.Sprintf("%s:%d", good, canaryPort)))
 	before := s.samples().sum("fairlead_externalservice_denied_addresses_total")
@@ -91,6 +102,8 @@ func TestANameThatLeadsWhereNobodyMayGoIsNeverFollowed(t *testing.T) {
 		s.must(s.World.DNS.Addresses(s.host(name), time.Second, address))
 		s.apply(name, `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host(name)+`}}], `+quickly+`}`)
 	}
+	s.must(s.World.DNS.Addresses(s.host("mapped"), time.Second, mapped))
+	s.apply("mapped", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("mapped")+`}}], `+quickly+`}`)
 	s.must(s.World.DNS.Reply(s.host("alias"), outside.CNAME, outside.Reply{Data: []string{"db.shop.svc.cluster.local."}, TTL: time.Second}))
 	s.apply("alias", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("alias")+`}}], `+quickly+`}`)
 
@@ -106,6 +119,12 @@ func TestANameThatLeadsWhereNobodyMayGoIsNeverFollowed(t *testing.T) {
 		s.tells(name, "AddressDenied", 1)
 	}
 	s.condition("alias", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonDenied)
+	s.condition("mapped", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonServFail)
+	for _, name := range []string{"alias", "mapped"} {
+		if len(s.slices(name)) > 0 {
+			t.Errorf("%s is published: %s", name, text(s.slices(name)))
+		}
+	}
 	s.condition("mixed", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.condition("mixed", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 	s.publishes("mixed", good)
@@ -140,17 +159,17 @@ func TestANameThatIsReboundIsNotFollowed(t *testing.T) {
 	s := newScene(t)
 	node, _ := s.newNode()
 	s.known(node)
-	canaries := s.canaries("169.254.169.254", node)
+	canaries := s.canaries(reboundPort, "169.254.169.254", node)
 	for name, target := range map[string]string{"metadata": "169.254.169.254", "node": node} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
 			good, steady := s.address(), s.address()
-			s.server(s.World.TCP(fmt.Sprintf("%s:%d", good, canaryPort)))
-			server := s.server(s.World.TCP(fmt.Sprintf("%s:%d", steady, canaryPort)))
+			s.server(s.World.TCP(fmt.Sprintf("%s:%d", good, reboundPort)))
+			server := s.server(s.World.TCP(fmt.Sprintf("%s:%d", steady, reboundPort)))
 			s.must(s.World.DNS.Reply(s.host(name), outside.A,
 				outside.Reply{Data: []string{good}}, outside.Reply{Data: []string{good}}, outside.Reply{Data: []string{good}}, outside.Reply{Data: []string{target}}))
 			s.apply(name, fmt.Sprintf(`{ports: [{name: sql, port: %d}], endpoints: [{name: a, dns: {name: %s}}, {name: b, addresses: [%s]}], %s}`,
-				canaryPort, s.host(name), steady, quickly))
+				reboundPort, s.host(name), steady, quickly))
 			clean := func() error {
 				for _, slice := range s.slices(name) {
 					if strings.Contains(text(slice), target) {
@@ -191,8 +210,8 @@ func TestAPublishedAddressThatBecomesANodesIsTakenOut(t *testing.T) {
 	s.publishes("db", steady, later)
 
 	s.join(later)
-	status := s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonPolicyDenied)
-	if message := status.Conditions[0].Message; !strings.Contains(text(status.Conditions), later+" is an address of a node") {
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonPolicyDenied)
+	if message := s.message("db", networkingv1.ConditionReady); !strings.Contains(message, later+" is an address of a node") {
 		t.Errorf("the condition does not say why: %s", message)
 	}
 	s.publishes("db", steady)
@@ -207,6 +226,9 @@ func TestAPublishedAddressThatBecomesANodesIsTakenOut(t *testing.T) {
 
 	// Somebody without the right changes nothing by touching it; somebody with the right does.
 	s.must(eve.update("db", touch))
+	if got := s.approver("db"); got != "" {
+		t.Errorf("approved by %q, who may not", got)
+	}
 	s.must(ann.update("db", touch))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.publishes("db", steady, later)

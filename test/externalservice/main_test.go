@@ -6,6 +6,7 @@ package externalservice
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -51,6 +52,11 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	defer closing()
 	log.SetLogger(logr.Discard()) // of the client library; the operator's own is read from its file
+	// Tests mostly wait, so that processors do not limit them; -parallel does.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code := m.Run()
 	if opened == nil {
 		return code
@@ -71,7 +77,8 @@ func openPlay() (*play, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &play{world: world}
+	// Suites that run on this host at the same time should not want the same addresses.
+	p := &play{world: world, address: os.Getpid() % 120 * 500}
 	opened = p
 	if p.Stage, err = stage.Open(suite, stage.Options{Root: root, Operator: stage.Outside, Output: os.Stderr}); err != nil {
 		return nil, err

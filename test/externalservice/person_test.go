@@ -122,8 +122,9 @@ func (s *scene) newNode() (address, pod string) {
 	s.Helper()
 	address = s.address()
 	part := netip.MustParseAddr(address).As4()
-	s.join(address, fmt.Sprintf("10.%d.%d.0/24", 200+part[2], part[3]))
-	return address, fmt.Sprintf("10.%d.%d.9", 200+part[2], part[3])
+	pods := fmt.Sprintf("172.%d.%d.", 16+part[2]%16, part[3])
+	s.join(address, pods+"0/24")
+	return address, pods + "9"
 }
 
 // join makes a node with an address that may be in use already.

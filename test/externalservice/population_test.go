@@ -44,7 +44,7 @@ func (s *scene) population() *scene {
 		p := newScene(s.T)
 		p.apply(everyday, fmt.Sprintf(`{ports: [{name: p, port: %d}],
 			endpoints: [{name: a, addresses: [%s]}, {name: b, addresses: [%s]}],
-			healthCheck: {tcp: {}, interval: 30s, timeout: 10s}}`,
+			healthCheck: {tcp: {}, interval: 8s, timeout: 8s}}`,
 			fleet.Port(), strings.Join(addresses[:residents/2], ","), strings.Join(addresses[residents/2:], ",")))
 		populate.namespace = p.namespace
 	})

@@ -45,3 +45,14 @@ next:
 	}
 	return total
 }
+
+// rows are a family's samples that have a label.
+func (m samples) rows(family, label string) []string {
+	var rows []string
+	for name := range m {
+		if (name == family || strings.HasPrefix(name, family+"{")) && strings.Contains(name, label) {
+			rows = append(rows, name)
+		}
+	}
+	return rows
+}

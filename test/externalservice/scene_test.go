@@ -182,7 +182,7 @@ func (s *scene) published(service string) []string {
 // publishes waits until exactly these addresses are ready behind a Service.
 func (s *scene) publishes(service string, addresses ...string) {
 	s.Helper()
-	slices.Sort(addresses)
+	addresses = slices.Sorted(slices.Values(addresses)) // the caller's order is the caller's
 	s.eventually(func() error {
 		if got := s.published(service); !slices.Equal(got, addresses) {
 			return fmt.Errorf("%s publishes %q, want %q", service, got, addresses)

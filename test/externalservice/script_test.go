@@ -5,12 +5,18 @@ package externalservice
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/fairlead-dev/fairlead/test/outside"
 )
@@ -45,6 +51,45 @@ func (s *scene) serve(at string, handler http.Handler) {
 	work.Go(func() { _ = server.Serve(listener) })
 	s.Cleanup(func() {
 		_ = server.Close()
+		work.Wait()
+	})
+}
+
+// blurts has a listener answer whatever it is sent with the same text, until the test ends.
+func (s *scene) blurts(listener net.Listener, answer string) {
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() {
+				defer func() { _ = conn.Close() }()
+				_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+				if _, err := conn.Read(make([]byte, 4096)); err != nil {
+					return
+				}
+				_, _ = io.WriteString(conn, answer)
+			})
+		}
+	})
+	s.Cleanup(func() {
+		_ = listener.Close()
+		work.Wait()
+	})
+}
+
+// says has a listener be a gRPC server that fails every call with a message, until the test ends.
+func (s *scene) says(listener net.Listener, message string) {
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		stream.SetTrailer(metadata.Pairs("x-"+message, message))
+		return status.Error(codes.Unavailable, message)
+	}))
+	var work sync.WaitGroup
+	work.Go(func() { _ = server.Serve(listener) })
+	s.Cleanup(func() {
+		server.Stop()
 		work.Wait()
 	})
 }

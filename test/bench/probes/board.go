@@ -141,6 +141,13 @@ func (m *moment) of(n int) time.Time {
 	return m.at
 }
 
+// readyNow is how many are ready.
+func (b *board) readyNow() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ready
+}
+
 // String says how far it is.
 func (b *board) String() string {
 	b.mu.Lock()

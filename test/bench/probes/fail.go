@@ -67,6 +67,7 @@ func (r *run) fail(ctx context.Context) error {
 		return err
 	}
 	r.result.Detection = detectionOf(all)
+	r.say("failures were published after %s (p50), %s (p99)", r.result.Detection.P50, r.result.Detection.P99)
 	return r.http.Fail()
 }
 

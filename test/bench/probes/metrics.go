@@ -85,29 +85,37 @@ func read(ctx context.Context, url string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(response.Body, 64<<20))
 }
 
-// figures of the operator at one moment.
-type figures struct {
-	cpu, memory, goroutines, probes, late, targets, queue float64
-}
+// figures of the operator, since its start.
+type figures struct{ checks, late float64 }
 
-func (o *operator) figures(ctx context.Context) (figures, error) {
+// scrape reads them. The page has several series of every object, so it is not free to make one: at
+// rest it is read as often as a Prometheus would.
+func (o *operator) scrape(ctx context.Context) (figures, error) {
 	page, err := read(ctx, o.metrics)
 	if err != nil {
 		return figures{}, err
 	}
 	t := text(page)
-	f := figures{
-		cpu:        t.sum("process_cpu_seconds_total"),
-		memory:     t.sum("process_resident_memory_bytes"),
-		goroutines: t.sum("go_goroutines"),
-		probes:     t.sum("fairlead_externalservice_probe_total"),
-		late:       t.sum("fairlead_externalservice_probe_late_total"),
-		targets:    t.sum("fairlead_externalservice_probe_targets"),
+	return figures{
+		checks: t.sum("fairlead_externalservice_probe_total"),
+		late:   t.sum("fairlead_externalservice_probe_late_total"),
+	}, nil
+}
+
+// goroutines are as many as run now.
+func (o *operator) goroutines(ctx context.Context) (float64, error) {
+	page, err := read(ctx, o.profiles+"/goroutine?debug=1")
+	if err != nil {
+		return 0, err
 	}
-	t.each("workqueue_depth", func(labels map[string]string, value float64) {
-		if labels["name"] == "externalservice" {
-			f.queue += value
-		}
-	})
-	return f, nil
+	return goroutinesOf(string(page))
+}
+
+func goroutinesOf(profile string) (float64, error) {
+	first, _, _ := strings.Cut(profile, "\n")
+	n, ok := strings.CutPrefix(first, "goroutine profile: total ")
+	if !ok {
+		return 0, fmt.Errorf("a goroutine profile begins with %q", first)
+	}
+	return strconv.ParseFloat(n, 64)
 }

@@ -41,7 +41,8 @@ func own(object int) []netip.Addr {
 
 func namespace(object int) string { return fmt.Sprintf("probes-%d", object%namespaces) }
 
-// manifest of an object. Those that are watched are checked by HTTP: a failure of theirs is seen at
+// manifest of an object. Its Service is headless, since for each ClusterIP that it gives away the API
+// server goes through all that it has given away before: 10,000 of them would measure that. Those that are watched are checked by HTTP: a failure of theirs is seen at
 // the other end, where a connection that is refused is not.
 func (r *run) manifest(object int) ([]byte, error) {
 	check, port := map[string]any{"tcp": map[string]any{}}, r.tcp.Port()
@@ -53,6 +54,7 @@ func (r *run) manifest(object int) ([]byte, error) {
 		"apiVersion": "networking.fairlead.dev/v1", "kind": "ExternalService",
 		"metadata": map[string]any{"name": fmt.Sprintf("object-%d", object)},
 		"spec": map[string]any{
+			"service":     map[string]any{"type": "Headless"},
 			"ports":       []any{map[string]any{"name": "main", "port": port}},
 			"endpoints":   []any{map[string]any{"name": "all", "addresses": own(object)}},
 			"healthCheck": check,

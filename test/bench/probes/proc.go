@@ -10,23 +10,53 @@ import (
 	"strings"
 )
 
-// peak is the most memory that a process ever had resident, in bytes.
-func peak(pid int) (float64, error) {
+// usage of a process: seconds of a processor since its start, and bytes resident, now and at most.
+type usage struct{ cpu, memory, peak float64 }
+
+// hertz is what the kernel counts time in for its readers, on every architecture.
+const hertz = 100
+
+func usageOf(pid int) (usage, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return usage{}, err
+	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, err
+		return usage{}, err
 	}
-	return peakOf(string(status))
+	return parseUsage(string(stat), string(status))
 }
 
-func peakOf(status string) (float64, error) {
+func parseUsage(stat, status string) (u usage, err error) {
+	// The name of the program, in parentheses, may hold anything; the state follows it.
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return u, fmt.Errorf("stat has %d fields", len(fields))
+	}
+	for _, field := range fields[11:13] { // utime, stime
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return u, err
+		}
+		u.cpu += ticks / hertz
+	}
+	if u.memory, err = kibibytes(status, "VmRSS:"); err != nil {
+		return u, err
+	}
+	u.peak, err = kibibytes(status, "VmHWM:")
+	return u, err
+}
+
+// kibibytes reads a line of a status, and answers bytes.
+func kibibytes(status, name string) (float64, error) {
 	for line := range strings.Lines(status) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 64)
-			return kib * 1024, err
+		if value, ok := strings.CutPrefix(line, name); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 64)
+			return n * 1024, err
 		}
 	}
-	return 0, fmt.Errorf("no VmHWM in %q", status)
+	return 0, fmt.Errorf("status has no %s", name)
 }
 
 // load says how many would run now, had they a processor: averages of 1, 5 and 15 minutes.

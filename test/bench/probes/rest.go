@@ -19,6 +19,8 @@ const (
 	restless = 5 * time.Minute
 	// sampling is how often memory and goroutines are read at rest.
 	sampling = 5 * time.Second
+	// scraping is how often all metrics are read at rest.
+	scraping = 30 * time.Second
 	// profiling is how long a profile of the processor takes.
 	profiling = 20 * time.Second
 )
@@ -41,23 +43,20 @@ func (r *run) publish(ctx context.Context) error {
 	}
 	r.result.FirstPublish = r.board.lists(all).Sub(began)
 	r.result.FirstReady = r.board.serves(all).Sub(began)
+	r.say("all addresses were published after %.1fs, and ready after %.1fs", r.result.FirstPublish.Seconds(), r.result.FirstReady.Seconds())
 	return nil
 }
 
-// settle waits until the operator has written all that there is to write about the start.
+// settle waits until the operator has written all that there is to write.
 func (r *run) settle(ctx context.Context) error {
 	var last writes
 	quiet, began := time.Now(), time.Now()
-	return r.until(ctx, time.Second, func() (bool, error) {
+	return r.until(ctx, 3*time.Second, func() (bool, error) {
 		now, err := r.written(ctx)
 		if err != nil {
 			return false, err
 		}
-		f, err := r.leader.figures(ctx)
-		if err != nil {
-			return false, err
-		}
-		if added := now.since(last); len(added) > 0 || f.queue > 0 {
+		if len(now.since(last)) > 0 {
 			quiet = time.Now()
 		}
 		last = now
@@ -71,20 +70,36 @@ func (r *run) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first, err := r.leader.figures(ctx)
+	first, err := r.leader.scrape(ctx)
 	if err != nil {
 		return err
 	}
-	began, last := time.Now(), first
-	var took time.Duration
+	used, err := usageOf(r.leader.PID())
+	if err != nil {
+		return err
+	}
+	began, scraped := time.Now(), time.Now()
+	last, now := first, used
 	err = r.until(ctx, sampling, func() (bool, error) {
-		if last, err = r.leader.figures(ctx); err != nil {
+		r.result.Window = time.Since(began)
+		done := r.result.Window >= r.Steady
+		if done || time.Since(scraped) >= scraping {
+			scraped = time.Now()
+			if last, err = r.leader.scrape(ctx); err != nil {
+				return false, err
+			}
+		}
+		goroutines, err := r.leader.goroutines(ctx)
+		if err != nil {
 			return false, err
 		}
-		took = time.Since(began)
-		r.result.Memory = max(r.result.Memory, last.memory)
-		r.result.Goroutines = max(r.result.Goroutines, last.goroutines)
-		return took >= r.Steady, nil
+		if now, err = usageOf(r.leader.PID()); err != nil {
+			return false, err
+		}
+		r.result.Window = time.Since(began)
+		r.result.Memory = max(r.result.Memory, now.memory)
+		r.result.Goroutines = max(r.result.Goroutines, goroutines)
+		return done, nil
 	})
 	if err != nil {
 		return err
@@ -93,14 +108,15 @@ func (r *run) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.result.Window = took
 	r.result.Load = load()
-	r.result.Cores = perSecond(last.cpu-first.cpu, took)
-	r.result.Probes = perSecond(last.probes-first.probes, took)
-	r.result.Late = percent(last.late-first.late, last.probes-first.probes)
+	r.result.Cores = perSecond(now.cpu-used.cpu, r.result.Window)
+	r.result.Checks = perSecond(last.checks-first.checks, r.result.Window)
+	r.result.Late = percent(last.late-first.late, last.checks-first.checks)
 	r.result.Written = after.since(before)
-	r.result.MemoryPeak, err = peak(r.leader.PID())
-	return err
+	r.result.MemoryPeak = now.peak
+	r.say("%.3f cores for %.0f checks a second, %.3f%% of them late; %.0f MiB, at most %.0f; written: %s",
+		r.result.Cores, r.result.Checks, r.result.Late, now.memory/mebi, now.peak/mebi, r.result.Written)
+	return nil
 }
 
 // profile is taken after everything else was measured at rest: it costs time itself.

@@ -5,6 +5,7 @@ package probes
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -13,7 +14,12 @@ import (
 
 // restart stops the leader in order, starts another, and waits until it has checked every address.
 func (r *run) restart(ctx context.Context) error {
-	if err := r.settle(ctx); err != nil { // the addresses that failed are healthy again
+	all := r.Objects * perObject
+	err := r.until(ctx, time.Second, func() (bool, error) { return r.board.readyNow() == all, nil })
+	if err != nil {
+		return fmt.Errorf("wait for the addresses that failed: %w (%s)", err, r.board)
+	}
+	if err := r.settle(ctx); err != nil {
 		return err
 	}
 	before, err := r.written(ctx)
@@ -61,7 +67,8 @@ func (r *run) restart(ctx context.Context) error {
 	}
 	r.result.RestartWritten = after.since(before)
 	r.result.RestartWrites = r.result.RestartWritten.total() - float64(announcedNow-announced)
-	r.result.RestartMemory, err = peak(r.leader.PID())
+	used, err := usageOf(r.leader.PID())
+	r.result.RestartMemory = used.peak
 	return err
 }
 

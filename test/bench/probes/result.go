@@ -17,9 +17,9 @@ type Result struct {
 	// Window is how long the operator was watched at rest, and Load how busy the machine was then.
 	Window time.Duration
 	Load   string
-	// Cores is how many processors the operator used. Probes is how many checks it made a second,
+	// Cores is how many processors the operator used. Checks is how many checks it made a second,
 	// and Late the percentage that began late.
-	Cores, Probes, Late float64
+	Cores, Checks, Late float64
 	// Memory and MemoryPeak are bytes resident: the most at rest, and the most ever. Goroutines is
 	// the most at rest.
 	Memory, MemoryPeak, Goroutines float64
@@ -59,7 +59,7 @@ func (r *Result) Rows() []Row {
 		{"memory-mib", "MiB", r.Memory / mebi, "<= 500"},
 		{"memory-peak-mib", "MiB", r.MemoryPeak / mebi, "<= 500"},
 		{"goroutines", "goroutines", r.Goroutines, ""},
-		{"checks-per-second", "1/s", r.Probes, ""},
+		{"checks-per-second", "1/s", r.Checks, ""},
 		{"late-percent", "%", r.Late, "< 0.1"},
 		{"writes-per-minute", "1/min", perSecond(r.Written.total()*60, r.Window), "0"},
 		{"detect-to-publish-p50", "s", r.Detection.P50.Seconds(), ""},

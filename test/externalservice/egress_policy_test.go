@@ -1,0 +1,111 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// policy denies what it does not name. The second address that it denies comes with the restart.
+const policy = `
+apiVersion: config.fairlead.dev/v1alpha1
+kind: FairleadConfiguration
+egress:
+  default: Deny
+  allow:
+  - {cidrs: [203.0.113.0/25], ports: [7443], namespaces: [shop]}
+  - {cidrs: [203.0.113.128/25, 10.96.55.0/24, 100.100.100.200/32]}
+  - {cidrs: [192.0.2.1/32], namespaces: [default]} # by which the stage finds out that webhooks answer
+  deny:
+  - {cidrs: [203.0.113.200/32%s]}
+`
+
+// governed is a scene of a control plane and one replica of its own, under the policy.
+func governed(t *testing.T) (s *scene, restart func(policy string)) {
+	t.Helper()
+	shared := newScene(t)
+	own, err := stage.Open(suite, stage.Options{Root: root, Operator: stage.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
+	shared.must(err)
+	t.Cleanup(func() { shared.must(own.Close()) })
+	s = &scene{T: t, World: shared.World, play: &play{Stage: own, world: shared.World}, namespace: "shop"}
+	s.client, err = newClient(own.Kubeconfig())
+	s.must(err)
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	var running *stage.Replica
+	restart = func(policy string) {
+		t.Helper()
+		if running != nil {
+			own.Retire(running)
+		}
+		s.must(os.WriteFile(file, []byte(policy), 0o600))
+		running, err = own.StartReplica(suite, "--config="+file, "--dns-nameservers="+s.World.DNS.Addr().String(),
+			"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
+		s.must(err)
+		s.must(own.Reachable(suite))
+	}
+	return s, restart
+}
+
+func TestTheConfiguredPolicyDecides(t *testing.T) {
+	t.Parallel()
+	s, restart := governed(t)
+	restart(fmt.Sprintf(policy, ""))
+	spec := func(address string, port int) string {
+		return fmt.Sprintf(`{ports: [{name: web, port: %d}], endpoints: [{name: a, addresses: [%q]}]}`, port, address)
+	}
+	for _, namespace := range []string{"shop", "dev"} {
+		s.must(s.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	}
+	const path = "spec.endpoints[0].addresses[0]"
+	for name, c := range map[string]struct {
+		namespace, address string
+		port               int
+		refused            string // "" where it is allowed; the writer is the administrator
+	}{
+		"named":            {"shop", "203.0.113.10", 7443, ""},
+		"other-port":       {"shop", "203.0.113.10", 7444, "NotAllowed"},
+		"other-namespace":  {"dev", "203.0.113.10", 7443, "NotAllowed"},
+		"everywhere":       {"dev", "203.0.113.130", 7444, ""},
+		"denied":           {"shop", "203.0.113.200", 7443, "DeniedByPolicy"},
+		"not-named":        {"shop", "198.51.100.1", 7443, "NotAllowed"},
+		"cluster-named":    {"shop", "10.96.55.7", 7443, ""},
+		"cluster-by-right": {"shop", "10.96.56.7", 7443, ""},
+		"metadata-named":   {"shop", "100.100.100.200", 7443, ""},
+		"metadata":         {"shop", "fd00:ec2::254", 7443, "Metadata"},
+	} {
+		object := s.object("v1", name, spec(c.address, c.port))
+		object.SetNamespace(c.namespace)
+		err := s.client.Create(t.Context(), object)
+		if c.refused == "" && err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if c.refused != "" {
+			if err := expected(err, path, c.address, "("+c.refused+")", "egress policy"); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	s.publishes("named", "203.0.113.10")
+
+	// What the policy opens of the cluster is open to names as well, and nothing else is.
+	s.must(s.World.DNS.Addresses("policy.example.com", time.Second, "10.96.55.8", "10.96.56.8", "203.0.113.140", "203.0.113.141", "203.0.113.200", "198.51.100.1"))
+	s.must(s.client.Create(t.Context(), s.object("v1", "resolved", `{ports: [{name: web, port: 7443}], endpoints: [{name: a, dns: {name: policy.example.com}}], `+hasten+`}`)))
+	s.publishes("resolved", "10.96.55.8", "203.0.113.140", "203.0.113.141")
+
+	// A policy that changes reaches what is published.
+	restart(fmt.Sprintf(policy, ", 203.0.113.10/32, 203.0.113.140/32"))
+	s.condition("named", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonPolicyDenied)
+	s.publishes("named")
+	s.publishes("resolved", "10.96.55.8", "203.0.113.141")
+}

@@ -1,0 +1,338 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// tiers is the spec of an ExternalService on port 7000 with one endpoint for each priority from 0 up;
+// more is further fields of the spec.
+func tiers(more string, addresses ...[]string) string {
+	var all []string
+	for priority, some := range addresses {
+		all = append(all, fmt.Sprintf(`{name: p%d, priority: %d, zone: z%d, addresses: [%s]}`, priority, priority, priority, strings.Join(some, ", ")))
+	}
+	return `{ports: [{name: p, port: 7000}], endpoints: [` + strings.Join(all, ", ") + `], healthCheck: {tcp: {}, ` + often + `}` + more + `}`
+}
+
+// active waits until a priority is published.
+func (s *scene) active(name string, priority int32) {
+	s.Helper()
+	s.eventually(func() error {
+		if got := s.status(name).ActivePriority; got == nil || *got != priority {
+			return fmt.Errorf("%s: the active priority is %s, want %d", name, text(got), priority)
+		}
+		return nil
+	})
+}
+
+// holds are all addresses in the slices of a Service, ready or not, sorted.
+func (s *scene) holds(service string) []string {
+	s.Helper()
+	var all []string
+	for _, slice := range s.slices(service) {
+		for _, endpoint := range slice.Endpoints {
+			all = append(all, endpoint.Addresses...)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// without waits until a condition is not there.
+func (s *scene) without(name, kind string) {
+	s.Helper()
+	s.eventually(func() error {
+		for _, condition := range s.status(name).Conditions {
+			if condition.Type == kind {
+				return fmt.Errorf("%s: condition %s is still there: %s", name, kind, text(condition))
+			}
+		}
+		return nil
+	})
+}
+
+func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	const delay = 4 * time.Second
+	addresses, servers := s.tcp(7000, 2)
+	primary, secondary := addresses[0], addresses[1]
+	s.apply("db", tiers(`, failover: {failbackDelay: 4s}`, addresses[:1], addresses[1:]))
+	s.healthy("db", primary)
+	s.publishes("db", primary)
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	s.active("db", 0)
+	s.without("db", networkingv1.ConditionFailedOver)
+	if got := s.holds("db"); !slices.Equal(got, addresses[:1]) {
+		t.Errorf("the slices hold %q: other priorities are not omitted", got)
+	}
+
+	s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+	s.publishes("db", secondary)
+	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy)
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.active("db", 1)
+	s.tells("db", "FailedOver", 1)
+	if got := s.holds("db"); !slices.Equal(got, addresses[1:]) {
+		t.Errorf("the slices hold %q: other priorities are not omitted", got)
+	}
+	if o, err := s.outlook("db", secondary); err != nil || o.zone != "z1" {
+		t.Errorf("the zone of %s is %q: %v", secondary, o.zone, err)
+	}
+	if priority, times := s.figure("active_priority", "db"), s.figure("failovers_total", "db"); priority != "1" || times != "1" {
+		t.Errorf("metrics: active priority %q, failovers %q; want 1 and 1", priority, times)
+	}
+
+	s.set(outside.Conduct{}, servers[0])
+	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending)
+	if got := s.published("db"); !slices.Equal(got, addresses[1:]) {
+		t.Errorf("%q is published while failback is pending", got)
+	}
+	s.publishes("db", primary)
+	o, err := s.outlook("db", primary)
+	s.must(err)
+	if healthy := time.Since(o.since); healthy < delay { // since is in whole seconds, rounded down
+		t.Errorf("the primary was taken again after it was healthy for %s, want %s at least", healthy, delay)
+	}
+	s.without("db", networkingv1.ConditionFailedOver)
+	s.active("db", 0)
+	s.tells("db", "FailedBack", 1)
+	if priority, times := s.figure("active_priority", "db"), s.figure("failovers_total", "db"); priority != "0" || times != "1" {
+		t.Errorf("metrics: active priority %q, failovers %q; want 0 and 1", priority, times)
+	}
+}
+
+func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	addresses, servers := s.tcp(7000, 2)
+	specs := map[string]string{
+		"manual": tiers(`, failover: {failback: Manual, failbackDelay: 1s}`, addresses[:1], addresses[1:]),
+		// What happens to this one tells that there was time for it to happen to the other.
+		"automatic": tiers(`, failover: {failback: Automatic, failbackDelay: 2s}`, addresses[:1], addresses[1:]),
+	}
+	s.applyAll(specs)
+	ask := func(value string) {
+		s.change("manual", func(es *networkingv1.ExternalService) {
+			es.Annotations = map[string]string{networkingv1.FailbackRequestedAnnotation: value}
+		})
+	}
+	stays := func() {
+		t.Helper()
+		s.publishes("automatic", addresses[0])
+		s.condition("manual", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending)
+		if got := s.published("manual"); !slices.Equal(got, addresses[1:]) {
+			t.Fatalf("%q is published, and nobody has asked for it", got)
+		}
+	}
+	for i, token := range []string{"first", "second"} {
+		for name := range specs {
+			s.publishes(name, addresses[0])
+		}
+		s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+		for name := range specs {
+			s.publishes(name, addresses[1])
+		}
+		s.set(outside.Conduct{}, servers[0])
+		stays()
+		if message := s.message("manual", networkingv1.ConditionFailedOver); !strings.Contains(message, networkingv1.FailbackRequestedAnnotation) {
+			t.Errorf("the condition does not say how to go back: %s", message)
+		}
+		ask(token)
+		s.publishes("manual", addresses[0])
+		s.without("manual", networkingv1.ConditionFailedOver)
+		if handled := s.status("manual").LastHandledFailback; handled != token {
+			t.Errorf("round %d: lastHandledFailback is %q, want %q", i, handled, token)
+		}
+	}
+}
+
+func TestAPriorityNeedsEnoughHealthyAddresses(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	addresses, servers := s.tcp(7000, 4)
+	s.apply("db", tiers(`, failover: {minHealthyPercent: 60, failbackDelay: 1s}`, addresses[:3], addresses[3:]))
+	s.publishes("db", addresses[:3]...)
+	s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+	s.becomes("db", addresses[0], networkingv1.AddressUnhealthy, networkingv1.ProbeRefused) // present, and neither ready nor serving
+	s.publishes("db", addresses[1], addresses[2])
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
+	s.active("db", 0)
+	s.set(outside.Conduct{Fault: outside.Refuse}, servers[1])
+	s.publishes("db", addresses[3])
+	s.active("db", 1)
+	s.set(outside.Conduct{}, servers[1])
+	s.publishes("db", addresses[1], addresses[2])
+	s.active("db", 0)
+	// Where no priority qualifies it is the one with most healthy addresses.
+	s.set(outside.Conduct{Fault: outside.Refuse}, servers[3], servers[1])
+	s.publishes("db", addresses[2])
+	s.active("db", 0)
+}
+
+func TestWithoutAnyHealthyAddressOnlyPanicPublishes(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	addresses, servers := s.tcp(7000, 3)
+	sorted := slices.Sorted(slices.Values(addresses[:2]))
+	s.applyAll(map[string]string{
+		"panics": tiers(`, failover: {panicThresholdPercent: 50, failbackDelay: 1s}`, addresses[:2], addresses[2:]),
+		"calm":   tiers(`, failover: {failbackDelay: 1s}`, addresses[:2], addresses[2:]),
+	})
+	for _, name := range []string{"panics", "calm"} {
+		s.publishes(name, addresses[:2]...)
+	}
+	s.set(outside.Conduct{Fault: outside.Refuse}, servers...)
+	s.publishes("calm")
+	s.condition("calm", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
+	for _, address := range s.holds("calm") {
+		if o, err := s.outlook("calm", address); err != nil || !o.in || o.ready || o.serving {
+			t.Errorf("%s: %+v, %v; it is unhealthy, and shall be there as neither ready nor serving", address, o, err)
+		}
+	}
+	if len(s.holds("calm")) == 0 {
+		t.Error("the slices hold nothing; unhealthy addresses of the active priority shall be there")
+	}
+	s.condition("panics", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
+	s.publishes("panics", addresses[:2]...)
+	if got := s.holds("panics"); !slices.Equal(got, sorted) {
+		t.Errorf("the slices hold %q, want all of priority 0 and nothing else: %q", got, sorted)
+	}
+	s.active("panics", 0)
+	s.tells("panics", "PanicEntered", 1)
+
+	s.set(outside.Conduct{}, servers[1])
+	s.publishes("panics", addresses[1])
+	s.publishes("calm", addresses[1])
+	s.set(outside.Conduct{}, servers...)
+	s.publishes("panics", addresses[:2]...)
+	s.publishes("calm", addresses[:2]...)
+}
+
+func TestADrainedEndpointIsOutAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	addresses, servers := s.tcp(7000, 2)
+	s.apply("db", `{ports: [{name: p, port: 7000}], healthCheck: {tcp: {}, interval: 5m, timeout: 10s},
+		endpoints: [{name: a, zone: west, addresses: [`+addresses[0]+`]}, {name: b, zone: east, addresses: [`+addresses[1]+`]}]}`)
+	s.publishes("db", addresses...)
+	for i, zone := range []string{"west", "east"} {
+		if o, err := s.outlook("db", addresses[i]); err != nil || o.zone != zone {
+			t.Errorf("the zone of %s is %q, want %q: %v", addresses[i], o.zone, zone, err)
+		}
+	}
+	probes := servers[0].Counts().Connections
+	drain := func(i int, state networkingv1.EndpointState) {
+		s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[i].State = ptr.To(state) })
+	}
+	drain(0, networkingv1.EndpointDrained)
+	// What was observed is done: the next check is minutes away.
+	if got := s.holds("db"); !slices.Equal(got, addresses[1:]) {
+		t.Errorf("the slices hold %q while the first endpoint is drained", got)
+	}
+	if n := servers[0].Counts().Connections; n != probes {
+		t.Errorf("the drained endpoint was checked %d times more", n-probes)
+	}
+	drain(1, networkingv1.EndpointDrained)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
+	if got := s.holds("db"); len(got) != 0 {
+		t.Errorf("the slices hold %q while everything is drained", got)
+	}
+	drain(0, networkingv1.EndpointActive)
+	s.publishes("db", addresses[0])
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+}
+
+// It runs while no other test does: it has all that is checked fail.
+func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
+	s := newScene(t)
+	s.alone()
+	const each = 4
+	all := map[string][]string{}
+	specs := map[string]string{}
+	var servers []*outside.Server
+	for i := range 4 {
+		var addresses []string
+		for range each + 1 {
+			address := s.address()
+			addresses = append(addresses, address)
+			servers = append(servers, s.server(s.World.HTTP(address+":7000")))
+		}
+		name := "o" + strconv.Itoa(i)
+		all[name] = addresses[:each]
+		specs[name] = `{ports: [{name: p, port: 7000}], failover: {failbackDelay: 1s},
+			endpoints: [{name: a, addresses: [` + strings.Join(addresses[:each], ", ") + `]}, {name: b, priority: 1, addresses: [` + addresses[each] + `]}],
+			healthCheck: {http: {}, interval: 2s, unhealthyInterval: 1s, timeout: 2s, jitterPercent: 0, unhealthyThreshold: 3, healthyThreshold: 1}}`
+	}
+	s.applyAll(specs)
+	before := map[string]map[string]string{}
+	for name, addresses := range all {
+		s.healthy(name, addresses...)
+		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+		before[name] = sliceVersions(s.slices(name))
+	}
+
+	s.set(outside.Conduct{Status: http.StatusServiceUnavailable}, servers...)
+	for name, addresses := range all {
+		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
+		s.publishes(name, addresses...)
+	}
+	// Well beyond the threshold everything still stands.
+	seen := make([]int, len(servers))
+	for i, server := range servers {
+		seen[i] = server.Counts().Requests
+	}
+	for i, server := range servers {
+		s.eventually(func() error {
+			if n := server.Counts().Requests - seen[i]; n < 5 {
+				return fmt.Errorf("%s was asked %d times more, waiting for 5", server.At(), n)
+			}
+			return nil
+		})
+	}
+	for name, addresses := range all {
+		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
+		s.publishes(name, addresses...)
+		s.active(name, 0)
+		if diff := cmp.Diff(before[name], sliceVersions(s.slices(name))); diff != "" {
+			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
+		}
+	}
+
+	s.set(outside.Conduct{}, servers...)
+	for name, addresses := range all {
+		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+		s.publishes(name, addresses...)
+		if events := s.told(name)["EndpointUnhealthy"]; len(events) != 0 {
+			t.Errorf("%s: addresses became unhealthy: %s", name, text(events))
+		}
+		if diff := cmp.Diff(before[name], sliceVersions(s.slices(name))); diff != "" {
+			t.Errorf("%s: slices were written (-before +now):\n%s", name, diff)
+		}
+	}
+	// It trusts itself again: one that fails alone is unhealthy.
+	s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+	s.becomes("o0", all["o0"][0], networkingv1.AddressUnhealthy, networkingv1.ProbeRefused)
+}

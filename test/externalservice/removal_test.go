@@ -1,0 +1,197 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// drainPeriod is the one that the replicas of the suite run with.
+const drainPeriod = time.Second
+
+// delete deletes an ExternalService, and waits for nothing.
+func (s *scene) delete(name string) {
+	s.Helper()
+	es, err := s.get(name)
+	s.must(err)
+	s.must(s.client.Delete(s.Context(), es))
+}
+
+// vanishes waits until an ExternalService is no more.
+func (s *scene) vanishes(name string) {
+	s.Helper()
+	s.eventually(func() error {
+		es, err := s.get(name)
+		if err == nil {
+			return fmt.Errorf("%s is still there, with finalizers %q", name, es.Finalizers)
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+// watchSlices tells of every change of the namespace's EndpointSlices from now on.
+func (s *scene) watchSlices() watch.Interface {
+	s.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", s.play.Kubeconfig())
+	s.must(err)
+	scheme := runtime.NewScheme()
+	s.must(discoveryv1.AddToScheme(scheme))
+	watching, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	s.must(err)
+	changes, err := watching.Watch(s.Context(), &discoveryv1.EndpointSliceList{}, client.InNamespace(s.namespace))
+	s.must(err)
+	s.Cleanup(changes.Stop)
+	return changes
+}
+
+// drains follows a deletion to its end: every slice stands as terminating before it goes, and nothing
+// is left. It answers when the first one went.
+func (s *scene) drains(name string, slices int, changes watch.Interface) (gone time.Time) {
+	s.Helper()
+	terminating := map[string]bool{}
+	timeout := time.After(patience)
+	for slices > 0 {
+		select {
+		case change, open := <-changes.ResultChan():
+			slice, is := change.Object.(*discoveryv1.EndpointSlice)
+			switch {
+			case !open || !is:
+				s.Fatalf("the watch ended: %s", text(change))
+			case slice.Labels[discoveryv1.LabelServiceName] != name:
+			case change.Type == watch.Deleted:
+				if !terminating[slice.Name] {
+					s.Errorf("%s went without standing as terminating: %s", slice.Name, text(slice.Endpoints))
+				}
+				if gone.IsZero() {
+					gone = time.Now()
+				}
+				slices--
+			default:
+				terminating[slice.Name] = going(slice)
+			}
+		case <-timeout:
+			s.Fatalf("%d slices of %s are still there, terminating: %v", slices, name, terminating)
+		}
+	}
+	s.vanishes(name)
+	s.eventually(func() error {
+		var service corev1.Service
+		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &service)
+		if err == nil {
+			return fmt.Errorf("Service %s is still there", name)
+		}
+		return client.IgnoreNotFound(err)
+	})
+	return gone
+}
+
+func going(slice *discoveryv1.EndpointSlice) bool {
+	for _, e := range slice.Endpoints {
+		if ptr.Deref(e.Conditions.Ready, true) || ptr.Deref(e.Conditions.Serving, true) || !ptr.Deref(e.Conditions.Terminating, false) {
+			return false
+		}
+	}
+	return len(slice.Endpoints) > 0
+}
+
+func TestADeletedObjectDrainsAndThenGoesWithAllThatItMade(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: ["`+s.address()+`", "`+s.address6()+`"]}]}`)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	changes := s.watchSlices()
+	// The time of a deletion is stored in whole seconds: late in a second it lies well back.
+	s.eventually(func() error {
+		if at := time.Now(); at.Nanosecond() < 700e6 {
+			return fmt.Errorf("early in a second: %s", at)
+		}
+		return nil
+	})
+	from := time.Now()
+	s.delete("db")
+	if took := s.drains("db", 2, changes).Sub(from); took < drainPeriod {
+		t.Errorf("the slices went after %s, want at least %s", took, drainPeriod)
+	}
+}
+
+func TestADeletionThatNobodyLedThroughDrainsAllTheSame(t *testing.T) {
+	s := newScene(t)
+	s.apply("db", plainly(s.address()))
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	changes := s.watchSlices()
+	s.restartOperator(func() {
+		s.delete("db")
+		es, err := s.get("db")
+		s.must(err)
+		s.eventually(func() error { // the drain period has passed already when somebody leads
+			if left := time.Until(es.DeletionTimestamp.Add(drainPeriod)); left > 0 {
+				return fmt.Errorf("%s are left", left)
+			}
+			return nil
+		})
+	})
+	s.drains("db", 1, changes)
+}
+
+func TestAnOrphanedServiceKeepsServing(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	address := s.address()
+	s.apply("db", `{deletionPolicy: Orphan, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+address+`]}]}`)
+	s.publishes("db", address)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	service, before := s.service("db"), s.slices("db")
+	s.delete("db")
+	s.vanishes("db")
+	// What another object makes, and loses again, shows that the garbage collector has come by.
+	s.apply("other", plainly(address))
+	s.condition("other", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	changes := s.watchSlices()
+	s.delete("other")
+	s.drains("other", 1, changes)
+	after := s.service("db")
+	if after.UID != service.UID || len(after.OwnerReferences) > 0 {
+		t.Errorf("the Service is another, or owned: %s", text(after.ObjectMeta))
+	}
+	if now := s.slices("db"); text(now) != text(before) {
+		t.Errorf("slices were\n%s\nand are\n%s", text(before), text(now))
+	}
+	s.publishes("db", address)
+}
+
+func TestANamespaceIsNotHeldUp(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for name, extra := range map[string]string{"db": "", "kept": "deletionPolicy: Orphan, ", "asleep": "suspend: true, ", "named": ""} {
+		endpoint := `addresses: [` + s.address() + `]`
+		if name == "named" {
+			endpoint = `dns: {name: ` + s.host("nowhere") + `}`
+		}
+		s.apply(name, `{`+extra+`ports: [{name: sql, port: 5432}], endpoints: [{name: a, `+endpoint+`}]}`)
+	}
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.condition("kept", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.tells("named", "ResolveFailed", 1) // an event that comes too late is refused, and that is logged
+	s.must(s.client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
+	s.eventually(func() error {
+		var namespace corev1.Namespace
+		if err := s.client.Get(t.Context(), client.ObjectKey{Name: s.namespace}, &namespace); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return fmt.Errorf("still there: %s", text(namespace.Status))
+	})
+}

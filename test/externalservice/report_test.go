@@ -1,0 +1,164 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// normal ends the test unless the object reads as current to whoever waits for a rollout.
+func (s *scene) normal(name string) {
+	s.Helper()
+	es, err := s.get(name)
+	s.must(err)
+	if es.Status.ObservedGeneration != es.Generation || !meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionReady) {
+		s.Errorf("%s: not ready at generation %d: %s", name, es.Generation, text(es.Status))
+	}
+	for _, c := range es.Status.Conditions {
+		if c.Type == networkingv1.ConditionReconciling || c.Type == networkingv1.ConditionStalled {
+			s.Errorf("%s: %s stands while all is normal: %s", name, c.Type, c.Message)
+		}
+		if c.ObservedGeneration != es.Generation {
+			s.Errorf("%s: %s speaks of generation %d, want %d", name, c.Type, c.ObservedGeneration, es.Generation)
+		}
+	}
+}
+
+func TestKubectlWaitsAndTellsWithTheOutsideDown(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	addresses, servers := s.tcp(5432, 3)
+	s.apply("db", fmt.Sprintf(`{ports: [{name: sql, port: 5432}], failover: {failbackDelay: 1s},
+		endpoints: [{name: a, addresses: [%s]}, {name: b, priority: 1, addresses: [%s]}], %s}`, addresses[0], addresses[1], quickly))
+	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "externalservice/db")
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	s.normal("db")
+	clusterIP := s.service("db").Spec.ClusterIP
+	s.row("db", map[string]string{"NAME": "db", "READY": "True", "HEALTHY": "True", "CLUSTER-IP": clusterIP, "PUBLISHED": "1", "PRIORITY": "0", "REASON": networkingv1.ReasonPublished})
+
+	s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy)
+	s.publishes("db", addresses[1])
+	s.row("db", map[string]string{"READY": "True", "HEALTHY": "True", "PUBLISHED": "1", "PRIORITY": "1"})
+	s.set(outside.Conduct{Fault: outside.Refuse}, servers[1])
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
+	s.publishes("db") // none
+	s.row("db", map[string]string{"READY": "True", "HEALTHY": "False", "PUBLISHED": "0", "REASON": networkingv1.ReasonPublished})
+	s.normal("db") // that the outside is down is no trouble of the rollout
+	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "externalservice/db")
+
+	s.set(outside.Conduct{}, servers[0], servers[1])
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	s.publishes("db", addresses[0])
+	s.row("db", map[string]string{"PRIORITY": "0", "HEALTHY": "True"})
+	// Each of these happened once to each endpoint, and was told once.
+	for reason, times := range map[string]int{networkingv1.ReasonPublished: 1, "FailedOver": 1, "FailedBack": 1, "EndpointUnhealthy": 2, "EndpointHealthy": 2} {
+		s.tells("db", reason, times)
+	}
+}
+
+// row waits until `kubectl get extsvc -o wide` says as much of an object.
+func (s *scene) row(name string, wanted map[string]string) {
+	s.Helper()
+	s.eventually(func() error {
+		lines := strings.Split(strings.TrimSpace(s.kubectl("get", "extsvc", name, "-o", "wide")), "\n")
+		if len(lines) != 2 {
+			return fmt.Errorf("kubectl get: %q", lines)
+		}
+		for column, want := range wanted {
+			at := strings.Index(lines[0], column)
+			if at < 0 {
+				return fmt.Errorf("no column %s in %q", column, lines[0])
+			}
+			if got, _, _ := strings.Cut(lines[1][at:]+" ", " "); got != want {
+				return fmt.Errorf("%s is %q, want %q in %q", column, got, want, lines)
+			}
+		}
+		return nil
+	})
+}
+
+func TestAnObjectIsReconcilingUntilItsNameWasLookedUp(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	address := s.address()
+	s.must(s.World.DNS.Fail(s.host("db"), outside.Silent))
+	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+s.host("db")+`}}], `+hasten+`}`)
+	s.condition("db", networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
+	s.must(s.World.DNS.Addresses(s.host("db"), time.Second, address))
+	s.publishes("db", address)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.normal("db")
+}
+
+// ofObjects are the metrics that have a row for each object, or several.
+var ofObjects = []string{
+	"endpoint_healthy", "addresses", "active_priority", "resolve_age_seconds", "failovers_total",
+}
+
+// ofAll are those that do not grow with the objects.
+var ofAll = []string{
+	"denied_addresses_total", "resolve_total", "resolve_seconds", "probe_total", "probe_duration_seconds",
+	"probe_late_total", "probe_suspect", "probe_targets", "probes_in_flight",
+}
+
+func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	addresses, _ := s.tcp(5432, 1)
+	s.must(s.World.DNS.Addresses(s.host("db"), time.Second, addresses[0], "169.254.169.254"))
+	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+s.host("db")+`}}], `+quickly+`}`)
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	const prefix = "fairlead_externalservice_"
+	own := fmt.Sprintf("namespace=%q", s.namespace)
+	all := s.samples()
+	for _, name := range ofObjects {
+		if rows := all.rows(prefix+name, own); len(rows) == 0 {
+			t.Errorf("no %s%s of the object", prefix, name)
+		}
+	}
+	for _, name := range ofAll {
+		rows := slices.Concat(all.rows(prefix+name, ""), all.rows(prefix+name+"_count", ""))
+		if len(rows) == 0 || len(rows) > 50 {
+			t.Errorf("%d rows of %s%s", len(rows), prefix, name)
+		}
+	}
+	if n := all.sum(prefix+"addresses", own, `name="db"`, `state="Denied"`); n != 1 {
+		t.Errorf("%v addresses are counted as denied, want 1", n)
+	}
+	// Nothing that the outside chooses is a label.
+	for row := range all {
+		if strings.HasPrefix(row, prefix) && (strings.Contains(row, addresses[0]) || strings.Contains(row, "169.254") || strings.Contains(row, s.host("db"))) {
+			t.Errorf("a label of unbounded values: %s", row)
+		}
+		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(row, -1) {
+			if strings.HasPrefix(row, prefix) && !slices.Contains([]string{"namespace", "name", "endpoint", "state", "reason", "result", "outcome", "kind", "protocol", "family", "type", "le"}, label[1]) {
+				t.Errorf("an unexpected label %s: %s", label[1], row)
+			}
+		}
+	}
+	s.delete("db")
+	s.vanishes("db")
+	s.eventually(func() error {
+		for row := range s.samples() {
+			if strings.HasPrefix(row, prefix) && strings.Contains(row, own) {
+				return fmt.Errorf("left behind: %s", row)
+			}
+		}
+		return nil
+	})
+}
