@@ -30,70 +30,70 @@ func Name(name string) field.ErrorList {
 	if utf8.RuneCountInString(name) <= MaxNameLength {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name,
+	return field.ErrorList{field.Invalid(At("metadata", "name").Field(), name,
 		fmt.Sprintf("name must be at most %d characters", MaxNameLength))}
 }
 
 // Text bounds a string: at least and at most so many characters.
-func Text(path *field.Path, value string, least, most int) field.ErrorList {
+func Text(path Path, value string, least, most int) field.ErrorList {
 	switch n := utf8.RuneCountInString(value); {
 	case n < least:
-		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be at least %d characters", least))}
+		return field.ErrorList{field.Invalid(path.Field(), value, fmt.Sprintf("must be at least %d characters", least))}
 	case n > most:
-		return field.ErrorList{field.TooLong(path, value, most)}
+		return field.ErrorList{field.TooLong(path.Field(), value, most)}
 	}
 	return nil
 }
 
 // Pattern demands that value matches the whole expression.
-func Pattern(path *field.Path, value string, pattern *regexp.Regexp) field.ErrorList {
+func Pattern(path Path, value string, pattern *regexp.Regexp) field.ErrorList {
 	if pattern.MatchString(value) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, value, "must match "+pattern.String())}
+	return field.ErrorList{field.Invalid(path.Field(), value, "must match "+pattern.String())}
 }
 
 // Items bounds the length of a list.
-func Items(path *field.Path, n, least, most int) field.ErrorList {
+func Items(path Path, n, least, most int) field.ErrorList {
 	switch {
 	case n < least:
-		return field.ErrorList{field.Invalid(path, n, fmt.Sprintf("must have at least %d items", least))}
+		return field.ErrorList{field.Invalid(path.Field(), n, fmt.Sprintf("must have at least %d items", least))}
 	case n > most:
-		return field.ErrorList{field.TooMany(path, n, most)}
+		return field.ErrorList{field.TooMany(path.Field(), n, most)}
 	}
 	return nil
 }
 
 // Enum demands one of the allowed values.
-func Enum[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+func Enum[T ~string](path Path, value T, allowed ...T) field.ErrorList {
 	for _, a := range allowed {
 		if value == a {
 			return nil
 		}
 	}
-	return field.ErrorList{field.NotSupported(path, value, allowed)}
+	return field.ErrorList{field.NotSupported(path.Field(), value, allowed)}
 }
 
 // Range bounds a number.
-func Range[T ~int32 | ~int64](path *field.Path, value, least, most T) field.ErrorList {
+func Range[T ~int32 | ~int64](path Path, value, least, most T) field.ErrorList {
 	if value >= least && value <= most {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be between %d and %d", least, most))}
+	return field.ErrorList{field.Invalid(path.Field(), value, fmt.Sprintf("must be between %d and %d", least, most))}
 }
 
 // Duration checks a span's notation and answers it; ok is false where it cannot be compared.
-func Duration(path *field.Path, d common.Duration) (span time.Duration, ok bool, errs field.ErrorList) {
+func Duration(path Path, d common.Duration) (span time.Duration, ok bool, errs field.ErrorList) {
 	errs = append(Text(path, string(d), 0, 32), Pattern(path, string(d), durationPattern)...)
 	span, err := d.Parse()
 	if err != nil && len(errs) == 0 {
-		errs = append(errs, field.Invalid(path, string(d), "must be below 292 years"))
+		errs = append(errs, field.Invalid(path.Field(), string(d), "must be below 292 years"))
 	}
 	return span, err == nil, errs
 }
 
 // OptionalDuration is Duration for a field that may be absent; ok is false where it is.
-func OptionalDuration(path *field.Path, d *common.Duration) (span time.Duration, ok bool, errs field.ErrorList) {
+func OptionalDuration(path Path, d *common.Duration) (span time.Duration, ok bool, errs field.ErrorList) {
 	if d == nil {
 		return 0, false, nil
 	}
@@ -101,20 +101,20 @@ func OptionalDuration(path *field.Path, d *common.Duration) (span time.Duration,
 }
 
 // IntOrPercent demands a non-negative integer or a whole percentage from 0% to 100%.
-func IntOrPercent(path *field.Path, value *intstr.IntOrString) field.ErrorList {
+func IntOrPercent(path Path, value *intstr.IntOrString) field.ErrorList {
 	switch {
 	case value == nil,
 		value.Type == intstr.Int && value.IntVal >= 0,
 		value.Type == intstr.String && percentPattern.MatchString(value.StrVal):
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, value.String(), "must be a non-negative integer or a percentage 0%-100%")}
+	return field.ErrorList{field.Invalid(path.Field(), value.String(), "must be a non-negative integer or a percentage 0%-100%")}
 }
 
 // noOwnZone refuses a cron expression that names its own time zone.
-func noOwnZone(path *field.Path, cron, message string) field.ErrorList {
+func noOwnZone(path Path, cron, message string) field.ErrorList {
 	if !strings.Contains(cron, "TZ=") {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, cron, message)}
+	return field.ErrorList{field.Invalid(path.Field(), cron, message)}
 }

@@ -10,13 +10,13 @@ import (
 )
 
 // Selector is the structural twin of common.LabelSelector.
-func Selector(path *field.Path, s *common.LabelSelector) field.ErrorList {
+func Selector(path Path, s *common.LabelSelector) field.ErrorList {
 	if s == nil {
 		return nil
 	}
 	var errs field.ErrorList
 	if len(s.MatchLabels) > 16 {
-		errs = append(errs, field.TooMany(path.Child("matchLabels"), len(s.MatchLabels), 16))
+		errs = append(errs, field.TooMany(path.Child("matchLabels").Field(), len(s.MatchLabels), 16))
 	}
 	for key, value := range s.MatchLabels {
 		errs = append(errs, Text(path.Child("matchLabels").Key(key), string(value), 0, 63)...)
@@ -37,9 +37,9 @@ func Selector(path *field.Path, s *common.LabelSelector) field.ErrorList {
 
 // SelectorSyntax is what the schema cannot say: keys and values are valid labels, and values go
 // with the operator.
-func SelectorSyntax(path *field.Path, s *common.LabelSelector) field.ErrorList {
+func SelectorSyntax(path Path, s *common.LabelSelector) field.ErrorList {
 	if _, err := s.Selector(); err != nil {
-		return field.ErrorList{field.Invalid(path, "", err.Error())}
+		return field.ErrorList{field.Invalid(path.Field(), "", err.Error())}
 	}
 	return nil
 }

@@ -16,29 +16,29 @@ import (
 
 // Cron is the structural twin of a cron field outside a window: its length, and no zone of its
 // own; noZone is the message of that rule in the CRD.
-func Cron(path *field.Path, cron, noZone string) field.ErrorList {
+func Cron(path Path, cron, noZone string) field.ErrorList {
 	return append(Text(path, cron, 0, 128), noOwnZone(path, cron, noZone)...)
 }
 
 // CronSyntax is what the CRD's schema cannot say: the expression parses, the zone exists, and the
 // schedule fires at least once in five years. It stays silent where the structural rules already
 // speak.
-func CronSyntax(cronPath *field.Path, cron string, zonePath *field.Path, zone *string) field.ErrorList {
+func CronSyntax(cronPath Path, cron string, zonePath Path, zone *string) field.ErrorList {
 	name := ptr.Deref(zone, "")
 	if _, err := schedule.Location(name); err != nil {
-		return field.ErrorList{field.Invalid(zonePath, name, err.Error())}
+		return field.ErrorList{field.Invalid(zonePath.Field(), name, err.Error())}
 	}
 	if strings.Contains(cron, "TZ=") {
 		return nil
 	}
 	if _, err := schedule.Parse(cron, name); err != nil {
-		return field.ErrorList{field.Invalid(cronPath, cron, err.Error())}
+		return field.ErrorList{field.Invalid(cronPath.Field(), cron, err.Error())}
 	}
 	return nil
 }
 
 // Windows is the structural twin of a list of windows or blackouts, at most 16.
-func Windows(path *field.Path, windows []common.Window) field.ErrorList {
+func Windows(path Path, windows []common.Window) field.ErrorList {
 	errs := Items(path, len(windows), 0, 16)
 	for i, w := range windows {
 		at := path.Index(i)
@@ -47,21 +47,21 @@ func Windows(path *field.Path, windows []common.Window) field.ErrorList {
 		span, ok, durationErrs := Duration(at.Child("duration"), w.Duration)
 		errs = append(errs, durationErrs...)
 		if ok && (span < time.Minute || span > 168*time.Hour) {
-			errs = append(errs, field.Invalid(at.Child("duration"), string(w.Duration), "duration must be between 1m and 168h"))
+			errs = append(errs, field.Invalid(at.Child("duration").Field(), string(w.Duration), "duration must be between 1m and 168h"))
 		}
 		if w.TimeZone == nil {
 			continue
 		}
 		errs = append(errs, Text(at.Child("timeZone"), *w.TimeZone, 1, 64)...)
 		if strings.EqualFold(*w.TimeZone, "local") {
-			errs = append(errs, field.Invalid(at.Child("timeZone"), *w.TimeZone, "timeZone must be an IANA name, not Local"))
+			errs = append(errs, field.Invalid(at.Child("timeZone").Field(), *w.TimeZone, "timeZone must be an IANA name, not Local"))
 		}
 	}
 	return errs
 }
 
 // WindowsSyntax applies CronSyntax to every window.
-func WindowsSyntax(path *field.Path, windows []common.Window) field.ErrorList {
+func WindowsSyntax(path Path, windows []common.Window) field.ErrorList {
 	var errs field.ErrorList
 	for i, w := range windows {
 		at := path.Index(i)

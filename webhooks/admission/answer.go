@@ -4,15 +4,21 @@
 package admission
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
@@ -24,6 +30,35 @@ type answer struct {
 	patch    []byte // RFC 6902
 	warnings []string
 	result   string
+}
+
+// write writes the review that carries the answer. That is done by hand, because nearly all
+// answers have a patch at most, which an encoder would read once more.
+func (a answer) write(out *bytes.Buffer, uid types.UID) error {
+	b := append(out.AvailableBuffer(), `{"kind":"`+reviewKind+`","apiVersion":"`+reviewAPIVersion+`","response":{"uid":`...)
+	b = wire.Quote(b, uid)
+	b = strconv.AppendBool(append(b, `,"allowed":`...), a.status == nil)
+	if a.status != nil {
+		status, err := json.Marshal(a.status)
+		if err != nil {
+			return err
+		}
+		b = append(append(b, `,"status":`...), status...)
+	}
+	if len(a.patch) > 0 {
+		b = append(b, `,"patchType":"`+string(admissionv1.PatchTypeJSONPatch)+`","patch":"`...)
+		b = append(base64.StdEncoding.AppendEncode(b, a.patch), '"')
+	}
+	separator := `,"warnings":[`
+	for _, warning := range bounded(a.warnings) {
+		b = wire.Quote(append(b, separator...), warning)
+		separator = `,`
+	}
+	if separator == `,` {
+		b = append(b, ']')
+	}
+	out.Write(append(b, `}}`...))
+	return nil
 }
 
 func allowed() answer { return answer{result: resultAllowed} }
@@ -97,6 +132,9 @@ const (
 // bounded makes warnings fit for HTTP headers, each once. The last one says how many are missing.
 func bounded(warnings []string) []string {
 	const note = "and more warnings, which are left out"
+	if len(warnings) == 0 {
+		return nil
+	}
 	var kept []string
 	seen := make(map[string]bool, len(warnings))
 	room := maxWarnings - len(note)

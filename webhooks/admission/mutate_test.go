@@ -21,15 +21,15 @@ func TestMutatingAddsOnlyWhatIsUnset(t *testing.T) {
 	tests := map[string]struct{ object, patch string }{
 		"everything": {
 			toyJSON(`{"color":"red"}`),
-			`[{"op":"add","path":"/spec/size","value":3},{"op":"add","path":"/spec/battery","value":{"type":"AA"}}]`,
+			`[{"op":"add","path":"/spec/battery","value":{"type":"AA"}},{"op":"add","path":"/spec/size","value":3}]`,
 		},
 		"no spec": {
 			`{"apiVersion":"toys.example.com/v1","kind":"Toy","metadata":{"name":"car"}}`,
-			`[{"op":"add","path":"/spec","value":{"size":3,"battery":{"type":"AA"}}}]`,
+			`[{"op":"add","path":"/spec","value":{"battery":{"type":"AA"},"size":3}}]`,
 		},
 		"null spec": {
 			toyJSON(`null`),
-			`[{"op":"replace","path":"/spec","value":{"size":3,"battery":{"type":"AA"}}}]`,
+			`[{"op":"replace","path":"/spec","value":{"battery":{"type":"AA"},"size":3}}]`,
 		},
 		"null member": {
 			toyJSON(`{"color":"red","battery":null,"size":1}`),

@@ -63,12 +63,12 @@ type Validator[T any] struct {
 
 // Mutating answers the handler of a mutating webhook.
 func Mutating[T any](o Options, m Mutator[T]) http.Handler {
-	return newHandler(o, "mutating", mutation[T]{kind: o.Kind, apply: m.Default, stamp: m.Stamp, log: o.Logger})
+	return newHandler(o, "mutating", mutation[T]{kind: o.Kind, apply: m.Default, stamp: m.Stamp, objects: objectsOf[T](), log: o.Logger})
 }
 
 // Validating answers the handler of a validating webhook.
 func Validating[T any](o Options, v Validator[T]) http.Handler {
-	return newHandler(o, "validating", validation[T]{check: v.Validate, log: o.Logger})
+	return newHandler(o, "validating", validation[T]{check: v.Validate, objects: objectsOf[T](), log: o.Logger})
 }
 
 // MutatePath is where the mutating handler of a kind is served.

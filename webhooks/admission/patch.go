@@ -4,177 +4,224 @@
 package admission
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/webhooks/internal/shape"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
-// operation of a JSON patch (RFC 6902).
-type operation struct {
-	Op    string          `json:"op"`
-	Path  string          `json:"path"`
-	Value json.RawMessage `json:"value,omitempty"`
-}
-
-// diff writes the way from before to after, which are two states of one typed object in the same
-// encoding, as operations on raw, the document it was read from. Raw may hold members that the
-// type does not know and lack ones that it always writes; no operation touches either. Diff fails
-// where the change would take something away.
+// patch writes the way from one state of a typed object to another as operations (RFC 6902) on the
+// document that the object was read from. The document may hold members that the type does not
+// know and lack ones that it always writes; no operation touches either.
 //
-// It looks into what differs only, and compares the rest as bytes.
-func diff(raw, before, after []byte) ([]operation, error) {
-	var p patch
-	err := p.value("", raw, before, after)
-	return p.operations, err
+// It compares the values, and looks into the document, and writes JSON, only where they differ.
+type patch struct {
+	path    []byte // of the value at hand, as a JSON pointer
+	written []byte
 }
 
-type patch struct{ operations []operation }
+func newPatch() *patch {
+	return &patch{path: make([]byte, 0, 64), written: make([]byte, 0, 1024)}
+}
 
-// value compares at a path where raw has something.
-func (p *patch) value(path string, raw, before, after []byte) error {
-	switch {
-	case bytes.Equal(before, after):
+// end answers the operations as JSON; nil where there are none.
+func (p *patch) end() []byte {
+	if len(p.written) == 0 {
 		return nil
-	case begins(raw, '{') && begins(after, '{') && (begins(before, '{') || missing(before)):
-		return p.object(path, raw, before, after)
-	case begins(raw, '[') && begins(after, '[') && begins(before, '['):
-		return p.list(path, raw, before, after)
 	}
-	value, err := fresh(before, after)
-	p.operations = append(p.operations, operation{"replace", path, value})
+	return append(p.written, ']')
+}
+
+// diff writes how before became after. It fails where the change would take something away. The
+// document is known to be JSON.
+func (p *patch) diff(s *shape.Shape, document []byte, before, after reflect.Value) error {
+	if s.Same(before, after) {
+		return nil
+	}
+	return p.value(s, document, before, after)
+}
+
+// value goes where the document has something, and the states differ.
+func (p *patch) value(s *shape.Shape, document []byte, before, after reflect.Value) error {
+	s, was, now := target(s, before, after)
+	switch {
+	case s.Kind == reflect.Struct && now.IsValid() && begins(document, '{'):
+		return p.object(s, document, was, now)
+	case s.Kind == reflect.Map && now.IsValid() && begins(document, '{'):
+		return p.entries(s, document, was, now)
+	case s.Kind == reflect.Slice && was.IsValid() && now.IsValid() && begins(document, '['):
+		return p.list(s, document, was, now)
+	}
+	return p.operation(s, "replace", was, now)
+}
+
+func (p *patch) object(s *shape.Shape, document []byte, before, after reflect.Value) error {
+	parts := s.Parts(document)
+	for i := range s.Members {
+		m := &s.Members[i]
+		if err := p.member(m.Shape, parts[i], m.Name, m.Of(before), m.Of(after)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entries goes through a map, in the order of the keys.
+func (p *patch) entries(s *shape.Shape, document []byte, before, after reflect.Value) error {
+	keys := map[string]reflect.Value{}
+	for _, m := range []reflect.Value{before, after} {
+		if !m.IsValid() {
+			continue
+		}
+		for _, key := range m.MapKeys() {
+			keys[key.String()] = key
+		}
+	}
+	names := make([]string, 0, len(keys))
+	for name := range keys {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		var was reflect.Value
+		if before.IsValid() {
+			was = before.MapIndex(keys[name])
+		}
+		if err := p.member(s.Elem, find(document, name), name, was, after.MapIndex(keys[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// member looks at a part of an object, of which the document has given; nil for nothing.
+func (p *patch) member(s *shape.Shape, given []byte, name string, before, after reflect.Value) error {
+	if s.Same(before, after) {
+		return nil
+	}
+	defer p.leave(len(p.path))
+	p.enter(name)
+	switch {
+	case !after.IsValid() && !begins(given, 'n') && given != nil:
+		return fmt.Errorf("it removed %s", p.path)
+	case !after.IsValid():
+		return nil
+	case given != nil:
+		return p.value(s, given, before, after)
+	}
+	return p.operation(s, "add", before, after)
+}
+
+func (p *patch) list(s *shape.Shape, document []byte, before, after reflect.Value) error {
+	given := slices.Collect(wire.Elements(document))
+	if after.Len() < before.Len() || len(given) != before.Len() {
+		return fmt.Errorf("it shortened %s from %d items to %d", p.path, len(given), after.Len())
+	}
+	for i := range after.Len() {
+		var err error
+		at := len(p.path)
+		if i >= before.Len() {
+			p.enter("-")
+			err = p.operation(s.Elem, "add", reflect.Value{}, after.Index(i))
+		} else if !s.Elem.Same(before.Index(i), after.Index(i)) {
+			p.enter(strconv.Itoa(i))
+			err = p.value(s.Elem, given[i], before.Index(i), after.Index(i))
+		}
+		p.leave(at)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *patch) operation(s *shape.Shape, op string, before, after reflect.Value) error {
+	p.begin(op)
+	p.written = append(p.written, `,"value":`...)
+	if err := p.fresh(s, before, after); err != nil {
+		return err
+	}
+	p.written = append(p.written, '}')
+	return nil
+}
+
+// begin writes an operation on the value at hand as far as its value.
+func (p *patch) begin(op string) {
+	separator := byte(',')
+	if len(p.written) == 0 {
+		separator = '['
+	}
+	p.written = append(append(append(p.written, separator), `{"op":"`...), op...)
+	p.written = wire.Quote(append(p.written, `","path":`...), p.path)
+}
+
+// fresh writes what after has beyond before, for a place where the user wrote nothing: a typed
+// object writes zero values that nobody set, and those stay out.
+func (p *patch) fresh(s *shape.Shape, before, after reflect.Value) error {
+	s, was, now := target(s, before, after)
+	if s.Kind != reflect.Struct || !was.IsValid() || !now.IsValid() {
+		return p.whole(s, now)
+	}
+	var object wire.Object
+	for i := range s.Members {
+		m := &s.Members[i]
+		a, b := m.Of(was), m.Of(now)
+		if !b.IsValid() || m.Shape.Same(a, b) {
+			continue
+		}
+		p.written = object.Name(p.written, []byte(m.Name))
+		if err := p.fresh(m.Shape, a, b); err != nil {
+			return err
+		}
+	}
+	p.written = object.End(p.written)
+	return nil
+}
+
+func (p *patch) whole(s *shape.Shape, value reflect.Value) (err error) {
+	if !value.IsValid() {
+		p.written = append(p.written, "null"...)
+		return nil
+	}
+	p.written, err = s.Append(p.written, value)
 	return err
 }
 
-func (p *patch) object(path string, raw, before, after []byte) error {
-	there, _, err := members(raw)
-	if err != nil {
-		return err
-	}
-	was, names, err := members(before)
-	if err != nil {
-		return err
-	}
-	now, order, err := members(after)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if _, kept := now[name]; !kept && !missing(there[name]) {
-			return fmt.Errorf("it removed %s", at(path, name))
-		}
-	}
-	for _, name := range order {
-		here := at(path, name)
-		if bytes.Equal(was[name], now[name]) {
-			continue
-		}
-		if given, exists := there[name]; exists {
-			if err := p.value(here, given, was[name], now[name]); err != nil {
-				return err
-			}
-			continue
-		}
-		value, err := fresh(was[name], now[name])
-		if err != nil {
-			return err
-		}
-		p.operations = append(p.operations, operation{"add", here, value})
-	}
-	return nil
+func (p *patch) enter(name string) {
+	p.path = append(append(p.path, '/'), escaper.Replace(name)...)
 }
 
-func (p *patch) list(path string, raw, before, after []byte) error {
-	there, err := wire.Items(raw)
-	if err != nil {
-		return err
+func (p *patch) leave(length int) { p.path = p.path[:length] }
+
+// target follows pointers; what nil points to is no value.
+func target(s *shape.Shape, before, after reflect.Value) (of *shape.Shape, was, now reflect.Value) {
+	for s.Kind == reflect.Pointer {
+		s, before, after = s.Elem, element(before), element(after)
 	}
-	was, err := wire.Items(before)
-	if err != nil {
-		return err
+	return s, before, after
+}
+
+func element(pointer reflect.Value) reflect.Value {
+	if !pointer.IsValid() {
+		return pointer
 	}
-	now, err := wire.Items(after)
-	if err != nil {
-		return err
-	}
-	if len(now) < len(was) || len(there) != len(was) {
-		return fmt.Errorf("it shortened %s from %d items to %d", path, len(there), len(now))
-	}
-	for i, item := range now {
-		if i >= len(was) {
-			p.operations = append(p.operations, operation{"add", path + "/-", item})
-			continue
-		}
-		if err := p.value(at(path, strconv.Itoa(i)), there[i], was[i], item); err != nil {
-			return err
+	return pointer.Elem()
+}
+
+// find answers the member of an object, or nil.
+func find(object []byte, name string) []byte {
+	for other, value := range wire.Fields(object) {
+		if string(other) == name {
+			return value
 		}
 	}
 	return nil
-}
-
-// fresh is what after has beyond before, for a place where the user wrote nothing: a typed object
-// writes zero values that nobody set, and those stay out.
-func fresh(before, after []byte) ([]byte, error) {
-	if !begins(before, '{') || !begins(after, '{') {
-		return after, nil
-	}
-	was, _, err := members(before)
-	if err != nil {
-		return nil, err
-	}
-	now, order, err := members(after)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for _, name := range order {
-		if bytes.Equal(was[name], now[name]) {
-			continue
-		}
-		value, err := fresh(was[name], now[name])
-		if err != nil {
-			return nil, err
-		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
-		}
-		if out.Len() > 1 {
-			out.WriteByte(',')
-		}
-		out.Write(key)
-		out.WriteByte(':')
-		out.Write(value)
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
-}
-
-// members answers an object's members, and their names in order; none for what is missing.
-func members(object []byte) (byName map[string][]byte, order []string, err error) {
-	if missing(object) {
-		return nil, nil, nil
-	}
-	list, err := wire.Members(object)
-	if err != nil {
-		return nil, nil, err
-	}
-	byName = make(map[string][]byte, len(list))
-	order = make([]string, len(list))
-	for i, member := range list {
-		byName[member.Name], order[i] = member.Value, member.Name
-	}
-	return byName, order, nil
 }
 
 func begins(value []byte, with byte) bool { return len(value) > 0 && value[0] == with }
 
-func missing(value []byte) bool { return len(value) == 0 || value[0] == 'n' }
-
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")
-
-func at(path, name string) string { return path + "/" + escaper.Replace(name) }

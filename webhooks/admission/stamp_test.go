@@ -31,19 +31,14 @@ func TestAnnotateReachesTheValuesFromAnywhere(t *testing.T) {
 		"none but one to remove": {`{"metadata":{}}`, map[string]string{"a": "", "b": "2"}, `{"b":"2"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			operations, err := annotate([]byte(test.object), test.values)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := newPatch()
+			p.annotate([]byte(test.object), test.values)
+			encoded := p.end()
 			if test.want == "" {
-				if len(operations) > 0 {
-					t.Errorf("operations although nothing is to do: %+v", operations)
+				if encoded != nil {
+					t.Errorf("operations although nothing is to do: %s", encoded)
 				}
 				return
-			}
-			encoded, err := json.Marshal(operations)
-			if err != nil {
-				t.Fatal(err)
 			}
 			patch, err := jsonpatch.DecodePatch(encoded)
 			if err != nil {

@@ -12,19 +12,20 @@ import (
 )
 
 type validation[T any] struct {
-	check func(ctx context.Context, req Request, obj, old *T) ([]string, field.ErrorList)
-	log   logr.Logger
+	check   func(ctx context.Context, req Request, obj, old *T) ([]string, field.ErrorList)
+	objects objects[T]
+	log     logr.Logger
 }
 
 func (v validation[T]) review(ctx context.Context, asked review) answer {
-	obj, err := decode[T](asked.object)
+	obj, err := v.objects.decode(asked.object)
 	if err != nil {
 		return invalid(asked.Request, field.ErrorList{err})
 	}
 	if v.check == nil {
 		return allowed()
 	}
-	warnings, errs := v.check(ctx, asked.Request, obj, stored[T](asked, v.log))
+	warnings, errs := v.check(ctx, asked.Request, obj, v.objects.stored(asked, v.log))
 	a := allowed()
 	if len(errs) > 0 {
 		a = invalid(asked.Request, errs)
@@ -35,11 +36,11 @@ func (v validation[T]) review(ctx context.Context, asked review) answer {
 
 // stored answers the stored object of an update. One that fits no T was stored under another schema;
 // to refuse the update for that would be to refuse its repair.
-func stored[T any](asked review, log logr.Logger) *T {
+func (o objects[T]) stored(asked review, log logr.Logger) *T {
 	if asked.Operation != admissionv1.Update || asked.oldObject == nil {
 		return nil
 	}
-	old, err := decode[T](asked.oldObject)
+	old, err := o.decode(asked.oldObject)
 	if err != nil {
 		log.Info("The stored object does not fit its type; the update is checked as if it created it",
 			"object", label(asked.Request), "reason", err.Error())

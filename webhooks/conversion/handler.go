@@ -143,13 +143,14 @@ func (h *handler) convert(ctx context.Context, asked review, out *bytes.Buffer) 
 		if ctx.Err() != nil {
 			return fmt.Errorf("stopped after %d of %d objects: %w", i, len(asked.objects), context.Cause(ctx))
 		}
-		converted, err := h.object(object, asked.desired)
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Grow(2 * len(object)) // what an object becomes is rarely more than twice its size
+		converted, err := h.object(out.AvailableBuffer(), object, asked.desired)
 		if err != nil {
 			failures.add(i, object, err)
 			continue
-		}
-		if i > 0 {
-			out.WriteByte(',')
 		}
 		out.Write(converted)
 	}
@@ -157,8 +158,8 @@ func (h *handler) convert(ctx context.Context, asked review, out *bytes.Buffer) 
 	return failures.err()
 }
 
-// object converts one object and counts it.
-func (h *handler) object(raw []byte, desired string) ([]byte, error) {
+// object converts one object, appended to out, and counts it.
+func (h *handler) object(out, raw []byte, desired string) ([]byte, error) {
 	way, err := h.find(raw, desired)
 	if err != nil {
 		h.unknown.failed.Inc()
@@ -166,10 +167,10 @@ func (h *handler) object(raw []byte, desired string) ([]byte, error) {
 	}
 	if way.same {
 		way.counts.converted.Inc()
-		return raw, nil
+		return append(out, raw...), nil
 	}
 	start := time.Now()
-	converted, err := h.run(way, raw, desired)
+	converted, err := h.run(out, way, raw, desired)
 	way.counts.seconds.Observe(time.Since(start).Seconds())
 	switch {
 	case err == nil:
@@ -197,7 +198,7 @@ var errPanic = errors.New("the converter panicked; the operator's log has the st
 
 // run calls the converter. Of its answer it looks at the type only: that the rest is JSON is the
 // converter's duty, and reading it again would cost as much as the envelope.
-func (h *handler) run(way *route, raw []byte, desired string) (converted []byte, err error) {
+func (h *handler) run(out []byte, way *route, raw []byte, desired string) (converted []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.panics.Do(func() {
@@ -207,7 +208,7 @@ func (h *handler) run(way *route, raw []byte, desired string) (converted []byte,
 			converted, err = nil, errPanic
 		}
 	}()
-	converted, err = way.converter.Convert(raw, way.toVersion)
+	converted, err = way.converter.AppendConverted(out, raw, way.toVersion)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,13 @@ type Converter interface {
 	Convert(raw []byte, toVersion string) ([]byte, error)
 }
 
+// Appender is a Converter that appends its answer to out, and that is only ever given what is known
+// to be JSON: it need not look for that again.
+type Appender interface {
+	Converter
+	AppendConverted(out, raw []byte, toVersion string) ([]byte, error)
+}
+
 // Versioned is a Converter that can say which versions it converts between.
 type Versioned interface {
 	Converter
@@ -34,7 +41,7 @@ type Registry struct {
 }
 
 type registration struct {
-	converter Converter
+	converter Appender
 	versions  []string
 }
 
@@ -65,8 +72,23 @@ func (r *Registry) Register(group, kind string, c Converter, versions ...string)
 	case len(known) < 2:
 		return fmt.Errorf("converter of %s: name the two or more versions it converts between, not %q", id, versions)
 	}
-	r.kinds[id] = registration{converter: c, versions: known}
+	r.kinds[id] = registration{converter: appender(c), versions: known}
 	return nil
+}
+
+// appending makes an Appender of any Converter.
+type appending struct{ Converter }
+
+func (a appending) AppendConverted(out, raw []byte, toVersion string) ([]byte, error) {
+	converted, err := a.Convert(raw, toVersion)
+	return append(out, converted...), err
+}
+
+func appender(c Converter) Appender {
+	if a, ok := c.(Appender); ok {
+		return a
+	}
+	return appending{c}
 }
 
 // freeze answers what is registered, and closes the registry.

@@ -31,14 +31,14 @@ func parse(body []byte) (review, error) {
 		kind, apiVersion string
 		hasRequest       bool
 	)
-	err := wire.Walk(body, func(r *wire.Reader, name string) (err error) {
-		switch name {
+	err := wire.Walk(body, func(r *wire.Reader, name []byte) (err error) {
+		switch string(name) {
 		case "kind":
 			kind, err = r.Text()
 		case "apiVersion":
 			apiVersion, err = r.Text()
 		case "request":
-			err = r.Object(func(r *wire.Reader, name string) error {
+			err = r.Object(func(r *wire.Reader, name []byte) error {
 				hasRequest = true
 				return got.member(r, name)
 			})
@@ -65,8 +65,8 @@ func parse(body []byte) (review, error) {
 	return got, nil
 }
 
-func (v *review) member(r *wire.Reader, name string) (err error) {
-	switch name {
+func (v *review) member(r *wire.Reader, name []byte) (err error) {
+	switch string(name) {
 	case "uid":
 		v.uid, err = r.Text()
 	case "desiredAPIVersion":

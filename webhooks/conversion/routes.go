@@ -15,7 +15,7 @@ import (
 
 // route is the way of one kind from one version to another.
 type route struct {
-	converter Converter
+	converter Appender
 	toVersion string
 	same      bool // from and to are one version: nothing to convert
 	counts    counts

@@ -29,15 +29,15 @@ func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
 	return errs
 }
 
-func targetSemantics(path *field.Path, t *chaosv1.Target) field.ErrorList {
+func targetSemantics(path rules.Path, t *chaosv1.Target) field.ErrorList {
 	var errs field.ErrorList
 	if w := t.Workload; w != nil && w.Name != "" {
 		for _, reason := range validation.IsDNS1123Subdomain(w.Name) {
-			errs = append(errs, field.Invalid(path.Child("workload", "name"), w.Name, reason))
+			errs = append(errs, field.Invalid(path.Child("workload", "name").Field(), w.Name, reason))
 		}
 	}
 	if s := t.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-		errs = append(errs, field.Required(path.Child("selector"), "name at least one label: an empty selector would select nothing"))
+		errs = append(errs, field.Required(path.Child("selector").Field(), "name at least one label: an empty selector would select nothing"))
 	}
 	errs = append(errs, rules.SelectorSyntax(path.Child("selector"), t.Selector)...)
 	if t.Template != nil {
@@ -46,7 +46,7 @@ func targetSemantics(path *field.Path, t *chaosv1.Target) field.ErrorList {
 	return errs
 }
 
-func scheduleSemantics(path *field.Path, s *chaosv1.Schedule) field.ErrorList {
+func scheduleSemantics(path rules.Path, s *chaosv1.Schedule) field.ErrorList {
 	errs := positive(path.Child("startingDeadline"), s.StartingDeadline)
 	if s.Cron == "" {
 		return errs
@@ -56,9 +56,9 @@ func scheduleSemantics(path *field.Path, s *chaosv1.Schedule) field.ErrorList {
 
 // positive refuses a span of nothing, within which nothing can happen. It is silent on spans that
 // do not parse: Structural speaks of those.
-func positive(path *field.Path, d *common.Duration) field.ErrorList {
+func positive(path rules.Path, d *common.Duration) field.ErrorList {
 	if d == nil || d.Or(1) > 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, string(*d), "must be more than nothing")}
+	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be more than nothing")}
 }

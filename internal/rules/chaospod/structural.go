@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-var specPath = field.NewPath("spec")
+var specPath = rules.At("spec")
 
 // Structural is the twin of the CRD's schema and CEL rules, transition rules included where old
 // is given. It exists because the API server checks those only at the version of the request: an
@@ -34,7 +34,7 @@ func Structural(obj, old *chaosv1.ChaosPod) field.ErrorList {
 	errs = append(errs, rules.Windows(specPath.Child("blackouts"), spec.Blackouts)...)
 	errs = append(errs, verification(specPath.Child("verification"), spec.Verification)...)
 	if spec.Target.Template != nil && spec.Count != nil && *spec.Count != intstr.FromInt32(1) {
-		errs = append(errs, field.Invalid(specPath.Child("count"), spec.Count.String(), "count must be 1 with target.template"))
+		errs = append(errs, field.Invalid(specPath.Child("count").Field(), spec.Count.String(), "count must be 1 with target.template"))
 	}
 	return append(errs, transition(obj, old)...)
 }
@@ -45,14 +45,14 @@ func transition(obj, old *chaosv1.ChaosPod) field.ErrorList {
 	if old == nil || (obj.Spec.Target.Template == nil) == (old.Spec.Target.Template == nil) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(specPath.Child("target"), targetModes(&obj.Spec.Target),
+	return field.ErrorList{field.Invalid(specPath.Child("target").Field(), targetModes(&obj.Spec.Target),
 		"target.template cannot be added or removed: delete the object and create it anew")}
 }
 
-func target(path *field.Path, t *chaosv1.Target) field.ErrorList {
+func target(path rules.Path, t *chaosv1.Target) field.ErrorList {
 	var errs field.ErrorList
 	if modes := targetModes(t); strings.Contains(modes, " ") || modes == "" {
-		errs = append(errs, field.Invalid(path, modes, "exactly one of workload, selector, template is required"))
+		errs = append(errs, field.Invalid(path.Field(), modes, "exactly one of workload, selector, template is required"))
 	}
 	if w := t.Workload; w != nil {
 		errs = append(errs, rules.Enum(path.Child("workload", "kind"), w.Kind, chaosv1.WorkloadDeployment,
@@ -60,7 +60,7 @@ func target(path *field.Path, t *chaosv1.Target) field.ErrorList {
 		errs = append(errs, rules.Text(path.Child("workload", "name"), w.Name, 1, 253)...)
 	}
 	if s := t.Selector; s != nil && s.MatchLabels == nil && s.MatchExpressions == nil {
-		errs = append(errs, field.Invalid(path.Child("selector"), "", "an empty selector is not allowed"))
+		errs = append(errs, field.Invalid(path.Child("selector").Field(), "", "an empty selector is not allowed"))
 	}
 	return append(errs, rules.Selector(path.Child("selector"), t.Selector)...)
 }
@@ -80,13 +80,13 @@ func targetModes(t *chaosv1.Target) string {
 	return strings.Join(modes, " ")
 }
 
-func schedule(path *field.Path, s *chaosv1.Schedule) field.ErrorList {
+func schedule(path rules.Path, s *chaosv1.Schedule) field.ErrorList {
 	errs := rules.Cron(path.Child("cron"), s.Cron, "use timeZone")
 	if s.Interval != "" {
 		span, ok, durationErrs := rules.Duration(path.Child("interval"), s.Interval)
 		errs = append(errs, durationErrs...)
 		if ok && span < 10*time.Second {
-			errs = append(errs, field.Invalid(path.Child("interval"), string(s.Interval), "interval must be at least 10s"))
+			errs = append(errs, field.Invalid(path.Child("interval").Field(), string(s.Interval), "interval must be at least 10s"))
 		}
 	}
 	errs = append(errs, rules.Text(path.Child("timeZone"), s.TimeZone, 0, 64)...)
@@ -95,18 +95,18 @@ func schedule(path *field.Path, s *chaosv1.Schedule) field.ErrorList {
 	errs = append(errs, deadlineErrs...)
 
 	if s.Cron != "" && s.Interval != "" {
-		errs = append(errs, field.Invalid(path, s.Cron+", "+string(s.Interval), "cron and interval exclude each other"))
+		errs = append(errs, field.Invalid(path.Field(), s.Cron+", "+string(s.Interval), "cron and interval exclude each other"))
 	}
 	if s.Cron == "" && s.Interval == "" && s.At.IsZero() {
-		errs = append(errs, field.Invalid(path, "", "one of cron, interval, at is required"))
+		errs = append(errs, field.Invalid(path.Field(), "", "one of cron, interval, at is required"))
 	}
 	if s.TimeZone != "" && s.Cron == "" {
-		errs = append(errs, field.Invalid(path.Child("timeZone"), s.TimeZone, "timeZone goes with cron"))
+		errs = append(errs, field.Invalid(path.Child("timeZone").Field(), s.TimeZone, "timeZone goes with cron"))
 	}
 	return errs
 }
 
-func action(path *field.Path, a *chaosv1.Action) field.ErrorList {
+func action(path rules.Path, a *chaosv1.Action) field.ErrorList {
 	if a == nil {
 		return nil
 	}
@@ -117,13 +117,13 @@ func action(path *field.Path, a *chaosv1.Action) field.ErrorList {
 	}
 	errs = append(errs, rules.Range(path.Child("gracePeriodSeconds"), *a.GracePeriodSeconds, 0, 86400)...)
 	if *a.GracePeriodSeconds <= 0 && (kind != chaosv1.ActionDelete || !a.AllowForceDelete) {
-		errs = append(errs, field.Invalid(path.Child("gracePeriodSeconds"), *a.GracePeriodSeconds,
+		errs = append(errs, field.Invalid(path.Child("gracePeriodSeconds").Field(), *a.GracePeriodSeconds,
 			"gracePeriodSeconds 0 needs type Delete and allowForceDelete"))
 	}
 	return errs
 }
 
-func filter(path *field.Path, f *chaosv1.Filter) field.ErrorList {
+func filter(path rules.Path, f *chaosv1.Filter) field.ErrorList {
 	if f == nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func filter(path *field.Path, f *chaosv1.Filter) field.ErrorList {
 	return append(errs, rules.Selector(path.Child("exclude"), f.Exclude)...)
 }
 
-func safety(path *field.Path, s *chaosv1.Safety) field.ErrorList {
+func safety(path rules.Path, s *chaosv1.Safety) field.ErrorList {
 	if s == nil {
 		return nil
 	}
@@ -139,7 +139,7 @@ func safety(path *field.Path, s *chaosv1.Safety) field.ErrorList {
 	return append(errs, rules.Range(path.Child("maxPerDay"), ptr.Deref(s.MaxPerDay, 1), 1, 10000)...)
 }
 
-func verification(path *field.Path, v *chaosv1.Verification) field.ErrorList {
+func verification(path rules.Path, v *chaosv1.Verification) field.ErrorList {
 	if v == nil {
 		return nil
 	}

@@ -38,17 +38,7 @@ func Default(obj *v1.ExternalService) {
 		set(&spec.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
 
-	named := false
-	for i := range spec.Endpoints {
-		endpoint := &spec.Endpoints[i]
-		set(&endpoint.Priority, 0)
-		set(&endpoint.State, v1.EndpointActive)
-		if endpoint.DNS != nil {
-			named = true
-			set(&endpoint.DNS.RecordType, v1.RecordAddress)
-		}
-	}
-	if named {
+	if defaultEndpoints(spec.Endpoints) {
 		block(&spec.Resolution)
 	}
 	if spec.Resolution != nil {
@@ -60,6 +50,35 @@ func Default(obj *v1.ExternalService) {
 	if spec.Failover != nil {
 		defaultFailover(spec.Failover)
 	}
+}
+
+// defaultEndpoints says whether any of them has a DNS name. There may be many, so that the values
+// for all of them are made at once.
+func defaultEndpoints(endpoints []v1.Endpoint) (named bool) {
+	type values struct {
+		priority int32
+		state    v1.EndpointState
+		record   v1.RecordType
+	}
+	var fresh []values
+	for i := range endpoints {
+		e := &endpoints[i]
+		named = named || e.DNS != nil
+		if e.Priority != nil && e.State != nil && (e.DNS == nil || e.DNS.RecordType != nil) {
+			continue
+		}
+		if len(fresh) == 0 {
+			fresh = make([]values, len(endpoints)-i)
+		}
+		mine := &fresh[0]
+		*mine, fresh = values{0, v1.EndpointActive, v1.RecordAddress}, fresh[1:]
+		take(&e.Priority, &mine.priority)
+		take(&e.State, &mine.state)
+		if e.DNS != nil {
+			take(&e.DNS.RecordType, &mine.record)
+		}
+	}
+	return named
 }
 
 func defaultResolution(r *v1.Resolution) {
@@ -99,7 +118,15 @@ func defaultFailover(f *v1.Failover) {
 // set gives the field a value where it has none.
 func set[T any](field **T, value T) {
 	if *field == nil {
-		*field = &value
+		given := value // which alone has to be kept
+		*field = &given
+	}
+}
+
+// take gives the field the value where it has none.
+func take[T any](field **T, value *T) {
+	if *field == nil {
+		*field = value
 	}
 }
 

@@ -21,7 +21,7 @@ var (
 	multicast6 = netip.MustParsePrefix("ff00::/8")
 )
 
-func endpoints(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
+func endpoints(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	errs := rules.Items(path, len(spec.Endpoints), 1, 32)
 	names := make(map[string]bool, len(spec.Endpoints))
 	for i := range spec.Endpoints {
@@ -29,13 +29,13 @@ func endpoints(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 		errs = append(errs, rules.Text(at.Child("name"), e.Name, 1, 63)...)
 		errs = append(errs, rules.Pattern(at.Child("name"), e.Name, labelPattern)...)
 		if names[e.Name] {
-			errs = append(errs, field.Duplicate(at.Child("name"), e.Name))
+			errs = append(errs, field.Duplicate(at.Child("name").Field(), e.Name))
 		}
 		names[e.Name] = true
 
 		// An empty list that is there counts as given, as in CEL's has().
 		if (e.DNS != nil) == (e.Addresses != nil) {
-			errs = append(errs, field.Invalid(at, e.Name, "exactly one of dns or addresses is required"))
+			errs = append(errs, field.Invalid(at.Field(), e.Name, "exactly one of dns or addresses is required"))
 		}
 		errs = append(errs, dnsName(at.Child("dns"), e.DNS)...)
 		if e.Addresses != nil {
@@ -43,7 +43,7 @@ func endpoints(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 		}
 		errs = append(errs, optionalRange(at.Child("priority"), e.Priority, 0, 9)...)
 		if e.Priority != nil && *e.Priority != 0 && spec.HealthCheck == nil {
-			errs = append(errs, field.Invalid(at.Child("priority"), *e.Priority, "more than one priority needs healthCheck"))
+			errs = append(errs, field.Invalid(at.Child("priority").Field(), *e.Priority, "more than one priority needs healthCheck"))
 		}
 		errs = append(errs, rules.Text(at.Child("zone"), e.Zone, 0, 63)...)
 		errs = append(errs, endpointPorts(at.Child("ports"), e.Ports, spec.Ports)...)
@@ -54,7 +54,7 @@ func endpoints(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	return errs
 }
 
-func endpointPorts(path *field.Path, list []v1.EndpointPort, known []v1.ServicePort) field.ErrorList {
+func endpointPorts(path rules.Path, list []v1.EndpointPort, known []v1.ServicePort) field.ErrorList {
 	errs := rules.Items(path, len(list), 0, 16)
 	names := make(map[string]bool, len(list))
 	for i, p := range list {
@@ -62,17 +62,17 @@ func endpointPorts(path *field.Path, list []v1.EndpointPort, known []v1.ServiceP
 		errs = append(errs, rules.Text(at.Child("name"), p.Name, 1, 63)...)
 		errs = append(errs, rules.Range(at.Child("port"), p.Port, 1, 65535)...)
 		if names[p.Name] {
-			errs = append(errs, field.Duplicate(at.Child("name"), p.Name))
+			errs = append(errs, field.Duplicate(at.Child("name").Field(), p.Name))
 		}
 		names[p.Name] = true
 		if !hasPort(known, p.Name) {
-			errs = append(errs, field.Invalid(at.Child("name"), p.Name, "endpoints[].ports must name one of ports"))
+			errs = append(errs, field.Invalid(at.Child("name").Field(), p.Name, "endpoints[].ports must name one of ports"))
 		}
 	}
 	return errs
 }
 
-func dnsName(path *field.Path, dns *v1.DNSName) field.ErrorList {
+func dnsName(path rules.Path, dns *v1.DNSName) field.ErrorList {
 	if dns == nil {
 		return nil
 	}
@@ -80,10 +80,10 @@ func dnsName(path *field.Path, dns *v1.DNSName) field.ErrorList {
 	errs := rules.Text(at, name, 1, 253)
 	errs = append(errs, rules.Pattern(at, name, dnsPattern)...)
 	if _, ok := parseIP(name); ok {
-		errs = append(errs, field.Invalid(at, name, "use addresses for an IP"))
+		errs = append(errs, field.Invalid(at.Field(), name, "use addresses for an IP"))
 	}
 	if strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.") || name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		errs = append(errs, field.Invalid(at, name, "in-cluster and localhost names are not allowed"))
+		errs = append(errs, field.Invalid(at.Field(), name, "in-cluster and localhost names are not allowed"))
 	}
 	if dns.RecordType != nil {
 		errs = append(errs, rules.Enum(path.Child("recordType"), *dns.RecordType, v1.RecordAddress, v1.RecordSRV)...)
@@ -91,34 +91,34 @@ func dnsName(path *field.Path, dns *v1.DNSName) field.ErrorList {
 	return errs
 }
 
-func addresses(path *field.Path, list []v1.IPAddress) field.ErrorList {
+func addresses(path rules.Path, list []v1.IPAddress) field.ErrorList {
 	errs := rules.Items(path, len(list), 1, 100)
 	seen := make(map[v1.IPAddress]bool, len(list))
 	for i, address := range list {
 		at := path.Index(i)
 		errs = append(errs, ipAddress(at, string(address))...)
 		if seen[address] {
-			errs = append(errs, field.Duplicate(at, string(address)))
+			errs = append(errs, field.Duplicate(at.Field(), string(address)))
 		}
 		seen[address] = true
 	}
 	return errs
 }
 
-func ipAddress(path *field.Path, value string) field.ErrorList {
+func ipAddress(path rules.Path, value string) field.ErrorList {
 	errs := rules.Text(path, value, 0, 45)
 	addr, ok := parseIP(value)
 	if !ok {
-		return append(errs, field.Invalid(path, value, "must be an IP address"))
+		return append(errs, field.Invalid(path.Field(), value, "must be an IP address"))
 	}
 	if addr.IsLoopback() || addr.IsUnspecified() || addr.IsLinkLocalUnicast() || addr.IsLinkLocalMulticast() {
-		errs = append(errs, field.Invalid(path, value, "loopback, unspecified, link-local and multicast link-local addresses are not allowed"))
+		errs = append(errs, field.Invalid(path.Field(), value, "loopback, unspecified, link-local and multicast link-local addresses are not allowed"))
 	}
 	if reserved4.Contains(addr) || multicast6.Contains(addr) {
-		errs = append(errs, field.Invalid(path, value, "multicast and reserved addresses are not allowed"))
+		errs = append(errs, field.Invalid(path.Field(), value, "multicast and reserved addresses are not allowed"))
 	}
 	if addr.String() != value {
-		errs = append(errs, field.Invalid(path, value, "must be in canonical form"))
+		errs = append(errs, field.Invalid(path.Field(), value, "must be in canonical form"))
 	}
 	return errs
 }

@@ -16,7 +16,7 @@ import (
 
 var pathPattern = regexp.MustCompile(`^/.*`)
 
-func healthCheck(path *field.Path, h *v1.HealthCheck) field.ErrorList {
+func healthCheck(path rules.Path, h *v1.HealthCheck) field.ErrorList {
 	if h == nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func healthCheck(path *field.Path, h *v1.HealthCheck) field.ErrorList {
 		}
 	}
 	if kinds != 1 {
-		errs = append(errs, field.Invalid(path, "", "exactly one of tcp, http, grpc is required"))
+		errs = append(errs, field.Invalid(path.Field(), "", "exactly one of tcp, http, grpc is required"))
 	}
 	errs = append(errs, httpCheck(path.Child("http"), h.HTTP)...)
 	if h.GRPC != nil {
@@ -39,7 +39,7 @@ func healthCheck(path *field.Path, h *v1.HealthCheck) field.ErrorList {
 		errs = append(errs, rules.Text(path.Child("tls", "serverName"), h.TLS.ServerName, 0, 253)...)
 		errs = append(errs, rules.Text(path.Child("tls", "caSecretName"), h.TLS.CASecretName, 0, 253)...)
 		if h.TCP != nil {
-			errs = append(errs, field.Invalid(path.Child("tls"), "", "tls goes with http or grpc"))
+			errs = append(errs, field.Invalid(path.Child("tls").Field(), "", "tls goes with http or grpc"))
 		}
 	}
 	errs = append(errs, healthCheckTimes(path, h)...)
@@ -48,21 +48,21 @@ func healthCheck(path *field.Path, h *v1.HealthCheck) field.ErrorList {
 	return append(errs, optionalRange(path.Child("unhealthyThreshold"), h.UnhealthyThreshold, 1, 100)...)
 }
 
-func healthCheckTimes(path *field.Path, h *v1.HealthCheck) field.ErrorList {
+func healthCheckTimes(path rules.Path, h *v1.HealthCheck) field.ErrorList {
 	interval, intervalOK, errs := rules.OptionalDuration(path.Child("interval"), h.Interval)
 	if intervalOK && interval < time.Second {
-		errs = append(errs, field.Invalid(path.Child("interval"), string(*h.Interval), "interval must be at least 1s"))
+		errs = append(errs, field.Invalid(path.Child("interval").Field(), string(*h.Interval), "interval must be at least 1s"))
 	}
 	timeout, timeoutOK, timeoutErrs := rules.OptionalDuration(path.Child("timeout"), h.Timeout)
 	errs = append(errs, timeoutErrs...)
 	if intervalOK && timeoutOK && timeout > interval {
-		errs = append(errs, field.Invalid(path.Child("timeout"), string(*h.Timeout), "timeout must not exceed interval"))
+		errs = append(errs, field.Invalid(path.Child("timeout").Field(), string(*h.Timeout), "timeout must not exceed interval"))
 	}
 	_, _, unhealthyErrs := rules.OptionalDuration(path.Child("unhealthyInterval"), h.UnhealthyInterval)
 	return append(errs, unhealthyErrs...)
 }
 
-func httpCheck(path *field.Path, h *v1.HTTPCheck) field.ErrorList {
+func httpCheck(path rules.Path, h *v1.HTTPCheck) field.ErrorList {
 	if h == nil {
 		return nil
 	}
@@ -82,26 +82,26 @@ func httpCheck(path *field.Path, h *v1.HTTPCheck) field.ErrorList {
 		errs = append(errs, rules.Range(at.Child("start"), r.Start, 100, 599)...)
 		errs = append(errs, rules.Range(at.Child("end"), r.End, 100, 599)...)
 		if r.Start > r.End {
-			errs = append(errs, field.Invalid(at.Child("start"), r.Start, "start must not exceed end"))
+			errs = append(errs, field.Invalid(at.Child("start").Field(), r.Start, "start must not exceed end"))
 		}
 	}
 	return errs
 }
 
 // checkedPort demands that it is clear which port is checked.
-func checkedPort(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
+func checkedPort(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	h := spec.HealthCheck
 	switch {
 	case h == nil:
 		return nil
 	case h.Port != "":
 		if !hasPort(spec.Ports, h.Port) {
-			return field.ErrorList{field.Invalid(path, h.Port, "healthCheck.port must name one of ports")}
+			return field.ErrorList{field.Invalid(path.Field(), h.Port, "healthCheck.port must name one of ports")}
 		}
 	case len(spec.Ports) != 1:
-		return field.ErrorList{field.Invalid(path, "", "healthCheck.port is required with more than one port")}
+		return field.ErrorList{field.Invalid(path.Field(), "", "healthCheck.port is required with more than one port")}
 	case protocol(spec.Ports[0]) != corev1.ProtocolTCP:
-		return field.ErrorList{field.Invalid(path, "", "name the TCP port to check")}
+		return field.ErrorList{field.Invalid(path.Field(), "", "name the TCP port to check")}
 	}
 	return nil
 }

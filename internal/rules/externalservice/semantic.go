@@ -19,6 +19,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 var (
@@ -36,9 +37,9 @@ var (
 // Semantic is what the CRD's schema and CEL cannot say, or cannot say at a bearable cost. It
 // stays silent on fields that are absent.
 func Semantic(obj, _ *v1.ExternalService) field.ErrorList {
-	spec, path := &obj.Spec, field.NewPath("spec")
+	spec, path := &obj.Spec, rules.At("spec")
 	var errs field.ErrorList
-	errs = append(errs, because(field.NewPath("metadata", "name"), obj.Name,
+	errs = append(errs, because(rules.At("metadata", "name"), obj.Name,
 		"the Service gets this name", validation.IsDNS1035Label(obj.Name))...)
 	if spec.Service != nil {
 		errs = append(errs, serviceLabels(path.Child("service", "labels"), spec.Service.Labels)...)
@@ -64,7 +65,7 @@ func Semantic(obj, _ *v1.ExternalService) field.ErrorList {
 
 // serviceLabels refuses what is no label, and labels by which controllers choose or skip
 // Services, such as service.kubernetes.io/service-proxy-name.
-func serviceLabels(path *field.Path, labels map[string]common.LabelValue) field.ErrorList {
+func serviceLabels(path rules.Path, labels map[string]common.LabelValue) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		value := labels[key]
@@ -76,7 +77,7 @@ func serviceLabels(path *field.Path, labels map[string]common.LabelValue) field.
 			reserved = key == common.ManagedByLabel
 		}
 		if reserved && strings.Contains(key, "/") {
-			errs = append(errs, field.Forbidden(path.Key(key), "the label is reserved for controllers; choose another key"))
+			errs = append(errs, field.Forbidden(path.Key(key).Field(), "the label is reserved for controllers; choose another key"))
 		}
 	}
 	return errs
@@ -86,7 +87,7 @@ func within(domain, suffix string) bool {
 	return domain == suffix || strings.HasSuffix(domain, "."+suffix)
 }
 
-func endpointSemantics(path *field.Path, e *v1.Endpoint, ports int) field.ErrorList {
+func endpointSemantics(path rules.Path, e *v1.Endpoint, ports int) field.ErrorList {
 	errs := because(path.Child("zone"), e.Zone, "", validation.IsValidLabelValue(e.Zone))
 	if e.DNS == nil {
 		return errs
@@ -94,30 +95,30 @@ func endpointSemantics(path *field.Path, e *v1.Endpoint, ports int) field.ErrorL
 	at, name := path.Child("dns", "name"), strings.TrimSuffix(e.DNS.Name, ".")
 	// CEL has no way to strip the final dot, with which these names would slip through it.
 	if name != e.DNS.Name && (name == "localhost" || strings.HasSuffix(name, ".localhost")) {
-		errs = append(errs, field.Invalid(at, e.DNS.Name, "in-cluster and localhost names are not allowed"))
+		errs = append(errs, field.Invalid(at.Field(), e.DNS.Name, "in-cluster and localhost names are not allowed"))
 	}
 	if last := name[strings.LastIndexByte(name, '.')+1:]; numericLabel.MatchString(last) {
-		errs = append(errs, field.Invalid(at, e.DNS.Name, "the last label must not be a number: resolvers take such a name for an IP address"))
+		errs = append(errs, field.Invalid(at.Field(), e.DNS.Name, "the last label must not be a number: resolvers take such a name for an IP address"))
 	}
 	if ptr.Deref(e.DNS.RecordType, v1.RecordAddress) != v1.RecordSRV {
 		return errs
 	}
 	if len(e.Ports) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("ports"), "SRV records bring their own port; remove ports, or use recordType Address"))
+		errs = append(errs, field.Forbidden(path.Child("ports").Field(), "SRV records bring their own port; remove ports, or use recordType Address"))
 	}
 	if ports > 1 {
-		errs = append(errs, field.Invalid(path.Child("dns", "recordType"), string(v1.RecordSRV),
+		errs = append(errs, field.Invalid(path.Child("dns", "recordType").Field(), string(v1.RecordSRV),
 			"SRV records bring one port, and the object has several; use one ExternalService per port"))
 	}
 	return errs
 }
 
-func healthCheckSemantics(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
+func healthCheckSemantics(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	h := spec.HealthCheck
 	var errs field.ErrorList
 	for _, p := range spec.Ports {
 		if p.Name == h.Port && h.Port != "" && protocol(p) != corev1.ProtocolTCP {
-			errs = append(errs, field.Invalid(path.Child("port"), h.Port, "only TCP ports can be checked"))
+			errs = append(errs, field.Invalid(path.Child("port").Field(), h.Port, "only TCP ports can be checked"))
 		}
 	}
 	errs = append(errs, atLeast(path.Child("timeout"), h.Timeout, time.Millisecond)...)
@@ -126,13 +127,13 @@ func healthCheckSemantics(path *field.Path, spec *v1.ExternalServiceSpec) field.
 		errs = append(errs, requestPath(path.Child("http", "path"), h.HTTP.Path)...)
 		errs = append(errs, authority(path.Child("http", "host"), h.HTTP.Host)...)
 		if h.TLS != nil && ptr.Deref(h.HTTP.Scheme, v1.SchemeHTTPS) == v1.SchemeHTTP {
-			errs = append(errs, field.Invalid(path.Child("http", "scheme"), string(*h.HTTP.Scheme), "tls goes with scheme HTTPS"))
+			errs = append(errs, field.Invalid(path.Child("http", "scheme").Field(), string(*h.HTTP.Scheme), "tls goes with scheme HTTPS"))
 		}
 	}
 	if h.GRPC != nil {
 		errs = append(errs, authority(path.Child("grpc", "authority"), h.GRPC.Authority)...)
 		if !printable.MatchString(h.GRPC.Service) {
-			errs = append(errs, field.Invalid(path.Child("grpc", "service"), h.GRPC.Service, "must be printable ASCII without spaces"))
+			errs = append(errs, field.Invalid(path.Child("grpc", "service").Field(), h.GRPC.Service, "must be printable ASCII without spaces"))
 		}
 	}
 	if h.TLS != nil && h.TLS.CASecretName != "" {
@@ -148,38 +149,38 @@ func healthCheckSemantics(path *field.Path, spec *v1.ExternalServiceSpec) field.
 }
 
 // requestPath demands what can stand in a request line as it is.
-func requestPath(path *field.Path, value *string) field.ErrorList {
+func requestPath(path rules.Path, value *string) field.ErrorList {
 	if value == nil {
 		return nil
 	}
 	if _, err := url.ParseRequestURI(*value); err != nil || !printable.MatchString(*value) || strings.Contains(*value, "#") {
-		return field.ErrorList{field.Invalid(path, *value, "must be a path with an optional query, percent-encoded, without a fragment")}
+		return field.ErrorList{field.Invalid(path.Field(), *value, "must be a path with an optional query, percent-encoded, without a fragment")}
 	}
 	return nil
 }
 
-func authority(path *field.Path, value string) field.ErrorList {
+func authority(path rules.Path, value string) field.ErrorList {
 	if value == "" || authorityPattern.MatchString(value) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, value, "must be a host name or an IP address, with an optional port")}
+	return field.ErrorList{field.Invalid(path.Field(), value, "must be a host name or an IP address, with an optional port")}
 }
 
-func atLeast(path *field.Path, d *common.Duration, least time.Duration) field.ErrorList {
+func atLeast(path rules.Path, d *common.Duration, least time.Duration) field.ErrorList {
 	if d == nil || d.Or(least) >= least {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, string(*d), "must be at least "+string(common.DurationOf(least)))}
+	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be at least "+string(common.DurationOf(least)))}
 }
 
 // because turns the messages of a syntax check into errors, with the reason for the check.
-func because(path *field.Path, value, reason string, messages []string) field.ErrorList {
+func because(path rules.Path, value, reason string, messages []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, message := range messages {
 		if reason != "" {
 			message = reason + ": " + message
 		}
-		errs = append(errs, field.Invalid(path, value, message))
+		errs = append(errs, field.Invalid(path.Field(), value, message))
 	}
 	return errs
 }

@@ -22,7 +22,7 @@ var labelPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 // absent protocol counts as TCP, which the schema makes it before CEL runs. The kind has no
 // transition rules, so that old makes no difference.
 func Structural(obj, _ *v1.ExternalService) field.ErrorList {
-	spec, path := &obj.Spec, field.NewPath("spec")
+	spec, path := &obj.Spec, rules.At("spec")
 	errs := rules.Name(obj.Name)
 	errs = append(errs, service(path.Child("service"), spec.Service)...)
 	errs = append(errs, ports(path.Child("ports"), spec.Ports)...)
@@ -37,7 +37,7 @@ func Structural(obj, _ *v1.ExternalService) field.ErrorList {
 	return errs
 }
 
-func service(path *field.Path, s *v1.ServiceTemplate) field.ErrorList {
+func service(path rules.Path, s *v1.ServiceTemplate) field.ErrorList {
 	if s == nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func service(path *field.Path, s *v1.ServiceTemplate) field.ErrorList {
 	}
 	labels := path.Child("labels")
 	if len(s.Labels) > 32 {
-		errs = append(errs, field.TooMany(labels, len(s.Labels), 32))
+		errs = append(errs, field.TooMany(labels.Field(), len(s.Labels), 32))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
 		errs = append(errs, rules.Text(labels.Key(key), string(s.Labels[key]), 0, 63)...)
@@ -60,7 +60,7 @@ type portKey struct {
 	protocol corev1.Protocol
 }
 
-func ports(path *field.Path, list []v1.ServicePort) field.ErrorList {
+func ports(path rules.Path, list []v1.ServicePort) field.ErrorList {
 	errs := rules.Items(path, len(list), 1, 16)
 	names, numbers := make(map[string]bool, len(list)), make(map[portKey]bool, len(list))
 	for i, p := range list {
@@ -77,12 +77,12 @@ func ports(path *field.Path, list []v1.ServicePort) field.ErrorList {
 		errs = append(errs, rules.Text(at.Child("appProtocol"), p.AppProtocol, 0, 253)...)
 
 		if names[p.Name] {
-			errs = append(errs, field.Duplicate(at.Child("name"), p.Name))
+			errs = append(errs, field.Duplicate(at.Child("name").Field(), p.Name))
 		}
 		names[p.Name] = true
 		key := portKey{port: p.Port, protocol: protocol(p)}
 		if numbers[key] {
-			errs = append(errs, field.Invalid(at.Child("port"), p.Port, "port and protocol must be unique"))
+			errs = append(errs, field.Invalid(at.Child("port").Field(), p.Port, "port and protocol must be unique"))
 		}
 		numbers[key] = true
 	}
@@ -102,7 +102,7 @@ func hasPort(list []v1.ServicePort, name string) bool {
 	return false
 }
 
-func resolution(path *field.Path, r *v1.Resolution) field.ErrorList {
+func resolution(path rules.Path, r *v1.Resolution) field.ErrorList {
 	if r == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func resolution(path *field.Path, r *v1.Resolution) field.ErrorList {
 	most, mostOK, mostErrs := rules.OptionalDuration(path.Child("maxTTL"), r.MaxTTL)
 	errs = append(errs, mostErrs...)
 	if leastOK && mostOK && least > most {
-		errs = append(errs, field.Invalid(path.Child("minTTL"), string(*r.MinTTL), "minTTL must not exceed maxTTL"))
+		errs = append(errs, field.Invalid(path.Child("minTTL").Field(), string(*r.MinTTL), "minTTL must not exceed maxTTL"))
 	}
 	if r.OnFailure != nil {
 		errs = append(errs, rules.Enum(path.Child("onFailure"), *r.OnFailure, v1.ResolutionKeepLast, v1.ResolutionRemove)...)
@@ -119,14 +119,14 @@ func resolution(path *field.Path, r *v1.Resolution) field.ErrorList {
 	return append(errs, keepErrs...)
 }
 
-func failover(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
+func failover(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	f := spec.Failover
 	if f == nil {
 		return nil
 	}
 	var errs field.ErrorList
 	if spec.HealthCheck == nil {
-		errs = append(errs, field.Invalid(path, "", "failover needs healthCheck"))
+		errs = append(errs, field.Invalid(path.Field(), "", "failover needs healthCheck"))
 	}
 	errs = append(errs, optionalRange(path.Child("minHealthyPercent"), f.MinHealthyPercent, 0, 100)...)
 	errs = append(errs, optionalRange(path.Child("panicThresholdPercent"), f.PanicThresholdPercent, 0, 100)...)
@@ -137,7 +137,7 @@ func failover(path *field.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	return append(errs, delayErrs...)
 }
 
-func optionalRange(path *field.Path, value *int32, least, most int32) field.ErrorList {
+func optionalRange(path rules.Path, value *int32, least, most int32) field.ErrorList {
 	if value == nil {
 		return nil
 	}

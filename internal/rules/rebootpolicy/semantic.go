@@ -48,7 +48,7 @@ func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	return append(errs, rules.WindowsSyntax(specPath.Child("blackouts"), spec.Blackouts)...)
 }
 
-func triggerSemantics(path *field.Path, t *autorebootv1.Trigger) field.ErrorList {
+func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 	var errs field.ErrorList
 	if c := t.ConfigChange; c != nil {
 		for i := range c.Sources {
@@ -85,44 +85,44 @@ func triggerSemantics(path *field.Path, t *autorebootv1.Trigger) field.ErrorList
 
 // selects refuses a selector that does not compile, or is empty: an empty one would select
 // nothing, while whoever writes it means everything.
-func selects(path *field.Path, s *common.LabelSelector) field.ErrorList {
+func selects(path rules.Path, s *common.LabelSelector) field.ErrorList {
 	if s == nil {
 		return nil
 	}
 	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-		return field.ErrorList{field.Required(path, "name at least one label: an empty selector would select nothing")}
+		return field.ErrorList{field.Required(path.Field(), "name at least one label: an empty selector would select nothing")}
 	}
 	return rules.SelectorSyntax(path, s)
 }
 
-func subdomain(path *field.Path, name string) field.ErrorList {
+func subdomain(path rules.Path, name string) field.ErrorList {
 	return reasons(path, name, validation.IsDNS1123Subdomain)
 }
 
-func label(path *field.Path, name string) field.ErrorList {
+func label(path rules.Path, name string) field.ErrorList {
 	return reasons(path, name, validation.IsDNS1123Label)
 }
 
-func dataKey(path *field.Path, key string) field.ErrorList {
+func dataKey(path rules.Path, key string) field.ErrorList {
 	return reasons(path, key, validation.IsConfigMapKey)
 }
 
 // reasons asks about a name of bounded length; the empty one is Structural's to refuse.
-func reasons(path *field.Path, name string, why func(string) []string) field.ErrorList {
+func reasons(path rules.Path, name string, why func(string) []string) field.ErrorList {
 	if name == "" {
 		return nil
 	}
 	var errs field.ErrorList
 	for _, reason := range why(name) {
-		errs = append(errs, field.Invalid(path, name, reason))
+		errs = append(errs, field.Invalid(path.Field(), name, reason))
 	}
 	return errs
 }
 
 // positive refuses a span of nothing, within which nothing can happen.
-func positive(path *field.Path, d *common.Duration) field.ErrorList {
+func positive(path rules.Path, d *common.Duration) field.ErrorList {
 	if d == nil || d.Or(1) > 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, string(*d), "must be more than nothing")}
+	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be more than nothing")}
 }

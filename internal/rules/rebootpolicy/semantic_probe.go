@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // probeSemantics checks that a request can be built from the probe, and that no more than the one
 // request that it shows can be smuggled into it.
-func probeSemantics(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
+func probeSemantics(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 	errs := positive(path.Child("timeout"), p.Timeout)
 	if h := p.HTTPGet; h != nil {
 		at := path.Child("httpGet")
@@ -25,7 +26,7 @@ func probeSemantics(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
 		for i, header := range h.Headers {
 			errs = append(errs, reasons(at.Child("headers").Index(i).Child("name"), header.Name, validation.IsHTTPHeaderName)...)
 			if strings.ContainsFunc(header.Value, control) {
-				errs = append(errs, field.Invalid(at.Child("headers").Index(i).Child("value"), header.Value, "must not contain control characters"))
+				errs = append(errs, field.Invalid(at.Child("headers").Index(i).Child("value").Field(), header.Value, "must not contain control characters"))
 			}
 		}
 	}
@@ -43,19 +44,19 @@ func probeSemantics(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
 
 // host is an IP address or a DNS name. Whether it may be asked is the egress policy's to say, at
 // each request.
-func host(path *field.Path, name string) field.ErrorList {
+func host(path rules.Path, name string) field.ErrorList {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return nil
 	}
 	return subdomain(path, name)
 }
 
-func requestPath(path *field.Path, target *string) field.ErrorList {
+func requestPath(path rules.Path, target *string) field.ErrorList {
 	if target == nil || !strings.HasPrefix(*target, "/") {
 		return nil
 	}
 	if _, err := url.ParseRequestURI(*target); err != nil {
-		return field.ErrorList{field.Invalid(path, *target, "must be the path of a URL, with reserved characters escaped")}
+		return field.ErrorList{field.Invalid(path.Field(), *target, "must be the path of a URL, with reserved characters escaped")}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-var specPath = field.NewPath("spec")
+var specPath = rules.At("spec")
 
 // Structural is the twin of the CRD's schema and CEL rules. It exists because the API server
 // checks those only at the version of the request: an object written at v1alpha1 reaches storage
@@ -34,7 +34,7 @@ func Structural(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	return append(errs, optionalRange(specPath.Child("historyLimit"), spec.HistoryLimit, 0, 50)...)
 }
 
-func targets(path *field.Path, list []autorebootv1.Target) field.ErrorList {
+func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 	errs := rules.Items(path, len(list), 1, 32)
 	type workload struct {
 		kind autorebootv1.TargetKind
@@ -48,7 +48,7 @@ func targets(path *field.Path, list []autorebootv1.Target) field.ErrorList {
 		errs = append(errs, optionalRange(at.Child("wave"), t.Wave, 0, 99)...)
 		if w := (workload{t.Kind, t.Name}); t.Name != "" {
 			if seen[w] {
-				errs = append(errs, field.Invalid(at, t.Name, "a target may be listed once"))
+				errs = append(errs, field.Invalid(at.Field(), t.Name, "a target may be listed once"))
 			}
 			seen[w] = true
 		}
@@ -57,20 +57,20 @@ func targets(path *field.Path, list []autorebootv1.Target) field.ErrorList {
 }
 
 // named checks the two ways to name objects: one by its name, or several by their labels.
-func named(path *field.Path, name string, selector *common.LabelSelector) field.ErrorList {
+func named(path rules.Path, name string, selector *common.LabelSelector) field.ErrorList {
 	var errs field.ErrorList
 	if (name != "") == (selector != nil) {
-		errs = append(errs, field.Invalid(path, name, "exactly one of name or selector is required"))
+		errs = append(errs, field.Invalid(path.Field(), name, "exactly one of name or selector is required"))
 	}
 	errs = append(errs, rules.Text(path.Child("name"), name, 0, 253)...)
 	return append(errs, rules.Selector(path.Child("selector"), selector)...)
 }
 
-func kindOf(path *field.Path, kind autorebootv1.TargetKind) field.ErrorList {
+func kindOf(path rules.Path, kind autorebootv1.TargetKind) field.ErrorList {
 	return rules.Enum(path, kind, autorebootv1.TargetDeployment, autorebootv1.TargetStatefulSet, autorebootv1.TargetDaemonSet)
 }
 
-func strategy(path *field.Path, s *autorebootv1.Strategy) field.ErrorList {
+func strategy(path rules.Path, s *autorebootv1.Strategy) field.ErrorList {
 	if s == nil {
 		return nil
 	}
@@ -79,13 +79,13 @@ func strategy(path *field.Path, s *autorebootv1.Strategy) field.ErrorList {
 		return errs
 	}
 	if s.Type != autorebootv1.StrategyEvict {
-		errs = append(errs, field.Invalid(path, s.Type, "evict needs type Evict"))
+		errs = append(errs, field.Invalid(path.Field(), s.Type, "evict needs type Evict"))
 	}
 	errs = append(errs, rules.IntOrPercent(path.Child("evict", "maxUnavailable"), s.Evict.MaxUnavailable)...)
 	return append(errs, optionalDuration(path.Child("evict", "timeout"), s.Evict.Timeout)...)
 }
 
-func debounce(path *field.Path, d *autorebootv1.Debounce) field.ErrorList {
+func debounce(path rules.Path, d *autorebootv1.Debounce) field.ErrorList {
 	if d == nil {
 		return nil
 	}
@@ -93,12 +93,12 @@ func debounce(path *field.Path, d *autorebootv1.Debounce) field.ErrorList {
 }
 
 // ordered checks two spans of which the first must not exceed the second.
-func ordered(path *field.Path, lowName string, low *common.Duration, highName string, high *common.Duration) field.ErrorList {
+func ordered(path rules.Path, lowName string, low *common.Duration, highName string, high *common.Duration) field.ErrorList {
 	short, hasLow, errs := rules.OptionalDuration(path.Child(lowName), low)
 	long, hasHigh, highErrs := rules.OptionalDuration(path.Child(highName), high)
 	errs = append(errs, highErrs...)
 	if hasLow && hasHigh && short > long {
-		errs = append(errs, field.Invalid(path.Child(lowName), string(*low), lowName+" must not exceed "+highName))
+		errs = append(errs, field.Invalid(path.Child(lowName).Field(), string(*low), lowName+" must not exceed "+highName))
 	}
 	return errs
 }
@@ -108,7 +108,7 @@ func cooldown(spec *autorebootv1.RebootPolicySpec) field.ErrorList {
 	path := specPath.Child("cooldown")
 	if spec.Cooldown == nil {
 		if HasProbe(spec) {
-			return field.ErrorList{field.Required(path, "cooldown is required with a Probe trigger")}
+			return field.ErrorList{field.Required(path.Field(), "cooldown is required with a Probe trigger")}
 		}
 		return nil
 	}
@@ -119,14 +119,14 @@ func cooldown(spec *autorebootv1.RebootPolicySpec) field.ErrorList {
 			continue
 		}
 		if span, err := age.Max.Parse(); err == nil && span < rest {
-			errs = append(errs, field.Invalid(specPath.Child("triggers").Index(i).Child("podAge", "max"), string(age.Max),
+			errs = append(errs, field.Invalid(specPath.Child("triggers").Index(i).Child("podAge", "max").Field(), string(age.Max),
 				"podAge.max must not be below cooldown"))
 		}
 	}
 	return errs
 }
 
-func limit(path *field.Path, l *autorebootv1.Limit) field.ErrorList {
+func limit(path rules.Path, l *autorebootv1.Limit) field.ErrorList {
 	if l == nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func limit(path *field.Path, l *autorebootv1.Limit) field.ErrorList {
 	return append(errs, rules.Range(path.Child("maxRestarts"), l.MaxRestarts, 1, 100)...)
 }
 
-func retry(path *field.Path, r *autorebootv1.Retry) field.ErrorList {
+func retry(path rules.Path, r *autorebootv1.Retry) field.ErrorList {
 	if r == nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func retry(path *field.Path, r *autorebootv1.Retry) field.ErrorList {
 	return append(errs, optionalDuration(path.Child("resetAfter"), r.ResetAfter)...)
 }
 
-func concurrency(path *field.Path, c *autorebootv1.Concurrency) field.ErrorList {
+func concurrency(path rules.Path, c *autorebootv1.Concurrency) field.ErrorList {
 	if c == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func concurrency(path *field.Path, c *autorebootv1.Concurrency) field.ErrorList 
 	return append(errs, rules.Text(path.Child("group"), c.Group, 0, 63)...)
 }
 
-func gates(path *field.Path, list []autorebootv1.Gate) field.ErrorList {
+func gates(path rules.Path, list []autorebootv1.Gate) field.ErrorList {
 	errs := rules.Items(path, len(list), 0, 16)
 	for i := range list {
 		g, at := &list[i], path.Index(i)
@@ -160,10 +160,10 @@ func gates(path *field.Path, list []autorebootv1.Gate) field.ErrorList {
 			autorebootv1.GateWorkloadAvailable, autorebootv1.GateNoPods)...)
 		bySelector := g.Type == autorebootv1.GateNoPods
 		if (g.Selector != nil) != bySelector || (g.Name == "") != bySelector {
-			errs = append(errs, field.Invalid(at, g.Type, "NoPods needs selector; other gates need name"))
+			errs = append(errs, field.Invalid(at.Field(), g.Type, "NoPods needs selector; other gates need name"))
 		}
 		if (g.Type == autorebootv1.GateWorkloadAvailable) != (g.Kind != "") {
-			errs = append(errs, field.Invalid(at, g.Kind, "kind goes with WorkloadAvailable only"))
+			errs = append(errs, field.Invalid(at.Field(), g.Kind, "kind goes with WorkloadAvailable only"))
 		}
 		if g.Kind != "" {
 			errs = append(errs, kindOf(at.Child("kind"), g.Kind)...)
@@ -174,14 +174,14 @@ func gates(path *field.Path, list []autorebootv1.Gate) field.ErrorList {
 	return errs
 }
 
-func verification(path *field.Path, v *autorebootv1.Verification) field.ErrorList {
+func verification(path rules.Path, v *autorebootv1.Verification) field.ErrorList {
 	if v == nil {
 		return nil
 	}
 	errs := optionalDuration(path.Child("timeout"), v.Timeout)
 	errs = append(errs, optionalDuration(path.Child("soak"), v.Soak)...)
 	if n := v.MaxContainerRestarts; n != nil && *n < 0 {
-		errs = append(errs, field.Invalid(path.Child("maxContainerRestarts"), *n, "must not be negative"))
+		errs = append(errs, field.Invalid(path.Child("maxContainerRestarts").Field(), *n, "must not be negative"))
 	}
 	return append(errs, optionalEnum(path.Child("onFailure"), v.OnFailure, autorebootv1.FailureHalt, autorebootv1.FailureContinue)...)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-func probe(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
+func probe(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 	if p == nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ func probe(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
 	}
 	errs = append(errs, ordered(path, "timeout", p.Timeout, "period", p.Period)...)
 	if p.Period != nil && p.Period.Or(time.Second) < time.Second {
-		errs = append(errs, field.Invalid(path.Child("period"), string(*p.Period), "period must be at least 1s"))
+		errs = append(errs, field.Invalid(path.Child("period").Field(), string(*p.Period), "period must be at least 1s"))
 	}
 	errs = append(errs, optionalRange(path.Child("failureThreshold"), p.FailureThreshold, 1, 100)...)
 	errs = append(errs, optionalRange(path.Child("successThreshold"), p.SuccessThreshold, 1, 100)...)
@@ -46,7 +46,7 @@ func probe(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
 }
 
 // oneHandler names the handlers that are set, so that an error tells none from too many.
-func oneHandler(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
+func oneHandler(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 	var handlers []string
 	for _, h := range []struct {
 		name string
@@ -59,14 +59,14 @@ func oneHandler(path *field.Path, p *autorebootv1.Probe) field.ErrorList {
 	if len(handlers) == 1 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, strings.Join(handlers, ", "), "exactly one of httpGet, tcpSocket, grpc, exec is required")}
+	return field.ErrorList{field.Invalid(path.Field(), strings.Join(handlers, ", "), "exactly one of httpGet, tcpSocket, grpc, exec is required")}
 }
 
-func httpGet(path *field.Path, h *autorebootv1.HTTPGet) field.ErrorList {
+func httpGet(path rules.Path, h *autorebootv1.HTTPGet) field.ErrorList {
 	errs := hostPort(path, h.Host, h.Port)
 	errs = append(errs, optionalText(path.Child("path"), h.Path, 0, 1024)...)
 	if h.Path != nil && !strings.HasPrefix(*h.Path, "/") {
-		errs = append(errs, field.Invalid(path.Child("path"), *h.Path, "must start with /"))
+		errs = append(errs, field.Invalid(path.Child("path").Field(), *h.Path, "must start with /"))
 	}
 	errs = append(errs, optionalEnum(path.Child("scheme"), h.Scheme, autorebootv1.SchemeHTTP, autorebootv1.SchemeHTTPS)...)
 	headers := path.Child("headers")
@@ -77,18 +77,18 @@ func httpGet(path *field.Path, h *autorebootv1.HTTPGet) field.ErrorList {
 	}
 	return append(errs, unique(len(h.Headers),
 		func(i int) string { return h.Headers[i].Name },
-		func(i int) *field.Path { return headers.Index(i).Child("name") })...)
+		func(i int) rules.Path { return headers.Index(i).Child("name") })...)
 }
 
-func hostPort(path *field.Path, host string, port int32) field.ErrorList {
+func hostPort(path rules.Path, host string, port int32) field.ErrorList {
 	errs := rules.Text(path.Child("host"), host, 0, 253)
 	switch {
 	case port == 0:
 		// What becomes of a port's name that v1alpha1 gives.
-		errs = append(errs, field.Invalid(path.Child("port"), port,
+		errs = append(errs, field.Invalid(path.Child("port").Field(), port,
 			"must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name"))
 	case port < 0 || port > 65535:
-		errs = append(errs, field.Invalid(path.Child("port"), port, "must be between 1 and 65535"))
+		errs = append(errs, field.Invalid(path.Child("port").Field(), port, "must be between 1 and 65535"))
 	}
 	return errs
 }

@@ -15,17 +15,17 @@ import (
 
 var triggerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-func triggers(path *field.Path, list []autorebootv1.Trigger) field.ErrorList {
+func triggers(path rules.Path, list []autorebootv1.Trigger) field.ErrorList {
 	errs := rules.Items(path, len(list), 1, 16)
 	for i := range list {
 		errs = append(errs, trigger(path.Index(i), &list[i])...)
 	}
 	return append(errs, unique(len(list),
 		func(i int) string { return list[i].Name },
-		func(i int) *field.Path { return path.Index(i).Child("name") })...)
+		func(i int) rules.Path { return path.Index(i).Child("name") })...)
 }
 
-func trigger(path *field.Path, t *autorebootv1.Trigger) field.ErrorList {
+func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 	errs := rules.Text(path.Child("name"), t.Name, 1, 63)
 	errs = append(errs, rules.Pattern(path.Child("name"), t.Name, triggerName)...)
 	errs = append(errs, rules.Text(path.Child("description"), t.Description, 0, 1024)...)
@@ -46,7 +46,7 @@ func trigger(path *field.Path, t *autorebootv1.Trigger) field.ErrorList {
 		span, ok, durationErrs := rules.Duration(at.Child("max"), a.Max)
 		errs = append(errs, durationErrs...)
 		if ok && span < 10*time.Minute {
-			errs = append(errs, field.Invalid(at.Child("max"), string(a.Max), "max must be at least 10m"))
+			errs = append(errs, field.Invalid(at.Child("max").Field(), string(a.Max), "max must be at least 10m"))
 		}
 		errs = append(errs, optionalRange(at.Child("jitterPercent"), a.JitterPercent, 0, 50)...)
 	}
@@ -54,7 +54,7 @@ func trigger(path *field.Path, t *autorebootv1.Trigger) field.ErrorList {
 }
 
 // union ties each member to the type of its name.
-func union(path *field.Path, t *autorebootv1.Trigger) field.ErrorList {
+func union(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 	members := []struct {
 		kind  autorebootv1.TriggerType
 		field string
@@ -72,13 +72,13 @@ func union(path *field.Path, t *autorebootv1.Trigger) field.ErrorList {
 	for _, m := range members {
 		kinds = append(kinds, m.kind)
 		if (t.Type == m.kind) != m.set {
-			errs = append(errs, field.Invalid(path, t.Type, m.field+" must be set if and only if type is "+string(m.kind)))
+			errs = append(errs, field.Invalid(path.Field(), t.Type, m.field+" must be set if and only if type is "+string(m.kind)))
 		}
 	}
 	return append(rules.Enum(path.Child("type"), t.Type, kinds...), errs...)
 }
 
-func configChange(path *field.Path, c *autorebootv1.ConfigChange) field.ErrorList {
+func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList {
 	if c == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func configChange(path *field.Path, c *autorebootv1.ConfigChange) field.ErrorLis
 	errs = append(errs, optionalEnum(path.Child("onCreate"), c.OnCreate, autorebootv1.SourceIgnore, autorebootv1.SourceRestart)...)
 	errs = append(errs, optionalEnum(path.Child("onDelete"), c.OnDelete, autorebootv1.SourceIgnore, autorebootv1.SourceRestart)...)
 	if c.Discovery != nil && *c.Discovery != autorebootv1.DiscoveryReferenced && len(c.Sources) == 0 {
-		errs = append(errs, field.Invalid(path, *c.Discovery, "sources is required when discovery is Explicit"))
+		errs = append(errs, field.Invalid(path.Field(), *c.Discovery, "sources is required when discovery is Explicit"))
 	}
 	errs = append(errs, rules.Items(path.Child("sources"), len(c.Sources), 0, 32)...)
 	for i := range c.Sources {
@@ -95,7 +95,7 @@ func configChange(path *field.Path, c *autorebootv1.ConfigChange) field.ErrorLis
 		errs = append(errs, named(at, s.Name, s.Selector)...)
 		keys := at.Child("keys")
 		if len(s.Keys) > 0 && s.Name == "" {
-			errs = append(errs, field.Invalid(at, s.Keys[0], "keys needs name"))
+			errs = append(errs, field.Invalid(at.Field(), s.Keys[0], "keys needs name"))
 		}
 		errs = append(errs, rules.Items(keys, len(s.Keys), 0, 64)...)
 		for j, key := range s.Keys {
@@ -106,7 +106,7 @@ func configChange(path *field.Path, c *autorebootv1.ConfigChange) field.ErrorLis
 	return errs
 }
 
-func certificateRenewal(path *field.Path, c *autorebootv1.CertificateRenewal) field.ErrorList {
+func certificateRenewal(path rules.Path, c *autorebootv1.CertificateRenewal) field.ErrorList {
 	if c == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func certificateRenewal(path *field.Path, c *autorebootv1.CertificateRenewal) fi
 	return errs
 }
 
-func endpointsChange(path *field.Path, e *autorebootv1.EndpointsChange) field.ErrorList {
+func endpointsChange(path rules.Path, e *autorebootv1.EndpointsChange) field.ErrorList {
 	if e == nil {
 		return nil
 	}

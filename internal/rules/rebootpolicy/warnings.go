@@ -8,11 +8,11 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
@@ -35,8 +35,8 @@ func Warnings(obj, old *autorebootv1.RebootPolicy) []string {
 
 func warnings(obj *autorebootv1.RebootPolicy) []string {
 	var texts []string
-	warn := func(path *field.Path, format string, args ...any) {
-		texts = append(texts, path.String()+": "+fmt.Sprintf(format, args...))
+	warn := func(path rules.Path, format string, args ...any) {
+		texts = append(texts, path.Field().String()+": "+fmt.Sprintf(format, args...))
 	}
 	for i := range obj.Spec.Triggers {
 		t, at := &obj.Spec.Triggers[i], specPath.Child("triggers").Index(i)

@@ -34,7 +34,9 @@ func New() *hubspoke.Converter {
 
 // normalize writes a template of nothing in one way, however a client wrote it. An absent one stays
 // absent: server-side apply converts objects in part.
-func normalize(s spokeForm) spokeForm {
+func normalize(s, _ spokeForm) spokeForm { return templated(s) }
+
+func templated(s spokeForm) spokeForm {
 	if present(s.Spec.Template) && blank(s.Spec.Template) {
 		s.Spec.Template = []byte(noTemplate)
 	}
@@ -42,7 +44,7 @@ func normalize(s spokeForm) spokeForm {
 }
 
 func up(s spokeForm) hubForm {
-	s = normalize(s)
+	s = templated(s)
 	var h hubForm
 	h.Spec.DryRun = ptr.To(false)
 	h.Spec.Action = &chaosv1.Action{Type: ptr.To(chaosv1.ActionDelete)}

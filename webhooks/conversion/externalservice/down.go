@@ -39,9 +39,13 @@ func down(h hub) spoke {
 
 // hosts lists the hosts in the order of failover, and for each the index of its endpoint.
 func hosts(endpoints []v1.Endpoint) (list []string, origins []int) {
-	order := make([]int, len(endpoints))
+	order, count := make([]int, len(endpoints)), 0
 	for i := range order {
 		order[i] = i
+		count += 1 + len(endpoints[i].Addresses)
+	}
+	if count > 0 {
+		list, origins = make([]string, 0, count), make([]int, 0, count)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(priority(&endpoints[a]), priority(&endpoints[b]))
@@ -123,6 +127,13 @@ func wholeSeconds(d *common.Duration, fallback time.Duration) *int32 {
 
 func downStatus(status *v1.ExternalServiceStatus) v1alpha1.ExternalServiceStatus {
 	var out v1alpha1.ExternalServiceStatus
+	count := 0
+	for i := range status.Endpoints {
+		count += len(status.Endpoints[i].Addresses)
+	}
+	if count > 0 {
+		out.Addresses = make([]string, 0, count)
+	}
 	for i := range status.Endpoints {
 		endpoint := &status.Endpoints[i]
 		for _, address := range endpoint.Addresses {

@@ -45,19 +45,18 @@ func defaulted(h hub) hub {
 	return h
 }
 
-// normalize makes explicit what v1 implies where a probe is silent. It asks the mapping itself,
-// since some defaults depend on what is given: a timeout never exceeds its period.
-func normalize(s spoke) spoke {
-	if s.Spec.Probe == nil {
+// normalize makes explicit what v1 implies where a probe is silent. What that is the mapping says,
+// there and back, since some defaults depend on what is given: a timeout never exceeds its period.
+func normalize(s, again spoke) spoke {
+	if s.Spec.Probe == nil || again.Spec.Probe == nil {
 		return s
 	}
-	probe := *s.Spec.Probe
-	implied := down(up(s)).Spec.Probe
+	probe, implied := *s.Spec.Probe, again.Spec.Probe
 	fill(&probe.PeriodSeconds, implied.PeriodSeconds)
 	fill(&probe.TimeoutSeconds, implied.TimeoutSeconds)
 	fill(&probe.SuccessThreshold, implied.SuccessThreshold)
 	fill(&probe.FailureThreshold, implied.FailureThreshold)
-	if probe.HTTPGet != nil {
+	if probe.HTTPGet != nil && implied.HTTPGet != nil {
 		get := *probe.HTTPGet
 		fill(&get.Path, implied.HTTPGet.Path)
 		fill(&get.Scheme, implied.HTTPGet.Scheme)

@@ -4,10 +4,11 @@
 package externalservice
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -27,13 +28,7 @@ func up(s spoke) hub {
 	for _, name := range slices.Sorted(maps.Keys(s.Spec.Ports)) {
 		h.Spec.Ports = append(h.Spec.Ports, v1.ServicePort{Name: name, Port: int32(s.Spec.Ports[name])})
 	}
-	for i, host := range s.Spec.Hosts {
-		endpoint := newEndpoint(hostName(i), host)
-		if s.Spec.Probe != nil {
-			endpoint.Priority = ptr.To(int32(min(i, lowestPriority)))
-		}
-		h.Spec.Endpoints = append(h.Spec.Endpoints, endpoint)
-	}
+	h.Spec.Endpoints = upHosts(s.Spec.Hosts, s.Spec.Probe != nil)
 	if s.Spec.RefreshSeconds != nil {
 		every := seconds(*s.Spec.RefreshSeconds)
 		h.Spec.Resolution = &v1.Resolution{MinTTL: &every, MaxTTL: ptr.To(every)}
@@ -44,20 +39,43 @@ func up(s spoke) hub {
 	return defaulted(h)
 }
 
-func hostName(i int) string { return fmt.Sprintf("host-%d", i) }
-
-// newEndpoint makes an endpoint of one host. Whatever is no IP address counts as a DNS name.
-func newEndpoint(name, host string) v1.Endpoint {
-	endpoint := v1.Endpoint{Name: name}
-	if isAddress(host) {
-		endpoint.Addresses = []v1.IPAddress{v1.IPAddress(host)}
-	} else {
-		endpoint.DNS = &v1.DNSName{Name: host}
+// upHosts makes an endpoint of every host. Whatever is no IP address counts as a DNS name. Lists of
+// hosts are long, so that what the endpoints point to is made at once.
+func upHosts(hosts []string, ranked bool) []v1.Endpoint {
+	if len(hosts) == 0 {
+		return nil
 	}
-	return endpoint
+	var (
+		endpoints  = make([]v1.Endpoint, len(hosts))
+		names      = make([]v1.DNSName, len(hosts))
+		addresses  = make([]v1.IPAddress, len(hosts))
+		priorities = make([]int32, len(hosts))
+	)
+	for i, host := range hosts {
+		e := &endpoints[i]
+		e.Name = hostName(i)
+		if isAddress(host) {
+			addresses[i] = v1.IPAddress(host)
+			e.Addresses = addresses[i : i+1 : i+1]
+		} else {
+			names[i].Name = host
+			e.DNS = &names[i]
+		}
+		if ranked {
+			priorities[i] = int32(min(i, lowestPriority))
+			e.Priority = &priorities[i]
+		}
+	}
+	return endpoints
 }
 
+func hostName(i int) string { return "host-" + strconv.Itoa(i) }
+
+// isAddress looks at the end first, since to be told why a name is no address costs more.
 func isAddress(host string) bool {
+	if host == "" || !strings.Contains(host, ":") && (host[len(host)-1] < '0' || host[len(host)-1] > '9') {
+		return false
+	}
 	_, err := netip.ParseAddr(host)
 	return err == nil
 }

@@ -3,16 +3,29 @@
 
 package hubspoke
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Convert answers the object at another version of its kind, given as a bare version such as
 // "v1". An object already there comes back as it is. It fails only where raw is no JSON object,
 // or where either version is not one of the pair's: nothing that an API server sends.
 func (c *Converter) Convert(raw []byte, toVersion string) ([]byte, error) {
-	if converted, ok := c.quick(raw, toVersion); ok {
+	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true)) {
+		return c.thorough(raw, toVersion) // which says what is wrong, or takes it all the same
+	}
+	return c.AppendConverted(nil, raw, toVersion)
+}
+
+// AppendConverted is Convert for what is known to be JSON. It appends its answer to out.
+func (c *Converter) AppendConverted(out, raw []byte, toVersion string) ([]byte, error) {
+	if converted, ok := c.quick(out, raw, toVersion); ok {
 		return converted, nil
 	}
-	return c.thorough(raw, toVersion)
+	converted, err := c.thorough(raw, toVersion)
+	return append(out, converted...), err
 }
 
 // thorough converts any object, through trees.

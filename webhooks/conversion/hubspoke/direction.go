@@ -22,27 +22,30 @@ type result struct {
 type direction[F, T any] struct {
 	forward   func(F) T
 	back      func(T) F
-	normalize func(F) F
+	normalize func(form, implied F) F
 	overlay   func(saved T, before, after F) T
 	saved     restoreKey // read from the source: the target's saved form
 	save      restoreKey // written to the target: the source's saved form
 	bulk      []bulkPath
+
+	source form[F]
+	target form[T]
 }
 
 // bulkPath names a heavy part in the source's and in the target's form.
 type bulkPath struct{ from, to []string }
 
 func (d direction[F, T]) convert(s source) result {
-	out := result{body: d.target(s), annotation: d.save.annotation}
+	out := result{body: d.restored(s), annotation: d.save.annotation}
 	if lost, some := d.lost(s.body, out.body); some {
 		out.value, out.wanted = d.save.encode(s, lost, out.body, d.bulk)
 	}
 	return out
 }
 
-// target answers the body at the target version: the saved one where there is one, with any edit
+// restored answers the body at the target version: the saved one where there is one, with any edit
 // of the source laid over it, or else the plain mapping.
-func (d direction[F, T]) target(s source) tree {
+func (d direction[F, T]) restored(s source) tree {
 	saved, ok := d.saved.decode(s, d.bulk)
 	if !ok {
 		return d.plain(s.body)
@@ -77,7 +80,7 @@ func (d direction[F, T]) plain(from tree) tree {
 // merge keeps each part of the saved body whose view was not edited as it is, and takes each
 // edited part from the overlay, with the saved content that its type does not know beside it.
 func (d direction[F, T]) merge(saved, edited tree) tree {
-	before, after := d.back(decode[T](saved)), d.normalize(decode[F](edited))
+	before, after := d.back(decode[T](saved)), d.explicit(edited)
 	beforeBody, afterBody := encode(before), encode(after)
 	var overlaid, typed tree
 	out := saved.shallow()
@@ -94,14 +97,18 @@ func (d direction[F, T]) merge(saved, edited tree) tree {
 	return out
 }
 
+// explicit answers the form of a body with its implied defaults.
+func (d direction[F, T]) explicit(body tree) F {
+	return d.normalize(decode[F](body), d.back(d.forward(decode[F](body))))
+}
+
 // lost answers what of the source cannot be made again from the target alone, but for defaults that
 // were implied and now stand explicitly, and whether that is anything. A section that the target
 // tells in full stays out; where even the absence of one would be lost, the whole source is the
 // answer.
 func (d direction[F, T]) lost(from, to tree) (lost tree, some bool) {
-	typed := decode[F](from)
-	known := encode(typed)
-	again, wanted := encode(d.back(decode[T](to))), encode(d.normalize(typed))
+	known := encode(decode[F](from))
+	again, wanted := encode(d.back(decode[T](to))), encode(d.explicit(from))
 	lost = from.shallow()
 	for _, part := range parts {
 		_, had := from[part]

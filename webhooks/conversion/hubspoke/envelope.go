@@ -4,12 +4,6 @@
 package hubspoke
 
 import (
-	"bytes"
-	"errors"
-	"slices"
-
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
@@ -17,109 +11,122 @@ import (
 // envelope is an object taken apart into bytes.
 type envelope struct {
 	apiVersion, kind string
-	metadata         []wire.Member
-	annotations      map[string]string
+	metadata         []byte
+	annotations      annotations
 	body             sections
 }
 
-func (e envelope) has(annotation string) bool {
-	_, has := e.annotations[annotation]
-	return has
+// annotations as they stand there.
+type annotations struct {
+	object     []byte
+	hub, spoke []byte // ours, in quotes
+	size       int    // bytes of the others, at most
+	end        int    // where the object ends within metadata
+}
+
+func (a annotations) ours() bool { return a.hub != nil || a.spoke != nil }
+
+func (a annotations) get(k restoreKey) []byte {
+	if k.annotation == common.ConversionDataAnnotation {
+		return a.hub
+	}
+	return a.spoke
 }
 
 // openEnvelope answers false for what is not an ordinary object: one without kind or metadata, with
 // members that no Kubernetes object has, or with names that stand twice.
-func openEnvelope(raw []byte) (envelope, bool) {
-	members, err := wire.Members(raw)
-	if err != nil {
-		return envelope{}, false
-	}
-	var e envelope
-	seen := make([]string, 0, 5)
-	for _, m := range members {
-		if slices.Contains(seen, m.Name) || bytes.Equal(m.Value, []byte("null")) {
-			return envelope{}, false
-		}
-		seen = append(seen, m.Name)
-		switch m.Name {
+func openEnvelope(raw []byte) (e envelope, ok bool) {
+	for name, value := range wire.Fields(raw) {
+		switch string(name) {
 		case "apiVersion":
-			e.apiVersion, err = text(m.Value)
+			ok = e.apiVersion == ""
+			e.apiVersion, _ = wire.Text(value)
 		case "kind":
-			e.kind, err = text(m.Value)
+			ok = e.kind == ""
+			e.kind, _ = wire.Text(value)
 		case "metadata":
-			err = e.openMetadata(m.Value)
+			ok = e.metadata == nil && e.openMetadata(value)
 		case "spec":
-			e.body.spec = m.Value
+			ok = e.body.spec == nil && value[0] == '{'
+			e.body.spec = value
 		case "status":
-			e.body.status = m.Value
+			ok = e.body.status == nil && value[0] == '{' && filled(value)
+			e.body.status = value
 		default:
+			ok = false
+		}
+		if !ok {
 			return envelope{}, false
 		}
-		if err != nil {
-			return envelope{}, false
-		}
 	}
-	return e, e.kind != ""
+	return e, e.apiVersion != "" && e.kind != ""
 }
 
-var errRepeated = errors.New("a name stands twice")
-
-func (e *envelope) openMetadata(raw []byte) error {
-	var err error
-	if e.metadata, err = wire.Members(raw); err != nil {
-		return err
-	}
-	for n, m := range e.metadata {
-		if slices.ContainsFunc(e.metadata[:n], func(other wire.Member) bool { return other.Name == m.Name }) {
-			return errRepeated
-		}
-		if m.Name == "annotations" {
-			if err := jsonv2.Unmarshal(m.Value, &e.annotations); err != nil {
-				return err
-			}
+// filled says that an object has a member that is not null.
+func filled(object []byte) bool {
+	for _, value := range wire.Fields(object) {
+		if value[0] != 'n' {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
-// seal writes the object at its new version. Metadata stays as it came, but for the restore
+func (e *envelope) openMetadata(metadata []byte) bool {
+	e.metadata = metadata
+	if metadata[0] != '{' {
+		return false
+	}
+	c := wire.NewCursor(metadata)
+	for more := c.Open('{'); more; more = c.More() {
+		if string(c.Name()) != "annotations" {
+			c.Value()
+			continue
+		}
+		if e.annotations.object != nil || c.Peek() != '{' || !e.annotations.open(c.Value()) {
+			return false
+		}
+		e.annotations.end = c.At() - len("}")
+	}
+	return true
+}
+
+func (a *annotations) open(object []byte) bool {
+	a.object = object
+	for name, value := range wire.Fields(object) {
+		if value[0] != '"' {
+			return false
+		}
+		switch string(name) {
+		case common.ConversionDataAnnotation:
+			a.hub = value
+		case common.V1Alpha1DataAnnotation:
+			a.spoke = value
+		default:
+			a.size += len(name) + len(value)
+		}
+	}
+	return true
+}
+
+// seal appends the object at its new version. Metadata stays as it came, but for the restore
 // annotations.
-func (e envelope) seal(apiVersion string, r quickResult) []byte {
-	size := len(apiVersion) + len(e.kind) + len(r.body.spec) + len(r.body.status) + 2*len(r.value) + 128
-	for _, m := range e.metadata {
-		size += len(m.Name) + len(m.Value) + len(`"":,`)
+func (e envelope) seal(out []byte, apiVersion string, r quickResult) []byte {
+	out = wire.Quote(append(out, `{"apiVersion":`...), apiVersion)
+	out = wire.Quote(append(out, `,"kind":`...), e.kind)
+	out = append(out, `,"metadata":`...)
+	switch {
+	case r.value != nil && e.annotations.size > 0 && !e.annotations.ours():
+		out = append(append(out, e.metadata[:e.annotations.end]...), ',')
+		out = append(wire.Quote(out, r.annotation), ':')
+		out = append(wire.Quote(out, r.value), e.metadata[e.annotations.end:]...)
+	case r.value != nil || e.annotations.ours():
+		out = e.sealMetadata(out, r)
+	case e.metadata == nil:
+		out = append(out, "{}"...)
+	default:
+		out = append(out, e.metadata...)
 	}
-	out := append(make([]byte, 0, size), `{"apiVersion":`...)
-	out = append(append(out, marshal(apiVersion)...), `,"kind":`...)
-	out = append(append(out, marshal(e.kind)...), `,"metadata":{`...)
-	edited := r.value != "" || e.has(common.ConversionDataAnnotation) || e.has(common.V1Alpha1DataAnnotation)
-	first := true
-	member := func(name string, value []byte) {
-		if !first {
-			out = append(out, ',')
-		}
-		first = false
-		out = append(append(append(out, marshal(name)...), ':'), value...)
-	}
-	for _, m := range e.metadata {
-		if m.Name != "annotations" || !edited {
-			member(m.Name, m.Value)
-		}
-	}
-	if edited {
-		delete(e.annotations, common.ConversionDataAnnotation)
-		delete(e.annotations, common.V1Alpha1DataAnnotation)
-		if r.value != "" {
-			if e.annotations == nil {
-				e.annotations = map[string]string{}
-			}
-			e.annotations[r.annotation] = r.value
-		}
-		if len(e.annotations) > 0 {
-			member("annotations", marshal(e.annotations))
-		}
-	}
-	out = append(out, '}')
 	if r.body.spec != nil {
 		out = append(append(out, `,"spec":`...), r.body.spec...)
 	}
@@ -129,9 +136,25 @@ func (e envelope) seal(apiVersion string, r quickResult) []byte {
 	return append(out, '}')
 }
 
-// text reads a JSON string.
-func text(raw []byte) (string, error) {
-	var out string
-	err := jsonv2.Unmarshal(raw, &out)
-	return out, err
+// sealMetadata writes metadata anew.
+func (e envelope) sealMetadata(out []byte, r quickResult) []byte {
+	var metadata, annotations wire.Object
+	for name, value := range wire.Fields(e.metadata) {
+		if string(name) != "annotations" {
+			out = append(metadata.Name(out, name), value...)
+		}
+	}
+	if r.value == nil && e.annotations.size == 0 {
+		return metadata.End(out)
+	}
+	out = metadata.Name(out, []byte("annotations"))
+	for name, value := range wire.Fields(e.annotations.object) {
+		if string(name) != common.ConversionDataAnnotation && string(name) != common.V1Alpha1DataAnnotation {
+			out = append(annotations.Name(out, name), value...)
+		}
+	}
+	if r.value != nil {
+		out = wire.Quote(annotations.Name(out, []byte(r.annotation)), r.value)
+	}
+	return metadata.End(annotations.End(out))
 }

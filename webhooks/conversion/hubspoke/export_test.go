@@ -3,8 +3,10 @@
 
 package hubspoke
 
-// Quick and Thorough are the two ways, for the test that holds the kinds to them.
+// Quick and Thorough are the two ways, for the tests that hold the kinds to them, and what
+// makes two answers the same.
 var (
 	Quick    = (*Converter).quick
 	Thorough = (*Converter).thorough
+	Meaning  = meaning
 )

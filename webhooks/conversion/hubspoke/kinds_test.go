@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -39,7 +40,7 @@ func TestTheKindsConvertAlikeBothWays(t *testing.T) {
 				}
 				for _, version := range []string{"v1", "v1alpha1"} {
 					all++
-					fast, ok := hubspoke.Quick(c, raw, version)
+					fast, ok := hubspoke.Quick(c, nil, raw, version)
 					if !ok {
 						continue
 					}
@@ -68,4 +69,54 @@ func body(t *testing.T, raw []byte) map[string]any {
 	}
 	delete(object, "metadata")
 	return object
+}
+
+// FuzzTheKindsConvertAlikeBothWays holds the real mappings to what FuzzBothWaysAnswerAlike asks of
+// a toy, restore annotations included, and their views as well.
+func FuzzTheKindsConvertAlikeBothWays(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("..", "*", "testdata", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no golden objects: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		raw, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	kinds := []*hubspoke.Converter{externalservice.New(), rebootpolicy.New(), chaospod.New()}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if !json.Valid(raw) || !utf8.Valid(raw) {
+			return
+		}
+		for _, c := range kinds {
+			for _, there := range []string{"v1", "v1alpha1"} {
+				view, quick := alike(t, c, raw, there)
+				if quick {
+					alike(t, c, view, map[string]string{"v1": "v1alpha1", "v1alpha1": "v1"}[there])
+				}
+			}
+		}
+	})
+}
+
+func alike(t *testing.T, c *hubspoke.Converter, raw []byte, to string) (view []byte, quick bool) {
+	t.Helper()
+	fast, ok := hubspoke.Quick(c, nil, raw, to)
+	if !ok {
+		return nil, false
+	}
+	slow, err := hubspoke.Thorough(c, raw, to)
+	if err != nil {
+		t.Fatalf("the quick way converts what the thorough one does not: %v: %s", err, raw)
+	}
+	if diff := cmp.Diff(hubspoke.Meaning(t, slow), hubspoke.Meaning(t, fast)); diff != "" {
+		t.Errorf("%s to %s (-thorough +quick):\n%s", raw, to, diff)
+	}
+	return fast, true
 }

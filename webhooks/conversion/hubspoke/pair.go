@@ -4,7 +4,8 @@
 package hubspoke
 
 // Pair describes how a kind maps between its hub form H and its spoke form S: structs with the
-// JSON fields "spec" and "status". All functions are pure and total, and own their arguments.
+// JSON fields "spec" and "status". All functions are pure and total. The overlays own their
+// arguments; the others leave them alone, and may share memory with them in what they answer.
 type Pair[H, S any] struct {
 	// Group, Kind and the two versions, such as "networking.fairlead.dev", "ExternalService",
 	// "v1" and "v1alpha1".
@@ -15,9 +16,9 @@ type Pair[H, S any] struct {
 	Up   func(S) H
 	Down func(H) S
 
-	// Normalize makes the implied defaults of a spoke form explicit: where nothing is lost,
-	// Down(Up(s)) equals Normalize(s). Nil stands for the identity.
-	Normalize func(S) S
+	// Normalize makes the implied defaults of a spoke form explicit, which are those of implied, that
+	// is Down(Up(s)): where nothing is lost, that equals Normalize. Nil stands for s as it is.
+	Normalize func(s, implied S) S
 
 	// OverlayHub carries the edit of a view, from before to after, onto the saved hub form, where
 	// before is Down(saved). It keeps whatever the view cannot say. OverlaySpoke does the same the
@@ -39,8 +40,8 @@ type Converter struct {
 	toHub       func(source) result
 	toSpoke     func(source) result
 
-	quickToHub   func(envelope) (quickResult, bool)
-	quickToSpoke func(envelope) (quickResult, bool)
+	quickToHub   func(e envelope, scratch []byte) (quickResult, bool)
+	quickToSpoke func(e envelope, scratch []byte) (quickResult, bool)
 
 	hub, spoke string
 }
@@ -48,15 +49,15 @@ type Converter struct {
 // New makes the converter of a pair.
 func New[H, S any](p Pair[H, S]) *Converter {
 	if p.Normalize == nil {
-		p.Normalize = func(s S) S { return s }
+		p.Normalize = func(s, _ S) S { return s }
 	}
 	up := direction[S, H]{
 		forward: p.Up, back: p.Down, normalize: p.Normalize, overlay: p.OverlayHub,
-		saved: hubData, save: spokeData,
+		saved: hubData, save: spokeData, source: formOf[S](), target: formOf[H](),
 	}
 	down := direction[H, S]{
-		forward: p.Down, back: p.Up, normalize: func(h H) H { return h }, overlay: p.OverlaySpoke,
-		saved: spokeData, save: hubData,
+		forward: p.Down, back: p.Up, normalize: func(h, _ H) H { return h }, overlay: p.OverlaySpoke,
+		saved: spokeData, save: hubData, source: formOf[H](), target: formOf[S](),
 	}
 	for _, b := range p.Bulk {
 		up.bulk = append(up.bulk, bulkPath{from: b.Spoke, to: b.Hub})

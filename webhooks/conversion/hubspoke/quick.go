@@ -3,15 +3,7 @@
 
 package hubspoke
 
-import (
-	"bytes"
-	"encoding/json"
-
-	jsonv2 "github.com/go-json-experiment/json"
-	jsonv1 "github.com/go-json-experiment/json/v1"
-
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
-)
+import "github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 
 // The quick way converts the objects that there usually are: well-formed ones, whose every field
 // the types know, and whose view nobody has edited against a saved form. It reads the bytes once
@@ -23,201 +15,104 @@ import (
 type quickResult struct {
 	body       sections
 	annotation string
-	value      string // of the restore annotation to set; empty sets none
+	value      []byte // of the restore annotation to set; nil sets none
 }
 
-// sections are the parts of a body as JSON; nil where absent.
-type sections struct{ spec, status []byte }
-
-// quick answers false for an object that must go the other way.
-func (c *Converter) quick(raw []byte, toVersion string) ([]byte, bool) {
+// quick appends the object at another version; it answers false for one that must go the other
+// way. Raw is known to be JSON.
+func (c *Converter) quick(out, raw []byte, toVersion string) ([]byte, bool) {
 	e, ok := openEnvelope(raw)
 	if !ok {
-		return nil, false
+		return out, false
 	}
 	convert := c.quickToSpoke
 	switch {
 	case e.apiVersion == c.apiVersions[c.spoke] && toVersion == c.hub:
 		convert = c.quickToHub
 	case e.apiVersion != c.apiVersions[c.hub] || toVersion != c.spoke:
-		return nil, false
+		return out, false
 	}
-	r, ok := convert(e)
+	scratch := wire.Buffer()
+	defer wire.Release(scratch)
+	scratch.Grow(4 * len(raw))
+	r, ok := convert(e, scratch.AvailableBuffer())
 	if !ok {
-		return nil, false
+		return out, false
 	}
-	return e.seal(c.apiVersions[toVersion], r), true
+	return e.seal(out, c.apiVersions[toVersion], r), true
 }
 
-// quick converts what was opened.
-func (d direction[F, T]) quick(e envelope) (quickResult, bool) {
-	if len(d.bulk) > 0 || e.has(d.save.annotation) {
-		return quickResult{}, false
+// quick converts what was opened. What it answers is part of scratch or of the source.
+func (d direction[F, T]) quick(e envelope, scratch []byte) (r quickResult, ok bool) {
+	var form F
+	if len(d.bulk) > 0 || e.annotations.get(d.save) != nil || !d.source.read(e.body, &form) {
+		return r, false
 	}
-	form, encoded, ok := decodeExactly[F](e.body)
+	saved, has, ok := d.saved.open(e)
 	if !ok {
-		return quickResult{}, false
+		return r, false
 	}
-	body, to, ok := d.quickTarget(e, form)
-	if !ok {
-		return quickResult{}, false
-	}
-	out := quickResult{body: body, annotation: d.save.annotation}
-	again, ok := encodeSections(d.back(to))
-	if !ok || e.body.spec == nil && body.spec != nil && again.spec != nil ||
-		e.body.status == nil && body.status != nil && again.status != nil {
-		return quickResult{}, false
-	}
-	lost := e.body.less(again, encoded)
-	if lost.any() {
-		wanted, ok := d.normalized(e.body)
+	r = quickResult{body: saved.body, annotation: d.save.annotation}
+	var to, restored T
+	if !has || saved.partial {
+		to = d.forward(form)
+		plain, rest, ok := d.target.write(scratch, &to)
 		if !ok {
-			return quickResult{}, false
+			return r, false
 		}
-		lost = lost.less(again, wanted)
-	}
-	if !lost.any() {
-		return out, true
-	}
-	out.value, ok = d.save.quick(e, lost, body)
-	return out, ok
-}
-
-// quickTarget answers the target body and its form: mapped from the source's form, but for what
-// the source carries saved, where it was not edited since.
-func (d direction[F, T]) quickTarget(e envelope, form F) (body sections, to T, ok bool) {
-	text, has := e.annotations[d.saved.annotation]
-	var r record
-	if has {
-		if json.Unmarshal([]byte(text), &r) != nil || r.Bulk != 0 || r.Digest != e.body.digest() {
-			return body, to, false
-		}
-		if body, ok = splitSections(*d.saved.form(&r)); !ok {
-			return body, to, false
-		}
-	}
-	if has && !r.Partial {
-		to, _, ok = decodeExactly[T](body)
-		return body, to, ok
-	}
-	to = d.forward(form)
-	plain, ok := encodeSections(to)
-	if !ok {
-		return body, to, false
-	}
-	if body.spec == nil && e.body.spec != nil {
-		body.spec = plain.spec
-	}
-	if body.status == nil && e.body.status != nil {
-		body.status = plain.status
+		r.body, scratch = saved.body.or(plain, e.body), rest
 	}
 	if has {
-		to, _, ok = decodeExactly[T](body)
+		if !d.target.read(r.body, &restored) {
+			return r, false
+		}
+		to = restored
 	}
-	return body, to, ok
+	again := d.back(to)
+	if d.invented(scratch, e.body, r.body, again) {
+		return r, false
+	}
+	lost := d.source.changed(e.body, &again, &form)
+	if lost.any() {
+		wanted := d.normalize(form, d.implied(form, again, has))
+		lost = d.source.changed(lost, &again, &wanted)
+	}
+	if lost.any() {
+		r.value, ok = d.save.quick(scratch, e, lost, r.body)
+		return r, ok
+	}
+	return r, true
 }
 
-// normalized encodes the source after its implied defaults were made explicit.
-func (d direction[F, T]) normalized(source sections) (sections, bool) {
-	var form F // once more: forward owned the other
-	if jsonv2.Unmarshal(source.join(), &form, strict) != nil {
-		return sections{}, false
+// invented says that the way back brings a section that the source does not have. Where even an
+// absence would be lost, the other way has to see to it.
+func (d direction[F, T]) invented(scratch []byte, source, target sections, again F) bool {
+	if source.spec == nil && target.spec != nil {
+		return true
 	}
-	return encodeSections(d.normalize(form))
+	if source.status != nil || target.status == nil {
+		return false
+	}
+	brought, _, ok := d.source.write(scratch, &again)
+	return !ok || brought.status != nil
 }
 
-// less answers the sections without those in which two encodings of their type agree.
-func (s sections) less(one, other sections) sections {
-	if bytes.Equal(one.spec, other.spec) {
-		s.spec = nil
+// implied is the view of a form in which its implied defaults are explicit; again is that where
+// nothing was saved.
+func (d direction[F, T]) implied(form, again F, saved bool) F {
+	if !saved {
+		return again
 	}
-	if bytes.Equal(one.status, other.status) {
-		s.status = nil
+	return d.back(d.forward(form))
+}
+
+// or takes the sections that the source has and that were not saved from the plain ones.
+func (s sections) or(plain, source sections) sections {
+	if s.spec == nil && source.spec != nil {
+		s.spec = plain.spec
+	}
+	if s.status == nil && source.status != nil {
+		s.status = plain.status
 	}
 	return s
-}
-
-func (s sections) any() bool { return s.spec != nil || s.status != nil }
-
-// quick writes the annotation that saves what would be lost of the source, where all of it fits.
-func (k restoreKey) quick(e envelope, lost, target sections) (string, bool) {
-	r := record{Digest: target.digest(), Partial: lost.spec == nil && e.body.spec != nil || lost.status == nil && e.body.status != nil}
-	*k.form(&r) = lost.join()
-	value := marshal(r)
-	return string(value), len(value) > 0 && len(value) <= k.room(e.annotations)
-}
-
-// digest is that of the tree.
-func (s sections) digest() string { return digest(s.join()) }
-
-// join writes the sections as one object.
-func (s sections) join() []byte {
-	out := make([]byte, 0, len(s.spec)+len(s.status)+len(`{"spec":,"status":}`))
-	out = append(out, '{')
-	if s.spec != nil {
-		out = append(append(out, `"spec":`...), s.spec...)
-	}
-	if s.status != nil {
-		if s.spec != nil {
-			out = append(out, ',')
-		}
-		out = append(append(out, `"status":`...), s.status...)
-	}
-	return append(out, '}')
-}
-
-// splitSections takes a body apart; it answers false where it holds anything else.
-func splitSections(body []byte) (sections, bool) {
-	members, err := wire.Members(body)
-	if err != nil {
-		return sections{}, false
-	}
-	var s sections
-	for _, m := range members {
-		switch {
-		case m.Name == "spec" && s.spec == nil:
-			s.spec = m.Value
-		case m.Name == "status" && s.status == nil:
-			s.status = m.Value
-		default:
-			return sections{}, false
-		}
-	}
-	return s, true
-}
-
-var strict = jsonv2.RejectUnknownMembers(true)
-
-// likeV1 writes as encoding/json does, whose meaning of omitempty the API types rely on.
-var likeV1 = jsonv2.JoinOptions(
-	jsonv1.OmitEmptyWithLegacySemantics(true),
-	jsonv2.FormatNilSliceAsNull(true),
-	jsonv2.FormatNilMapAsNull(true),
-	jsonv2.Deterministic(true),
-)
-
-// decodeExactly reads a body of which the type loses nothing, and answers its encoding as well.
-func decodeExactly[F any](body sections) (form F, encoded sections, ok bool) {
-	if jsonv2.Unmarshal(body.join(), &form, strict) != nil {
-		return form, encoded, false
-	}
-	if encoded, ok = encodeSections(form); !ok {
-		return form, encoded, false
-	}
-	ok = (body.spec == nil || fingerprint(body.spec) == fingerprint(encoded.spec)) &&
-		(body.status == nil || fingerprint(body.status) == fingerprint(encoded.status))
-	return form, encoded, ok
-}
-
-// encodeSections writes a form; an empty status is as good as none.
-func encodeSections[F any](form F) (sections, bool) {
-	raw, err := jsonv2.Marshal(form, likeV1)
-	if err != nil || bytes.Contains(raw, []byte(":null")) { // nulls are left out, but not here
-		return sections{}, false
-	}
-	s, ok := splitSections(raw)
-	if bytes.Equal(s.status, []byte("{}")) {
-		s.status = nil
-	}
-	return s, ok
 }

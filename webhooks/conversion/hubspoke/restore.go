@@ -17,12 +17,12 @@ const maxAnnotations = 256<<10 - 4<<10
 // restoreKey is one of the two restore annotations.
 type restoreKey struct {
 	annotation string
-	form       func(*record) *json.RawMessage
+	form       string // the name of the saved form in the record
 }
 
 var (
-	hubData   = restoreKey{common.ConversionDataAnnotation, func(r *record) *json.RawMessage { return &r.Hub }}
-	spokeData = restoreKey{common.V1Alpha1DataAnnotation, func(r *record) *json.RawMessage { return &r.Spoke }}
+	hubData   = restoreKey{common.ConversionDataAnnotation, "hub"}
+	spokeData = restoreKey{common.V1Alpha1DataAnnotation, "spoke"}
 )
 
 // record is the value of a restore annotation.
@@ -40,6 +40,14 @@ type record struct {
 	Spoke json.RawMessage `json:"spoke,omitempty"`
 }
 
+// of answers the form that is saved under the key.
+func (r *record) of(k restoreKey) *json.RawMessage {
+	if k == hubData {
+		return &r.Hub
+	}
+	return &r.Spoke
+}
+
 // saved is a record that was read back, its bulk filled in again.
 type saved struct {
 	record
@@ -55,7 +63,7 @@ func (k restoreKey) decode(s source, bulk []bulkPath) (saved, bool) {
 		return out, false
 	}
 	var err error
-	if out.body, err = parseTree(*k.form(&out.record)); err != nil {
+	if out.body, err = parseTree(*out.of(k)); err != nil {
 		return out, false
 	}
 	for i, b := range bulk {
@@ -81,12 +89,12 @@ func (k restoreKey) encode(s source, lost, target tree, bulk []bulkPath) (annota
 		}
 	}
 	room := k.room(s.annotations)
-	*k.form(&r) = marshal(lost)
+	*r.of(k) = marshal(lost)
 	value := marshal(r)
 	wanted = len(value)
 	if _, has := lost["status"]; has && len(value) > room {
 		r.Partial = true
-		*k.form(&r) = marshal(lost.without([]string{"status"}))
+		*r.of(k) = marshal(lost.without([]string{"status"}))
 		value = marshal(r)
 	}
 	if len(value) > room {

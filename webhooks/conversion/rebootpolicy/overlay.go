@@ -9,8 +9,8 @@ import (
 )
 
 // normalize spells out what a view leaves to the defaults.
-func normalize(s spokeForm) spokeForm {
-	explicit := down(up(s))
+func normalize(s, explicit spokeForm) spokeForm {
+	s.Spec = *s.Spec.DeepCopy()
 	if target := &s.Spec.Target; target.APIVersion == "" {
 		target.APIVersion = explicit.Spec.Target.APIVersion
 	}

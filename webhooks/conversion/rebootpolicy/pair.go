@@ -58,6 +58,7 @@ func up(s spokeForm) hubForm {
 // down shows every value, that of a default as well: a default of v1 that stood unspoken in a view
 // could change its meaning with the next version.
 func down(h hubForm) spokeForm {
+	h.Spec = *h.Spec.DeepCopy()
 	for i := range h.Spec.Triggers {
 		if p := h.Spec.Triggers[i].Probe; p != nil {
 			p.Period, p.Timeout = legible(p.Period), legible(p.Timeout)

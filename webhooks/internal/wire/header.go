@@ -3,12 +3,7 @@
 
 package wire
 
-import (
-	"bytes"
-	"errors"
-
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "errors"
 
 // Header is the type that an object says it has, and, after Identify, its name.
 type Header struct {
@@ -25,59 +20,46 @@ var errNoObject = errors.New("not a JSON object")
 // is empty.
 func Type(object []byte) (Header, error) {
 	var h Header
-	err := scan(object, func(d *jsontext.Decoder, name string) (bool, error) {
-		var err error
-		switch name {
-		case "apiVersion":
-			h.APIVersion, err = text(d)
-		case "kind":
-			h.Kind, err = text(d)
-		default:
-			_, err = d.ReadValue()
+	for name, value := range Fields(object) {
+		h.typed(name, value)
+		if h.APIVersion != "" && h.Kind != "" {
+			return h, nil
 		}
-		return h.APIVersion != "" && h.Kind != "", err
-	})
-	return h, err
+	}
+	if c := NewCursor(object); c.Peek() != '{' {
+		return h, errNoObject
+	}
+	return h, nil
 }
 
 // Identify reads as much of type, namespace and name as there is. It is for messages about objects
 // that failed, and never fails itself.
 func Identify(object []byte) Header {
 	var h Header
-	// What was read before an error is what can be said.
-	_ = scan(object, func(d *jsontext.Decoder, name string) (bool, error) {
-		var err error
-		switch name {
-		case "apiVersion":
-			h.APIVersion, err = text(d)
-		case "kind":
-			h.Kind, err = text(d)
-		case "metadata":
-			var metadata jsontext.Value
-			if metadata, err = d.ReadValue(); err == nil {
-				h.identify(bytes.Clone(metadata))
-			}
-		default:
-			_, err = d.ReadValue()
+	for name, value := range Fields(object) {
+		h.typed(name, value)
+		if string(name) != "metadata" {
+			continue
 		}
-		return false, err
-	})
+		for name, value := range Fields(value) {
+			switch string(name) {
+			case "name":
+				h.Name, _ = Text(value)
+			case "namespace":
+				h.Namespace, _ = Text(value)
+			}
+		}
+	}
 	return h
 }
 
-func (h *Header) identify(metadata []byte) {
-	_ = scan(metadata, func(d *jsontext.Decoder, name string) (bool, error) {
-		var err error
-		switch name {
-		case "name":
-			h.Name, err = text(d)
-		case "namespace":
-			h.Namespace, err = text(d)
-		default:
-			_, err = d.ReadValue()
-		}
-		return h.Name != "" && h.Namespace != "", err
-	})
+func (h *Header) typed(name, value []byte) {
+	switch string(name) {
+	case "apiVersion":
+		h.APIVersion, _ = Text(value)
+	case "kind":
+		h.Kind, _ = Text(value)
+	}
 }
 
 // Label is namespace/name for a message, cut to what a valid object can have.
@@ -90,44 +72,4 @@ func (h Header) Label() string {
 		label = h.Namespace + "/" + label
 	}
 	return Cut(label, 320)
-}
-
-// scan calls visit for the members of an object until it says that it has seen enough.
-func scan(object []byte, visit func(d *jsontext.Decoder, name string) (enough bool, err error)) error {
-	r := reader()
-	defer readers.Put(r)
-	r.source = *bytes.NewBuffer(object)
-	defer func() { r.source = bytes.Buffer{} }()
-	d := &r.decoder
-	d.Reset(&r.source, jsontext.AllowDuplicateNames(true))
-	token, err := d.ReadToken()
-	if err != nil {
-		return err
-	}
-	if token.Kind() != jsontext.KindBeginObject {
-		return errNoObject
-	}
-	for d.PeekKind() != jsontext.KindEndObject {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		if enough, err := visit(d, token.String()); enough || err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// text reads a value and answers it where it is a string.
-func text(d *jsontext.Decoder) (string, error) {
-	if d.PeekKind() != jsontext.KindString {
-		_, err := d.ReadValue()
-		return "", err
-	}
-	token, err := d.ReadToken()
-	if err != nil {
-		return "", err
-	}
-	return token.String(), nil
 }

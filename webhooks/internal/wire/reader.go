@@ -23,6 +23,7 @@ type Reader struct {
 	body    []byte
 	source  bytes.Buffer
 	decoder jsontext.Decoder
+	seen    [][]byte // names of the objects that are being read, the outer ones' first
 }
 
 var readers sync.Pool
@@ -34,14 +35,20 @@ func reader() *Reader {
 	return new(Reader)
 }
 
+// release gives a reader back that refers to nobody's bytes.
+func (r *Reader) release() {
+	clear(r.seen[:cap(r.seen)])
+	r.body, r.source, r.seen = nil, bytes.Buffer{}, r.seen[:0]
+	readers.Put(r)
+}
+
 // Walk reads the body, which is one JSON object, and calls visit for each of its members. Visit
 // consumes the member's value by exactly one call of Text, Value, Object or Array. What Value
 // answers is a part of body.
-func Walk(body []byte, visit func(r *Reader, name string) error) error {
+func Walk(body []byte, visit func(r *Reader, name []byte) error) error {
 	r := reader()
-	defer readers.Put(r)
+	defer r.release()
 	r.body, r.source = body, *bytes.NewBuffer(body)
-	defer func() { r.body, r.source = nil, bytes.Buffer{} }()
 	// Repeated names inside the objects are the decoder's of the object to find; looking for them
 	// here would cost a hash per member of every object.
 	r.decoder.Reset(&r.source, jsontext.AllowDuplicateNames(true))
@@ -55,28 +62,29 @@ func Walk(body []byte, visit func(r *Reader, name string) error) error {
 }
 
 // Object visits the members of the next value, which is an object; null is an object without any.
-func (r *Reader) Object(visit func(r *Reader, name string) error) error {
+func (r *Reader) Object(visit func(r *Reader, name []byte) error) error {
 	if present, err := r.enter(jsontext.KindBeginObject, "an object"); !present {
 		return err
 	}
-	var seen []string
+	first := len(r.seen)
 	for r.decoder.PeekKind() != jsontext.KindEndObject {
-		token, err := r.decoder.ReadToken()
+		quoted, err := r.whole()
 		if err != nil {
 			return err
 		}
-		name := token.String()
-		if slices.Contains(seen, name) {
+		name := plain(quoted)
+		if slices.ContainsFunc(r.seen[first:], func(other []byte) bool { return bytes.Equal(name, other) }) {
 			return fmt.Errorf("%q stands there twice", name)
 		}
-		if len(seen) == maxMembers {
+		if len(r.seen)-first == maxMembers {
 			return fmt.Errorf("an object of the review has more than %d members", maxMembers)
 		}
-		seen = append(seen, name)
+		r.seen = append(r.seen, name)
 		if err := visit(r, name); err != nil {
 			return err
 		}
 	}
+	r.seen = r.seen[:first]
 	_, err := r.decoder.ReadToken()
 	return err
 }
@@ -97,15 +105,16 @@ func (r *Reader) Array(visit func(r *Reader) error) error {
 
 // enter reads the opening token; present is false on null and on error.
 func (r *Reader) enter(kind jsontext.Kind, what string) (present bool, err error) {
+	switch next := r.decoder.PeekKind(); {
+	case next == kind:
+		_, err = r.decoder.ReadToken()
+		return err == nil, err
+	case next == jsontext.KindNull && r.decoder.StackDepth() > 0:
+		return false, r.Skip()
+	}
 	at := r.decoder.StackPointer()
-	token, err := r.decoder.ReadToken()
-	switch {
-	case err != nil:
+	if _, err := r.decoder.ReadToken(); err != nil {
 		return false, err
-	case token.Kind() == kind:
-		return true, nil
-	case token.Kind() == jsontext.KindNull && at != "":
-		return false, nil
 	}
 	return false, fmt.Errorf("%s must be %s", place(at), what)
 }
@@ -134,7 +143,7 @@ func (r *Reader) Value() ([]byte, error) {
 	return value, nil
 }
 
-// whole is Value with null as it stands there.
+// whole is Value with null, and the name of a member, as it stands there.
 func (r *Reader) whole() ([]byte, error) {
 	value, err := r.decoder.ReadValue()
 	if err != nil {

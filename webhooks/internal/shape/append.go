@@ -1,0 +1,107 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shape
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+)
+
+// Append writes a value of the shape, as encoding/json does but for three things: members stand in
+// the order of their names, as in an object from the API server; those that would be null are left
+// out; and nothing is escaped for HTML.
+func (s *Shape) Append(out []byte, value reflect.Value) ([]byte, error) {
+	var err error
+	switch s.Kind {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			return s.Elem.Append(out, value.Elem())
+		}
+		return append(out, "null"...), nil
+	case reflect.Struct:
+		return s.appendStruct(out, value)
+	case reflect.Slice:
+		separator := byte('[')
+		for i := range value.Len() {
+			if out, err = s.Elem.Append(append(out, separator), value.Index(i)); err != nil {
+				return out, err
+			}
+			separator = ','
+		}
+		if separator == '[' {
+			out = append(out, '[')
+		}
+		return append(out, ']'), nil
+	case reflect.Map:
+		return s.appendMap(out, value)
+	case reflect.String:
+		return wire.Quote(out, value.String()), nil
+	case reflect.Bool:
+		return strconv.AppendBool(out, value.Bool()), nil
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return strconv.AppendInt(out, value.Int(), 10), nil
+	default:
+		if value.CanAddr() {
+			value = value.Addr() // a method for JSON may be the pointer's
+		}
+		encoded, err := json.Marshal(value.Interface())
+		return append(out, encoded...), err
+	}
+}
+
+func (s *Shape) appendStruct(out []byte, value reflect.Value) ([]byte, error) {
+	separator := byte('{')
+	for i := range s.Members {
+		m := &s.Members[i]
+		part := m.Of(value)
+		if !part.IsValid() || null(part) {
+			continue
+		}
+		before := len(out)
+		out = append(append(out, separator), m.quoted...)
+		begin := len(out)
+		var err error
+		if out, err = m.Shape.Append(out, part); err != nil {
+			return out, err
+		}
+		if string(out[begin:]) == "null" {
+			out = out[:before]
+			continue
+		}
+		separator = ','
+	}
+	if separator == '{' {
+		out = append(out, '{')
+	}
+	return append(out, '}'), nil
+}
+
+func (s *Shape) appendMap(out []byte, value reflect.Value) ([]byte, error) {
+	keys := value.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	var (
+		object wire.Object
+		err    error
+	)
+	for _, key := range keys {
+		if out, err = s.Elem.Append(object.Name(out, []byte(key.String())), value.MapIndex(key)); err != nil {
+			return out, err
+		}
+	}
+	return object.End(out), nil
+}
+
+func null(value reflect.Value) bool {
+	switch value.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return value.IsNil()
+	default:
+		return false
+	}
+}

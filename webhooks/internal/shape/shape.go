@@ -1,0 +1,172 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shape
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+)
+
+// Shape is what the JSON of a type looks like.
+type Shape struct {
+	// Kind is that of the type; Interface where only the type itself knows its JSON, and Invalid
+	// where Decode does not know it.
+	Kind reflect.Kind
+	// Members are those of a struct, by name.
+	Members []Member
+
+	// Elem is that of what a pointer, a list or a map holds.
+	Elem *Shape
+
+	skipped bool
+}
+
+// Member of a struct's JSON.
+type Member struct {
+	Name  string
+	Shape *Shape
+
+	quoted    string // the name, and the colon
+	index     []int
+	omitEmpty bool
+}
+
+// Of works out the shape of a type. Members of the types that are to be skipped are left out of
+// the object when it is read.
+func Of(t reflect.Type, skip ...reflect.Type) *Shape {
+	return builder{known: make(map[reflect.Type]*Shape), skip: skip}.shape(t)
+}
+
+type builder struct {
+	known map[reflect.Type]*Shape
+	skip  []reflect.Type
+}
+
+var (
+	marshaler     = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+func (b builder) shape(t reflect.Type) *Shape {
+	if s, known := b.known[t]; known {
+		return s
+	}
+	s := &Shape{Kind: t.Kind(), skipped: slices.Contains(b.skip, t)}
+	b.known[t] = s // before its parts, which may be of the same type
+	if p := reflect.PointerTo(t); p.Implements(marshaler) || p.Implements(textMarshaler) {
+		s.Kind = reflect.Interface
+		return s
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		s.Elem = b.shape(t.Elem())
+		if t.Elem().Kind() == reflect.Uint8 {
+			s.Kind = reflect.Invalid
+		}
+	case reflect.Map:
+		s.Elem = b.shape(t.Elem())
+		if t.Key().Kind() != reflect.String || t.Key().Implements(textMarshaler) {
+			s.Kind = reflect.Invalid
+		}
+	case reflect.Struct:
+		s.Members = b.members(t)
+		slices.SortFunc(s.Members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+		if len(s.Members) > maxMembers {
+			s.Kind = reflect.Invalid
+		}
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64:
+	default:
+		s.Kind = reflect.Invalid
+	}
+	return s
+}
+
+// members reads the tags of a struct as encoding/json does. An embedded struct without a name of
+// its own lends its members.
+func (b builder) members(t reflect.Type) []Member {
+	var all []Member
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			for _, lent := range b.members(f.Type) {
+				lent.index = append([]int{i}, lent.index...)
+				all = append(all, lent)
+			}
+		default:
+			if name == "" {
+				name = f.Name
+			}
+			all = append(all, Member{
+				Name:      name,
+				Shape:     b.shape(f.Type),
+				quoted:    string(wire.Quote(nil, name)) + ":",
+				index:     f.Index,
+				omitEmpty: strings.Contains(options, "omitempty"),
+			})
+		}
+	}
+	return all
+}
+
+// Member answers the member of a name, or nil.
+func (s *Shape) Member(name string) *Member {
+	for i := range s.Members {
+		if s.Members[i].Name == name {
+			return &s.Members[i]
+		}
+	}
+	return nil
+}
+
+// Parts takes an object apart by the members that the shape has; nil stands for one that is not
+// there.
+func (s *Shape) Parts(object []byte) (parts [maxMembers][]byte) {
+	next := 0
+	for name, value := range wire.Fields(object) {
+		if i := s.find(name, next); i >= 0 && i < maxMembers {
+			parts[i], next = value, i+1
+		}
+	}
+	return parts
+}
+
+// Of answers the member's value; none where its object is none, or where it is left out of the JSON
+// for being empty.
+func (m *Member) Of(object reflect.Value) reflect.Value {
+	if !object.IsValid() {
+		return reflect.Value{}
+	}
+	value := m.field(object)
+	if m.omitEmpty && empty(value) {
+		return reflect.Value{}
+	}
+	return value
+}
+
+func (m *Member) field(object reflect.Value) reflect.Value {
+	for _, i := range m.index {
+		object = object.Field(i)
+	}
+	return object
+}
+
+// empty is what encoding/json means by it.
+func empty(value reflect.Value) bool {
+	switch value.Kind() {
+	case reflect.Struct:
+		return false
+	case reflect.Slice, reflect.Map:
+		return value.Len() == 0
+	default:
+		return value.IsZero()
+	}
+}

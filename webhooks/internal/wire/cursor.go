@@ -1,0 +1,154 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "bytes"
+
+// Cursor moves over what is known to be JSON. Of anything else it makes nonsense, but it ends, and
+// never looks beyond it.
+type Cursor struct {
+	json []byte
+	at   int
+}
+
+// NewCursor begins at the beginning.
+func NewCursor(json []byte) Cursor { return Cursor{json: json} }
+
+// At answers how many bytes have been passed over.
+func (c *Cursor) At() int { return c.at }
+
+// Peek passes over white space, and answers what comes then; 0 at the end.
+func (c *Cursor) Peek() byte {
+	for ; c.at < len(c.json); c.at++ {
+		switch b := c.json[c.at]; b {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return b
+		}
+	}
+	return 0
+}
+
+// Open goes into an object or a list, and says whether there is something in it.
+func (c *Cursor) Open(bracket byte) bool {
+	if !c.pass(bracket) {
+		return false
+	}
+	switch c.Peek() {
+	case '}', ']':
+		c.at++
+		return false
+	case 0:
+		return false
+	}
+	return true
+}
+
+// More says whether another member or item follows, and goes out of the container where none does.
+func (c *Cursor) More() bool {
+	switch c.Peek() {
+	case ',':
+		c.at++
+		return true
+	case '}', ']':
+		c.at++
+	}
+	return false
+}
+
+// Name passes over the name of a member, and answers it without its quotes.
+func (c *Cursor) Name() []byte {
+	name := c.Value()
+	c.pass(':')
+	if len(name) < 2 {
+		return nil
+	}
+	return plain(name)
+}
+
+// Value passes over the next value, and answers it.
+func (c *Cursor) Value() []byte {
+	first := c.Peek()
+	begin := c.at
+	switch first {
+	case '"':
+		c.text()
+	case '{', '[':
+		c.container()
+	default:
+		c.word()
+	}
+	return c.json[begin:c.at:c.at]
+}
+
+// Count answers how many items the list at hand has, and stays before it.
+func (c *Cursor) Count() int {
+	ahead, n := *c, 0
+	for more := ahead.Open('['); more; more = ahead.More() {
+		if len(ahead.Value()) == 0 {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// pass passes over b, if it is next.
+func (c *Cursor) pass(b byte) bool {
+	if c.Peek() != b {
+		return false
+	}
+	c.at++
+	return true
+}
+
+// text passes over a string, from one quote to the other.
+func (c *Cursor) text() {
+	c.at++
+	for {
+		n := bytes.IndexByte(c.json[c.at:], '"')
+		if n < 0 {
+			c.at = len(c.json)
+			return
+		}
+		end := c.at + n
+		escapes := 0
+		for end-escapes > c.at && c.json[end-escapes-1] == '\\' {
+			escapes++
+		}
+		c.at = end + 1
+		if escapes%2 == 0 {
+			return
+		}
+	}
+}
+
+// container passes over an object or a list, to the end of it.
+func (c *Cursor) container() {
+	for depth := 0; c.at < len(c.json); {
+		switch c.json[c.at] {
+		case '"':
+			c.text()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		c.at++
+		if depth == 0 {
+			return
+		}
+	}
+}
+
+// word passes over a number, true, false or null.
+func (c *Cursor) word() {
+	for ; c.at < len(c.json); c.at++ {
+		switch c.json[c.at] {
+		case ',', '}', ']', ':', ' ', '\t', '\n', '\r', '"', '{', '[':
+			return
+		}
+	}
+}
