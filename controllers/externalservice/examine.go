@@ -9,6 +9,7 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,7 +72,30 @@ func (r *Reconciler) examine(ctx context.Context, es *networkingv1.ExternalServi
 	check(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), f.sites, left)
 	m.probed = true
 	f.suspect = r.Probes.Suspect()
+	if !f.suspect && inherits(es, f.sites) {
+		f.suspect, f.again = true, earlier(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
+	}
 	return f
+}
+
+// inherits says whether a suspicion of an earlier process still stands: nothing of the object was
+// checked by this one, which has not had the time to find out that, say, no nameserver answers.
+func inherits(es *networkingv1.ExternalService, all []site) bool {
+	healthy := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy)
+	if healthy == nil || healthy.Reason != networkingv1.ReasonProbeSelfSuspect {
+		return false
+	}
+	checked := false
+	active(all, func(_ *site, a *address) { checked = checked || !a.health.LastProbe.IsZero() })
+	return !checked
+}
+
+// earlier is the first of two times; one that is zero does not count.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // check has the addresses checked, and takes down what is known of each. What was left counts for

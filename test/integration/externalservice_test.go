@@ -271,7 +271,7 @@ func TestANameThatLeadsNowhereIsNotReadyAndSaysSo(t *testing.T) {
 	s.eventually(func() error {
 		conditions := s.externalService("named").Status.Conditions
 		if resolved := meta.FindStatusCondition(conditions, networkingv1.ConditionResolved); resolved == nil ||
-			resolved.Status != metav1.ConditionFalse || resolved.Reason != networkingv1.ReasonTimeout {
+			resolved.Status != metav1.ConditionFalse || resolved.Reason != networkingv1.ReasonNXDomain {
 			return fmt.Errorf("conditions %s", text(conditions))
 		}
 		return nil

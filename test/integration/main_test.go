@@ -5,6 +5,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/outside"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -28,6 +30,7 @@ const root = "../.."
 // play is the stage that all tests share, with two replicas behind the webhook Service.
 type play struct {
 	*stage.Stage
+	world    *outside.World
 	client   client.Client
 	replicas []*stage.Replica
 }
@@ -58,7 +61,7 @@ func run(m *testing.M) int {
 			fmt.Fprintf(os.Stderr, "the operator's log holds what it never should:\n%s\n", strings.Join(problems, "\n"))
 			code = 1
 		}
-		if err := p.Close(); err != nil {
+		if err := errors.Join(p.Close(), p.world.Close()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -78,13 +81,17 @@ func openPlay() (*play, error) {
 	if err != nil {
 		return nil, err
 	}
+	world, err := outside.Open() // nothing leaves this host
+	if err != nil {
+		return nil, err
+	}
 	s, err := stage.Open(suite, stage.Options{
-		Root: root, Output: os.Stderr, Cluster: cluster.Options{AuditPolicy: policy},
+		Root: root, Output: os.Stderr, Operator: stage.Outside, Cluster: cluster.Options{AuditPolicy: policy},
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &play{Stage: s}
+	p := &play{Stage: s, world: world}
 	opened.Lock()
 	opened.play = p
 	opened.Unlock()
@@ -94,7 +101,7 @@ func openPlay() (*play, error) {
 	for range 2 {
 		// No Lease is lost because the machine is busy.
 		replica, err := s.StartReplica(suite, "--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s",
-			"--dns-nameservers=127.0.0.1:9") // nobody answers there, and nothing leaves this host
+			"--dns-nameservers="+world.DNS.Addr().String())
 		if err != nil {
 			return nil, err
 		}

@@ -72,8 +72,8 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	} {
 		began := time.Now()
 		if err := step.do(ctx); err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
+			if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+				err = fmt.Errorf("%w (%w)", cause, err)
 			}
 			return Result{}, fmt.Errorf("probes: %s: %w", step.title, err)
 		}

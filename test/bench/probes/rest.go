@@ -28,8 +28,13 @@ const (
 // publish starts a leader that finds all objects new, and waits until every address is published
 // and ready.
 func (r *run) publish(ctx context.Context) error {
-	var err error
-	if r.board, err = watch(ctx, r.client); err != nil {
+	board, err := watch(ctx, r.client)
+	if err != nil {
+		return err
+	}
+	r.board = board
+	before, err := r.written(ctx)
+	if err != nil {
 		return err
 	}
 	began := time.Now()
@@ -43,6 +48,11 @@ func (r *run) publish(ctx context.Context) error {
 	}
 	r.result.FirstPublish = r.board.lists(all).Sub(began)
 	r.result.FirstReady = r.board.serves(all).Sub(began)
+	after, err := r.written(ctx)
+	if err != nil {
+		return err
+	}
+	r.result.FirstWritten = after.since(before)
 	r.say("all addresses were published after %.1fs, and ready after %.1fs", r.result.FirstPublish.Seconds(), r.result.FirstReady.Seconds())
 	return nil
 }

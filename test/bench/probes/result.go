@@ -30,6 +30,8 @@ type Result struct {
 	// FirstPublish is from the start of the process until every address of objects that were new
 	// to it was in an EndpointSlice, and FirstReady until each was checked and ready.
 	FirstPublish, FirstReady time.Duration
+	// FirstWritten is what was written until then.
+	FirstWritten writes
 	// RestartStart is from the start of another process until it led, and RestartProbing until
 	// it had checked every address. RestartWritten is what was written for it, and RestartWrites how
 	// much that is, without the events that tell who leads. RestartMemory is its peak.
@@ -93,7 +95,7 @@ func (r *Result) WriteTable(w io.Writer, objects int) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&out, "\nWritten at rest: %s. Written for the restart: %s.\n", r.Written, r.RestartWritten)
+	fmt.Fprintf(&out, "\nWritten for the first publication: %s. At rest: %s. For the restart: %s.\n", r.FirstWritten, r.Written, r.RestartWritten)
 	fmt.Fprintf(&out, "Failures measured: %d, and %d that were found without a last check that was seen.\n", r.Detection.Measured, r.Detection.Unmeasured)
 	fmt.Fprintf(&out, "Load average of the machine at rest: %s. The control plane and the other end share its processors.\n", r.Load)
 	_, err := io.WriteString(w, out.String())
