@@ -219,7 +219,7 @@ func (w *world) step() {
 	default:
 		m := &w.members[w.IntN(len(w.members))]
 		next := networkingv1.AddressHealthy
-		if w.IntN(2) == 0 && !(w.unsure && m.health != networkingv1.AddressUnhealthy) {
+		if w.IntN(2) == 0 && (!w.unsure || m.health == networkingv1.AddressUnhealthy) {
 			next = networkingv1.AddressUnhealthy
 		}
 		if m.health != next {

@@ -140,7 +140,7 @@ func (s *stand) applies(ctx context.Context, c client.WithWatch, given runtime.A
 	case err == nil:
 		object.SetUID(current.GetUID())
 		if service, ok := object.(*corev1.Service); ok {
-			service.Spec.ClusterIP = current.(*corev1.Service).Spec.ClusterIP //nolint:forcetypeassert // made above
+			service.Spec.ClusterIP = current.(*corev1.Service).Spec.ClusterIP
 		}
 		err = c.Update(ctx, object)
 	}
@@ -349,7 +349,7 @@ func (h *someHealth) finds(endpoint, ip string, state networkingv1.AddressHealth
 type somePolicy map[string]egress.Reason
 
 func (p somePolicy) CheckPorts(q egress.Query, _ []uint16) egress.Verdict {
-	if reason, refused := p[q.IP.String()]; refused && !(q.Authorized && reason.InCluster()) {
+	if reason, refused := p[q.IP.String()]; refused && (!q.Authorized || !reason.InCluster()) {
 		return egress.Verdict{Reason: reason, Detail: "is refused by this test"}
 	}
 	return egress.Verdict{Allowed: true}

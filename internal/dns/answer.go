@@ -16,15 +16,15 @@ import (
 type Outcome string
 
 const (
-	// Resolved: there is at least one address.
+	// Resolved says that there is at least one address.
 	Resolved Outcome = networkingv1.ReasonResolved
-	// NXDomain: the name does not exist, or has no record of the type.
+	// NXDomain says that the name does not exist, or has no record of the type.
 	NXDomain Outcome = networkingv1.ReasonNXDomain
-	// ServFail: a nameserver answered, but none with an answer that can be used.
+	// ServFail says that a nameserver answered, but none with an answer that can be used.
 	ServFail Outcome = networkingv1.ReasonServFail
-	// Timeout: no nameserver answered at all, or there is none.
+	// Timeout says that no nameserver answered at all, or there is none.
 	Timeout Outcome = networkingv1.ReasonTimeout
-	// Denied: the name leads into the cluster.
+	// Denied says that the name leads into the cluster.
 	Denied Outcome = networkingv1.ReasonDenied
 )
 

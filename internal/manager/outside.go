@@ -113,7 +113,7 @@ func egressRules(configured []config.EgressRule) ([]egress.Rule, error) {
 		}
 		ports := make([]uint16, 0, len(rule.Ports))
 		for _, port := range rule.Ports {
-			ports = append(ports, uint16(port)) //nolint:gosec // validated: 1 to 65535
+			ports = append(ports, uint16(port))
 		}
 		rules = append(rules, egress.Rule{CIDRs: prefixes, Ports: ports, Namespaces: rule.Namespaces})
 	}

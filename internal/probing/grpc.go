@@ -80,7 +80,7 @@ func call(ctx context.Context, q *question, conn net.Conn, at place) outcome {
 // texts; so that is taken from the connection itself.
 func (w *wiretap) outcomeOf(err error, answered bool) outcome {
 	code := status.Code(err)
-	failure, http2 := w.seen()
+	http2, failure := w.seen()
 	switch {
 	case code == codes.DeadlineExceeded && !answered:
 		return timedOut

@@ -161,7 +161,9 @@ func TestAnHTTP2ServerThatKnowsNoGRPCIsAProtocolError(t *testing.T) {
 		t.Errorf("%s, want ProtocolError", got.reason())
 	}
 	_ = server.Close()
-	<-ended
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
 }
 
 func TestTheAuthorityOfAGRPCProbe(t *testing.T) {

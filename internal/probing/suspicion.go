@@ -25,7 +25,7 @@ type standing struct {
 // not there.
 func (c counter) standing(denied bool) standing {
 	fresh := c.count < 0 && c.count >= -young
-	if denied && c.count < 0 || c.condition != healthy && !(c.fell && fresh) {
+	if denied && c.count < 0 || c.condition != healthy && (!c.fell || !fresh) {
 		return standing{}
 	}
 	return standing{member: true, failing: c.count < 0, young: fresh}

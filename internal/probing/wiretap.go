@@ -68,11 +68,11 @@ func (w *wiretap) end() {
 	_ = w.Conn.SetDeadline(time.Unix(1, 0)) // one that cannot be cut is closed already
 }
 
-// seen is the first failure, and whether the other side spoke HTTP/2.
-func (w *wiretap) seen() (failure error, http2 bool) {
+// seen says whether the other side spoke HTTP/2, and answers the first failure.
+func (w *wiretap) seen() (http2 bool, failure error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.failure, w.read >= frameHeader && w.first[frameType] == frameSettings
+	return w.read >= frameHeader && w.first[frameType] == frameSettings, w.failure
 }
 
 // cut is the word for a connection that ended before the other side spoke HTTP/2: it said nothing, or

@@ -93,7 +93,7 @@ func openPlay() (*play, error) {
 func (p *play) close() error {
 	var err error
 	if p.Stage != nil {
-		err = p.Stage.Close()
+		err = p.Close()
 	}
 	return errors.Join(err, p.world.Close())
 }

@@ -124,7 +124,7 @@ func (d *DNS) handler(ctx context.Context, transport string) dns.HandlerFunc {
 			return
 		}
 		question := asked.Question[0]
-		d.tally.asked(Query{
+		d.asked(Query{
 			Time: time.Now(), Name: strings.TrimSuffix(strings.ToLower(question.Name), "."),
 			Type: dns.TypeToString[question.Qtype], Transport: transport,
 		})

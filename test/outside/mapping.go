@@ -85,6 +85,6 @@ func Dial(ctx context.Context, network string, to netip.AddrPort) (net.Conn, err
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", to, err)
 	}
-	var dialer net.Dialer
+	dialer := net.Dialer{KeepAlive: -1} // as the operator does by itself
 	return dialer.DialContext(ctx, network, local.String())
 }

@@ -144,16 +144,16 @@ func TestAddressesOutsideStandOnLoopbackAndNoOthersAreDialled(t *testing.T) {
 		local, err := Local(netip.MustParseAddr(outside))
 		switch {
 		case want == "" && err == nil:
-			t.Errorf("%s: is dialled at %s", outside, local)
+			t.Errorf("%s: is dialed at %s", outside, local)
 		case want != "" && (err != nil || local.String() != want):
 			t.Errorf("%s: %s (%v), want %s", outside, local, err, want)
 		}
 	}
 	if _, err := Dial(t.Context(), "tcp", netip.MustParseAddrPort("8.8.8.8:53")); err == nil || !strings.Contains(err.Error(), "8.8.8.8") {
-		t.Errorf("dialling 8.8.8.8: %v", err)
+		t.Errorf("dialing 8.8.8.8: %v", err)
 	}
 	if _, err := Dial(t.Context(), "unix", netip.MustParseAddrPort("192.0.2.1:53")); err == nil {
-		t.Error("a network that is none of TCP and UDP is dialled")
+		t.Error("a network that is none of TCP and UDP is dialed")
 	}
 }
 
