@@ -125,8 +125,10 @@ func openBare() (*cluster.Cluster, error) {
 	if _, err := c.Kubectl(suite, "apply", "--server-side", "-f", filepath.Join(root, "config", "crd", "bases")); err != nil {
 		return nil, err
 	}
-	_, err = c.Kubectl(suite, "wait", "--for=condition=Established", "--timeout="+patience.String(), "crd", "--all")
-	return c, err
+	return c, stage.Established(suite, func(ctx context.Context, args ...string) error {
+		_, err := c.Kubectl(ctx, args...)
+		return err
+	})
 }
 
 // logged are the lines of the replicas' logs that tell of a missing permission or a panic. No test

@@ -129,10 +129,14 @@ func Install(ctx context.Context, kubectl Kubectl, root string, port int) error 
 	if err := run(ctx, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
 		return err
 	}
-	// kubectl wait fails at once where a kind has no conditions at all yet.
+	return Established(ctx, run)
+}
+
+// Established waits until the API server serves every definition there is. kubectl wait alone does
+// not: it fails at once where a definition has no conditions at all yet.
+func Established(ctx context.Context, kubectl func(ctx context.Context, args ...string) error) error {
 	return Eventually(ctx, startTimeout, func(ctx context.Context) error {
-		return run(ctx, "wait", "--for=condition=Established", "--timeout="+startTimeout.String(), "crd",
-			"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev")
+		return kubectl(ctx, "wait", "--for=condition=Established", "--timeout="+startTimeout.String(), "crd", "--all")
 	})
 }
 
