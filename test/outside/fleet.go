@@ -78,7 +78,7 @@ func OpenFleet(o FleetOptions) (*Fleet, error) {
 		counts: map[netip.Addr]int{}, failed: map[netip.Addr]bool{}, open: map[net.Conn]struct{}{},
 	}
 	for range o.Workers {
-		f.work.Go(f.serve)
+		f.work.Go(func() { accept(socket, f.done, f.one) })
 	}
 	return f, nil
 }
@@ -140,26 +140,6 @@ func (f *Fleet) Close() error {
 	f.mu.Unlock()
 	f.work.Wait()
 	return err
-}
-
-func (f *Fleet) serve() {
-	for {
-		accepted, err := f.socket.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil { // out of files, for now
-			select {
-			case <-f.done:
-				return
-			case <-time.After(10 * time.Millisecond):
-				continue
-			}
-		}
-		if tcp, ok := accepted.(*net.TCPConn); ok {
-			f.one(tcp)
-		}
-	}
 }
 
 func (f *Fleet) one(c *net.TCPConn) {

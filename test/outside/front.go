@@ -4,12 +4,10 @@
 package outside
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"sync"
-	"time"
 )
 
 // crowd bounds the connections that one server holds open; more are reset.
@@ -89,7 +87,7 @@ func (f *front) listen() error {
 		return err
 	}
 	f.socket = socket
-	f.accepting.Go(func() { f.accept(socket) })
+	f.accepting.Go(func() { accept(socket, f.done, f.admit) })
 	return nil
 }
 
@@ -98,26 +96,6 @@ func (f *front) deafen() {
 	_ = f.socket.Close()
 	f.accepting.Wait()
 	f.socket = nil
-}
-
-func (f *front) accept(socket net.Listener) {
-	for {
-		accepted, err := socket.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil { // out of files, for now
-			select {
-			case <-f.done:
-				return
-			case <-time.After(10 * time.Millisecond):
-				continue
-			}
-		}
-		if tcp, ok := accepted.(*net.TCPConn); ok {
-			f.admit(tcp)
-		}
-	}
 }
 
 func (f *front) admit(tcp *net.TCPConn) {

@@ -5,7 +5,6 @@ package admission
 
 import (
 	"fmt"
-	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -20,43 +19,16 @@ const (
 	reviewAPIVersion = admissionv1.GroupName + "/v1"
 )
 
+var envelope = wire.Envelope{Kind: reviewKind, APIVersion: reviewAPIVersion, Versions: "the webhook's admissionReviewVersions"}
+
 // parse reads the envelope; the error is a *wire.Refusal.
 func parse(body []byte) (review, error) {
-	var (
-		got              review
-		kind, apiVersion string
-		hasRequest       bool
-	)
-	err := wire.Walk(body, func(r *wire.Reader, name []byte) (err error) {
-		switch string(name) {
-		case "kind":
-			kind, err = r.Text()
-		case "apiVersion":
-			apiVersion, err = r.Text()
-		case "request":
-			err = r.Object(func(r *wire.Reader, name []byte) error {
-				hasRequest = true
-				return got.member(r, name)
-			})
-		default:
-			err = r.Skip()
-		}
-		return err
-	})
-	refuse := func(format string, args ...any) (review, error) {
-		return review{}, wire.Refuse(http.StatusBadRequest, format, args...)
+	var got review
+	if err := envelope.Request(body, got.member); err != nil {
+		return review{}, err
 	}
-	switch {
-	case err != nil:
-		return refuse("the body is not an %s: %v", reviewKind, err)
-	case kind != reviewKind:
-		return refuse("the body is of kind %.100q: an %s was expected", kind, reviewKind)
-	case apiVersion != reviewAPIVersion:
-		return refuse("an %s of apiVersion %.100q is not understood; put v1 into the webhook's admissionReviewVersions", reviewKind, apiVersion)
-	case !hasRequest:
-		return refuse("the %s has no request", reviewKind)
-	case got.UID == "":
-		return refuse("the %s has no request.uid", reviewKind)
+	if got.UID == "" {
+		return review{}, envelope.WithoutUID()
 	}
 	return got, nil
 }

@@ -24,8 +24,8 @@ func TestARequestWithoutAReviewIsRefusedWithAStatus(t *testing.T) {
 		says string
 	}{
 		"empty":          {``, 400, "empty"},
-		"text":           {`admit me`, 400, "not an AdmissionReview"},
-		"half":           {good[:200], 400, "not an AdmissionReview"},
+		"text":           {`admit me`, 400, "not of kind AdmissionReview"},
+		"half":           {good[:200], 400, "not of kind AdmissionReview"},
 		"trailing":       {good + good, 400, "more after the end"},
 		"array":          {`[]`, 400, "must be an object"},
 		"empty object":   {`{}`, 400, `kind ""`},

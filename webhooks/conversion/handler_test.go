@@ -173,8 +173,8 @@ func TestARequestWithoutAReviewIsRefusedWithAStatus(t *testing.T) {
 		says string
 	}{
 		"empty":            {``, 400, "empty"},
-		"text":             {`convert this`, 400, "not a ConversionReview"},
-		"half":             {reviewOf("toys.example.com/v1", toy("v1", "a"))[:120], 400, "not a ConversionReview"},
+		"text":             {`convert this`, 400, "not of kind ConversionReview"},
+		"half":             {reviewOf("toys.example.com/v1", toy("v1", "a"))[:120], 400, "not of kind ConversionReview"},
 		"array":            {`[]`, 400, "must be an object"},
 		"other kind":       {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, 400, "AdmissionReview"},
 		"v1beta1":          {strings.Replace(reviewOf("x"), "k8s.io/v1", "k8s.io/v1beta1", 1), 400, "conversionReviewVersions"},

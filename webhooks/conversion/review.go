@@ -5,7 +5,6 @@ package conversion
 
 import (
 	"bytes"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -17,6 +16,8 @@ const (
 	reviewAPIVersion = "apiextensions.k8s.io/v1"
 )
 
+var envelope = wire.Envelope{Kind: reviewKind, APIVersion: reviewAPIVersion, Versions: "the CRD's conversionReviewVersions"}
+
 // review is the request half of a ConversionReview. Its objects are parts of the body.
 type review struct {
 	uid     string
@@ -26,41 +27,12 @@ type review struct {
 
 // parse reads the envelope; the error is a *wire.Refusal.
 func parse(body []byte) (review, error) {
-	var (
-		got              review
-		kind, apiVersion string
-		hasRequest       bool
-	)
-	err := wire.Walk(body, func(r *wire.Reader, name []byte) (err error) {
-		switch string(name) {
-		case "kind":
-			kind, err = r.Text()
-		case "apiVersion":
-			apiVersion, err = r.Text()
-		case "request":
-			err = r.Object(func(r *wire.Reader, name []byte) error {
-				hasRequest = true
-				return got.member(r, name)
-			})
-		default:
-			err = r.Skip()
-		}
-		return err
-	})
-	refuse := func(format string, args ...any) (review, error) {
-		return review{}, wire.Refuse(http.StatusBadRequest, format, args...)
+	var got review
+	if err := envelope.Request(body, got.member); err != nil {
+		return review{}, err
 	}
-	switch {
-	case err != nil:
-		return refuse("the body is not a %s: %v", reviewKind, err)
-	case kind != reviewKind:
-		return refuse("the body is of kind %.100q: a %s was expected", kind, reviewKind)
-	case apiVersion != reviewAPIVersion:
-		return refuse("a %s of apiVersion %.100q is not understood; put v1 into the CRD's conversionReviewVersions", reviewKind, apiVersion)
-	case !hasRequest:
-		return refuse("the %s has no request", reviewKind)
-	case got.uid == "":
-		return refuse("the %s has no request.uid", reviewKind)
+	if got.uid == "" {
+		return review{}, envelope.WithoutUID()
 	}
 	return got, nil
 }
