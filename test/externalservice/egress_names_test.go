@@ -93,7 +93,7 @@ func TestANameThatLeadsWhereNobodyMayGoIsNeverFollowed(t *testing.T) {
 	canaries := s.canaries(canaryPort, bad...)
 	good := s.address()
 	server := s.server(s.World.TCP(fmt.Sprintf("%s:%d", good, canaryPort)))
-	before := s.samples().sum("fairlead_externalservice_denied_addresses_total")
+	before := s.samples().Sum("fairlead_externalservice_denied_addresses_total")
 
 	ports := fmt.Sprintf(`ports: [{name: sql, port: %d}]`, canaryPort)
 	s.must(s.World.DNS.Addresses(s.host("mixed"), time.Second, append(bad, good)...))
@@ -129,7 +129,7 @@ func TestANameThatLeadsWhereNobodyMayGoIsNeverFollowed(t *testing.T) {
 	s.condition("mixed", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 	s.publishes("mixed", good)
 	s.tells("mixed", "AddressDenied", 1)
-	if got := s.samples().sum("fairlead_externalservice_denied_addresses_total") - before; got < float64(len(forbidden)) {
+	if got := s.samples().Sum("fairlead_externalservice_denied_addresses_total") - before; got < float64(len(forbidden)) {
 		t.Errorf("denied_addresses_total grew by %v, want at least %d", got, len(forbidden))
 	}
 	s.checkedAgain(server)

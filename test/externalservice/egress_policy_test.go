@@ -40,7 +40,7 @@ func governed(t *testing.T) (s *scene, restart func(policy string)) {
 	shared.must(err)
 	t.Cleanup(func() { shared.must(own.Close()) })
 	s = &scene{T: t, World: shared.World, play: &play{Stage: own, world: shared.World}, namespace: "shop"}
-	s.client, err = newClient(own.Kubeconfig())
+	s.client, err = stage.NewClient(own.Kubeconfig())
 	s.must(err)
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	var running *stage.Replica

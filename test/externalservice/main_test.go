@@ -83,7 +83,7 @@ func openPlay() (*play, error) {
 	if p.Stage, err = stage.Open(suite, stage.Options{Root: root, Operator: stage.Outside, Output: os.Stderr}); err != nil {
 		return nil, err
 	}
-	if p.client, err = newClient(p.Kubeconfig()); err != nil {
+	if p.client, err = stage.NewClient(p.Kubeconfig()); err != nil {
 		return nil, err
 	}
 	return p, p.fill(suite)
@@ -98,23 +98,9 @@ func (p *play) close() error {
 	return errors.Join(err, p.world.Close())
 }
 
-// logged are the lines of the replicas' logs that tell of a missing permission or a panic. No test
-// provokes either.
+// logged are the complaints in the logs of all replicas that ever ran.
 func (p *play) logged() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var found []string
-	for _, replica := range slices.Concat(p.retired, p.replicas) {
-		lines, err := replica.Logs()
-		if err != nil {
-			found = append(found, err.Error())
-		}
-		for line := range strings.Lines(lines) {
-			lower := strings.ToLower(line)
-			if strings.Contains(lower, "forbidden") || strings.Contains(lower, "panic") {
-				found = append(found, replica.ID+": "+strings.TrimSpace(line))
-			}
-		}
-	}
-	return found
+	return stage.Complaints(slices.Concat(p.retired, p.replicas)...)
 }

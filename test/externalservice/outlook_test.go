@@ -22,6 +22,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 // often has an address checked every second, and believes two failures and one success.
@@ -209,6 +210,12 @@ func sliceVersions(all []discoveryv1.EndpointSlice) map[string]string {
 		versions["slice "+slice.Name] = slice.ResourceVersion
 	}
 	return versions
+}
+
+// samples reads the leader's metrics.
+func (s *scene) samples() stage.Samples {
+	s.Helper()
+	return stage.ReadSamples(s.figures())
 }
 
 // figures is the leader's page of metrics.

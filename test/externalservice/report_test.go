@@ -127,17 +127,17 @@ func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {
 	own := fmt.Sprintf("namespace=%q", s.namespace)
 	all := s.samples()
 	for _, name := range ofObjects {
-		if rows := all.rows(prefix+name, own); len(rows) == 0 {
+		if rows := all.Rows(prefix+name, own); len(rows) == 0 {
 			t.Errorf("no %s%s of the object", prefix, name)
 		}
 	}
 	for _, name := range ofAll {
-		rows := slices.Concat(all.rows(prefix+name, ""), all.rows(prefix+name+"_count", ""))
+		rows := slices.Concat(all.Rows(prefix+name), all.Rows(prefix+name+"_count"))
 		if len(rows) == 0 || len(rows) > 50 {
 			t.Errorf("%d rows of %s%s", len(rows), prefix, name)
 		}
 	}
-	if n := all.sum(prefix+"addresses", own, `name="db"`, `state="Denied"`); n != 1 {
+	if n := all.Sum(prefix+"addresses", own, `name="db"`, `state="Denied"`); n != 1 {
 		t.Errorf("%v addresses are counted as denied, want 1", n)
 	}
 	// Nothing that the outside chooses is a label.

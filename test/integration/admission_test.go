@@ -164,7 +164,7 @@ func TestBothReplicasAnswerWebhooks(t *testing.T) {
 		for _, replica := range s.play.replicas {
 			samples := s.metrics(replica, token)
 			for _, family := range []string{"fairlead_admission_requests_total", "fairlead_conversion_objects_total"} {
-				if samples.sum(family) == 0 {
+				if samples.Sum(family) == 0 {
 					return fmt.Errorf("%s: no %s", replica.ID, family)
 				}
 			}
@@ -174,7 +174,7 @@ func TestBothReplicasAnswerWebhooks(t *testing.T) {
 	for _, replica := range s.play.replicas {
 		samples := s.metrics(replica, token)
 		for _, bad := range []string{`result="panic"`, `result="error"`, `result="failed"`} {
-			if n := samples.sum("fairlead_admission_requests_total", bad) + samples.sum("fairlead_conversion_objects_total", bad); n > 0 {
+			if n := samples.Sum("fairlead_admission_requests_total", bad) + samples.Sum("fairlead_conversion_objects_total", bad); n > 0 {
 				t.Errorf("%s: %v requests with %s", replica.ID, n, bad)
 			}
 		}

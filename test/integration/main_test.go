@@ -57,7 +57,7 @@ func run(m *testing.M) int {
 	opened.Lock()
 	defer opened.Unlock()
 	if p := opened.play; p != nil {
-		if problems := logged(p); len(problems) > 0 {
+		if problems := stage.Complaints(p.replicas...); len(problems) > 0 {
 			fmt.Fprintf(os.Stderr, "the operator's log holds what it never should:\n%s\n", strings.Join(problems, "\n"))
 			code = 1
 		}
@@ -95,7 +95,7 @@ func openPlay() (*play, error) {
 	opened.Lock()
 	opened.play = p
 	opened.Unlock()
-	if p.client, err = newClient(s.Kubeconfig()); err != nil {
+	if p.client, err = stage.NewClient(s.Kubeconfig()); err != nil {
 		return nil, err
 	}
 	for range 2 {
@@ -129,23 +129,4 @@ func openBare() (*cluster.Cluster, error) {
 		_, err := c.Kubectl(ctx, args...)
 		return err
 	})
-}
-
-// logged are the lines of the replicas' logs that tell of a missing permission or a panic. No test
-// provokes either.
-func logged(p *play) []string {
-	var found []string
-	for _, replica := range p.replicas {
-		lines, err := replica.Logs()
-		if err != nil {
-			found = append(found, err.Error())
-		}
-		for line := range strings.Lines(lines) {
-			lower := strings.ToLower(line)
-			if strings.Contains(lower, "forbidden") || strings.Contains(lower, "panic") {
-				found = append(found, replica.ID+": "+strings.TrimSpace(line))
-			}
-		}
-	}
-	return found
 }

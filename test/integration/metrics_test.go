@@ -9,49 +9,11 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
-
-// samples are the lines of a page of metrics: value by name and labels, as written.
-type samples map[string]float64
-
-// sum adds up a family's samples that have all of the labels.
-func (m samples) sum(family string, labels ...string) float64 {
-	var total float64
-next:
-	for name, value := range m {
-		if name != family && !strings.HasPrefix(name, family+"{") {
-			continue
-		}
-		for _, label := range labels {
-			if !strings.Contains(name, label) {
-				continue next
-			}
-		}
-		total += value
-	}
-	return total
-}
-
-func readSamples(page string) samples {
-	m := samples{}
-	lines := bufio.NewScanner(strings.NewReader(page))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		at := strings.LastIndexByte(lines.Text(), ' ')
-		if at < 0 || strings.HasPrefix(lines.Text(), "#") {
-			continue
-		}
-		if value, err := strconv.ParseFloat(lines.Text()[at+1:], 64); err == nil {
-			m[lines.Text()[:at]] = value
-		}
-	}
-	return m
-}
 
 // metricsToken is the token of a ServiceAccount that may read the operator's metrics.
 func (s *scene) metricsToken() string {
@@ -65,15 +27,15 @@ func (s *scene) metricsToken() string {
 }
 
 // metrics reads a replica's metrics.
-func (s *scene) metrics(replica *stage.Replica, token string) samples {
+func (s *scene) metrics(replica *stage.Replica, token string) stage.Samples {
 	s.Helper()
-	var m samples
+	var m stage.Samples
 	s.eventually(func() error {
 		code, page, err := s.fetchMetrics(replica, token)
 		if err == nil && code != http.StatusOK {
 			err = fmt.Errorf("metrics of %s: status %d: %s", replica.ID, code, page)
 		}
-		m = readSamples(page)
+		m = stage.ReadSamples(page)
 		return err
 	})
 	return m
@@ -109,8 +71,8 @@ func TestMetricsAreShownToThoseWhoMayReadThem(t *testing.T) {
 	stranger := strings.TrimSpace(s.run("create", "token", "nobody"))
 	token := s.metricsToken()
 	for _, replica := range s.play.replicas {
-		if samples := s.metrics(replica, token); samples.sum("fairlead_webhook_ready") != 1 {
-			t.Errorf("%s: fairlead_webhook_ready is %v", replica.ID, samples.sum("fairlead_webhook_ready"))
+		if samples := s.metrics(replica, token); samples.Sum("fairlead_webhook_ready") != 1 {
+			t.Errorf("%s: fairlead_webhook_ready is %v", replica.ID, samples.Sum("fairlead_webhook_ready"))
 		}
 		for want, token := range map[int]string{http.StatusUnauthorized: "", http.StatusForbidden: stranger} {
 			if code, page, err := s.fetchMetrics(replica, token); err != nil || code != want || strings.Contains(page, "fairlead_") {

@@ -67,9 +67,9 @@ func (s *scene) reconciled(replica *stage.Replica, token string, atLeast int) in
 	var done int
 	s.eventually(func() error {
 		m := s.metrics(replica, token)
-		done = int(m.sum("controller_runtime_reconcile_total", `controller="externalservice"`))
-		waiting := m.sum("workqueue_depth", `name="externalservice"`)
-		working := m.sum("controller_runtime_active_workers", `controller="externalservice"`)
+		done = int(m.Sum("controller_runtime_reconcile_total", `controller="externalservice"`))
+		waiting := m.Sum("workqueue_depth", `name="externalservice"`)
+		working := m.Sum("controller_runtime_active_workers", `controller="externalservice"`)
 		if done < atLeast || waiting > 0 || working > 0 {
 			return fmt.Errorf("%s: %d of %d reconciliations, %v waiting, %v at work", replica.ID, done, atLeast, waiting, working)
 		}

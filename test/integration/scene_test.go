@@ -11,14 +11,8 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -59,7 +53,7 @@ func newBareScene(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	s := &scene{T: t, kubectl: c}
-	s.client, err = newClient(c.Kubeconfig())
+	s.client, err = stage.NewClient(c.Kubeconfig())
 	s.must(err)
 	s.makeNamespace()
 	return s
@@ -152,24 +146,4 @@ func (s *scene) must(err error) {
 // get reads an object by name into obj.
 func (s *scene) get(name string, obj client.Object) error {
 	return s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
-}
-
-// newClient speaks the built-in kinds and v1 of ours, without throttling. Other versions are read
-// as unstructured objects.
-func newClient(kubeconfig string) (client.Client, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	metav1.AddToGroupVersion(scheme, networkingv1.GroupVersion)
-	return client.New(config, client.Options{Scheme: scheme})
 }

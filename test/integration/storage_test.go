@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 // storeAt has the API server store a kind at a version from now on.
@@ -59,8 +61,8 @@ func (s *scene) conversions(k kind, fromTo ...string) int {
 	if len(fromTo) == 2 {
 		labels = append(labels, fmt.Sprintf("from_version=%q", fromTo[0]), fmt.Sprintf("to_version=%q", fromTo[1]))
 	}
-	page := readSamples(s.run("get", "--raw", "/metrics"))
-	return int(page.sum("apiserver_crd_conversion_webhook_duration_seconds_count", labels...))
+	page := stage.ReadSamples(s.run("get", "--raw", "/metrics"))
+	return int(page.Sum("apiserver_crd_conversion_webhook_duration_seconds_count", labels...))
 }
 
 // Objects of a cluster that stored v1alpha1 once are read at v1 like all others. Changing the

@@ -1,0 +1,25 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import "strings"
+
+// Complaints are the lines of the replicas' logs that tell of a missing permission or a panic,
+// which no test provokes.
+func Complaints(replicas ...*Replica) []string {
+	var found []string
+	for _, replica := range replicas {
+		lines, err := replica.Logs()
+		if err != nil {
+			found = append(found, err.Error())
+		}
+		for line := range strings.Lines(lines) {
+			lower := strings.ToLower(line)
+			if strings.Contains(lower, "forbidden") || strings.Contains(lower, "panic") {
+				found = append(found, replica.ID+": "+strings.TrimSpace(line))
+			}
+		}
+	}
+	return found
+}
