@@ -8,13 +8,16 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones must resolve in an image that ships no zone database
 
 	"github.com/robfig/cron/v3"
 )
 
 // ErrNeverFires marks a schedule without a single moment in five years, such as 30 February.
 var ErrNeverFires = errors.New("fires at no time within five years")
+
+// horizonYears is how far ahead anything is looked for. An expression has no year, and five years
+// hold a leap day wherever a century does not leave one out.
+const horizonYears = 5
 
 // horizonStart opens the five years, one of them a leap year, in which a schedule must fire. An
 // expression has no year, so any such span answers for all: the rule needs no clock.
@@ -24,8 +27,11 @@ var horizonStart = time.Date(2023, time.January, 1, 0, 0, 0, 0, time.UTC)
 // no "@every", whose phase would depend on when the process started.
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-// Schedule is a cron expression bound to a time zone.
-type Schedule struct{ inner cron.Schedule }
+// Schedule is a cron expression bound to a time zone. It is immutable.
+type Schedule struct {
+	fields fields
+	clock  clock
+}
 
 // Parse reads a five-field expression, or one of @hourly, @daily, @midnight, @weekly, @monthly,
 // @yearly and @annually, in the IANA time zone; an empty zone means UTC. It refuses expressions
@@ -41,31 +47,57 @@ func Parse(expression, zone string) (*Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := parser.Parse(expression)
+	parsed, err := parser.Parse(expression)
 	if err != nil {
 		return nil, fmt.Errorf("not a five-field cron expression: %w", err)
 	}
-	if spec, ok := inner.(*cron.SpecSchedule); ok {
-		spec.Location = location
+	spec, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return nil, errors.New("not a five-field cron expression")
 	}
-	if inner.Next(horizonStart).IsZero() {
+	s := &Schedule{fields: fieldsOf(spec), clock: clock{location}}
+	if s.Next(horizonStart).IsZero() {
 		return nil, ErrNeverFires
 	}
-	return &Schedule{inner: inner}, nil
+	return s, nil
 }
 
-// Next answers the first moment strictly after t at which the schedule fires.
-func (s *Schedule) Next(t time.Time) time.Time { return s.inner.Next(t) }
+// Next answers the first moment strictly after t at which the schedule fires, in the schedule's
+// zone, or the zero time if there is none within five years.
+//
+// A local time that the clock skips fires at the first instant after the gap, once, however many
+// matching times were skipped. A local time that comes twice fires when it first comes. Wildcards
+// are no exception: an hourly schedule stays silent in the hour that the clock repeats.
+func (s *Schedule) Next(t time.Time) time.Time {
+	horizon := t.UTC().AddDate(horizonYears, 0, 0)
+	minute, ok := s.fields.next(minuteOf(s.clock.shown(t.Unix())), minuteOf(horizon.Unix()+farthest))
+	if !ok {
+		return time.Time{}
+	}
+	fires := s.clock.first(minute)
+	if fires.After(horizon) {
+		return time.Time{}
+	}
+	return fires
+}
 
-// Location loads an IANA time zone; an empty name means UTC. "Local" is refused in any case: it
-// would mean another zone in every pod.
-func Location(zone string) (*time.Location, error) {
-	if strings.EqualFold(zone, "local") {
-		return nil, errors.New(`"Local" depends on where the process runs: use an IANA name such as Europe/Zurich`)
+// Latest answers the last moment after the one and not after the other at which the schedule
+// fired, in the schedule's zone, or the zero time if there is none. What it costs does not depend
+// on how often the schedule fires.
+func (s *Schedule) Latest(after, until time.Time) time.Time {
+	minute, ok := s.fields.latest(minuteOf(s.clock.shown(until.Unix())), minuteOf(after.Unix()-farthest))
+	if !ok {
+		return time.Time{}
 	}
-	location, err := time.LoadLocation(zone)
-	if err != nil {
-		return nil, fmt.Errorf("unknown time zone %q: use an IANA name such as Europe/Zurich", zone)
+	fired := s.clock.first(minute)
+	if !fired.After(after) {
+		return time.Time{}
 	}
-	return location, nil
+	return fired
+}
+
+// Key names the run that fired at that moment by what the clock on the wall showed, such as
+// "2026-03-29T03:00". Later runs have greater names, so no two share one.
+func (s *Schedule) Key(fired time.Time) string {
+	return fired.In(s.clock.location).Format("2006-01-02T15:04")
 }
