@@ -39,7 +39,7 @@ build: ## Build bin/fairlead.
 	@go build $(GOFLAGS) -ldflags "$(LDFLAGS)" -o $(BIN)/fairlead ./cmd/fairlead
 
 .PHONY: control-plane
-control-plane: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl once, into bin/.
+control-plane: ## Build etcd, kubectl, kube-apiserver, -controller-manager and -scheduler, and kwok, once, into bin/.
 	@cd test/cluster && go run $(GOFLAGS) ./cmd/localcluster -build
 
 .PHONY: test

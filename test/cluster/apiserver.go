@@ -20,7 +20,7 @@ const ServiceCIDRs = "10.96.0.0/16,fd00:10:96::/112"
 func apiServer(c *Cluster) Spec {
 	return Spec{
 		Name: APIServer,
-		Path: filepath.Join(c.binaries, APIServer),
+		Path: c.binaries.path(APIServer),
 		Env:  noProxy,
 		Args: func() ([]string, error) {
 			port, err := loopback.FreePort()

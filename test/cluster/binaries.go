@@ -13,22 +13,33 @@ import (
 const (
 	kubernetesModule = "k8s.io/kubernetes"
 	etcdModule       = "go.etcd.io/etcd/server/v3"
+	kwokModule       = "sigs.k8s.io/kwok"
 )
 
-// program is one that Build can build. Its package must be a tool of controlplane/go.mod.
+// The modules of pins, each a folder beside this file.
+const (
+	controlPlanePins = "controlplane"
+	kwokPins         = "kwok"
+)
+
+// program is one that Build can build. Its package must be a tool of the go.mod in pins.
 type program struct {
-	name, pkg, module string
+	name, pkg, module, pins string
+	// seldom is set for what a folder made for envtest does not hold: it is built even so.
+	seldom bool
 }
 
 var programs = []program{
-	{Etcd, etcdModule, etcdModule},
-	{Kubectl, kubernetesModule + "/cmd/kubectl", kubernetesModule},
-	{APIServer, kubernetesModule + "/cmd/kube-apiserver", kubernetesModule},
-	{ControllerManager, kubernetesModule + "/cmd/kube-controller-manager", kubernetesModule},
+	{name: Etcd, pkg: etcdModule, module: etcdModule, pins: controlPlanePins},
+	{name: Kubectl, pkg: kubernetesModule + "/cmd/kubectl", module: kubernetesModule, pins: controlPlanePins},
+	{name: APIServer, pkg: kubernetesModule + "/cmd/kube-apiserver", module: kubernetesModule, pins: controlPlanePins},
+	{name: ControllerManager, pkg: kubernetesModule + "/cmd/kube-controller-manager", module: kubernetesModule, pins: controlPlanePins},
+	{name: Scheduler, pkg: kubernetesModule + "/cmd/kube-scheduler", module: kubernetesModule, pins: controlPlanePins, seldom: true},
+	{name: Kwok, pkg: kwokModule + "/cmd/kwok", module: kwokModule, pins: kwokPins, seldom: true},
 }
 
 // selected returns the programs of those names, in the order of the table: the quick ones first, so
-// that a download that fails does so within seconds.
+// that a download that fails does so within seconds, and last those that only nodes need.
 func selected(names []string) ([]program, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {
@@ -49,36 +60,37 @@ func selected(names []string) ([]program, error) {
 	return found, nil
 }
 
-// pins is what controlplane/go.mod says.
+// pins is what one go.mod of pins says.
 type pins struct {
 	folder   string            // of the module
-	root     string            // of the repository
 	versions map[string]string // by module
 	content  []byte            // go.mod and go.sum, to tell one set of pins from another
 }
 
-// findPins looks for test/cluster/controlplane in folder and everywhere above it.
-func findPins(folder string) (*pins, error) {
+// findRoot looks for the checkout that a folder is in: it has test/cluster/controlplane.
+func findRoot(folder string) (string, error) {
 	start, err := filepath.Abs(folder)
 	if err != nil {
-		return nil, fmt.Errorf("find the pins of the control plane: %w", err)
+		return "", fmt.Errorf("find the pins of the control plane: %w", err)
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
-		module := filepath.Join(dir, "test", "cluster", "controlplane")
-		if _, err := os.Stat(filepath.Join(module, "go.mod")); err == nil {
-			return readPins(dir, module)
+		if _, err := os.Stat(filepath.Join(pinsFolder(dir, controlPlanePins), "go.mod")); err == nil {
+			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return nil, fmt.Errorf("no test/cluster/controlplane/go.mod in %s nor above it: run inside a checkout of "+
+			return "", fmt.Errorf("no test/cluster/controlplane/go.mod in %s nor above it: run inside a checkout of "+
 				"fairlead, set BuildOptions.Root to one, or set KUBEBUILDER_ASSETS to a folder with the programs", start)
 		}
 	}
 }
 
-func readPins(root, module string) (*pins, error) {
-	p := &pins{folder: module, root: root, versions: map[string]string{}}
+func pinsFolder(root, module string) string { return filepath.Join(root, "test", "cluster", module) }
+
+// readPins reads the pins of one module, which must name a version of each of the programs.
+func readPins(root, module string, of []program) (*pins, error) {
+	p := &pins{folder: pinsFolder(root, module), versions: map[string]string{}}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		b, err := os.ReadFile(filepath.Join(module, name))
+		b, err := os.ReadFile(filepath.Join(p.folder, name))
 		if err != nil {
 			return nil, fmt.Errorf("read the pins of the control plane: %w", err)
 		}
@@ -94,9 +106,9 @@ func readPins(root, module string) (*pins, error) {
 			p.versions[fields[0]] = fields[1]
 		}
 	}
-	for _, name := range []string{kubernetesModule, etcdModule} {
-		if p.versions[name] == "" {
-			return nil, fmt.Errorf("%s pins no version of %s", filepath.Join(module, "go.mod"), name)
+	for _, program := range of {
+		if p.versions[program.module] == "" {
+			return nil, fmt.Errorf("%s pins no version of %s", filepath.Join(p.folder, "go.mod"), program.module)
 		}
 	}
 	return p, nil

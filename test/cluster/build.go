@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,10 +23,10 @@ import (
 // AssetsVariable names the folder whose programs are used instead of building any, as in envtest.
 const AssetsVariable = "KUBEBUILDER_ASSETS"
 
-// BuildOptions of Build. The zero value builds what all clusters need, inside a checkout.
+// BuildOptions of Build. The zero value builds every program, inside a checkout.
 type BuildOptions struct {
-	// Programs to have, by name. Default: etcd, kubectl, kube-apiserver, kube-controller-manager.
-	// Options.Build: what the cluster needs.
+	// Programs to have, by name. Default: etcd, kubectl, kube-apiserver, kube-controller-manager,
+	// kube-scheduler, kwok. Options.Build: what the cluster needs.
 	Programs []string
 	// Root is a folder inside a checkout of fairlead, where the pinned versions stand. Default: the
 	// working directory.
@@ -40,59 +41,21 @@ type BuildOptions struct {
 }
 
 // Build returns a folder with the programs of a control plane. Where KUBEBUILDER_ASSETS is set, that
-// is the folder. Otherwise what is missing there, or was built from other pins, is built from Go
-// modules: some 6 minutes on two cores the first time, a fraction of a second afterwards. Two builds
+// is the folder; kube-scheduler and kwok, which it seldom holds, are then built where they would be
+// without it. Otherwise what is missing there, or was built from other pins, is built from Go
+// modules: some 7 minutes on two cores the first time, a fraction of a second afterwards. Two builds
 // at once wait for each other, and a build that is interrupted leaves nothing.
 func Build(ctx context.Context, options BuildOptions) (string, error) {
-	if options.Output == nil {
-		options.Output = io.Discard
-	}
-	if options.heartbeat == 0 {
-		options.heartbeat = 15 * time.Second
-	}
-	wanted, err := selected(options.Programs)
+	found, err := locate(ctx, options)
 	if err != nil {
 		return "", err
 	}
-	if folder := os.Getenv(AssetsVariable); folder != "" {
-		return assets(folder, wanted)
-	}
-	pins, err := findPins(options.Root)
-	if err != nil {
-		return "", err
-	}
-	b := &builder{options: options, pins: pins, folder: options.Folder}
-	if b.folder == "" {
-		b.folder = filepath.Join(pins.root, "bin", "controlplane",
-			pins.versions[kubernetesModule]+"-"+runtime.GOOS+"-"+runtime.GOARCH)
-	}
-	if b.folder, err = filepath.Abs(b.folder); err != nil {
-		return "", fmt.Errorf("build the control plane: %w", err)
-	}
-	if len(b.missing(wanted)) == 0 {
-		return b.folder, nil
-	}
-	return b.folder, b.build(ctx, wanted)
-}
-
-// assets checks a folder that the user named.
-func assets(folder string, wanted []program) (string, error) {
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", AssetsVariable, err)
-	}
-	for _, p := range wanted {
-		if _, err := exec.LookPath(filepath.Join(folder, p.name)); err != nil {
-			return "", fmt.Errorf("%s is %s, which has no program %s (%w): put it there (setup-envtest does not "+
-				"bring kube-controller-manager), or unset %s and it is built", AssetsVariable, folder, p.name, err, AssetsVariable)
-		}
-	}
-	return folder, nil
+	return found.folder, nil
 }
 
 type builder struct {
 	options BuildOptions
-	pins    *pins
+	pins    map[string]*pins // by the module they stand in
 	folder  string
 }
 
@@ -114,8 +77,8 @@ func (b *builder) missing(wanted []program) []program {
 // stamp says what a program was built from. It is written after the program, so that a program
 // without its stamp counts as missing.
 func (b *builder) stamp(p program) string {
-	return fmt.Sprintf("%x\n", sha256.Sum256(fmt.Appendf(b.pins.content[:len(b.pins.content):len(b.pins.content)],
-		"\n%s\n%s", p.pkg, b.pins.ldflags(p))))
+	from := b.pins[p.pins]
+	return fmt.Sprintf("%x\n", sha256.Sum256(fmt.Appendf(slices.Clip(from.content), "\n%s\n%s", p.pkg, from.ldflags(p))))
 }
 
 func (b *builder) stampPath(p program) string {
@@ -152,8 +115,7 @@ func (b *builder) build(ctx context.Context, wanted []program) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 
-	b.printf("building %s %s from Go modules into %s: some minutes, once", names(missing),
-		b.pins.versions[kubernetesModule], b.folder)
+	b.printf("building %s from Go modules into %s: some minutes, once", names(missing), b.folder)
 	for i, p := range missing {
 		if err := b.one(ctx, w, goTool, p, fmt.Sprintf("%s (%d of %d)", p.name, i+1, len(missing))); err != nil {
 			return err
@@ -164,21 +126,21 @@ func (b *builder) build(ctx context.Context, wanted []program) (err error) {
 
 // one builds a program and puts it in its place.
 func (b *builder) one(ctx context.Context, w *warden, goTool string, p program, title string) error {
-	built := filepath.Join(w.folder, p.name)
-	cmd := exec.Command(goTool, "build", "-trimpath", "-ldflags", b.pins.ldflags(p), "-o", built, p.pkg)
-	cmd.Dir = b.pins.folder
+	built, from := filepath.Join(w.folder, p.name), b.pins[p.pins]
+	cmd := exec.Command(goTool, "build", "-trimpath", "-ldflags", from.ldflags(p), "-o", built, p.pkg)
+	cmd.Dir = from.folder
 	cmd.Env = append(os.Environ(),
 		// For this machine, whatever is being cross-compiled around us, and by the pins alone.
 		"CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "GOFLAGS=", "GOWORK=off",
-		"GOTMPDIR="+w.folder, "PWD="+b.pins.folder)
+		"GOTMPDIR="+w.folder, "PWD="+from.folder)
 	var said ring
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.WaitDelay = time.Second
 
 	began := time.Now()
-	b.printf("  %s %s ...", title, b.pins.versions[p.module])
+	b.printf("  %s %s ...", title, from.versions[p.module])
 	if err := b.await(ctx, w, cmd, title, began); err != nil {
-		return fmt.Errorf("build %s %s: %w%s%s", p.pkg, b.pins.versions[p.module], err, remedy(said.String()), said.quoted())
+		return fmt.Errorf("build %s %s: %w%s%s", p.pkg, from.versions[p.module], err, remedy(said.String()), said.quoted())
 	}
 	if err := os.Rename(built, filepath.Join(b.folder, p.name)); err != nil {
 		return fmt.Errorf("build %s: %w", p.pkg, err)

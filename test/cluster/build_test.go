@@ -67,26 +67,30 @@ func TestBuildFromOtherPinsBuildsAgain(t *testing.T) {
 	calls := filepath.Join(t.TempDir(), "calls")
 	t.Setenv("CALLS", calls)
 	root, folder := t.TempDir(), t.TempDir()
-	module := filepath.Join(root, "test", "cluster", "controlplane")
-	if err := os.MkdirAll(module, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, version := range []string{"v1.36.3", "v1.36.3", "v1.36.4"} {
-		for name, content := range map[string]string{
-			"go.mod": "module x\nrequire k8s.io/kubernetes " + version + "\nrequire (\n\tgo.etcd.io/etcd/server/v3 v3.6.8 // indirect\n)\n",
-			"go.sum": "",
-		} {
-			if err := os.WriteFile(filepath.Join(module, name), []byte(content), 0o600); err != nil {
+	pin := func(module, requirements string) {
+		path := filepath.Join(root, "test", "cluster", module)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range map[string]string{"go.mod": "module x\n" + requirements, "go.sum": ""} {
+			if err := os.WriteFile(filepath.Join(path, name), []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		options := BuildOptions{Root: filepath.Join(root, "test"), Folder: folder, Programs: []string{Kubectl}}
+	}
+	for _, version := range []struct{ kubernetes, kwok string }{
+		{"v1.36.3", "v0.8.0"}, {"v1.36.3", "v0.8.0"}, {"v1.36.4", "v0.8.0"}, {"v1.36.4", "v0.8.1"},
+	} {
+		pin("controlplane", "require k8s.io/kubernetes "+version.kubernetes+"\nrequire (\n\tgo.etcd.io/etcd/server/v3 v3.6.8 // indirect\n)\n")
+		pin("kwok", "require sigs.k8s.io/kwok "+version.kwok+"\n")
+		options := BuildOptions{Root: filepath.Join(root, "test"), Folder: folder, Programs: []string{Kubectl, Kwok}}
 		if _, err := Build(t.Context(), options); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if b, err := os.ReadFile(calls); err != nil || strings.Count(string(b), "\n") != 2 {
-		t.Errorf("calls %q, %v; want two", b, err)
+	const kubectl, kwok = "k8s.io/kubernetes/cmd/kubectl\n", "sigs.k8s.io/kwok/cmd/kwok\n"
+	if b, err := os.ReadFile(calls); err != nil || string(b) != kubectl+kwok+kubectl+kwok {
+		t.Errorf("calls %q, %v", b, err)
 	}
 }
 
@@ -196,6 +200,31 @@ func TestAssetsAreUsedInsteadOfBuilding(t *testing.T) {
 	}
 	if got, err := Build(t.Context(), BuildOptions{Programs: []string{Etcd}}); err != nil || got != folder {
 		t.Errorf("Build: %q, %v", got, err)
+	}
+}
+
+func TestAssetsThatLackWhatOnlyNodesNeedHaveThatBuilt(t *testing.T) {
+	goTool(t, makesOutput)
+	calls := filepath.Join(t.TempDir(), "calls")
+	t.Setenv("CALLS", calls)
+	given, folder := t.TempDir(), t.TempDir()
+	t.Setenv(AssetsVariable, given)
+	for _, name := range []string{Etcd, Scheduler} {
+		if err := os.WriteFile(filepath.Join(given, name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := locate(t.Context(), BuildOptions{Folder: folder, Programs: []string{Etcd, Scheduler, Kwok}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{Etcd: given, Scheduler: given, Kwok: folder} {
+		if got := found.path(name); got != filepath.Join(want, name) {
+			t.Errorf("%s is %s", name, got)
+		}
+	}
+	if b, err := os.ReadFile(calls); err != nil || string(b) != "sigs.k8s.io/kwok/cmd/kwok\n" {
+		t.Errorf("calls %q, %v", b, err)
 	}
 }
 

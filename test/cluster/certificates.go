@@ -63,6 +63,16 @@ func newPKI(folder string) (*pki, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The others serve nobody but whoever asks here whether they are ready.
+	component, err := p.ca.issue(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "fairlead-local-component"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	})
+	if err != nil {
+		return nil, err
+	}
 	// etcd is its own client too, for its gateway and its peer port: both usages.
 	etcd, err := p.etcd.issue(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: Etcd},
@@ -88,6 +98,8 @@ func newPKI(folder string) (*pki, error) {
 		"ca.crt":              p.ca.pem,
 		"apiserver.crt":       apiServer.cert,
 		"apiserver.key":       apiServer.key,
+		"component.crt":       component.cert,
+		"component.key":       component.key,
 		"etcd-ca.crt":         p.etcd.pem,
 		"etcd.crt":            etcd.cert,
 		"etcd.key":            etcd.key,

@@ -26,9 +26,17 @@ type Options struct {
 	// WithoutControllerManager leaves out kube-controller-manager: then nothing is collected after
 	// its owner, no namespace finishes terminating, and no ServiceAccount is made.
 	WithoutControllerManager bool
-	// EtcdFlags, APIServerFlags and ControllerManagerFlags, as "--name=value", follow ours; for a
-	// flag that is given twice the last one counts.
-	EtcdFlags, APIServerFlags, ControllerManagerFlags []string
+	// Nodes is how many simulated nodes there are: node-1, node-2 and so on. With at least one,
+	// kube-scheduler and KWOK run too, so that pods start, fail and end as their labels say (see
+	// README.md). It needs kube-controller-manager. Default 0, at most 2000.
+	Nodes int
+	// PodCIDR is where the IPs of pods come from. Leave room: nothing stops them at its end. A part
+	// of 127.0.0.0/8 lets a test on Linux listen on the IP of a pod, but EndpointSlices refuse such
+	// IPs. Default 10.244.0.0/16.
+	PodCIDR string
+	// EtcdFlags, APIServerFlags, ControllerManagerFlags and SchedulerFlags, as "--name=value",
+	// follow ours; for a flag that is given twice the last one counts.
+	EtcdFlags, APIServerFlags, ControllerManagerFlags, SchedulerFlags []string
 	// AuditPolicy is a file of kind audit.k8s.io/v1 Policy. The API server then writes AuditLog.
 	AuditPolicy string
 	// LogFolder takes the components' logs, which then survive the cluster. Default: a folder
@@ -47,7 +55,7 @@ type Cluster struct {
 	ctx      context.Context // ends when Stop begins
 	cancel   context.CancelFunc
 	options  Options
-	binaries string
+	binaries binaries
 	folder   string
 	logs     string
 	warden   *warden
@@ -73,6 +81,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.StartTimeout == 0 {
 		options.StartTimeout = defaultStartTimeout
 	}
+	if err := options.validateNodes(); err != nil {
+		return nil, err
+	}
 	if options.Build.Output == nil {
 		options.Build.Output = options.Output
 	}
@@ -81,23 +92,20 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		if !options.WithoutControllerManager {
 			options.Build.Programs = append(options.Build.Programs, ControllerManager)
 		}
-	}
-	binaries, err := Build(ctx, options.Build)
-	if err != nil {
-		return nil, err
-	}
-	c, err := newCluster(ctx, options, binaries)
-	if err != nil {
-		return nil, err
-	}
-	specs := []Spec{etcd(c), apiServer(c)}
-	if !options.WithoutControllerManager {
-		specs = append(specs, controllerManager(c))
-	}
-	for _, spec := range specs {
-		if _, err := c.Run(ctx, spec); err != nil {
-			return nil, errors.Join(fmt.Errorf("start the local cluster: %w", err), c.Stop())
+		if options.Nodes > 0 {
+			options.Build.Programs = append(options.Build.Programs, Scheduler, Kwok)
 		}
+	}
+	programs, err := locate(ctx, options.Build)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newCluster(ctx, options, programs)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.runAll(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the local cluster: %w", err), c.Stop())
 	}
 	// The owner of this goroutine is ctx, and it ends with Stop.
 	context.AfterFunc(ctx, func() { _ = c.Stop() })
@@ -105,15 +113,35 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
+// runAll starts the components, each once the one before it is ready.
+func (c *Cluster) runAll(ctx context.Context) error {
+	specs := []Spec{etcd(c), apiServer(c)}
+	if !c.options.WithoutControllerManager {
+		specs = append(specs, controllerManager(c))
+	}
+	if c.options.Nodes > 0 {
+		specs = append(specs, scheduler(c), kwok(c))
+	}
+	for _, spec := range specs {
+		if _, err := c.Run(ctx, spec); err != nil {
+			return err
+		}
+	}
+	if c.options.Nodes == 0 {
+		return nil
+	}
+	return c.makeNodes(ctx)
+}
+
 // newCluster makes everything that a component needs to find: the folder with its warden, and the
 // certificates.
-func newCluster(ctx context.Context, options Options, binaries string) (*Cluster, error) {
+func newCluster(ctx context.Context, options Options, programs binaries) (*Cluster, error) {
 	folder := filepath.Join(os.TempDir(), "fairlead-cluster-"+rand.Text()[:12])
 	w, err := newWarden(folder)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, binaries: binaries, folder: folder, warden: w, done: make(chan struct{})}
+	c := &Cluster{options: options, binaries: programs, folder: folder, warden: w, done: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	if err := c.prepare(); err != nil {
 		return nil, errors.Join(err, c.Stop())

@@ -25,11 +25,11 @@ func bare(t *testing.T, options Options) *Cluster {
 	if options.StartTimeout == 0 {
 		options.StartTimeout = patience
 	}
-	binaries, err := Build(t.Context(), BuildOptions{Programs: []string{Etcd}})
+	programs, err := locate(t.Context(), BuildOptions{Programs: []string{Etcd}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newCluster(t.Context(), options, binaries)
+	c, err := newCluster(t.Context(), options, programs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"context"
-	"path/filepath"
 )
 
 // ControllerManager is the name of the component, and of its program.
@@ -14,7 +13,7 @@ const ControllerManager = "kube-controller-manager"
 func controllerManager(c *Cluster) Spec {
 	return Spec{
 		Name: ControllerManager,
-		Path: filepath.Join(c.binaries, ControllerManager),
+		Path: c.binaries.path(ControllerManager),
 		Env:  noProxy,
 		Args: func() ([]string, error) {
 			// Its real identity: the rights it has here are those it has everywhere.

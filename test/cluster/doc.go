@@ -3,8 +3,9 @@
 
 // Package cluster runs a real Kubernetes control plane on loopback: etcd, kube-apiserver and, unless
 // told otherwise, kube-controller-manager, each the unmodified program, with TLS, RBAC and free
-// ports. It needs Go and the Go module proxy the first time, and nothing afterwards: no root, no
-// container engine, no network.
+// ports. Where nodes are wanted, kube-scheduler and KWOK join them, which plays the kubelets:
+// workloads roll, and pods fail as their labels say (the table is in README.md). It needs Go and the
+// Go module proxy the first time, and nothing afterwards: no root, no container engine, no network.
 //
 //	c, err := cluster.Start(ctx, cluster.Options{Output: os.Stderr})
 //	if err != nil { ... }

@@ -21,7 +21,7 @@ var noProxy = []string{"NO_PROXY=*", "no_proxy=*"}
 func etcd(c *Cluster) Spec {
 	return Spec{
 		Name: Etcd,
-		Path: filepath.Join(c.binaries, Etcd),
+		Path: c.binaries.path(Etcd),
 		Env:  noProxy,
 		Args: func() ([]string, error) {
 			port, err := loopback.FreePort()

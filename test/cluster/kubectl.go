@@ -39,7 +39,7 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
 func (c *Cluster) KubectlIO(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args ...string) error {
 	ctx, stop := whileBoth(ctx, c.ctx)
 	defer stop()
-	cmd := exec.Command(filepath.Join(c.binaries, Kubectl), args...)
+	cmd := exec.Command(c.binaries.path(Kubectl), args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(),

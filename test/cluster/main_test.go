@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // ownUntilKilled starts a cluster, prints what must be gone later, and waits for its murderer.
 func ownUntilKilled() int {
-	c, err := Start(context.Background(), Options{WithoutControllerManager: true})
+	c, err := Start(context.Background(), Options{Nodes: 1})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -95,8 +95,14 @@ const patience = time.Minute
 // eventually polls a condition, and fails the test with what it last said.
 func eventually(t *testing.T, within time.Duration, condition func() error) {
 	t.Helper()
+	eventuallyEvery(t, 20*time.Millisecond, within, condition)
+}
+
+// eventuallyEvery is eventually for a condition that is not for free.
+func eventuallyEvery(t *testing.T, pause, within time.Duration, condition func() error) {
+	t.Helper()
 	deadline := time.After(within)
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		err := condition()

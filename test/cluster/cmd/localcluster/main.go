@@ -29,13 +29,16 @@ func main() {
 func run(ctx context.Context) error {
 	buildOnly := flag.Bool("build", false, "build the programs that are missing, print their folder, and exit")
 	bare := flag.Bool("without-controller-manager", false, "etcd and kube-apiserver only")
+	nodes := flag.Int("nodes", 0, "`number` of simulated nodes; with any, kube-scheduler and KWOK run too")
+	podCIDR := flag.String("pod-cidr", "", "`range` that pods get their IPs from (default 10.244.0.0/16)")
 	logs := flag.String("logs", "", "`folder` for the components' logs, which are kept (default: removed with the cluster)")
 	flag.Usage = func() {
 		_, _ = fmt.Fprint(flag.CommandLine.Output(), `Usage: localcluster [flags]
 
 Runs etcd, kube-apiserver and kube-controller-manager on loopback until Ctrl-C, prints
-KUBECONFIG=<path> once all of it is ready, and leaves nothing behind. Builds the programs
-first where they are missing; a folder in KUBEBUILDER_ASSETS is used instead.
+KUBECONFIG=<path> once all of it is ready, and leaves nothing behind. With -nodes, pods
+run too, on simulated nodes. Builds the programs first where they are missing; a folder
+in KUBEBUILDER_ASSETS is used instead.
 
 `)
 		flag.PrintDefaults()
@@ -53,6 +56,8 @@ first where they are missing; a folder in KUBEBUILDER_ASSETS is used instead.
 	}
 	c, err := cluster.Start(ctx, cluster.Options{
 		WithoutControllerManager: *bare,
+		Nodes:                    *nodes,
+		PodCIDR:                  *podCIDR,
 		LogFolder:                *logs,
 		Output:                   os.Stderr,
 	})
