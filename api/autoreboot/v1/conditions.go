@@ -28,6 +28,9 @@ const (
 	ReasonSourceNotFound = "SourceNotFound"
 	// ReasonForbidden says that the operator may not read or restart what the policy names.
 	ReasonForbidden = "Forbidden"
+	// ReasonTooManyTargets says that the policy matches more than it can watch; the rest is left
+	// alone.
+	ReasonTooManyTargets = "TooManyTargets"
 )
 
 // The reasons of RestartPending.
@@ -44,8 +47,59 @@ const (
 	ReasonGateClosed = "GateClosed"
 	// ReasonConcurrencyLimit waits for another restart to end.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
-	// ReasonChaosActive waits for a ChaosPod's run on the same workload to end.
+	// ReasonChaosActive waits for a ChaosPod's run, or another policy's restart, on the same
+	// workload to end.
 	ReasonChaosActive = "ChaosActive"
+	// ReasonBackoff waits for the time of a retry.
+	ReasonBackoff = "Backoff"
+	// ReasonLowerWave waits for the targets of a lower wave.
+	ReasonLowerWave = "LowerWave"
+	// ReasonRolloutInProgress waits for a rollout that somebody else began.
+	ReasonRolloutInProgress = "RolloutInProgress"
+	// ReasonPaused waits for the workload's spec.paused to be false.
+	ReasonPaused = "Paused"
+	// ReasonScaledToZero says that the workload has no pods to restart.
+	ReasonScaledToZero = "ScaledToZero"
+	// ReasonOnDelete says that the workload rolls out by hand alone: use Evict.
+	ReasonOnDelete = "OnDelete"
+	// ReasonPartitioned says that the StatefulSet's partition keeps every pod as it is.
+	ReasonPartitioned = "Partitioned"
+	// ReasonTerminating says that the workload is being deleted.
+	ReasonTerminating = "Terminating"
+	// ReasonProbeSelfSuspect says that so many checks fail at once that the operator itself is the
+	// likely fault.
+	ReasonProbeSelfSuspect = "ProbeSelfSuspect"
+	// ReasonHalted waits for a human: see Stalled.
+	ReasonHalted = "Halted"
+	// ReasonSuspended waits for spec.suspend to be false.
+	ReasonSuspended = "Suspended"
+	// ReasonDryRun says that the restart would start now if dryRun were false.
+	ReasonDryRun = "DryRun"
+)
+
+// The reasons of Progressing, Verified and of the records in history.
+const (
+	// ReasonRestarting goes with Progressing.
+	ReasonRestarting = "Restarting"
+	// ReasonVerified says that the restart was verified.
+	ReasonVerified = "Verified"
+	// ReasonNewerPods says that every pod had been made after the change.
+	ReasonNewerPods = "NewerPods"
+	// ReasonTimedOut says that the workload was not available in time.
+	ReasonTimedOut = "TimedOut"
+	// ReasonContainerRestarts says that containers restarted more often than is forgiven.
+	ReasonContainerRestarts = "ContainerRestarts"
+	// ReasonUnavailable says that the workload did not stay available through the soak.
+	ReasonUnavailable = "Unavailable"
+	// ReasonEvictionBlocked says that a disruption budget refused an eviction for too long.
+	ReasonEvictionBlocked = "EvictionBlocked"
+	// ReasonEvictionMisconfigured says that the eviction API cannot decide, such as for a pod with
+	// more than one disruption budget.
+	ReasonEvictionMisconfigured = "EvictionMisconfigured"
+	// ReasonTargetGone says that the workload was deleted or made anew.
+	ReasonTargetGone = "TargetGone"
+	// ReasonStartingDeadline says that a scheduled run could not start in time.
+	ReasonStartingDeadline = "StartingDeadline"
 )
 
 // The reasons of Stalled.
@@ -64,6 +118,15 @@ const (
 const (
 	// ResumeAnnotation clears a halt that began before the RFC 3339 time it holds.
 	ResumeAnnotation = "autoreboot.fairlead.dev/resume"
-	// RestartNowAnnotation asks for one restart for each new token that it is given.
+	// RestartNowAnnotation asks for one restart of every target for each new token that it is given,
+	// of at most 256 characters.
 	RestartNowAnnotation = "autoreboot.fairlead.dev/restart-now"
+)
+
+const (
+	// RestartIDAnnotation stands on the pod template of a workload that a policy restarted.
+	RestartIDAnnotation = "autoreboot.fairlead.dev/restart-id"
+	// RestartNowTrigger is the name under which RestartNowAnnotation is listed among triggers. No
+	// trigger of a spec can have it.
+	RestartNowTrigger = "RestartNow"
 )

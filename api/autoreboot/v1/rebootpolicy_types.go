@@ -67,7 +67,17 @@ type RebootPolicySpec struct {
 	// +optional
 	DryRun *bool `json:"dryRun,omitempty"`
 
-	// targets are the workloads to restart, all in the policy's own namespace.
+	// serviceAccountName is a ServiceAccount of the policy's namespace in whose name restarts are
+	// done: its rights are then the limit, at any time. Without one the operator acts in its own
+	// name, after whoever wrote the policy was found to have the right to what it does.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	// targets are the workloads to restart, all in the policy's own namespace, at most 100 with
+	// those that selectors match.
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32

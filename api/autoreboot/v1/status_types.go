@@ -35,6 +35,18 @@ type RebootPolicyStatus struct {
 	// +optional
 	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
 
+	// lastRestartNow is the token of the restart-now annotation that was last acted on.
+	//
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	LastRestartNow string `json:"lastRestartNow,omitempty"`
+
+	// halt says why the policy starts no restart until a human acts: changes the spec, or sets the
+	// resume annotation. It is absent when normal.
+	//
+	// +optional
+	Halt *Halt `json:"halt,omitempty"`
+
 	// triggers say what each trigger has seen.
 	//
 	// +kubebuilder:validation:MaxItems=16
@@ -51,7 +63,8 @@ type RebootPolicyStatus struct {
 	// +optional
 	InFlight []InFlightRestart `json:"inFlight,omitempty"`
 
-	// targets say what became of each workload that was restarted, at most the latest 100.
+	// targets are the workloads that the policy watches, at most 100: what each was last restarted
+	// for, and what it waits for.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=map
@@ -66,6 +79,36 @@ type RebootPolicyStatus struct {
 	// +listType=atomic
 	// +optional
 	History []RestartRecord `json:"history,omitempty"`
+}
+
+// Halt says why a policy starts no more restarts.
+type Halt struct {
+	// reason is VerificationFailed, LimitReached or TargetReverted.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +required
+	Reason string `json:"reason"`
+
+	// time is when the halt began.
+	//
+	// +required
+	Time metav1.Time `json:"time"`
+
+	// generation of the spec that halted: another one clears the halt.
+	//
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// target is the workload that halted the policy.
+	//
+	// +required
+	Target RestartTarget `json:"target"`
+
+	// restartID is the restart that halted the policy.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	RestartID string `json:"restartID,omitempty"`
 }
 
 // TriggerState is where a trigger stands.
@@ -112,6 +155,12 @@ type TriggerStatus struct {
 	//
 	// +optional
 	State TriggerState `json:"state,omitempty"`
+
+	// reason is one word for a state of Unknown, such as SourceNotFound.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
 }
 
 // RestartPhase is how far a restart has come.
@@ -165,9 +214,33 @@ type InFlightRestart struct {
 	//
 	// +optional
 	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+
+	// generation of the workload that carries this restart: if a later one does not, its owner has
+	// taken the restart back.
+	//
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// phaseTime is when the phase began.
+	//
+	// +optional
+	PhaseTime *metav1.Time `json:"phaseTime,omitempty"`
+
+	// blockedTime is since when a disruption budget has refused every eviction of this restart.
+	//
+	// +optional
+	BlockedTime *metav1.Time `json:"blockedTime,omitempty"`
+
+	// triggers are the names of those that asked for it; RestartNow is the annotation.
+	//
+	// +kubebuilder:validation:MaxItems=17
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +optional
+	Triggers []string `json:"triggers,omitempty"`
 }
 
-// TargetStatus says what became of one workload.
+// TargetStatus says what is known of one workload.
 type TargetStatus struct {
 	// kind of the workload.
 	//
@@ -180,6 +253,31 @@ type TargetStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
+
+	// uid of the workload: one that was made anew has new baselines.
+	//
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+
+	// baselines are what the target was last restarted for, or what was there when the policy first
+	// saw it. What differs from its baseline asks for a restart.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Baselines []Baseline `json:"baselines,omitempty"`
+
+	// pending is the restart that the target waits for.
+	//
+	// +optional
+	Pending *PendingRestart `json:"pending,omitempty"`
+
+	// recentRestarts are when its restarts within limit.within began, the oldest first.
+	//
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	// +optional
+	RecentRestarts []metav1.Time `json:"recentRestarts,omitempty"`
 
 	// lastRestartTime is when its latest restart ended.
 	//
@@ -197,6 +295,61 @@ type TargetStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
+}
+
+// Baseline is what one trigger saw of one source.
+type Baseline struct {
+	// trigger is the name of the trigger; RestartNow is the annotation.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Trigger string `json:"trigger"`
+
+	// source is what was seen, such as Secret/shared-creds. It is empty where a trigger sees one
+	// thing alone.
+	//
+	// +kubebuilder:validation:MaxLength=263
+	// +optional
+	Source string `json:"source,omitempty"`
+
+	// fingerprint stands for the content of the source. It is keyed with a secret of the
+	// installation, so it tells nothing about the content. It is empty where there was no source.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Fingerprint string `json:"fingerprint,omitempty"`
+
+	// expires is when the certificate expires that the source held.
+	//
+	// +optional
+	Expires *metav1.Time `json:"expires,omitempty"`
+}
+
+// PendingRestart is a restart that was asked for and may not start yet.
+type PendingRestart struct {
+	// triggers are the names of those that ask for it; RestartNow is the annotation.
+	//
+	// +kubebuilder:validation:MaxItems=17
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +optional
+	Triggers []string `json:"triggers,omitempty"`
+
+	// since is when the first of them asked.
+	//
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// changed is when one last asked anew. The quiet period counts from it.
+	//
+	// +required
+	Changed metav1.Time `json:"changed"`
+
+	// reason is why it may not start yet, such as OutsideWindow.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
 }
 
 // RestartResult is how a restart ended.
@@ -222,9 +375,9 @@ type RestartRecord struct {
 	// +required
 	ID string `json:"id"`
 
-	// triggers are the names of those that asked for it.
+	// triggers are the names of those that asked for it; RestartNow is the annotation.
 	//
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=17
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic
 	// +optional

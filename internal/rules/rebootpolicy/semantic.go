@@ -13,11 +13,12 @@ import (
 )
 
 // Semantic is what schema and CEL cannot say: cron expressions parse and fire, time zones exist,
-// selectors compile and select something, names could exist, and spans within which something
-// must happen are longer than nothing. It is silent where Structural speaks already.
+// selectors compile and select something, names could exist, spans within which something must
+// happen are longer than nothing, and the annotations by which a user asks for something can be
+// read. It is silent where Structural speaks already.
 func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	spec := &obj.Spec
-	var errs field.ErrorList
+	errs := append(requests(obj.Annotations), subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
 	for i := range spec.Targets {
 		t, at := &spec.Targets[i], specPath.Child("targets").Index(i)
 		errs = append(errs, subdomain(at.Child("name"), t.Name)...)

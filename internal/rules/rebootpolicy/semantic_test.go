@@ -10,6 +10,7 @@ import (
 
 func TestSemanticRefusesWhatTheSchemaCannotSee(t *testing.T) {
 	for _, c := range []struct{ path, value, field, want string }{
+		{"serviceAccountName", "Robot_1", "spec.serviceAccountName", "RFC 1123"},
 		{"targets.0.name", "Upper", "spec.targets[0].name", "RFC 1123"},
 		{"targets.1.selector", "{}", "spec.targets[1].selector", "empty selector"},
 		{"targets.1.selector", "{matchLabels: {-a: b}}", "spec.targets[1].selector", "-a"},

@@ -19,6 +19,7 @@ var specPath = rules.At("spec")
 func Structural(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	spec := &obj.Spec
 	errs := rules.Name(obj.Name)
+	errs = append(errs, rules.Text(specPath.Child("serviceAccountName"), spec.ServiceAccountName, 0, 253)...)
 	errs = append(errs, targets(specPath.Child("targets"), spec.Targets)...)
 	errs = append(errs, triggers(specPath.Child("triggers"), spec.Triggers)...)
 	errs = append(errs, strategy(specPath.Child("strategy"), spec.Strategy)...)

@@ -6,6 +6,7 @@ package rebootpolicy
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -39,9 +40,16 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 		texts = append(texts, path.Field().String()+": "+fmt.Sprintf(format, args...))
 	}
 	for i := range obj.Spec.Triggers {
-		t, at := &obj.Spec.Triggers[i], specPath.Child("triggers").Index(i)
-		if t.Probe != nil && t.Probe.Exec != nil {
-			warn(at.Child("probe", "exec"), "exec probes are off unless an administrator enables them; until then trigger %s never fires", t.Name)
+		t := &obj.Spec.Triggers[i]
+		if t.Probe == nil {
+			continue
+		}
+		at := specPath.Child("triggers").Index(i).Child("probe")
+		if member, name := probedHost(t.Probe); inCluster(name) {
+			warn(at.Child(member, "host"), "%s leads into the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself", name)
+		}
+		if t.Probe.Exec != nil {
+			warn(at.Child("exec"), "exec probes are not run by this version: trigger %s never fires", t.Name)
 		}
 	}
 	if s := obj.Spec.Strategy; s != nil && s.Evict != nil && none(s.Evict.MaxUnavailable) {
@@ -51,6 +59,27 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 		warn(specPath.Child("concurrency", "maxTargets"), "%s never restarts a target; use spec.suspend to pause", c.MaxTargets)
 	}
 	return append(texts, ignoredAtV1(obj)...)
+}
+
+// probedHost answers which member of a probe names a host, and what it names.
+func probedHost(p *autorebootv1.Probe) (member, name string) {
+	switch {
+	case p.HTTPGet != nil && p.HTTPGet.Host != "":
+		return "httpGet", p.HTTPGet.Host
+	case p.TCPSocket != nil && p.TCPSocket.Host != "":
+		return "tcpSocket", p.TCPSocket.Host
+	case p.GRPC != nil && p.GRPC.Host != "":
+		return "grpc", p.GRPC.Host
+	}
+	return "", ""
+}
+
+// inCluster tells the names that lead into the cluster, or to the operator itself, whoever looks them
+// up. It is a hint: the address is judged when it is connected to.
+func inCluster(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, ".svc.") || strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".cluster.local") ||
+		name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
 func none(v *intstr.IntOrString) bool {

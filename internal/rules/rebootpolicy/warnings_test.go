@@ -20,7 +20,7 @@ func TestWarningsNameTheFieldOnceAndAreNotRepeated(t *testing.T) {
 	obj.Spec.Strategy.Evict.MaxUnavailable = ptr.To(intstr.FromString("0%"))
 	obj.Spec.Concurrency.MaxTargets = ptr.To(intstr.FromInt32(0))
 	want := []string{
-		"spec.triggers[8].probe.exec: exec probes are off unless an administrator enables them; until then trigger command never fires",
+		"spec.triggers[8].probe.exec: exec probes are not run by this version: trigger command never fires",
 		"spec.strategy.evict.maxUnavailable: 0% never evicts a pod; use spec.suspend to pause",
 		"spec.concurrency.maxTargets: 0 never restarts a target; use spec.suspend to pause",
 	}
@@ -32,6 +32,24 @@ func TestWarningsNameTheFieldOnceAndAreNotRepeated(t *testing.T) {
 	}
 	if got := Warnings(obj, obj); got != nil {
 		t.Errorf("nothing new: %v", got)
+	}
+}
+
+func TestProbesOfNamesInTheClusterAreWarnedOf(t *testing.T) {
+	for name, warned := range map[string]bool{
+		"ledger.shop.svc": true, "ledger.shop.svc.cluster.local": true, "10-0-0-1.shop.pod.cluster.local": true, "ledger.shop.svc.example.internal": true,
+		"localhost": true, "a.localhost": true,
+		"": false, "payments.example.com": false, "svc.example.com": false, "example.svcs": false, "192.0.2.7": false,
+	} {
+		for member, handler := range map[string]autorebootv1.Probe{
+			"httpGet": {HTTPGet: &autorebootv1.HTTPGet{Host: name}}, "tcpSocket": {TCPSocket: &autorebootv1.TCPSocket{Host: name}}, "grpc": {GRPC: &autorebootv1.GRPC{Host: name}},
+		} {
+			obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{Name: "up", Probe: &handler}}}}
+			got := Warnings(obj, nil)
+			if (len(got) == 1) != warned || warned && !strings.HasPrefix(got[0], "spec.triggers[0].probe."+member+".host: "+name+" leads into the cluster") {
+				t.Errorf("%s of %q: %q", member, name, got)
+			}
+		}
 	}
 }
 
