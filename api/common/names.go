@@ -13,8 +13,9 @@ const (
 	// that v1 cannot say. It carries the v1alpha1 form and is absent when nothing would be lost.
 	V1Alpha1DataAnnotation = "fairlead.dev/v1alpha1-data"
 
-	// ApprovedByAnnotation says who was entitled to point an ExternalService into the cluster, and
-	// for which addresses. Admission alone writes it: what a user sends is replaced.
+	// ApprovedByAnnotation says who was entitled to what an object does: to point an ExternalService
+	// into the cluster, and for which addresses; to have a RebootPolicy restart what it restarts and
+	// read what it reads. Admission alone writes it: what a user sends is replaced.
 	ApprovedByAnnotation = "fairlead.dev/approved-by"
 
 	// MaxRestoreBytes is the largest restore annotation, in bytes, that admission accepts. The

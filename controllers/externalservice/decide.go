@@ -63,11 +63,7 @@ type publication struct {
 	ready bool
 }
 
-func (d *decision) look(at time.Time) {
-	if d.again.IsZero() || at.Before(d.again) {
-		d.again = at
-	}
-}
+func (d *decision) look(at time.Time) { d.again = soonest(d.again, at) }
 
 // ready is how many publications are.
 func (d *decision) ready() int {

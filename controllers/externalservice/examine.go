@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/probing"
 )
 
@@ -73,7 +72,7 @@ func (r *Reconciler) examine(ctx context.Context, es *networkingv1.ExternalServi
 	m.probed = true
 	f.suspect = r.Probes.Suspect()
 	if !f.suspect && inherits(es, f.sites) {
-		f.suspect, f.again = true, earlier(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
+		f.suspect, f.again = true, soonest(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
 	}
 	return f
 }
@@ -88,14 +87,6 @@ func inherits(es *networkingv1.ExternalService, all []site) bool {
 	checked := false
 	active(all, func(_ *site, a *address) { checked = checked || !a.health.LastProbe.IsZero() })
 	return !checked
-}
-
-// earlier is the first of two times; one that is zero does not count.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // check has the addresses checked, and takes down what is known of each. What was left counts for
@@ -139,6 +130,3 @@ func (r *Reconciler) freeze(es *networkingv1.ExternalService, current []*discove
 		}
 	})
 }
-
-// transient says whether a refusal is no verdict on the address.
-func transient(reason egress.Reason) bool { return reason == egress.ReasonUnsynced }

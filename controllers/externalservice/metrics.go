@@ -109,7 +109,7 @@ func (r *row) add(s *site, checked bool) {
 		switch {
 		case a.denied != "":
 			r.deny++
-			if !transient(a.denied) {
+			if a.denied != egress.ReasonUnsynced { // which is no verdict on the address
 				e.denied = append(e.denied, deniedAddress{a.ip.String(), a.denied})
 			}
 			continue

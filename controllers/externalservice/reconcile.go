@@ -235,18 +235,24 @@ func lowest(all []site) int32 {
 	return max(least, 0)
 }
 
-// after asks to be called again at the earliest of some times; those that are zero do not count.
+// after asks to be called again at the soonest of some times.
 func after(now time.Time, times ...time.Time) reconcile.Result {
+	at := soonest(times...)
+	if at.IsZero() {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: max(at.Sub(now), time.Millisecond)}
+}
+
+// soonest is the first of some times; those that are zero do not count.
+func soonest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {
 		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
 			first = t
 		}
 	}
-	if first.IsZero() {
-		return reconcile.Result{}
-	}
-	return reconcile.Result{RequeueAfter: max(first.Sub(now), time.Millisecond)}
+	return first
 }
 
 // forget ends everything that goes on for an object.

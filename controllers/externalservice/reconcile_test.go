@@ -283,7 +283,7 @@ func TestWhatThePolicyRefusesIsLeftOutAndNeverChecked(t *testing.T) {
 	}
 	s.quiet("still refused")
 
-	s.edit(func(es *networkingv1.ExternalService) { egress.Approve(es, "alice") })
+	s.edit(approvedBy("alice"))
 	s.reconciles()
 	s.health.finds("a", "10.0.0.1", up)
 	s.reconciles()
@@ -294,7 +294,7 @@ func TestWhatThePolicyRefusesIsLeftOutAndNeverChecked(t *testing.T) {
 func TestAnswersOfNamesAreRefusedWhoeverWroteTheObject(t *testing.T) {
 	s := newStand(t, byName)
 	s.policy["10.0.0.1"] = egress.ReasonPod
-	s.edit(func(es *networkingv1.ExternalService) { egress.Approve(es, "alice") })
+	s.edit(approvedBy("alice"))
 	s.names.answers["db.example.com"] = []string{"192.0.2.1"}
 	s.reconciles()
 	s.events = nil

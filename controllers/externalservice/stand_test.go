@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
@@ -186,6 +187,16 @@ func (s *stand) edit(change func(*networkingv1.ExternalService)) {
 	change(es)
 	es.Generation++
 	s.must(s.store.Update(s.Context(), es))
+}
+
+// approvedBy is the edit by which admission notes that a user may publish the addresses as they are.
+func approvedBy(user string) func(*networkingv1.ExternalService) {
+	return func(es *networkingv1.ExternalService) {
+		if es.Annotations == nil {
+			es.Annotations = map[string]string{}
+		}
+		es.Annotations[common.ApprovedByAnnotation] = egress.Approval(es, user)
+	}
 }
 
 // published are the addresses in all slices, each with + where it is ready.

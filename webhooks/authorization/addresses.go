@@ -64,8 +64,8 @@ func split(all []judged) (denied, inCluster []judged) {
 // writer's, who has the right.
 func (a *ExternalService) addresses(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) ([]string, field.ErrorList) {
 	same := unchanged(obj, old)
-	given := approval(obj)
-	claimed := given != "" && given != approval(old)
+	given := approvalOf(obj)
+	claimed := given != "" && given != approvalOf(old)
 	if len(egress.StaticAddresses(&obj.Spec)) == 0 {
 		return nil, nil // an approval is of no use without
 	}

@@ -67,14 +67,14 @@ func TestWritersGetOnlyTheAddressesTheyMayPublish(t *testing.T) {
 		"create, forged approval, outside": {user: eve, obj: approvedBy(ann, with(outside))},
 		"create, nonsense for an approval": {user: ann, obj: claiming("root", with(inside)), approver: ann},
 
-		"forged by another webhook, outside":             {user: eve, obj: with(outside), others: func(es *networkingv1.ExternalService) { egress.Approve(es, eve) }, refused: annotation},
-		"forged by another webhook, in ann's name":       {user: ann, obj: with(outside), others: func(es *networkingv1.ExternalService) { egress.Approve(es, bea) }, refused: annotation},
+		"forged by another webhook, outside":             {user: eve, obj: with(outside), others: func(es *networkingv1.ExternalService) { approvedBy(eve, es) }, refused: annotation},
+		"forged by another webhook, in ann's name":       {user: ann, obj: with(outside), others: func(es *networkingv1.ExternalService) { approvedBy(bea, es) }, refused: annotation},
 		"address added by another webhook after ours":    {user: ann, obj: with(outside), others: func(es *networkingv1.ExternalService) { es.Spec.Endpoints[1].Addresses[0] = inside }, refused: annotation},
-		"approval taken by another webhook":              {user: ann, obj: with(inside), others: egress.StripApproval, refused: annotation},
-		"approval taken by another webhook, on update":   {user: eve, obj: edited(stored, rename), old: stored, others: egress.StripApproval, warns: address},
-		"forged by another webhook, on update":           {user: eve, obj: with(inside), old: with(inside), others: func(es *networkingv1.ExternalService) { egress.Approve(es, ann) }, refused: annotation},
-		"older approval put back by another webhook":     {user: eve, obj: with(inside, outside), old: claiming("x", with(inside, outside)), others: func(es *networkingv1.ExternalService) { egress.Approve(es, ann) }, refused: annotation},
-		"approved for other addresses, then used by eve": {user: eve, obj: claiming(approval(stored), with("10.0.0.12")), old: stored, refused: address},
+		"approval taken by another webhook":              {user: ann, obj: with(inside), others: stripped, refused: annotation},
+		"approval taken by another webhook, on update":   {user: eve, obj: edited(stored, rename), old: stored, others: stripped, warns: address},
+		"forged by another webhook, on update":           {user: eve, obj: with(inside), old: with(inside), others: func(es *networkingv1.ExternalService) { approvedBy(ann, es) }, refused: annotation},
+		"older approval put back by another webhook":     {user: eve, obj: with(inside, outside), old: claiming("x", with(inside, outside)), others: func(es *networkingv1.ExternalService) { approvedBy(ann, es) }, refused: annotation},
+		"approved for other addresses, then used by eve": {user: eve, obj: claiming(approvalOf(stored), with("10.0.0.12")), old: stored, refused: address},
 
 		"update by another, addresses as they were":         {user: eve, obj: edited(stored, rename), old: stored, approver: ann},
 		"update that leaves the annotation out (v1alpha1)":  {user: eve, obj: with(inside), old: stored, approver: ann},
@@ -91,7 +91,7 @@ func TestWritersGetOnlyTheAddressesTheyMayPublish(t *testing.T) {
 		"update of what was never approved, by one with":    {user: ann, obj: edited(with(inside), rename), old: with(inside), approver: ann},
 		"shrinks what was never approved":                   {user: eve, obj: with(inside), old: with(inside, "10.0.0.12"), warns: address},
 		"shrinks what was approved, without":                {user: eve, obj: with(inside), old: approvedBy(ann, with(inside, "10.0.0.12")), refused: address},
-		"update of a stale approval":                        {user: eve, obj: claiming(approval(approvedBy(ann, with(outside))), with(inside)), old: claiming(approval(approvedBy(ann, with(outside))), with(inside)), warns: address},
+		"update of a stale approval":                        {user: eve, obj: claiming(approvalOf(approvedBy(ann, with(outside))), with(inside)), old: claiming(approvalOf(approvedBy(ann, with(outside))), with(inside)), warns: address},
 
 		"resume, without":       {user: eve, obj: stored, old: suspended(approvedBy(ann, with(inside))), refused: address},
 		"resume, with":          {user: bea, obj: stored, old: suspended(approvedBy(ann, with(inside))), approver: bea},
@@ -119,7 +119,7 @@ func TestWritersGetOnlyTheAddressesTheyMayPublish(t *testing.T) {
 					if test.approver != "" {
 						want = egress.Approval(got, test.approver)
 					}
-					if diff := cmp.Diff(want, approval(got)); diff != "" {
+					if diff := cmp.Diff(want, approvalOf(got)); diff != "" {
 						t.Errorf("approval (-want +got):\n%s", diff)
 					}
 				}
@@ -183,8 +183,8 @@ func TestNothingIsAskedWhereNothingOfConcernChanged(t *testing.T) {
 			if err != nil || len(errs) > 0 || len(warnings) > 0 || len(s.rights.questions) > 0 {
 				t.Errorf("asked %v; warned %v; refused %v, %v", s.rights.questions, warnings, errs, err)
 			}
-			if test.old != nil && egress.Approved(test.old) && approval(got) != approval(test.old) {
-				t.Errorf("the approval became %q", approval(got))
+			if test.old != nil && egress.Approved(test.old) && approvalOf(got) != approvalOf(test.old) {
+				t.Errorf("the approval became %q", approvalOf(got))
 			}
 		})
 	}
@@ -194,8 +194,8 @@ func TestAnApprovalIsNotForgedOnAnObjectThatIsGoing(t *testing.T) {
 	gone := with(inside)
 	gone.DeletionTimestamp = ptr.To(metav1.Now())
 	got, _, _, err := newScene().admit(t, request(eve, true), approvedBy(ann, gone.DeepCopy()), gone, nil)
-	if err != nil || approval(got) != "" {
-		t.Errorf("%q, %v", approval(got), err)
+	if err != nil || approvalOf(got) != "" {
+		t.Errorf("%q, %v", approvalOf(got), err)
 	}
 }
 
@@ -215,8 +215,8 @@ func TestWithoutAnAnswerNothingIsAllowed(t *testing.T) {
 	// What was not approved before is not approved now, and the update is about something else.
 	obj := edited(with(inside), func(es *networkingv1.ExternalService) { es.Labels = map[string]string{"a": "b"} })
 	got, _, errs, err := s.admit(t, request(ann, true), obj, with(inside), nil)
-	if err != nil || len(errs) > 0 || approval(got) != "" {
-		t.Errorf("an update of something else: %q, %v, %v", approval(got), errs, err)
+	if err != nil || len(errs) > 0 || approvalOf(got) != "" {
+		t.Errorf("an update of something else: %q, %v, %v", approvalOf(got), errs, err)
 	}
 }
 
@@ -237,8 +237,8 @@ func TestBeforeTheRangesAreKnownWritersAreToldToTryAgain(t *testing.T) {
 		"kept":            {with(inside), approvedBy(ann, with(inside))},
 	} {
 		got, _, errs, err := s.admit(t, request(eve, pair[1] != nil), pair[0], pair[1], nil)
-		if err != nil || len(errs) > 0 || approval(got) != approval(pair[1]) {
-			t.Errorf("%s: %q, %v, %v", name, approval(got), errs, err)
+		if err != nil || len(errs) > 0 || approvalOf(got) != approvalOf(pair[1]) {
+			t.Errorf("%s: %q, %v, %v", name, approvalOf(got), errs, err)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestAPolicyThatDeniesTheClusterIsNotOpenedByAnyRight(t *testing.T) {
 	s := newScene()
 	s.options.Policy = egress.NewPolicy(egress.Options{ClusterDeny: true, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}})
 	got, _, errs, err := s.admit(t, request(ann, false), with(inside), nil, nil)
-	if err != nil || len(errs) != 1 || !strings.Contains(errs[0].Error(), "ClusterCIDR") || approval(got) != "" {
+	if err != nil || len(errs) != 1 || !strings.Contains(errs[0].Error(), "ClusterCIDR") || approvalOf(got) != "" {
 		t.Errorf("%v, %v", errs, err)
 	}
 }

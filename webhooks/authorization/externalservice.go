@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,7 @@ type Policy interface {
 
 var _ Policy = (*egress.Policy)(nil)
 
-// Options of the authorization of a kind. All are required.
+// Options of the authorization of ExternalServices. All are required.
 type Options struct {
 	Policy   Policy
 	Reviewer Reviewer
@@ -57,9 +58,9 @@ func (a *ExternalService) Stamp(ctx context.Context, req admission.Request, obj,
 	case req.SubResource != "":
 		return nil, nil
 	case !obj.DeletionTimestamp.IsZero():
-		return stamp(approval(old))
+		return stamp(approvalOf(old))
 	case same && egress.Approved(old):
-		return stamp(approval(old))
+		return stamp(approvalOf(old))
 	case len(egress.StaticAddresses(&obj.Spec)) == 0:
 		return stamp("")
 	case !a.options.Policy.Synced():
@@ -108,12 +109,15 @@ func resumed(obj, old *networkingv1.ExternalService) bool {
 	return old != nil && ptr.Deref(old.Spec.Suspend, false) && !ptr.Deref(obj.Spec.Suspend, false)
 }
 
-// approval is what stands in the annotation; "" where obj is nil.
-func approval(obj *networkingv1.ExternalService) string {
+// approvalOf is what stands in the annotation; "" where obj is nil.
+func approvalOf[T any, P interface {
+	*T
+	metav1.Object
+}](obj P) string {
 	if obj == nil {
 		return ""
 	}
-	return obj.Annotations[common.ApprovedByAnnotation]
+	return obj.GetAnnotations()[common.ApprovedByAnnotation]
 }
 
 // later refuses for now: clients try again by themselves.
@@ -122,7 +126,7 @@ func later(req admission.Request, err error) error {
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusServiceUnavailable,
 		Reason:  metav1.StatusReasonServiceUnavailable,
-		Message: fmt.Sprintf("externalservice %s/%s: %v", req.Namespace, req.Name, err),
+		Message: fmt.Sprintf("%s %s/%s: %v", strings.ToLower(req.Kind.Kind), req.Namespace, req.Name, err),
 		Details: &metav1.StatusDetails{Group: req.Kind.Group, Kind: req.Resource.Resource, Name: req.Name, RetryAfterSeconds: 1},
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"sync"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -33,12 +34,15 @@ const (
 
 // rights answers by who asks, and counts the questions.
 type rights struct {
+	mu        sync.Mutex
 	questions []authorizationv1.ResourceAttributes
 	users     []authenticationv1.UserInfo
 	err       error
 }
 
 func (r *rights) Allowed(_ context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.questions, r.users = append(r.questions, what), append(r.users, user)
 	return user.Username != eve, r.err
 }
@@ -113,22 +117,38 @@ func with(addresses ...networkingv1.IPAddress) *networkingv1.ExternalService {
 }
 
 func approvedBy(user string, es *networkingv1.ExternalService) *networkingv1.ExternalService {
-	egress.Approve(es, user)
-	return es
+	return claiming(egress.Approval(es, user), es)
 }
+
+func stripped(es *networkingv1.ExternalService) { delete(es.Annotations, common.ApprovedByAnnotation) }
 
 func claiming(value string, es *networkingv1.ExternalService) *networkingv1.ExternalService {
 	es.Annotations = map[string]string{common.ApprovedByAnnotation: value}
 	return es
 }
 
+func (s *scene) admit(t *testing.T, req admission.Request, obj, old *networkingv1.ExternalService, others func(*networkingv1.ExternalService)) (*networkingv1.ExternalService, []string, field.ErrorList, error) {
+	t.Helper()
+	return admit(t, s.ExternalService, req, obj, old, others)
+}
+
+// authorizer is the authorization of a kind.
+type authorizer[P any] interface {
+	Stamp(ctx context.Context, req admission.Request, obj, old P) (map[string]string, error)
+	Validate(ctx context.Context, req admission.Request, obj, old P) ([]string, field.ErrorList)
+}
+
 // admit does what the API server does with a write: it has it mutated, lets the webhooks of others
 // at it, and has it validated. It answers the object as it would be stored.
-func (s *scene) admit(t *testing.T, req admission.Request, obj, old *networkingv1.ExternalService, others func(*networkingv1.ExternalService)) (*networkingv1.ExternalService, []string, field.ErrorList, error) {
+func admit[T any, P interface {
+	*T
+	metav1.Object
+	DeepCopy() P
+}](t *testing.T, by authorizer[P], req admission.Request, obj, old P, others func(P)) (P, []string, field.ErrorList, error) {
 	t.Helper()
 	obj = obj.DeepCopy()
 	before := obj.DeepCopy()
-	stamps, err := s.Stamp(t.Context(), req, obj, old)
+	stamps, err := by.Stamp(t.Context(), req, obj, old)
 	if err != nil {
 		var status *apierrors.StatusError
 		if !errors.As(err, &status) {
@@ -136,20 +156,22 @@ func (s *scene) admit(t *testing.T, req admission.Request, obj, old *networkingv
 		}
 		return nil, nil, nil, err
 	}
-	if got := obj.GetAnnotations()[common.ApprovedByAnnotation]; got != before.GetAnnotations()[common.ApprovedByAnnotation] {
+	if approvalOf[T](obj) != approvalOf[T](before) {
 		t.Error("Stamp changed the object itself")
 	}
+	annotations := obj.GetAnnotations()
 	for name, value := range stamps {
-		if obj.Annotations == nil {
-			obj.Annotations = map[string]string{}
+		if annotations == nil {
+			annotations = map[string]string{}
 		}
-		if obj.Annotations[name] = value; value == "" {
-			delete(obj.Annotations, name)
+		if annotations[name] = value; value == "" {
+			delete(annotations, name)
 		}
 	}
+	obj.SetAnnotations(annotations)
 	if others != nil {
 		others(obj)
 	}
-	warnings, errs := s.Validate(t.Context(), req, obj, old)
+	warnings, errs := by.Validate(t.Context(), req, obj, old)
 	return obj, warnings, errs, nil
 }

@@ -1,0 +1,77 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxUser bounds the user's name in an approval, in bytes.
+	maxUser = 256
+	// maxValue bounds an approval that is read at all, in bytes: JSON writes a byte as six at most.
+	maxValue = 6*maxUser + 128
+)
+
+// approval is the value of the annotation.
+type approval struct {
+	User   string `json:"user"`
+	Digest string `json:"digest"`
+}
+
+// Value is the value of the annotation by which user is known to be entitled to what digest names.
+func Value(user, digest string) string {
+	value, err := json.Marshal(approval{User: shortened(user), Digest: digest})
+	if err != nil {
+		return "" // approves nothing
+	}
+	return string(value)
+}
+
+// Covers says whether the value of an annotation is an approval of what digest names.
+func Covers(value, digest string) bool {
+	if value == "" || len(value) > maxValue || digest == "" {
+		return false
+	}
+	var given approval
+	return json.Unmarshal([]byte(value), &given) == nil && given.Digest == digest
+}
+
+// shortened is a name of bounded length that is still of one user only.
+func shortened(user string) string {
+	if len(user) <= maxUser {
+		return user
+	}
+	sum := sha256.Sum256([]byte(user))
+	mark := "...#" + hex.EncodeToString(sum[:])
+	return strings.ToValidUTF8(user[:maxUser-len(mark)], "") + mark
+}
+
+// parts are what a digest is made of. Their order does not matter to it, nor how often each is there.
+// What an object does not say is no part of it, so that a field which a later version adds leaves the
+// approvals of all objects without it as they were.
+type parts []string
+
+// add takes values that always marshal: texts, numbers, and lists, maps and structs of these.
+func (p *parts) add(values ...any) {
+	part, err := json.Marshal(values)
+	if err != nil {
+		part = []byte("unreadable") // and so no other digest's
+	}
+	*p = append(*p, string(part))
+}
+
+// digest names the parts; it is "" where there are none.
+func (p parts) digest() string {
+	if len(p) == 0 {
+		return ""
+	}
+	sorted := slices.Sorted(slices.Values(p))
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(sorted), "\n")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,136 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+func labeled(value common.LabelValue) *common.LabelSelector {
+	return &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"app": value}}
+}
+
+// policy has every part that an approval covers.
+func policy() *autorebootv1.RebootPolicy {
+	return &autorebootv1.RebootPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments"},
+		Spec: autorebootv1.RebootPolicySpec{
+			ServiceAccountName: "restarter",
+			Targets: []autorebootv1.Target{
+				{Kind: autorebootv1.TargetDeployment, Name: "api"},
+				{Kind: autorebootv1.TargetStatefulSet, Selector: labeled("db")},
+			},
+			Strategy: &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict},
+			Triggers: []autorebootv1.Trigger{
+				{Name: "config", Type: autorebootv1.TriggerConfigChange, ConfigChange: &autorebootv1.ConfigChange{Sources: []autorebootv1.ConfigSource{
+					{Kind: autorebootv1.SourceSecret, Name: "creds", Keys: []string{"a", "b"}},
+					{Kind: autorebootv1.SourceConfigMap, Selector: labeled("x")},
+				}}},
+				{Name: "tls", Type: autorebootv1.TriggerCertificateRenewal, CertificateRenewal: &autorebootv1.CertificateRenewal{SecretName: "tls", Key: ptr.To("tls.crt")}},
+				{Name: "run", Type: autorebootv1.TriggerProbe, Probe: &autorebootv1.Probe{Exec: &autorebootv1.Exec{Container: "main", Command: []string{"/check", "-x"}}}},
+				{Name: "ask", Type: autorebootv1.TriggerProbe, Probe: &autorebootv1.Probe{TCPSocket: &autorebootv1.TCPSocket{Host: "192.0.2.1", Port: 80}}},
+				{Name: "moved", Type: autorebootv1.TriggerEndpointsChange, EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "db"}},
+				{Name: "weekly", Type: autorebootv1.TriggerSchedule, Schedule: &autorebootv1.ScheduleTrigger{Cron: "0 3 * * 0"}},
+			},
+			Gates: []autorebootv1.Gate{
+				{Type: autorebootv1.GateNoPods, Selector: labeled("batch")},
+				{Type: autorebootv1.GateWorkloadAvailable, Kind: autorebootv1.TargetDeployment, Name: "ledger"},
+			},
+		},
+	}
+}
+
+func approved(p *autorebootv1.RebootPolicy) *autorebootv1.RebootPolicy {
+	p.Annotations = map[string]string{common.ApprovedByAnnotation: RebootPolicyValue(p, "ann")}
+	return p
+}
+
+func TestAnApprovalIsOfWhatIsDoneAndReadAndNotOfWhen(t *testing.T) {
+	type spec = autorebootv1.RebootPolicySpec
+	for name, test := range map[string]struct {
+		change func(*spec)
+		holds  bool
+	}{
+		"nothing":           {func(*spec) {}, true},
+		"order of targets":  {func(s *spec) { s.Targets[0], s.Targets[1] = s.Targets[1], s.Targets[0] }, true},
+		"order of triggers": {func(s *spec) { s.Triggers[0], s.Triggers[5] = s.Triggers[5], s.Triggers[0] }, true},
+		"order of keys":     {func(s *spec) { s.Triggers[0].ConfigChange.Sources[0].Keys = []string{"b", "a"} }, true},
+		"name of a trigger": {func(s *spec) { s.Triggers[1].Name = "cert" }, true},
+		"cron":              {func(s *spec) { s.Triggers[5].Schedule.Cron = "0 4 * * 0" }, true},
+		"wave":              {func(s *spec) { s.Targets[0].Wave = ptr.To[int32](3) }, true},
+		"evict timeout":     {func(s *spec) { s.Strategy.Evict = &autorebootv1.EvictStrategy{} }, true},
+		"probed host":       {func(s *spec) { s.Triggers[3].Probe.TCPSocket.Host = "192.0.2.2" }, true},
+		"events":            {func(s *spec) { s.Triggers[4].EndpointsChange.Events = []autorebootv1.EndpointsEvent{"Recovered"} }, true},
+		"suspend, dryRun":   {func(s *spec) { s.Suspend, s.DryRun = ptr.To(true), ptr.To(true) }, true},
+		"optional source":   {func(s *spec) { s.Triggers[0].ConfigChange.Sources[0].Optional = ptr.To(true) }, true},
+
+		"another account":           {func(s *spec) { s.ServiceAccountName = "admin" }, false},
+		"no account":                {func(s *spec) { s.ServiceAccountName = "" }, false},
+		"another target":            {func(s *spec) { s.Targets[0].Name = "web" }, false},
+		"another kind":              {func(s *spec) { s.Targets[0].Kind = autorebootv1.TargetDaemonSet }, false},
+		"another selector":          {func(s *spec) { s.Targets[1].Selector = labeled("web") }, false},
+		"one target more":           {func(s *spec) { s.Targets = append(s.Targets, autorebootv1.Target{Kind: "Deployment", Name: "x"}) }, false},
+		"one target less":           {func(s *spec) { s.Targets = s.Targets[:1] }, false},
+		"RolloutRestart":            {func(s *spec) { s.Strategy.Type = autorebootv1.StrategyRolloutRestart }, false},
+		"no strategy":               {func(s *spec) { s.Strategy = nil }, false},
+		"another Secret":            {func(s *spec) { s.Triggers[0].ConfigChange.Sources[0].Name = "root" }, false},
+		"another key":               {func(s *spec) { s.Triggers[0].ConfigChange.Sources[0].Keys[0] = "c" }, false},
+		"all keys":                  {func(s *spec) { s.Triggers[0].ConfigChange.Sources[0].Keys = nil }, false},
+		"another kind of source":    {func(s *spec) { s.Triggers[0].ConfigChange.Sources[1].Kind = autorebootv1.SourceSecret }, false},
+		"other labels of a source":  {func(s *spec) { s.Triggers[0].ConfigChange.Sources[1].Selector = labeled("y") }, false},
+		"another certificate":       {func(s *spec) { s.Triggers[1].CertificateRenewal.SecretName = "root" }, false},
+		"another certificate's key": {func(s *spec) { s.Triggers[1].CertificateRenewal.Key = ptr.To("ca.crt") }, false},
+		"another command":           {func(s *spec) { s.Triggers[2].Probe.Exec.Command[1] = "-y" }, false},
+		"another container":         {func(s *spec) { s.Triggers[2].Probe.Exec.Container = "sidecar" }, false},
+		"another ExternalService":   {func(s *spec) { s.Triggers[4].EndpointsChange.ExternalServiceName = "ldap" }, false},
+		"another gate":              {func(s *spec) { s.Gates[1].Name = "web" }, false},
+		"other pods of a gate":      {func(s *spec) { s.Gates[0].Selector = labeled("all") }, false},
+		"no gate":                   {func(s *spec) { s.Gates = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := approved(policy())
+			if test.change(&p.Spec); RebootPolicyApproved(p) != test.holds {
+				t.Errorf("approved: %t, want %t", !test.holds, test.holds)
+			}
+		})
+	}
+}
+
+func TestDefaultsLeaveAnApprovalAsItIs(t *testing.T) {
+	p := policy()
+	p.Spec.Strategy, p.Spec.Triggers[1].CertificateRenewal.Key = nil, nil
+	p.Spec.Triggers[0].ConfigChange.Sources[1].Keys = []string{}
+	approved(p)
+	rebootpolicy.Default(p)
+	p.Spec.Triggers[0].ConfigChange.Sources[1].Keys = nil
+	if !RebootPolicyApproved(p) {
+		t.Error("a default took the approval away")
+	}
+}
+
+func TestNobodyApprovesWhereNobodyIsAsked(t *testing.T) {
+	p := approved(policy())
+	for name, test := range map[string]struct {
+		policy  *autorebootv1.RebootPolicy
+		unasked []string
+		want    bool
+	}{
+		"asked":                    {p, []string{"kube-system", "fairlead-system"}, true},
+		"no namespace is exempt":   {p, nil, true},
+		"not asked":                {p, []string{"kube-system", "shop"}, false},
+		"nothing approved":         {policy(), nil, false},
+		"no spec, and an approval": {approved(&autorebootv1.RebootPolicy{}), nil, false},
+	} {
+		if got := RebootPolicyApproved(test.policy, test.unasked...); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

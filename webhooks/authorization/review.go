@@ -1,0 +1,107 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorization
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+const (
+	// maxRights bounds how many rights are asked about for one request.
+	maxRights = 100
+	// reviewsAtOnce bounds the questions of one request that are on their way.
+	reviewsAtOnce = 8
+	// reviewsTimeout bounds all questions of one request together. The API server waits 5s for the
+	// webhook, and an answer that comes later is none.
+	reviewsTimeout = 3 * time.Second
+)
+
+// tooMany says that an object needs more rights than one request may ask about.
+type tooMany struct{ needed int }
+
+func (e tooMany) Error() string {
+	return fmt.Sprintf("needs %d different rights of its writer, and at most %d can be asked about; name fewer objects, select them by labels, or split it",
+		e.needed, maxRights)
+}
+
+// review answers which of the rights the user lacks, in their order. It asks several at a time and
+// each once, and ends with the first question that gets no answer: nothing is allowed then.
+func review(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
+	rights = distinct(rights)
+	if len(rights) > maxRights {
+		return nil, tooMany{len(rights)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, reviewsTimeout)
+	defer cancel()
+
+	var (
+		mu      sync.Mutex
+		next    int
+		failure error
+		allowed = make([]bool, len(rights))
+		asking  sync.WaitGroup
+	)
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		if failure != nil || next == len(rights) {
+			return -1
+		}
+		next++
+		return next - 1
+	}
+	for range min(reviewsAtOnce, len(rights)) {
+		asking.Go(func() {
+			for i := take(); i >= 0; i = take() {
+				yes, err := ask(ctx, reviewer, user, rights[i])
+				mu.Lock()
+				if allowed[i] = yes; err != nil && failure == nil {
+					failure = err
+					cancel()
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	asking.Wait()
+	if failure != nil {
+		return nil, failure
+	}
+	var lacking []authorizationv1.ResourceAttributes
+	for i, right := range rights {
+		if !allowed[i] {
+			lacking = append(lacking, right)
+		}
+	}
+	return lacking, nil
+}
+
+// ask turns a panic into an error: there is no handler above a goroutine that would.
+func ask(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (allowed bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			allowed, err = false, fmt.Errorf("defect in a review of rights: %v", p)
+		}
+	}()
+	return reviewer.Allowed(ctx, user, right)
+}
+
+// distinct keeps the first of those that are equal.
+func distinct(rights []authorizationv1.ResourceAttributes) []authorizationv1.ResourceAttributes {
+	seen := make(map[authorizationv1.ResourceAttributes]bool, len(rights))
+	var out []authorizationv1.ResourceAttributes
+	for _, right := range rights {
+		if !seen[right] {
+			seen[right] = true
+			out = append(out, right)
+		}
+	}
+	return out
+}
