@@ -1,0 +1,69 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fingerprint
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+const (
+	// DefaultSecret is the usual name of the Secret that holds the key.
+	DefaultSecret = "fairlead-fingerprint-key"
+
+	// entry is where in the Secret the key is.
+	entry = "key"
+)
+
+// Load reads the key from a Secret, and makes the Secret where there is none. Replicas that do so at
+// once end with the same key. An empty name means DefaultSecret.
+//
+// A Secret without a proper key is an error: to replace it makes every baseline unknown, which only
+// a human may decide.
+func Load(ctx context.Context, client kubernetes.Interface, namespace, name string) (*Key, error) {
+	if name == "" {
+		name = DefaultSecret
+	}
+	secrets := client.CoreV1().Secrets(namespace)
+	stored, err := secrets.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		stored, err = secrets.Create(ctx, fresh(namespace, name), metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) { // somebody else was first
+			stored, err = secrets.Get(ctx, name, metav1.GetOptions{})
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fingerprint key: secret %s/%s: %w", namespace, name, err)
+	}
+	// What counts is what is stored, also after our own create.
+	key, err := NewKey(stored.Data[entry])
+	if err != nil {
+		return nil, fmt.Errorf("fingerprint key: secret %s/%s, data %q: %w; restore it from a backup, or delete the Secret: a new key is made at the next start, and what every policy sees then is a first sight, which restarts nothing, not even for a change that was pending",
+			namespace, name, entry, err)
+	}
+	return key, nil
+}
+
+func fresh(namespace, name string) *corev1.Secret {
+	secret := make([]byte, Size)
+	_, _ = rand.Read(secret) // never fails: the program ends first
+	immutable := true
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name,
+			Labels: map[string]string{common.ManagedByLabel: common.ManagedBy},
+		},
+		Type:      corev1.SecretTypeOpaque,
+		Immutable: &immutable,
+		Data:      map[string][]byte{entry: secret},
+	}
+}

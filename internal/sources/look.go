@@ -1,0 +1,111 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// content is a source as it was read. Nothing holds on to one.
+type content struct {
+	version string
+	fields  []metav1.ManagedFieldsEntry
+	data    map[string][]byte
+}
+
+// look is what one view shows of a content; Missing where there is none.
+type look struct {
+	state State
+	// recorded is when the source says that this was written last, and sure that nothing can have
+	// been written later.
+	recorded time.Time
+	sure     bool
+}
+
+// look makes fingerprints of a content; nil is a source that is missing, or was not read.
+func (s *Sources) look(found *content, wants map[viewKey]Want) map[viewKey]look {
+	looks := make(map[viewKey]look, len(wants))
+	for key, want := range wants {
+		if found == nil {
+			looks[key] = look{state: State{Missing: true}}
+			continue
+		}
+		keys := want.Keys
+		if want.Certificate != "" {
+			keys = []string{want.Certificate}
+		}
+		seen := look{state: s.fingerprint(found, &want)}
+		seen.recorded, seen.sure = found.recorded(keys)
+		looks[key] = seen
+	}
+	return looks
+}
+
+// fingerprint binds content to the name of its source: a tenant who makes a Secret with a guess in it
+// must not see the fingerprint of another one that holds the same.
+func (s *Sources) fingerprint(found *content, want *Want) State {
+	id := func(domain string, what []byte) string {
+		return s.Key.Sum(domain, []byte(want.Kind), []byte(want.Namespace), []byte(want.Name), what)
+	}
+	if want.Certificate == "" {
+		return State{Fingerprint: id("source", []byte(s.Key.Data(found.data, want.Keys)))}
+	}
+	file, ok := found.data[want.Certificate]
+	if !ok {
+		return State{Unknown: KeyNotFound}
+	}
+	leaf, err := leafOf(file)
+	if err != nil {
+		// What cannot be parsed may be quoted: the error stays here.
+		return State{Unknown: NotACertificate}
+	}
+	return State{Fingerprint: id("certificate", leaf.Raw), NotAfter: leaf.NotAfter}
+}
+
+// leafOf is the first certificate of a file, which by the TLS convention is the leaf.
+func leafOf(file []byte) (*x509.Certificate, error) {
+	for {
+		block, rest := pem.Decode(file)
+		if block == nil {
+			return nil, x509.ErrUnsupportedAlgorithm
+		}
+		if block.Type == "CERTIFICATE" {
+			return x509.ParseCertificate(block.Bytes)
+		}
+		file = rest
+	}
+}
+
+// take compares what is seen with what was, to say when it was written.
+func (v *view) take(seen look, now time.Time) {
+	state, before := seen.state, v.state
+	same := v.known && before.Missing == state.Missing && before.Fingerprint == state.Fingerprint
+	moved := v.known && seen.recorded.After(v.recorded)
+	switch {
+	case state.Unknown != "":
+	case seen.sure:
+		state.Written = seen.recorded
+	case same && !moved:
+		state.Written = before.Written
+	case same:
+		state.Written = latest(before.Written, seen.recorded)
+	case moved:
+		state.Written = seen.recorded
+	default:
+		// The source does not say: the time of a write that removes a key is recorded nowhere.
+		state.Written = now
+	}
+	v.state, v.known, v.recorded = state, true, latest(v.recorded, seen.recorded)
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,159 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// object is what is remembered of one source that somebody observes.
+type object struct {
+	views map[viewKey]*view
+
+	// busy is closed when the read that is under way has ended; nil while none is.
+	busy chan struct{}
+	// stale says that the source may have changed since it was read.
+	stale bool
+	// heard is the version of an event that came while a read was under way.
+	heard string
+	// unseen says that a read found the source, and the watch does not show it yet: if it goes while
+	// the watch is cut off, no event tells. Until the watch shows it, it is polled.
+	unseen bool
+	// latest is what the latest event since the read began has told.
+	latest event
+
+	readAt  time.Time // zero: never
+	version string    // that was read; empty where there was nothing
+	unknown string    // why the latest read failed
+	err     error
+}
+
+// viewKey tells apart what is wanted of one source.
+type viewKey string
+
+// event is what an event tells of a source.
+type event int
+
+const (
+	none event = iota
+	exists
+	gone
+)
+
+// view is what one or more owners want of a source.
+type view struct {
+	want   Want
+	owners map[types.NamespacedName]struct{}
+	// known says that state is what was read last with success.
+	known bool
+	state State
+	// recorded is when the source says that this was written last.
+	recorded time.Time
+}
+
+func viewOf(w *Want) viewKey {
+	if w.Certificate != "" {
+		return viewKey("certificate " + w.Certificate)
+	}
+	if len(w.Keys) == 0 {
+		return "all"
+	}
+	var b strings.Builder
+	b.WriteString("keys")
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(w.Keys))) {
+		b.WriteString(" " + strconv.Itoa(len(key)) + ":" + key)
+	}
+	return viewKey(b.String())
+}
+
+// wants are what all owners want of the source.
+func (o *object) wants(ref Ref) map[viewKey]Want {
+	wants := make(map[viewKey]Want, len(o.views))
+	for key, v := range o.views {
+		wants[key] = Want{Ref: ref, Keys: v.want.Keys, Certificate: v.want.Certificate}
+	}
+	return wants
+}
+
+// complete says whether every view has been read.
+func (o *object) complete() bool {
+	for _, v := range o.views {
+		if !v.known {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *object) state(key viewKey) State {
+	if o.unknown != "" {
+		return State{Unknown: o.unknown, Err: o.err}
+	}
+	if v := o.views[key]; v != nil && v.known {
+		return v.state
+	}
+	return State{Unknown: Unreadable}
+}
+
+// take remembers what a read has found, or why it failed, and whether the watch shows it as well.
+func (o *object) take(found *content, err error, shown bool, looks map[viewKey]look, now time.Time) {
+	o.readAt = now
+	switch {
+	case err == nil:
+		o.version = found.version
+		o.unseen = o.latest == gone || o.latest == none && !shown
+		if o.stale && covers(o.version, o.heard) {
+			o.stale = false
+		}
+	case apierrors.IsNotFound(err):
+		o.version, o.unseen = "", false
+	case apierrors.IsForbidden(err):
+		o.unknown, o.err = Forbidden, err
+		return
+	default:
+		o.unknown, o.err, o.stale = Unreadable, err, true
+		return
+	}
+	o.unknown, o.err = "", nil
+	for key, seen := range looks {
+		if v := o.views[key]; v != nil {
+			v.take(seen, now)
+		}
+	}
+}
+
+// changed takes note of an event: the source is now at a version, or was when it was deleted. An
+// empty version is one that nobody knows.
+func (o *object) changed(version string, deleted bool) {
+	o.latest = exists
+	if deleted {
+		o.latest = gone
+	}
+	o.unseen = deleted && o.version != ""
+	switch {
+	case o.busy != nil && !o.stale:
+		o.heard = version
+	case o.busy != nil && o.heard != "" && (version == "" || covers(version, o.heard)):
+		o.heard = version
+	case o.busy != nil:
+	case deleted && o.version == "" && !o.readAt.IsZero() && o.unknown == "":
+		return // a read was earlier to see it gone, and what appears has an event of its own
+	case covers(o.version, version):
+		return // a read was earlier to see it
+	}
+	o.stale = true
+}
+
+// covers says whether who has read one version has seen all that there was at another.
+func covers(read, version string) bool {
+	order, err := resourceversion.CompareResourceVersion(read, version)
+	return err == nil && order >= 0
+}

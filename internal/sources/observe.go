@@ -1,0 +1,123 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Observe answers what each of wants holds, in their order. It reads live what may have changed since
+// it was read last, which any other owner may have caused; where nothing is watched, what was read
+// more than half an interval ago.
+//
+// wants must be all that the owner observes: from now on it is notified of changes of these sources,
+// and of the selectors it has passed to Select since its Observe before, and of nothing else.
+//
+// The error is that of ctx. Whatever else goes wrong is in the State it concerns, and the owner is
+// notified again after an interval.
+func (s *Sources) Observe(ctx context.Context, by types.NamespacedName, wants []Want) ([]State, error) {
+	s.adopt(by, wants)
+	asked := make(map[Ref]struct{}, len(wants))
+	for i := range wants {
+		ref := wants[i].Ref
+		if _, ok := asked[ref]; ok {
+			continue
+		}
+		asked[ref] = struct{}{}
+		if err := s.refresh(ctx, ref); err != nil {
+			return nil, err
+		}
+	}
+	states, again := s.states(wants)
+	if again {
+		s.agenda.Set(by, time.Now().Add(s.Interval))
+	}
+	return states, nil
+}
+
+// refresh reads a source if what is remembered may be out of date. One read of a source is under way
+// at a time, so that a later one cannot be overwritten by an earlier.
+func (s *Sources) refresh(ctx context.Context, ref Ref) error {
+	for {
+		s.mu.Lock()
+		o := s.objects[ref]
+		if o == nil || o.busy == nil && s.fresh(o) {
+			s.mu.Unlock()
+			return nil
+		}
+		if busy := o.busy; busy != nil {
+			s.mu.Unlock()
+			select {
+			case <-busy:
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		done := make(chan struct{})
+		o.busy, o.stale, o.heard, o.latest = done, false, "", none
+		wants := o.wants(ref)
+		s.mu.Unlock()
+
+		found, err := s.reader.read(ctx, ref)
+		s.metrics.read(ref.Kind, err)
+		shown := err == nil && s.shown(ctx, ref)
+		looks := s.look(found, wants)
+		now := s.Now()
+
+		s.mu.Lock()
+		if ctx.Err() != nil {
+			o.stale = true // says nothing about the source
+		} else {
+			o.take(found, err, shown, looks, now)
+		}
+		o.busy = nil
+		close(done)
+		s.mu.Unlock()
+		return ctx.Err()
+	}
+}
+
+// fresh says whether what is remembered of a source still stands. The lock is held.
+func (s *Sources) fresh(o *object) bool {
+	recent := !o.readAt.IsZero() && s.Now().Sub(o.readAt) < s.Interval/2
+	switch {
+	case o.unknown == Forbidden: // no event says when it ends
+		return recent
+	case o.stale || !o.complete():
+		return false
+	default:
+		return s.watched && !o.unseen || recent
+	}
+}
+
+// shown says whether the watch has shown a source, at whatever version.
+func (s *Sources) shown(ctx context.Context, ref Ref) bool {
+	s.mu.Lock()
+	watched := s.watched
+	s.mu.Unlock()
+	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	return watched && s.Cache.Get(ctx, key, partial(ref.Kind)) == nil
+}
+
+// states answers what is remembered, and whether the owner should ask again though nothing changes.
+func (s *Sources) states(wants []Want) (states []State, again bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	states = make([]State, len(wants))
+	for i := range wants {
+		o := s.objects[wants[i].Ref]
+		if o == nil {
+			states[i] = State{Unknown: TooManySources}
+			again = true
+			continue
+		}
+		states[i] = o.state(viewOf(&wants[i]))
+		again = again || o.unknown != "" || o.unseen
+	}
+	return states, again && s.watched
+}

@@ -1,0 +1,186 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// owner is somebody who observes.
+type owner struct {
+	views map[viewID]struct{}
+	// selects are the selectors that notify; next are those since the latest Observe, which do too.
+	selects, next map[selection]labels.Selector
+}
+
+// viewID is a view of a source.
+type viewID struct {
+	ref  Ref
+	view viewKey
+}
+
+// scope is what a selector selects from.
+type scope struct {
+	kind      autorebootv1.SourceKind
+	namespace string
+}
+
+// selection is a selector, in its canonical form.
+type selection struct {
+	from     scope
+	selector string
+}
+
+// adopt makes wants all that the owner observes. What it lets go of goes first, and makes room.
+func (s *Sources) adopt(by types.NamespacedName, wants []Want) {
+	ids := make([]viewID, len(wants))
+	for i := range wants {
+		ids[i] = viewID{wants[i].Ref, viewOf(&wants[i])}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	who := s.owner(by)
+	before := who.views
+	who.views = make(map[viewID]struct{}, len(ids))
+	for _, id := range ids {
+		if _, ok := before[id]; ok {
+			who.views[id] = struct{}{}
+			delete(before, id)
+		}
+	}
+	s.release(by, before)
+	for i, id := range ids {
+		if _, ok := who.views[id]; !ok && s.acquire(by, id, &wants[i]) {
+			who.views[id] = struct{}{}
+		}
+	}
+	s.reselect(by, who)
+}
+
+// acquire begins an owner's interest in a view, unless too much is observed. The lock is held.
+func (s *Sources) acquire(by types.NamespacedName, id viewID, want *Want) bool {
+	o := s.objects[id.ref]
+	if o == nil {
+		if len(s.objects) >= s.Most {
+			return false
+		}
+		o = &object{views: map[viewKey]*view{}}
+		s.objects[id.ref] = o
+	}
+	v := o.views[id.view]
+	if v == nil {
+		own := *want
+		own.Keys = append([]string(nil), want.Keys...) // nil for none
+		v = &view{want: own, owners: map[types.NamespacedName]struct{}{}}
+		o.views[id.view] = v
+	}
+	v.owners[by] = struct{}{}
+	return true
+}
+
+// owner finds or makes an owner. The lock is held.
+func (s *Sources) owner(by types.NamespacedName) *owner {
+	who := s.owners[by]
+	if who == nil {
+		who = &owner{next: map[selection]labels.Selector{}}
+		s.owners[by] = who
+		if !s.watched {
+			// Owners that were made together must not read together for ever after.
+			first := time.Duration((0.5 + s.jitter()) * float64(s.Interval))
+			s.agenda.Set(by, time.Now().Add(first))
+		}
+	}
+	return who
+}
+
+// release ends an owner's interest in views. The lock is held.
+func (s *Sources) release(by types.NamespacedName, views map[viewID]struct{}) {
+	for id := range views {
+		o := s.objects[id.ref]
+		v := o.views[id.view]
+		delete(v.owners, by)
+		if len(v.owners) == 0 {
+			delete(o.views, id.view)
+		}
+		if len(o.views) == 0 {
+			delete(s.objects, id.ref)
+		}
+	}
+}
+
+// reselect makes the selectors since the latest Observe all that the owner has. The lock is held.
+func (s *Sources) reselect(by types.NamespacedName, who *owner) {
+	before := who.selects
+	who.selects, who.next = who.next, map[selection]labels.Selector{}
+	still := map[scope]bool{}
+	for selected := range who.selects {
+		still[selected.from] = true
+	}
+	for selected := range before {
+		if !still[selected.from] {
+			s.unselect(by, selected.from)
+		}
+	}
+}
+
+func (s *Sources) unselect(by types.NamespacedName, from scope) {
+	delete(s.selecting[from], by)
+	if len(s.selecting[from]) == 0 {
+		delete(s.selecting, from)
+	}
+}
+
+// Forget ends all interest of an owner. It is not notified any more.
+func (s *Sources) Forget(by types.NamespacedName) {
+	s.mu.Lock()
+	if who := s.owners[by]; who != nil {
+		s.release(by, who.views)
+		for selected := range who.selects {
+			s.unselect(by, selected.from)
+		}
+		for selected := range who.next {
+			s.unselect(by, selected.from)
+		}
+		delete(s.owners, by)
+	}
+	s.mu.Unlock()
+	s.agenda.Remove(by)
+}
+
+// remind notifies an owner, and answers when to do so again: never while events arrive.
+func (s *Sources) remind(_ context.Context, by types.NamespacedName) time.Time {
+	s.mu.Lock()
+	who, watched := s.owners[by], s.watched
+	idle := who != nil && len(who.views)+len(who.selects)+len(who.next) == 0
+	s.mu.Unlock()
+	if who == nil {
+		return time.Time{}
+	}
+	if !idle {
+		s.Notify(by)
+	}
+	if watched {
+		return time.Time{}
+	}
+	return time.Now().Add(s.Interval)
+}
+
+// everybody is all owners. The lock is held.
+func (s *Sources) everybody() []types.NamespacedName {
+	return slices.Collect(maps.Keys(s.owners))
+}
+
+func (s *Sources) notify(owners []types.NamespacedName) {
+	for _, by := range owners {
+		s.Notify(by)
+	}
+}

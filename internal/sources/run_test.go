@@ -1,0 +1,359 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// fakeCache holds one list of metadata, and syncs when it is told to.
+type fakeCache struct {
+	held     []metav1.PartialObjectMetadata
+	listed   []string // kinds
+	fail     error
+	absent   func(client.ObjectKey) bool // default: nothing
+	synced   chan struct{}
+	handlers map[string]toolscache.ResourceEventHandler
+}
+
+func (c *fakeCache) GetInformer(_ context.Context, of client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	return &fakeInformer{cache: c, kind: of.GetObjectKind().GroupVersionKind().Kind}, c.fail
+}
+
+func (c *fakeCache) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	if c.absent != nil && c.absent(key) {
+		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	}
+	return nil
+}
+
+func (c *fakeCache) List(_ context.Context, into client.ObjectList, options ...client.ListOption) error {
+	list := into.(*metav1.PartialObjectMetadataList)
+	c.listed = append(c.listed, list.Kind)
+	var o client.ListOptions
+	o.ApplyOptions(options)
+	for i := range c.held {
+		if c.held[i].Namespace == o.Namespace && o.LabelSelector.Matches(labels.Set(c.held[i].Labels)) && int64(len(list.Items)) < o.Limit {
+			list.Items = append(list.Items, c.held[i])
+		}
+	}
+	return nil
+}
+
+type fakeInformer struct {
+	cache.Informer
+	cache *fakeCache
+	kind  string
+}
+
+func (i *fakeInformer) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	i.cache.handlers[i.kind] = h
+	return &fakeRegistration{done: i.cache.synced}, nil
+}
+
+func (i *fakeInformer) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) error {
+	delete(i.cache.handlers, i.kind)
+	return nil
+}
+
+type fakeRegistration struct {
+	toolscache.ResourceEventHandlerRegistration
+	done chan struct{}
+}
+
+func (r *fakeRegistration) HasSyncedChecker() toolscache.DoneChecker { return r }
+func (r *fakeRegistration) Name() string                             { return "fake" }
+func (r *fakeRegistration) Done() <-chan struct{}                    { return r.done }
+
+// running runs Sources until the function it answers is called.
+func running(t *testing.T, s *stand) (end func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	synctest.Wait()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func (s *stand) sleep(span time.Duration) {
+	s.pass(span)
+	<-time.After(span) // of the bubble
+	synctest.Wait()
+}
+
+func TestPolledOwnersAreNotifiedEachInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, Poll)
+		end := running(t, s)
+		defer end()
+		turn := map[string]float64{"alice": 0, "bob": 0.999}
+		s.jitter = func() float64 { return turn["alice"] }
+		s.observe(alice, want("a"))
+		s.jitter = func() float64 { return turn["bob"] }
+		s.observe(bob, want("a"))
+		var got []string
+		for second := 1; second <= 110; second++ {
+			s.sleep(time.Second)
+			for _, by := range s.notified() {
+				got = append(got, by.Name+"@"+strconv.Itoa(second))
+				s.observe(by, want("a"))
+			}
+		}
+		count := map[string]int{}
+		for _, one := range got {
+			name, _, _ := strings.Cut(one, "@")
+			count[name]++
+		}
+		if count["alice"] != 4 || count["bob"] != 3 {
+			t.Errorf("alice should be notified after 15s, bob after 45s, and both each 30s from then on: %v", got)
+		}
+		s.Forget(alice)
+		s.Forget(bob)
+		s.notified()
+		s.sleep(time.Hour)
+		s.bellsFor()
+	})
+}
+
+func TestPollingReadsWhatIsSharedOnce(t *testing.T) {
+	s := newStand(t, Poll)
+	ref := secret("a")
+	s.write(ref, "k", "1", epoch)
+	first := s.observe(alice, want("a"))[0]
+	s.write(ref, "k", "2", epoch)
+	s.pass(s.Interval/2 - 1)
+	if got := s.observe(bob, want("a"))[0]; got != first {
+		t.Errorf("got %+v", got)
+	}
+	s.reads(ref, 1)
+	s.pass(1)
+	if got := s.observe(bob, want("a"))[0]; got.Fingerprint == first.Fingerprint {
+		t.Errorf("got %+v", got)
+	}
+	s.reads(ref, 2)
+}
+
+func TestAnOwnerOfNothingIsNotNotified(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, Poll)
+		defer running(t, s)()
+		s.observe(alice)
+		s.sleep(time.Hour)
+		s.bellsFor()
+		s.observe(alice, want("a"))
+		s.sleep(time.Minute)
+		s.bellsFor(alice)
+	})
+}
+
+func TestSourcesArePolledUntilTheWatchHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, Poll)
+		c := &fakeCache{synced: make(chan struct{}), handlers: map[string]toolscache.ResourceEventHandler{}}
+		s.Mode, s.Cache = Watch, c
+		end := running(t, s)
+		ref := secret("a")
+		s.write(ref, "k", "1", epoch)
+		before := s.observe(alice, want("a"))[0]
+		s.sleep(s.Interval * 2)
+		s.bellsFor(alice)
+
+		// What changes before the watch has begun is found when it does, with or without an event.
+		s.observe(alice, want("a"))
+		s.write(ref, "k", "2", epoch)
+		c.handlers["Secret"].OnAdd(meta(ref, s.version, nil), true)
+		s.notified()
+		close(c.synced)
+		synctest.Wait()
+		s.bellsFor(alice)
+		if got := s.observe(alice, want("a"))[0]; got.Fingerprint == before.Fingerprint {
+			t.Error("the change was not seen")
+		}
+		s.sleep(s.Interval * 2) // one reminder may be left
+		s.notified()
+		s.sleep(time.Hour)
+		s.bellsFor()
+		reads := s.asked(ref)
+		s.observe(alice, want("a"))
+		s.reads(ref, reads)
+
+		c.handlers["Secret"].OnUpdate(meta(ref, 1, nil), meta(ref, s.version+1, nil))
+		s.bellsFor(alice)
+		end()
+		if len(c.handlers) != 0 {
+			t.Errorf("%d handlers were left behind", len(c.handlers))
+		}
+	})
+}
+
+func TestAnOwnerThatCouldNotReadIsNotifiedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, Watch)
+		c := &fakeCache{synced: make(chan struct{}), handlers: map[string]toolscache.ResourceEventHandler{}}
+		close(c.synced)
+		s.Cache = c
+		defer running(t, s)()
+		s.fail = apierrors.NewForbidden(corev1.Resource("secrets"), "a", nil)
+		s.observe(alice, want("a"))
+		s.observe(bob)
+		s.notified()
+		s.sleep(s.Interval + time.Second)
+		s.bellsFor(alice)
+		s.fail = nil
+		s.observe(alice, want("a"))
+		s.sleep(time.Hour)
+		s.bellsFor()
+	})
+}
+
+func TestRunFailsWhereNothingCanBeWatched(t *testing.T) {
+	s := newStand(t, Watch)
+	s.Cache = &fakeCache{fail: errors.New("no such kind")}
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no such kind") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func names(refs []Ref) (names []string) {
+	for _, ref := range refs {
+		names = append(names, ref.Name)
+	}
+	return names
+}
+
+func TestSelectAnswersTheSourcesOfTheOwnersNamespace(t *testing.T) {
+	red, _ := labels.Parse("color=red")
+	for _, mode := range []Mode{Watch, Poll} {
+		s := newStand(t, mode)
+		c := &fakeCache{}
+		s.Cache = c
+		add := func(ref Ref, color string) {
+			set := labels.Set{"color": color}
+			s.labels[ref] = set
+			c.held = append(c.held, *meta(ref, 1, set))
+		}
+		add(secret("b"), "red")
+		add(secret("a"), "red")
+		add(secret("c"), "blue")
+		add(Ref{autorebootv1.SourceSecret, "elsewhere", "d"}, "red")
+		refs, err := s.Select(t.Context(), alice, autorebootv1.SourceSecret, red)
+		if err != nil || !slices.Equal(names(refs), []string{"a", "b"}) || refs[0] != secret("a") {
+			t.Errorf("mode %v: got %v, %v", mode, refs, err)
+		}
+		if s.lists != int(mode) || len(c.listed) != 1-int(mode) {
+			t.Errorf("mode %v: %d live lists, %v from the cache", mode, s.lists, c.listed)
+		}
+		for i := range MostSelected - 2 {
+			add(secret("more-"+strconv.Itoa(i)), "red")
+		}
+		if refs, err = s.Select(t.Context(), alice, autorebootv1.SourceSecret, red); err != nil || len(refs) != MostSelected {
+			t.Errorf("mode %v: got %d, %v", mode, len(refs), err)
+		}
+		add(secret("one-more"), "red")
+		if _, err = s.Select(t.Context(), alice, autorebootv1.SourceSecret, red); !errors.Is(err, ErrTooMany) {
+			t.Errorf("mode %v: got %v", mode, err)
+		}
+	}
+	s := newStand(t, Poll)
+	s.fail = apierrors.NewForbidden(corev1.Resource("secrets"), "", nil)
+	if _, err := s.Select(t.Context(), alice, autorebootv1.SourceSecret, red); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSelectorsNotifyWhenOthersMatch(t *testing.T) {
+	red, _ := labels.Parse("color=red")
+	redSet, blueSet := labels.Set{"color": "red"}, labels.Set{"color": "blue"}
+	s := newStand(t, Watch)
+	s.Cache = &fakeCache{}
+	pick := func(by types.NamespacedName) {
+		if _, err := s.Select(t.Context(), by, autorebootv1.SourceSecret, red); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pick(alice)
+	ref := secret("a")
+	check := func(wanted ...types.NamespacedName) {
+		t.Helper()
+		s.events.OnAdd(meta(ref, 5, redSet), false)
+		s.bellsFor(wanted...)
+		s.events.OnUpdate(meta(ref, 5, redSet), meta(ref, 6, redSet))
+		s.bellsFor()
+		s.events.OnUpdate(meta(ref, 6, redSet), meta(ref, 7, blueSet))
+		s.bellsFor(wanted...)
+		s.events.OnUpdate(meta(ref, 7, blueSet), meta(ref, 8, blueSet))
+		s.bellsFor()
+		s.events.OnUpdate(meta(ref, 8, blueSet), meta(ref, 9, redSet))
+		s.bellsFor(wanted...)
+		s.events.OnDelete(meta(ref, 10, redSet))
+		s.bellsFor(wanted...)
+		s.events.OnAdd(meta(Ref{autorebootv1.SourceSecret, "elsewhere", "a"}, 5, redSet), false)
+		s.bellsFor()
+	}
+	check(alice) // before its Observe
+	s.observe(alice)
+	check(alice)
+	pick(bob)
+	pick(alice)
+	s.observe(alice)
+	s.observe(bob)
+	check(alice, bob)
+	s.observe(alice) // and has not selected before
+	check(bob)
+	s.Forget(bob)
+	check()
+	if len(s.selecting) != 0 {
+		t.Errorf("%d namespaces are selected from by nobody", len(s.selecting))
+	}
+}
+
+func TestTheCacheHoldsNoContent(t *testing.T) {
+	full := meta(secret("a"), 7, labels.Set{"app": "x"})
+	full.UID = "u"
+	full.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"data":{"password":"c2VjcmV0"}}`}
+	full.ManagedFields = []metav1.ManagedFieldsEntry{owns(epoch, "password")}
+	full.Finalizers, full.OwnerReferences = []string{"x"}, []metav1.OwnerReference{{Name: "x"}}
+	out, err := Transform(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := out.(*metav1.PartialObjectMetadata)
+	if got.Name != "a" || got.Namespace != shop || got.UID != "u" || got.ResourceVersion != "7" || got.Labels["app"] != "x" {
+		t.Errorf("got %+v", got)
+	}
+	if got.Annotations != nil || got.ManagedFields != nil || got.Finalizers != nil || got.OwnerReferences != nil {
+		t.Errorf("got %+v", got)
+	}
+	late := toolscache.DeletedFinalStateUnknown{Key: "x"}
+	if out, err := Transform(late); err != nil || out != late {
+		t.Errorf("got %v, %v", out, err)
+	}
+	for object, options := range ByObject() {
+		if object.GetObjectKind().GroupVersionKind().Version != "v1" || options.Transform == nil {
+			t.Errorf("%v is not transformed", object)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/agenda"
+	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+)
+
+const (
+	defaultInterval = 30 * time.Second
+	defaultMost     = 20000
+)
+
+// Ref names a ConfigMap or Secret.
+type Ref struct {
+	Kind            autorebootv1.SourceKind
+	Namespace, Name string
+}
+
+// Want is what somebody asks of a source.
+type Want struct {
+	Ref
+	// Keys whose values count; none for all of them.
+	Keys []string
+	// Certificate is the key that holds a certificate in PEM. Where it is set, the leaf certificate
+	// alone counts, which is the first in the file, and Keys mean nothing.
+	Certificate string
+}
+
+// State is what a source holds now.
+type State struct {
+	// Missing says that there is no such source.
+	Missing bool
+	// Fingerprint of what counts; empty where the source is missing or unknown.
+	Fingerprint string
+	// Written is when what counts was written last, and never earlier: where nothing says when, it is
+	// when it was first seen. It is zero while unknown.
+	Written time.Time
+	// NotAfter is when the certificate expires; zero without one.
+	NotAfter time.Time
+	// Unknown says in one word why nothing else here is known; empty when normal.
+	Unknown string
+	// Err is why, for the log: it may name what a status must not. It is nil when normal.
+	Err error
+}
+
+// Why a State is unknown.
+const (
+	// Forbidden says that the operator may not read the source.
+	Forbidden = "Forbidden"
+	// Unreadable says that the API server did not answer; the next Observe asks again.
+	Unreadable = "Unreadable"
+	// NotACertificate says that Want.Certificate holds none that can be read.
+	NotACertificate = "NotACertificate"
+	// KeyNotFound says that the source has no key of the name of Want.Certificate.
+	KeyNotFound = "KeyNotFound"
+	// TooManySources says that Options.Most sources are observed already.
+	TooManySources = "TooManySources"
+)
+
+// Mode says how changes are noticed.
+type Mode int
+
+const (
+	// Watch watches metadata, which needs get, list and watch on ConfigMaps and Secrets.
+	Watch Mode = iota
+	// Poll reads what is observed again and again, which needs get alone.
+	Poll
+)
+
+// Options of Sources.
+type Options struct {
+	// Client reads sources. Required.
+	Client kubernetes.Interface
+	// Metadata lists metadata live: for Select in mode Poll, and until a watch has begun. Required.
+	Metadata metadata.Interface
+	// Cache holds the metadata of ConfigMaps and Secrets; see ByObject. Required in mode Watch.
+	Cache Cache
+	// Key of fingerprints. Required.
+	Key *fingerprint.Key
+	// Mode is Watch, by default, or Poll.
+	Mode Mode
+	// Interval is the time between two notifications of an owner where nothing is watched, and of one
+	// that could not read all it wants. The default is 30s.
+	Interval time.Duration
+	// Most is how many sources are observed at most. The default is 20000, or about 30 MB.
+	Most int
+	// Notify is told of an owner for whom something may have changed. It must not block, and may be
+	// told the same thing twice. Required.
+	Notify func(owner types.NamespacedName)
+	// Now is the clock. The default is time.Now.
+	Now func() time.Time
+	// Registerer gets the metrics. The default is none.
+	Registerer prometheus.Registerer
+}
+
+// Sources knows what sources hold. All methods may be called from anywhere at any time.
+type Sources struct {
+	Options
+	reader  reader
+	agenda  *agenda.Agenda[types.NamespacedName]
+	metrics *metrics
+	// jitter answers a number from 0 to 1.
+	jitter func() float64
+
+	mu      sync.Mutex
+	watched bool // events arrive
+	objects map[Ref]*object
+	owners  map[types.NamespacedName]*owner
+	// selecting are the owners with a selector, by what it selects from.
+	selecting map[scope]map[types.NamespacedName]struct{}
+}
+
+// New makes Sources that observe nothing yet.
+func New(o Options) (*Sources, error) {
+	switch {
+	case o.Client == nil, o.Metadata == nil, o.Key == nil, o.Notify == nil:
+		return nil, errors.New("sources: Client, Metadata, Key and Notify are required")
+	case o.Mode == Watch && o.Cache == nil:
+		return nil, errors.New("sources: Cache is required to watch; use Poll without one")
+	}
+	s := newSources(o, &live{client: o.Client, metadata: o.Metadata})
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(s.metrics); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func newSources(o Options, from reader) *Sources {
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	if o.Most <= 0 {
+		o.Most = defaultMost
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Sources{
+		Options: o, reader: from, jitter: rand.Float64,
+		objects:   map[Ref]*object{},
+		owners:    map[types.NamespacedName]*owner{},
+		selecting: map[scope]map[types.NamespacedName]struct{}{},
+	}
+	s.metrics = newMetrics(s.count)
+	s.agenda = agenda.New(agenda.Options[types.NamespacedName]{Workers: 1, Do: s.remind})
+	return s
+}
+
+// count is how many sources of a kind are observed.
+func (s *Sources) count() map[autorebootv1.SourceKind]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[autorebootv1.SourceKind]int{autorebootv1.SourceConfigMap: 0, autorebootv1.SourceSecret: 0}
+	for ref := range s.objects {
+		counts[ref.Kind]++
+	}
+	return counts
+}

@@ -1,0 +1,228 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+)
+
+const shop = "shop"
+
+var (
+	alice = types.NamespacedName{Namespace: shop, Name: "alice"}
+	bob   = types.NamespacedName{Namespace: shop, Name: "bob"}
+	epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+)
+
+func secret(name string) Ref {
+	return Ref{Kind: autorebootv1.SourceSecret, Namespace: shop, Name: name}
+}
+
+func want(name string, keys ...string) Want { return Want{Ref: secret(name), Keys: keys} }
+
+// world is an API server's ConfigMaps and Secrets.
+type world struct {
+	mu      sync.Mutex
+	version int
+	objects map[Ref]*content
+	labels  map[Ref]labels.Set
+	reads   map[Ref]int
+	lists   int
+	fail    error
+	// during is called in the middle of a read: after the content was taken, before it is answered.
+	during func(Ref)
+}
+
+var _ reader = (*world)(nil)
+
+func (w *world) read(_ context.Context, ref Ref) (*content, error) {
+	w.mu.Lock()
+	w.reads[ref]++
+	found, err, during := w.objects[ref], w.fail, w.during
+	w.mu.Unlock()
+	if during != nil {
+		during(ref)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), ref.Name)
+	}
+	return found, nil
+}
+
+func (w *world) list(_ context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lists++
+	var names []string
+	for ref, set := range w.labels {
+		if ref.Kind == from.kind && ref.Namespace == from.namespace && selector.Matches(set) && int64(len(names)) < most {
+			names = append(names, ref.Name)
+		}
+	}
+	return names, w.fail
+}
+
+// write sets one key of a source, as a manager whose write is recorded at a time.
+func (w *world) write(ref Ref, key, value string, at time.Time) {
+	w.put(ref, at, func(data map[string][]byte) { data[key] = []byte(value) })
+}
+
+// put changes the data of a source. Nothing that was handed out changes.
+func (w *world) put(ref Ref, at time.Time, change func(map[string][]byte)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := &content{data: map[string][]byte{}}
+	if before := w.objects[ref]; before != nil {
+		for key, value := range before.data {
+			next.data[key] = value
+		}
+		next.fields = before.fields
+	}
+	change(next.data)
+	if !at.IsZero() {
+		next.fields = []metav1.ManagedFieldsEntry{owns(at, sorted(next.data)...)}
+	}
+	w.version++
+	next.version = strconv.Itoa(w.version)
+	w.objects[ref] = next
+}
+
+func (w *world) remove(ref Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.version++
+	delete(w.objects, ref)
+}
+
+func (w *world) asked(ref Ref) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reads[ref]
+}
+
+func sorted(data map[string][]byte) []string {
+	var keys []string
+	for key := range data {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// owns is a manager that owns keys of data.
+func owns(at time.Time, keys ...string) metav1.ManagedFieldsEntry {
+	var raw bytes.Buffer
+	raw.WriteString(`{"f:metadata":{"f:labels":{}},"f:data":{".":{}`)
+	for _, key := range keys {
+		fmt.Fprintf(&raw, `,%q:{}`, "f:"+key)
+	}
+	raw.WriteString(`}}`)
+	return entry(at, raw.String())
+}
+
+func entry(at time.Time, raw string) metav1.ManagedFieldsEntry {
+	fields := &metav1.FieldsV1{}
+	fields.SetRawBytes([]byte(raw))
+	return metav1.ManagedFieldsEntry{Manager: "m", Time: &metav1.Time{Time: at}, FieldsV1: fields}
+}
+
+// meta is what a watch shows of a source.
+func meta(ref Ref, version int, set labels.Set) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ref.Namespace, Name: ref.Name, ResourceVersion: strconv.Itoa(version), Labels: set}}
+}
+
+// stand is Sources in a world.
+type stand struct {
+	*Sources
+	*world
+	t      testing.TB
+	events *handler
+
+	noted sync.Mutex
+	bells []types.NamespacedName
+	clock time.Time
+}
+
+// newStand makes Sources that hear of events, unless the mode is Poll.
+func newStand(t testing.TB, mode Mode) *stand {
+	t.Helper()
+	key, err := fingerprint.NewKey(bytes.Repeat([]byte{1}, fingerprint.Size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stand{t: t, clock: epoch, world: &world{
+		version: 100, objects: map[Ref]*content{}, labels: map[Ref]labels.Set{}, reads: map[Ref]int{}}}
+	s.Sources = newSources(Options{Key: key, Mode: mode, Notify: s.bell, Now: s.now, Cache: &fakeCache{}}, s.world)
+	s.events = &handler{s.Sources, autorebootv1.SourceSecret}
+	if mode == Watch {
+		s.begin()
+	}
+	return s
+}
+
+func (s *stand) bell(by types.NamespacedName) {
+	s.noted.Lock()
+	defer s.noted.Unlock()
+	s.bells = append(s.bells, by)
+}
+
+// notified answers who was, once each and in order, since it was asked last.
+func (s *stand) notified() []types.NamespacedName {
+	s.noted.Lock()
+	defer s.noted.Unlock()
+	bells := s.bells
+	s.bells = nil
+	slices.SortFunc(bells, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Compact(bells)
+}
+
+func (s *stand) now() time.Time {
+	s.noted.Lock()
+	defer s.noted.Unlock()
+	return s.clock
+}
+
+func (s *stand) pass(span time.Duration) {
+	s.noted.Lock()
+	defer s.noted.Unlock()
+	s.clock = s.clock.Add(span)
+}
+
+func (s *stand) observe(by types.NamespacedName, wants ...Want) []State {
+	s.t.Helper()
+	states, err := s.Observe(context.Background(), by, wants)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(states) != len(wants) {
+		s.t.Fatalf("%d states for %d wants", len(states), len(wants))
+	}
+	return states
+}
+
+// updated is an event that a source is at the world's latest version.
+func (s *stand) updated(ref Ref) {
+	s.events.OnUpdate(meta(ref, 1, nil), meta(ref, s.version, nil))
+}
