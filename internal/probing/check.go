@@ -21,7 +21,7 @@ const (
 	KindGRPC
 )
 
-// Check is how every address of an ExternalService is probed.
+// Check is how every target of an object is probed.
 type Check struct {
 	Kind Kind
 	HTTP HTTP
@@ -55,6 +55,9 @@ type HTTP struct {
 	HTTPS bool
 	// Statuses are the ranges that count as success, both ends included. The default is 200 to 399.
 	Statuses [][2]int
+	// Headers to send beside the fixed ones. Where one of them is not Sendable every probe ends in
+	// ProtocolError.
+	Headers []Header
 }
 
 // GRPC is a call of the standard gRPC health service.
@@ -109,7 +112,7 @@ func (c *Check) asks(o *Check) bool {
 	switch c.Kind {
 	case KindHTTP:
 		if c.HTTP.Path != o.HTTP.Path || c.HTTP.Host != o.HTTP.Host || c.HTTP.HTTPS != o.HTTP.HTTPS ||
-			!slices.Equal(c.HTTP.Statuses, o.HTTP.Statuses) {
+			!slices.Equal(c.HTTP.Statuses, o.HTTP.Statuses) || !slices.Equal(c.HTTP.Headers, o.HTTP.Headers) {
 			return false
 		}
 	case KindGRPC:

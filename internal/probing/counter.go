@@ -35,9 +35,14 @@ func (c counter) with(success bool) counter {
 	return c
 }
 
-// decided is the counter with the condition that its streak amounts to.
-func (c counter) decided(toHealthy, toUnhealthy int) counter {
+// decided is the counter with the condition that its streak amounts to. Patience is that a failure
+// does not decide alone where nothing is known.
+func (c counter) decided(toHealthy, toUnhealthy int, patient bool) counter {
 	switch {
+	case patient && c.condition == unknown && c.count < 0:
+		if -int(c.count) >= toUnhealthy {
+			c.condition, c.fell = unhealthy, true
+		}
 	case c.condition == unknown && c.count > 0, c.condition == unhealthy && int(c.count) >= toHealthy:
 		c.condition = healthy
 	case c.condition == unknown && c.count < 0:

@@ -11,7 +11,7 @@ import (
 // play counts results, written as + and -, with thresholds 2 and 3.
 func play(c counter, results string) counter {
 	for _, r := range results {
-		c = c.with(r == '+').decided(2, 3)
+		c = c.with(r == '+').decided(2, 3, false)
 	}
 	return c
 }
@@ -47,6 +47,33 @@ func TestResultsInARowDecide(t *testing.T) {
 	}
 }
 
+func TestPatienceIsThatNoFailureDecidesAlone(t *testing.T) {
+	for _, tc := range []struct {
+		from    condition
+		results string
+		want    condition
+	}{
+		{unknown, "", unknown},
+		{unknown, "+", healthy},
+		{unknown, "--", unknown},
+		{unknown, "--+", healthy},
+		{unknown, "---", unhealthy},
+		{unknown, "---+", unhealthy},
+		{unknown, "---++", healthy},
+		{healthy, "--", healthy},
+		{healthy, "---", unhealthy},
+		{unhealthy, "+", unhealthy},
+	} {
+		c := counter{condition: tc.from}
+		for _, r := range tc.results {
+			c = c.with(r == '+').decided(2, 3, true)
+		}
+		if c.condition != tc.want {
+			t.Errorf("%d after %q is %d, want %d", tc.from, tc.results, c.condition, tc.want)
+		}
+	}
+}
+
 func TestAFreshCounterKeepsItsConditionOnly(t *testing.T) {
 	c := play(counter{}, "+--").afresh()
 	if c != (counter{condition: healthy}) {
@@ -65,7 +92,7 @@ func TestALongStreakDoesNotOverflow(t *testing.T) {
 	if c.count != -longest {
 		t.Errorf("count %d, want %d", c.count, -longest)
 	}
-	if c.decided(1, 100).condition != unhealthy {
+	if c.decided(1, 100, false).condition != unhealthy {
 		t.Error("the streak decides nothing")
 	}
 }
@@ -97,7 +124,7 @@ func TestTheCounterAgreesWithTheWholeHistory(t *testing.T) {
 			case state == healthy && !last && row >= toUnhealthy:
 				state, fellAt = unhealthy, len(history)
 			}
-			c = c.with(last).decided(toHealthy, toUnhealthy)
+			c = c.with(last).decided(toHealthy, toUnhealthy, false)
 			if c.condition != state || c.fell != (fellAt >= 0) {
 				t.Fatalf("seed %d: after %v it is %+v, want condition %d, fell %t", seed, history, c, state, fellAt >= 0)
 			}

@@ -5,10 +5,10 @@
 // TCP, HTTP, HTTPS or the standard gRPC health service, counts results in a row, and notifies when
 // the health of an address changes.
 //
-// It never publishes anything, never resolves a name, and never dials but through Options.Dial. It
-// follows no redirect, uses no proxy and no kept connection, keeps no byte that the other side
-// sent, and reports fixed words only. No probe outlives its timeout, and none leaves a goroutine or
-// a connection behind.
+// It never publishes anything, never resolves a name but through Options.Lookup, and never dials but
+// through Options.Dial. It follows no redirect, uses no proxy and no kept connection, keeps no byte
+// that the other side sent, and reports fixed words only. No probe outlives its timeout, and none
+// leaves a goroutine or a connection behind.
 //
 // # Results
 //
@@ -17,6 +17,10 @@
 // a failure like any other. A result that says something about this process only, such as too many
 // open files, does not count. Whatever does not change what is checked keeps the count; a change of
 // kind, port, TLS, path, statuses or host keeps the health, starts counting anew, and is probed soon.
+//
+// A patient Prober lets UnhealthyThreshold failures in a row decide about an address that nothing is
+// known of, too; and one that cannot be asked, since the egress policy refuses it or its name leads
+// nowhere, is Unknown for that time, and what it was before afterwards.
 //
 // # Pace
 //
@@ -35,7 +39,9 @@
 // ExternalServices are without any. It is suspect too while SetNetworkDoubt says so. While it is
 // suspect, failures decide nothing: what is healthy stays healthy, and what is unknown unknown.
 // Refusals by the egress policy are not counted, and not held back, since they are certain. Once the
-// suspicion ends, an address that goes on failing becomes Unhealthy with its next failure.
+// suspicion ends, an address that goes on failing becomes Unhealthy with its next failure. A patient
+// Prober counts addresses that only ever failed, too, since nothing tells it how they were before;
+// and where Options.Group says that several objects are about the same thing, they count as one.
 //
 // Three ExternalServices, since one that loses all of its many addresses is no evidence against us,
 // and since a small cluster must be able to fail over; and only such as have nothing left, since one

@@ -67,7 +67,7 @@ func (a *asker) get(q *question, conn net.Conn, at place) outcome {
 		host = bracketed(at.name())
 	}
 	request := "GET " + q.path + " HTTP/1.1\r\nHost: " + host +
-		"\r\nUser-Agent: " + userAgent + "\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+		"\r\nUser-Agent: " + userAgent + "\r\n" + q.headers + "Connection: close\r\n\r\n"
 	if _, err := io.WriteString(conn, request); err != nil {
 		return outcomeOf(err, protocolError)
 	}

@@ -13,6 +13,23 @@ import (
 // kinds are the values of the label type, in the order of question.metric.
 func kinds() []string { return []string{"tcp", "http", "https", "grpc"} }
 
+// Names of the metrics, each in full.
+type Names struct {
+	Results, Duration, Late, Suspect, Targets, InFlight string
+}
+
+// ofExternalServices are the default.
+func ofExternalServices() Names {
+	return Names{
+		Results:  "fairlead_externalservice_probe_total",
+		Duration: "fairlead_externalservice_probe_duration_seconds",
+		Late:     "fairlead_externalservice_probe_late_total",
+		Suspect:  "fairlead_externalservice_probe_suspect",
+		Targets:  "fairlead_externalservice_probe_targets",
+		InFlight: "fairlead_externalservice_probes_in_flight",
+	}
+}
+
 type metrics struct {
 	collectors []prometheus.Collector
 	total      [][]prometheus.Counter
@@ -23,38 +40,41 @@ type metrics struct {
 }
 
 // newMetrics makes every series at once, so that a probe looks none up.
-func newMetrics(inFlight func() float64) *metrics {
+func newMetrics(names Names, lookup bool, inFlight func() float64) *metrics {
 	total := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "fairlead_externalservice_probe_total",
+		Name: names.Results,
 		Help: "Health checks that ended, by type and result. Local counts those that failed for want of something in this process, and that decide nothing.",
 	}, []string{"type", "result"})
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "fairlead_externalservice_probe_duration_seconds",
+		Name:    names.Duration,
 		Help:    "How long a health check took, from dial to verdict.",
 		Buckets: []float64{.005, .025, .1, .5, 2, 10},
 	}, []string{"type"})
 	m := &metrics{
 		late: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "fairlead_externalservice_probe_late_total",
+			Name: names.Late,
 			Help: "Health checks that started later than they were due, by more than 1s and more than a tenth of their interval.",
 		}),
 		suspect: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "fairlead_externalservice_probe_suspect",
+			Name: names.Suspect,
 			Help: "1 while so much fails at once that the fault is probably on this side, and health is frozen, otherwise 0.",
 		}),
 		targets: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "fairlead_externalservice_probe_targets",
+			Name: names.Targets,
 			Help: "Addresses that are checked.",
 		}),
 	}
 	flight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "fairlead_externalservice_probes_in_flight",
+		Name: names.InFlight,
 		Help: "Health checks under way.",
 	}, inFlight)
 	m.collectors = []prometheus.Collector{total, duration, m.late, m.suspect, m.targets, flight}
 	for _, name := range kinds() {
 		row := make([]prometheus.Counter, outcomes)
 		for o := connected; o < outcomes; o++ {
+			if o == unresolved && !lookup {
+				continue
+			}
 			row[o] = total.WithLabelValues(name, o.reason())
 		}
 		m.total = append(m.total, row)

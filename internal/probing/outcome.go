@@ -30,6 +30,8 @@ const (
 	notServing
 	protocolError
 	denied
+	// unresolved: the name of a target leads nowhere.
+	unresolved
 	// local outcomes say something about this process only, and do not count.
 	local
 	outcomes
@@ -57,12 +59,24 @@ func (o outcome) reason() string {
 		return networkingv1.ProbeProtocolError
 	case denied:
 		return networkingv1.ProbeDenied
+	case unresolved:
+		return HostUnresolved
 	case local:
 		return "Local"
 	case none, outcomes:
 	}
 	return ""
 }
+
+// HostUnresolved is the word for a target without IP whose Host leads to no address.
+const HostUnresolved = "HostUnresolved"
+
+// ErrLocal is in the error of a Dial that failed for a reason that says something about this process
+// only. Such a result does not count.
+var ErrLocal = errors.New("not possible at the moment")
+
+// void says that nothing was asked: neither a success nor a failure for a patient Prober.
+func (o outcome) void() bool { return o == denied || o == unresolved }
 
 // remoteAlert is the operation that crypto/tls names where the other side sent an alert. The type of
 // the alert itself is not exported.
@@ -78,7 +92,7 @@ func outcomeOf(err error, otherwise outcome) outcome {
 		return denied
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return timedOut
-	case anyOf(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS):
+	case errors.Is(err, ErrLocal), anyOf(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS):
 		return local
 	case anyOf(err, syscall.ECONNREFUSED):
 		return refused

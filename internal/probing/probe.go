@@ -61,23 +61,47 @@ func (p *Prober) probe(ctx context.Context, t *target) time.Time {
 
 // record counts a result, and answers whom to tell. The lock is held.
 func (p *Prober) record(t *target, result outcome) []types.NamespacedName {
+	if p.Patient && (result.void() || t.result.void()) {
+		return p.recordVoid(t, result)
+	}
+	return p.count(t, result)
+}
+
+// recordVoid is record where nothing was asked, now or the last time. What was known before is
+// known again once the target can be asked.
+func (p *Prober) recordVoid(t *target, result outcome) []types.NamespacedName {
+	before, was := t.standing(), t.result
+	t.result, t.lastProbe = result, p.Now().UnixNano()
+	p.suspicion.move(t.object.tally, before, t.standing())
+	told := p.judge()
+	if !result.void() {
+		told = append(told, p.count(t, result)...)
+	}
+	if result != was {
+		told = append(told, t.object.key)
+	}
+	return told
+}
+
+// count is record for a result that says something about the target.
+func (p *Prober) count(t *target, result outcome) []types.NamespacedName {
 	before := t.standing()
 	t.result, t.lastProbe = result, p.Now().UnixNano()
 	t.counter = t.with(result == connected)
 	counted := t.standing()
-	p.suspicion.move(&t.object.tally, before, counted)
+	p.suspicion.move(t.object.tally, before, counted)
 	// Whether we are suspect is judged with this failure in mind, and before it decides anything.
 	told := p.judge()
 	if p.suspect && t.count < 0 && result != denied {
 		return told
 	}
 	was := t.condition
-	t.counter = t.decided(t.object.pace.healthy, t.object.pace.unhealthy)
+	t.counter = t.decided(t.object.pace.healthy, t.object.pace.unhealthy, p.Patient)
 	if t.condition == was {
 		return told
 	}
 	t.since = t.lastProbe
-	p.suspicion.move(&t.object.tally, counted, t.standing())
+	p.suspicion.move(t.object.tally, counted, t.standing())
 	return append(append(told, p.judge()...), t.object.key)
 }
 

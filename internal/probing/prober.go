@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -31,6 +32,21 @@ type Options struct {
 	// Dial opens the TCP connection of a probe. It must end when ctx ends, and its error wraps
 	// egress.ErrDenied where the policy refuses the address. Required.
 	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
+	// Lookup answers what the Host of a target without IP leads to: it is healthy where any of the
+	// first eight addresses is, and nothing was asked where there are none. It must end when ctx
+	// ends. The default is that every target needs an IP.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Patient is for what acts on Unhealthy: no single result makes a target Unhealthy that nothing
+	// is known of, and one that cannot be asked, since the policy denies it or its name leads
+	// nowhere, is Unknown for as long as that lasts. The default is that both count as failures, the
+	// first of which decides.
+	Patient bool
+	// Group names what a key's targets belong to when this process suspects itself: keys of the same
+	// group count as one. It always answers the same for the same key. The default is that each
+	// counts by itself.
+	Group func(key types.NamespacedName) string
+	// Names of the metrics. The default is those of ExternalServices.
+	Names Names
 	// Workers is how many probes are under way at once at most; one namespace may use half of what
 	// others leave. The default is 1024.
 	Workers int
@@ -40,14 +56,15 @@ type Options struct {
 	// Rand answers a number from 0 up to but not including 1, and may be called from anywhere. The
 	// default is math/rand/v2's.
 	Rand func() float64
-	// Notify is told of every ExternalService one of whose targets changed its State, and of every
-	// one that has targets when Suspect changes. It must not block. The default tells nobody.
+	// Notify is told of every key one of whose targets changed its State, or what it cannot be asked
+	// for, and of every one that has targets when Suspect changes. It must not block. The default
+	// tells nobody.
 	Notify func(key types.NamespacedName)
 	// Registerer gets the metrics. The default is nowhere.
 	Registerer prometheus.Registerer
 }
 
-// Prober knows the health of the targets of all ExternalServices. All methods may be called from
+// Prober knows the health of the targets of all objects of one kind. All methods may be called from
 // anywhere at any time.
 type Prober struct {
 	Options
@@ -64,6 +81,7 @@ type Prober struct {
 
 	mu        sync.Mutex
 	objects   map[types.NamespacedName]*object
+	tallies   tallies
 	suspicion suspicion
 	doubt     bool
 	suspect   bool
@@ -83,19 +101,23 @@ func New(o Options) *Prober {
 	if o.Notify == nil {
 		o.Notify = func(types.NamespacedName) {}
 	}
+	if o.Names == (Names{}) {
+		o.Names = ofExternalServices()
+	}
 	p := &Prober{
 		Options: o,
-		asker:   asker{dial: o.Dial},
+		asker:   asker{dial: o.Dial, lookup: o.Lookup},
 		began:   time.Now(),
 		prompt:  rate.NewLimiter(prompt, prompt),
 		objects: map[types.NamespacedName]*object{},
+		tallies: tallies{},
 	}
 	p.agenda = agenda.New(agenda.Options[*target]{
 		Workers: o.Workers,
 		Do:      p.probe,
 		Share:   func(t *target) string { return t.object.key.Namespace },
 	})
-	p.metrics = newMetrics(func() float64 { return float64(p.agenda.Running()) })
+	p.metrics = newMetrics(o.Names, o.Lookup != nil, func() float64 { return float64(p.agenda.Running()) })
 	if o.Registerer != nil {
 		p.broken = p.metrics.register(o.Registerer)
 	}

@@ -17,13 +17,15 @@ import (
 // userAgent tells the other side who asks.
 const userAgent = "fairlead-probe/1"
 
-// question is a Check made ready to be asked, once for all targets of an ExternalService. The Check
+// question is a Check made ready to be asked, once for all targets of an object. The Check
 // stays as it was given, so that the same one is known again.
 type question struct {
 	Check
 
-	path  string
-	roots *x509.CertPool
+	path string
+	// headers are the lines beside those that are the same for every check.
+	headers string
+	roots   *x509.CertPool
 	// broken is the outcome of every probe, where the check cannot be carried out.
 	broken outcome
 }
@@ -35,7 +37,8 @@ func newQuestion(c *Check) *question {
 		return q
 	}
 	q.path = requestTarget(q.HTTP.Path)
-	if !plain(q.HTTP.Host) || !plain(q.GRPC.Authority) {
+	q.headers = lines(q.HTTP.Headers)
+	if !plain(q.HTTP.Host) || !plain(q.GRPC.Authority) || !sendable(q.HTTP.Headers) {
 		q.broken = protocolError
 	}
 	if q.TLS != nil && len(q.TLS.RootPEM) > 0 {
@@ -70,6 +73,7 @@ func (p place) name() string {
 // asker asks.
 type asker struct {
 	dial    func(ctx context.Context, to egress.Query) (net.Conn, error)
+	lookup  func(ctx context.Context, host string) ([]netip.Addr, error)
 	readers readers
 }
 
@@ -84,6 +88,9 @@ func (a *asker) ask(ctx context.Context, q *question, at place, timeout time.Dur
 	deadline := time.Now().Add(timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
+	if !at.IP.IsValid() && at.host != "" && a.lookup != nil {
+		return a.askAny(ctx, q, at, deadline)
+	}
 	conn, err := a.dial(ctx, at.Query)
 	if err != nil {
 		return outcomeOf(err, unreachable)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Set says what an ExternalService's targets are and how to probe them, instead of what was said
+// Set says what an object's targets are and how to probe them, instead of what was said
 // before, and answers the health of each, in order. Targets of the same endpoint, address and port
 // keep their health and count, also where the check is paced otherwise; where it asks otherwise, or
 // the port or the host is another, they keep their health only. Others are dropped. It is cheap
@@ -24,7 +24,7 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 	p.mu.Lock()
 	o, known := p.objects[key]
 	if !known {
-		o = &object{key: key, ask: newQuestion(&check), pace: check.pace()}
+		o = &object{key: key, ask: newQuestion(&check), pace: check.pace(), tally: p.tallies.take(p.group(key)), patient: p.Patient}
 		p.objects[key] = o
 	}
 	if known {
@@ -41,13 +41,14 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 	return all
 }
 
-// Forget drops an ExternalService and all of its targets.
+// Forget drops an object and all of its targets.
 func (p *Prober) Forget(key types.NamespacedName) {
 	p.mu.Lock()
 	if o, ok := p.objects[key]; ok {
 		for _, t := range o.targets {
 			p.drop(t)
 		}
+		p.tallies.give(p.group(key))
 		delete(p.objects, key)
 	}
 	told := p.judge()
@@ -133,7 +134,7 @@ func (p *Prober) startAfresh(t *target) {
 	before := t.standing()
 	t.counter = t.afresh()
 	t.asked++
-	p.suspicion.move(&t.object.tally, before, t.standing())
+	p.suspicion.move(t.object.tally, before, t.standing())
 	p.schedule(t, p.soon(t.object.pace.interval))
 }
 
@@ -154,7 +155,7 @@ func (p *Prober) add(o *object, wanted *Target) *target {
 	if t.condition == unknown {
 		at = p.soon(o.pace.interval)
 	}
-	p.suspicion.move(&o.tally, standing{}, t.standing())
+	p.suspicion.move(o.tally, standing{}, t.standing())
 	p.metrics.targets.Inc()
 	p.schedule(t, at)
 	return t
@@ -162,7 +163,7 @@ func (p *Prober) add(o *object, wanted *Target) *target {
 
 // drop ends a target. A probe of it that is under way comes to nothing.
 func (p *Prober) drop(t *target) {
-	p.suspicion.move(&t.object.tally, t.standing(), standing{})
+	p.suspicion.move(t.object.tally, t.standing(), standing{})
 	t.gone = true
 	p.metrics.targets.Dec()
 	p.agenda.Remove(t)

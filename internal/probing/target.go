@@ -15,14 +15,15 @@ import (
 // State is Unknown, Healthy or Unhealthy.
 type State = networkingv1.AddressHealth
 
-// Target is one address of an ExternalService.
+// Target is one address of an object.
 type Target struct {
 	// Endpoint is the name of the endpoint that has the address.
 	Endpoint string
 	IP       netip.Addr
 	Port     uint16
 	// Host is the DNS name that the address comes from: the default of the Host header, of the
-	// server name and of the authority. Empty for a static address.
+	// server name and of the authority. Empty for a static address. A target without IP is looked up
+	// by it before each probe.
 	Host string
 	// Authorized is handed to Dial.
 	Authorized bool
@@ -48,13 +49,15 @@ type Health struct {
 	Reason string
 }
 
-// object is an ExternalService.
+// object is what has targets, such as an ExternalService.
 type object struct {
 	key     types.NamespacedName
 	pace    pace
 	ask     *question
 	targets []*target
-	tally   tally
+	tally   *tally
+	// patient is Options.Patient.
+	patient bool
 }
 
 // target is a Target with what is known of it. There may be 50,000: it holds no timer, no closure
@@ -77,11 +80,38 @@ type target struct {
 }
 
 func (t *target) health() Health {
-	return Health{State: t.condition.state(), Since: moment(t.since), LastProbe: moment(t.lastProbe), Reason: t.result.reason()}
+	return Health{State: t.state(), Since: moment(t.since), LastProbe: moment(t.lastProbe), Reason: t.result.reason()}
+}
+
+// void says that the target cannot be asked, and that this is not its fault.
+func (t *target) void() bool { return t.object.patient && t.result.void() }
+
+func (t *target) state() State {
+	if t.void() {
+		return networkingv1.AddressUnknown
+	}
+	return t.condition.state()
 }
 
 // standing is what the target contributes to the suspicion now.
-func (t *target) standing() standing { return t.counter.standing(t.result == denied) }
+func (t *target) standing() standing {
+	if t.object.patient {
+		return t.patientStanding()
+	}
+	return t.counter.standing(t.result == denied)
+}
+
+// patientStanding has a target count that nothing is known of but failures: those of a process that
+// never reached anything must not be believed once they are enough.
+func (t *target) patientStanding() standing {
+	switch {
+	case t.void():
+		return standing{}
+	case t.condition == unknown && t.count < 0:
+		return standing{member: true, failing: true, young: t.count >= -young}
+	}
+	return t.counter.standing(false)
+}
 
 func moment(nanos int64) time.Time {
 	if nanos == 0 {
