@@ -47,16 +47,26 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 	defer withdraw(ctx, kubectl)
 
 	say("starting the operator")
-	operator := exec.CommandContext(ctx, filepath.Join(root, "bin", "fairlead"), args...)
+	running, end := context.WithCancel(ctx)
+	operator := exec.CommandContext(running, filepath.Join(root, "bin", "fairlead"), args...)
 	operator.Env = append(os.Environ(), "POD_NAMESPACE="+stage.Namespace)
 	operator.Stdout, operator.Stderr = os.Stderr, os.Stderr
 	operator.Cancel = func() error { return operator.Process.Signal(syscall.SIGTERM) }
 	operator.WaitDelay = 90 * time.Second
 	if err := operator.Start(); err != nil {
+		end()
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- operator.Wait() }()
+	go func() {
+		ended <- operator.Wait()
+		close(ended)
+	}()
+	// However this ends, the operator does not outlive it.
+	defer func() {
+		end()
+		<-ended
+	}()
 	if err := stage.Eventually(ctx, time.Minute, replica.Ready); err != nil {
 		return fmt.Errorf("the operator's webhooks do not answer: %w", err)
 	}
