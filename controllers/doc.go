@@ -18,6 +18,7 @@ package controllers
 // +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices/status,verbs=patch
 // +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices/finalizers,verbs=update
 // +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies/status,verbs=update;patch
 // +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch
 
 // What an ExternalService becomes. Server-side apply is patch, and create where nothing stands yet.
@@ -25,13 +26,29 @@ package controllers
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete
 
+// What a RebootPolicy restarts: two annotations on the pod template of a workload, or evictions. A policy
+// with serviceAccountName needs neither, but the right to impersonate that ServiceAccount, which is not
+// here: with it for every ServiceAccount of the cluster the operator could do whatever any of them may.
+// docs/guides/restarts.md grants it for one.
+//
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
+
+// What a RebootPolicy looks at. Of what is listed and watched the metadata alone is asked for, and
+// what is in a ConfigMap or Secret is read where a policy, or a pod template that it targets, names
+// it. With --sources=Poll nothing is listed or watched, and both verbs can be taken out; get can then
+// be granted by Roles.
+//
+// +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get;list;watch
+
 // Where the cluster is, so that nobody is led there: what nodes and Services have for addresses.
 //
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=get;list;watch
 
-// The Secret that a health check names in tls.caSecretName, by its name alone: without list and
-// watch nobody who takes over the operator learns which Secrets there are. Admission has asked
+// The Secret that a health check names in tls.caSecretName, by its name alone. Admission has asked
 // whether whoever named it may get it. To narrow this, take the rule out of the ClusterRole and grant
 // it by a Role, with resourceNames where they are known, in the namespaces that need it; elsewhere
 // such a check fails, and nothing else does.
@@ -53,10 +70,11 @@ package controllers
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=fairlead-mutating,verbs=get;patch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=fairlead-validating,verbs=get;patch
 
-// In the operator's own namespace: the lease of the leader, and the authority that the replicas
-// share.
+// In the operator's own namespace: the lease of the leader, and the authority and the key of
+// fingerprints that the replicas share.
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fairlead-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fairlead-system,resources=leases,resourceNames=fairlead-manager,verbs=get;watch;update
 // +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,resourceNames=fairlead-webhook-ca,verbs=get;watch;update
+// +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,resourceNames=fairlead-fingerprint-key,verbs=get

@@ -16,6 +16,7 @@ func (f *Flags) declare() {
 	in := func(name string) group { return group{flags: f, set: f.Groups.FlagSet(name)} }
 	f.general(in("general"))
 	f.externalServices(in("external services"))
+	f.rebootPolicies(in("reboot policies"))
 	f.webhook(in("webhook"))
 	f.election(in("leader election"))
 	f.serving(in("metrics, probes and profiles"))
@@ -55,6 +56,19 @@ func (f *Flags) externalServices(g group) {
 		"How long endpoints stand as terminating before the Service of a deleted ExternalService goes.")
 	flag(g, "egress-default", func(c *Configuration) *string { return &c.Egress.Default },
 		"What becomes of addresses that no entry of the egress policy is about: "+EgressAllow+" or "+EgressDeny+".")
+}
+
+func (f *Flags) rebootPolicies(g group) {
+	flag(g, "max-restarts", func(c *Configuration) *int { return &c.RebootPolicies.MaxRestarts },
+		"Workloads of the whole cluster that restart at once.")
+	flag(g, "sources", func(c *Configuration) *string { return &c.RebootPolicies.Sources },
+		"How changes of ConfigMaps and Secrets are noticed: "+SourcesWatch+", or "+SourcesPoll+", which needs no right to list them.")
+	flag(g, "sources-poll-interval", func(c *Configuration) *metav1.Duration { return &c.RebootPolicies.SourcesPollInterval },
+		"Time between two reads of a source under "+SourcesPoll+".")
+	flag(g, "reboot-probe-workers", func(c *Configuration) *int { return &c.RebootPolicies.ProbeWorkers },
+		"Checks of Probe triggers that run at once; one namespace takes at most half of them.")
+	flag(g, "fingerprint-secret", func(c *Configuration) *string { return &c.RebootPolicies.FingerprintSecret },
+		"Secret of the operator's namespace with the key of the fingerprints; made where there is none.")
 }
 
 func (f *Flags) webhook(g group) {

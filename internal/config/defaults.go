@@ -22,13 +22,14 @@ func Default() *Configuration {
 		Controllers: Controllers{
 			Concurrency: map[string]int{
 				"ExternalService": 10,
-				"RebootPolicy":    2,
+				"RebootPolicy":    10,
 				"ChaosPod":        2,
 			},
 			CacheSyncTimeout: duration(5 * time.Minute),
 			Warmup:           true,
 		},
 		ExternalServices: defaultExternalServices(),
+		RebootPolicies:   defaultRebootPolicies(),
 		Egress:           defaultEgress(),
 		Webhook: Webhook{
 			Port:         9443,

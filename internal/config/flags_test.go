@@ -51,7 +51,7 @@ leaderElection: {leaderElect: false, resourceName: ours}
 	want.Namespaces = []string{"c"}
 	want.Webhook.Port = 2000
 	want.Webhook.DrainDelay = duration(time.Second)
-	want.Controllers.Concurrency = map[string]int{"ExternalService": 5, "ChaosPod": 9, "RebootPolicy": 2}
+	want.Controllers.Concurrency = map[string]int{"ExternalService": 5, "ChaosPod": 9, "RebootPolicy": 10}
 	want.LeaderElection.ResourceName = "ours"
 	want.LeaderElection.LeaseDuration = duration(30 * time.Second)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -38,6 +38,9 @@ type Configuration struct {
 	// ExternalServices says how what is outside the cluster is looked up and checked.
 	ExternalServices ExternalServices `json:"externalServices,omitempty"`
 
+	// RebootPolicies says how workloads are restarted.
+	RebootPolicies RebootPolicies `json:"rebootPolicies,omitempty"`
+
 	// Egress says which addresses an ExternalService may have.
 	Egress Egress `json:"egress,omitempty"`
 

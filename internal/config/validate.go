@@ -25,6 +25,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, namespaces(field.NewPath("namespaces"), c.Namespaces)...)
 	errs = append(errs, c.Controllers.validate(field.NewPath("controllers"))...)
 	errs = append(errs, c.ExternalServices.validate(field.NewPath("externalServices"))...)
+	errs = append(errs, c.RebootPolicies.validate(field.NewPath("rebootPolicies"))...)
 	errs = append(errs, c.Egress.validate(field.NewPath("egress"))...)
 	errs = append(errs, c.Webhook.validate(field.NewPath("webhook"))...)
 	errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -24,7 +25,6 @@ import (
 	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
-	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 )
 
 // NewScheme knows the types of Kubernetes and every version of ours.
@@ -51,7 +51,7 @@ func admissionReads() []client.Object {
 
 // newCluster makes the cache and the clients of the reconcilers. It asks the API server which of
 // the kinds are namespaced.
-func newCluster(api *rest.Config, scheme *runtime.Scheme, namespaces []string) (cluster.Cluster, error) {
+func newCluster(api *rest.Config, scheme *runtime.Scheme, namespaces []string, held map[client.Object]cache.ByObject) (cluster.Cluster, error) {
 	watched := map[string]cache.Config{}
 	for _, namespace := range namespaces {
 		watched[namespace] = cache.Config{}
@@ -64,7 +64,7 @@ func newCluster(api *rest.Config, scheme *runtime.Scheme, namespaces []string) (
 		o.Cache = cache.Options{
 			Scheme:            scheme,
 			DefaultNamespaces: watched,
-			ByObject:          externalservice.Cache(),
+			ByObject:          held,
 			// Nothing reads them, and they are a quarter of an object in memory.
 			DefaultTransform: cache.TransformStripManagedFields(),
 			// A read that nobody warmed would list a whole kind in the middle of a reconcile.
@@ -77,8 +77,8 @@ func newCluster(api *rest.Config, scheme *runtime.Scheme, namespaces []string) (
 func synced(ctx context.Context, informers cache.Informers, scheme *runtime.Scheme, kinds []client.Object, limit time.Duration, progress func(kind string)) error {
 	for _, kind := range kinds {
 		name := fmt.Sprintf("%T", kind)
-		if gvks, _, err := scheme.ObjectKinds(kind); err == nil {
-			name = gvks[0].GroupKind().String()
+		if gvk, err := apiutil.GVKForObject(kind, scheme); err == nil {
+			name = gvk.GroupKind().String()
 		}
 		progress(name)
 		if err := syncedOne(ctx, informers, kind, limit); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -74,4 +75,12 @@ func (c *connection) unlimited() *rest.Config {
 	unlimited := rest.CopyConfig(c.rest)
 	unlimited.QPS = -1
 	return unlimited
+}
+
+// binary asks for protobuf, which the kinds of Kubernetes can be read in and ours cannot.
+func binary(api *rest.Config) *rest.Config {
+	api = rest.CopyConfig(api)
+	api.ContentType = runtime.ContentTypeProtobuf
+	api.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	return api
 }

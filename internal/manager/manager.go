@@ -24,6 +24,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/internal/election"
 	"github.com/fairlead-dev/fairlead/internal/startup"
@@ -163,13 +164,15 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	return l, nil
 }
 
-// authorization asks whether writers of ExternalServices may have what they write.
-func (a *assembly) authorization() *authorization.ExternalService {
-	return authorization.NewExternalService(authorization.Options{
-		Policy:   a.outside.policy,
-		Reviewer: authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client}),
-		Services: authorization.NewServiceReader(a.client),
-	})
+// authorization asks whether writers may have what they write.
+func (a *assembly) authorization() authorizers {
+	reviewer := authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client})
+	return authorizers{
+		externalServices: authorization.NewExternalService(authorization.Options{
+			Policy: a.outside.policy, Reviewer: reviewer, Services: authorization.NewServiceReader(a.client),
+		}),
+		rebootPolicies: authorization.NewRebootPolicy(authorization.RebootPolicyOptions{Policy: a.outside.policy, Reviewer: reviewer}),
+	}
 }
 
 // servers are the listeners beside the webhook's.
@@ -207,7 +210,9 @@ func (a *assembly) elector(drain time.Duration) (*election.Elector, error) {
 // what their kinds are.
 func (a *assembly) reconcilers(ctx context.Context) ([]reconciler, error) {
 	var err error
-	if a.cluster, err = newCluster(a.api.limited(a.config.ClientConnection), a.scheme, a.config.Namespaces); err != nil {
+	held := externalservice.Cache()
+	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
+	if a.cluster, err = newCluster(a.api.limited(a.config.ClientConnection), a.scheme, a.config.Namespaces, held); err != nil {
 		return nil, err
 	}
 	c, es := a.config.Controllers, a.config.ExternalServices
@@ -242,7 +247,11 @@ func (a *assembly) reconcilers(ctx context.Context) ([]reconciler, error) {
 		}
 		return built.Warmup(ctx)
 	}
-	return []reconciler{{name: externalservice.Name, warm: warm, start: built.Start}}, nil
+	restarts := a.restarts()
+	return []reconciler{
+		{name: externalservice.Name, warm: warm, start: built.Start},
+		{name: rebootpolicy.Name, warm: func(ctx context.Context) error { return restarts.warm(ctx, phase) }, start: restarts.start},
+	}, nil
 }
 
 // sync waits for what admission reads from the cache.

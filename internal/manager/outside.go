@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -51,10 +50,7 @@ func newOutside(c *config.Configuration, where place, api *rest.Config, dial fun
 		}
 	}
 	o.policy = egress.NewPolicy(policy)
-	binary := rest.CopyConfig(api)
-	binary.ContentType = runtime.ContentTypeProtobuf
-	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	client, err := kubernetes.NewForConfig(binary)
+	client, err := kubernetes.NewForConfig(binary(api))
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +79,14 @@ func (o *outside) settle(ctx context.Context) {
 	}
 }
 
-// egressOptions are those of the policy. What is written in the namespaces that the webhooks are not
-// called for was approved by nobody, whatever its annotations say.
+// unasked are the namespaces that the webhooks are not called for. What is written there was approved
+// by nobody, whatever its annotations say.
+func unasked(where place) []string { return []string{metav1.NamespaceSystem, where.namespace} }
+
+// egressOptions are those of the policy.
 func egressOptions(c config.Egress, where place) (egress.Options, error) {
 	options := egress.Options{
-		Unasked:     []string{metav1.NamespaceSystem, where.namespace},
+		Unasked:     unasked(where),
 		DefaultDeny: c.Default == config.EgressDeny,
 		ClusterDeny: c.ClusterRanges == config.EgressDeny,
 	}

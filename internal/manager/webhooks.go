@@ -37,9 +37,15 @@ const (
 	spoke = "v1alpha1"
 )
 
+// authorizers ask whether writers may have what they write.
+type authorizers struct {
+	externalServices *authorization.ExternalService
+	rebootPolicies   *authorization.RebootPolicy
+}
+
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy
 // Equivalent the API server converts, and a second registration would only be called as well.
-func handlers(c config.Webhook, authorize *authorization.ExternalService, overlapping *overlaps, metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
+func handlers(c config.Webhook, authorize authorizers, overlapping *overlaps, metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
 	w := &webhooks{
 		byPath:   map[string]http.Handler{},
 		registry: conversion.NewRegistry(),
@@ -47,11 +53,12 @@ func handlers(c config.Webhook, authorize *authorization.ExternalService, overla
 	}
 	add(w, networkingv1.GroupVersion.WithKind("ExternalService"), externalservice.New(), rules[networkingv1.ExternalService]{
 		Default: rulesofexternalservice.Default, Validate: rulesofexternalservice.Validate, Warnings: rulesofexternalservice.Warnings,
-		Stamp: authorize.Stamp, Authorize: authorize.Validate,
+		Stamp: authorize.externalServices.Stamp, Authorize: authorize.externalServices.Validate,
 	})
 	add(w, autorebootv1.GroupVersion.WithKind("RebootPolicy"), rebootpolicy.New(), rules[autorebootv1.RebootPolicy]{
 		Default: rulesofrebootpolicy.Default, Validate: rulesofrebootpolicy.Validate, Warnings: rulesofrebootpolicy.Warnings,
 		Overlaps: overlapping.ofRebootPolicy,
+		Stamp:    authorize.rebootPolicies.Stamp, Authorize: authorize.rebootPolicies.Validate,
 	})
 	add(w, chaosv1.GroupVersion.WithKind("ChaosPod"), chaospod.New(), rules[chaosv1.ChaosPod]{
 		Default: rulesofchaospod.Default, Validate: rulesofchaospod.Validate, Warnings: rulesofchaospod.Warnings,

@@ -29,8 +29,13 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/authorization"
 )
 
+// asking authorizes nobody: it is not called.
+func asking() authorizers {
+	return authorizers{authorization.NewExternalService(authorization.Options{}), authorization.NewRebootPolicy(authorization.RebootPolicyOptions{})}
+}
+
 func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, authorization.NewExternalService(authorization.Options{}), &overlaps{logger: logr.Discard()}, nil, logr.Discard())
+	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +50,7 @@ func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
 }
 
 func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, authorization.NewExternalService(authorization.Options{}), &overlaps{logger: logr.Discard()}, nil, logr.Discard())
+	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

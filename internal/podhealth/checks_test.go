@@ -31,8 +31,8 @@ func TestAFreshPodHasAllItsTries(t *testing.T) {
 			t.Errorf("notified (-want +got):\n%s", diff)
 		}
 		want := []string{"0s 198.18.0.1:8080", "10s 198.18.0.1:8080", "20s 198.18.0.1:8080"}
-		if diff := cmp.Diff(want, s.dialled()); diff != "" {
-			t.Errorf("dialled (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, s.dialed()); diff != "" {
+			t.Errorf("dialed (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -165,10 +165,10 @@ func TestAPolicysOtherChecksDoNotTouchWhatStays(t *testing.T) {
 		s.says("after the third", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
 		s.Forget(policy("p"))
 		s.says("forgotten", Verdict{})
-		s.dialled()
+		s.dialed()
 		s.told()
 		s.pass(time.Minute)
-		if got := append(s.dialled(), s.told()...); len(got) > 0 {
+		if got := append(s.dialed(), s.told()...); len(got) > 0 {
 			t.Errorf("forgotten, and %v", got)
 		}
 		if len(s.policies)+len(s.byKey) > 0 {
@@ -185,8 +185,8 @@ func TestSetOfTheSameChangesNothing(t *testing.T) {
 			s.pass(time.Second)
 		}
 		s.says("after 35s", Verdict{Checked: 2, Unhealthy: 1, Firing: true})
-		if got := s.dialled(); len(got) != 8 {
-			t.Errorf("dialled %v, want both pods every 10s", got)
+		if got := s.dialed(); len(got) != 8 {
+			t.Errorf("dialed %v, want both pods every 10s", got)
 		}
 	})
 }

@@ -26,7 +26,7 @@
 //
 // # What may be asked
 //
-// Everything is dialled through Options.Dial, and judged by its policy as what nobody has vouched
+// Everything is dialed through Options.Dial, and judged by its policy as what nobody has vouched
 // for. Where that refuses the IP of a pod since it lies among those of pods or nodes, as it should,
 // it is asked again as authorized. Where it lies elsewhere in the cluster, among Services or at the
 // API server, it stays refused, whatever a pod's status claims. A host gets no such second chance.

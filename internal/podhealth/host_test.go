@@ -24,8 +24,8 @@ func TestAHostIsCheckedOnceForAllWorkloads(t *testing.T) {
 			t.Errorf("the other workload: %+v", got)
 		}
 		want := []string{"0s 198.18.0.9:8080", "10s 198.18.0.9:8080", "20s 198.18.0.9:8080"}
-		if diff := cmp.Diff(want, s.dialled()); diff != "" {
-			t.Errorf("dialled (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, s.dialed()); diff != "" {
+			t.Errorf("dialed (-want +got):\n%s", diff)
 		}
 		s.Set(policy("p"), wants[1:])
 		if got := s.Verdict(policy("p"), "wedged", "x"); !got.Firing {
@@ -82,7 +82,7 @@ func TestNoMoreThanEightAddressesAreAsked(t *testing.T) {
 		s.resolves("db.example.com", ip(0), ip(1), ip(2), ip(3), ip(4), ip(5), ip(6), ip(7), ip(8), ip(9))
 		s.Set(policy("p"), of(probe(onHost("db.example.com")), nil))
 		s.pass(time.Second)
-		if got := s.dialled(); len(got) != 8 {
+		if got := s.dialed(); len(got) != 8 {
 			t.Errorf("asked %v", got)
 		}
 	})

@@ -49,8 +49,8 @@ func TestWhatCannotBeCheckedSaysWhyAndAsksNobody(t *testing.T) {
 				s.Set(policy("p"), of(tc.probe, pods(1, 2)))
 				s.pass(time.Minute)
 				s.says("after a minute", Verdict{Checked: 2, Unknown: 2, Unsupported: tc.want})
-				if got := s.dialled(); len(got) > 0 {
-					t.Errorf("dialled %v", got)
+				if got := s.dialed(); len(got) > 0 {
+					t.Errorf("dialed %v", got)
 				}
 				s.Set(policy("p"), of(probe(), pods(1, 2)))
 				s.pass(time.Second)

@@ -119,7 +119,7 @@ func (s *stage) told() []string {
 	return slices.Compact(all)
 }
 
-func (s *stage) dialled() []string {
+func (s *stage) dialed() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.dials

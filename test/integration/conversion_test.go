@@ -65,20 +65,17 @@ func TestRestoreAnnotationStandsOnlyWhereSomethingWouldBeLost(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	for _, p := range pairs {
-		if p.kind == externalServices {
-			continue // its conditions, which v1alpha1 cannot say, come and go beside this test
-		}
 		s.run("create", "-f", "-", "--", p.object("v1alpha1", "plain", p.old))
 		for _, version := range []string{"v1", "v1alpha1"} {
-			if found := restoreAnnotations(s.view(p.kind, version, "plain")); len(found) > 0 {
+			if found := s.restores(s.view(p.kind, version, "plain")); len(found) > 0 {
 				t.Errorf("%s: nothing is lost, and at %s there is %v", p.name, version, found)
 			}
 		}
 		s.run("patch", p.at("v1"), "plain", "--type=merge", "-p", p.newEdit)
-		if found := restoreAnnotations(s.view(p.kind, "v1", "plain")); len(found) > 0 {
+		if found := s.restores(s.view(p.kind, "v1", "plain")); len(found) > 0 {
 			t.Errorf("%s: v1 can say all of it, and yet has %v", p.name, found)
 		}
-		if found := restoreAnnotations(s.view(p.kind, "v1alpha1", "plain")); !slices.Equal(found, []string{common.ConversionDataAnnotation}) {
+		if found := s.restores(s.view(p.kind, "v1alpha1", "plain")); !slices.Equal(found, []string{common.ConversionDataAnnotation}) {
 			t.Errorf("%s: v1alpha1 cannot say the edit, and has %v", p.name, found)
 		}
 	}
@@ -89,12 +86,26 @@ func TestRestoreAnnotationStandsOnlyWhereSomethingWouldBeLost(t *testing.T) {
 	}
 }
 
-// restoreAnnotations are the names of the restore annotations of an object.
-func restoreAnnotations(object *unstructured.Unstructured) []string {
+// restores are the names of the annotations of an object that restore something of a spec. Those of a
+// status, most of which v1alpha1 cannot say, come and go beside every test.
+func (s *scene) restores(object *unstructured.Unstructured) []string {
+	s.Helper()
 	var found []string
 	for _, name := range []string{common.ConversionDataAnnotation, common.V1Alpha1DataAnnotation} {
-		if _, has := object.GetAnnotations()[name]; has {
-			found = append(found, name)
+		value, has := object.GetAnnotations()[name]
+		if !has {
+			continue
+		}
+		var saved map[string]json.RawMessage
+		s.must(json.Unmarshal([]byte(value), &saved))
+		for _, side := range []string{"hub", "spoke"} {
+			var form struct{ Spec json.RawMessage }
+			if saved[side] != nil {
+				s.must(json.Unmarshal(saved[side], &form))
+			}
+			if form.Spec != nil {
+				found = append(found, name)
+			}
 		}
 	}
 	return found

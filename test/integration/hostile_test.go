@@ -118,7 +118,8 @@ func TestAHugeAnnotationThatRestoresNothingIsSpentOrRefused(t *testing.T) {
 		return
 	}
 	for _, version := range []string{"v1", "v1alpha1"} {
-		if found := restoreAnnotations(s.view(rebootPolicies, version, "stuffed")); len(found) > 0 {
+		stuffed := s.view(rebootPolicies, version, "stuffed")
+		if found := s.restores(stuffed); len(found) > 0 || len(text(stuffed.GetAnnotations())) > 16<<10 {
 			t.Errorf("at %s the annotation was kept: %v", version, found)
 		}
 	}

@@ -178,11 +178,11 @@ func TestReconcilingCausesNoConversions(t *testing.T) {
 		s.must(s.client.Create(t.Context(), object))
 	}
 	const objects = 10
-	before := rest(rebootPolicies, 0)
+	before := rest(chaosPods, 0)
 	for i := range objects {
-		create(rebootPolicies.object("v1", fmt.Sprintf("p-%d", i), `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`))
+		create(chaosPods.object("v1", fmt.Sprintf("c-%d", i), `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
 	}
-	perWrite := rest(rebootPolicies, before+objects) - before
+	perWrite := rest(chaosPods, before+objects) - before
 
 	before = rest(externalServices, 0)
 	for i := range objects {

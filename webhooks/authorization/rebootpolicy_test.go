@@ -49,7 +49,7 @@ func newPolicyScene() *policyScene {
 	s := &policyScene{limited: &limited{denied: map[string][]string{eve: {
 		"patch deployments.apps api", "patch deployments.apps", "create pods/eviction", "get pods", "impersonate serviceaccounts admin", "get secrets root",
 	}}}}
-	s.RebootPolicy = NewRebootPolicy(RebootPolicyOptions{Policy: newScene().ExternalService.options.Policy, Reviewer: s.limited})
+	s.RebootPolicy = NewRebootPolicy(RebootPolicyOptions{Policy: newScene().options.Policy, Reviewer: s.limited})
 	return s
 }
 

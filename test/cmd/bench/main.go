@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command bench is `make bench`: it prints what conversion and admission cost per object beside
-// controller-runtime's stock handlers, and what checking very many addresses takes, and writes the
-// figures as JSON.
+// controller-runtime's stock handlers, what checking very many addresses takes, and what happens when
+// very many Secrets change at once, and writes the figures as JSON.
 package main
 
 import (
@@ -23,24 +23,32 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/bench"
 	"github.com/fairlead-dev/fairlead/test/bench/probes"
+	"github.com/fairlead-dev/fairlead/test/bench/restarts"
 )
 
 func main() {
 	out := flag.String("out", "", "write the figures to this file, as JSON")
 	rounds := flag.Int("rounds", 7, "how often every case is measured on each side")
 	slot := flag.Duration("slot", 200*time.Millisecond, "how long a handler is called in a round")
-	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; probe/ stands for all of these")
+	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; probe/ and restarts/ stand for all of these")
+	root := flag.String("root", "..", "the checkout whose operator checks addresses and restarts workloads")
 	p := probes.Options{Output: os.Stderr}
-	flag.StringVar(&p.Root, "root", "..", "the checkout whose operator checks addresses")
 	flag.IntVar(&p.Objects, "probe-objects", 10_000, "how many ExternalServices have their addresses checked, five each; 0 skips this")
 	flag.DurationVar(&p.Steady, "probe-steady", time.Minute, "how long the operator is watched while nothing changes")
 	flag.DurationVar(&p.Limit, "probe-limit", 45*time.Minute, "how long all of that may take")
 	flag.StringVar(&p.Profiles, "probe-profiles", "", "write profiles of the operator at rest into this folder")
+	s := restarts.Options{Output: os.Stderr}
+	flag.IntVar(&s.Workloads, "restart-workloads", 1000, "how many Deployments have their Secrets changed, four each; 0 skips this")
+	flag.IntVar(&s.Targets, "restart-targets", 100, "how many of them a RebootPolicy has, 1 to 100")
+	flag.IntVar(&s.Cap, "restart-cap", 50, "how many of them may restart at once")
+	flag.DurationVar(&s.Limit, "restart-limit", 20*time.Minute, "how long all of that may take")
+	flag.StringVar(&s.Profiles, "restart-profiles", "", "write a profile of the operator into this folder")
 	flag.Parse()
+	p.Root, s.Root = *root, *root
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}, p); err != nil {
+	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}, p, s); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -48,7 +56,7 @@ func main() {
 
 func progress(round, of int) { fmt.Fprintf(os.Stderr, "round %d of %d\n", round, of) }
 
-func run(ctx context.Context, out, only string, o bench.Options, p probes.Options) error {
+func run(ctx context.Context, out, only string, o bench.Options, p probes.Options, s restarts.Options) error {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
 		return fmt.Errorf("--only: %w", err)
@@ -64,6 +72,11 @@ func run(ctx context.Context, out, only string, o bench.Options, p probes.Option
 		return err
 	}
 	all = append(all, probed...)
+	restarted, err := restarting(ctx, wanted, s)
+	if err != nil {
+		return err
+	}
+	all = append(all, restarted...)
 	if len(all) == 0 {
 		return errors.New("--only matches no case")
 	}
@@ -112,8 +125,28 @@ func probing(ctx context.Context, wanted *regexp.Regexp, o probes.Options) ([]js
 	if err := result.WriteTable(os.Stdout, o.Objects); err != nil {
 		return nil, err
 	}
+	return entriesOf(result.Rows())
+}
+
+// restarting measures restarts of workloads, and answers the entries of the file.
+func restarting(ctx context.Context, wanted *regexp.Regexp, o restarts.Options) ([]json.RawMessage, error) {
+	if o.Workloads == 0 || !wanted.MatchString(restarts.Prefix) {
+		return nil, nil
+	}
+	result, err := restarts.Run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Println()
+	if err := result.WriteTable(os.Stdout); err != nil {
+		return nil, err
+	}
+	return entriesOf(result.Rows())
+}
+
+func entriesOf[T any](rows []T) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
-	for _, row := range result.Rows() {
+	for _, row := range rows {
 		entry, err := json.Marshal(row)
 		if err != nil {
 			return nil, err

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -45,8 +46,8 @@ type step struct {
 }
 
 func tell(ctx context.Context, root string) (err error) {
-	fmt.Println("a control plane of its own: etcd, kube-apiserver, kube-controller-manager")
-	opened, err := stage.Open(ctx, stage.Options{Root: root, Output: os.Stderr})
+	fmt.Println("a control plane of its own: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and a simulated node")
+	opened, err := stage.Open(ctx, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
 	if err != nil {
 		return err
 	}

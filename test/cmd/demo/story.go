@@ -20,6 +20,7 @@ var story = []step{
 	{"A bad object is refused with the name of the field", refuse},
 	{"An ExternalService becomes a Service and EndpointSlices", publish},
 	{"Nothing is written while nothing changes", rest},
+	{"A Secret changes twice; the Deployment that refers to it restarts once, and is seen to recover", restart},
 	{"The leader hands over while objects keep being applied, and no request fails", handOver},
 	{"Deleting the object takes everything with it", remove},
 }

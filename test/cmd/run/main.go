@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -41,7 +42,7 @@ func main() {
 // local runs everything here.
 func local(ctx context.Context, root string) (err error) {
 	say("starting a control plane (the first time it is built, which takes some minutes)")
-	s, err := stage.Open(ctx, stage.Options{Root: root, Output: os.Stderr})
+	s, err := stage.Open(ctx, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
 	if err != nil {
 		return err
 	}
@@ -65,6 +66,7 @@ func local(ctx context.Context, root string) (err error) {
 	}
 	fmt.Printf("\nready: KUBECONFIG=%s\n\n", s.Kubeconfig())
 	fmt.Printf("  kubectl --kubeconfig %s get fairlead -A\n", s.Kubeconfig())
+	fmt.Println("  a simulated node runs pods: Deployments roll, and what restarts them can be tried")
 	fmt.Printf("  probes and start order  %s/statusz\n", replica.Probes)
 	fmt.Printf("  the operator's log      %s\n\nCtrl-C ends all of it.\n", replica.LogPath())
 

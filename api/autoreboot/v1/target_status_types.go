@@ -1,0 +1,121 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TargetStatus says what is known of one workload.
+type TargetStatus struct {
+	// kind of the workload.
+	//
+	// +required
+	Kind TargetKind `json:"kind"`
+
+	// name of the workload.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// uid of the workload: one that was made anew has new baselines.
+	//
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+
+	// baselines are what the target was last restarted for, or what was there when the policy first
+	// saw it. What differs from its baseline asks for a restart.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Baselines []Baseline `json:"baselines,omitempty"`
+
+	// pending is the restart that the target waits for.
+	//
+	// +optional
+	Pending *PendingRestart `json:"pending,omitempty"`
+
+	// recentRestarts are when its restarts within limit.within began, the oldest first.
+	//
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	// +optional
+	RecentRestarts []metav1.Time `json:"recentRestarts,omitempty"`
+
+	// lastRestartTime is when its latest restart ended.
+	//
+	// +optional
+	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
+
+	// lastRestartID is the id of its latest restart.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	LastRestartID string `json:"lastRestartID,omitempty"`
+
+	// attempts are the failed restarts since it was last healthy for retry.resetAfter.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+}
+
+// Baseline is what one trigger saw of one source.
+type Baseline struct {
+	// trigger is the name of the trigger; RestartNow is the annotation.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Trigger string `json:"trigger"`
+
+	// source is what was seen, such as Secret/shared-creds. It is empty where a trigger sees one
+	// thing alone.
+	//
+	// +kubebuilder:validation:MaxLength=263
+	// +optional
+	Source string `json:"source,omitempty"`
+
+	// fingerprint stands for the content of the source. It is keyed with a secret of the
+	// installation, so it tells nothing about the content. It is empty where there was no source.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Fingerprint string `json:"fingerprint,omitempty"`
+
+	// expires is when the certificate expires that the source held.
+	//
+	// +optional
+	Expires *metav1.Time `json:"expires,omitempty"`
+}
+
+// PendingRestart is a restart that was asked for and may not start yet.
+type PendingRestart struct {
+	// triggers are the names of those that ask for it; RestartNow is the annotation.
+	//
+	// +kubebuilder:validation:MaxItems=17
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +optional
+	Triggers []string `json:"triggers,omitempty"`
+
+	// since is when the first of them asked.
+	//
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// changed is when one last asked anew. The quiet period counts from it.
+	//
+	// +required
+	Changed metav1.Time `json:"changed"`
+
+	// reason is why it may not start yet, such as OutsideWindow.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}

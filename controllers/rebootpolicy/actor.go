@@ -1,0 +1,142 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+const (
+	// restartOwner is the field owner of the two annotations, and of nothing else.
+	restartOwner = "fairlead-restart"
+	// restartedAt is the annotation of kubectl rollout restart.
+	restartedAt = "kubectl.kubernetes.io/restartedAt"
+	// budgets is how the API server calls what refuses an eviction.
+	budgets = "PodDisruptionBudget"
+)
+
+// actor restarts workloads through the API server, in whose name a policy says.
+type actor struct {
+	// as answers a client that acts as a ServiceAccount, or as the operator where the name is empty.
+	as func(namespace, serviceAccount string) (client.Client, error)
+}
+
+var _ Actor = (*actor)(nil)
+
+// Do does one action. version is that of the workload that the decision was made from: on another one
+// an annotation is a conflict.
+func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) Deed {
+	c, err := a.as(policy.Namespace, policy.Spec.ServiceAccountName)
+	if err != nil {
+		return Deed{Outcome: restart.Again, Err: fmt.Errorf("client for ServiceAccount %s: %w", policy.Spec.ServiceAccountName, err)}
+	}
+	switch action.Verb {
+	case restart.Annotate:
+		return annotate(ctx, c, policy.Namespace, action, version)
+	case restart.Evict:
+		return evict(ctx, c, policy.Namespace, action.Pod)
+	}
+	return Deed{Outcome: restart.Again, Err: fmt.Errorf("nobody knows how to %s", action.Verb)}
+}
+
+// annotate puts the restart's id on the pod template of the workload that was looked at, and of no
+// other: the uid and the version must be the same.
+func annotate(ctx context.Context, c client.Client, namespace string, action restart.Action, version string) Deed {
+	w := action.Workload
+	if version == "" {
+		return Deed{Outcome: restart.Again, Err: errors.New("the workload was not looked at")}
+	}
+	template := corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{
+		autorebootv1.RestartIDAnnotation: action.ID,
+		restartedAt:                      action.Started.UTC().Format(time.RFC3339),
+	})
+	var wanted runtime.ApplyConfiguration
+	var generation func() *int64
+	switch w.Kind {
+	case autorebootv1.TargetDeployment:
+		d := appsv1ac.Deployment(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
+			WithSpec(appsv1ac.DeploymentSpec().WithTemplate(template))
+		wanted, generation = d, func() *int64 { return d.Generation }
+	case autorebootv1.TargetStatefulSet:
+		s := appsv1ac.StatefulSet(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
+			WithSpec(appsv1ac.StatefulSetSpec().WithTemplate(template))
+		wanted, generation = s, func() *int64 { return s.Generation }
+	case autorebootv1.TargetDaemonSet:
+		d := appsv1ac.DaemonSet(w.Name, namespace).WithUID(w.UID).WithResourceVersion(version).
+			WithSpec(appsv1ac.DaemonSetSpec().WithTemplate(template))
+		wanted, generation = d, func() *int64 { return d.Generation }
+	default:
+		return Deed{Outcome: restart.Again, Err: fmt.Errorf("a %s cannot be restarted", w.Kind)}
+	}
+	// The answer is written into what was sent.
+	err := c.Apply(ctx, wanted, client.FieldOwner(restartOwner), client.ForceOwnership)
+	switch {
+	case err == nil:
+		return Deed{Outcome: restart.Done, Generation: ptr.Deref(generation(), 0)}
+	case apierrors.IsNotFound(err):
+		return Deed{Outcome: restart.Gone, Err: err}
+	case apierrors.IsForbidden(err):
+		return Deed{Outcome: restart.Forbidden, Err: err}
+	}
+	return Deed{Outcome: restart.Again, Err: err}
+}
+
+// evict asks for the eviction of the pod that was looked at, and of none of the same name.
+func evict(ctx context.Context, c client.Client, namespace string, pod *restart.Pod) Deed {
+	if pod == nil {
+		return Deed{Outcome: restart.Again, Err: errors.New("there is no pod to evict")}
+	}
+	name := metav1.ObjectMeta{Namespace: namespace, Name: pod.Name}
+	err := c.SubResource("eviction").Create(ctx, &corev1.Pod{ObjectMeta: name}, &policyv1.Eviction{
+		ObjectMeta:    name,
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
+	})
+	return Deed{Outcome: evicted(err), Err: err}
+}
+
+// evicted says what an answer of the eviction API means.
+func evicted(err error) restart.Outcome {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return restart.Done
+	case apierrors.IsTooManyRequests(err) && apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
+		return restart.Blocked
+	case apierrors.IsForbidden(err) && ofBudget(err):
+		return restart.Blocked // a budget that is not up to date, or has let too many go
+	case apierrors.IsForbidden(err):
+		return restart.Forbidden
+	case errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError && strings.Contains(status.Status().Message, budgets):
+		return restart.Misconfigured
+	}
+	return restart.Again
+}
+
+// ofBudget says whether an error is about a disruption budget rather than about rights.
+func ofBudget(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && strings.EqualFold(details.Kind, budgets)
+}

@@ -1,0 +1,192 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+// wire is an API server that answers err, and keeps what it was sent.
+type wire struct {
+	err     error
+	applied []byte
+	options client.ApplyOptions
+	evicted *policyv1.Eviction
+	as      string
+}
+
+func (w *wire) actor() *actor {
+	api := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Apply: func(_ context.Context, _ client.WithWatch, given runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			w.options.ApplyOptions(opts)
+			var err error
+			if w.applied, err = json.Marshal(given); err != nil || w.err != nil {
+				return errors.Join(err, w.err)
+			}
+			return json.Unmarshal([]byte(`{"metadata":{"generation":7}}`), given)
+		},
+		SubResourceCreate: func(_ context.Context, _ client.Client, sub string, o, body client.Object, _ ...client.SubResourceCreateOption) error {
+			if _, ok := o.(*corev1.Pod); ok && sub == "eviction" {
+				w.evicted, _ = body.(*policyv1.Eviction)
+			}
+			return w.err
+		},
+	})
+	return &actor{as: func(namespace, account string) (client.Client, error) {
+		w.as = namespace + "/" + account
+		return api, nil
+	}}
+}
+
+func actingPolicy(account string) *autorebootv1.RebootPolicy {
+	return &autorebootv1.RebootPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments"}, Spec: autorebootv1.RebootPolicySpec{ServiceAccountName: account},
+	}
+}
+
+func TestAnnotateAppliesTwoAnnotationsToTheWorkloadThatWasSeen(t *testing.T) {
+	for _, kind := range []autorebootv1.TargetKind{autorebootv1.TargetDeployment, autorebootv1.TargetStatefulSet, autorebootv1.TargetDaemonSet} {
+		t.Run(string(kind), func(t *testing.T) {
+			w := &wire{}
+			deed := w.actor().Do(t.Context(), actingPolicy("deployer"), restart.Action{
+				Verb: restart.Annotate, ID: "x-1", Started: epoch, Workload: &restart.Workload{Kind: kind, Name: "api", UID: "u"},
+			}, "41")
+			if deed != (Deed{Outcome: restart.Done, Generation: 7}) {
+				t.Errorf("deed %+v", deed)
+			}
+			want := fmt.Sprintf(`{"kind":"%s","apiVersion":"apps/v1","metadata":{"name":"api","namespace":"shop","uid":"u","resourceVersion":"41"},`+
+				`"spec":{"template":{"metadata":{"annotations":{"autoreboot.fairlead.dev/restart-id":"x-1","kubectl.kubernetes.io/restartedAt":"2026-03-02T14:00:00Z"}}}}}`, kind)
+			if diff := cmp.Diff(want, string(w.applied)); diff != "" {
+				t.Error(diff)
+			}
+			if w.options.FieldManager != "fairlead-restart" || w.options.Force == nil || !*w.options.Force {
+				t.Errorf("options %+v", w.options)
+			}
+			if w.as != "shop/deployer" {
+				t.Errorf("acts as %s", w.as)
+			}
+		})
+	}
+}
+
+func TestWhatAnnotatingComesTo(t *testing.T) {
+	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
+	for name, test := range map[string]struct {
+		err     error
+		version string
+		want    restart.Outcome
+	}{
+		"conflict":       {apierrors.NewConflict(deployments, "api", errors.New("changed")), "41", restart.Again},
+		"gone":           {apierrors.NewNotFound(deployments, "api"), "41", restart.Gone},
+		"forbidden":      {apierrors.NewForbidden(deployments, "api", errors.New("no")), "41", restart.Forbidden},
+		"out of reach":   {errors.New("connection refused"), "41", restart.Again},
+		"was not looked": {nil, "", restart.Again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &wire{err: test.err}
+			deed := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
+				Verb: restart.Annotate, ID: "x-1", Workload: &restart.Workload{Kind: autorebootv1.TargetDeployment, Name: "api", UID: "u"},
+			}, test.version)
+			if deed.Outcome != test.want || deed.Err == nil {
+				t.Errorf("deed %+v", deed)
+			}
+		})
+	}
+}
+
+func TestEvictNamesThePodThatWasSeen(t *testing.T) {
+	w := &wire{}
+	deed := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
+		Verb: restart.Evict, Workload: &restart.Workload{}, Pod: &restart.Pod{Name: "api-1", UID: "p"},
+	}, "41")
+	if deed.Outcome != restart.Done || w.evicted == nil || w.evicted.Name != "api-1" || w.evicted.Namespace != "shop" || *w.evicted.DeleteOptions.Preconditions.UID != "p" {
+		t.Errorf("deed %+v, eviction %+v", deed, w.evicted)
+	}
+}
+
+func TestWhatEvictingComesTo(t *testing.T) {
+	budget := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	budget.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+	of := func(code int32, reason metav1.StatusReason, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+	}
+	pods := schema.GroupResource{Resource: "pods"}
+	for name, test := range map[string]struct {
+		err  error
+		want restart.Outcome
+	}{
+		"done":                     {nil, restart.Done},
+		"gone already":             {apierrors.NewNotFound(pods, "p"), restart.Done},
+		"another pod by that name": {apierrors.NewConflict(pods, "p", errors.New("Precondition failed: UID in precondition")), restart.Again},
+		"a budget":                 {budget, restart.Blocked},
+		"a busy API server":        {apierrors.NewTooManyRequests("too many requests", 1), restart.Again},
+		"two budgets":              {of(http.StatusInternalServerError, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."), restart.Misconfigured},
+		"a broken API server":      {of(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away"), restart.Again},
+		"no right to":              {apierrors.NewForbidden(schema.GroupResource{Resource: "pods/eviction"}, "p", errors.New("no")), restart.Forbidden},
+		"a budget that is behind":  {apierrors.NewForbidden(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudget"}, "b", errors.New("pdb disruptions allowed is negative")), restart.Blocked},
+		"nobody knows what became": {context.DeadlineExceeded, restart.Again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := evicted(test.err); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestClientsOfServiceAccountsAreKeptWithinABound(t *testing.T) {
+	made := map[string]int{}
+	own := fake.NewClientBuilder().Build()
+	c := newClients(own, nil)
+	c.make = func(user string) (client.Client, error) {
+		made[user]++
+		return fake.NewClientBuilder().Build(), nil
+	}
+	if got, err := c.as("shop", ""); err != nil || got != own {
+		t.Errorf("without a ServiceAccount: %v, %v", got, err)
+	}
+	for i := range maxClients + 1 {
+		for _, account := range []string{fmt.Sprint(i), "busy"} {
+			if _, err := c.as("shop", account); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := c.as("shop", "0"); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.byUser) != maxClients || c.recent.Len() != maxClients {
+		t.Errorf("%d clients are kept", len(c.byUser))
+	}
+	for user, want := range map[string]int{"busy": 1, "0": 2} {
+		if got := made["system:serviceaccount:shop:"+user]; got != want {
+			t.Errorf("the client of %s was made %d times", user, got)
+		}
+	}
+	for user := range made {
+		if !strings.HasPrefix(user, "system:serviceaccount:shop:") {
+			t.Errorf("acts as %s", user)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/sources"
+)
+
+// lastApplied is kubectl's copy of a whole object in an annotation of it.
+const lastApplied = corev1.LastAppliedConfigAnnotation
+
+// Cache is what the cache must hold for the controller, and how little of it: there are many pods,
+// and ReplicaSets, ConfigMaps and Secrets are held as their metadata alone, the latter two only where
+// they are watched.
+func Cache(mode sources.Mode) map[client.Object]cache.ByObject {
+	held := map[client.Object]cache.ByObject{
+		&appsv1.Deployment{}:  {Transform: stripWorkload},
+		&appsv1.StatefulSet{}: {Transform: stripWorkload},
+		&appsv1.DaemonSet{}:   {Transform: stripWorkload},
+		replicaSet():          {Transform: stripReplicaSet},
+		&corev1.Pod{}:         {Transform: stripPod},
+	}
+	if mode == sources.Watch {
+		maps.Copy(held, sources.ByObject())
+	}
+	return held
+}
+
+// Kinds are all that the controller reads from the cache.
+func Kinds(mode sources.Mode) []client.Object {
+	return append(slices.Collect(maps.Keys(Cache(mode))), &autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{})
+}
+
+// replicaSet asks for the metadata of ReplicaSets.
+func replicaSet() *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ReplicaSet"}}
+}
+
+func stripWorkload(in any) (any, error) {
+	object, ok := in.(client.Object)
+	if !ok {
+		return in, nil
+	}
+	object.SetManagedFields(nil)
+	if annotations := object.GetAnnotations(); annotations[lastApplied] != "" {
+		annotations = maps.Clone(annotations)
+		delete(annotations, lastApplied)
+		object.SetAnnotations(annotations)
+	}
+	return in, nil
+}
+
+func stripReplicaSet(in any) (any, error) {
+	rs, ok := in.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return in, nil
+	}
+	rs.ObjectMeta = identity(&rs.ObjectMeta)
+	return rs, nil
+}
+
+// stripPod leaves of a pod what decisions are made from.
+func stripPod(in any) (any, error) {
+	pod, ok := in.(*corev1.Pod)
+	if !ok {
+		return in, nil
+	}
+	labels := pod.Labels
+	pod.ObjectMeta = identity(&pod.ObjectMeta)
+	pod.Labels = labels // the gate NoPods selects by them
+	pod.Spec = corev1.PodSpec{}
+	pod.Status = corev1.PodStatus{
+		Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: readyAlone(pod.Status.Conditions),
+		ContainerStatuses:     restartsAlone(pod.Status.ContainerStatuses),
+		InitContainerStatuses: restartsAlone(pod.Status.InitContainerStatuses),
+	}
+	return pod, nil
+}
+
+func identity(of *metav1.ObjectMeta) metav1.ObjectMeta {
+	kept := metav1.ObjectMeta{
+		Namespace: of.Namespace, Name: of.Name, UID: of.UID, ResourceVersion: of.ResourceVersion,
+		CreationTimestamp: of.CreationTimestamp, DeletionTimestamp: of.DeletionTimestamp,
+	}
+	if owner := metav1.GetControllerOf(of); owner != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return kept
+}
+
+func readyAlone(all []corev1.PodCondition) []corev1.PodCondition {
+	for i := range all {
+		if all[i].Type == corev1.PodReady {
+			return []corev1.PodCondition{{Type: corev1.PodReady, Status: all[i].Status}}
+		}
+	}
+	return nil
+}
+
+// restartsAlone sums up: nobody asks which container it was.
+func restartsAlone(all []corev1.ContainerStatus) []corev1.ContainerStatus {
+	total := int32(0)
+	for i := range all {
+		total += all[i].RestartCount
+	}
+	if total == 0 {
+		return nil
+	}
+	return []corev1.ContainerStatus{{RestartCount: total}}
+}
+
+// samePod says whether two pods lead to the same decisions.
+func samePod(a, b *corev1.Pod) bool {
+	return a.UID == b.UID && a.Status.Phase == b.Status.Phase && a.Status.PodIP == b.Status.PodIP &&
+		isReady(a) == isReady(b) && restartsOf(a) == restartsOf(b) &&
+		a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
+		controllerOf(a) == controllerOf(b) && maps.Equal(a.Labels, b.Labels)
+}

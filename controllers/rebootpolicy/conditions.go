@@ -1,0 +1,206 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+// maxMessage keeps a message readable in `kubectl describe`, in bytes.
+const maxMessage = 1024
+
+// report builds the conditions of a status upon those that stand in it, so that they keep their
+// transition times.
+type report struct {
+	status     *autorebootv1.RebootPolicyStatus
+	generation int64
+	now        metav1.Time
+}
+
+func (r *report) set(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: cut(message),
+		ObservedGeneration: r.generation, LastTransitionTime: r.now,
+	})
+}
+
+// clear removes a condition. Never clear and set: the condition would be a new one at each look,
+// with a new time, and the status would be written for that alone.
+func (r *report) clear(kind string) { meta.RemoveStatusCondition(&r.status.Conditions, kind) }
+
+func cut(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
+}
+
+// reported completes a status that was decided: conditions, and what the calendar allows. message is
+// on the restart that waits longest, and notices tell what has ended.
+func (s *survey) reported(status *autorebootv1.RebootPolicyStatus, message string, notices []restart.Notice) *autorebootv1.RebootPolicyStatus {
+	out := status.DeepCopy()
+	out.ObservedGeneration = s.policy.Generation
+	out.NextAllowedTime = s.nextAllowed()
+	r := &report{status: out, generation: s.policy.Generation, now: metav1.NewTime(s.now)}
+	r.ready(s)
+	r.pending(s, message)
+	r.progressing()
+	r.verified(notices)
+	r.stalled(s)
+	r.suspended(s)
+	return out
+}
+
+// nextAllowed is when windows and blackouts let a restart start; nil while they do.
+func (s *survey) nextAllowed() *metav1.Time {
+	c := s.calendar
+	if c.Broken || c.Window && !c.Blackout || c.NextOpen.IsZero() {
+		return nil
+	}
+	return ptr.To(metav1.NewTime(c.NextOpen.UTC()))
+}
+
+// ready tells whether everything that the spec names is watched. That a restart waits, or has failed,
+// does not make it false.
+func (r *report) ready(s *survey) {
+	if reason, messages := s.worst(); reason != "" {
+		r.set(autorebootv1.ConditionReady, metav1.ConditionFalse, reason, some(messages))
+		return
+	}
+	r.set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, fmt.Sprintf("%s by %s",
+		plural(s.selected(), "workload is watched", "workloads are watched"), plural(len(s.policy.Spec.Triggers), "trigger", "triggers")))
+}
+
+// pending tells what a restart waits for.
+func (r *report) pending(s *survey, message string) {
+	longest := longestWaiting(r.status)
+	if longest == nil {
+		r.clear(autorebootv1.ConditionRestartPending)
+		return
+	}
+	if message == "" {
+		message = fmt.Sprintf("%s %s waits", longest.Kind, longest.Name)
+	}
+	if s.barred != "" {
+		message = fmt.Sprintf("%s %s: no restart starts until Ready says otherwise than %s", longest.Kind, longest.Name, s.barred)
+	}
+	if n := waiting(r.status); n > 1 {
+		message += fmt.Sprintf(" (and %s)", plural(n-1, "more workload waits", "more workloads wait"))
+	}
+	r.set(autorebootv1.ConditionRestartPending, metav1.ConditionTrue, longest.Pending.Reason, message)
+}
+
+// longestWaiting is the target that waits longest; nil where none does.
+func longestWaiting(status *autorebootv1.RebootPolicyStatus) *autorebootv1.TargetStatus {
+	var longest *autorebootv1.TargetStatus
+	for i := range status.Targets {
+		t := &status.Targets[i]
+		if t.Pending == nil || t.Pending.Reason == "" {
+			continue
+		}
+		if longest == nil || t.Pending.Since.Before(&longest.Pending.Since) {
+			longest = t
+		}
+	}
+	return longest
+}
+
+func waiting(status *autorebootv1.RebootPolicyStatus) int {
+	n := 0
+	for i := range status.Targets {
+		if p := status.Targets[i].Pending; p != nil && p.Reason != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// progressing tells what is being restarted.
+func (r *report) progressing() {
+	var all []string
+	for i := range r.status.InFlight {
+		f := &r.status.InFlight[i]
+		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, does(f.Phase), strings.Join(f.Triggers, ", ")))
+	}
+	if len(all) == 0 {
+		r.clear(autorebootv1.ConditionProgressing)
+		return
+	}
+	r.set(autorebootv1.ConditionProgressing, metav1.ConditionTrue, autorebootv1.ReasonRestarting, some(all))
+}
+
+// does is what a restart does in a phase, in words.
+func does(phase autorebootv1.RestartPhase) string {
+	switch phase {
+	case autorebootv1.PhasePlanned:
+		return "is about to be restarted"
+	case autorebootv1.PhaseRollingOut:
+		return "rolls out"
+	case autorebootv1.PhaseEvicting:
+		return "has its pods evicted"
+	case autorebootv1.PhaseSoaking:
+		return "is available again, and watched for a while"
+	}
+	return string(phase)
+}
+
+// verified is the verdict on the latest restart. A restart that was not needed has none.
+func (r *report) verified(notices []restart.Notice) {
+	for i := range notices {
+		ended := notices[i].Ended
+		if ended == nil || ended.Result == autorebootv1.ResultSuperseded {
+			continue
+		}
+		status, what := metav1.ConditionFalse, "failed"
+		if ended.Result == autorebootv1.ResultSucceeded {
+			status, what = metav1.ConditionTrue, "succeeded"
+		}
+		r.set(autorebootv1.ConditionVerified, status, ended.Reason,
+			fmt.Sprintf("restart %s of %s %s %s", ended.ID, ended.Target.Kind, ended.Target.Name, what))
+	}
+}
+
+// stalled tells that a human must act, and how.
+func (r *report) stalled(s *survey) {
+	halt := r.status.Halt
+	switch {
+	case s.invalid != "":
+		r.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, s.invalid)
+	case halt != nil:
+		r.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, halt.Reason, fmt.Sprintf(
+			"%s %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)",
+			halt.Target.Kind, halt.Target.Name, halts(halt), autorebootv1.ResumeAnnotation))
+	default:
+		r.clear(autorebootv1.ConditionStalled)
+	}
+}
+
+func halts(halt *autorebootv1.Halt) string {
+	switch halt.Reason {
+	case autorebootv1.ReasonLimitReached:
+		return "limit.maxRestarts is used up"
+	case autorebootv1.ReasonTargetReverted:
+		return fmt.Sprintf("the workload's owner has taken restart %s back; use the strategy Evict", halt.RestartID)
+	case autorebootv1.ReasonVerificationFailed:
+		return fmt.Sprintf("restart %s failed", halt.RestartID)
+	}
+	return fmt.Sprintf("restart %s ended with %s", halt.RestartID, halt.Reason)
+}
+
+func (r *report) suspended(s *survey) {
+	if !ptr.Deref(s.policy.Spec.Suspend, false) {
+		r.clear(autorebootv1.ConditionSuspended)
+		return
+	}
+	r.set(autorebootv1.ConditionSuspended, metav1.ConditionTrue, autorebootv1.ReasonSuspended,
+		"no restart starts while spec.suspend is true; one in flight is seen through")
+}

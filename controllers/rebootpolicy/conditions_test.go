@@ -1,0 +1,153 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+func surveyed() *survey {
+	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments", Generation: 4}}
+	return &survey{stored: policy, policy: policy, now: epoch, calendar: restart.Calendar{Window: true}}
+}
+
+func waits(name, reason string, since time.Time) autorebootv1.TargetStatus {
+	return autorebootv1.TargetStatus{Kind: autorebootv1.TargetDeployment, Name: name, Pending: &autorebootv1.PendingRestart{
+		Since: metav1.NewTime(since), Changed: metav1.NewTime(since), Reason: reason,
+	}}
+}
+
+func conditionOf(status *autorebootv1.RebootPolicyStatus, kind string) string {
+	c := meta.FindStatusCondition(status.Conditions, kind)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + " " + c.Reason + ": " + c.Message
+}
+
+func TestARestartThatWaitsNeverMakesReadyFalse(t *testing.T) {
+	status := &autorebootv1.RebootPolicyStatus{Targets: []autorebootv1.TargetStatus{
+		waits("web", autorebootv1.ReasonCooldown, epoch.Add(-time.Minute)), waits("api", autorebootv1.ReasonOutsideWindow, epoch.Add(-time.Hour)),
+	}}
+	got := surveyed().reported(status, "Deployment api: the next window opens at 22:00 CET", nil)
+	if ready := conditionOf(got, autorebootv1.ConditionReady); !strings.HasPrefix(ready, "True Watching") {
+		t.Errorf("Ready %s", ready)
+	}
+	want := "True OutsideWindow: Deployment api: the next window opens at 22:00 CET (and 1 more workload waits)"
+	if pending := conditionOf(got, autorebootv1.ConditionRestartPending); pending != want {
+		t.Errorf("RestartPending %s", pending)
+	}
+	for _, kind := range []string{autorebootv1.ConditionStalled, autorebootv1.ConditionProgressing, autorebootv1.ConditionSuspended, autorebootv1.ConditionVerified} {
+		if c := conditionOf(got, kind); c != "" {
+			t.Errorf("%s %s", kind, c)
+		}
+	}
+	if got.ObservedGeneration != 4 || got.NextAllowedTime != nil {
+		t.Errorf("generation %d, next %v", got.ObservedGeneration, got.NextAllowedTime)
+	}
+}
+
+func TestConditionsThatAreOverGoAndOthersKeepTheirTime(t *testing.T) {
+	s := surveyed()
+	first := s.reported(&autorebootv1.RebootPolicyStatus{
+		Targets:  []autorebootv1.TargetStatus{waits("api", autorebootv1.ReasonCooldown, epoch)},
+		InFlight: []autorebootv1.InFlightRestart{{ID: "1", Kind: autorebootv1.TargetDeployment, Name: "web", Phase: autorebootv1.PhaseSoaking, Triggers: []string{"config"}}},
+	}, "Deployment api waits", nil)
+	if got := conditionOf(first, autorebootv1.ConditionProgressing); got != "True Restarting: Deployment web: is available again, and watched for a while (config)" {
+		t.Errorf("Progressing %s", got)
+	}
+	s.now = epoch.Add(time.Hour)
+	first.Targets, first.InFlight = nil, nil
+	second := s.reported(first, "", nil)
+	for _, kind := range []string{autorebootv1.ConditionRestartPending, autorebootv1.ConditionProgressing} {
+		if got := conditionOf(second, kind); got != "" {
+			t.Errorf("%s %s", kind, got)
+		}
+	}
+	if at := meta.FindStatusCondition(second.Conditions, autorebootv1.ConditionReady).LastTransitionTime; !at.Time.Equal(epoch) {
+		t.Errorf("Ready since %s", at)
+	}
+}
+
+func TestTheVerdictIsThatOnTheLatestRestartThatWasDone(t *testing.T) {
+	ended := func(id string, result autorebootv1.RestartResult, reason string) restart.Notice {
+		return restart.Notice{Ended: &autorebootv1.RestartRecord{ID: id, Result: result, Reason: reason, Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment, Name: "api"}}}
+	}
+	s := surveyed()
+	failed := s.reported(&autorebootv1.RebootPolicyStatus{}, "", []restart.Notice{
+		{Reason: "RestartHeld"}, ended("x-1", autorebootv1.ResultFailed, autorebootv1.ReasonTimedOut), ended("x-2", autorebootv1.ResultSuperseded, autorebootv1.ReasonNewerPods),
+	})
+	if got := conditionOf(failed, autorebootv1.ConditionVerified); got != "False TimedOut: restart x-1 of Deployment api failed" {
+		t.Errorf("Verified %s", got)
+	}
+	if got := conditionOf(s.reported(failed, "", nil), autorebootv1.ConditionVerified); !strings.HasPrefix(got, "False TimedOut") {
+		t.Errorf("later: Verified %s", got)
+	}
+	again := s.reported(failed, "", []restart.Notice{ended("x-3", autorebootv1.ResultSucceeded, autorebootv1.ReasonVerified)})
+	if got := conditionOf(again, autorebootv1.ConditionVerified); got != "True Verified: restart x-3 of Deployment api succeeded" {
+		t.Errorf("Verified %s", got)
+	}
+}
+
+func TestAHaltSaysWhatToDo(t *testing.T) {
+	for reason, says := range map[string]string{
+		autorebootv1.ReasonLimitReached:       "limit.maxRestarts is used up",
+		autorebootv1.ReasonTargetReverted:     "use the strategy Evict",
+		autorebootv1.ReasonVerificationFailed: "restart x-1 failed",
+	} {
+		got := conditionOf(surveyed().reported(&autorebootv1.RebootPolicyStatus{Halt: &autorebootv1.Halt{
+			Reason: reason, RestartID: "x-1", Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment, Name: "api"},
+		}}, "", nil), autorebootv1.ConditionStalled)
+		if !strings.HasPrefix(got, "True "+reason) || !strings.Contains(got, says) || !strings.Contains(got, autorebootv1.ResumeAnnotation) {
+			t.Errorf("Stalled %s", got)
+		}
+	}
+}
+
+func TestTheGravestNoteGivesReadyItsReason(t *testing.T) {
+	s := surveyed()
+	s.note(autorebootv1.ReasonSourceNotFound, "trigger a: Secret x does not exist")
+	s.note(autorebootv1.ReasonForbidden, "trigger a: Secret y may not be read by the operator")
+	s.note(autorebootv1.ReasonForbidden, "trigger a: Secret y may not be read by the operator")
+	if got := conditionOf(s.reported(&autorebootv1.RebootPolicyStatus{}, "", nil), autorebootv1.ConditionReady); got != "False Forbidden: trigger a: Secret y may not be read by the operator" {
+		t.Errorf("Ready %s", got)
+	}
+}
+
+func TestNextAllowedTimeIsThereWhileNothingMayStart(t *testing.T) {
+	opens := epoch.Add(8 * time.Hour)
+	for name, test := range map[string]struct {
+		calendar restart.Calendar
+		want     time.Time
+	}{
+		"open":     {restart.Calendar{Window: true, NextOpen: epoch}, time.Time{}},
+		"closed":   {restart.Calendar{NextOpen: opens}, opens},
+		"blackout": {restart.Calendar{Window: true, Blackout: true, NextOpen: opens}, opens},
+		"never":    {restart.Calendar{}, time.Time{}},
+		"broken":   {restart.Calendar{Broken: true}, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := surveyed()
+			s.calendar = test.calendar
+			got := s.nextAllowed()
+			if (got == nil) != test.want.IsZero() || got != nil && !got.Time.Equal(test.want) {
+				t.Errorf("next allowed %v, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestMessagesAreCutWithinACharacter(t *testing.T) {
+	if got := cut(strings.Repeat("é", maxMessage)); len(got) > maxMessage || !strings.HasSuffix(got, "é...") {
+		t.Errorf("%d bytes, ends with %q", len(got), got[len(got)-8:])
+	}
+}

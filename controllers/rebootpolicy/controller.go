@@ -1,0 +1,183 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+	"github.com/fairlead-dev/fairlead/internal/podhealth"
+	"github.com/fairlead-dev/fairlead/internal/sources"
+)
+
+// Name of the controller in logs, metrics and events.
+const Name = "rebootpolicy"
+
+// Options of the controller.
+type Options struct {
+	// Concurrency is how many policies are reconciled at once. The default is 2.
+	Concurrency int
+	// CacheSyncTimeout bounds the wait for the caches. The default is 2m.
+	CacheSyncTimeout time.Duration
+	// Warmup starts the watches on a replica that does not lead, so that taking over is quick.
+	Warmup bool
+	// Logger of the controller. The default drops everything.
+	Logger logr.Logger
+
+	// Unasked are namespaces that the webhooks are not called for. What is written there was approved by
+	// nobody, and restarts nothing. The default is none.
+	Unasked []string
+	// Ledger of all disruptions in this process. Required. Its Wake must reach Controller.Wake.
+	Ledger *disruption.Ledger
+	// Key of fingerprints. Required.
+	Key *fingerprint.Key
+	// Kubernetes reads ConfigMaps and Secrets, and Metadata lists what they are called. Required.
+	Kubernetes kubernetes.Interface
+	Metadata   metadata.Interface
+	// SourcesMode says how their changes are noticed. The default is sources.Watch; the same must be
+	// given to Cache.
+	SourcesMode sources.Mode
+	// SourcesInterval is the time between two reads of one that is polled. The default is 30s.
+	SourcesInterval time.Duration
+	// Dial opens the connections of Probe triggers. Required.
+	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
+	// Lookup asks what the host of a Probe trigger leads to. By default hosts must be IPs.
+	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
+	// ProbeWorkers is how many checks run at once. The default is 256.
+	ProbeWorkers int
+	// Now is the clock. The default is time.Now.
+	Now func() time.Time
+	// Registerer takes the metrics. The default takes none.
+	Registerer prometheus.Registerer
+}
+
+// Controller reconciles RebootPolicies, and observes what they name.
+type Controller struct {
+	cluster     cluster.Cluster
+	reconciling controller.Controller
+	reconciler  *Reconciler
+	sources     *sources.Sources
+	health      *podhealth.Checks
+}
+
+// New makes the controller. The caller starts it, once this replica leads, and sees that the cluster's
+// cache runs.
+func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error) {
+	if o.Ledger == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil {
+		return nil, errors.New("controller " + Name + ": Ledger, Key, Kubernetes, Metadata and Dial are required")
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = 2
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	bell := newBell(o.Now)
+	observed, err := sources.New(sources.Options{
+		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
+		Interval: o.SourcesInterval, Notify: bell.stir, Registerer: o.Registerer,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sources of RebootPolicies: %w", err)
+	}
+	health := podhealth.New(podhealth.Options{
+		Dial: o.Dial, Lookup: o.Lookup, Workers: o.ProbeWorkers, Notify: bell.ring, Registerer: o.Registerer,
+	})
+	reconciler := newReconciler(Reconciler{
+		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
+		Sources: observed, Health: health, Ledger: o.Ledger, Key: o.Key,
+		Actor: &actor{as: newClients(c.GetClient(), c.GetConfig()).as}, bell: bell, Unasked: o.Unasked,
+	})
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(reconciler.metrics); err != nil {
+			return nil, fmt.Errorf("metrics of RebootPolicies: %w", err)
+		}
+	}
+	reconciling, err := controller.NewUnmanaged(Name, controller.Options{
+		Reconciler:              reconciler,
+		MaxConcurrentReconciles: o.Concurrency,
+		CacheSyncTimeout:        o.CacheSyncTimeout,
+		EnableWarmup:            ptr.To(o.Warmup),
+		RecoverPanic:            ptr.To(true),
+		SkipNameValidation:      ptr.To(true), // tests start several in one process
+		Logger:                  o.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := reconciler.watch(ctx, c, reconciling); err != nil {
+		return nil, err
+	}
+	return &Controller{cluster: c, reconciling: reconciling, reconciler: reconciler, sources: observed, health: health}, nil
+}
+
+// Warmup starts the watches and returns when they have synced. Nothing is reconciled or observed before
+// Start.
+func (c *Controller) Warmup(ctx context.Context) error {
+	warmer, ok := c.reconciling.(interface{ Warmup(context.Context) error })
+	if !ok {
+		return fmt.Errorf("controller %s: a %T cannot be warmed up", Name, c.reconciling)
+	}
+	return warmer.Warmup(ctx)
+}
+
+// Start reconciles and observes until ctx ends or a part fails, and returns when all have ended. No
+// policy decides before the ledger knows what all of them have in flight.
+func (c *Controller) Start(ctx context.Context) error {
+	// This waits until the policies have been listed.
+	if _, err := c.cluster.GetCache().GetInformer(ctx, &autorebootv1.RebootPolicy{}); err != nil {
+		return fmt.Errorf("controller %s: %w", Name, err)
+	}
+	if err := c.reconciler.restore(ctx, c.cluster.GetCache()); err != nil {
+		return fmt.Errorf("controller %s: %w", Name, err)
+	}
+	return together(ctx, c.sources.Run, c.health.Run, c.reconciling.Start)
+}
+
+// Wake has a policy reconciled that waits for others: the ledger calls it. It does not block.
+func (c *Controller) Wake(holder disruption.Holder) {
+	if holder.Kind == disruption.RebootPolicy {
+		c.reconciler.bell.ring(holder.NamespacedName)
+	}
+}
+
+// Again has every policy reconciled once more. It does not block.
+func (c *Controller) Again() {
+	for _, key := range c.reconciler.interests.policies() {
+		c.reconciler.bell.ring(key)
+	}
+}
+
+// together runs parts that make no sense without each other.
+func together(ctx context.Context, parts ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(parts))
+	for _, run := range parts {
+		go func() { ended <- run(ctx) }()
+	}
+	var errs []error
+	for range parts {
+		errs = append(errs, <-ended)
+		cancel()
+	}
+	return errors.Join(errs...)
+}

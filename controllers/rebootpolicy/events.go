@@ -1,0 +1,77 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+// Actions of events: what the operator was doing.
+const (
+	actionRestart = "Restart"
+	actionWatch   = "Watch"
+)
+
+// maxEvents is how many events of one reason one write of a status may cause. What happened to other
+// targets stands in the status.
+const maxEvents = 10
+
+// tell writes events about what has happened, on the policy and on the workload. Whoever stores a
+// status tells them, so that each is told once, whatever is tried again.
+func (r *Reconciler) tell(s *survey, before *autorebootv1.RebootPolicyStatus, notices []restart.Notice) {
+	r.tellReady(s, before)
+	told := map[string]int{}
+	for i := range notices {
+		n := &notices[i]
+		if n.Ended != nil {
+			r.metrics.ended(s.policy, n.Ended)
+		}
+		if told[n.Reason]++; told[n.Reason] > maxEvents {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if n.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		target := s.reference(n.Target)
+		if target == nil {
+			r.Events.Eventf(s.stored, nil, kind, n.Reason, actionRestart, "%s", cut(n.Message))
+			continue
+		}
+		r.Events.Eventf(s.stored, target, kind, n.Reason, actionRestart, "%s", cut(n.Message))
+		r.Events.Eventf(target, s.stored, kind, n.Reason, actionRestart, "%s", cut("RebootPolicy "+s.key.Name+": "+n.Message))
+	}
+}
+
+// tellReady is a Ready condition of another status or reason.
+func (r *Reconciler) tellReady(s *survey, before *autorebootv1.RebootPolicyStatus) {
+	was := meta.FindStatusCondition(before.Conditions, autorebootv1.ConditionReady)
+	is := meta.FindStatusCondition(s.stored.Status.Conditions, autorebootv1.ConditionReady)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if is.Status != metav1.ConditionTrue {
+		kind = corev1.EventTypeWarning
+	}
+	r.Events.Eventf(s.stored, nil, kind, is.Reason, actionWatch, "%s", is.Message)
+}
+
+// reference names a workload; nil where it is not there.
+func (s *survey) reference(target autorebootv1.RestartTarget) *corev1.ObjectReference {
+	for _, w := range s.workloads {
+		if w.Kind == target.Kind && w.Name == target.Name {
+			return &corev1.ObjectReference{
+				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: string(w.Kind), Namespace: s.key.Namespace, Name: w.Name, UID: w.UID,
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// closed says which gates are closed and why. One that cannot be read is closed.
+func (r *Reconciler) closed(ctx context.Context, s *survey) []string {
+	var why []string
+	for i := range s.policy.Spec.Gates {
+		if reason := r.gate(ctx, s, &s.policy.Spec.Gates[i]); reason != "" {
+			why = append(why, reason)
+		}
+	}
+	return why
+}
+
+// gate says why a gate is closed; "" where it is open.
+func (r *Reconciler) gate(ctx context.Context, s *survey, g *autorebootv1.Gate) string {
+	switch g.Type {
+	case autorebootv1.GateExternalServiceHealthy:
+		return r.healthyGate(ctx, s.key.Namespace, g.Name)
+	case autorebootv1.GateWorkloadAvailable:
+		w, err := r.named(ctx, s.key.Namespace, g.Kind, g.Name, false)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("%s %s cannot be read", g.Kind, g.Name)
+		case w == nil:
+			return fmt.Sprintf("%s %s does not exist", g.Kind, g.Name)
+		case !w.Available:
+			return fmt.Sprintf("%s %s is not available", g.Kind, g.Name)
+		}
+		return ""
+	case autorebootv1.GateNoPods:
+		return r.noPodsGate(ctx, s.key.Namespace, g)
+	}
+	return fmt.Sprintf("a gate of type %q is not known", g.Type)
+}
+
+func (r *Reconciler) healthyGate(ctx context.Context, namespace, name string) string {
+	var es networkingv1.ExternalService
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &es, shared)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("ExternalService %s does not exist", name)
+	case err != nil:
+		return fmt.Sprintf("ExternalService %s cannot be read", name)
+	case !meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionHealthy):
+		return fmt.Sprintf("ExternalService %s is not Healthy", name)
+	}
+	return ""
+}
+
+func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autorebootv1.Gate) string {
+	selector, err := g.Selector.Selector()
+	if err != nil {
+		return "a selector of gates cannot be read"
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, shared); err != nil {
+		return "the pods of a gate cannot be read"
+	}
+	first, more := "", 0
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		switch {
+		case finished(pod):
+		case first == "" || pod.Name < first:
+			if first != "" {
+				more++
+			}
+			first = pod.Name
+		default:
+			more++
+		}
+	}
+	switch {
+	case first == "":
+		return ""
+	case more == 0:
+		return fmt.Sprintf("pod %s has not finished", first)
+	}
+	return fmt.Sprintf("pod %s and %d more have not finished", first, more)
+}

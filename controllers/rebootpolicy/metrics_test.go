@@ -1,0 +1,89 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+func TestMetricsSayWhereAPolicyStandsAndGoWithIt(t *testing.T) {
+	now := epoch
+	m := newMetrics(func() time.Time { return now })
+	status := &autorebootv1.RebootPolicyStatus{
+		Targets:  []autorebootv1.TargetStatus{waits("a", autorebootv1.ReasonCooldown, epoch), waits("b", autorebootv1.ReasonCooldown, epoch)},
+		Triggers: []autorebootv1.TriggerStatus{{Name: "config", State: autorebootv1.TriggerPending}},
+	}
+	m.record(policyKey, status, 3)
+	now = now.Add(10 * time.Second)
+	status.Targets = status.Targets[:1]
+	m.record(policyKey, status, 3)
+	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments"}}
+	policy.Spec.Triggers = []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange}}
+	done := &autorebootv1.RestartRecord{
+		Triggers: []string{"config", "gone"}, Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment}, Result: autorebootv1.ResultSucceeded,
+		StartedTime: &metav1.Time{Time: epoch}, CompletedTime: &metav1.Time{Time: epoch.Add(45 * time.Second)},
+	}
+	m.ended(policy, done)
+	m.ended(policy, &autorebootv1.RestartRecord{Triggers: []string{"gone"}, Target: done.Target, Result: autorebootv1.ResultSuperseded, StartedTime: done.StartedTime, CompletedTime: done.CompletedTime})
+	now = now.Add(5 * time.Second)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(m)
+	const policyLabels = "namespace=shop policy=payments"
+	want := []string{
+		"held_seconds_total{" + policyLabels + " reason=Cooldown} 25",
+		"pending{" + policyLabels + " reason=Cooldown} 1",
+		"restart_duration_seconds{" + policyLabels + "} 1 of 45 with 1 below 60",
+		"restarts_total{" + policyLabels + " result=Succeeded target_kind=Deployment trigger_type=ConfigChange} 1",
+		"restarts_total{" + policyLabels + " result=Superseded target_kind=Deployment trigger_type=Unknown} 1",
+		"source_objects{" + policyLabels + "} 3",
+		"trigger_state{" + policyLabels + " state=Pending trigger=config} 1",
+	}
+	if diff := cmp.Diff(want, gathered(t, registry)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	m.drop(policyKey)
+	if got := gathered(t, registry); len(got) != 0 {
+		t.Errorf("a policy that is gone leaves %q", got)
+	}
+}
+
+// gathered are all metrics, one a line, without the name that they share.
+func gathered(t *testing.T, from prometheus.Gatherer) []string {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			var labels []string
+			for _, label := range metric.GetLabel() {
+				labels = append(labels, label.GetName()+"="+label.GetValue())
+			}
+			value := fmt.Sprint(metric.GetGauge().GetValue() + metric.GetCounter().GetValue())
+			if h := metric.GetHistogram(); h != nil {
+				for _, bucket := range h.GetBucket() {
+					if bucket.GetUpperBound() == 60 {
+						value = fmt.Sprintf("%d of %v with %d below 60", h.GetSampleCount(), h.GetSampleSum(), bucket.GetCumulativeCount())
+					}
+				}
+			}
+			name := strings.TrimPrefix(family.GetName(), "fairlead_rebootpolicy_")
+			lines = append(lines, fmt.Sprintf("%s{%s} %s", name, strings.Join(labels, " "), value))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,77 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+	"github.com/fairlead-dev/fairlead/internal/podhealth"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/internal/sources"
+)
+
+// Sources know what ConfigMaps and Secrets hold.
+type Sources interface {
+	// Select answers the sources of a policy's namespace that carry labels.
+	Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error)
+	// Observe answers what all sources of a policy hold, in the order of wants.
+	Observe(ctx context.Context, by types.NamespacedName, wants []sources.Want) ([]sources.State, error)
+	// Forget drops the sources of a policy.
+	Forget(by types.NamespacedName)
+}
+
+// Health knows whether the Probe triggers fire.
+type Health interface {
+	// Set says what is checked for a policy.
+	Set(policy types.NamespacedName, wants []podhealth.Want)
+	// Verdict is what a trigger says of a workload.
+	Verdict(policy types.NamespacedName, trigger string, workload types.UID) podhealth.Verdict
+	// Suspect says whether failures decide nothing now.
+	Suspect() bool
+	// Forget drops the checks of a policy.
+	Forget(policy types.NamespacedName)
+}
+
+// Keyed makes fingerprints that tell nothing without the key of the installation.
+type Keyed interface {
+	Sum(domain string, parts ...[]byte) string
+}
+
+// Actor restarts workloads.
+type Actor interface {
+	// Do does one action for a policy.
+	Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) Deed
+}
+
+// Deed is what came of an action.
+type Deed struct {
+	Outcome restart.Outcome
+	// Generation of the workload after it was annotated.
+	Generation int64
+	// Err is why it was not done, for the log; nil otherwise.
+	Err error
+}
+
+// Ledger knows what is being disrupted, by whomever.
+type Ledger interface {
+	// Do lets a policy decide what it disrupts, while nobody else does.
+	Do(policy disruption.Holder, group string, decide func(disruption.View) []disruption.Claim)
+	// Restore sets what a policy disrupted when the process began.
+	Restore(policy disruption.Holder, group string, claims []disruption.Claim)
+	// Forget drops a policy.
+	Forget(policy disruption.Holder)
+}
+
+var (
+	_ Sources = (*sources.Sources)(nil)
+	_ Health  = (*podhealth.Checks)(nil)
+	_ Keyed   = (*fingerprint.Key)(nil)
+	_ Ledger  = (*disruption.Ledger)(nil)
+)

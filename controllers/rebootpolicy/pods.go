@@ -1,0 +1,88 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+// pods reads the pods of the workloads, by who owns them: selectors may overlap. Whose pods are looked
+// at is said before they are read, so that what happens to them from then on is heard of.
+func (r *Reconciler) pods(ctx context.Context, s *survey) error {
+	owners := map[types.UID]bool{}
+	for _, w := range s.workloads {
+		owners[w.UID] = true
+	}
+	r.interests.own(s.key, owners) // and so of any ReplicaSet that comes
+	through, err := r.replicaSets(ctx, s)
+	if err != nil {
+		return err
+	}
+	all := map[types.UID]bool{}
+	for uid := range owners {
+		all[uid] = true
+		for _, set := range through[uid] {
+			all[set] = true
+		}
+	}
+	r.interests.own(s.key, all)
+	for _, w := range s.workloads {
+		var owned []corev1.Pod
+		for _, owner := range append(through[w.UID], w.UID) {
+			var list corev1.PodList
+			if err := r.Client.List(ctx, &list, client.InNamespace(s.key.Namespace), client.MatchingFields{byOwner: string(owner)}, shared); err != nil {
+				return fmt.Errorf("list pods of %s %s: %w", w.Kind, w.Name, err)
+			}
+			owned = append(owned, list.Items...)
+		}
+		w.take(owned)
+	}
+	return nil
+}
+
+// replicaSets are those of each Deployment.
+func (r *Reconciler) replicaSets(ctx context.Context, s *survey) (map[types.UID][]types.UID, error) {
+	through := map[types.UID][]types.UID{}
+	for _, w := range s.workloads {
+		if w.Kind != autorebootv1.TargetDeployment {
+			continue
+		}
+		list := metav1.PartialObjectMetadataList{TypeMeta: replicaSet().TypeMeta}
+		list.Kind += "List"
+		if err := r.Client.List(ctx, &list, client.InNamespace(s.key.Namespace), client.MatchingFields{byOwner: string(w.UID)}, shared); err != nil {
+			return nil, fmt.Errorf("list ReplicaSets of Deployment %s: %w", w.Name, err)
+		}
+		for i := range list.Items {
+			through[w.UID] = append(through[w.UID], list.Items[i].UID)
+		}
+	}
+	return through, nil
+}
+
+// take adds the pods that have not finished, and that a rollout would replace.
+func (w *workload) take(pods []corev1.Pod) {
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range pods {
+		p := &pods[i]
+		if finished(p) || w.keeps != nil && w.keeps(ordinalOf(p)) {
+			continue
+		}
+		w.Pods = append(w.Pods, restart.Pod{
+			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Ready: isReady(p),
+			Terminating: !p.DeletionTimestamp.IsZero(), Restarts: restartsOf(p),
+		})
+		w.ips = append(w.ips, p.Status.PodIP)
+	}
+}

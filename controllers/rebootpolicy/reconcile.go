@@ -1,0 +1,181 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/approval"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+const (
+	// behindRetry is the wait for a cache that is behind.
+	behindRetry = 200 * time.Millisecond
+	// unreadableRetry is how often that is tried of which no event says when it works again.
+	unreadableRetry = 30 * time.Second
+)
+
+// errBehind is a cache that does not show yet what was written.
+var errBehind = errors.New("the cache is behind")
+
+// Reconciler restarts what RebootPolicies name.
+type Reconciler struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Events go on policies and workloads.
+	Events recorder.EventRecorder
+	// Now is the clock.
+	Now func() time.Time
+	// Sources, Health and Ledger know what there is to know, and Key makes fingerprints of it.
+	Sources Sources
+	Health  Health
+	Ledger  Ledger
+	Key     Keyed
+	// Actor restarts workloads.
+	Actor Actor
+	// Unasked are namespaces whose writers admission does not ask: nothing is restarted there.
+	Unasked []string
+
+	bell      *bell
+	interests *interests
+	memories  *memories
+	metrics   *metrics
+}
+
+func newReconciler(r Reconciler) *Reconciler {
+	if r.bell == nil {
+		r.bell = newBell(r.Now)
+	}
+	r.interests, r.memories, r.metrics = &interests{}, &memories{}, newMetrics(r.Now)
+	return &r
+}
+
+// Reconcile looks at one policy, decides, and restarts what may be restarted now.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	policy := &autorebootv1.RebootPolicy{}
+	if err := r.Client.Get(ctx, req.NamespacedName, policy); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !policy.DeletionTimestamp.IsZero() {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	again, err := r.reconcile(ctx, policy)
+	switch {
+	case err == nil:
+		return after(r.Now(), again), nil
+	case apierrors.IsConflict(err), errors.Is(err, errBehind):
+		return reconcile.Result{RequeueAfter: behindRetry}, nil
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, fmt.Errorf("rebootpolicy %s: %w", req.NamespacedName, err)
+}
+
+// reconcile goes through the steps, and answers when to do so again.
+func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootPolicy) (time.Time, error) {
+	s := r.begin(stored)
+	if s.memory.behind(stored, s.now) {
+		return time.Time{}, errBehind
+	}
+	if err := r.survey(ctx, s); err != nil {
+		return time.Time{}, err
+	}
+	decided, err := r.decide(ctx, s)
+	if err != nil {
+		return time.Time{}, err
+	}
+	results, err := r.act(ctx, s, decided)
+	if err != nil {
+		return time.Time{}, err
+	}
+	again, err := r.record(ctx, s, decided, results)
+	if err != nil {
+		return time.Time{}, err
+	}
+	r.metrics.record(s.key, &s.stored.Status, s.sources)
+	return soonest(s.again, again), nil
+}
+
+// begin takes up a policy. From here on it is heard of what moves around it.
+func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *survey {
+	policy := stored.DeepCopy()
+	rules.Default(policy)
+	s := &survey{
+		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, memory: r.memories.of(policy),
+	}
+	if errs := rules.Validate(policy, nil); len(errs) > 0 {
+		s.barred, s.invalid = autorebootv1.ReasonInvalidSpec, errs.ToAggregate().Error()
+		s.note(s.barred, s.invalid)
+	} else if !approval.RebootPolicyApproved(policy, r.Unasked...) {
+		s.barred = autorebootv1.ReasonForbidden
+		s.note(s.barred, r.unapproved(s.key.Namespace))
+	}
+	r.interests.set(s.key, interestOf(&policy.Spec))
+	return s
+}
+
+// unapproved says what to do about a policy of which it is not known whether its writer may do what it
+// does.
+func (r *Reconciler) unapproved(namespace string) string {
+	if slices.Contains(r.Unasked, namespace) {
+		return "no admission webhook is called in namespace " + namespace + ", so that nobody is known to be entitled to what the policy does: nothing is restarted here"
+	}
+	return "nobody is known to be entitled to what the policy does: somebody who is must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
+}
+
+// survey finds out what there is to know.
+func (r *Reconciler) survey(ctx context.Context, s *survey) error {
+	if err := r.targets(ctx, s); err != nil {
+		return err
+	}
+	if err := r.pods(ctx, s); err != nil {
+		return err
+	}
+	var until time.Time
+	s.calendar, until = s.memory.times.at(s.now)
+	s.look(until)
+	if s.barred == "" {
+		s.gates = r.closed(ctx, s)
+	}
+	return r.signals(ctx, s)
+}
+
+// forget ends everything that goes on for a policy.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.interests.drop(key)
+	r.Sources.Forget(key)
+	r.Health.Forget(key)
+	r.Ledger.Forget(holderOf(key))
+	r.memories.drop(key)
+	r.metrics.drop(key)
+	r.bell.forget(key)
+}
+
+// after asks to be called again at some time.
+func after(now, at time.Time) reconcile.Result {
+	if at.IsZero() {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: max(at.Sub(now), time.Millisecond)}
+}

@@ -1,0 +1,461 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/google/go-cmp/cmp"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+const theRestart = "abcdef01-1"
+
+func TestAPolicyOnAWorkloadThatIsThereRestartsNothing(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.did()
+	s.says(autorebootv1.ConditionReady, "True Watching")
+	s.says(autorebootv1.ConditionRestartPending, "")
+	if got := s.object().Status.ObservedGeneration; got != 1 {
+		t.Errorf("observed generation %d", got)
+	}
+	for range 3 {
+		s.passes(time.Minute)
+		s.quiet("nothing has changed")
+	}
+}
+
+func TestAChangeRestartsOnceAndIsVerified(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	result := s.reconciles()
+	s.says(autorebootv1.ConditionRestartPending, "True Debouncing")
+	s.says(autorebootv1.ConditionReady, "True Watching")
+	if result.RequeueAfter <= 0 || result.RequeueAfter > 16*time.Second {
+		t.Errorf("looks again after %s", result.RequeueAfter)
+	}
+	s.did()
+	s.passes(16 * time.Second)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	s.says(autorebootv1.ConditionRestartPending, "")
+	s.says(autorebootv1.ConditionProgressing, "True Restarting")
+	if phase := s.object().Status.InFlight[0].Phase; phase != autorebootv1.PhaseRollingOut {
+		t.Errorf("phase %s", phase)
+	}
+	s.passes(time.Second)
+	s.quiet("the rollout goes on")
+	s.rolledOut("api")
+	s.reconciles()
+	s.passes(11 * time.Second)
+	s.reconciles()
+	s.says(autorebootv1.ConditionProgressing, "")
+	s.says(autorebootv1.ConditionVerified, "True Verified")
+	s.did()
+	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
+		t.Errorf("the ledger holds %d when it is over", held)
+	}
+	s.passes(time.Hour)
+	s.reconciles()
+	s.quiet("it is over")
+	for _, want := range []string{
+		"TriggerFired RebootPolicy/Deployment", "TriggerFired Deployment/RebootPolicy",
+	} {
+		if !strings.Contains(strings.Join(s.all, "\n"), want) {
+			t.Errorf("no event %s among %q", want, s.all)
+		}
+	}
+}
+
+func TestNothingIsDoneThatCouldNotBeStored(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.events = nil
+	s.refusing = apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), "payments", errors.New("changed"))
+	if got := s.reconciles().RequeueAfter; got != behindRetry {
+		t.Errorf("looks again after %s", got)
+	}
+	s.did()
+	if len(s.events) > 0 {
+		t.Errorf("told %q", s.events)
+	}
+	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 1 {
+		t.Errorf("the ledger holds %d, want the claim of what may have been stored", held)
+	}
+	s.refusing = nil
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+}
+
+func TestAClaimIsKeptUntilItsEndIsStored(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.rolledOut("api")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.refusing = apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), "payments", errors.New("changed"))
+	s.reconciles()
+	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 1 {
+		t.Errorf("the ledger holds %d while the status says that the restart is in flight", held)
+	}
+	s.refusing = nil
+	s.reconciles()
+	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
+		t.Errorf("the ledger holds %d", held)
+	}
+}
+
+func TestACacheThatIsBehindNeverPlansTwice(t *testing.T) {
+	for name, passed := range map[string]time.Duration{"at once": 0, "longer than is waited for it": catchUp + time.Second} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, config, deployment("api", 2, nil)...)
+			s.reconciles()
+			s.changes("Secret/creds", "hmac:2")
+			s.reconciles()
+			s.passes(time.Minute)
+			before := s.object()
+			s.reconciles()
+			s.did("Annotate api " + theRestart)
+			s.stale = before
+			s.passes(passed)
+			for range 3 {
+				if got := s.reconciles().RequeueAfter; got != behindRetry {
+					t.Errorf("looks again after %s", got)
+				}
+			}
+			s.did()
+			s.stale = nil
+			s.reconciles()
+			s.did()
+		})
+	}
+}
+
+func TestAnOldStatusThatAsksForAnActionIsNotActedOn(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.doer.outcome = restart.Again
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	planned := s.object()
+	s.doer.outcome = ""
+	s.passes(time.Second)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+
+	// A process that has lost the lead still has the status that plans the restart, while the
+	// workload carries a later one.
+	var d appsv1.Deployment
+	s.must(s.store.Get(t.Context(), policyKeyOf("api"), &d))
+	d.Spec.Template.Annotations[autorebootv1.RestartIDAnnotation] = "abcdef01-2"
+	s.must(s.store.Update(t.Context(), &d))
+	s.restart()
+	s.stale = planned
+	s.passes(time.Minute)
+	if got := s.reconciles().RequeueAfter; got != behindRetry {
+		t.Errorf("looks again after %s", got)
+	}
+	s.did()
+}
+
+func TestAProcessThatEndsAfterActingRestartsOnce(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.doer.dies = true
+	if _, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: policyKey}); !errors.Is(err, errDied) {
+		t.Fatalf("the write after the action ended with %v", err)
+	}
+	s.did("Annotate api " + theRestart)
+	s.doer.dies, s.refusing = false, nil
+	s.restart()
+	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 1 {
+		t.Errorf("the ledger of the next process holds %d", held)
+	}
+	s.passes(20 * time.Second)
+	s.reconciles()
+	for _, done := range s.doer.done {
+		if done != "Annotate api "+theRestart {
+			t.Errorf("did %s", done)
+		}
+	}
+	if got := len(s.object().Status.InFlight); got != 1 {
+		t.Errorf("%d in flight", got)
+	}
+}
+
+func TestWhatIsForbiddenIsSaidAndNotTriedAllTheTime(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.ServiceAccountName = "deployer" })
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.doer.outcome = restart.Forbidden
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	s.says(autorebootv1.ConditionReady, "False Forbidden")
+	for range 5 {
+		s.passes(time.Second)
+		s.reconciles()
+	}
+	s.did()
+	s.says(autorebootv1.ConditionReady, "False Forbidden")
+	s.doer.outcome = ""
+	s.passes(refusedRetry)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	s.passes(time.Second)
+	s.reconciles()
+	s.says(autorebootv1.ConditionReady, "True Watching")
+}
+
+func TestWhatNobodyHasApprovedStartsNothingAndReadsNothing(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	baselines := s.object().Status.Targets[0].Baselines
+	s.smuggle(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "other" })
+	s.changes("Secret/creds", "hmac:2")
+	for range 3 {
+		s.passes(time.Minute)
+		s.reconciles()
+	}
+	s.did()
+	s.says(autorebootv1.ConditionReady, "False Forbidden")
+	if diff := cmp.Diff(baselines, s.object().Status.Targets[0].Baselines); diff != "" {
+		t.Errorf("baselines moved (-before +after):\n%s", diff)
+	}
+	s.smuggle(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "api" }) // which is approved
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	s.says(autorebootv1.ConditionReady, "True Watching")
+}
+
+func TestNobodyIsEntitledWhereAdmissionIsNotAsked(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.Unasked = []string{policyKey.Namespace}
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.passes(time.Minute)
+	s.reconciles()
+	s.did()
+	s.says(autorebootv1.ConditionReady, "False Forbidden")
+}
+
+func TestASpecThatBreaksARuleStartsNothingAndForgetsNothing(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Triggers[0].Name = "Not A Name" })
+	s.reconciles()
+	s.says(autorebootv1.ConditionReady, "False InvalidSpec")
+	s.says(autorebootv1.ConditionStalled, "True InvalidSpec")
+	s.passes(time.Minute)
+	s.reconciles()
+	s.did()
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Triggers[0].Name = "config" })
+	s.reconciles()
+	s.says(autorebootv1.ConditionReady, "True Watching")
+	s.says(autorebootv1.ConditionStalled, "")
+	s.passes(20 * time.Second)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+}
+
+func TestASpecThatBreaksARuleDoesNotTryAgain(t *testing.T) {
+	s := newStand(t, strings.Replace(config, "soak: 10s", "timeout: 1m", 1)+"retry: {backoff: 1m}\n", deployment("api", 2, nil)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	s.passes(2 * time.Minute) // it is not rolled out
+	s.reconciles()
+	s.says(autorebootv1.ConditionVerified, "False TimedOut")
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "" })
+	s.rolledOut("api")
+	s.passes(10 * time.Minute)
+	s.reconciles()
+	s.did()
+	s.says(autorebootv1.ConditionRestartPending, "True Suspended")
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "api" })
+	s.reconciles()
+	s.did("Annotate api abcdef01-2")
+}
+
+func TestASpecThatBreaksARuleSeesItsRestartThrough(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "" })
+	s.rolledOut("api")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.says(autorebootv1.ConditionVerified, "True Verified")
+	s.says(autorebootv1.ConditionReady, "False InvalidSpec")
+}
+
+func TestADeletedPolicyIsForgottenEverywhere(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.must(s.store.Delete(t.Context(), s.object()))
+	s.reconciles()
+	if n := len(s.interests.policies()) + len(s.memories.all) + len(s.metrics.rows) + len(s.bell.stirred) + len(s.content.wants); n > 0 {
+		t.Errorf("%d things are remembered", n)
+	}
+	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
+		t.Errorf("the ledger holds %d", held)
+	}
+}
+
+func TestARestartInFlightOutlivesItsTarget(t *testing.T) {
+	s := newStand(t, config, append(deployment("api", 2, nil), deployment("web", 1, nil)...)...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "web" })
+	s.reconciles()
+	if f := s.object().Status.InFlight; len(f) != 1 || f[0].Name != "api" {
+		t.Errorf("in flight: %+v", f)
+	}
+	s.rolledOut("api")
+	s.passes(time.Second)
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.says(autorebootv1.ConditionVerified, "True Verified")
+}
+
+func TestDryRunAndSuspendActOnNothing(t *testing.T) {
+	for name, want := range map[string]string{"dryRun": autorebootv1.ReasonDryRun, "suspend": autorebootv1.ReasonSuspended} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, config+name+": true\n", deployment("api", 2, nil)...)
+			s.reconciles()
+			s.changes("Secret/creds", "hmac:2")
+			s.reconciles()
+			s.passes(time.Minute)
+			s.reconciles()
+			s.did()
+			s.says(autorebootv1.ConditionRestartPending, "True "+want)
+		})
+	}
+}
+
+func TestWindowsHoldARestartAndSayUntilWhen(t *testing.T) {
+	s := newStand(t, config+`windows: [{schedule: "0 22 * * *", duration: 6h}]`+"\n", deployment("api", 2, nil)...)
+	s.reconciles()
+	if at := s.object().Status.NextAllowedTime; at == nil || !at.Time.Equal(time.Date(2026, 3, 2, 22, 0, 0, 0, time.UTC)) {
+		t.Errorf("next allowed time %v", at)
+	}
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	result := s.reconciles()
+	s.says(autorebootv1.ConditionRestartPending, "True OutsideWindow")
+	s.says(autorebootv1.ConditionReady, "True Watching")
+	if at := s.now.Add(result.RequeueAfter); at.After(time.Date(2026, 3, 2, 22, 0, 1, 0, time.UTC)) {
+		t.Errorf("looks again at %s", at)
+	}
+	s.did()
+	s.now = time.Date(2026, 3, 2, 22, 0, 1, 0, time.UTC)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	if at := s.object().Status.NextAllowedTime; at != nil {
+		t.Errorf("next allowed time %v inside the window", at)
+	}
+}
+
+func TestWhatOthersDisruptIsLeftAlone(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	chaos := disruption.Holder{Kind: disruption.ChaosPod, NamespacedName: types.NamespacedName{Namespace: "shop", Name: "monkey"}}
+	s.ledger.Restore(chaos, "", []disruption.Claim{{UID: "uid-api"}})
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.says(autorebootv1.ConditionRestartPending, "True ChaosActive")
+	if waiting := s.ledger.Snapshot().Waiting; waiting != 1 {
+		t.Errorf("%d wait in the ledger", waiting)
+	}
+	s.ledger.Forget(chaos)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+}
+
+func TestEventsOfOneKindHaveABound(t *testing.T) {
+	part := map[string]string{"part": "shop"}
+	var objects []client.Object
+	for i := range maxEvents + 5 {
+		objects = append(objects, deployment(fmt.Sprintf("w%02d", i), 1, part)...)
+	}
+	s := newStand(t, strings.Replace(config, "name: api", "selector: {matchLabels: {part: shop}}", 1), objects...)
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.events = nil
+	s.reconciles()
+	if len(s.events) != 2*maxEvents { // on the policy, and on the workload
+		t.Errorf("told %d: %q", len(s.events), s.events)
+	}
+}
+
+func TestRestartNowIsActedOnOnce(t *testing.T) {
+	s := newStand(t, config, deployment("api", 2, nil)...)
+	s.reconciles()
+	s.edit(func(p *autorebootv1.RebootPolicy) {
+		p.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: "please"}
+		p.Spec.HistoryLimit = ptr.To(int32(3))
+	})
+	s.reconciles()
+	s.passes(time.Minute)
+	s.reconciles()
+	s.did("Annotate api " + theRestart)
+	if got := s.object().Status.LastRestartNow; got != "please" {
+		t.Errorf("last token %q", got)
+	}
+}

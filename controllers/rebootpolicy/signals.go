@@ -1,0 +1,117 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+const (
+	// maxSignals is how many sources one workload may have over all triggers, and maxBaselines a whole
+	// policy: each has a baseline in the status, and all of the status must find room in the annotation
+	// that keeps it for a writer at v1alpha1.
+	maxSignals   = 64
+	maxBaselines = 1000
+	// maxFingerprint is how long a fingerprint in the status may be.
+	maxFingerprint = 128
+)
+
+// signals gives every workload what the triggers see of it.
+func (r *Reconciler) signals(ctx context.Context, s *survey) error {
+	if s.barred != "" {
+		r.Health.Forget(s.key)
+		for _, w := range s.workloads {
+			w.Signals = s.frozen(w)
+		}
+		return nil
+	}
+	s.fromAnnotation()
+	r.fromProbes(s)
+	for i := range s.policy.Spec.Triggers {
+		t := &s.policy.Spec.Triggers[i]
+		switch {
+		case t.Schedule != nil:
+			s.fromSchedule(t)
+		case t.PodAge != nil:
+			s.fromPodAge(t)
+		case t.EndpointsChange != nil:
+			if err := r.fromEndpoints(ctx, s, t); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.fromSources(ctx, s); err != nil {
+		return err
+	}
+	s.boundSignals()
+	return nil
+}
+
+// frozen stands for triggers that cannot be read: what was seen stays, and nothing fires.
+func (s *survey) frozen(w *workload) []restart.Signal {
+	var out []restart.Signal
+	for _, b := range s.baselines(w) {
+		out = append(out, restart.Signal{Trigger: b.Trigger, Source: b.Source, Unknown: s.barred})
+	}
+	return out
+}
+
+// boundSignals leaves out what the status has no room for: the last sources of a workload, and the
+// last workloads as a whole. What sources there are comes last among the signals.
+func (s *survey) boundSignals() {
+	total := 0
+	for i, w := range s.workloads {
+		levels := 0
+		for j := range w.Signals {
+			if w.Signals[j].Level {
+				levels++
+			}
+		}
+		if excess := len(w.Signals) - levels - maxSignals; excess > 0 {
+			w.Signals = w.Signals[:len(w.Signals)-excess]
+			s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
+				"%s %s has more than %d sources: %s not watched; list those that count, with discovery Explicit",
+				w.Kind, w.Name, maxSignals, plural(excess, "is", "are")))
+		}
+		total += len(w.Signals) - levels
+		if total > maxBaselines {
+			s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
+				"the workloads have more than %d sources together: %s left alone; spread them over several policies",
+				maxBaselines, plural(len(s.workloads)-i, "is", "are")))
+			for _, rest := range s.workloads[i:] {
+				rest.Signals, rest.Unselected = nil, true
+			}
+			return
+		}
+	}
+}
+
+// fromAnnotation is the restart that a user asks for by hand.
+func (s *survey) fromAnnotation() {
+	token := bounded(s.policy.Annotations[autorebootv1.RestartNowAnnotation])
+	for _, w := range s.workloads {
+		w.Signals = append(w.Signals, restart.Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: token})
+	}
+}
+
+// bounded makes a fingerprint of a text that is no secret.
+func bounded(text string) string {
+	if len(text) <= maxFingerprint {
+		return text
+	}
+	return hashed(text)
+}
+
+// hashed is a fingerprint of what is no secret.
+func hashed(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return "sha256:" + base64.RawURLEncoding.EncodeToString(sum[:16])
+}

@@ -1,0 +1,166 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+const moves = target + `triggers: [{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver, FailedBack, Recovered]}}]`
+
+// db is an ExternalService with two priorities, of which the first is published.
+func db() *networkingv1.ExternalService {
+	return &networkingv1.ExternalService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
+		Spec: networkingv1.ExternalServiceSpec{
+			Endpoints: []networkingv1.Endpoint{{Name: "a", Priority: ptr.To(int32(0))}, {Name: "b", Priority: ptr.To(int32(1))}},
+			Failover:  &networkingv1.Failover{FailbackDelay: ptr.To(common.Duration("1m"))},
+		},
+		Status: networkingv1.ExternalServiceStatus{
+			ActivePriority: ptr.To(int32(0)),
+			Endpoints: []networkingv1.EndpointStatus{
+				{Name: "a", Addresses: []networkingv1.AddressStatus{healthyAt("192.0.2.1"), {IP: "192.0.2.9", Health: networkingv1.AddressUnhealthy}}},
+				{Name: "b", Addresses: []networkingv1.AddressStatus{healthyAt("192.0.2.2")}},
+			},
+			Conditions: []metav1.Condition{{Type: networkingv1.ConditionHealthy, Status: metav1.ConditionTrue, Reason: networkingv1.ReasonAllHealthy}},
+		},
+	}
+}
+
+func healthyAt(ip string) networkingv1.AddressStatus {
+	return networkingv1.AddressStatus{IP: ip, Health: networkingv1.AddressHealthy}
+}
+
+// becomes changes the status of the ExternalService.
+func (s *stand) becomes(change func(*networkingv1.ExternalServiceStatus)) {
+	s.Helper()
+	es := db()
+	s.must(s.store.Get(s.Context(), policyKeyOf("db"), es))
+	change(&es.Status)
+	s.must(s.store.Status().Update(s.Context(), es))
+}
+
+// event is the signal of one event.
+func (s *stand) event(kind autorebootv1.EndpointsEvent) restart.Signal {
+	s.Helper()
+	for _, signal := range s.looks().signalsOf("moved") {
+		if signal.Source == "ExternalService/db/"+string(kind) {
+			return signal
+		}
+	}
+	s.Fatalf("no signal for %s", kind)
+	return restart.Signal{}
+}
+
+func TestAddressesCountOnceTheyHaveStayed(t *testing.T) {
+	s := newStand(t, moves, append(deployment("api", 1, nil), db())...)
+	first := s.event(autorebootv1.EndpointsAddressesChanged)
+	if first.Fingerprint == "" || first.Unknown != "" {
+		t.Fatalf("first sight: %+v", first)
+	}
+	s.remembers(autorebootv1.Baseline{Trigger: "moved", Source: first.Source, Fingerprint: first.Fingerprint})
+	s.passes(2 * time.Minute)
+	s.event(autorebootv1.EndpointsAddressesChanged)
+
+	move := func(ip string) {
+		s.becomes(func(st *networkingv1.ExternalServiceStatus) { st.Endpoints[0].Addresses[0] = healthyAt(ip) })
+	}
+	move("192.0.2.3")
+	unsettled := s.event(autorebootv1.EndpointsAddressesChanged)
+	if unsettled.Fingerprint != first.Fingerprint || !unsettled.Again.Equal(s.now.Add(time.Minute)) {
+		t.Errorf("at once: %+v", unsettled)
+	}
+	s.passes(30 * time.Second)
+	move("192.0.2.1")
+	s.event(autorebootv1.EndpointsAddressesChanged)
+	s.passes(2 * time.Minute)
+	if got := s.event(autorebootv1.EndpointsAddressesChanged); got.Fingerprint != first.Fingerprint {
+		t.Error("addresses that came back count as others")
+	}
+	move("192.0.2.3")
+	s.event(autorebootv1.EndpointsAddressesChanged)
+	s.passes(time.Minute)
+	settled := s.event(autorebootv1.EndpointsAddressesChanged)
+	if settled.Fingerprint == first.Fingerprint {
+		t.Error("other addresses that stayed do not count")
+	}
+
+	// Another process has the baseline alone, and waits as well.
+	s.restart()
+	if got := s.event(autorebootv1.EndpointsAddressesChanged); got.Fingerprint != first.Fingerprint {
+		t.Errorf("a process that has just begun takes the move for settled: %+v", got)
+	}
+	s.passes(time.Minute)
+	if got := s.event(autorebootv1.EndpointsAddressesChanged); got.Fingerprint != settled.Fingerprint {
+		t.Error("the move was lost")
+	}
+}
+
+func TestAnOutageIsNoMove(t *testing.T) {
+	s := newStand(t, moves, append(deployment("api", 1, nil), db())...)
+	s.becomes(func(st *networkingv1.ExternalServiceStatus) {
+		st.Endpoints[0].Addresses[0].Health = networkingv1.AddressUnhealthy
+	})
+	if got := s.event(autorebootv1.EndpointsAddressesChanged); got.Unknown == "" {
+		t.Errorf("nothing healthy is published: %+v", got)
+	}
+}
+
+func TestEventsOfConditionsFireOneWay(t *testing.T) {
+	condition := func(kind string, status metav1.ConditionStatus, reason string) func(*networkingv1.ExternalServiceStatus) {
+		return func(st *networkingv1.ExternalServiceStatus) {
+			st.Conditions = []metav1.Condition{{Type: kind, Status: status, Reason: reason}}
+		}
+	}
+	calm := func(*networkingv1.ExternalServiceStatus) {}
+	over := condition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy)
+	for name, test := range map[string]struct {
+		change func(*networkingv1.ExternalServiceStatus)
+		event  autorebootv1.EndpointsEvent
+		want   restart.Signal
+	}{
+		"not failed over":        {calm, autorebootv1.EndpointsFailedOver, restart.Signal{SilentVanish: true}},
+		"failed over":            {over, autorebootv1.EndpointsFailedOver, restart.Signal{Fingerprint: failedOver, SilentVanish: true}},
+		"failed over, for back":  {over, autorebootv1.EndpointsFailedBack, restart.Signal{Fingerprint: failedOver, SilentAppear: true}},
+		"failed back":            {calm, autorebootv1.EndpointsFailedBack, restart.Signal{SilentAppear: true}},
+		"healthy":                {calm, autorebootv1.EndpointsRecovered, restart.Signal{SilentAppear: true}},
+		"nothing is healthy":     {condition(networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy), autorebootv1.EndpointsRecovered, restart.Signal{Fingerprint: down, SilentAppear: true}},
+		"something is healthy":   {condition(networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded), autorebootv1.EndpointsRecovered, restart.Signal{SilentAppear: true}},
+		"nobody knows":           {condition(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown), autorebootv1.EndpointsRecovered, restart.Signal{Unknown: "Unknown", SilentAppear: true}},
+		"a fault on purpose":     {condition(networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "Drill"), autorebootv1.EndpointsRecovered, restart.Signal{Unknown: "FaultInjected"}},
+		"a fault on purpose too": {condition(networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "Drill"), autorebootv1.EndpointsAddressesChanged, restart.Signal{Unknown: "FaultInjected"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, moves, append(deployment("api", 1, nil), db())...)
+			s.becomes(test.change)
+			got := s.event(test.event)
+			if got.Fingerprint != test.want.Fingerprint || got.Unknown != test.want.Unknown ||
+				got.SilentAppear != test.want.SilentAppear || got.SilentVanish != test.want.SilentVanish {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAnExternalServiceThatIsMissingIsNoted(t *testing.T) {
+	s := newStand(t, moves, deployment("api", 1, nil)...)
+	seen := s.looks()
+	for _, signal := range seen.signalsOf("moved") {
+		if signal.Unknown != autorebootv1.ReasonSourceNotFound {
+			t.Errorf("signal %+v", signal)
+		}
+	}
+	if reason, messages := seen.worst(); reason != autorebootv1.ReasonSourceNotFound || messages[0] != "trigger moved: ExternalService db does not exist" {
+		t.Errorf("%s: %q", reason, messages)
+	}
+}

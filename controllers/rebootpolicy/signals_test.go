@@ -1,0 +1,281 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/podhealth"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/internal/sources"
+)
+
+const target = "targets: [{kind: Deployment, name: api}]\n"
+
+// signalsOf are the signals of one trigger for the only workload.
+func (s *survey) signalsOf(trigger string) []restart.Signal {
+	var out []restart.Signal
+	for _, signal := range s.workloads[0].Signals {
+		if signal.Trigger == trigger {
+			out = append(out, signal)
+		}
+	}
+	return out
+}
+
+// remembers puts baselines into the status.
+func (s *stand) remembers(baselines ...autorebootv1.Baseline) {
+	s.Helper()
+	policy := s.object()
+	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: autorebootv1.TargetDeployment, Name: "api", UID: "uid-api", Baselines: baselines}}
+	s.must(s.store.Status().Update(s.Context(), policy))
+}
+
+func TestAScheduleNamesItsLatestRun(t *testing.T) {
+	s := newStand(t, target+`triggers: [{name: nightly, type: Schedule, schedule: {cron: "0 3 * * *", startingDeadline: 2h}}]`, deployment("api", 1, nil)...)
+	if got := s.looks().signalsOf("nightly")[0]; got.Fingerprint != "" || got.Source != "0 3 * * * UTC" || got.Level {
+		t.Errorf("before the first run since the policy was made: %+v", got)
+	}
+	s.now = time.Date(2026, 3, 3, 4, 0, 0, 0, time.UTC)
+	seen := s.looks()
+	want := restart.Signal{
+		Trigger: "nightly", Source: "0 3 * * * UTC", Fingerprint: "2026-03-03T03:00",
+		Deadline: time.Date(2026, 3, 3, 5, 0, 0, 0, time.UTC), Again: time.Date(2026, 3, 4, 3, 0, 0, 0, time.UTC),
+	}
+	if diff := cmp.Diff(want, seen.signalsOf("nightly")[0]); diff != "" {
+		t.Error(diff)
+	}
+	if !seen.again.Equal(want.Again) {
+		t.Errorf("looks again at %s", seen.again)
+	}
+}
+
+func TestPodAgeFiresForTheOldestPodAtAMomentOfItsOwn(t *testing.T) {
+	s := newStand(t, target+`triggers: [{name: old, type: PodAge, podAge: {max: 10h, jitterPercent: 10}}]`, deployment("api", 2, nil)...)
+	born := epoch.Add(-2 * time.Hour)
+	signal := s.looks().signalsOf("old")[0]
+	if !signal.Level || signal.Firing || signal.Again.Before(born.Add(9*time.Hour)) || signal.Again.After(born.Add(10*time.Hour)) {
+		t.Errorf("young: %+v", signal)
+	}
+	s.now = signal.Again
+	if again := s.looks().signalsOf("old")[0]; !again.Firing {
+		t.Errorf("old enough: %+v", again)
+	}
+	if a, b := earlier(10*time.Hour, 10, "a"), earlier(10*time.Hour, 10, "b"); a == b || a != earlier(10*time.Hour, 10, "a") {
+		t.Errorf("two workloads come of age at %s and %s", a, b)
+	}
+	if got := earlier(time.Hour, 0, "a"); got != time.Hour {
+		t.Errorf("without jitter %s", got)
+	}
+}
+
+func TestReferencedAndListedSourcesAreOneSignalEach(t *testing.T) {
+	objects := deployment("api", 1, nil)
+	d := objects[0].(*appsv1.Deployment)
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{
+		{ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "creds"}, Key: "b"}}},
+		{ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "x"}}},
+	}}}
+	s := newStand(t, target+`triggers: [{name: config, type: ConfigChange, configChange: {sources: [{kind: Secret, name: creds, keys: [a]}, {kind: Secret, name: gone}, {kind: Secret, name: may-be, optional: true}], onCreate: Restart}}]`, objects...)
+	seen := s.looks()
+	var got []string
+	for _, w := range s.content.wants {
+		got = append(got, fmt.Sprintf("%s/%s %q", w.Kind, w.Name, w.Keys))
+	}
+	if want := `Secret/creds ["a" "b"], Secret/gone [], Secret/may-be [], ConfigMap/settings ["x"]`; strings.Join(got, ", ") != want {
+		t.Errorf("observes %q", got)
+	}
+	signals := seen.signalsOf("config")
+	if len(signals) != 4 || seen.sources != 4 {
+		t.Fatalf("%d signals of %d sources", len(signals), seen.sources)
+	}
+	if creds := signals[0]; creds.Source != "Secret/creds" || !strings.HasSuffix(creds.Fingerprint, "/hmac:1") || creds.SilentAppear || !creds.SilentVanish || creds.Written.IsZero() {
+		t.Errorf("creds: %+v", creds)
+	}
+	if gone := signals[1]; gone.Fingerprint != "" || gone.Unknown != "" {
+		t.Errorf("a source that is missing: %+v", gone)
+	}
+	if reason, messages := seen.worst(); reason != autorebootv1.ReasonSourceNotFound || len(messages) != 1 || messages[0] != "trigger config: Secret gone does not exist" {
+		t.Errorf("%s: %q", reason, messages)
+	}
+}
+
+func TestOtherKeysOrAnotherInstallationsKeyAreAFirstSight(t *testing.T) {
+	s := newStand(t, config, deployment("api", 1, nil)...)
+	first := s.looks().signalsOf("config")[0]
+	s.remembers(autorebootv1.Baseline{Trigger: "config", Source: "Secret/creds", Fingerprint: first.Fingerprint})
+	s.changes("Secret/creds", "hmac:2")
+	if got := s.looks().signalsOf("config")[0]; got.Moot {
+		t.Error("a change of what counts is taken for a first sight")
+	}
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Triggers[0].ConfigChange.Sources[0].Keys = []string{"a"} })
+	if got := s.looks().signalsOf("config")[0]; !got.Moot {
+		t.Error("other keys fire")
+	}
+}
+
+func TestASourceThatGoesAndComesBackHasChangedOnlyIfItIsAnother(t *testing.T) {
+	s := newStand(t, config, deployment("api", 1, nil)...)
+	first := s.looks().signalsOf("config")[0]
+	s.remembers(autorebootv1.Baseline{Trigger: "config", Source: "Secret/creds", Fingerprint: first.Fingerprint})
+	delete(s.content.states, "Secret/creds")
+	if gone := s.looks().signalsOf("config")[0]; gone.Fingerprint != first.Fingerprint {
+		t.Errorf("while it is gone: %+v", gone)
+	}
+	s.changes("Secret/creds", "hmac:2")
+	if back := s.looks().signalsOf("config")[0]; back.Fingerprint == first.Fingerprint || back.Moot {
+		t.Errorf("it came back as another: %+v", back)
+	}
+	delete(s.content.states, "Secret/creds")
+	s.edit(func(p *autorebootv1.RebootPolicy) {
+		p.Spec.Triggers[0].ConfigChange.OnCreate = ptr.To(autorebootv1.SourceRestart)
+	})
+	if gone := s.looks().signalsOf("config")[0]; gone.Fingerprint != "" || gone.SilentAppear || !gone.SilentVanish {
+		t.Errorf("where its return counts: %+v", gone)
+	}
+}
+
+func TestSourcesThatCannotBeReadAreNoted(t *testing.T) {
+	for _, test := range []struct{ unknown, reason, message string }{
+		{sources.Forbidden, autorebootv1.ReasonForbidden, "trigger config: Secret creds may not be read by the operator"},
+		{sources.TooManySources, autorebootv1.ReasonTooManyTargets, "trigger config: Secret creds is not watched: the operator watches too many sources already"},
+		{sources.Unreadable, "", ""},
+	} {
+		t.Run(test.unknown, func(t *testing.T) {
+			s := newStand(t, config, deployment("api", 1, nil)...)
+			s.content.states["Secret/creds"] = sources.State{Unknown: test.unknown}
+			seen := s.looks()
+			if got := seen.signalsOf("config")[0]; got.Unknown != test.unknown || got.Fingerprint != "" {
+				t.Errorf("signal %+v", got)
+			}
+			if reason, messages := seen.worst(); reason != test.reason || strings.Join(messages, "") != test.message {
+				t.Errorf("%s: %q", reason, messages)
+			}
+		})
+	}
+}
+
+func TestSelectedSources(t *testing.T) {
+	spec := target + `triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, selector: {matchLabels: {app: api}}}], onDelete: Restart}}]`
+	s := newStand(t, spec, deployment("api", 1, nil)...)
+	s.content.selected = map[string][]string{"app=api": {"creds"}}
+	first := s.looks().signalsOf("config")
+	if len(first) != 1 || first[0].Source != "Secret/creds" || first[0].SilentVanish {
+		t.Fatalf("selected: %+v", first)
+	}
+	s.remembers(autorebootv1.Baseline{Trigger: "config", Source: "Secret/creds", Fingerprint: first[0].Fingerprint})
+
+	s.content.selected = nil
+	if got := s.looks().signalsOf("config"); len(got) != 0 {
+		t.Errorf("it has other labels now: %+v", got)
+	}
+	delete(s.content.states, "Secret/creds")
+	if got := s.looks().signalsOf("config"); len(got) != 1 || got[0].Fingerprint != "" || got[0].Unknown != "" {
+		t.Errorf("it is gone: %+v", got)
+	}
+	s.content.err = fmt.Errorf("%w: more than 64 match", sources.ErrTooMany)
+	seen := s.looks()
+	if got := seen.signalsOf("config"); len(got) == 0 || got[0].Unknown == "" {
+		t.Errorf("the selector cannot be followed: %+v", got)
+	}
+	if reason, _ := seen.worst(); reason != autorebootv1.ReasonTooManyTargets {
+		t.Errorf("reason %s", reason)
+	}
+}
+
+func TestACertificateIsUrgentAndExpires(t *testing.T) {
+	s := newStand(t, target+`triggers: [{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: web-tls, urgentBefore: 24h}}]`, deployment("api", 1, nil)...)
+	expires := epoch.Add(48 * time.Hour)
+	s.content.states["Secret/web-tls"] = sources.State{Fingerprint: "hmac:9", NotAfter: expires}
+	got := s.looks().signalsOf("tls")[0]
+	if got.Urgent != 24*time.Hour || got.Expires == nil || !got.Expires.Equal(expires) || !got.SilentVanish || !got.SilentAppear {
+		t.Errorf("signal %+v", got)
+	}
+	if w := s.content.wants[0]; w.Certificate != "tls.crt" || w.Keys != nil {
+		t.Errorf("wants %+v", w)
+	}
+}
+
+const probed = target + `
+cooldown: 10m
+triggers: [{name: wedged, type: Probe, probe: {tcpSocket: {port: 80}}}]
+`
+
+func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
+	failing := map[types.UID]podhealth.Verdict{"uid-api": {Checked: 1, Unhealthy: 1, Firing: true}}
+	s := newStand(t, probed, deployment("api", 1, nil)...)
+	s.checks.verdicts = failing
+	if got := s.looks().signalsOf("wedged")[0]; !got.Level || !got.Firing {
+		t.Errorf("signal %+v", got)
+	}
+	if len(s.checks.wants) != 1 || len(s.checks.wants[0].Pods) != 1 || s.checks.wants[0].Pods[0].IP.String() != "10.0.0.1" {
+		t.Errorf("checks %+v", s.checks.wants)
+	}
+
+	closed := newStand(t, probed+"gates: [{type: ExternalServiceHealthy, name: db}]\n", deployment("api", 1, nil)...)
+	closed.checks.verdicts = failing
+	if got := closed.looks().signalsOf("wedged")[0]; got.Firing || len(closed.checks.wants) != 0 {
+		t.Errorf("while a gate is closed: %+v, checks %+v", got, closed.checks.wants)
+	}
+
+	s.memories.of(s.object()).disrupted = map[types.UID]bool{"uid-api": true}
+	if got := s.looks().signalsOf("wedged")[0]; got.Firing || len(s.checks.wants) != 0 {
+		t.Errorf("while others disrupt the workload: %+v", got)
+	}
+	s.checks.suspect = true
+	if seen := s.looks(); !seen.suspect || !seen.observation().Suspect {
+		t.Error("the suspicion is lost")
+	}
+}
+
+func TestTokensFitIntoTheStatus(t *testing.T) {
+	long := strings.Repeat("x", 200)
+	if got := bounded(long); len(got) > maxFingerprint || got == bounded(long+"y") {
+		t.Errorf("a long token becomes %q", got)
+	}
+	if got := bounded("short"); got != "short" {
+		t.Errorf("a short token becomes %q", got)
+	}
+}
+
+func TestSignalsHaveABound(t *testing.T) {
+	s := &survey{}
+	for i := range 40 {
+		w := &workload{}
+		w.Name = fmt.Sprint(i)
+		w.Signals = append(w.Signals, restart.Signal{Trigger: "age", Level: true})
+		for j := range maxSignals + 1 {
+			w.Signals = append(w.Signals, restart.Signal{Trigger: "config", Source: fmt.Sprint(j)})
+		}
+		s.workloads = append(s.workloads, w)
+	}
+	s.boundSignals()
+	total, left := 0, 0
+	for _, w := range s.workloads {
+		if w.Unselected {
+			left++
+			continue
+		}
+		if len(w.Signals) != maxSignals+1 {
+			t.Errorf("workload %s has %d signals", w.Name, len(w.Signals))
+		}
+		total += len(w.Signals) - 1
+	}
+	if total > maxBaselines || left != 40-maxBaselines/maxSignals {
+		t.Errorf("%d sources, %d workloads left alone", total, left)
+	}
+	if reason, _ := s.worst(); reason != autorebootv1.ReasonTooManyTargets {
+		t.Errorf("reason %s", reason)
+	}
+}

@@ -1,0 +1,381 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/podhealth"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/internal/sources"
+)
+
+// stand is a reconciler with everything around it in memory, but for the decision, which is the real
+// one. What a real API server does with the writes is for the integration tests.
+type stand struct {
+	testing.TB
+	*Reconciler
+	store   client.WithWatch
+	ledger  *disruption.Ledger
+	content *someSources
+	checks  *someHealth
+	doer    *someActor
+	// stale is what the cache has instead of the policy.
+	stale *autorebootv1.RebootPolicy
+	// refusing is the error of the next writes of a status.
+	refusing error
+	writes   int
+	events   []string
+	all      []string // events since the beginning
+	now      time.Time
+}
+
+var (
+	epoch     = time.Date(2026, time.March, 2, 14, 0, 0, 0, time.UTC)
+	policyKey = types.NamespacedName{Namespace: "shop", Name: "payments"}
+)
+
+const config = `
+targets: [{kind: Deployment, name: api}]
+triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, name: creds}]}}]
+debounce: {quietPeriod: 15s}
+verification: {soak: 10s}
+`
+
+func newStand(t testing.TB, spec string, objects ...client.Object) *stand {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, autorebootv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &stand{TB: t, now: epoch, ledger: disruption.New(disruption.Options{})}
+	s.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{}).
+		WithIndex(&corev1.Pod{}, byOwner, ownerOf).
+		WithIndex(replicaSet(), byOwner, ownerOf).Build()
+	s.content = &someSources{states: map[string]sources.State{"Secret/creds": {Fingerprint: "hmac:1", Written: epoch.Add(-time.Hour)}}}
+	s.checks = &someHealth{verdicts: map[types.UID]podhealth.Verdict{}}
+	s.doer = &someActor{stand: s}
+	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: policyKey.Namespace, Name: policyKey.Name, UID: "abcdef0123456789", Generation: 1,
+		CreationTimestamp: metav1.NewTime(epoch.Add(-time.Hour)),
+	}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &policy.Spec); err != nil {
+		t.Fatal(err)
+	}
+	approve(policy)
+	s.must(s.store.Create(t.Context(), policy))
+	s.restart()
+	return s
+}
+
+// restart is another process: it has forgotten everything that is not in the API server.
+func (s *stand) restart() {
+	s.ledger = disruption.New(disruption.Options{})
+	s.Reconciler = newReconciler(Reconciler{
+		Client: interceptor.NewClient(s.store, interceptor.Funcs{Get: s.cached, SubResourceUpdate: s.updates}),
+		Live:   s.store, Events: (*someEvents)(s), Now: func() time.Time { return s.now },
+		Sources: s.content, Health: s.checks, Ledger: s.ledger, Key: someKey{}, Actor: s.doer,
+	})
+	s.must(s.restore(s.Context(), s.store))
+}
+
+// cached is the cache, which may be behind.
+func (s *stand) cached(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	if policy, ok := into.(*autorebootv1.RebootPolicy); ok && s.stale != nil {
+		s.stale.DeepCopyInto(policy)
+		return nil
+	}
+	return c.Get(ctx, key, into, opts...)
+}
+
+func (s *stand) updates(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+	if s.refusing != nil {
+		return s.refusing
+	}
+	s.writes++
+	return c.SubResource(sub).Update(ctx, o, opts...)
+}
+
+func (s *stand) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// reconciles runs the reconciler once.
+func (s *stand) reconciles() reconcile.Result {
+	s.Helper()
+	result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: policyKey})
+	s.must(err)
+	return result
+}
+
+// quiet demands that nothing is written, told or done.
+func (s *stand) quiet(why string) reconcile.Result {
+	s.Helper()
+	s.writes, s.events = 0, nil
+	done := len(s.doer.done)
+	result := s.reconciles()
+	if s.writes > 0 || len(s.events) > 0 || len(s.doer.done) > done {
+		s.Errorf("%s: wrote %d times, told %q, did %q", why, s.writes, s.events, s.doer.done[done:])
+	}
+	return result
+}
+
+func approve(policy *autorebootv1.RebootPolicy) {
+	if policy.Annotations == nil {
+		policy.Annotations = map[string]string{}
+	}
+	policy.Annotations[common.ApprovedByAnnotation] = approval.RebootPolicyValue(policy, "ann")
+}
+
+func (s *stand) object() *autorebootv1.RebootPolicy {
+	s.Helper()
+	var policy autorebootv1.RebootPolicy
+	s.must(s.store.Get(s.Context(), policyKey, &policy))
+	return &policy
+}
+
+// edit changes the policy, as the API server would let a user who is entitled to what it does.
+func (s *stand) edit(change func(*autorebootv1.RebootPolicy)) {
+	s.Helper()
+	s.smuggle(func(policy *autorebootv1.RebootPolicy) {
+		change(policy)
+		approve(policy)
+	})
+}
+
+// smuggle changes the policy past admission.
+func (s *stand) smuggle(change func(*autorebootv1.RebootPolicy)) {
+	s.Helper()
+	policy := s.object()
+	change(policy)
+	policy.Generation++
+	s.must(s.store.Update(s.Context(), policy))
+}
+
+// says demands a condition, as "True Reason", or "" for none.
+func (s *stand) says(kind, want string) {
+	s.Helper()
+	got, message := "", ""
+	if c := meta.FindStatusCondition(s.object().Status.Conditions, kind); c != nil {
+		got, message = fmt.Sprintf("%s %s", c.Status, c.Reason), c.Message
+	}
+	if got != want {
+		s.Errorf("%s is %q (%s), want %q", kind, got, message, want)
+	}
+}
+
+// did demands these actions, and no others since the last call.
+func (s *stand) did(want ...string) {
+	s.Helper()
+	if !slices.Equal(s.doer.done, want) {
+		s.Errorf("did %q, want %q", s.doer.done, want)
+	}
+	s.doer.done = nil
+}
+
+func (s *stand) passes(d time.Duration) { s.now = s.now.Add(d) }
+
+// changes gives a source other content.
+func (s *stand) changes(source, fingerprint string) {
+	s.content.states[source] = sources.State{Fingerprint: fingerprint, Written: s.now}
+}
+
+// deployment is one that has rolled out, with its ReplicaSet and pods.
+func deployment(name string, replicas int, set map[string]string) []client.Object {
+	uid := types.UID("uid-" + name)
+	objects := []client.Object{
+		&appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: uid, Generation: 1, Labels: set},
+			Spec:       appsv1.DeploymentSpec{Replicas: ptr.To(int32(replicas))},
+			Status: appsv1.DeploymentStatus{
+				ObservedGeneration: 1, Replicas: int32(replicas), UpdatedReplicas: int32(replicas), AvailableReplicas: int32(replicas),
+			},
+		},
+		&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name + "-1", UID: "rs-" + uid, OwnerReferences: owned("Deployment", name, uid),
+		}},
+	}
+	for i := range replicas {
+		objects = append(objects, pod(fmt.Sprintf("%s-1-%d", name, i), owned("ReplicaSet", name+"-1", "rs-"+uid)))
+	}
+	return objects
+}
+
+func owned(kind, name string, uid types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: uid, Controller: ptr.To(true)}}
+}
+
+func pod(name string, by []metav1.OwnerReference) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID("uid-" + name), OwnerReferences: by,
+			CreationTimestamp: metav1.NewTime(epoch.Add(-2 * time.Hour)),
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.0.0.1",
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
+}
+
+type someEvents stand
+
+func (s *someEvents) Eventf(regarding, related runtime.Object, _, reason, _, note string, args ...any) {
+	text := fmt.Sprintf("%s %s/%s: ", reason, kindOf(regarding), kindOf(related)) + fmt.Sprintf(note, args...)
+	s.events, s.all = append(s.events, text), append(s.all, text)
+}
+
+func (s *someEvents) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
+	s.Eventf(regarding, related, kind, reason, action, note, args...)
+}
+
+func kindOf(object runtime.Object) string {
+	switch o := object.(type) {
+	case nil:
+		return "-"
+	case *corev1.ObjectReference:
+		return o.Kind
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1.")
+}
+
+// someSources hold what a test says, by kind and name.
+type someSources struct {
+	states   map[string]sources.State
+	selected map[string][]string
+	err      error
+	wants    []sources.Want
+}
+
+func (c *someSources) Select(_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error) {
+	var refs []sources.Ref
+	for _, name := range c.selected[selector.String()] {
+		refs = append(refs, sources.Ref{Kind: kind, Namespace: by.Namespace, Name: name})
+	}
+	return refs, c.err
+}
+
+func (c *someSources) Observe(_ context.Context, _ types.NamespacedName, wants []sources.Want) ([]sources.State, error) {
+	c.wants = wants
+	states := make([]sources.State, 0, len(wants))
+	for i := range wants {
+		state, ok := c.states[nameOf(&wants[i])]
+		if !ok {
+			state.Missing = true
+		}
+		states = append(states, state)
+	}
+	return states, nil
+}
+
+func (c *someSources) Forget(types.NamespacedName) { c.wants = nil }
+
+// someHealth says what a test does.
+type someHealth struct {
+	verdicts map[types.UID]podhealth.Verdict
+	suspect  bool
+	wants    []podhealth.Want
+}
+
+func (h *someHealth) Set(_ types.NamespacedName, wants []podhealth.Want) { h.wants = wants }
+func (h *someHealth) Verdict(_ types.NamespacedName, _ string, workload types.UID) podhealth.Verdict {
+	return h.verdicts[workload]
+}
+func (h *someHealth) Suspect() bool               { return h.suspect }
+func (h *someHealth) Forget(types.NamespacedName) { h.wants = nil }
+
+// someActor rolls out what it is told to, and complains where that does not stand in the status.
+type someActor struct {
+	*stand
+	done    []string
+	outcome restart.Outcome
+	// dies lets the process end after an action, before anybody hears of it.
+	dies bool
+}
+
+var errDied = errors.New("the process ended")
+
+func (a *someActor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) Deed {
+	a.done = append(a.done, fmt.Sprintf("%s %s %s", action.Verb, action.Workload.Name, action.ID))
+	if !slices.ContainsFunc(a.object().Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.ID == action.ID }) {
+		a.Errorf("%s is not in the status that is stored", action.ID)
+	}
+	if a.outcome != "" {
+		return Deed{Outcome: a.outcome, Err: errors.New("refused")}
+	}
+	var d appsv1.Deployment
+	a.must(a.store.Get(ctx, types.NamespacedName{Namespace: policy.Namespace, Name: action.Workload.Name}, &d))
+	if d.ResourceVersion != version {
+		return Deed{Outcome: restart.Again, Err: apierrors.NewConflict(appsv1.Resource("deployments"), d.Name, errors.New("another version"))}
+	}
+	if d.Spec.Template.Annotations[autorebootv1.RestartIDAnnotation] != action.ID {
+		d.Spec.Template.Annotations = map[string]string{autorebootv1.RestartIDAnnotation: action.ID}
+		d.Generation++
+		a.must(a.store.Update(ctx, &d))
+	}
+	if a.dies {
+		a.refusing = errDied
+	}
+	return Deed{Outcome: restart.Done, Generation: d.Generation}
+}
+
+// rolledOut is what the cluster does with a Deployment that was restarted: new pods.
+func (s *stand) rolledOut(name string) {
+	s.Helper()
+	var d appsv1.Deployment
+	s.must(s.store.Get(s.Context(), types.NamespacedName{Namespace: "shop", Name: name}, &d))
+	d.Status.ObservedGeneration = d.Generation
+	s.must(s.store.Status().Update(s.Context(), &d))
+	var pods corev1.PodList
+	s.must(s.store.List(s.Context(), &pods, client.InNamespace("shop"), client.MatchingFields{byOwner: "rs-uid-" + name}))
+	for i := range pods.Items {
+		old := &pods.Items[i]
+		s.must(s.store.Delete(s.Context(), old))
+		fresh := pod(old.Name+"n", old.OwnerReferences)
+		fresh.CreationTimestamp = metav1.NewTime(s.now)
+		s.must(s.store.Create(s.Context(), fresh))
+	}
+}
+
+type someKey struct{}
+
+func (someKey) Sum(domain string, parts ...[]byte) string {
+	return fmt.Sprintf("hmac:%s%d", domain[:3], len(fmt.Sprintf("%q", parts)))
+}
+
+func policyKeyOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: policyKey.Namespace, Name: name}
+}

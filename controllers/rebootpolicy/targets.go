@@ -1,0 +1,212 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// maxTargets is how many workloads a policy watches; what the status holds of each has its size.
+const maxTargets = 100
+
+// shared reads objects as the cache holds them. They must not be changed.
+const shared = client.UnsafeDisableDeepCopy
+
+// targets finds the workloads of a policy, each once with its lowest wave, ordered by wave, kind and
+// name. Notes about what is missing, or beyond the bound, go into the survey.
+func (r *Reconciler) targets(ctx context.Context, s *survey) error {
+	found := map[types.UID]*workload{}
+	if s.barred != "" {
+		return r.known(ctx, s)
+	}
+	for i := range s.policy.Spec.Targets {
+		t := &s.policy.Spec.Targets[i]
+		matched, err := r.match(ctx, s.policy.Namespace, t, s.evicts())
+		if err != nil {
+			return err
+		}
+		if len(matched) == 0 {
+			s.note(autorebootv1.ReasonTargetNotFound, missing(i, t))
+		}
+		for _, w := range matched {
+			w.Wave = ptr.Deref(t.Wave, 0)
+			if known := found[w.UID]; known == nil || w.Wave < known.Wave {
+				found[w.UID] = w
+			}
+		}
+	}
+	all := make([]*workload, 0, len(found))
+	for _, w := range found {
+		all = append(all, w)
+	}
+	unselected, err := r.unselected(ctx, s, found)
+	if err != nil {
+		return err
+	}
+	s.workloads = s.bounded(append(all, unselected...))
+	return nil
+}
+
+// known finds the workloads that the status speaks of: a spec that breaks a rule is not followed.
+func (r *Reconciler) known(ctx context.Context, s *survey) error {
+	for i := range s.policy.Status.Targets {
+		t := &s.policy.Status.Targets[i]
+		w, err := r.named(ctx, s.key.Namespace, t.Kind, t.Name, s.evicts())
+		if err != nil {
+			return err
+		}
+		if w != nil {
+			s.workloads = append(s.workloads, w)
+		}
+	}
+	return nil
+}
+
+// unselected are workloads that the spec does not name any more, and whose restart is in flight: it
+// is seen through to its end.
+func (r *Reconciler) unselected(ctx context.Context, s *survey, selected map[types.UID]*workload) ([]*workload, error) {
+	var out []*workload
+	for i := range s.policy.Status.InFlight {
+		f := &s.policy.Status.InFlight[i]
+		if selected[f.UID] != nil {
+			continue
+		}
+		w, err := r.named(ctx, s.key.Namespace, f.Kind, f.Name, f.Phase == autorebootv1.PhaseEvicting)
+		if err != nil {
+			return nil, err
+		}
+		if w == nil || selected[w.UID] != nil {
+			continue // gone, or another of its name
+		}
+		w.Unselected = true
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// bounded keeps as many workloads as a policy may watch: those that it watches already come first, so
+// that a newcomer ends no restart that is in flight.
+func (s *survey) bounded(all []*workload) []*workload {
+	watched := map[types.UID]bool{}
+	for i := range s.policy.Status.Targets {
+		watched[s.policy.Status.Targets[i].UID] = true
+	}
+	slices.SortFunc(all, byPlace)
+	if excess := len(all) - maxTargets; excess > 0 {
+		slices.SortStableFunc(all, func(a, b *workload) int { return cmp.Compare(rank(watched[a.UID]), rank(watched[b.UID])) })
+		all = all[:maxTargets]
+		slices.SortFunc(all, byPlace)
+		s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
+			"%d workloads match, and a policy watches at most %d: %s left alone; make the selectors narrower, or spread them over several policies",
+			maxTargets+excess, maxTargets, plural(excess, "is", "are")))
+	}
+	return all
+}
+
+func rank(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+func byPlace(a, b *workload) int {
+	return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+func missing(i int, t *autorebootv1.Target) string {
+	if t.Selector != nil {
+		return fmt.Sprintf("no %s matches the selector of spec.targets[%d]", t.Kind, i)
+	}
+	return fmt.Sprintf("%s %s does not exist", t.Kind, t.Name)
+}
+
+// match reads the workloads of one target.
+func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv1.Target, evicts bool) ([]*workload, error) {
+	if t.Selector == nil {
+		w, err := r.named(ctx, namespace, t.Kind, t.Name, evicts)
+		if w == nil || err != nil {
+			return nil, err
+		}
+		return []*workload{w}, nil
+	}
+	selector, err := t.Selector.Selector()
+	if err != nil {
+		return nil, err
+	}
+	return r.selected(ctx, namespace, t.Kind, selector, evicts)
+}
+
+// named reads one workload; nil where there is none.
+func (r *Reconciler) named(ctx context.Context, namespace string, kind autorebootv1.TargetKind, name string, evicts bool) (*workload, error) {
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	var w *workload
+	var err error
+	switch kind {
+	case autorebootv1.TargetDeployment:
+		var d appsv1.Deployment
+		if err = r.Client.Get(ctx, key, &d, shared); err == nil {
+			w = deploymentOf(&d, evicts)
+		}
+	case autorebootv1.TargetStatefulSet:
+		var set appsv1.StatefulSet
+		if err = r.Client.Get(ctx, key, &set, shared); err == nil {
+			w = statefulSetOf(&set, evicts)
+		}
+	case autorebootv1.TargetDaemonSet:
+		var set appsv1.DaemonSet
+		if err = r.Client.Get(ctx, key, &set, shared); err == nil {
+			w = daemonSetOf(&set, evicts)
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", kind, name, err)
+	}
+	return w, nil
+}
+
+func (r *Reconciler) selected(ctx context.Context, namespace string, kind autorebootv1.TargetKind, selector labels.Selector, evicts bool) ([]*workload, error) {
+	in := []client.ListOption{client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, shared}
+	var out []*workload
+	var err error
+	switch kind {
+	case autorebootv1.TargetDeployment:
+		var list appsv1.DeploymentList
+		err = r.Client.List(ctx, &list, in...)
+		for i := range list.Items {
+			out = append(out, deploymentOf(&list.Items[i], evicts))
+		}
+	case autorebootv1.TargetStatefulSet:
+		var list appsv1.StatefulSetList
+		err = r.Client.List(ctx, &list, in...)
+		for i := range list.Items {
+			out = append(out, statefulSetOf(&list.Items[i], evicts))
+		}
+	case autorebootv1.TargetDaemonSet:
+		var list appsv1.DaemonSetList
+		err = r.Client.List(ctx, &list, in...)
+		for i := range list.Items {
+			out = append(out, daemonSetOf(&list.Items[i], evicts))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %ss: %w", kind, err)
+	}
+	return out, nil
+}

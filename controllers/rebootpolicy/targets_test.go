@@ -1,0 +1,109 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// looks surveys the policy without deciding.
+func (s *stand) looks() *survey {
+	s.Helper()
+	seen := s.begin(s.object())
+	s.must(s.survey(s.Context(), seen))
+	return seen
+}
+
+func names(all []*workload) string {
+	var out []string
+	for _, w := range all {
+		out = append(out, fmt.Sprintf("%d %s", w.Wave, w.Name))
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestTargetsAreOrderedAndCountOnceWithTheirLowestWave(t *testing.T) {
+	part := map[string]string{"part": "shop"}
+	var objects []client.Object
+	for _, name := range []string{"c", "b", "a"} {
+		objects = append(objects, deployment(name, 1, part)...)
+	}
+	objects = append(objects, deployment("other", 1, nil)...)
+	s := newStand(t, `
+targets:
+- {kind: Deployment, selector: {matchLabels: {part: shop}}, wave: 2}
+- {kind: Deployment, name: c, wave: 1}
+- {kind: StatefulSet, name: gone}
+- {kind: DaemonSet, selector: {matchLabels: {part: shop}}}
+triggers: [{name: old, type: PodAge, podAge: {max: 24h}}]
+`, objects...)
+	seen := s.looks()
+	if got := names(seen.workloads); got != "1 c, 2 a, 2 b" {
+		t.Errorf("targets %s", got)
+	}
+	reason, messages := seen.worst()
+	want := "StatefulSet gone does not exist; no DaemonSet matches the selector of spec.targets[3]"
+	if reason != autorebootv1.ReasonTargetNotFound || strings.Join(messages, "; ") != want {
+		t.Errorf("%s: %q", reason, messages)
+	}
+}
+
+func TestPodsAreThoseThatAWorkloadOwns(t *testing.T) {
+	objects := append(deployment("api", 2, nil), deployment("web", 1, nil)...)
+	stray := pod("api-1-stray", nil)
+	done := pod("api-1-done", owned("ReplicaSet", "api-1", "rs-uid-api"))
+	done.Status.Phase = corev1.PodSucceeded
+	s := newStand(t, config, append(objects, stray, done)...)
+	seen := s.looks()
+	var got []string
+	for _, p := range seen.workloads[0].Pods {
+		got = append(got, p.Name)
+	}
+	if strings.Join(got, " ") != "api-1-0 api-1-1" {
+		t.Errorf("pods %q", got)
+	}
+	cares := s.interests.in("shop", func(i *interest) bool { return i.inPod("rs-uid-api", nil) })
+	other := s.interests.in("shop", func(i *interest) bool { return i.inPod("rs-uid-web", nil) })
+	if len(cares) != 1 || len(other) != 0 {
+		t.Errorf("pods of the target are heard of by %v, others by %v", cares, other)
+	}
+}
+
+func TestPodsOfAStatefulSetAreItsOwn(t *testing.T) {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "uid-db"}}
+	s := newStand(t, strings.Replace(config, "{kind: Deployment, name: api}", "{kind: StatefulSet, name: db}", 1),
+		set, pod("db-0", owned("StatefulSet", "db", "uid-db")), pod("other-0", owned("StatefulSet", "other", "uid-other")))
+	if got := s.looks().workloads[0].Pods; len(got) != 1 || got[0].Name != "db-0" {
+		t.Errorf("pods %+v", got)
+	}
+}
+
+func TestBeyondTheBoundWhatIsWatchedStays(t *testing.T) {
+	s := &survey{policy: &autorebootv1.RebootPolicy{}}
+	var all []*workload
+	for i := range maxTargets + 2 {
+		w := &workload{}
+		w.Kind, w.Name, w.UID = autorebootv1.TargetDeployment, fmt.Sprintf("w%03d", i), types.UID(fmt.Sprint(i))
+		all = append(all, w)
+	}
+	last := all[len(all)-1]
+	s.policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: last.Kind, Name: last.Name, UID: last.UID}}
+	got := s.bounded(all)
+	if len(got) != maxTargets || got[maxTargets-1] != last || got[0].Name != "w000" {
+		t.Errorf("%d targets, from %s to %s", len(got), got[0].Name, got[len(got)-1].Name)
+	}
+	if reason, messages := s.worst(); reason != autorebootv1.ReasonTooManyTargets || !strings.HasPrefix(messages[0], "102 workloads match") {
+		t.Errorf("%s: %q", reason, messages)
+	}
+}

@@ -1,0 +1,135 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// byOwner is the index of ReplicaSets and pods by the uid of their controller.
+const byOwner = "metadata.controller"
+
+// queue is what the handlers of events are given.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// watch has policies reconciled when they change, and when what they look at moves.
+func (r *Reconciler) watch(ctx context.Context, c cluster.Cluster, to controller.Controller) error {
+	for _, owned := range []client.Object{&corev1.Pod{}, replicaSet()} {
+		if err := c.GetCache().IndexField(ctx, owned, byOwner, ownerOf); err != nil {
+			return fmt.Errorf("index %T by owner: %w", owned, err)
+		}
+	}
+	for _, from := range []source.Source{
+		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
+			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
+			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}, asked())),
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, stirs(r, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, stirs(r, workloadCares[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, stirs(r, workloadCares[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
+		source.Kind(c.GetCache(), replicaSet(), stirs(r, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
+			owner := controllerOf(rs)
+			return func(i *interest) bool { return i.owners[owner] }
+		}), cameOrWent()),
+		source.Kind(c.GetCache(), &corev1.Pod{}, stirs(r, func(pod *corev1.Pod) func(*interest) bool {
+			owner, set := controllerOf(pod), labels.Set(pod.Labels)
+			return func(i *interest) bool { return i.inPod(owner, set) }
+		}), moved()),
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, stirs(r, func(es *networkingv1.ExternalService) func(*interest) bool {
+			return func(i *interest) bool { return i.externalServices[es.Name] }
+		})),
+		r.bell.source(),
+	} {
+		if err := to.Watch(from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stirs has those policies reconciled that care for an object, as it was or as it is.
+func stirs[T client.Object](r *Reconciler, cares func(T) func(*interest) bool) handler.TypedEventHandler[T, reconcile.Request] {
+	stir := func(object T) {
+		for _, key := range r.interests.in(object.GetNamespace(), cares(object)) {
+			r.bell.stir(key)
+		}
+	}
+	return handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], _ queue) { stir(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], _ queue) {
+			if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+				return // a resync
+			}
+			stir(e.ObjectOld)
+			stir(e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) { stir(e.Object) },
+	}
+}
+
+func workloadCares[T client.Object](kind autorebootv1.TargetKind) func(T) func(*interest) bool {
+	return func(object T) func(*interest) bool {
+		name, uid, set := object.GetName(), object.GetUID(), labels.Set(object.GetLabels())
+		return func(i *interest) bool { return i.inWorkload(kind, name, uid, set) }
+	}
+}
+
+// asked lets changes of the annotations pass by which a user asks for something, or is entitled to it;
+// they are no part of the generation.
+func asked() predicate.TypedPredicate[*autorebootv1.RebootPolicy] {
+	return predicate.TypedFuncs[*autorebootv1.RebootPolicy]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*autorebootv1.RebootPolicy]) bool {
+			return !slices.Equal(askedOf(e.ObjectOld), askedOf(e.ObjectNew))
+		},
+	}
+}
+
+// cameOrWent drops the changes of a ReplicaSet: what its pods do comes from the pods.
+func cameOrWent() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
+	return predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
+			return controllerOf(e.ObjectOld) != controllerOf(e.ObjectNew)
+		},
+	}
+}
+
+// moved drops the changes of a pod that no decision is made from.
+func moved() predicate.TypedPredicate[*corev1.Pod] {
+	return predicate.TypedFuncs[*corev1.Pod]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool { return !samePod(e.ObjectOld, e.ObjectNew) },
+	}
+}
+
+func ownerOf(object client.Object) []string {
+	if owner := controllerOf(object); owner != "" {
+		return []string{string(owner)}
+	}
+	return nil
+}
+
+func controllerOf(object metav1.Object) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return owner.UID
+	}
+	return ""
+}

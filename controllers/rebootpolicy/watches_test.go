@@ -1,0 +1,204 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// someQueue notes what is added, and when it is due.
+type someQueue struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	now   int
+	later []time.Duration
+}
+
+func (q *someQueue) Add(reconcile.Request)                         { q.now++ }
+func (q *someQueue) AddAfter(_ reconcile.Request, d time.Duration) { q.later = append(q.later, d) }
+
+func ringing(t *testing.T, now func() time.Time) (*bell, *someQueue) {
+	t.Helper()
+	b, q := newBell(now), &someQueue{}
+	if err := b.source().Start(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	return b, q
+}
+
+func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
+	now := epoch
+	b, q := ringing(t, func() time.Time { return now })
+	b.stir(policyKey)
+	if q.now != 1 {
+		t.Fatalf("the first event: %d looks", q.now)
+	}
+	for range 999 {
+		now = now.Add(time.Millisecond)
+		b.stir(policyKey)
+	}
+	if q.now != 1 || len(q.later) != 999 || q.later[0] > quiet || q.later[998] != time.Millisecond {
+		t.Errorf("%d looks at once, the last event is looked at after %s", q.now, q.later[len(q.later)-1])
+	}
+	now = now.Add(time.Second)
+	b.stir(policyKey)
+	if q.now != 2 {
+		t.Errorf("after some quiet: %d looks", q.now)
+	}
+	b.ring(policyKey)
+	if q.now != 3 {
+		t.Error("what matters waits")
+	}
+}
+
+func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
+	now := epoch
+	b, q := ringing(t, func() time.Time { return now })
+	r := &Reconciler{bell: b, interests: &interests{}}
+	spec := &autorebootv1.RebootPolicySpec{
+		Targets: []autorebootv1.Target{
+			{Kind: autorebootv1.TargetDeployment, Name: "api"},
+			{Kind: autorebootv1.TargetDeployment, Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"part": "shop"}}},
+		},
+		Gates: []autorebootv1.Gate{
+			{Type: autorebootv1.GateWorkloadAvailable, Kind: autorebootv1.TargetStatefulSet, Name: "ledger"},
+			{Type: autorebootv1.GateNoPods, Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"job": "month-end"}}},
+			{Type: autorebootv1.GateExternalServiceHealthy, Name: "db"},
+		},
+		Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "cache"}}},
+	}
+	r.interests.set(policyKey, interestOf(spec))
+	r.interests.own(policyKey, map[types.UID]bool{"rs-1": true})
+	r.interests.set(policyKey, interestOf(spec)) // the owners stay
+	workload := func(kind autorebootv1.TargetKind, name string, set labels.Set) func(*interest) bool {
+		return func(i *interest) bool { return i.inWorkload(kind, name, "", set) }
+	}
+	for name, test := range map[string]struct {
+		namespace string
+		cares     func(*interest) bool
+		want      bool
+	}{
+		"a target by name":          {"shop", workload(autorebootv1.TargetDeployment, "api", nil), true},
+		"another kind by that name": {"shop", workload(autorebootv1.TargetDaemonSet, "api", nil), false},
+		"another namespace":         {"bank", workload(autorebootv1.TargetDeployment, "api", nil), false},
+		"a target by labels":        {"shop", workload(autorebootv1.TargetDeployment, "web", labels.Set{"part": "shop"}), true},
+		"other labels":              {"shop", workload(autorebootv1.TargetDeployment, "web", labels.Set{"part": "bank"}), false},
+		"a gate's workload":         {"shop", workload(autorebootv1.TargetStatefulSet, "ledger", nil), true},
+		"a pod of a target":         {"shop", func(i *interest) bool { return i.inPod("rs-1", nil) }, true},
+		"a pod of somebody else":    {"shop", func(i *interest) bool { return i.inPod("rs-2", nil) }, false},
+		"a pod that closes a gate":  {"shop", func(i *interest) bool { return i.inPod("", labels.Set{"job": "month-end"}) }, true},
+		"a gate's ExternalService":  {"shop", func(i *interest) bool { return i.externalServices["db"] }, true},
+		"a trigger's":               {"shop", func(i *interest) bool { return i.externalServices["cache"] }, true},
+		"another ExternalService":   {"shop", func(i *interest) bool { return i.externalServices["other"] }, false},
+	} {
+		if got := len(r.interests.in(test.namespace, test.cares)) == 1; got != test.want {
+			t.Errorf("%s: heard of: %t", name, got)
+		}
+	}
+
+	handler := stirs(r, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))
+	named := func(name, version string) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version}}
+	}
+	handler.Update(t.Context(), event.TypedUpdateEvent[*appsv1.Deployment]{ObjectOld: named("api", "1"), ObjectNew: named("api", "1")}, nil)
+	handler.Create(t.Context(), event.TypedCreateEvent[*appsv1.Deployment]{Object: named("other", "1")}, nil)
+	if q.now != 0 {
+		t.Error("a resync, or somebody else's workload, is looked at")
+	}
+	handler.Update(t.Context(), event.TypedUpdateEvent[*appsv1.Deployment]{ObjectOld: named("api", "1"), ObjectNew: named("api", "2")}, nil)
+	if q.now != 1 {
+		t.Error("a change of a target is not looked at")
+	}
+	r.interests.drop(policyKey)
+	if len(r.interests.all) != 0 {
+		t.Error("a namespace without policies is remembered")
+	}
+}
+
+func TestPodsThatOnlyBreatheAreNotLookedAt(t *testing.T) {
+	moves := moved()
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		"a heartbeat":     {func(p *corev1.Pod) { p.ResourceVersion = "2" }, false},
+		"not ready":       {func(p *corev1.Pod) { p.Status.Conditions = nil }, true},
+		"finished":        {func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true},
+		"terminating":     {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: epoch} }, true},
+		"restarted":       {func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} }, true},
+		"another address": {func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, true},
+		"other labels":    {func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }, true},
+	} {
+		after := pod("a", nil)
+		test.change(after)
+		if got := moves.Update(event.TypedUpdateEvent[*corev1.Pod]{ObjectOld: pod("a", nil), ObjectNew: after}); got != test.want {
+			t.Errorf("%s: looked at: %t", name, got)
+		}
+	}
+}
+
+func TestTheAnnotationsOfAUserAreHeardOf(t *testing.T) {
+	policy := func(annotation, value string) *autorebootv1.RebootPolicy {
+		return &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotation: value}}}
+	}
+	for annotation, want := range map[string]bool{autorebootv1.RestartNowAnnotation: true, autorebootv1.ResumeAnnotation: true, "note": false} {
+		if got := asked().Update(event.TypedUpdateEvent[*autorebootv1.RebootPolicy]{ObjectOld: policy(annotation, "a"), ObjectNew: policy(annotation, "b")}); got != want {
+			t.Errorf("%s: %t", annotation, got)
+		}
+	}
+}
+
+func TestTheCacheHoldsOfAPodWhatDecisionsAreMadeFrom(t *testing.T) {
+	p := pod("a", append(owned("ReplicaSet", "rs", "u"), metav1.OwnerReference{Kind: "Other"}))
+	p.Labels, p.Annotations = map[string]string{"a": "b"}, map[string]string{"big": "x"}
+	p.Spec.Containers = []corev1.Container{{Name: "c"}}
+	p.Status.Message = "long"
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "a", RestartCount: 1}, {Name: "b", RestartCount: 2}}
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled})
+	whole := p.DeepCopy()
+	stripped, err := stripPod(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := pod("a", owned("ReplicaSet", "rs", "u"))
+	want.Labels = map[string]string{"a": "b"}
+	want.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}}
+	if diff := cmp.Diff(want, stripped); diff != "" {
+		t.Error(diff)
+	}
+	if !samePod(whole, p) {
+		t.Error("what is left leads to other decisions")
+	}
+}
+
+func TestTheCacheDropsWhatNobodyReadsOfAWorkload(t *testing.T) {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Annotations:   map[string]string{lastApplied: "all of it", "kept": "x"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+	}}
+	if _, err := stripWorkload(d); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(metav1.ObjectMeta{Annotations: map[string]string{"kept": "x"}}, d.ObjectMeta); diff != "" {
+		t.Error(diff)
+	}
+	rs := replicaSet()
+	rs.Labels, rs.OwnerReferences = map[string]string{"a": "b"}, owned("Deployment", "api", "u")
+	if _, err := stripReplicaSet(rs); err != nil || rs.Labels != nil || controllerOf(rs) != "u" {
+		t.Errorf("a ReplicaSet keeps %+v (%v)", rs.ObjectMeta, err)
+	}
+}

@@ -1,0 +1,204 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disruption
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func policy(name string) Holder {
+	return Holder{RebootPolicy, types.NamespacedName{Namespace: "shop", Name: name}}
+}
+
+// recorder remembers who was woken.
+type recorder struct{ woken []string }
+
+func (r *recorder) wake(h Holder) { r.woken = append(r.woken, h.Name) }
+
+func (r *recorder) take() []string {
+	woken := r.woken
+	r.woken = nil
+	return woken
+}
+
+func claims(uids ...types.UID) []Claim {
+	var list []Claim
+	for _, uid := range uids {
+		list = append(list, Claim{uid})
+	}
+	return list
+}
+
+func newLedger(most int) (*Ledger, *recorder) {
+	r := &recorder{}
+	return New(Options{Most: most, Wake: r.wake}), r
+}
+
+// take claims uid if the ledger lets it, and waits otherwise.
+func take(l *Ledger, name, group string, uid types.UID) (got bool) {
+	l.Do(policy(name), group, func(v View) []Claim {
+		switch {
+		case v.Busy[uid]:
+			v.Wait(uid)
+		case v.Free < 1 || (group != "" && v.Group > 0):
+			v.Wait()
+		default:
+			got = true
+			return claims(uid)
+		}
+		return nil
+	})
+	return got
+}
+
+func letGo(l *Ledger, name, group string) {
+	l.Do(policy(name), group, func(View) []Claim { return nil })
+}
+
+func TestViewCountsWhatOthersHold(t *testing.T) {
+	l, _ := newLedger(5)
+	l.Restore(policy("a"), "g", claims("1", "2"))
+	l.Restore(policy("b"), "g", claims("3"))
+	l.Restore(policy("c"), "", claims("3"))
+	elsewhere := policy("d")
+	elsewhere.Namespace = "other"
+	l.Restore(elsewhere, "g", claims("4"))
+	for name, want := range map[string]View{
+		"a": {Group: 1, Free: 0, Busy: map[types.UID]bool{"3": true, "4": true}},
+		"b": {Group: 2, Free: 0, Busy: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+		"c": {Group: 3, Free: 0, Busy: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+	} {
+		l.Do(policy(name), "g", func(v View) []Claim {
+			v.wait = nil
+			if diff := cmp.Diff(want, v, cmp.AllowUnexported(View{})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			switch name {
+			case "a":
+				return claims("1", "2")
+			default:
+				return claims("3")
+			}
+		})
+		if name == "c" {
+			l.Restore(policy("c"), "", claims("3"))
+		}
+	}
+}
+
+func TestDefaultsLetTenAtOnceAndWakeNobody(t *testing.T) {
+	l := New(Options{})
+	for i := range 12 {
+		if got := take(l, fmt.Sprint(i), "", types.UID(fmt.Sprint(i))); got != (i < 10) {
+			t.Errorf("claim %d: %t", i, got)
+		}
+	}
+	letGo(l, "0", "")
+	want := Snapshot{Most: 10, Held: map[string]int{RebootPolicy: 9}, Waiting: 2}
+	if diff := cmp.Diff(want, l.Snapshot()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSlotsGoToThoseWhoWaitInTheirOrder(t *testing.T) {
+	l, r := newLedger(1)
+	take(l, "a", "", "1")
+	for _, name := range []string{"b", "c", "d"} {
+		take(l, name, "", types.UID(name))
+	}
+	letGo(l, "a", "")
+	if diff := cmp.Diff([]string{"b"}, r.take()); diff != "" {
+		t.Fatalf("woken (-want +got):\n%s", diff)
+	}
+	if take(l, "late", "", "9") {
+		t.Error("one that came late took the slot that is kept for the one that was woken")
+	}
+	if !take(l, "b", "", "b") {
+		t.Error("the one that was woken got nothing")
+	}
+	letGo(l, "b", "")
+	if diff := cmp.Diff([]string{"c"}, r.take()); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+}
+
+func TestOneThatWasWokenAndTakesNothingPassesItOn(t *testing.T) {
+	for name, answer := range map[string]func(l *Ledger){
+		"does not want it any more": func(l *Ledger) { letGo(l, "b", "") },
+		"is gone":                   func(l *Ledger) { l.Forget(policy("b")) },
+		"waits for something else": func(l *Ledger) {
+			l.Do(policy("b"), "", func(v View) []Claim { v.Wait("other"); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, r := newLedger(1)
+			take(l, "a", "", "1")
+			take(l, "b", "", "2")
+			take(l, "c", "", "3")
+			l.Forget(policy("a"))
+			answer(l)
+			if diff := cmp.Diff([]string{"b", "c"}, r.take()); diff != "" {
+				t.Errorf("woken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWakesThoseAloneWhoCouldStart(t *testing.T) {
+	l, r := newLedger(10)
+	take(l, "a", "g", "1")
+	take(l, "chaos", "", "7")
+	for i := range 1000 {
+		take(l, fmt.Sprintf("g%03d", i), "g", types.UID(fmt.Sprint("g", i)))
+	}
+	take(l, "same", "", "1")
+	letGo(l, "chaos", "")
+	if woken := r.take(); len(woken) > 9 {
+		t.Errorf("%d were woken at once for 9 slots", len(woken))
+	}
+	l, r = newLedger(10)
+	take(l, "a", "", "1")
+	take(l, "b", "", "2")
+	for i := range 1000 {
+		take(l, fmt.Sprintf("w%03d", i), "", "1")
+	}
+	letGo(l, "b", "")
+	if woken := r.take(); len(woken) > 0 {
+		t.Errorf("%d were woken for a workload that none of them waits for", len(woken))
+	}
+	letGo(l, "a", "")
+	if woken := r.take(); len(woken) == 0 || len(woken) > 10 {
+		t.Errorf("%d were woken for the one workload they wait for", len(woken))
+	}
+}
+
+func TestOneThatWaitsIsWokenByWhatItGivesBackItself(t *testing.T) {
+	l, r := newLedger(1)
+	take(l, "a", "", "1")
+	l.Do(policy("a"), "", func(v View) []Claim { v.Wait("another"); return nil })
+	if diff := cmp.Diff([]string{"a"}, r.take()); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+}
+
+// A holder that uses fewer slots than it was promised must not keep the rest.
+func TestLedgerIsEmptyOnceAllAreForgotten(t *testing.T) {
+	l, _ := newLedger(2)
+	for i := range 50 {
+		take(l, fmt.Sprint(i), "g", types.UID(fmt.Sprint(i%3)))
+	}
+	for i := range 50 {
+		l.Forget(policy(fmt.Sprint(i)))
+	}
+	if diff := cmp.Diff(Snapshot{Most: 2, Held: map[string]int{}}, l.Snapshot()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := len(l.accounts) + len(l.claimants) + len(l.groups) + len(l.line.byHolder) + l.held + l.line.woken; n != 0 {
+		t.Errorf("%d things are left behind", n)
+	}
+}

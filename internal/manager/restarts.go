@@ -1,0 +1,123 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+	"github.com/fairlead-dev/fairlead/internal/sources"
+	"github.com/fairlead-dev/fairlead/internal/startup"
+)
+
+// keyRetry is how often the key of the fingerprints is asked for where it cannot be had.
+const keyRetry = 10 * time.Second
+
+// restarts is the controller of RebootPolicies. It is made once there is a key for fingerprints. One
+// that is broken stops restarts alone: webhooks and the other kinds go on, since the whole cluster
+// depends on them.
+type restarts struct {
+	assembly *assembly
+	logger   logr.Logger
+	made     *rebootpolicy.Controller
+}
+
+func (a *assembly) restarts() *restarts {
+	return &restarts{assembly: a, logger: a.Logger.WithName(rebootpolicy.Name)}
+}
+
+func sourcesMode(c *config.Configuration) sources.Mode {
+	if c.RebootPolicies.Sources == config.SourcesPoll {
+		return sources.Poll
+	}
+	return sources.Watch
+}
+
+// make makes the controller, unless it is made.
+func (r *restarts) make(ctx context.Context, key *fingerprint.Key) error {
+	if r.made != nil {
+		return nil
+	}
+	a := r.assembly
+	c, settings := a.config.Controllers, a.config.RebootPolicies
+	limited := a.api.limited(a.config.ClientConnection)
+	typed, err := kubernetes.NewForConfig(binary(limited))
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.api.origin, err)
+	}
+	untyped, err := metadata.NewForConfig(limited)
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.api.origin, err)
+	}
+	ledger := disruption.New(disruption.Options{Most: settings.MaxRestarts, Wake: func(h disruption.Holder) { r.made.Wake(h) }})
+	r.made, err = rebootpolicy.New(ctx, a.cluster, rebootpolicy.Options{
+		Concurrency:      c.Concurrency["RebootPolicy"],
+		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
+		Warmup:           true, // when to warm is decided by the lifecycle
+		Logger:           a.Logger,
+		Unasked:          unasked(a.place),
+		Ledger:           ledger,
+		Key:              key,
+		Kubernetes:       typed,
+		Metadata:         untyped,
+		SourcesMode:      sourcesMode(a.config),
+		SourcesInterval:  settings.SourcesPollInterval.Duration,
+		Dial:             a.outside.dialer.Dial,
+		Lookup:           a.outside.resolver.Lookup,
+		ProbeWorkers:     settings.ProbeWorkers,
+		Registerer:       a.Metrics,
+	})
+	return err
+}
+
+func (r *restarts) key(ctx context.Context) (*fingerprint.Key, error) {
+	return fingerprint.Load(ctx, r.assembly.client, r.assembly.place.namespace, r.assembly.config.RebootPolicies.FingerprintSecret)
+}
+
+// warm fills the caches. Without a key there is nothing to fill yet.
+func (r *restarts) warm(ctx context.Context, phase startup.Phase) error {
+	key, err := r.key(ctx)
+	if err != nil {
+		r.logger.Error(err, "RebootPolicies are not reconciled yet")
+		return nil
+	}
+	if err := r.make(ctx, key); err != nil {
+		return err
+	}
+	if err := r.assembly.synced(ctx, phase, rebootpolicy.Kinds(sourcesMode(r.assembly.config))); err != nil {
+		return err
+	}
+	return r.made.Warmup(ctx)
+}
+
+// start reconciles, as soon as there is a key.
+func (r *restarts) start(ctx context.Context) error {
+	for r.made == nil {
+		key, err := r.key(ctx)
+		if err == nil {
+			if err := r.make(ctx, key); err != nil {
+				return err
+			}
+			break
+		}
+		r.logger.Error(err, "RebootPolicies are not reconciled", "retry", keyRetry.String())
+		retry := time.NewTimer(keyRetry)
+		select {
+		case <-ctx.Done():
+			retry.Stop()
+			return nil
+		case <-retry.C:
+		}
+	}
+	return r.made.Start(ctx)
+}

@@ -1,0 +1,174 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// Decide says what follows from what was observed. p is the stored object, whose status is the
+// memory; it is not changed. The same facts give the same bytes.
+//
+// The observation must be whole: a workload that is missing from it is one that is gone or not
+// targeted any more, and what is remembered of it is forgotten.
+func Decide(p *autorebootv1.RebootPolicy, o Observation) Decision {
+	return newRun(p, o).decide()
+}
+
+func (r *run) decide() Decision {
+	r.vanish()
+	r.adopt()
+	r.resume()
+	r.advance()
+	r.sense()
+	r.start()
+	r.forget()
+	r.report()
+	d := r.decision()
+	d.Actions = r.actions()
+	d.Message = r.waiting.message
+	return d
+}
+
+// vanish ends what was in flight for workloads that are gone.
+func (r *run) vanish() {
+	for _, f := range slices.Clone(r.status.InFlight) {
+		id := nameOf(f.Kind, f.Name)
+		if w := r.workloads[id]; w != nil && (f.UID == "" || f.UID == w.UID) {
+			continue
+		}
+		t := target{TargetStatus: &autorebootv1.TargetStatus{Kind: f.Kind, Name: f.Name}}
+		for i := range r.status.Targets {
+			if old := &r.status.Targets[i]; nameOf(old.Kind, old.Name) == id {
+				t.TargetStatus = old
+			}
+		}
+		r.apply(&t, occurrence{event: Vanished, reason: autorebootv1.ReasonTargetGone})
+	}
+}
+
+// adopt gives each workload its place in the status, and takes baselines of what is new.
+func (r *run) adopt() {
+	known := make(map[autorebootv1.RestartTarget]autorebootv1.TargetStatus, len(r.status.Targets))
+	for _, t := range r.status.Targets {
+		known[nameOf(t.Kind, t.Name)] = t
+	}
+	r.status.Targets = make([]autorebootv1.TargetStatus, 0, len(r.workloads))
+	r.targets = make([]target, 0, len(r.workloads))
+	for i := range r.seen.Workloads[:min(len(r.seen.Workloads), maxTargets)] {
+		w := &r.seen.Workloads[i]
+		id := nameOf(w.Kind, w.Name)
+		if r.workloads[id] != w || (w.Unselected && r.flight(id) == nil) {
+			continue
+		}
+		status, ok := known[id]
+		fresh := !ok || status.UID != w.UID
+		if fresh {
+			status = autorebootv1.TargetStatus{Kind: w.Kind, Name: w.Name, LastRestartID: status.LastRestartID}
+		}
+		status.UID = w.UID
+		r.status.Targets = append(r.status.Targets, status)
+		r.targets = append(r.targets, target{workload: w, fresh: fresh})
+	}
+	for i := range r.targets {
+		r.targets[i].TargetStatus = &r.status.Targets[i]
+		r.remember(&r.targets[i])
+	}
+	if len(r.status.Targets) == 0 {
+		r.status.Targets = nil
+	}
+}
+
+// resume clears a halt that a human has answered. A time still to come counts once it has come.
+func (r *run) resume() {
+	halt := r.status.Halt
+	if halt == nil {
+		return
+	}
+	if halt.Generation == r.policy.Generation {
+		at, err := time.Parse(time.RFC3339, r.policy.Annotations[autorebootv1.ResumeAnnotation])
+		if err != nil || !at.After(halt.Time.Time) {
+			return
+		}
+		if at.After(r.now) {
+			r.look(at)
+			return
+		}
+	}
+	for i := range r.targets {
+		t := &r.targets[i]
+		if r.stateOf(t) != Halted {
+			continue
+		}
+		event := ResumedIdle
+		switch {
+		case t.owed():
+			event = ResumedOwing
+		case t.Pending != nil:
+			event = Resumed
+		}
+		r.apply(t, occurrence{event: event})
+		return
+	}
+	// The target that halted is gone or in flight no more: there is nobody left to tell.
+	r.absolve()
+}
+
+// start judges those that wait: retries, since others may wait for them, then a lower wave before a
+// higher one, then the longest first.
+func (r *run) start() {
+	queue := make([]*target, 0, len(r.targets))
+	for i := range r.targets {
+		if t := &r.targets[i]; t.Pending != nil && !t.workload.Unselected {
+			queue = append(queue, t)
+		}
+	}
+	slices.SortStableFunc(queue, func(a, b *target) int {
+		if first := r.first(a); first != r.first(b) {
+			if first {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.Since.Compare(b.Pending.Since.Time))
+	})
+	// One that is over its limit stops all others, also those before it in the queue.
+	for _, t := range queue {
+		if v := r.judge(t); v.event == OverLimit {
+			r.apply(t, v.occurrence)
+			break
+		}
+	}
+	for _, t := range queue {
+		v := r.judge(t)
+		if v.event != Held || v.reason != t.Pending.Reason {
+			r.apply(t, v.occurrence)
+		}
+		if v.event == Held {
+			r.look(v.until)
+			r.waits = r.waits || v.others
+			r.waiting.add(t, v)
+		}
+	}
+}
+
+// forget drops targets that are only here for a restart that has ended.
+func (r *run) forget() {
+	kept := r.status.Targets[:0]
+	for i := range r.targets {
+		if t := &r.targets[i]; !t.workload.Unselected || r.flight(t.id()) != nil {
+			kept = append(kept, *t.TargetStatus)
+		}
+	}
+	r.status.Targets = kept
+	if len(kept) == 0 {
+		r.status.Targets = nil
+	}
+	r.targets = nil
+	r.trim()
+}

@@ -1,0 +1,148 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+func noon() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
+
+// bench is a policy that is stored after each decision, and what it observes.
+type bench struct {
+	t *testing.T
+	p *autorebootv1.RebootPolicy
+	o Observation
+	// all are the notices so far.
+	all []string
+}
+
+// newBench has one Deployment that the policy has seen: quiet, whole and with two old pods.
+func newBench(t *testing.T, names ...string) *bench {
+	t.Helper()
+	p := &autorebootv1.RebootPolicy{}
+	p.UID, p.Generation = "0123abcd-4567", 1
+	p.Spec.Triggers = []autorebootv1.Trigger{
+		{Name: "config", Type: autorebootv1.TriggerConfigChange}, {Name: "tick", Type: autorebootv1.TriggerSchedule},
+		{Name: "probe", Type: autorebootv1.TriggerProbe},
+	}
+	b := &bench{t: t, p: p, o: Observation{Now: noon(), Calendar: Calendar{Window: true, NextOpen: noon(), BlackoutEnds: noon()}, Others: Others{Free: 10}}}
+	if len(names) == 0 {
+		names = []string{"api"}
+	}
+	for _, name := range names {
+		b.o.Workloads = append(b.o.Workloads, Workload{
+			Kind: autorebootv1.TargetDeployment, Name: name, UID: types.UID("uid-" + name), Generation: 1, Desired: 2,
+			Complete: true, Updated: true, Available: true,
+			Pods: []Pod{
+				{Name: name + "-1", Created: noon().Add(-time.Hour), Ready: true},
+				{Name: name + "-2", Created: noon().Add(-time.Hour), Ready: true},
+			},
+			Signals: []Signal{{Trigger: "config", Source: "Secret/creds", Fingerprint: "old", Written: noon().Add(-2 * time.Hour)}, {Trigger: "tick", Fingerprint: "monday"}, {Trigger: "probe", Level: true}},
+		})
+	}
+	b.decide()
+	if len(b.all) > 0 {
+		t.Fatalf("the first sight is told of: %v", b.all)
+	}
+	return b
+}
+
+func (b *bench) workload(i int) *Workload { return &b.o.Workloads[i] }
+
+func (b *bench) target(i int) *autorebootv1.TargetStatus { return &b.p.Status.Targets[i] }
+
+func (b *bench) pass(d time.Duration) {
+	b.o.Now = b.o.Now.Add(d)
+	if !b.o.Calendar.Blackout {
+		b.o.Calendar.BlackoutEnds = b.o.Now
+	}
+}
+
+// change writes the source of every workload.
+func (b *bench) change(fingerprint string) {
+	for i := range b.o.Workloads {
+		b.o.Workloads[i].Signals[0].Fingerprint = fingerprint
+		b.o.Workloads[i].Signals[0].Written = b.o.Now.Truncate(time.Second)
+	}
+}
+
+func (b *bench) keep(d Decision) Decision {
+	b.p.Status = d.Status
+	for _, n := range d.Notices {
+		b.all = append(b.all, n.Reason)
+	}
+	return d
+}
+
+func (b *bench) decide() Decision { return b.keep(Decide(b.p, b.o)) }
+
+// after lets time pass, and decides.
+func (b *bench) after(d time.Duration) Decision {
+	b.pass(d)
+	return b.decide()
+}
+
+// record says what came of the actions.
+func (b *bench) record(d Decision, outcome Outcome) Decision {
+	results := make([]Result, 0, len(d.Actions))
+	for _, a := range d.Actions {
+		r := Result{Action: a, Outcome: outcome}
+		if a.Verb == Annotate && outcome == Done {
+			a.Workload.Generation++
+			a.Workload.RestartID = a.ID
+			r.Generation = a.Workload.Generation
+		}
+		results = append(results, r)
+	}
+	return b.keep(Record(b.p, results, b.o.Now))
+}
+
+// start changes the source, waits, and lets the restart begin.
+func (b *bench) start() {
+	b.t.Helper()
+	b.change("new at " + b.o.Now.String())
+	b.decide()
+	d := b.after(time.Minute)
+	if len(d.Actions) == 0 {
+		b.t.Fatalf("nothing starts: %s", d.Message)
+	}
+	b.record(d, Done)
+}
+
+// fails lets the restart in flight time out.
+func (b *bench) fails() Decision {
+	b.workload(0).Complete, b.workload(0).Available = false, false
+	return b.after(15 * time.Minute)
+}
+
+// wants sees that a target waits for a reason, and until when nothing else is due.
+func (b *bench) wants(d Decision, i int, reason string, again time.Duration) {
+	b.t.Helper()
+	pending := b.target(i).Pending
+	if pending == nil || pending.Reason != reason {
+		b.t.Errorf("pending is %+v, want %s", pending, reason)
+	}
+	var want time.Time
+	if again > 0 {
+		want = b.o.Now.Add(again)
+	}
+	if !d.Again.Equal(want) {
+		b.t.Errorf("again at %s, want %s", d.Again, want)
+	}
+	if reason != "" && d.Message == "" {
+		b.t.Error("no message")
+	}
+}
+
+func stampOf(t time.Time) *metav1.Time {
+	stamp := metav1.NewTime(t)
+	return &stamp
+}

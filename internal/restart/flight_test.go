@@ -1,0 +1,299 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+func TestARestartIsVerified(t *testing.T) {
+	b := newBench(t)
+	b.start()
+	if b.p.Status.InFlight[0].Phase != autorebootv1.PhaseRollingOut {
+		t.Fatalf("%+v", b.p.Status.InFlight)
+	}
+	b.after(time.Minute)
+	if d := b.after(2 * time.Minute); !d.Again.IsZero() {
+		t.Errorf("again at %s", d.Again)
+	}
+	want := []string{"TriggerFired", "RestartPlanned", "RestartStarted", "RestartVerified"}
+	if diff := cmp.Diff(want, b.all); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	h := b.p.Status.History
+	if len(h) != 1 || h[0].ID != "0123abcd-1" || h[0].Result != autorebootv1.ResultSucceeded || h[0].Reason != autorebootv1.ReasonVerified {
+		t.Errorf("history: %+v", h)
+	}
+}
+
+// Whatever is lost after the plan was stored, the same values are written again, or found to be there.
+func TestAPlannedRestartIsRepeatedWithTheSameValues(t *testing.T) {
+	b := newBench(t)
+	b.change("new")
+	b.decide()
+	first := b.after(time.Minute)
+	for range 3 {
+		d := b.after(time.Second)
+		if diff := cmp.Diff(first.Actions, d.Actions); diff != "" {
+			t.Fatalf("the action differs (-first +again):\n%s", diff)
+		}
+		b.record(d, Again)
+	}
+	// It was done, and nobody recorded it.
+	b.workload(0).RestartID, b.workload(0).Generation = first.Actions[0].ID, 2
+	d := b.after(time.Second)
+	if f := b.p.Status.InFlight[0]; len(d.Actions) > 0 || f.Generation != 2 || f.Phase != autorebootv1.PhaseSoaking {
+		t.Errorf("%+v, then %+v", d.Actions, f)
+	}
+}
+
+func TestNotRecordedIsNotAnError(t *testing.T) {
+	for outcome, again := range map[Outcome]time.Duration{Again: repeatAfter, Forbidden: forbiddenAfter, Blocked: repeatAfter} {
+		b := newBench(t)
+		b.change("new")
+		b.decide()
+		d := b.record(b.after(time.Minute), outcome)
+		if b.p.Status.InFlight[0].Phase != autorebootv1.PhasePlanned || !d.Again.Equal(b.o.Now.Add(again)) {
+			t.Errorf("%s: %+v, again at %s", outcome, b.p.Status.InFlight, d.Again)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail   func(b *bench)
+		reason string
+	}{
+		"not available in time": {func(b *bench) { b.fails() }, autorebootv1.ReasonTimedOut},
+		"not through the soak": {func(b *bench) {
+			b.after(time.Second)
+			b.workload(0).Available = false
+			b.after(time.Second)
+		}, autorebootv1.ReasonUnavailable},
+		"containers restart": {func(b *bench) {
+			b.workload(0).Complete = false
+			b.workload(0).Pods = []Pod{{Created: b.o.Now, Ready: true, Restarts: 1}}
+			b.after(time.Second)
+		}, autorebootv1.ReasonContainerRestarts},
+		"the owner reverts": {func(b *bench) { b.workload(0).RestartID = ""; b.after(time.Second) }, autorebootv1.ReasonTargetReverted},
+		"gone":              {func(b *bench) { b.o.Workloads = nil; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
+		"made anew":         {func(b *bench) { b.workload(0).UID = "other"; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.start()
+			c.fail(b)
+			h := b.p.Status.History
+			if len(h) != 1 || h[0].Result != autorebootv1.ResultFailed || h[0].Reason != c.reason {
+				t.Fatalf("history: %+v", h)
+			}
+			if (b.p.Status.Halt != nil) != (c.reason == autorebootv1.ReasonTargetReverted) {
+				t.Errorf("halt: %+v", b.p.Status.Halt)
+			}
+			if gone := c.reason == autorebootv1.ReasonTargetGone; !gone && (b.target(0).Pending == nil || b.target(0).Attempts != 1) {
+				t.Errorf("what it was for is lost: %+v", b.target(0))
+			} else if gone && len(b.p.Status.Targets) > 0 && b.target(0).Pending != nil {
+				t.Errorf("a successor is restarted: %+v", b.target(0))
+			}
+		})
+	}
+}
+
+func TestAWorkloadThatIsAnotherThanMeantIsLeftAlone(t *testing.T) {
+	b := newBench(t)
+	b.change("new")
+	b.decide()
+	b.record(b.after(time.Minute), Gone)
+	b.workload(0).UID = "other"
+	d := b.after(time.Hour)
+	if h := b.p.Status.History; len(h) != 1 || h[0].Reason != autorebootv1.ReasonTargetGone || len(d.Actions) > 0 || b.target(0).Pending != nil {
+		t.Errorf("history %+v, target %+v, actions %+v", h, b.target(0), d.Actions)
+	}
+}
+
+func TestAnOlderViewIsNoRevert(t *testing.T) {
+	b := newBench(t)
+	b.start()
+	b.workload(0).RestartID, b.workload(0).Generation = "", 1
+	b.after(time.Second)
+	if len(b.p.Status.InFlight) != 1 || b.p.Status.InFlight[0].Phase != autorebootv1.PhaseRollingOut {
+		t.Errorf("%+v", b.p.Status)
+	}
+}
+
+// retryOf lets the restart of the first target fail once more, right when its retry is due.
+func retryOf(b *bench, wait time.Duration) {
+	b.t.Helper()
+	b.workload(0).Complete, b.workload(0).Available = true, true
+	if d := b.after(wait - time.Second); len(d.Actions) > 0 {
+		b.t.Fatalf("retried before %s", wait)
+	}
+	d := b.after(time.Second)
+	if len(d.Actions) != 1 {
+		b.t.Fatalf("not retried after %s: %s", wait, d.Message)
+	}
+	b.record(d, Done)
+	b.fails()
+}
+
+func TestRetriesBackOffAndThenHaltOrGiveUp(t *testing.T) {
+	for _, policy := range []autorebootv1.FailurePolicy{autorebootv1.FailureHalt, autorebootv1.FailureContinue} {
+		t.Run(string(policy), func(t *testing.T) {
+			b := newBench(t, "api", "web")
+			b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &policy}
+			two := int32(2)
+			b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &two}
+			b.o.Others.Busy = nil
+			b.workload(1).Obstacle = autorebootv1.ReasonPaused
+			b.start()
+			b.fails()
+			retryOf(b, 10*time.Minute)
+			retryOf(b, 20*time.Minute)
+			b.workload(1).Obstacle = ""
+			d := b.after(time.Second)
+			started := len(d.Actions) == 1 && d.Actions[0].Workload.Name == "web"
+			halt := b.p.Status.Halt
+			switch {
+			case policy == autorebootv1.FailureContinue && (halt != nil || !started || b.target(0).Pending != nil):
+				t.Errorf("halt %+v, web started %t, api %+v", halt, started, b.target(0))
+			case policy == autorebootv1.FailureHalt && (halt == nil || halt.Reason != autorebootv1.ReasonVerificationFailed || started):
+				t.Errorf("halt %+v, web started %t", halt, started)
+			}
+			if policy == autorebootv1.FailureContinue {
+				b.record(d, Done)
+				b.workload(0).Complete, b.workload(0).Available = true, true
+				b.after(time.Minute)
+				b.after(time.Hour)
+				b.workload(0).Signals[0].Fingerprint = "newer"
+				if b.decide(); b.target(0).Pending == nil || b.target(0).Attempts != 0 {
+					t.Errorf("a new change is no new chance: %+v", b.target(0))
+				}
+			}
+		})
+	}
+}
+
+func TestAHumanEndsAHalt(t *testing.T) {
+	for name, c := range map[string]struct {
+		act   func(b *bench)
+		clear bool
+	}{
+		"nothing":              {func(*bench) {}, false},
+		"a change of the spec": {func(b *bench) { b.p.Generation++ }, true},
+		"a resume": {func(b *bench) {
+			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(time.Second).Format(time.RFC3339)}
+			b.pass(time.Second)
+		}, true},
+		"a resume from before": {func(b *bench) {
+			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Format(time.RFC3339)}
+		}, false},
+		"a resume to come": {func(b *bench) {
+			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(time.Hour).Format(time.RFC3339)}
+		}, false},
+		"no time": {func(b *bench) { b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: "now"} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.start()
+			b.workload(0).RestartID = "theirs"
+			b.decide()
+			c.act(b)
+			b.pass(time.Millisecond)
+			d := b.decide()
+			if (b.p.Status.Halt == nil) != c.clear || (len(d.Actions) == 1) != c.clear {
+				t.Errorf("halt %+v, actions %+v: %s", b.p.Status.Halt, d.Actions, d.Message)
+			}
+			if name == "a resume to come" && b.after(time.Hour).Status.Halt != nil {
+				t.Error("it never comes")
+			}
+		})
+	}
+}
+
+func TestTheLimitHaltsOnceARestartMoreIsDue(t *testing.T) {
+	b := newBench(t)
+	b.p.Spec.Limit = &autorebootv1.Limit{MaxRestarts: 2, Within: "24h"}
+	for range 2 {
+		b.start()
+		b.after(time.Second)
+		b.after(2 * time.Minute)
+		b.pass(time.Hour)
+	}
+	if b.p.Status.Halt != nil {
+		t.Fatal("halted before another restart was due")
+	}
+	b.change("third")
+	b.decide()
+	b.after(time.Minute)
+	if h := b.p.Status.Halt; h == nil || h.Reason != autorebootv1.ReasonLimitReached || b.all[len(b.all)-1] != "LimitReached" {
+		t.Fatalf("halt %+v, told %v", h, b.all)
+	}
+	b.p.Generation++
+	if d := b.after(time.Second); len(d.Actions) != 1 {
+		t.Errorf("restarts from before a resume count: %s", d.Message)
+	}
+}
+
+func TestEvictionsKeepTheirDistanceAndTheirBudget(t *testing.T) {
+	b := newBench(t)
+	half := intstr.FromString("50%")
+	b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{MaxUnavailable: &half}}
+	w := b.workload(0)
+	w.Desired = 4
+	w.Pods = nil
+	for _, name := range []string{"a", "b", "c", "d"} {
+		w.Pods = append(w.Pods, Pod{Name: name, Created: noon().Add(-time.Hour), Ready: name != "c"})
+	}
+	b.change("new")
+	b.decide()
+	d := b.after(time.Minute)
+	victims := func(d Decision) (names []string) {
+		for _, a := range d.Actions {
+			names = append(names, a.Pod.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	if diff := cmp.Diff([]string{"a", "c"}, victims(d)); diff != "" {
+		t.Fatalf("the first two, and those first that serve nobody (-want +got):\n%s", diff)
+	}
+	b.record(d, Blocked)
+	blocked := b.p.Status.InFlight[0].BlockedTime
+	if d := b.after(time.Minute); len(d.Actions) != 2 || !blocked.Time.Equal(noon().Add(time.Minute)) {
+		t.Fatalf("blocked since %v, then %+v", blocked, d.Actions)
+	}
+	w.Pods[0].Terminating = true
+	w.Pods = append(w.Pods, Pod{Name: "e", Created: b.o.Now, Ready: false})
+	d = b.decide()
+	if diff := cmp.Diff([]string{"c"}, victims(d)); diff != "" {
+		t.Errorf("one place is empty (-want +got):\n%s", diff)
+	}
+	b.record(d, Done)
+	if b.p.Status.InFlight[0].BlockedTime != nil {
+		t.Error("blocked, though an eviction went through")
+	}
+	b.record(d, Blocked)
+	b.after(10 * time.Minute)
+	if h := b.p.Status.History; len(h) != 1 || h[0].Reason != autorebootv1.ReasonEvictionBlocked {
+		t.Errorf("history: %+v", h)
+	}
+}
+
+func TestTwoBudgetsForAPodHaltThePolicy(t *testing.T) {
+	b := newBench(t)
+	b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict}
+	b.change("new")
+	b.decide()
+	b.record(b.after(time.Minute), Misconfigured)
+	if h := b.p.Status.Halt; h == nil || h.Reason != autorebootv1.ReasonVerificationFailed || b.p.Status.History[0].Reason != autorebootv1.ReasonEvictionMisconfigured {
+		t.Errorf("halt %+v, history %+v", h, b.p.Status.History)
+	}
+}

@@ -1,0 +1,252 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// verdict is what follows for a restart that waits.
+type verdict struct {
+	occurrence
+	// until is when time alone may change it; zero for never.
+	until time.Time
+	// others says that it waits for restarts or disruptions outside of the policy.
+	others bool
+}
+
+func held(reason, words string) verdict {
+	return verdict{occurrence: occurrence{event: Held, reason: reason, message: words}}
+}
+
+func heldUntil(reason, words string, until time.Time) verdict {
+	v := held(reason, words)
+	if !until.IsZero() {
+		v.message += " until " + until.UTC().Format(time.RFC3339)
+		v.until = until
+	}
+	return v
+}
+
+// judge says why a restart may not start yet: the first of the checks that holds it, in an order in
+// which what only a human can change comes first.
+func (r *run) judge(t *target) verdict {
+	checks := []func(*target) (verdict, bool){
+		r.stopped, r.obstructed, r.settling, r.superseded, r.progressing, r.backing, r.cooling,
+		r.limited, r.outside, r.gated, r.below, r.crowded, r.rehearsed,
+	}
+	for _, check := range checks {
+		if v, ok := check(t); ok {
+			if v.event == Held {
+				v.message = "the restart of " + titled(t.id()) + " for " + named(t.Pending.Triggers) + " waits: " + v.message
+			}
+			return v
+		}
+	}
+	return verdict{occurrence: occurrence{event: Start}}
+}
+
+func (r *run) stopped(*target) (verdict, bool) {
+	switch {
+	case r.suspend:
+		return held(autorebootv1.ReasonSuspended, "the policy is suspended"), true
+	case r.status.Halt != nil:
+		return held(autorebootv1.ReasonHalted, "the policy was halted by "+titled(r.status.Halt.Target)+": "+r.status.Halt.Reason), true
+	}
+	return verdict{}, false
+}
+
+func (r *run) obstructed(t *target) (verdict, bool) {
+	if t.workload.Obstacle == "" {
+		return verdict{}, false
+	}
+	return held(clip(t.workload.Obstacle, maxFingerprint), "the workload is "+t.workload.Obstacle), true
+}
+
+func (r *run) settling(t *target) (verdict, bool) {
+	if t.asks.now || t.owed() {
+		return verdict{}, false
+	}
+	until := t.Pending.Changed.Add(r.quiet)
+	if latest := t.Pending.Since.Add(r.maxDelay); latest.Before(until) {
+		until = latest
+	}
+	return heldUntil(autorebootv1.ReasonDebouncing, "for further changes", until), until.After(r.now)
+}
+
+// superseded drops a restart for changes that every pod was made after. One that is owed is not:
+// its pods are new, and yet it failed.
+func (r *run) superseded(t *target) (verdict, bool) {
+	q := &t.asks
+	if t.owed() || q.level || q.now || q.undated || !q.lasting {
+		return verdict{}, false
+	}
+	pods := 0
+	for i := range t.workload.Pods {
+		if pod := &t.workload.Pods[i]; !pod.Terminating {
+			if !pod.Created.After(q.written) {
+				return verdict{}, false
+			}
+			pods++
+		}
+	}
+	return verdict{occurrence: occurrence{event: Superseded, reason: autorebootv1.ReasonNewerPods}}, pods > 0
+}
+
+// progressing holds while somebody else's rollout is under way. A workload that is broken, rather
+// than on its way, is not held: it may be what the restart is to heal.
+func (r *run) progressing(t *target) (verdict, bool) {
+	w := t.workload
+	youngest := w.youngest()
+	if r.evict && youngest.IsZero() {
+		return held(autorebootv1.ReasonRolloutInProgress, "there is no pod to evict"), true
+	}
+	// A pod that was made within this second could not be told from its successor by its age.
+	if r.evict && !youngest.Before(r.stamp.Time) {
+		return heldUntil(autorebootv1.ReasonRolloutInProgress, "a pod was just made", r.stamp.Add(time.Second)), true
+	}
+	if w.Complete || (w.Updated && (t.asks.level || t.asks.now || t.owed())) {
+		return verdict{}, false
+	}
+	quiet := youngest.Add(r.timeout)
+	// Our own rollout that never ended is no reason to leave it so.
+	ours := t.owed() && w.RestartID == t.LastRestartID && w.RestartID != ""
+	if ours && !youngest.After(t.LastRestartTime.Time) {
+		return verdict{}, false
+	}
+	v := held(autorebootv1.ReasonRolloutInProgress, "a rollout is in progress")
+	if w.Updated || ours || (r.evict && w.Available) {
+		v.until = quiet
+		return v, quiet.After(r.now)
+	}
+	return v, true
+}
+
+func (r *run) backing(t *target) (verdict, bool) {
+	if t.owed() {
+		until := t.LastRestartTime.Add(r.wait(t.Attempts))
+		return heldUntil(autorebootv1.ReasonBackoff, "its latest restart failed, and is tried again not", until), until.After(r.now) && !t.asks.now
+	}
+	if !r.haltOnFailure {
+		return verdict{}, false
+	}
+	for i := range r.targets {
+		other := &r.targets[i]
+		// A retry under way has not shown yet that the next one will fare better.
+		retrying := other.Attempts > 0 && r.flight(other.id()) != nil
+		if (other.owed() || retrying) && !other.workload.Unselected && other.id() != t.id() {
+			return held(autorebootv1.ReasonBackoff, "the restart of "+titled(other.id())+" failed and is to be tried again first"), true
+		}
+	}
+	return verdict{}, false
+}
+
+func (r *run) cooling(t *target) (verdict, bool) {
+	if t.owed() || t.asks.now || t.LastRestartTime == nil {
+		return verdict{}, false
+	}
+	until := t.LastRestartTime.Add(r.cooldown)
+	return heldUntil(autorebootv1.ReasonCooldown, "for the cooldown", until), until.After(r.now)
+}
+
+func (r *run) limited(t *target) (verdict, bool) {
+	n := 0
+	for _, at := range t.RecentRestarts {
+		if r.recent(at) {
+			n++
+		}
+	}
+	return verdict{occurrence: occurrence{event: OverLimit, message: titled(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + r.within.String() +
+		": the policy stalls until its spec changes or it is told to resume"}}, n >= r.maxRestarts
+}
+
+func (r *run) outside(t *target) (verdict, bool) {
+	c := &r.seen.Calendar
+	switch {
+	case c.Broken:
+		return held(autorebootv1.ReasonOutsideWindow, "a window or blackout cannot be read"), true
+	case c.Blackout:
+		return heldUntil(autorebootv1.ReasonBlackout, "a blackout lasts", c.BlackoutEnds), true
+	case c.Window, slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger):
+		return verdict{}, false
+	}
+	urgent := t.asks.urgent
+	if !urgent.IsZero() && !urgent.After(r.now) {
+		return verdict{}, false
+	}
+	v := heldUntil(autorebootv1.ReasonOutsideWindow, "no window is open", c.NextOpen)
+	if !urgent.IsZero() && (v.until.IsZero() || urgent.Before(v.until)) {
+		v.until = urgent
+	}
+	return v, true
+}
+
+func (r *run) gated(t *target) (verdict, bool) {
+	if len(r.seen.Gates) > 0 {
+		return held(autorebootv1.ReasonGateClosed, strings.Join(r.seen.Gates, "; ")), true
+	}
+	if !r.seen.Suspect {
+		return verdict{}, false
+	}
+	for _, name := range t.Pending.Triggers {
+		if r.types[name] != autorebootv1.TriggerProbe {
+			return verdict{}, false
+		}
+	}
+	return held(autorebootv1.ReasonProbeSelfSuspect, "so many checks fail that the fault is probably the operator's own"), true
+}
+
+// below holds a wave while one below it restarts, or waits to, for a trigger that both share. One
+// that cannot be restarted as it is, such as scaled to zero, would hold the others for ever: it does
+// not count. Nor does any that waits count for one that others wait for.
+func (r *run) below(t *target) (verdict, bool) {
+	for i := range r.targets {
+		other := &r.targets[i]
+		if other.workload.Wave >= t.workload.Wave {
+			continue
+		}
+		waits := other.Pending != nil && !r.first(t) && other.workload.Obstacle == "" && !other.workload.Unselected &&
+			slices.ContainsFunc(other.Pending.Triggers, func(name string) bool { return slices.Contains(t.Pending.Triggers, name) })
+		if waits || r.flight(other.id()) != nil {
+			return held(autorebootv1.ReasonLowerWave, "for "+titled(other.id())+" of a lower wave"), true
+		}
+	}
+	return verdict{}, false
+}
+
+func (r *run) crowded(t *target) (verdict, bool) {
+	others := &r.seen.Others
+	if others.Busy[t.UID] {
+		v := held(autorebootv1.ReasonChaosActive, "the workload is disrupted by another policy or a ChaosPod")
+		v.others = true
+		return v, true
+	}
+	selected := 0
+	for i := range r.targets {
+		if !r.targets[i].workload.Unselected {
+			selected++
+		}
+	}
+	most, own := share(r.maxTargets, selected), len(r.status.InFlight)
+	switch {
+	case own >= most:
+		return held(autorebootv1.ReasonConcurrencyLimit, "for another restart to end"), true
+	case r.evict && share(r.maxUnavailable, int(t.workload.Desired)) == 0:
+		return held(autorebootv1.ReasonConcurrencyLimit, "strategy.evict.maxUnavailable lets no pod be evicted"), true
+	case own+others.Group >= most, r.started >= others.Free:
+		v := held(autorebootv1.ReasonConcurrencyLimit, "for restarts of other policies to end")
+		v.others = true
+		return v, true
+	}
+	return verdict{}, false
+}
+
+func (r *run) rehearsed(*target) (verdict, bool) {
+	return held(autorebootv1.ReasonDryRun, "it would start now if dryRun were false"), r.dryRun
+}

@@ -1,0 +1,219 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// judge holds a decision to the rules, from what it has itself seen and written down.
+func (m *model) judge(o Observation, d Decision) {
+	m.note(d)
+	stored := map[string]bool{}
+	for _, f := range m.policy.Status.InFlight {
+		stored[f.ID] = true
+	}
+	var planned []autorebootv1.InFlightRestart
+	held := map[string]bool{}
+	for _, f := range d.Status.InFlight {
+		if held[f.ID] || held[string(f.UID)] {
+			m.fail("%s: two restarts of one id or workload are in flight", f.ID)
+		}
+		held[f.ID], held[string(f.UID)] = true, true
+		if !stored[f.ID] {
+			planned = append(planned, f)
+		}
+	}
+	most := int(m.policy.Spec.Concurrency.MaxTargets.IntVal)
+	if len(planned) > 0 && (len(d.Status.InFlight)+m.group > most || len(planned) > o.Others.Free) {
+		m.fail("%d are planned with %d in flight, %d of the group and %d free", len(planned), len(d.Status.InFlight), m.group, o.Others.Free)
+	}
+	for _, f := range planned {
+		m.judgePlan(o, d, f)
+	}
+	m.bounds(d.Status)
+}
+
+func (m *model) judgePlan(o Observation, d Decision, f autorebootv1.InFlightRestart) {
+	spec := &m.policy.Spec
+	now := slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger)
+	switch {
+	case spec.Suspend != nil && *spec.Suspend, spec.DryRun != nil && *spec.DryRun:
+		m.fail("%s is planned though the policy is suspended or rehearses", f.ID)
+	case o.Calendar.Blackout, !o.Calendar.Window && !now:
+		m.fail("%s is planned outside of windows", f.ID)
+	case m.gate:
+		m.fail("%s is planned through a closed gate", f.ID)
+	case m.busy[f.UID]:
+		m.fail("%s is planned for a workload that is disrupted", f.ID)
+	case m.suspect && len(f.Triggers) == 1 && f.Triggers[0] == "probe":
+		m.fail("%s is planned because of checks that are suspect", f.ID)
+	case d.Status.Halt != nil:
+		m.fail("%s is planned though the policy is halted", f.ID)
+	}
+	for _, t := range m.policy.Status.Targets {
+		if t.LastRestartID == f.ID {
+			m.fail("%s is an id that was given before", f.ID)
+		}
+	}
+	var own Workload
+	for _, w := range o.Workloads {
+		if w.UID == f.UID {
+			own = w
+		}
+	}
+	if own.Obstacle != "" {
+		m.fail("%s is planned though the workload is %s", f.ID, own.Obstacle)
+	}
+	for _, w := range o.Workloads {
+		for _, other := range d.Status.InFlight {
+			if w.UID == other.UID && w.Wave < own.Wave {
+				m.fail("%s is planned while a lower wave restarts", f.ID)
+			}
+		}
+	}
+	last, retried := m.ended[f.UID]
+	retried = retried && last.Result == autorebootv1.ResultFailed
+	m.judgeCause(f, retried)
+	m.judgePace(f, now, last, retried)
+	m.starts[f.UID] = append(m.starts[f.UID], m.now)
+	delete(m.ended, f.UID)
+	delete(m.abandoned, f.UID)
+}
+
+// judgeCause sees that no change restarts a workload twice, but by a retry.
+func (m *model) judgeCause(f autorebootv1.InFlightRestart, retried bool) {
+	before, restarted := m.asked[f.UID]
+	if restarted && !retried {
+		for i, name := range []string{"config", "plain", "tick", autorebootv1.RestartNowTrigger} {
+			if slices.Contains(f.Triggers, name) && before[i] == m.shown[i] {
+				m.fail("%s: %s restarts %s twice for one change", f.ID, name, f.Name)
+			}
+		}
+	}
+	m.asked[f.UID] = m.shown
+}
+
+func (m *model) judgePace(f autorebootv1.InFlightRestart, now bool, last autorebootv1.RestartRecord, retried bool) {
+	limit := 0
+	for _, at := range m.starts[f.UID] {
+		if at.Add(time.Hour).After(m.now) {
+			limit++
+		}
+	}
+	if limit >= int(m.policy.Spec.Limit.MaxRestarts) {
+		m.fail("%s: %d restarts within the hour", f.ID, limit+1)
+	}
+	if last.CompletedTime == nil || now {
+		return
+	}
+	wait := 2 * time.Minute
+	if retried {
+		wait = time.Minute
+	}
+	if since := m.now.Sub(last.CompletedTime.Time); since < wait {
+		m.fail("%s: only %s after the one before", f.ID, since)
+	}
+}
+
+// bounds are those of the schema.
+func (m *model) bounds(s autorebootv1.RebootPolicyStatus) {
+	if n := len(s.History); n > int(*m.policy.Spec.HistoryLimit) {
+		m.fail("%d records of history", n)
+	}
+	for i := 1; i < len(s.History); i++ {
+		if s.History[i-1].CompletedTime.Before(s.History[i].CompletedTime) {
+			m.fail("the history is not in order")
+		}
+	}
+	for _, t := range s.Targets {
+		switch {
+		case t.Attempts > *m.policy.Spec.Retry.MaxAttempts+1 && s.Halt == nil:
+			m.fail("%s: %d attempts", t.Name, t.Attempts)
+		case len(t.RecentRestarts) > 100, len(t.Baselines) > 64:
+			m.fail("%s: out of bounds", t.Name)
+		case t.Pending != nil && (len(t.Pending.Triggers) == 0 || len(t.Pending.Triggers) > 17 || t.Pending.Reason == ""):
+			m.fail("%s: pending without a trigger or a reason: %+v", t.Name, t.Pending)
+		}
+	}
+}
+
+// settle takes everything out of the way, and follows the operator until it has nothing to do.
+func (m *model) settle() {
+	off := false
+	m.policy.Spec.Suspend, m.policy.Spec.DryRun = &off, &off
+	m.gate, m.suspect, m.group, m.free, m.busy, m.blackout = false, false, 0, 3, map[types.UID]bool{}, time.Time{}
+	for i := range m.sources {
+		m.sources[i].unknown = false
+	}
+	for _, s := range m.workloads {
+		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.wedged = false, false, false, false, false, false
+		s.desired = max(s.desired, 1)
+		if s.uid == "" {
+			m.birth(s)
+		}
+	}
+	m.pass(time.Minute)
+	m.old = nil
+	for range 2000 {
+		if m.failure != nil {
+			return
+		}
+		if m.policy.Status.Halt != nil {
+			m.pass(2 * time.Second)
+			m.event(step{what: "resume"})
+		}
+		before := m.bytes(m.policy.Status)
+		again := m.round("")
+		quiet := before == m.bytes(m.policy.Status)
+		switch {
+		case quiet && again.IsZero():
+			m.settled = true
+			m.verdict()
+			return
+		case !again.IsZero() && !again.After(m.now):
+			m.fail("told to come back in the past, at %s", again)
+		case quiet:
+			m.pass(min(again.Sub(m.now), 10*time.Second))
+			if m.policy.Status.InFlight == nil && again.Sub(m.now) > 0 {
+				m.pass(again.Sub(m.now))
+			}
+		default:
+			m.pass(time.Second)
+		}
+	}
+	m.fail("it never comes to rest: %s", m.bytes(m.policy.Status))
+}
+
+// verdict is that nothing was lost: everybody runs with what there is now.
+func (m *model) verdict() {
+	for id, n := range m.rollouts {
+		if n > 1 && !m.reverted[id] {
+			m.fail("%s was rolled out %d times", id, n)
+		}
+	}
+	for _, t := range m.policy.Status.Targets {
+		s := m.named(t.Name)
+		switch {
+		case t.Pending != nil:
+			m.fail("%s still waits: %+v", t.Name, t.Pending)
+		case t.Attempts > *m.policy.Spec.Retry.MaxAttempts, m.lapsed[t.UID], m.abandoned[t.UID]:
+			continue
+		}
+		for i, name := range []string{"config", "plain"} {
+			for _, b := range t.Baselines {
+				for _, p := range s.pods {
+					if b.Trigger == name && p.reads[i] != m.sources[i].content && m.asked[t.UID][i] > 0 {
+						m.fail("%s: %s reads %d of %s, not %d: a change was lost", t.Name, p.name, p.reads[i], name, m.sources[i].content)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,361 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// step is one event of a schedule, and how the operator's next round ends.
+type step struct {
+	what  string
+	which int
+	span  time.Duration
+	crash string
+}
+
+// crashes are where the process may end, or a write may be refused.
+func crashes() []string {
+	return []string{"", "", "", "", "before the store", "after the store", "after the actions", "the record is refused", "a stale view"}
+}
+
+func whats() []string {
+	return []string{
+		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass",
+		"change", "change", "change back", "tick", "wedge", "heal", "break", "mend", "loop", "deploy", "revert", "budget", "two budgets",
+		"blackout", "gate", "suspect", "suspend", "dry run", "edit", "resume", "restart now", "recreate", "delete", "scale", "group", "free", "busy", "unknown",
+		"withdraw", "drop trigger",
+	}
+}
+
+func schedule(seed uint64) []step {
+	random := rand.New(rand.NewPCG(seed, 17))
+	spans := []time.Duration{time.Second, 3 * time.Second, 16 * time.Second, time.Minute, 3 * time.Minute, 11 * time.Minute, 70 * time.Minute}
+	whats, crashes := whats(), crashes()
+	steps := make([]step, 20+random.IntN(60))
+	for i := range steps {
+		steps[i] = step{whats[random.IntN(len(whats))], random.IntN(8), spans[random.IntN(len(spans))], crashes[random.IntN(len(crashes))]}
+	}
+	return steps
+}
+
+// model is the operator, the cluster and a judge who has seen everything.
+type model struct {
+	world
+	policy  *autorebootv1.RebootPolicy
+	old     *Observation // what a stale view shows
+	seen    map[string]int
+	settled bool
+
+	// told counts notices by reason and restart.
+	told map[string]int
+	// asked is for what change of each source the workload was last restarted, by uid.
+	asked map[types.UID][4]int
+	token int
+	// ended is the latest result of each workload, by uid.
+	ended  map[types.UID]autorebootv1.RestartRecord
+	starts map[types.UID][]time.Time
+	lapsed map[types.UID]bool
+	// shown are the changes that the operator last saw.
+	shown     [4]int
+	abandoned map[types.UID]bool
+	failure   error
+}
+
+func newModel(seed uint64, seen map[string]int) *model {
+	random := rand.New(rand.NewPCG(seed, 23))
+	d := func(s common.Duration) *common.Duration { return &s }
+	p := &autorebootv1.RebootPolicy{}
+	p.Namespace, p.Name, p.UID, p.Generation = "shop", "payments", "0123abcd-0000", 1
+	p.Spec.Triggers = []autorebootv1.Trigger{
+		{Name: "config", Type: autorebootv1.TriggerConfigChange}, {Name: "plain", Type: autorebootv1.TriggerEndpointsChange},
+		{Name: "tick", Type: autorebootv1.TriggerSchedule}, {Name: "probe", Type: autorebootv1.TriggerProbe},
+	}
+	most := intstr.FromInt32(1 + random.Int32N(3))
+	attempts := random.Int32N(4)
+	onFailure := []autorebootv1.FailurePolicy{autorebootv1.FailureHalt, autorebootv1.FailureContinue}[random.IntN(2)]
+	limit := 10 * random.Int32N(6)
+	history := random.Int32N(4)
+	p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: &most}
+	p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &attempts, Backoff: d("1m"), MaxBackoff: d("4m"), ResetAfter: d("30m")}
+	p.Spec.Limit = &autorebootv1.Limit{MaxRestarts: 1 + random.Int32N(5), Within: "1h"}
+	p.Spec.Debounce = &autorebootv1.Debounce{QuietPeriod: d("15s"), MaxDelay: d("1m")}
+	p.Spec.Cooldown = d("2m")
+	p.Spec.Verification = &autorebootv1.Verification{Timeout: d("5m"), Soak: d("30s"), MaxContainerRestarts: &limit, OnFailure: &onFailure}
+	p.Spec.HistoryLimit = &history
+	p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyRolloutRestart}
+	if random.IntN(2) == 0 {
+		p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{Timeout: d("2m")}}
+	}
+	m := &model{policy: p, seen: seen, told: map[string]int{}, asked: map[types.UID][4]int{}, ended: map[types.UID]autorebootv1.RestartRecord{},
+		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, abandoned: map[types.UID]bool{}}
+	m.world = world{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}}
+	for i := range m.sources {
+		m.sources[i].written = m.now.Add(-time.Hour)
+	}
+	for i := range 1 + random.IntN(4) {
+		s := &simWorkload{name: fmt.Sprintf("w%d", i), wave: int32(i / 2 * random.IntN(2)), desired: 1 + random.IntN(3)}
+		m.birth(s)
+		m.workloads = append(m.workloads, s)
+	}
+	slices.SortStableFunc(m.workloads, func(a, b *simWorkload) int { return int(a.wave - b.wave) })
+	m.pass(time.Minute)
+	return m
+}
+
+func (m *model) fail(format string, args ...any) {
+	if m.failure == nil {
+		m.failure = fmt.Errorf(m.now.Format(time.TimeOnly)+": "+format, args...)
+	}
+}
+
+func (m *model) event(s step) {
+	target := m.workloads[s.which%len(m.workloads)]
+	src := &m.sources[s.which%2]
+	switch s.what {
+	case "pass":
+		m.pass(s.span)
+	case "change":
+		src.change++
+		src.content, src.written = src.change, m.now.Truncate(time.Second)
+	case "change back":
+		if src.content > 0 {
+			src.change++
+			src.content, src.written = src.content-1, m.now.Truncate(time.Second)
+			// Pods that were made in between keep what they read, unless the change was acted on.
+			for _, w := range m.workloads {
+				m.lapsed[types.UID(w.uid)] = true
+			}
+		}
+	case "tick":
+		m.tick++
+		m.tickEnds = m.now.Add(s.span)
+	case "wedge":
+		target.wedged = true
+	case "heal":
+		target.wedged = false
+	case "break":
+		target.broken = true
+	case "mend":
+		target.broken, target.looping, target.reverts, target.budget, target.twoBudgets = false, false, false, false, false
+	case "loop":
+		target.looping = true
+	case "deploy":
+		target.generation++
+		target.revision++
+	case "revert":
+		target.reverts = true
+	case "budget":
+		target.budget = true
+	case "two budgets":
+		target.twoBudgets = true
+	case "blackout":
+		m.blackout = m.now.Add(s.span).Truncate(time.Second)
+	case "gate":
+		m.gate = !m.gate
+	case "suspect":
+		m.suspect = !m.suspect
+	case "suspend":
+		on := s.which%2 == 0
+		m.policy.Spec.Suspend = &on
+	case "dry run":
+		on := s.which%3 == 0
+		m.policy.Spec.DryRun = &on
+	case "edit":
+		m.policy.Generation++
+	case "resume":
+		m.policy.Annotations = map[string]string{autorebootv1.ResumeAnnotation: m.now.UTC().Format(time.RFC3339), autorebootv1.RestartNowAnnotation: m.policy.Annotations[autorebootv1.RestartNowAnnotation]}
+	case "restart now":
+		m.token++
+		m.policy.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: fmt.Sprint(m.token), autorebootv1.ResumeAnnotation: m.policy.Annotations[autorebootv1.ResumeAnnotation]}
+	case "withdraw":
+		delete(m.policy.Annotations, autorebootv1.RestartNowAnnotation)
+	case "recreate":
+		m.birth(target)
+	case "delete":
+		target.uid = ""
+	case "scale":
+		target.desired = s.which % 4
+		target.generation++
+	case "group":
+		m.group = s.which % 2
+	case "free":
+		m.free = s.which % 4
+	case "busy":
+		if m.busy[types.UID(target.uid)] {
+			delete(m.busy, types.UID(target.uid))
+		} else {
+			m.busy[types.UID(target.uid)] = true
+		}
+	case "unknown":
+		src.unknown = !src.unknown
+	case "drop trigger":
+		if s.which == 0 && len(m.policy.Spec.Triggers) == 4 {
+			m.policy.Generation++
+			m.policy.Spec.Triggers = m.policy.Spec.Triggers[:3]
+		}
+	}
+}
+
+// round is one reconciliation. It says when to come back.
+func (m *model) round(crash string) time.Time {
+	now := m.observe(m.policy.Annotations[autorebootv1.RestartNowAnnotation])
+	o := now
+	if crash == "a stale view" && m.old != nil {
+		o = *m.old
+		o.Now, o.Calendar, o.Others, o.Gates, o.Suspect = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect
+	} else {
+		m.old = &now
+		m.shown = [4]int{m.sources[0].change + 1, m.sources[1].change + 1, m.tick + 1, m.token + 1}
+		for i := range m.sources {
+			// What cannot be read has no say, and its baseline stays.
+			if m.sources[i].unknown {
+				m.shown[i] = 0
+			}
+		}
+	}
+	o.Others.Free = max(m.free-len(m.policy.Status.InFlight), 0)
+	before := m.bytes(m.policy)
+	d := m.decide(m.policy, o)
+	if m.bytes(m.policy) != before {
+		m.fail("Decide changed its argument")
+	}
+	m.repeat(o, d)
+	if crash == "before the store" {
+		return d.Again
+	}
+	m.judge(o, d)
+	m.store(d)
+	if crash == "after the store" {
+		return d.Again
+	}
+	var results []Result
+	for _, a := range d.Actions {
+		if a.Verb == Evict && !a.Pod.Created.Before(a.Started) {
+			m.fail("%s: a pod that is new already is evicted", a.ID)
+		}
+		results = append(results, m.do(a))
+	}
+	if crash == "after the actions" || len(results) == 0 {
+		return d.Again
+	}
+	recorded := m.record(m.policy, results)
+	if crash != "the record is refused" {
+		m.note(recorded)
+		m.store(recorded)
+	}
+	if d.Again.IsZero() || (!recorded.Again.IsZero() && recorded.Again.Before(d.Again)) {
+		return recorded.Again
+	}
+	return d.Again
+}
+
+func (m *model) decide(p *autorebootv1.RebootPolicy, o Observation) Decision {
+	r := newRun(p, o)
+	r.passed = m.passed
+	return r.decide()
+}
+
+func (m *model) record(p *autorebootv1.RebootPolicy, results []Result) Decision {
+	r := newRun(p, Observation{Now: m.now})
+	r.passed = m.passed
+	return r.fold(results)
+}
+
+func (m *model) passed(r *run, t *target, from State, event Event, to State) {
+	m.seen[string(from)+" "+string(event)]++
+	if event == Abandoned {
+		m.abandoned[t.UID] = true
+	}
+	if to == Stay {
+		to = from
+	}
+	if got := r.stateOf(t); got != to {
+		m.fail("%s: %s %s leads to %s, the table says %s", t.Name, from, event, got, to)
+	}
+}
+
+func (m *model) bytes(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		m.fail("%v", err)
+	}
+	return string(data)
+}
+
+// repeat decides once more from what is stored: nothing may have changed, nobody is told again.
+func (m *model) repeat(o Observation, d Decision) {
+	p := m.policy.DeepCopy()
+	p.Status = d.Status
+	// What ended has not left the ledger yet: its slot goes to whoever waits longest.
+	for _, f := range p.Status.InFlight {
+		if !slices.ContainsFunc(m.policy.Status.InFlight, func(old autorebootv1.InFlightRestart) bool { return old.ID == f.ID }) {
+			o.Others.Free--
+		}
+	}
+	again := Decide(p, o)
+	if a, b := m.bytes(d.Status), m.bytes(again.Status); a != b {
+		m.fail("a second decision differs:\n%s\n%s", a, b)
+	}
+	if len(again.Notices) > 0 {
+		m.fail("told twice: %+v", again.Notices)
+	}
+	if len(again.Actions) != len(d.Actions) || again.Message != d.Message {
+		m.fail("a second decision does or says other things")
+	}
+}
+
+func (m *model) store(d Decision) {
+	for _, n := range d.Notices {
+		if s := m.named(n.Target.Name); s != nil && (n.Reason == "TriggerRecovered" || n.Reason == "TriggerFired") {
+			// Pods that came and went of themselves may have read what has changed back since.
+			m.lapsed[types.UID(s.uid)] = n.Reason == "TriggerRecovered"
+		}
+		if n.Ended != nil {
+			// An id may be given anew once nothing remembers it: no workload, no record.
+			key := fmt.Sprint(n.Ended.ID, n.Ended.Target, n.Ended.StartedTime)
+			if m.told[key]++; m.told[key] > 1 {
+				m.fail("%s ended twice", n.Ended.ID)
+			}
+		}
+	}
+	var status autorebootv1.RebootPolicyStatus
+	if err := json.Unmarshal([]byte(m.bytes(d.Status)), &status); err != nil {
+		m.fail("%v", err)
+	}
+	m.policy.Status = status
+}
+
+// note writes down what a decision that is about to be stored has ended, or forgiven.
+func (m *model) note(d Decision) {
+	if m.policy.Status.Halt != nil && (d.Status.Halt == nil || d.Status.Halt.Time != m.policy.Status.Halt.Time) {
+		m.ended = map[types.UID]autorebootv1.RestartRecord{}
+		m.starts = map[types.UID][]time.Time{}
+		m.asked = map[types.UID][4]int{}
+	}
+	for _, n := range d.Notices {
+		if s := m.named(n.Target.Name); s != nil && n.Ended != nil && n.Ended.Result != autorebootv1.ResultSuperseded && n.Ended.Reason != autorebootv1.ReasonTargetGone {
+			m.ended[types.UID(s.uid)] = *n.Ended
+		}
+	}
+}
+
+func (m *model) named(name string) *simWorkload {
+	for _, s := range m.workloads {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}

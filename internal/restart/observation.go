@@ -1,0 +1,133 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// Observation is all that a decision is made from, beside spec and status.
+type Observation struct {
+	// Now is the time. Status holds whole seconds; Now need not.
+	Now time.Time
+	// Workloads are the targets that exist, each once, at most 100, ordered by wave, kind and name.
+	Workloads []Workload
+	// Gates that are closed, in the words of a message, such as `ExternalService billing-db is not Healthy`.
+	// None means that all are open.
+	Gates []string
+	// Calendar says whether windows and blackouts let a restart start.
+	Calendar Calendar
+	// Suspect says that so many checks fail at once that the operator itself is the likely fault.
+	Suspect bool
+	// Others are the restarts and disruptions outside this policy that count.
+	Others Others
+}
+
+// Calendar is what windows and blackouts say at Observation.Now.
+type Calendar struct {
+	Window   bool // inside a window, or there is none
+	Blackout bool
+	// NextOpen is when a restart may start next; it is Now while open, and zero for never.
+	NextOpen time.Time
+	// BlackoutEnds is when an urgent restart may start next; it is Now outside of blackouts.
+	BlackoutEnds time.Time
+	// Broken says that a window cannot be read: nothing starts.
+	Broken bool
+}
+
+// Others are what the ledger of disruptions knows beside this policy.
+type Others struct {
+	// Group is how many restarts of other policies of the same concurrency group are in flight.
+	Group int
+	// Free is how many more restarts the whole cluster may have; what is in flight of this policy has
+	// been subtracted already.
+	Free int
+	// Busy are the workloads that another policy or a ChaosPod disrupts.
+	Busy map[types.UID]bool
+}
+
+// Workload is one target as it is.
+type Workload struct {
+	Kind autorebootv1.TargetKind
+	Name string
+	UID  types.UID
+	Wave int32
+	// Obstacle is why a restart could not work, as a reason of RestartPending: Paused, ScaledToZero,
+	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
+	// Paused nor OnDelete nor Partitioned is one.
+	Obstacle string
+	// Complete says that the workload's controller has seen its latest spec, every pod is of the
+	// latest revision, and all desired ones are available. Where the workload itself keeps pods at an
+	// older revision (OnDelete, a partition, paused), those count as of the latest.
+	Complete bool
+	// Updated is Complete whether the pods are available or not: nobody's rollout is under way, but
+	// the workload may be broken.
+	Updated bool
+	// Available says that all desired pods are available, of whatever revision.
+	Available bool
+	// Generation is the workload's metadata.generation, and RestartID the annotation on its pod
+	// template.
+	Generation int64
+	RestartID  string
+	// Desired is how many pods it should have.
+	Desired int32
+	// Pods that the workload owns and that have not finished.
+	Pods []Pod
+	// Signals of the triggers about this workload.
+	Signals []Signal
+	// Unselected says that the policy does not target the workload any more, and that it is here for
+	// its restart in flight alone: without it that restart would end as TargetGone.
+	Unselected bool
+}
+
+// Pod is one pod of a workload.
+type Pod struct {
+	Name        string
+	UID         types.UID
+	Created     time.Time // whole seconds
+	Ready       bool
+	Terminating bool
+	// Restarts of all its containers together.
+	Restarts int32
+}
+
+// Signal is what one trigger sees of one source for one workload. A trigger of several sources has
+// one for each.
+type Signal struct {
+	// Trigger is its name, or autorebootv1.RestartNowTrigger.
+	Trigger string
+	// Source is such as "Secret/shared-creds"; it is empty where the trigger sees one thing alone.
+	Source string
+
+	// Level says that the signal has no memory: Firing is all (Probe, PodAge). Otherwise the trigger
+	// fires while Fingerprint differs from the baseline.
+	Level  bool
+	Firing bool
+
+	// Fingerprint of what is there now, at most 128 characters; empty where there is no source.
+	Fingerprint string
+	// Unknown says, in one word, why nothing could be seen, such as Forbidden. The baseline then
+	// stays, and nothing fires.
+	Unknown string
+	// Silent lists the changes that become the baseline without firing: a source that appears, or
+	// one that goes away. Where Moot is set, any change does.
+	SilentAppear, SilentVanish, Moot bool
+	// Written is when the source was last written; zero where that means nothing. Pods that were
+	// made later hold it already.
+	Written time.Time
+	// Expires is when the certificate in the source expires.
+	Expires *time.Time
+	// Urgent is how long before the baseline's certificate expires the restart may start outside of
+	// windows; zero for never.
+	Urgent time.Duration
+	// Deadline is when the trigger gives up on a restart that has not started; zero for never. What
+	// it saw becomes the baseline then.
+	Deadline time.Time
+	// Again is when a signal without memory may fire by the mere passing of time; zero for never.
+	Again time.Time
+}

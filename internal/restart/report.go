@@ -1,0 +1,129 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// waiting is what is said of the restart that waits longest.
+type waiting struct {
+	since   time.Time
+	message string
+}
+
+func (w *waiting) add(t *target, v verdict) {
+	if w.message == "" || t.Pending.Since.Time.Before(w.since) {
+		w.since, w.message = t.Pending.Since.Time, v.message
+	}
+}
+
+// report says what each trigger has seen.
+func (r *run) report() {
+	known := make(map[string]autorebootv1.TriggerStatus, len(r.status.Triggers))
+	for _, s := range r.status.Triggers {
+		known[s.Name] = s
+	}
+	busy, baselines := map[string]bool{}, map[string][]string{}
+	for i := range r.status.InFlight {
+		for _, name := range r.status.InFlight[i].Triggers {
+			busy[name] = true
+		}
+	}
+	for i := range r.status.Targets {
+		t := &r.status.Targets[i]
+		if t.Pending != nil {
+			for _, name := range t.Pending.Triggers {
+				busy[name] = true
+			}
+		}
+		for _, b := range t.Baselines {
+			baselines[b.Trigger] = append(baselines[b.Trigger], b.Source+"\x00"+b.Fingerprint)
+		}
+	}
+	r.status.Triggers = nil
+	for i := range r.policy.Spec.Triggers {
+		name := r.policy.Spec.Triggers[i].Name
+		s := known[name]
+		s.Name, s.Fingerprint = name, digest(baselines[name])
+		if r.fired[name] {
+			s.LastFiredTime = r.at()
+		}
+		if r.fired[name] || r.moved[name] {
+			s.LastObservedTime = r.at()
+		}
+		s.State, s.Reason = autorebootv1.TriggerIdle, ""
+		switch {
+		case busy[name]:
+			s.State = autorebootv1.TriggerPending
+		case r.blind[name] != "":
+			s.State, s.Reason = autorebootv1.TriggerUnknown, r.blind[name]
+		}
+		r.status.Triggers = append(r.status.Triggers, s)
+	}
+}
+
+// digest is the only fingerprint there is, or one of all.
+func digest(baselines []string) string {
+	slices.Sort(baselines)
+	baselines = slices.Compact(baselines)
+	if len(baselines) == 0 {
+		return ""
+	}
+	_, only, _ := strings.Cut(baselines[0], "\x00")
+	if len(baselines) == 1 {
+		return only
+	}
+	sum := sha256.Sum256([]byte(strings.Join(baselines, "\x00")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// nextID counts on from the highest id that is remembered, or that a workload still carries. One
+// comes back only if there is no history, and its workload is gone and with it all that it stood on.
+func (r *run) nextID() string {
+	prefix := cmp.Or(strings.ToLower(clip(strings.ReplaceAll(string(r.policy.UID), "-", ""), 8)), "restart") + "-"
+	highest := 0
+	see := func(id string) {
+		digits, ok := strings.CutPrefix(id, prefix)
+		if n, err := strconv.Atoi(digits); ok && err == nil && n > highest {
+			highest = n
+		}
+	}
+	for i := range r.status.InFlight {
+		see(r.status.InFlight[i].ID)
+	}
+	for i := range r.status.Targets {
+		see(r.status.Targets[i].LastRestartID)
+	}
+	for i := range r.policy.Status.Targets {
+		see(r.policy.Status.Targets[i].LastRestartID)
+	}
+	for i := range r.status.History {
+		see(r.status.History[i].ID)
+	}
+	if r.status.Halt != nil {
+		see(r.status.Halt.RestartID)
+	}
+	for _, w := range r.workloads {
+		see(w.RestartID)
+	}
+	return prefix + strconv.Itoa(highest+1)
+}
+
+func titled(id autorebootv1.RestartTarget) string { return string(id.Kind) + " " + id.Name }
+
+func named(triggers []string) string {
+	if len(triggers) == 1 {
+		return "trigger " + triggers[0]
+	}
+	return "triggers " + strings.Join(triggers, ", ")
+}

@@ -1,0 +1,128 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+// settings are a spec with every default filled in: an object may have been stored before there
+// was a webhook to default it.
+type settings struct {
+	suspend, dryRun bool
+
+	evict          bool
+	maxUnavailable intstr.IntOrString
+	evictTimeout   time.Duration
+
+	quiet, maxDelay, cooldown time.Duration
+
+	maxRestarts int
+	within      time.Duration
+
+	maxAttempts                     int32
+	backoff, maxBackoff, resetAfter time.Duration
+
+	maxTargets intstr.IntOrString
+
+	timeout, soakTime    time.Duration
+	maxContainerRestarts int64
+	haltOnFailure        bool
+
+	history int
+
+	// order of the triggers, by name. RestartNow comes before all.
+	order map[string]int
+	types map[string]autorebootv1.TriggerType
+}
+
+func settingsOf(p *autorebootv1.RebootPolicy) settings {
+	whole := &autorebootv1.RebootPolicy{Spec: *p.Spec.DeepCopy()}
+	rules.Default(whole)
+	spec := &whole.Spec
+	s := settings{
+		suspend: *spec.Suspend, dryRun: *spec.DryRun,
+		quiet:                span(spec.Debounce.QuietPeriod, rules.DefaultQuietPeriod),
+		maxDelay:             span(spec.Debounce.MaxDelay, rules.DefaultMaxDelay),
+		cooldown:             span(spec.Cooldown, rules.DefaultCooldown),
+		maxRestarts:          int(spec.Limit.MaxRestarts),
+		within:               span(&spec.Limit.Within, rules.DefaultWithin),
+		maxAttempts:          *spec.Retry.MaxAttempts,
+		backoff:              span(spec.Retry.Backoff, rules.DefaultBackoff),
+		maxBackoff:           span(spec.Retry.MaxBackoff, rules.DefaultMaxBackoff),
+		resetAfter:           span(spec.Retry.ResetAfter, rules.DefaultResetAfter),
+		maxTargets:           *spec.Concurrency.MaxTargets,
+		timeout:              span(spec.Verification.Timeout, rules.DefaultVerifyTimeout),
+		soakTime:             span(spec.Verification.Soak, rules.DefaultSoak),
+		maxContainerRestarts: int64(*spec.Verification.MaxContainerRestarts),
+		haltOnFailure:        *spec.Verification.OnFailure != autorebootv1.FailureContinue,
+		history:              min(max(int(*spec.HistoryLimit), 0), maxHistory),
+		order:                map[string]int{autorebootv1.RestartNowTrigger: -1},
+		types:                map[string]autorebootv1.TriggerType{},
+	}
+	if s.maxRestarts < 1 {
+		s.maxRestarts = rules.DefaultMaxRestarts
+	}
+	if spec.Strategy.Type == autorebootv1.StrategyEvict {
+		s.evict = true
+		s.maxUnavailable = *spec.Strategy.Evict.MaxUnavailable
+		s.evictTimeout = span(spec.Strategy.Evict.Timeout, rules.DefaultEvictTimeout)
+	} else {
+		// A restart that began by eviction goes on so, whatever the strategy has become.
+		s.maxUnavailable = intstr.FromInt32(rules.DefaultMaxUnavailable)
+		s.evictTimeout = span(nil, rules.DefaultEvictTimeout)
+	}
+	for i := range spec.Triggers {
+		s.order[spec.Triggers[i].Name] = i
+		s.types[spec.Triggers[i].Name] = spec.Triggers[i].Type
+	}
+	return s
+}
+
+// level says whether the trigger has no memory.
+func (s *settings) level(trigger string) bool {
+	t := s.types[trigger]
+	return t == autorebootv1.TriggerProbe || t == autorebootv1.TriggerPodAge
+}
+
+// wait before a retry, which doubles with each one.
+func (s *settings) wait(attempts int32) time.Duration {
+	if attempts <= 0 {
+		return 0
+	}
+	d := s.backoff
+	for i := int32(1); i < attempts && d < s.maxBackoff; i++ {
+		d *= 2
+	}
+	return min(d, s.maxBackoff)
+}
+
+func span(d *common.Duration, fallback common.Duration) time.Duration {
+	return d.Or((&fallback).Or(0))
+}
+
+// share is a number, or a percentage of a whole, rounded down but never below one unless it is 0
+// itself. What cannot be read is one.
+func share(v intstr.IntOrString, whole int) int {
+	if v.Type == intstr.Int {
+		return max(int(v.IntVal), 0)
+	}
+	percent, err := strconv.Atoi(strings.TrimSuffix(v.StrVal, "%"))
+	switch {
+	case err != nil || percent < 0:
+		return 1
+	case percent == 0:
+		return 0
+	default:
+		return max(whole*min(percent, 100)/100, 1)
+	}
+}

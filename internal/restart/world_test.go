@@ -1,0 +1,257 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// simPod is a pod of the simulated cluster. reads is what it found in each source as it was made.
+type simPod struct {
+	name     string
+	created  time.Time
+	ready    time.Time
+	revision int
+	reads    [2]int
+	restarts int32
+}
+
+// simWorkload is a workload with its controller and its owner.
+type simWorkload struct {
+	name       string
+	uid        string
+	wave       int32
+	desired    int
+	generation int64
+	revision   int
+	restartID  string
+	restarted  string
+	pods       []simPod
+	made       int
+	// broken pods never become ready, looping ones restart, and wedged ones fail their probe.
+	broken, looping, wedged bool
+	// reverts says that its owner takes foreign changes back.
+	reverts bool
+	// budget refuses evictions, twoBudgets makes them impossible to decide.
+	budget, twoBudgets bool
+}
+
+// source is what a trigger watches. change counts up with each change, also with one back.
+type source struct {
+	content, change int
+	written         time.Time
+	unknown         bool
+}
+
+// world is a small cluster.
+type world struct {
+	now       time.Time
+	workloads []*simWorkload
+	sources   [2]source
+	tick      int
+	tickEnds  time.Time
+	blackout  time.Time
+	gate      bool
+	suspect   bool
+	group     int
+	free      int
+	busy      map[types.UID]bool
+	born      int
+	// rollouts by restart id, and reverted ids.
+	rollouts map[string]int
+	reverted map[string]bool
+}
+
+func (w *world) podOf(s *simWorkload) simPod {
+	s.made++
+	s.wedged = false
+	p := simPod{name: s.name + "-" + strconv.Itoa(s.made), created: w.now.Truncate(time.Second), ready: w.now.Add(4 * time.Second), revision: s.revision}
+	for i := range w.sources {
+		p.reads[i] = w.sources[i].content
+	}
+	return p
+}
+
+func (w *world) birth(s *simWorkload) {
+	w.born++
+	s.uid, s.generation, s.revision, s.restartID, s.pods = fmt.Sprintf("uid-%d", w.born), 1, 1, "", nil
+	for range s.desired {
+		p := w.podOf(s)
+		p.ready = w.now
+		s.pods = append(s.pods, p)
+	}
+}
+
+func (s *simWorkload) ready(p *simPod, now time.Time) bool {
+	return !p.ready.After(now) && !s.broken
+}
+
+// pass lets time go by for controllers, owners and containers.
+func (w *world) pass(d time.Duration) {
+	for end := w.now.Add(d); w.now.Before(end); {
+		step := min(5*time.Second, end.Sub(w.now))
+		if d > 10*time.Minute {
+			step = min(time.Minute, end.Sub(w.now))
+		}
+		w.now = w.now.Add(step)
+		for _, s := range w.workloads {
+			if s.uid != "" {
+				w.reconcile(s)
+			}
+		}
+	}
+}
+
+func (w *world) reconcile(s *simWorkload) {
+	if s.reverts && s.restartID != "" {
+		w.reverted[s.restartID+" of "+s.uid] = true
+		s.restartID, s.restarted = "", ""
+		s.generation++
+		s.revision++
+	}
+	for len(s.pods) > s.desired {
+		s.pods = s.pods[:len(s.pods)-1]
+	}
+	for len(s.pods) < s.desired {
+		s.pods = append(s.pods, w.podOf(s))
+	}
+	for i := range s.pods {
+		if s.looping && s.ready(&s.pods[i], w.now) {
+			s.pods[i].restarts++
+		}
+	}
+	for i := range s.pods {
+		p := &s.pods[i]
+		if p.revision == s.revision && !s.ready(p, w.now) {
+			return // One at a time.
+		}
+	}
+	for i := range s.pods {
+		if s.pods[i].revision != s.revision {
+			s.pods[i] = w.podOf(s)
+			return
+		}
+	}
+}
+
+// calendar has a window of four minutes in every ten, before a blackout.
+func (w *world) calendar() Calendar {
+	const period, open = 10 * time.Minute, 4 * time.Minute
+	start := w.now.Truncate(period)
+	c := Calendar{Window: w.now.Sub(start) < open, Blackout: w.blackout.After(w.now), NextOpen: w.now, BlackoutEnds: w.now}
+	at := w.now
+	if c.Blackout {
+		c.BlackoutEnds, at = w.blackout, w.blackout
+	}
+	if start = at.Truncate(period); at.Sub(start) >= open {
+		at = start.Add(period)
+	}
+	c.NextOpen = at
+	return c
+}
+
+func (w *world) observe(token string) Observation {
+	o := Observation{Now: w.now, Calendar: w.calendar(), Suspect: w.suspect, Others: Others{Group: w.group, Free: w.free, Busy: map[types.UID]bool{}}}
+	if w.gate {
+		o.Gates = []string{"ExternalService db is not Healthy"}
+	}
+	for uid := range w.busy {
+		o.Others.Busy[uid] = true
+	}
+	for _, s := range w.workloads {
+		if s.uid != "" {
+			o.Workloads = append(o.Workloads, w.view(s, token))
+		}
+	}
+	return o
+}
+
+func (w *world) view(s *simWorkload, token string) Workload {
+	v := Workload{
+		Kind: autorebootv1.TargetDeployment, Name: s.name, UID: types.UID(s.uid), Wave: s.wave,
+		Generation: s.generation, RestartID: s.restartID, Desired: int32(s.desired),
+	}
+	if s.desired == 0 {
+		v.Obstacle = autorebootv1.ReasonScaledToZero
+	}
+	v.Updated, v.Available = true, true
+	for i := range s.pods {
+		p := &s.pods[i]
+		ready := s.ready(p, w.now)
+		v.Pods = append(v.Pods, Pod{Name: p.name, UID: types.UID(s.uid + p.name), Created: p.created, Ready: ready, Restarts: p.restarts})
+		v.Updated = v.Updated && p.revision == s.revision
+		v.Available = v.Available && ready
+	}
+	v.Available = v.Available && len(s.pods) >= s.desired
+	v.Complete = v.Updated && v.Available && len(s.pods) == s.desired
+	v.Signals = []Signal{
+		w.signal("config", "ConfigMap/a", 0, true),
+		w.signal("plain", "", 1, false),
+		{Trigger: "tick", Fingerprint: "run-" + strconv.Itoa(w.tick), Deadline: w.tickEnds},
+		{Trigger: "probe", Level: true, Firing: s.wedged},
+		{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: token},
+	}
+	return v
+}
+
+func (w *world) signal(trigger, name string, i int, dated bool) Signal {
+	s := Signal{Trigger: trigger, Source: name, Fingerprint: fmt.Sprintf("content-%d", w.sources[i].content)}
+	if dated {
+		s.Written = w.sources[i].written
+	}
+	if w.sources[i].unknown {
+		s.Unknown, s.Fingerprint = "Forbidden", ""
+	}
+	return s
+}
+
+// do is the API server.
+func (w *world) do(a Action) Result {
+	result := Result{Action: a, Outcome: Gone}
+	for _, s := range w.workloads {
+		if s.name != a.Workload.Name || s.uid != string(a.Workload.UID) {
+			continue
+		}
+		if a.Verb == Evict {
+			result.Outcome = w.evict(s, a)
+			return result
+		}
+		at := a.Started.Format(time.RFC3339)
+		if s.restartID != a.ID || s.restarted != at {
+			// As by resourceVersion: a stale actor gets a conflict.
+			if s.generation != a.Workload.Generation {
+				result.Outcome = Again
+				return result
+			}
+			s.restartID, s.restarted = a.ID, at
+			s.generation++
+			s.revision++
+			w.rollouts[a.ID+" of "+s.uid]++
+		}
+		result.Outcome, result.Generation = Done, s.generation
+	}
+	return result
+}
+
+func (w *world) evict(s *simWorkload, a Action) Outcome {
+	for i := range s.pods {
+		if s.pods[i].name != a.Pod.Name {
+			continue
+		}
+		if s.twoBudgets {
+			return Misconfigured
+		}
+		if s.budget {
+			return Blocked
+		}
+		s.pods[i] = w.podOf(s)
+	}
+	return Done
+}

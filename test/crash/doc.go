@@ -1,0 +1,10 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crash breaks the operator at every request of a restart: a proxy between it and the API
+// server kills its process just before or just after a request, loses an answer, or answers in the
+// API server's place. Whatever is broken, a change leads to exactly one restart.
+//
+// It knows nothing of how many requests there are, or which: it counts them, and goes on until there
+// is none left to break.
+package crash

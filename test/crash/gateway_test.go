@@ -1,0 +1,240 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+)
+
+// fault is what is done to one request.
+type fault string
+
+const (
+	killBefore fault = "killed before the request"
+	killAfter  fault = "killed after the answer"
+	lost       fault = "the answer is lost"
+	conflict   fault = "refused by 409"
+	failure    fault = "refused by 500"
+	// sever lets the request through, and no election from then on.
+	sever fault = "the lease is lost"
+	// late is sever, and the request is delivered when somebody calls deliver.
+	late fault = "the lease is lost, and the request comes late"
+)
+
+// charge is a fault that waits for its request.
+type charge struct {
+	fault fault
+	nth   int               // of those that match
+	match func(string) bool // by the name of the request, such as "PATCH deployments"
+	kill  func()
+}
+
+// gateway stands between one replica and the API server, speaks to it for the replica, and counts the
+// writes to one namespace.
+type gateway struct {
+	kubeconfig string // for the replica
+	namespace  string
+	proxy      *httputil.ReverseProxy
+
+	mu      sync.Mutex
+	armed   *charge
+	struck  string   // the request that the last charge met
+	seen    []string // all writes
+	latest  time.Time
+	severed bool
+	delayed func() int // delivers what is late
+}
+
+// newGateway starts one, for as long as the test runs.
+func (s *scene) newGateway() *gateway {
+	s.Helper()
+	return s.newGatewayFor(s.play.Operator())
+}
+
+// newGatewayFor speaks to the API server as somebody else.
+func (s *scene) newGatewayFor(user cluster.User) *gateway {
+	s.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", user.Kubeconfig)
+	s.must(err)
+	transport, err := rest.TransportFor(config)
+	s.must(err)
+	target, err := url.Parse(config.Host)
+	s.must(err)
+	g := &gateway{namespace: s.namespace, latest: time.Now()}
+	g.proxy = &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1, // watches
+		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { drop() },
+	}
+	server := httptest.NewUnstartedServer(g)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Start()
+	s.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	g.kubeconfig = filepath.Join(s.TempDir(), "kubeconfig")
+	s.must(os.WriteFile(g.kubeconfig, fmt.Appendf(nil, "{apiVersion: v1, kind: Config, current-context: c, "+
+		"contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}], "+
+		"clusters: [{name: c, cluster: {server: %q}}]}\n", server.URL), 0o600))
+	return g
+}
+
+// drop ends a connection without an answer.
+func drop() { panic(http.ErrAbortHandler) } //nolint:forbidigo // net/http's way to drop a connection
+
+// name is a request's verb and resource where it writes to the namespace, as "PATCH deployments" or
+// "POST pods/eviction", and "" otherwise.
+func (g *gateway) name(r *http.Request) string {
+	if r.Method == http.MethodGet {
+		return ""
+	}
+	_, rest, found := strings.Cut(r.URL.Path, "/namespaces/"+g.namespace+"/")
+	parts := strings.Split(rest, "/")
+	if !found || parts[0] == "leases" {
+		return ""
+	}
+	if len(parts) > 2 {
+		return r.Method + " " + parts[0] + "/" + parts[2]
+	}
+	return r.Method + " " + parts[0]
+}
+
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c, cut := g.note(r)
+	if cut {
+		drop()
+	}
+	if c == nil {
+		g.proxy.ServeHTTP(w, r)
+		return
+	}
+	switch c.fault {
+	case killBefore:
+		c.kill()
+		drop()
+	case killAfter:
+		g.proxy.ServeHTTP(httptest.NewRecorder(), r)
+		c.kill()
+		drop()
+	case lost:
+		g.proxy.ServeHTTP(httptest.NewRecorder(), r)
+		drop()
+	case conflict:
+		refuse(w, http.StatusConflict, "Conflict", "the object has been modified; please apply your changes to the latest version and try again")
+	case failure:
+		refuse(w, http.StatusInternalServerError, "InternalError", "etcdserver: request timed out")
+	case sever:
+		g.proxy.ServeHTTP(w, r)
+	case late:
+		g.postpone(r)
+		<-r.Context().Done() // the replica goes away without an answer
+	}
+}
+
+// note counts a request, and answers the charge that it meets.
+func (g *gateway) note(r *http.Request) (c *charge, cut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	name := g.name(r)
+	if name == "" {
+		return nil, g.severed && strings.Contains(r.URL.Path, "/leases")
+	}
+	g.seen, g.latest = append(g.seen, name), time.Now()
+	if g.armed == nil || !g.armed.match(name) {
+		return nil, false
+	}
+	if g.armed.nth--; g.armed.nth > 0 {
+		return nil, false
+	}
+	c, g.armed, g.struck = g.armed, nil, name
+	g.severed = g.severed || c.fault == sever || c.fault == late
+	return c, false
+}
+
+// arm has the next request that fits meet a fault.
+func (g *gateway) arm(c charge) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.armed, g.struck = &c, ""
+}
+
+// met is the request that the last charge met, or "".
+func (g *gateway) met() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.struck
+}
+
+// writes are all that there were.
+func (g *gateway) writes() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]string(nil), g.seen...)
+}
+
+// still is nil once nothing was written for a moment.
+func (g *gateway) still() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if ago := time.Since(g.latest); ago < 400*time.Millisecond {
+		return fmt.Errorf("the last write was %s ago", ago)
+	}
+	return nil
+}
+
+// postpone keeps a request for deliver.
+func (g *gateway) postpone(r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		drop()
+	}
+	again := r.Clone(context.WithoutCancel(r.Context()))
+	again.Body = io.NopCloser(bytes.NewReader(body))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.delayed = func() int {
+		answer := httptest.NewRecorder()
+		g.proxy.ServeHTTP(answer, again)
+		return answer.Code
+	}
+}
+
+// deliver sends on what is late, and answers the status that the API server has for it.
+func (g *gateway) deliver() int {
+	g.mu.Lock()
+	send := g.delayed
+	g.mu.Unlock()
+	if send == nil {
+		return 0
+	}
+	return send()
+}
+
+// refuse answers as the API server does.
+func refuse(w http.ResponseWriter, code int, reason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
+}

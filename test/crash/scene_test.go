@@ -1,0 +1,242 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// patience is how long a condition may take. The machine may be a busy one.
+const patience = 2 * time.Minute
+
+// pods is how many the workload has.
+const pods = 2
+
+// scene is a namespace of a test's own, with one workload that takes one Secret, and a policy.
+type scene struct {
+	*testing.T
+	play      *play
+	client    client.WithWatch
+	namespace string
+	herd      *herd
+}
+
+// newScene readies all but the operator. The strategy is a type of spec.strategy; slow is how long a
+// pod takes until it is ready.
+func newScene(t *testing.T, strategy autorebootv1.StrategyType, slow string) *scene {
+	t.Helper()
+	p, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, play: p, client: p.client}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
+	s.must(s.client.Create(t.Context(), namespace))
+	s.namespace = namespace.Name
+	s.make("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: first}}")
+	s.make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: %d, revisionHistoryLimit: 100,
+		selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}, annotations: {kwok.fairlead.dev/ready-after: %s}},
+		spec: {containers: [{name: main, image: none, envFrom: [{secretRef: {name: creds}}]}]}}}}`, pods, slow))
+	s.eventually(func() error {
+		web := s.workload()
+		if st := web.Status; st.ObservedGeneration != web.Generation || st.AvailableReplicas != pods || st.Replicas != pods {
+			return fmt.Errorf("not available: %s", text(st))
+		}
+		return nil
+	})
+	s.herd = s.watchPods()
+	s.make(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {
+		targets: [{kind: Deployment, name: web}], triggers: [{name: config, type: ConfigChange, configChange: {}}], strategy: {type: %s},
+		debounce: {quietPeriod: 0s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, retry: {maxAttempts: 0},
+		verification: {soak: 1s, timeout: 2m}, historyLimit: 50}}`, strategy))
+	return s
+}
+
+// must ends the test on an error.
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// eventually waits until ask answers nil. Many wait at once, and the processors are for what they wait
+// for: they ask less often than others do.
+func (s *scene) eventually(ask func() error) {
+	s.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := ask()
+		if err == nil {
+			return
+		}
+		select {
+		case <-limit.C:
+			s.Fatalf("not within %s: %v", patience, err)
+		case <-s.Context().Done():
+			s.Fatal(err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// make creates an object of the namespace from YAML, as the administrator.
+func (s *scene) make(manifest string) {
+	s.Helper()
+	object := &unstructured.Unstructured{}
+	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
+	object.SetNamespace(s.namespace)
+	s.must(s.client.Create(s.Context(), object))
+}
+
+// change gives the Secret another value.
+func (s *scene) change(value string) {
+	s.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "creds", Namespace: s.namespace}, StringData: map[string]string{"password": value}}
+	s.must(s.client.Update(s.Context(), secret))
+}
+
+// launch runs an operator behind a gateway. It reconciles the scene's namespace alone, and ends with
+// the test.
+func (s *scene) launch(g *gateway, args ...string) *stage.Replica {
+	s.Helper()
+	replica, err := s.play.Launch(s.Context(), append([]string{"--kubeconfig=" + g.kubeconfig, "--namespaces=" + s.namespace,
+		"--webhook-inject-ca=false", "--webhook-drain-delay=0s"}, args...)...)
+	s.must(err)
+	s.play.remember(replica)
+	s.Cleanup(replica.Kill)
+	return replica
+}
+
+func (s *scene) workload() *appsv1.Deployment {
+	s.Helper()
+	var web appsv1.Deployment
+	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "web"}, &web))
+	return &web
+}
+
+func (s *scene) status() autorebootv1.RebootPolicyStatus {
+	s.Helper()
+	var policy autorebootv1.RebootPolicy
+	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &policy))
+	return policy.Status
+}
+
+// watched waits until the policy has its baseline.
+func (s *scene) watched() {
+	s.Helper()
+	s.eventually(func() error {
+		if st := s.status(); len(st.Targets) != 1 || len(st.Targets[0].Baselines) == 0 {
+			return fmt.Errorf("no baseline yet: %s", text(st))
+		}
+		return nil
+	})
+}
+
+// ended is nil once so many restarts have, all of them well, and nothing is to come.
+func (s *scene) ended(n int) error {
+	s.Helper()
+	st := s.status()
+	if len(st.History) < n || len(st.InFlight) > 0 || st.Targets[0].Pending != nil {
+		if st.Halt != nil {
+			s.Fatalf("the policy has halted: %s", text(st))
+		}
+		return fmt.Errorf("%d restarts have ended, want %d: %s", len(st.History), n, text(st))
+	}
+	return nil
+}
+
+// restarted ends the test unless there were exactly so many restarts, of everything that there is
+// one of.
+func (s *scene) restarted(strategy autorebootv1.StrategyType, n int) {
+	s.Helper()
+	st, web := s.status(), s.workload()
+	ids := map[string]bool{}
+	for _, record := range st.History {
+		ids[record.ID] = true
+		if record.Result != autorebootv1.ResultSucceeded {
+			s.Errorf("want it Succeeded: %s", text(record))
+		}
+	}
+	if len(st.History) != n || len(ids) != n {
+		s.Errorf("%d restarts of %d ids are recorded, want %d: %s", len(st.History), len(ids), n, text(st.History))
+	}
+	templates := 1
+	if strategy == autorebootv1.StrategyRolloutRestart {
+		templates += n
+		if id := web.Spec.Template.Annotations[autorebootv1.RestartIDAnnotation]; n > 0 && id != st.History[0].ID {
+			s.Errorf("the template carries restart %q, want %q", id, st.History[0].ID)
+		}
+	}
+	if web.Generation != int64(templates) {
+		s.Errorf("the workload was written %d times, want %d", web.Generation-1, templates-1)
+	}
+	var sets appsv1.ReplicaSetList
+	s.must(s.client.List(s.Context(), &sets, client.InNamespace(s.namespace)))
+	if len(sets.Items) != templates {
+		s.Errorf("%d ReplicaSets, want %d", len(sets.Items), templates)
+	}
+	s.eventually(func() error { // the watch may be a little behind
+		if seen := s.herd.size(); seen < pods*(1+n) {
+			return fmt.Errorf("%d pods in all, want each of %d replaced %d times", seen, pods, n)
+		}
+		return nil
+	})
+	if seen := s.herd.size(); seen > pods*(1+n) {
+		s.Errorf("%d pods in all, want each of %d replaced %d times", seen, pods, n)
+	}
+	// A crash may keep an event from being told. None may be told that is not true.
+	told := s.told()
+	for _, reason := range []string{"RestartPlanned", "RestartStarted", "RestartVerified"} {
+		if told[reason] > n {
+			s.Errorf("%d events %s of %d restarts", told[reason], reason, n)
+		}
+	}
+	for _, reason := range []string{"RestartFailed", "TargetReverted", "LimitReached"} {
+		if told[reason] > 0 {
+			s.Errorf("%d events %s", told[reason], reason)
+		}
+	}
+}
+
+// told counts the events about the policy, by reason.
+func (s *scene) told() map[string]int {
+	s.Helper()
+	var list eventsv1.EventList
+	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace)))
+	told := map[string]int{}
+	for _, event := range list.Items {
+		if event.Regarding.Kind == "RebootPolicy" {
+			told[event.Reason] += int(ptr.Deref(event.Series, eventsv1.EventSeries{Count: 1}).Count)
+		}
+	}
+	return told
+}
+
+// text writes a value as JSON.
+func text(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}

@@ -1,0 +1,108 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// always is a window, or a blackout, that never closes.
+const always = `[{schedule: "0 0 * * *", duration: 25h}]`
+
+// far is a window of an hour, half a day away.
+func far() (window string, opens time.Time) {
+	opens = time.Now().UTC().Add(12 * time.Hour).Truncate(time.Hour)
+	return fmt.Sprintf(`[{schedule: "0 %d * * *", duration: 1h}]`, opens.Hour()), opens
+}
+
+func TestAScheduleRestartsOnceEachTimeItFires(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.run(deployment, "web", bare)
+	began := time.Now()
+	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: often, type: Schedule, schedule: {cron: "* * * * *", timeZone: Europe/Zurich}}]}`)
+	s.watching("p", 1)
+	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
+		if len(st.History) == 0 {
+			return fmt.Errorf("it has not fired yet")
+		}
+		return nil
+	})
+	// The next minute may be here already.
+	policy, err := s.get("p")
+	s.must(err)
+	first := policy.Status.History[len(policy.Status.History)-1]
+	if first.Result != autorebootv1.ResultSucceeded || !slices.Equal(first.Triggers, []string{"often"}) {
+		t.Errorf("the first run: %s", text(first))
+	}
+	if first.StartedTime.Time.Before(began.Truncate(time.Minute).Add(time.Minute)) {
+		t.Errorf("created at %s, and fired at %s, before any minute had begun", began, first.StartedTime)
+	}
+	minutes := int64(time.Now().Truncate(time.Minute).Sub(began.Truncate(time.Minute)) / time.Minute)
+	if n := s.read(deployment, "web").GetGeneration() - 1; n < 1 || n > minutes {
+		t.Errorf("%d restarts in %d minutes", n, minutes)
+	}
+}
+
+func TestARestartWaitsForItsWindowAndNobodyWaitsForIt(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	window, opens := far()
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", windows: "+window+"}")
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	s.held("p", "web", autorebootv1.ReasonOutsideWindow)
+	status := s.condition("p", autorebootv1.ConditionRestartPending, metav1.ConditionTrue, autorebootv1.ReasonOutsideWindow)
+	if next := status.NextAllowedTime; next == nil || !next.Time.Equal(opens) {
+		t.Errorf("nextAllowedTime is %v, want %s", next, opens)
+	}
+	s.normal("p")
+	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "rebootpolicy/p")
+	s.row("p", map[string]string{"READY": "True", "PENDING": autorebootv1.ReasonOutsideWindow, "NEXT": opens.Format(time.RFC3339)})
+	s.tells("RebootPolicy", "p", "RestartHeld", 1)
+
+	// A blackout wins over a window.
+	s.set("p", "{windows: "+always+", blackouts: "+always+"}")
+	s.held("p", "web", autorebootv1.ReasonBlackout)
+	s.condition("p", autorebootv1.ConditionRestartPending, metav1.ConditionTrue, autorebootv1.ReasonBlackout)
+	s.normal("p")
+	s.restarted(deployment, "web", 0)
+	s.set("p", "{blackouts: null}")
+	s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
+	if status := s.without("p", autorebootv1.ConditionRestartPending); status.NextAllowedTime != nil {
+		t.Errorf("nextAllowedTime is %s while a window is open", status.NextAllowedTime)
+	}
+}
+
+// row waits until kubectl get -o wide says as much of a policy.
+func (s *scene) row(name string, wanted map[string]string) {
+	s.Helper()
+	s.eventually(func() error {
+		lines := strings.Split(strings.TrimSpace(s.kubectl("get", "rbp", name, "-o", "wide")), "\n")
+		if len(lines) != 2 {
+			return fmt.Errorf("kubectl get: %q", lines)
+		}
+		for column, want := range wanted {
+			at := strings.Index(lines[0], column)
+			if at < 0 {
+				return fmt.Errorf("no column %s in %q", column, lines[0])
+			}
+			if got, _, _ := strings.Cut(lines[1][at:]+" ", " "); got != want {
+				return fmt.Errorf("%s is %q, want %q in %q", column, got, want, lines)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,177 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// address is one outside that no other test has, of 198.18.0.0/16.
+func (s *scene) address() string {
+	s.play.mu.Lock()
+	defer s.play.mu.Unlock()
+	s.play.address++
+	return fmt.Sprintf("198.18.%d.%d", s.play.address/250, s.play.address%250+1)
+}
+
+// server ends with the test.
+func (s *scene) server(server *outside.Server, err error) *outside.Server {
+	s.Helper()
+	s.must(err)
+	s.Cleanup(server.Close)
+	return server
+}
+
+// external applies an ExternalService whose address is checked every second, and waits for what is
+// found.
+func (s *scene) external(name, address string, port int, status metav1.ConditionStatus) {
+	s.Helper()
+	s.apply(fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: %s}, spec: {
+		ports: [{name: p, port: %d}], endpoints: [{name: a, addresses: [%s]}], failover: {failbackDelay: 1s},
+		healthCheck: {tcp: {}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, healthyThreshold: 1, unhealthyThreshold: 1}}}`, name, port, address))
+	s.healthy(name, status)
+}
+
+// healthy waits until an ExternalService is so.
+func (s *scene) healthy(name string, status metav1.ConditionStatus) {
+	s.Helper()
+	s.eventually(func() error {
+		var es networkingv1.ExternalService
+		if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &es); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy); c == nil || c.Status != status || c.ObservedGeneration != es.Generation {
+			return fmt.Errorf("%s: want Healthy=%s: %s", name, status, text(es.Status))
+		}
+		return nil
+	})
+}
+
+func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	address := s.address()
+	server := s.server(s.play.world.TCP(address + ":5432"))
+	s.must(server.Set(outside.Conduct{Fault: outside.Refuse}))
+	s.external("db", address, 5432, metav1.ConditionFalse)
+	s.secret("creds", "password", "first")
+	s.workload(deployment, "ledger", bare, faulty("unready"))
+	s.run(deployment, "month-end", bare)
+	s.run(deployment, "web", takes("creds"))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{type: ExternalServiceHealthy, name: db},
+		{type: WorkloadAvailable, kind: Deployment, name: ledger}, {type: NoPods, selector: {matchLabels: {app: month-end}}}]}`)
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	closed := func(names, open []string) {
+		s.Helper()
+		s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
+			c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+			if c == nil || c.Status != metav1.ConditionTrue || c.Reason != autorebootv1.ReasonGateClosed {
+				return fmt.Errorf("want RestartPending GateClosed")
+			}
+			for _, name := range names {
+				if !strings.Contains(c.Message, name) {
+					return fmt.Errorf("%q does not name %s", c.Message, name)
+				}
+			}
+			for _, name := range open {
+				if strings.Contains(c.Message, name) {
+					return fmt.Errorf("%q names %s, which is open", c.Message, name)
+				}
+			}
+			return nil
+		})
+	}
+	closed([]string{"db"}, nil)
+	s.must(server.Set(outside.Conduct{}))
+	s.healthy("db", metav1.ConditionTrue)
+	closed([]string{"ledger"}, []string{"db"})
+	s.reform(deployment, "ledger", "{metadata: {labels: {fault: null}}}")
+	s.available(deployment, "ledger")
+	closed(nil, []string{"db", "ledger"})
+	s.normal("p")
+	s.restarted(deployment, "web", 0)
+	s.delete("apps/v1", deployment, "month-end")
+	s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
+}
+
+func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{type: ExternalServiceHealthy, name: absent}]}`)
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	s.held("p", "web", autorebootv1.ReasonGateClosed)
+	address := s.address()
+	s.server(s.play.world.TCP(address + ":5432"))
+	s.external("absent", address, 5432, metav1.ConditionTrue)
+	s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
+}
+
+func TestCooldownHoldsTheNextRestart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", cooldown: 1h}")
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	s.succeeded("p", 1)
+	s.secret("creds", "password", "third")
+	s.held("p", "web", autorebootv1.ReasonCooldown)
+	s.normal("p")
+	s.restarted(deployment, "web", 1)
+	s.set("p", "{cooldown: 0s}")
+	s.succeeded("p", 2)
+	s.restarted(deployment, "web", 2)
+}
+
+func TestTheLimitStopsAPolicyUntilSomebodyLooks(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", limit: {maxRestarts: 1, within: 1h}}")
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	s.succeeded("p", 1)
+	s.secret("creds", "password", "third")
+	status := s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonLimitReached)
+	if status.Halt == nil || status.Halt.Reason != autorebootv1.ReasonLimitReached || status.Halt.Target.Name != "web" {
+		t.Errorf("halt: %s", text(status.Halt))
+	}
+	s.tells("RebootPolicy", "p", "LimitReached", 1)
+	s.held("p", "web", autorebootv1.ReasonHalted)
+	s.restarted(deployment, "web", 1)
+	s.resume("p")
+	s.succeeded("p", 2)
+	s.without("p", autorebootv1.ConditionStalled)
+	s.restarted(deployment, "web", 2)
+}
+
+// resume has a person look at a policy that halted, and let it go on.
+func (s *scene) resume(name string) {
+	s.Helper()
+	policy, err := s.get(name)
+	s.must(err)
+	if policy.Status.Halt == nil {
+		s.Fatalf("%s has not halted: %s", name, text(policy.Status))
+	}
+	// A person takes more than a second to look.
+	s.annotate(name, autorebootv1.ResumeAnnotation, policy.Status.Halt.Time.Add(1e9).UTC().Format("2006-01-02T15:04:05Z07:00"))
+}

@@ -1,0 +1,124 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// root of the checkout.
+const root = "../.."
+
+// podCIDR lies in a range that test/outside has servers stand for.
+const podCIDR = "198.19.0.0/16"
+
+// play is the stage that all tests share, with two replicas, three nodes, and the world outside.
+type play struct {
+	*stage.Stage
+	world  *outside.World
+	client client.WithWatch
+
+	mu       sync.Mutex // guards what follows
+	replicas []*stage.Replica
+	retired  []*stage.Replica
+	address  int      // how many addresses outside were given away
+	pardons  []string // namespaces in which the operator is rightly refused
+}
+
+var (
+	// suite is the context of everything: the stage lives as long as it does.
+	suite, closing = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+
+	open   = sync.OnceValues(openPlay)
+	opened *play
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	defer closing()
+	log.SetLogger(logr.Discard()) // of the client library; the operator's own is read from its file
+	// Tests mostly wait, so that processors do not limit them; -parallel does.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if opened == nil {
+		return code
+	}
+	if problems := opened.logged(); len(problems) > 0 {
+		fmt.Fprintf(os.Stderr, "the operator's log holds what it never should:\n%s\n", strings.Join(problems, "\n"))
+		code = 1
+	}
+	if err := opened.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
+
+func openPlay() (*play, error) {
+	world, err := outside.Open()
+	if err != nil {
+		return nil, err
+	}
+	// Suites that run on this host at the same time should not want the same addresses.
+	p := &play{world: world, address: os.Getpid() % 120 * 500}
+	opened = p
+	if p.Stage, err = stage.Open(suite, stage.Options{
+		Root: root, Operator: stage.Outside, Output: os.Stderr,
+		Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR},
+	}); err != nil {
+		return nil, err
+	}
+	if p.client, err = stage.NewClient(p.Kubeconfig()); err != nil {
+		return nil, err
+	}
+	return p, p.fill(suite)
+}
+
+// close ends the operator before the world that it looks at.
+func (p *play) close() error {
+	var err error
+	if p.Stage != nil {
+		err = p.Close()
+	}
+	return errors.Join(err, p.world.Close())
+}
+
+// logged are the complaints in the logs of all replicas that ever ran, but for those that a test
+// provoked.
+func (p *play) logged() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.DeleteFunc(stage.Complaints(slices.Concat(p.retired, p.replicas)...), func(line string) bool {
+		return slices.ContainsFunc(p.pardons, func(namespace string) bool { return strings.Contains(line, `"`+namespace+`"`) })
+	})
+}
+
+// pardoned says that the operator is refused in the scene's namespace, and may say so.
+func (s *scene) pardoned() {
+	s.play.mu.Lock()
+	defer s.play.mu.Unlock()
+	s.play.pardons = append(s.play.pardons, s.namespace)
+}

@@ -1,0 +1,178 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	shop := labeled("shop", "yes")
+	s.workload(deployment, "ready", takes("creds"), shop)
+	s.workload(deployment, "paused", takes("creds"), shop)
+	s.workload(deployment, "empty", takes("creds"), shop, replicas(0))
+	s.workload(statefulSet, "manual", takes("creds"), shop, with("OnDelete", "spec", "updateStrategy", "type"))
+	s.workload(statefulSet, "kept", takes("creds"), shop, with(int64(1), "spec", "updateStrategy", "rollingUpdate", "partition"))
+	s.workload(deployment, "stuck", takes("creds"), shop)
+	for name, kind := range map[string]string{"ready": deployment, "paused": deployment, "manual": statefulSet, "kept": statefulSet, "stuck": deployment} {
+		s.available(kind, name)
+	}
+	s.merge("apps/v1", deployment, "paused", "{spec: {paused: true}}")
+	s.reform(deployment, "stuck", "{metadata: {labels: {fault: image-pull}}}")
+	s.policy("p", `{targets: [{kind: Deployment, selector: {matchLabels: {shop: "yes"}}}, {kind: StatefulSet, selector: {matchLabels: {shop: "yes"}}}], `+onConfig+"}")
+	s.watching("p", 6)
+	s.secret("creds", "password", "second")
+	for name, reason := range map[string]string{
+		"paused": autorebootv1.ReasonPaused, "empty": autorebootv1.ReasonScaledToZero, "manual": autorebootv1.ReasonOnDelete,
+		"kept": autorebootv1.ReasonPartitioned, "stuck": autorebootv1.ReasonRolloutInProgress,
+	} {
+		s.held("p", name, reason)
+	}
+	s.succeeded("p", 1)
+	s.restarted(deployment, "ready", 1)
+	s.normal("p")
+	s.generation(deployment, "paused", 2)
+	s.generation(deployment, "empty", 1)
+	s.generation(statefulSet, "manual", 1)
+	s.generation(statefulSet, "kept", 1)
+	s.generation(deployment, "stuck", 2)
+
+	// What waited goes on by itself, and where new pods come by other means nothing is left to do.
+	s.merge("apps/v1", deployment, "paused", "{spec: {paused: false}}")
+	s.merge("apps/v1", deployment, "empty", "{spec: {replicas: 1}}")
+	s.merge("apps/v1", statefulSet, "manual", "{spec: {updateStrategy: {type: RollingUpdate}}}")
+	s.merge("apps/v1", statefulSet, "kept", "{spec: {updateStrategy: {rollingUpdate: {partition: 0}}}}")
+	s.reform(deployment, "stuck", "{metadata: {labels: {fault: null}}}")
+	history := s.ended("p", 6)
+	for name, want := range map[string]autorebootv1.RestartResult{
+		"ready": autorebootv1.ResultSucceeded, "paused": autorebootv1.ResultSucceeded, "manual": autorebootv1.ResultSucceeded,
+		"kept": autorebootv1.ResultSucceeded, "empty": autorebootv1.ResultSuperseded,
+	} {
+		if own := of(history, name); len(own) != 1 || own[0].Result != want {
+			t.Errorf("%s: want %s, once: %s", name, want, text(own))
+		}
+	}
+	// The pods of stuck's first template are older than the change, and so it may be either.
+	if own := of(history, "stuck"); len(own) != 1 || own[0].Result == autorebootv1.ResultFailed {
+		t.Errorf("stuck: %s", text(own))
+	}
+	s.generation(deployment, "paused", 4)
+	s.generation(deployment, "empty", 2)
+	s.generation(statefulSet, "manual", 3)
+	s.generation(statefulSet, "kept", 3)
+}
+
+// An operator of the workload's own keeps its template as it wants it.
+func TestAnOwnerThatTakesARestartBackIsNotFought(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"), slow("1s"), replicas(2))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", retry: {maxAttempts: 3, backoff: 1s, maxBackoff: 1s}}")
+	s.watching("p", 1)
+	reverted := s.owner("web")
+
+	s.secret("creds", "password", "second")
+	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonTargetReverted)
+	s.tells("RebootPolicy", "p", "TargetReverted", 1)
+	history := s.ended("p", 1)
+	if history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonTargetReverted {
+		t.Errorf("want Failed, TargetReverted: %s", text(history))
+	}
+	s.secret("creds", "password", "third")
+	s.held("p", "web", autorebootv1.ReasonHalted)
+	s.never(func() error {
+		// The restart, and its end.
+		if g := s.read(deployment, "web").GetGeneration(); g != 3 {
+			return fmt.Errorf("generation %d, want 3", g)
+		}
+		return nil
+	})
+	if n := reverted(); n != 1 {
+		t.Errorf("the owner had to revert %d times", n)
+	}
+}
+
+// owner takes back every restart of a Deployment until the test ends; the answer counts them.
+func (s *scene) owner(name string) (reverted func() int) {
+	s.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("apps/v1")
+	list.SetKind("DeploymentList")
+	changes, err := s.client.Watch(s.Context(), list, client.InNamespace(s.namespace))
+	s.must(err)
+	times := make(chan int, 1)
+	times <- 0
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for change := range changes.ResultChan() {
+			o, ok := change.Object.(*unstructured.Unstructured)
+			if !ok || change.Type == watch.Deleted || o.GetName() != name || template(o)[autorebootv1.RestartIDAnnotation] == "" {
+				continue
+			}
+			annotations := template(o)
+			delete(annotations, autorebootv1.RestartIDAnnotation)
+			delete(annotations, "kubectl.kubernetes.io/restartedAt")
+			if err := unstructured.SetNestedStringMap(o.Object, annotations, "spec", "template", "metadata", "annotations"); err != nil {
+				s.Error(err)
+			}
+			if err := s.client.Update(s.Context(), o); err == nil { // else it comes again
+				times <- <-times + 1
+			}
+		}
+	}()
+	s.Cleanup(func() { changes.Stop(); <-done })
+	return func() int {
+		n := <-times
+		times <- n
+		return n
+	}
+}
+
+func TestAPolicyThatGoesAwayLeavesTheRolloutAlone(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"), slow("2s"), replicas(2))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	s.rolling("p", autorebootv1.PhaseRollingOut)
+	id := s.restartID(deployment, "web")
+	s.delete(autorebootv1.GroupVersion.String(), "RebootPolicy", "p")
+	s.eventually(func() error {
+		if _, err := s.get("p"); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Errorf("the policy is still there: %v", err)
+		}
+		return nil
+	})
+	s.available(deployment, "web")
+	s.secret("creds", "password", "third")
+	s.never(func() error {
+		if now := s.restartID(deployment, "web"); now != id {
+			return fmt.Errorf("the template carries restart %q, want %q", now, id)
+		}
+		return nil
+	})
+	s.restarted(deployment, "web", 1)
+	own := fmt.Sprintf("namespace=%q", s.namespace)
+	s.eventually(func() error {
+		if rows := s.samples().Rows("fairlead_rebootpolicy_pending", own); len(rows) > 0 {
+			return fmt.Errorf("left behind: %q", rows)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,211 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// crowd counts what is in flight in a namespace, over every status that any policy ever had: watches
+// of one kind show all writes in their order.
+type crowd struct {
+	mu       sync.Mutex
+	inFlight map[string][]string
+	most     int
+}
+
+// watchCrowd ends with the test.
+func (s *scene) watchCrowd() *crowd {
+	s.Helper()
+	changes, err := s.client.Watch(s.Context(), &autorebootv1.RebootPolicyList{}, client.InNamespace(s.namespace))
+	s.must(err)
+	c := &crowd{inFlight: map[string][]string{}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for change := range changes.ResultChan() {
+			if policy, ok := change.Object.(*autorebootv1.RebootPolicy); ok {
+				c.note(policy)
+			}
+		}
+	}()
+	s.Cleanup(func() { changes.Stop(); <-done })
+	return c
+}
+
+func (c *crowd) note(policy *autorebootv1.RebootPolicy) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []string
+	for _, restart := range policy.Status.InFlight {
+		names = append(names, restart.Name)
+	}
+	c.inFlight[policy.Name] = names
+	n := 0
+	for _, names := range c.inFlight {
+		n += len(names)
+	}
+	c.most = max(c.most, n)
+}
+
+// atOnce is the most that were ever in flight at once.
+func (c *crowd) atOnce() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.most
+}
+
+// fleet creates Deployments of one pod each, all of which take a Secret, and waits for them.
+func (s *scene) fleet(n int, secret string, edits ...edit) (names []string) {
+	s.Helper()
+	for i := range n {
+		names = append(names, fmt.Sprintf("web-%d", i))
+		s.workload(deployment, names[i], takes(secret), edits...)
+	}
+	for _, name := range names {
+		s.available(deployment, name)
+	}
+	return names
+}
+
+func TestWavesRestartOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.fleet(4, "creds", slow("1s"))
+	s.policy("p", `{targets: [{kind: Deployment, name: web-0, wave: 2}, {kind: Deployment, name: web-1, wave: 1},
+		{kind: Deployment, name: web-2}, {kind: Deployment, name: web-3}], `+onConfig+"}")
+	s.watching("p", 4)
+	s.secret("creds", "password", "second")
+	s.held("p", "web-0", autorebootv1.ReasonLowerWave)
+	history := s.succeeded("p", 4)
+	wave := map[string]int{"web-0": 2, "web-1": 1, "web-2": 0, "web-3": 0}
+	for _, earlier := range history {
+		for _, later := range history {
+			if wave[earlier.Target.Name] < wave[later.Target.Name] && later.StartedTime.Before(earlier.CompletedTime) {
+				t.Errorf("%s began at %s, before %s had ended at %s", later.Target.Name, later.StartedTime, earlier.Target.Name, earlier.CompletedTime)
+			}
+		}
+	}
+	for name := range wave {
+		s.restarted(deployment, name, 1)
+	}
+}
+
+func TestNeverMoreRestartAtOnceThanMayBe(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	names := s.fleet(6, "creds")
+	s.policy("p", `{targets: [{kind: Deployment, selector: {matchExpressions: [{key: app, operator: Exists}]}}], concurrency: {maxTargets: 2}, `+onConfig+"}")
+	s.watching("p", 6)
+	crowd := s.watchCrowd()
+	s.secret("creds", "password", "second")
+	s.succeeded("p", 6)
+	for _, name := range names {
+		s.restarted(deployment, name, 1)
+	}
+	if n := crowd.atOnce(); n != 2 {
+		t.Errorf("%d restarts at once, want 2", n)
+	}
+}
+
+func TestAGroupIsSharedByItsPolicies(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	names := s.fleet(4, "creds")
+	const alone = "concurrency: {maxTargets: 1, group: shop}, "
+	s.policy("a", "{"+targets(deployment, names[:2]...)+", "+alone+onConfig+"}")
+	s.policy("b", "{"+targets(deployment, names[2:]...)+", "+alone+onConfig+"}")
+	s.watching("a", 2)
+	s.watching("b", 2)
+	crowd := s.watchCrowd()
+	s.secret("creds", "password", "second")
+	s.succeeded("a", 2)
+	s.succeeded("b", 2)
+	for _, name := range names {
+		s.restarted(deployment, name, 1)
+	}
+	if n := crowd.atOnce(); n != 1 {
+		t.Errorf("%d restarts of the group at once, want 1", n)
+	}
+}
+
+func TestTwoPoliciesOnOneWorkloadTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.secret("more", "password", "first")
+	s.run(deployment, "web", bare, slow("1s"))
+	for name, source := range map[string]string{"a": "creds", "b": "more"} {
+		s.policy(name, "{"+targets(deployment, "web")+`, triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, name: `+source+"}]}}]}")
+		s.watching(name, 1)
+	}
+	crowd := s.watchCrowd()
+	s.secret("creds", "password", "second")
+	s.rolling("a", autorebootv1.PhaseRollingOut)
+	s.secret("more", "password", "second")
+	s.succeeded("a", 1)
+	// It may have been made needless by the first.
+	if history := s.ended("b", 1); history[0].Result == autorebootv1.ResultFailed {
+		t.Errorf("the second failed: %s", text(history))
+	}
+	if n := crowd.atOnce(); n != 1 {
+		t.Errorf("%d restarts of the workload at once, want 1", n)
+	}
+}
+
+func TestAChangeInTheMiddleOfARolloutIsOneMoreRestart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"), slow("1s"), replicas(2))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	s.rolling("p", autorebootv1.PhaseRollingOut)
+	id := s.restartID(deployment, "web")
+	s.eventually(func() error { // a pod that took what was there before
+		for _, pod := range s.pods("web") {
+			if pod.Annotations[autorebootv1.RestartIDAnnotation] == id {
+				return nil
+			}
+		}
+		return fmt.Errorf("no pod of restart %s yet", id)
+	})
+	s.secret("creds", "password", "third")
+	s.succeeded("p", 2)
+	s.restarted(deployment, "web", 2)
+	s.never(func() error { return s.quiet("p", 2) })
+}
+
+func TestAWindowThatClosesStopsTheNextWaveAndNotTheOneUnderWay(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.fleet(2, "creds", slow("2s"))
+	s.policy("p", `{targets: [{kind: Deployment, name: web-0}, {kind: Deployment, name: web-1, wave: 1}], windows: `+always+", "+onConfig+"}")
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	s.rolling("p", autorebootv1.PhaseRollingOut)
+	window, _ := far()
+	s.set("p", "{windows: "+window+"}")
+	s.held("p", "web-1", autorebootv1.ReasonOutsideWindow)
+	history := s.succeeded("p", 1)
+	if history[0].Target.Name != "web-0" {
+		t.Errorf("restarted outside of a window: %s", text(history))
+	}
+	s.restarted(deployment, "web-0", 1)
+	s.restarted(deployment, "web-1", 0)
+	s.set("p", "{windows: "+always+"}")
+	s.succeeded("p", 2)
+	s.restarted(deployment, "web-1", 1)
+}

@@ -1,0 +1,200 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// answers opens a port that every pod answers on, by HTTP.
+func (s *scene) answers() *outside.Fleet {
+	s.Helper()
+	fleet, err := outside.OpenFleet(outside.FleetOptions{Protocol: outside.FleetHTTP, Workers: 8})
+	s.must(err)
+	s.Cleanup(func() { _ = fleet.Close() })
+	return fleet
+}
+
+// ips are those of a workload's pods that stay.
+func (s *scene) ips(app string) []netip.Addr {
+	s.Helper()
+	var ips []netip.Addr
+	for _, pod := range s.pods(app) {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		ip, err := netip.ParseAddr(pod.Status.PodIP)
+		if err != nil {
+			s.Fatalf("pod %s: %v", pod.Name, err)
+		}
+		ips = append(ips, ip)
+	}
+	return ips
+}
+
+// checked waits until each address was asked so many times more.
+func (s *scene) checked(fleet *outside.Fleet, ips []netip.Addr, more int) {
+	s.Helper()
+	before := map[netip.Addr]int{}
+	for _, ip := range ips {
+		before[ip] = fleet.Count(ip)
+	}
+	s.eventually(func() error {
+		for _, ip := range ips {
+			if n := fleet.Count(ip) - before[ip]; n < more {
+				return fmt.Errorf("%s was asked %d times more, want %d", ip, n, more)
+			}
+		}
+		return nil
+	})
+}
+
+func onProbe(port uint16) string {
+	return fmt.Sprintf(`triggers: [{name: stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, period: 1s, timeout: 1s, failureThreshold: 2}}]`, port)
+}
+
+// amongWell has three workloads of another policy answer well until the test ends: where everything
+// fails at once, the operator rightly suspects itself.
+func (s *scene) amongWell(fleet *outside.Fleet) {
+	s.Helper()
+	var names []string
+	for i := range 3 {
+		names = append(names, fmt.Sprintf("well-%d", i))
+		s.workload(deployment, names[i], bare, replicas(3))
+	}
+	for _, name := range names {
+		s.available(deployment, name)
+	}
+	s.policy("well", "{"+targets(deployment, names...)+", "+onProbe(fleet.Port())+"}")
+	s.watching("well", len(names))
+	for _, name := range names {
+		s.checked(fleet, s.ips(name), 1)
+	}
+}
+
+// surge has all new pods be there before any old one goes, so that no IP is used again.
+func surge(n int64) edit {
+	return with(map[string]any{"maxSurge": n, "maxUnavailable": int64(0)}, "spec", "strategy", "rollingUpdate")
+}
+
+func TestPodsThatStopAnsweringAreRestarted(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	fleet := s.answers()
+	s.amongWell(fleet)
+	s.run(deployment, "web", bare, replicas(4), surge(4))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+"}")
+	s.watching("p", 1)
+	sick := s.ips("web")
+	s.checked(fleet, sick, 1)
+
+	// One of four is for its own liveness probe to restart.
+	s.must(fleet.Fail(sick[0]))
+	s.checked(fleet, sick, 5)
+	s.must(s.quiet("p", 0))
+	s.restarted(deployment, "web", 0)
+
+	s.must(fleet.Fail(sick...))
+	history := s.succeeded("p", 1)
+	if !slices.Equal(history[0].Triggers, []string{"stuck"}) {
+		t.Errorf("restarted for %q", history[0].Triggers)
+	}
+	s.restarted(deployment, "web", 1)
+	s.tells("RebootPolicy", "p", "TriggerFired", 1)
+	s.checked(fleet, s.ips("web"), 5)
+	s.must(s.quiet("p", 1))
+	s.restarted(deployment, "web", 1)
+	s.must(s.quiet("well", 0))
+}
+
+func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	fleet := s.answers()
+	s.amongWell(fleet)
+	address := s.address()
+	server := s.server(s.play.world.TCP(address + ":5432"))
+	s.external("db", address, 5432, metav1.ConditionTrue)
+	s.run(deployment, "web", bare, replicas(2), surge(2))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+`, gates: [{type: ExternalServiceHealthy, name: db}]}`)
+	s.watching("p", 1)
+	sick := s.ips("web")
+	s.checked(fleet, sick, 1)
+
+	// What the pods need is down, and so are they.
+	s.must(server.Set(outside.Conduct{Fault: outside.Refuse}))
+	s.healthy("db", metav1.ConditionFalse)
+	s.must(fleet.Fail(sick...))
+	s.never(func() error {
+		if id := s.restartID(deployment, "web"); id != "" {
+			return fmt.Errorf("restarted by %s", id)
+		}
+		return nil
+	})
+	// Both come back: there is nothing to heal.
+	s.must(fleet.Fail())
+	s.must(server.Set(outside.Conduct{}))
+	s.healthy("db", metav1.ConditionTrue)
+	s.checked(fleet, sick, 5)
+	s.eventually(func() error { return s.quiet("p", 0) })
+	s.restarted(deployment, "web", 0)
+
+	// Pods that do not come back are restarted.
+	s.must(fleet.Fail(sick...))
+	s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
+}
+
+func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	fleet := s.answers()
+	s.amongWell(fleet)
+	s.run(deployment, "web", bare, replicas(2), surge(2))
+	s.apply(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}, spec: {
+		target: {apiVersion: apps/v1, kind: Deployment, name: web},
+		policies: [{name: stuck, comment: restart when stuck, trigger: {probe: {httpGet: {path: /healthz, port: %d}, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 2}}}]}}`, fleet.Port()))
+	// What the first version cannot say, another person says.
+	s.set("p", "{debounce: {quietPeriod: 1s}, verification: {soak: 1s}}")
+	s.watching("p", 1)
+	sick := s.ips("web")
+	s.checked(fleet, sick, 1)
+	s.must(fleet.Fail(sick...))
+	history := s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
+	old := s.object("{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}}")
+	s.must(s.client.Get(s.Context(), objectKey(old), old))
+	status, ok := old.Object["status"].(map[string]any)
+	if want := history[0].CompletedTime.UTC().Format("2006-01-02T15:04:05Z"); !ok || status["lastReboot"] != want {
+		t.Errorf("v1alpha1 says it was last restarted at %v, want %s: %s", status["lastReboot"], want, text(old))
+	}
+}
+
+func TestAHostThatStopsAnsweringRestartsWhoeverDependsOnIt(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	fleet := s.answers()
+	s.amongWell(fleet)
+	address := s.address()
+	server := s.server(s.play.world.HTTP(address + ":8080"))
+	s.run(deployment, "web", bare)
+	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: stuck, type: Probe, probe: {httpGet: {host: `+address+`, port: 8080}, period: 1s, timeout: 1s, failureThreshold: 2}}], cooldown: 1h}`)
+	s.watching("p", 1)
+	s.must(server.Set(outside.Conduct{Status: 500}))
+	s.succeeded("p", 1)
+	// It is no better, and cooldown keeps the policy from restarting without end.
+	s.held("p", "web", autorebootv1.ReasonCooldown)
+	s.must(server.Set(outside.Conduct{}))
+	s.eventually(func() error { return s.quiet("p", 1) })
+	s.tells("RebootPolicy", "p", "TriggerRecovered", 1)
+	s.restarted(deployment, "web", 1)
+}

@@ -1,0 +1,186 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// patience is how long a condition may take. The machine may be a busy one.
+const patience = 2 * time.Minute
+
+// scene is a namespace of a test's own.
+type scene struct {
+	*testing.T
+	play      *play
+	client    client.WithWatch
+	namespace string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	p, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, play: p, client: p.client}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
+	s.must(s.client.Create(t.Context(), namespace))
+	s.namespace = namespace.Name
+	return s
+}
+
+// in is the same scene in a subtest.
+func (s *scene) in(t *testing.T) *scene {
+	sub := *s
+	sub.T = t
+	return &sub
+}
+
+// must ends the test on an error.
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// eventually waits until ask answers nil.
+func (s *scene) eventually(ask func() error) {
+	s.Helper()
+	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+}
+
+// never watches for a short while that ask goes on answering nil. It follows a sign that whatever
+// ask denies would have begun by now.
+func (s *scene) never(ask func() error) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Second)
+	defer cancel()
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		s.must(ask())
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// try applies a manifest, and answers what kubectl wrote and complained of.
+func (s *scene) try(manifest string) (stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	var out, errs bytes.Buffer
+	err = s.play.KubectlIO(ctx, strings.NewReader(manifest), &out, &errs, "-n", s.namespace, "apply", "-f", "-")
+	return out.String(), errs.String(), err
+}
+
+// apply applies a manifest.
+func (s *scene) apply(manifest string) {
+	s.Helper()
+	if _, complaint, err := s.try(manifest); err != nil {
+		s.Fatalf("apply: %v\n%s\nof\n%s", err, complaint, manifest)
+	}
+}
+
+// kubectl runs it in the namespace; a failure ends the test.
+func (s *scene) kubectl(args ...string) string {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	var out, errs bytes.Buffer
+	if err := s.play.KubectlIO(ctx, nil, &out, &errs, append([]string{"-n", s.namespace}, args...)...); err != nil {
+		s.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, errs.String())
+	}
+	return out.String()
+}
+
+// make creates an object of the namespace from YAML, as the administrator.
+func (s *scene) make(manifest string) *unstructured.Unstructured {
+	s.Helper()
+	object := s.object(manifest)
+	s.must(s.client.Create(s.Context(), object))
+	return object
+}
+
+func (s *scene) object(manifest string) *unstructured.Unstructured {
+	s.Helper()
+	object := &unstructured.Unstructured{}
+	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
+	if !strings.HasPrefix(object.GetKind(), "Cluster") {
+		object.SetNamespace(s.namespace)
+	}
+	return object
+}
+
+// merge edits an object by a merge patch in YAML.
+func (s *scene) merge(apiVersion, kind, name, patch string) {
+	s.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(patch))
+	s.must(err)
+	object := s.object(fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %q}}", apiVersion, kind, name))
+	s.must(s.client.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, raw)))
+}
+
+// delete deletes an object.
+func (s *scene) delete(apiVersion, kind, name string) {
+	s.Helper()
+	s.must(s.client.Delete(s.Context(), s.object(fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %q}}", apiVersion, kind, name))))
+}
+
+// secret creates a Secret, or gives the one that is there this data and no other.
+func (s *scene) secret(name string, data ...string) {
+	s.Helper()
+	s.source("Secret", name, "stringData", data)
+}
+
+// configMap is secret for ConfigMaps.
+func (s *scene) configMap(name string, data ...string) {
+	s.Helper()
+	s.source("ConfigMap", name, "data", data)
+}
+
+// source takes keys and values in turn.
+func (s *scene) source(kind, name, member string, data []string) {
+	s.Helper()
+	content := map[string]any{}
+	for i := 0; i+1 < len(data); i += 2 {
+		content[data[i]] = data[i+1]
+	}
+	object := s.object(fmt.Sprintf("{apiVersion: v1, kind: %s, metadata: {name: %q}}", kind, name))
+	object.Object[member] = content
+	err := s.client.Create(s.Context(), object)
+	if err == nil {
+		return
+	}
+	s.must(client.IgnoreAlreadyExists(err))
+	s.must(s.client.Update(s.Context(), object))
+}
+
+// text writes a value as JSON, with sorted keys.
+func text(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}

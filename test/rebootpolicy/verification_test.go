@@ -1,0 +1,161 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// patient is a soak in which a pod that crashes a second after it became ready is seen to.
+const patient = "soak: 3s, timeout: 2m"
+
+func TestARestartThatFailsIsTriedAgainAndThenHaltsThePolicy(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.workload(deployment, "bad", takes("creds"), faulty("crash-once"))
+	s.workload(deployment, "next", takes("creds"))
+	s.crashed("bad")
+	s.available(deployment, "next")
+	s.policy("p", `{targets: [{kind: Deployment, name: bad}, {kind: Deployment, name: next, wave: 1}], `+onConfig+`,
+		retry: {maxAttempts: 1, backoff: 2s}, verification: {`+patient+`, maxContainerRestarts: 0, onFailure: Halt}}`)
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	s.held("p", "bad", autorebootv1.ReasonBackoff)
+	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionFalse, autorebootv1.ReasonContainerRestarts)
+	status := s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
+	if h := status.Halt; h == nil || h.Reason != autorebootv1.ReasonVerificationFailed || h.Target.Name != "bad" {
+		t.Errorf("halt: %s", text(h))
+	}
+	for _, record := range s.ended("p", 2) {
+		if record.Target.Name != "bad" || record.Result != autorebootv1.ResultFailed || record.Reason != autorebootv1.ReasonContainerRestarts {
+			t.Errorf("want it Failed, ContainerRestarts: %s", text(record))
+		}
+	}
+	s.tells("RebootPolicy", "p", "RestartFailed", 2)
+	s.tells(deployment, "bad", "RestartFailed", 2)
+	s.held("p", "next", autorebootv1.ReasonHalted)
+	s.restarted(deployment, "bad", 2)
+	s.restarted(deployment, "next", 0)
+
+	// A person forgives one crash, which is a change of the spec. What waited is not lost.
+	s.set("p", "{verification: {maxContainerRestarts: 1}}")
+	history := s.ended("p", 4)
+	for _, record := range history[:2] {
+		if record.Result != autorebootv1.ResultSucceeded {
+			t.Errorf("want it Succeeded: %s", text(record))
+		}
+	}
+	s.without("p", autorebootv1.ConditionStalled)
+	s.restarted(deployment, "bad", 3)
+	s.restarted(deployment, "next", 1)
+}
+
+// crashed waits until every pod of a workload has crashed once, and is back.
+func (s *scene) crashed(name string) {
+	s.Helper()
+	s.eventually(func() error {
+		for _, pod := range s.pods(name) {
+			if len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].RestartCount == 0 {
+				return fmt.Errorf("pod %s has not crashed yet", pod.Name)
+			}
+		}
+		return complete(s.read(deployment, name))
+	})
+}
+
+func TestOneOfManyThatFailsKeepsNoOtherFromItsRestart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.workload(deployment, "bad", takes("creds"), faulty("crash-once"))
+	names := s.fleet(9, "creds")
+	s.crashed("bad")
+	s.policy("p", `{targets: [{kind: Deployment, selector: {matchExpressions: [{key: app, operator: Exists}]}}], `+onConfig+`,
+		concurrency: {maxTargets: 4}, verification: {`+patient+`, onFailure: Continue}}`)
+	s.watching("p", 10)
+	s.secret("creds", "password", "second")
+	history := s.ended("p", 10)
+	for _, name := range names {
+		if own := of(history, name); len(own) != 1 || own[0].Result != autorebootv1.ResultSucceeded {
+			t.Errorf("%s: want it Succeeded, once: %s", name, text(own))
+		}
+		s.restarted(deployment, name, 1)
+	}
+	if own := of(history, "bad"); len(own) != 1 || own[0].Result != autorebootv1.ResultFailed {
+		t.Errorf("bad: want it Failed, once: %s", text(own))
+	}
+	s.restarted(deployment, "bad", 1)
+	s.without("p", autorebootv1.ConditionStalled)
+	s.never(func() error { return s.quiet("p", 10) })
+}
+
+func TestARolloutThatDoesNotCompleteInTimeHasFailed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	s.run(deployment, "other", takes("creds"))
+	s.policy("p", `{targets: [{kind: Deployment, name: web}, {kind: Deployment, name: other, wave: 1}], `+onConfig+`, verification: {soak: 1s, timeout: 4s}}`)
+	s.watching("p", 2)
+	// No pod can be added to the namespace.
+	s.make("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: 2}}}")
+	s.eventually(func() error {
+		quota := s.object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")
+		s.must(s.client.Get(s.Context(), objectKey(quota), quota))
+		if quota.Object["status"] == nil {
+			return fmt.Errorf("the quota is not in force yet")
+		}
+		return nil
+	})
+	s.secret("creds", "password", "second")
+	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
+	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionFalse, autorebootv1.ReasonTimedOut)
+	if history := s.ended("p", 1); history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonTimedOut {
+		t.Errorf("want it Failed, TimedOut: %s", text(history))
+	}
+	s.never(func() error {
+		if id := s.restartID(deployment, "other"); id != "" {
+			return fmt.Errorf("the other workload was restarted by %s", id)
+		}
+		return nil
+	})
+	// Once there is room again, a person says so.
+	s.delete("v1", "ResourceQuota", "full")
+	s.available(deployment, "web")
+	s.resume("p")
+	s.eventually(func() error {
+		policy, err := s.get("p")
+		if err != nil {
+			return err
+		}
+		if own := of(policy.Status.History, "other"); len(own) != 1 || own[0].Result != autorebootv1.ResultSucceeded {
+			return fmt.Errorf("the other workload: %s", text(policy.Status))
+		}
+		return nil
+	})
+}
+
+func TestAWorkloadThatDoesNotStayAvailableHasFailed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", verification: {soak: 110s, timeout: 2m}}")
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	s.rolling("p", autorebootv1.PhaseSoaking)
+	for _, pod := range s.pods("web") {
+		s.merge("v1", "Pod", pod.Name, "{metadata: {labels: {fault: unready}}}")
+	}
+	if history := s.ended("p", 1); history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonUnavailable {
+		t.Errorf("want it Failed, Unavailable: %s", text(history))
+	}
+	s.restarted(deployment, "web", 1)
+}
