@@ -147,6 +147,9 @@ func together(ctx context.Context, parts ...func(context.Context) error) error {
 	return errors.Join(errs...)
 }
 
+// Suspect says whether so many health checks fail at once that the fault is probably this process's.
+func (c *Controller) Suspect() bool { return c.prober.Suspect() }
+
 // Again has every object reconciled once more, since what the policy says may have changed. It does
 // not block.
 func (c *Controller) Again() {

@@ -100,13 +100,18 @@ func identity(of *metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
+// readyAlone leaves none where there were none, which is how a pod looks that was just made.
 func readyAlone(all []corev1.PodCondition) []corev1.PodCondition {
+	if len(all) == 0 {
+		return nil
+	}
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionUnknown}
 	for i := range all {
 		if all[i].Type == corev1.PodReady {
-			return []corev1.PodCondition{{Type: corev1.PodReady, Status: all[i].Status}}
+			ready.Status = all[i].Status
 		}
 	}
-	return nil
+	return []corev1.PodCondition{ready}
 }
 
 // restartsAlone sums up: nobody asks which container it was.

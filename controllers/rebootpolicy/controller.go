@@ -61,6 +61,9 @@ type Options struct {
 	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
 	// Lookup asks what the host of a Probe trigger leads to. By default hosts must be IPs.
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
+	// Suspect says whether others find that the network of this process is probably at fault: failed
+	// checks then decide nothing. The default is that nobody does.
+	Suspect func() bool
 	// ProbeWorkers is how many checks run at once. The default is 256.
 	ProbeWorkers int
 	// Now is the clock. The default is time.Now.
@@ -90,6 +93,9 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Suspect == nil {
+		o.Suspect = func() bool { return false }
+	}
 	bell := newBell(o.Now)
 	observed, err := sources.New(sources.Options{
 		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
@@ -103,7 +109,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	})
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
-		Sources: observed, Health: health, Ledger: o.Ledger, Key: o.Key,
+		Sources: observed, Health: doubted{health, o.Suspect}, Ledger: o.Ledger, Key: o.Key,
 		Actor: &actor{as: newClients(c.GetClient(), c.GetConfig()).as}, bell: bell, Unasked: o.Unasked,
 	})
 	if o.Registerer != nil {

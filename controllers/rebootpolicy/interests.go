@@ -105,6 +105,13 @@ func (is *interests) drop(policy types.NamespacedName) {
 	}
 }
 
+// any says whether a namespace has a policy.
+func (is *interests) any(namespace string) bool {
+	is.mu.RLock()
+	defer is.mu.RUnlock()
+	return len(is.all[namespace]) > 0
+}
+
 // in answers the policies of a namespace that care.
 func (is *interests) in(namespace string, cares func(*interest) bool) []types.NamespacedName {
 	is.mu.RLock()

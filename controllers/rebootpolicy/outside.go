@@ -39,6 +39,15 @@ type Health interface {
 	Forget(policy types.NamespacedName)
 }
 
+// doubted is Health that others may find at fault.
+type doubted struct {
+	Health
+	suspect func() bool
+}
+
+// Suspect says whether anybody does.
+func (d doubted) Suspect() bool { return d.Health.Suspect() || d.suspect() }
+
 // Keyed makes fingerprints that tell nothing without the key of the installation.
 type Keyed interface {
 	Sum(domain string, parts ...[]byte) string

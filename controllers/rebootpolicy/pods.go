@@ -47,7 +47,7 @@ func (r *Reconciler) pods(ctx context.Context, s *survey) error {
 			}
 			owned = append(owned, list.Items...)
 		}
-		w.take(owned)
+		w.take(owned, r.births)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (r *Reconciler) replicaSets(ctx context.Context, s *survey) (map[types.UID]
 }
 
 // take adds the pods that have not finished, and that a rollout would replace.
-func (w *workload) take(pods []corev1.Pod) {
+func (w *workload) take(pods []corev1.Pod, births *births) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {
 		p := &pods[i]
@@ -80,7 +80,7 @@ func (w *workload) take(pods []corev1.Pod) {
 			continue
 		}
 		w.Pods = append(w.Pods, restart.Pod{
-			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Ready: isReady(p),
+			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: births.of(p.UID), Ready: isReady(p),
 			Terminating: !p.DeletionTimestamp.IsZero(), Restarts: restartsOf(p),
 		})
 		w.ips = append(w.ips, p.Status.PodIP)

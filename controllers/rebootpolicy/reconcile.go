@@ -55,6 +55,7 @@ type Reconciler struct {
 
 	bell      *bell
 	interests *interests
+	births    *births
 	memories  *memories
 	metrics   *metrics
 }
@@ -63,7 +64,7 @@ func newReconciler(r Reconciler) *Reconciler {
 	if r.bell == nil {
 		r.bell = newBell(r.Now)
 	}
-	r.interests, r.memories, r.metrics = &interests{}, &memories{}, newMetrics(r.Now)
+	r.interests, r.births, r.memories, r.metrics = &interests{}, &births{}, &memories{}, newMetrics(r.Now)
 	return &r
 }
 

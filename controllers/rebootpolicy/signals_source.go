@@ -50,10 +50,6 @@ func (r *Reconciler) fromSources(ctx context.Context, s *survey) error {
 			}
 		}
 	}
-	if len(all) == 0 {
-		r.Sources.Forget(s.key)
-		return nil
-	}
 	wants, at := distinct(all)
 	s.sources = len(wants)
 	states, err := r.Sources.Observe(ctx, s.key, wants)
@@ -233,7 +229,7 @@ func (s *survey) judge(from *origin, state *sources.State) {
 // signalOf is what a trigger sees of a source.
 func (r *Reconciler) signalOf(s *survey, from *origin, state *sources.State) restart.Signal {
 	t := from.trigger
-	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written}
+	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written, Version: state.Version}
 	scope := r.scope(&from.want)
 	if !state.Missing && state.Unknown == "" {
 		out.Fingerprint = scope + "/" + state.Fingerprint

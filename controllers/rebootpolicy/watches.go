@@ -51,10 +51,10 @@ func (r *Reconciler) watch(ctx context.Context, c cluster.Cluster, to controller
 			owner := controllerOf(rs)
 			return func(i *interest) bool { return i.owners[owner] }
 		}), cameOrWent()),
-		source.Kind(c.GetCache(), &corev1.Pod{}, stirs(r, func(pod *corev1.Pod) func(*interest) bool {
+		source.Kind(c.GetCache(), &corev1.Pod{}, r.births.noting(r.interests, stirs(r, func(pod *corev1.Pod) func(*interest) bool {
 			owner, set := controllerOf(pod), labels.Set(pod.Labels)
 			return func(i *interest) bool { return i.inPod(owner, set) }
-		}), moved()),
+		})), moved()),
 		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, stirs(r, func(es *networkingv1.ExternalService) func(*interest) bool {
 			return func(i *interest) bool { return i.externalServices[es.Name] }
 		})),

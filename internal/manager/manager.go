@@ -247,7 +247,7 @@ func (a *assembly) reconcilers(ctx context.Context) ([]reconciler, error) {
 		}
 		return built.Warmup(ctx)
 	}
-	restarts := a.restarts()
+	restarts := a.restarts(built.Suspect)
 	return []reconciler{
 		{name: externalservice.Name, warm: warm, start: built.Start},
 		{name: rebootpolicy.Name, warm: func(ctx context.Context) error { return restarts.warm(ctx, phase) }, start: restarts.start},

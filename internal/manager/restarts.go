@@ -29,11 +29,12 @@ const keyRetry = 10 * time.Second
 type restarts struct {
 	assembly *assembly
 	logger   logr.Logger
+	suspect  func() bool // of the network, by what ExternalServices see of it
 	made     *rebootpolicy.Controller
 }
 
-func (a *assembly) restarts() *restarts {
-	return &restarts{assembly: a, logger: a.Logger.WithName(rebootpolicy.Name)}
+func (a *assembly) restarts(suspect func() bool) *restarts {
+	return &restarts{assembly: a, logger: a.Logger.WithName(rebootpolicy.Name), suspect: suspect}
 }
 
 func sourcesMode(c *config.Configuration) sources.Mode {
@@ -74,6 +75,7 @@ func (r *restarts) make(ctx context.Context, key *fingerprint.Key) error {
 		SourcesInterval:  settings.SourcesPollInterval.Duration,
 		Dial:             a.outside.dialer.Dial,
 		Lookup:           a.outside.resolver.Lookup,
+		Suspect:          r.suspect,
 		ProbeWorkers:     settings.ProbeWorkers,
 		Registerer:       a.Metrics,
 	})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
@@ -90,13 +92,25 @@ func (r *run) superseded(t *target) (verdict, bool) {
 	pods := 0
 	for i := range t.workload.Pods {
 		if pod := &t.workload.Pods[i]; !pod.Terminating {
-			if !pod.Created.After(q.written) {
+			if slices.ContainsFunc(q.dated, func(s *Signal) bool { return !pod.since(s) }) {
 				return verdict{}, false
 			}
 			pods++
 		}
 	}
 	return verdict{occurrence: occurrence{event: Superseded, reason: autorebootv1.ReasonNewerPods}}, pods > 0
+}
+
+// since says whether a pod was made after a source was written. Times of the API are whole seconds; of
+// what happened within one, the versions tell. They are asked no further: the API server may keep
+// kinds in several stores, whose versions mean nothing to each other.
+func (p *Pod) since(s *Signal) bool {
+	written := s.Written.UTC().Truncate(time.Second)
+	if !p.Created.Equal(written) || p.Version == "" || s.Version == "" {
+		return p.Created.After(written)
+	}
+	order, err := resourceversion.CompareResourceVersion(p.Version, s.Version)
+	return err == nil && order > 0
 }
 
 // progressing holds while somebody else's rollout is under way. A workload that is broken, rather

@@ -87,9 +87,11 @@ type Workload struct {
 
 // Pod is one pod of a workload.
 type Pod struct {
-	Name        string
-	UID         types.UID
-	Created     time.Time // whole seconds
+	Name    string
+	UID     types.UID
+	Created time.Time // whole seconds
+	// Version is the pod's resourceVersion when it was made; empty where nobody saw that.
+	Version     string
 	Ready       bool
 	Terminating bool
 	// Restarts of all its containers together.
@@ -118,8 +120,10 @@ type Signal struct {
 	// one that goes away. Where Moot is set, any change does.
 	SilentAppear, SilentVanish, Moot bool
 	// Written is when the source was last written; zero where that means nothing. Pods that were
-	// made later hold it already.
+	// made later hold it already. Version is the resourceVersion of that or a later write: it tells
+	// what was later within one second, and is empty where it is not known.
 	Written time.Time
+	Version string
 	// Expires is when the certificate in the source expires.
 	Expires *time.Time
 	// Urgent is how long before the baseline's certificate expires the restart may start outside of

@@ -20,7 +20,8 @@ type request struct {
 	lasting, level, now bool
 	// undated says that one with memory fires, and when it was written means nothing.
 	undated bool
-	// written is the latest time that one of them was written.
+	// dated are those with memory, and written is the latest time that one of them was written.
+	dated   []*Signal
 	written time.Time
 	// urgent is when the restart may start outside of windows; zero for never.
 	urgent time.Time
@@ -57,6 +58,7 @@ func (r *run) ask(t *target) request {
 			q.lasting = true
 			q.now = q.now || s.Trigger == autorebootv1.RestartNowTrigger
 			q.undated = q.undated || s.Written.IsZero()
+			q.dated = append(q.dated, s)
 			if s.Written.After(q.written) {
 				q.written = s.Written.UTC().Truncate(time.Second)
 			}

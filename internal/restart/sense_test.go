@@ -101,10 +101,22 @@ func TestNewerPodsSupersedeARestart(t *testing.T) {
 	}{
 		"all pods are newer":    {func(*bench) {}, true},
 		"one is of that moment": {func(b *bench) { b.workload(0).Pods[0].Created = noon() }, false},
-		"an old one goes":       {func(b *bench) { b.workload(0).Pods[0].Created, b.workload(0).Pods[0].Terminating = noon(), true }, true},
-		"a probe fires too":     {func(b *bench) { b.workload(0).Signals[2].Firing = true }, false},
-		"a run is due too":      {func(b *bench) { b.workload(0).Signals[1].Fingerprint = "tuesday" }, false},
-		"there is no pod":       {func(b *bench) { b.workload(0).Pods = nil }, false},
+		"one is of that moment, and a later version": {func(b *bench) {
+			pod := &b.workload(0).Pods[0]
+			pod.Created, pod.Version, b.workload(0).Signals[0].Version = noon(), "1002", "999"
+		}, true},
+		"one is of that moment, and an earlier version": {func(b *bench) {
+			pod := &b.workload(0).Pods[0]
+			pod.Created, pod.Version, b.workload(0).Signals[0].Version = noon(), "999", "1002"
+		}, false},
+		"one is older, and of a later version": {func(b *bench) {
+			pod := &b.workload(0).Pods[0]
+			pod.Created, pod.Version, b.workload(0).Signals[0].Version = noon().Add(-time.Second), "1002", "999"
+		}, false},
+		"an old one goes":   {func(b *bench) { b.workload(0).Pods[0].Created, b.workload(0).Pods[0].Terminating = noon(), true }, true},
+		"a probe fires too": {func(b *bench) { b.workload(0).Signals[2].Firing = true }, false},
+		"a run is due too":  {func(b *bench) { b.workload(0).Signals[1].Fingerprint = "tuesday" }, false},
+		"there is no pod":   {func(b *bench) { b.workload(0).Pods = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

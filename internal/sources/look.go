@@ -40,6 +40,9 @@ func (s *Sources) look(found *content, wants map[viewKey]Want) map[viewKey]look 
 			keys = []string{want.Certificate}
 		}
 		seen := look{state: s.fingerprint(found, &want)}
+		if seen.state.Unknown == "" {
+			seen.state.Version = found.version
+		}
 		seen.recorded, seen.sure = found.recorded(keys)
 		looks[key] = seen
 	}
@@ -91,7 +94,7 @@ func (v *view) take(seen look, now time.Time) {
 	case seen.sure:
 		state.Written = seen.recorded
 	case same && !moved:
-		state.Written = before.Written
+		state.Written, state.Version = before.Written, before.Version
 	case same:
 		state.Written = latest(before.Written, seen.recorded)
 	case moved:

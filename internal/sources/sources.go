@@ -49,6 +49,9 @@ type State struct {
 	// Written is when what counts was written last, and never earlier: where nothing says when, it is
 	// when it was first seen. It is zero while unknown.
 	Written time.Time
+	// Version is the source's resourceVersion when that was read: what counts was written at it or
+	// before. It is empty while unknown, and where the source is missing.
+	Version string
 	// NotAfter is when the certificate expires; zero without one.
 	NotAfter time.Time
 	// Unknown says in one word why nothing else here is known; empty when normal.

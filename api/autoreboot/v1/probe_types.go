@@ -30,8 +30,8 @@ type Probe struct {
 	// +optional
 	GRPC *GRPC `json:"grpc,omitempty"`
 
-	// exec succeeds when the command ends with 0 inside a container. It does not run unless an
-	// administrator has enabled exec probes.
+	// exec succeeds when the command ends with 0 inside a container. It is kept, and
+	// never run: the trigger is Unknown with reason ExecUnsupported.
 	//
 	// +optional
 	Exec *Exec `json:"exec,omitempty"`

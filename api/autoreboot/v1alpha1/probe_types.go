@@ -26,8 +26,8 @@ type Probe struct {
 	// +optional
 	GRPC *GRPC `json:"grpc,omitempty"`
 
-	// exec succeeds when the command ends with 0 inside the pod's default container. It does not
-	// run unless an administrator has enabled exec probes.
+	// exec succeeds when the command ends with 0 inside the pod's default container. It is
+	// kept, and never run.
 	//
 	// +optional
 	Exec *Exec `json:"exec,omitempty"`

@@ -1,0 +1,67 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// births are the versions of the pods that were seen to be made, in namespaces with a policy. A pod
+// itself does not keep the version that it began with, and its creationTimestamp cannot tell whether
+// it was made before or after a Secret that was written in the same second, as by one helm upgrade.
+type births struct {
+	mu       sync.RWMutex
+	versions map[types.UID]string
+}
+
+// of answers the version at which a pod was made; empty where nobody saw that.
+func (b *births) of(pod types.UID) string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.versions[pod]
+}
+
+// noting takes down births and deaths before another handler hears of them.
+func (b *births) noting(is *interests, then handler.TypedEventHandler[*corev1.Pod, reconcile.Request]) handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
+	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
+			if newborn(e) && is.any(e.Object.Namespace) {
+				b.note(e.Object)
+			}
+			then.Create(ctx, e, q)
+		},
+		UpdateFunc: then.Update,
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
+			b.forget(e.Object.UID)
+			then.Delete(ctx, e, q)
+		},
+	}
+}
+
+// newborn says whether a pod is as it was made: whatever happens to it then leaves a condition.
+func newborn(e event.TypedCreateEvent[*corev1.Pod]) bool {
+	return !e.IsInInitialList && len(e.Object.Status.Conditions) == 0 && e.Object.DeletionTimestamp.IsZero()
+}
+
+func (b *births) note(pod *corev1.Pod) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.versions == nil {
+		b.versions = map[types.UID]string{}
+	}
+	b.versions[pod.UID] = pod.ResourceVersion
+}
+
+func (b *births) forget(pod types.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.versions, pod)
+}
