@@ -63,7 +63,7 @@ fuzz: ## Run every fuzz test for FUZZTIME each.
 	done
 
 .PHONY: bench
-bench: ## Measure conversion and admission beside stock handlers, and 10,000 ExternalServices; writes bin/bench.json. BENCH=--probe-objects=300 is quicker.
+bench: build ## Measure webhooks beside stock handlers, 10,000 ExternalServices, 4,000 Secrets; writes bin/bench.json. BENCH='--probe-objects=300 --restart-workloads=50' is quicker.
 	@cd test && go run $(GOFLAGS) ./cmd/bench --root=$(CURDIR) --out=$(BIN)/bench.json $(BENCH)
 
 .PHONY: lint

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/test/bench/process"
 )
 
 const (
@@ -77,7 +79,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 			}
 			return Result{}, fmt.Errorf("probes: %s: %w", step.title, err)
 		}
-		r.say("%s: %.1fs, load average %s", step.title, time.Since(began).Seconds(), load())
+		r.say("%s: %.1fs, load average %s", step.title, time.Since(began).Seconds(), process.Load())
 	}
 	return r.result, nil
 }

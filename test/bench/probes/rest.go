@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/test/bench/process"
 )
 
 const (
@@ -84,7 +86,7 @@ func (r *run) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	used, err := usageOf(r.leader.PID())
+	used, err := process.UsageOf(r.leader.PID())
 	if err != nil {
 		return err
 	}
@@ -103,11 +105,11 @@ func (r *run) rest(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		if now, err = usageOf(r.leader.PID()); err != nil {
+		if now, err = process.UsageOf(r.leader.PID()); err != nil {
 			return false, err
 		}
 		r.result.Window = time.Since(began)
-		r.result.Memory = max(r.result.Memory, now.memory)
+		r.result.Memory = max(r.result.Memory, now.Memory)
 		r.result.Goroutines = max(r.result.Goroutines, goroutines)
 		return done, nil
 	})
@@ -118,14 +120,14 @@ func (r *run) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.result.Load = load()
-	r.result.Cores = perSecond(now.cpu-used.cpu, r.result.Window)
+	r.result.Load = process.Load()
+	r.result.Cores = perSecond(now.CPU-used.CPU, r.result.Window)
 	r.result.Checks = perSecond(last.checks-first.checks, r.result.Window)
 	r.result.Late = percent(last.late-first.late, last.checks-first.checks)
 	r.result.Written = after.since(before)
-	r.result.MemoryPeak = now.peak
+	r.result.MemoryPeak = now.Peak
 	r.say("%.3f cores for %.0f checks a second, %.3f%% of them late; %.0f MiB, at most %.0f; written: %s",
-		r.result.Cores, r.result.Checks, r.result.Late, now.memory/mebi, now.peak/mebi, r.result.Written)
+		r.result.Cores, r.result.Checks, r.result.Late, now.Memory/mebi, now.Peak/mebi, r.result.Written)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/test/bench/process"
 	"github.com/fairlead-dev/fairlead/test/outside"
 )
 
@@ -67,8 +68,8 @@ func (r *run) restart(ctx context.Context) error {
 	}
 	r.result.RestartWritten = after.since(before)
 	r.result.RestartWrites = r.result.RestartWritten.total() - float64(announcedNow-announced)
-	used, err := usageOf(r.leader.PID())
-	r.result.RestartMemory = used.peak
+	used, err := process.UsageOf(r.leader.PID())
+	r.result.RestartMemory = used.Peak
 	return err
 }
 

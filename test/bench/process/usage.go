@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package probes
+package process
 
 import (
 	"fmt"
@@ -10,25 +10,26 @@ import (
 	"strings"
 )
 
-// usage of a process: seconds of a processor since its start, and bytes resident, now and at most.
-type usage struct{ cpu, memory, peak float64 }
+// Usage of a process: seconds of a processor since its start, and bytes resident, now and at most.
+type Usage struct{ CPU, Memory, Peak float64 }
 
 // hertz is what the kernel counts time in for its readers, on every architecture.
 const hertz = 100
 
-func usageOf(pid int) (usage, error) {
+// UsageOf reads it.
+func UsageOf(pid int) (Usage, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
-	return parseUsage(string(stat), string(status))
+	return parse(string(stat), string(status))
 }
 
-func parseUsage(stat, status string) (u usage, err error) {
+func parse(stat, status string) (u Usage, err error) {
 	// The name of the program, in parentheses, may hold anything; the state follows it.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
@@ -39,12 +40,12 @@ func parseUsage(stat, status string) (u usage, err error) {
 		if err != nil {
 			return u, err
 		}
-		u.cpu += ticks / hertz
+		u.CPU += ticks / hertz
 	}
-	if u.memory, err = kibibytes(status, "VmRSS:"); err != nil {
+	if u.Memory, err = kibibytes(status, "VmRSS:"); err != nil {
 		return u, err
 	}
-	u.peak, err = kibibytes(status, "VmHWM:")
+	u.Peak, err = kibibytes(status, "VmHWM:")
 	return u, err
 }
 
@@ -59,8 +60,8 @@ func kibibytes(status, name string) (float64, error) {
 	return 0, fmt.Errorf("status has no %s", name)
 }
 
-// load says how many would run now, had they a processor: averages of 1, 5 and 15 minutes.
-func load() string {
+// Load says how many would run now, had they a processor: averages of 1, 5 and 15 minutes.
+func Load() string {
 	raw, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"

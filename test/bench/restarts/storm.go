@@ -1,0 +1,166 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restarts
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/bench/process"
+	"github.com/fairlead-dev/fairlead/test/cluster"
+)
+
+const (
+	// pace at which the board is looked at.
+	pace = 50 * time.Millisecond
+	// calm is how long nothing more may happen after all has. It is past the quiet period.
+	calm = quiet + 3*time.Second
+	// profiling is how long a profile of the processor takes.
+	profiling = 20 * time.Second
+)
+
+// know starts the operator, makes the policies, and waits until every Secret has a baseline.
+func (r *run) know(ctx context.Context) error {
+	if err := r.lead(ctx); err != nil {
+		return err
+	}
+	if err := r.stage.Reachable(ctx); err != nil {
+		return err
+	}
+	r.board.begin()
+	began := time.Now()
+	if err := each(ctx, r.policies(), writers, r.govern); err != nil {
+		return err
+	}
+	if err := r.until(ctx, pace, func() (bool, error) { return r.board.known(r.Workloads), nil }); err != nil {
+		return err
+	}
+	r.result.Known = time.Since(began)
+	if err := r.pause(ctx, calm); err != nil {
+		return err
+	}
+	if c := r.board.counts(time.Now()); c.Written.Most > 0 {
+		return fmt.Errorf("a workload was restarted %d times before anything had changed", c.Written.Most)
+	}
+	return nil
+}
+
+// storm changes every Secret, as fast as the API server takes it, and waits until all workloads have
+// been restarted.
+func (r *run) storm(ctx context.Context) error {
+	s := sampler{of: r.leader}
+	if err := s.look(ctx); err != nil {
+		return err
+	}
+	r.result.Before = s.usage
+	others, err := r.others()
+	if err != nil {
+		return err
+	}
+	from, err := r.logged()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	profiled := r.profile(ctx)
+	r.board.begin()
+	began := time.Now()
+	changed := make(chan error, 1)
+	go func() {
+		err := each(ctx, r.Workloads, writers, func(ctx context.Context, i int) error { return r.change(ctx, i, perWorkload, 1) })
+		r.result.Changed = time.Since(began)
+		changed <- err
+	}()
+	var ended time.Time
+	err = r.until(ctx, pace, func() (bool, error) {
+		var done bool
+		done, ended = r.board.drained(r.Workloads)
+		return done, s.often(ctx)
+	})
+	if err != nil {
+		stop()
+	}
+	if failed := <-changed; err == nil {
+		err = failed
+	}
+	if failed := <-profiled; err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.board.whole(); err != nil {
+		return err
+	}
+	r.result.Drained = ended.Sub(began)
+	r.result.Storm = r.board.counts(ended)
+	if r.result.Others, err = r.spent(others); err != nil {
+		return err
+	}
+	if err := r.pause(ctx, calm); err != nil {
+		return err
+	}
+	// What happened in the meantime, if anything, counts.
+	after := r.board.counts(time.Now())
+	r.result.Storm.Written, r.result.Storm.Rollouts = after.Written, after.Rollouts
+	if err := s.look(ctx); err != nil {
+		return err
+	}
+	r.result.After, r.result.MemoryInStorm, r.result.Goroutines = s.usage, s.memory, s.goroutines
+	if r.result.Endings, err = r.leader.endings(ctx); err != nil {
+		return err
+	}
+	to, err := r.logged()
+	if err != nil {
+		return err
+	}
+	r.result.Calls, err = r.called(from, to)
+	return err
+}
+
+// others are the seconds of a processor that each component has used.
+func (r *run) others() (map[string]float64, error) {
+	used := map[string]float64{}
+	for _, name := range []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager, cluster.Scheduler, cluster.Kwok} {
+		u, err := process.UsageOf(r.stage.Component(name).PID())
+		if err != nil {
+			return nil, err
+		}
+		used[name] = u.CPU
+	}
+	return used, nil
+}
+
+func (r *run) spent(before map[string]float64) (map[string]float64, error) {
+	now, err := r.others()
+	for name := range now {
+		now[name] -= before[name]
+	}
+	return now, err
+}
+
+// profile takes one of the operator, if wanted, from a moment after the beginning on.
+func (r *run) profile(ctx context.Context) <-chan error {
+	done := make(chan error, 1)
+	if r.Profiles == "" {
+		close(done)
+		return done
+	}
+	url := fmt.Sprintf("%s/profile?seconds=%.0f", r.leader.profiles, profiling.Seconds())
+	go func() {
+		got, err := read(ctx, url)
+		if err == nil {
+			err = os.MkdirAll(r.Profiles, 0o750)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(r.Profiles, "restarts-cpu.pprof"), got, 0o600)
+		}
+		done <- err
+	}()
+	return done
+}
