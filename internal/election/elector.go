@@ -20,6 +20,11 @@ import (
 // renewed in time, or somebody else holds it.
 var ErrLost = errors.New("leader election lost")
 
+// ErrTaken says that the Lease is somebody else's. Where that was how it was lost, the cause of the
+// context's end is this as well as ErrLost: there is no time left, as there is after a renewal that
+// only failed.
+var ErrTaken = errors.New("the Lease is held by another replica")
+
 // Options configure an Elector.
 type Options struct {
 	// Leases is the client. It must not share a rate limit with the reconcilers, nor have a
@@ -41,6 +46,8 @@ type Options struct {
 	// Lease is left to run out. The default is RenewDeadline.
 	DrainTimeout time.Duration
 
+	// Work names what leading means, for the log and for errors. The default is "the reconcilers".
+	Work string
 	// Announce is told who begins and who stops leading. It runs in a goroutine of its own, and
 	// what it does is bounded by its context. Nil means nobody is told.
 	Announce Announcer
@@ -84,6 +91,9 @@ func New(o Options) (*Elector, error) {
 	}
 	if o.DrainTimeout <= 0 {
 		o.DrainTimeout = o.RenewDeadline
+	}
+	if o.Work == "" {
+		o.Work = "the reconcilers"
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

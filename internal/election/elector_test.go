@@ -163,7 +163,7 @@ func TestALeaderThatCannotRenewStopsAtTheDeadline(t *testing.T) {
 			}
 			clock.Step(time.Millisecond)
 			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), ErrLost) || r.Leading() && s.holder() == "" {
+			if !errors.Is(context.Cause(ctx), ErrLost) || errors.Is(context.Cause(ctx), ErrTaken) || r.Leading() && s.holder() == "" {
 				t.Errorf("cause %v", context.Cause(ctx))
 			}
 			r.finish <- context.Canceled
@@ -185,6 +185,9 @@ func TestALeaderWhoseLeaseIsTakenStopsAtTheNextRenewal(t *testing.T) {
 	s.edit(func(lease *coordinationv1.Lease) { *lease.Spec.HolderIdentity = "usurper" })
 	clock.Step(2 * time.Second)
 	<-ctx.Done()
+	if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, ErrTaken) {
+		t.Errorf("cause %v", cause)
+	}
 	r.finish <- nil
 	if err := ends(t, r); !errors.Is(err, ErrLost) {
 		t.Errorf("error %v", err)

@@ -51,7 +51,7 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 			drained = drain.C()
 
 		case <-drained:
-			return fmt.Errorf("election: the reconcilers still run %s after they were told to stop: the Lease %s is left to run out", e.DrainTimeout, e.lease())
+			return fmt.Errorf("election: %s still run %s after they were told to stop: the Lease %s is left to run out", e.Work, e.DrainTimeout, e.lease())
 
 		case <-next.C():
 			inFlight = true
@@ -65,7 +65,7 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 				t = done.term
 				reset(deadline, e.left(t))
 				e.Logger.V(3).Info("Lease renewed", "lease", e.lease())
-			case errors.Is(done.err, errTaken):
+			case errors.Is(done.err, ErrTaken):
 				return e.lost(done.err, stop, ended)
 			default:
 				e.Logger.Error(done.err, "cannot renew the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod, "left", e.left(t))
@@ -92,18 +92,18 @@ func (e *Elector) renewal(ctx context.Context, t term) renewal {
 
 // lost cancels the work at once, waits for it to end, and never touches the Lease: it is not ours.
 func (e *Elector) lost(reason error, stop context.CancelCauseFunc, ended <-chan error) error {
-	stop(ErrLost)
+	stop(fmt.Errorf("%w: %w", ErrLost, reason))
 	e.setLeading(false)
-	e.Logger.Error(reason, "the Lease is lost: reconcilers stop", "lease", e.lease())
+	e.Logger.Error(reason, "the Lease is lost: "+e.Work+" must stop", "lease", e.lease())
 	drain := e.Clock.NewTimer(e.DrainTimeout)
 	defer drain.Stop()
 	select {
 	case err := <-ended:
 		if err != nil && !errors.Is(err, context.Canceled) {
-			e.Logger.Error(err, "the reconcilers ended with an error", "lease", e.lease())
+			e.Logger.Error(err, e.Work+" ended with an error", "lease", e.lease())
 		}
 	case <-drain.C():
-		e.Logger.Info("the reconcilers still run", "toldToStopFor", e.DrainTimeout)
+		e.Logger.Info(e.Work+" still run", "toldToStopFor", e.DrainTimeout)
 	}
 	return ErrLost
 }

@@ -14,9 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// errTaken says that the Lease is somebody else's.
-var errTaken = errors.New("the Lease is held by another replica")
-
 // term is one time of holding the Lease.
 type term struct {
 	lease *coordinationv1.Lease
@@ -70,7 +67,7 @@ func (e *Elector) put(ctx context.Context, read *coordinationv1.Lease, spec coor
 	return e.leases.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
-// renew answers the term with its Lease renewed, or errTaken.
+// renew answers the term with its Lease renewed, or ErrTaken.
 func (e *Elector) renew(ctx context.Context, t term) (term, error) {
 	now := e.Clock.Now()
 	spec := t.lease.Spec
@@ -91,7 +88,7 @@ func (e *Elector) release(ctx context.Context, t term) error {
 	spec.LeaseDurationSeconds = ptr.To(int32(1))
 	spec.AcquireTime, spec.RenewTime = &now, &now
 	_, err := e.rewrite(ctx, t, spec)
-	if errors.Is(err, errTaken) {
+	if errors.Is(err, ErrTaken) {
 		return nil
 	}
 	return err
@@ -110,7 +107,7 @@ func (e *Elector) rewrite(ctx context.Context, t term, spec coordinationv1.Lease
 		return nil, err
 	}
 	if current != nil && !t.holds(e.Identity, current) {
-		return nil, errTaken
+		return nil, ErrTaken
 	}
 	return e.put(ctx, current, spec)
 }

@@ -5,11 +5,13 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +25,9 @@ type Options struct {
 	Logs io.Writer
 	// Dial connects to addresses outside the cluster, after every check. The default is the network.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
+	// Program is how the user calls this binary. The default is fairlead, or kubectl fairlead where it
+	// was started as a plugin of kubectl.
+	Program string
 }
 
 func (o Options) withDefaults() Options {
@@ -31,6 +36,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logs == nil {
 		o.Logs = os.Stderr
+	}
+	if o.Program == "" {
+		o.Program = program(os.Args[0])
 	}
 	return o
 }
@@ -42,19 +50,51 @@ func Execute(args []string, o Options) int {
 	root := &cobra.Command{
 		Use:           "fairlead",
 		Short:         "A Kubernetes operator for external services, restarts and chaos.",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: o.Program},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetArgs(args)
 	root.SetOut(o.Output)
 	root.SetErr(o.Logs)
 	root.AddCommand(Manager(o), versionCommand())
+	root.AddCommand(Elect(o))
+	root.AddCommand(Convert(o))
+	root.AddCommand(vetCommand())
 	if err := root.Execute(); err != nil {
-		_, _ = fmt.Fprintln(o.Logs, "fairlead:", oneLine(err))
+		if text := oneLine(err); text != "" {
+			_, _ = fmt.Fprintln(o.Logs, "fairlead:", text)
+		}
+		if coded := (*exit)(nil); errors.As(err, &coded) {
+			return coded.code
+		}
 		return 1
 	}
 	return 0
+}
+
+// exit is an error of a command whose exit codes mean something. Without a cause it is a code alone,
+// about which nothing is to be said.
+type exit struct {
+	code int
+	error
+}
+
+func (e *exit) Error() string {
+	if e.error == nil {
+		return ""
+	}
+	return e.error.Error()
+}
+
+func (e *exit) Unwrap() error { return e.error }
+
+// program answers what to call the binary that runs as a path.
+func program(path string) string {
+	if strings.TrimSuffix(filepath.Base(path), ".exe") == "kubectl-fairlead" {
+		return "kubectl fairlead"
+	}
+	return "fairlead"
 }
 
 // oneLine joins an error of several lines, such as one about several objects, so that whoever greps

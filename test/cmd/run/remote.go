@@ -65,7 +65,7 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 	// However this ends, the operator does not outlive it.
 	defer func() {
 		end()
-		<-ended
+		_ = <-ended
 	}()
 	if err := stage.Eventually(ctx, time.Minute, replica.Ready); err != nil {
 		return fmt.Errorf("the operator's webhooks do not answer: %w", err)

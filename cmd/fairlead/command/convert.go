@@ -1,0 +1,126 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	autorebootv1alpha1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	"github.com/fairlead-dev/fairlead/internal/convert"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/chaospod"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/rebootpolicy"
+)
+
+// Convert is `fairlead convert`.
+func Convert(o Options) *cobra.Command {
+	o = o.withDefaults()
+	kinds := convertible()
+	options := convert.Options{
+		Kinds:       kinds,
+		Annotations: []string{common.ConversionDataAnnotation, common.V1Alpha1DataAnnotation},
+		MaxRestore:  common.MaxRestoreBytes,
+	}
+	request := convert.Request{Out: o.Output, Messages: o.Logs}
+	var form string
+	command := &cobra.Command{
+		Use:   "convert --to VERSION {FILE|FOLDER|-}...",
+		Short: "Convert manifests to another version of the API, without a cluster.",
+		Long: `Convert manifests to another version of the API, without a cluster, by the code of the webhook.
+
+Files may hold several documents and lists, in YAML or JSON; of a folder it is all .yaml, .yml and
+.json files below it. Objects that are not Fairlead's pass through byte for byte. Fields that both
+versions have keep their comments, their order and their style.
+
+What the other version cannot say is kept in an annotation, ` + common.ConversionDataAnnotation + ` or
+` + common.V1Alpha1DataAnnotation + `: converting back gives the same object again.
+
+The exit code is 0 where all is well, 1 where --check found something or an object could not be
+converted, and 2 for a wrong flag or an input that cannot be read.`,
+		Example: strings.ReplaceAll(`  fairlead convert --to v1 shop.yaml
+  kustomize build . | fairlead convert --to v1 - | kubectl apply -f -
+  fairlead convert --to v1 --write manifests/
+  fairlead convert --to v1 --check manifests/`, "fairlead convert", o.Program+" convert"),
+		Args:                  cobra.ArbitraryArgs,
+		DisableFlagsInUseLine: true,
+		RunE: func(command *cobra.Command, paths []string) error {
+			conversion, err := convert.New(options)
+			if err != nil {
+				return &exit{2, err}
+			}
+			request.Paths, request.Stdin, request.Form = paths, command.InOrStdin(), convert.Form(form)
+			ctx, stop := untilSignal(command.Context())
+			defer stop()
+			switch err = conversion.Run(ctx, request); {
+			case errors.Is(err, convert.ErrInput):
+				return &exit{2, err}
+			case err != nil:
+				return &exit{1, err}
+			}
+			return nil
+		},
+	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exit{2, err} })
+	flags := command.Flags()
+	versions := convert.Versions(kinds)
+	flags.StringVar(&options.To, "to", "", "Version to convert to: "+strings.Join(versions, " or ")+". Required.")
+	flags.BoolVarP(&request.Write, "write", "w", false, "Replace the files that change, and print their names.")
+	flags.BoolVar(&request.Check, "check", false, "Change nothing: print the objects that are not at the version, and exit with 1 where there are any.")
+	flags.BoolVar(&options.DropRestore, "drop-restore", false, "Leave the restore annotation out, and so lose what the version cannot say.")
+	flags.StringVarP(&form, "output", "o", "", "Form of the answer, yaml or json. The default is that of each document.")
+	complete(command, "to", versions...)
+	complete(command, "output", "yaml", "json")
+	return command
+}
+
+func complete(command *cobra.Command, flag string, values ...string) {
+	// The only error is a flag that there is not, or that completes already.
+	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// convertible are the kinds. The fields that took the place of others keep their comments.
+func convertible() []convert.Kind {
+	return []convert.Kind{{
+		Group: networkingv1.GroupVersion.Group, Kind: "ExternalService", Converter: externalservice.New(),
+		Types: map[string]reflect.Type{
+			networkingv1.GroupVersion.Version:       reflect.TypeFor[networkingv1.ExternalService](),
+			networkingv1alpha1.GroupVersion.Version: reflect.TypeFor[networkingv1alpha1.ExternalService](),
+		},
+		Successors: map[string]string{
+			"spec.hosts": "endpoints", "spec.endpoints": "hosts",
+			"spec.refreshSeconds": "resolution", "spec.resolution": "refreshSeconds",
+			"spec.probe": "healthCheck", "spec.healthCheck": "probe",
+		},
+	}, {
+		Group: autorebootv1.GroupVersion.Group, Kind: "RebootPolicy", Converter: rebootpolicy.New(),
+		Types: map[string]reflect.Type{
+			autorebootv1.GroupVersion.Version:       reflect.TypeFor[autorebootv1.RebootPolicy](),
+			autorebootv1alpha1.GroupVersion.Version: reflect.TypeFor[autorebootv1alpha1.RebootPolicy](),
+		},
+		Successors: map[string]string{
+			"spec.target": "targets", "spec.targets": "target",
+			"spec.policies": "triggers", "spec.triggers": "policies",
+		},
+	}, {
+		Group: chaosv1.GroupVersion.Group, Kind: "ChaosPod", Converter: chaospod.New(),
+		Types: map[string]reflect.Type{
+			chaosv1.GroupVersion.Version:       reflect.TypeFor[chaosv1.ChaosPod](),
+			chaosv1alpha1.GroupVersion.Version: reflect.TypeFor[chaosv1alpha1.ChaosPod](),
+		},
+		Successors: map[string]string{
+			"spec.template": "target", "spec.target": "template",
+			"spec.nextStop": "schedule", "spec.schedule": "nextStop",
+		},
+	}}
+}

@@ -1,0 +1,334 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-dev/fairlead/internal/convert"
+)
+
+var update = flag.Bool("update", false, "write what convert says as the golden files")
+
+func conversionTo(t testing.TB, version string) *convert.Conversion {
+	t.Helper()
+	c, err := convert.New(convert.Options{Kinds: convertible(), To: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// converted answers a text at a version, and demands that nothing failed and that a second time
+// changes no byte.
+func converted(t testing.TB, text []byte, version string) []byte {
+	t.Helper()
+	for range 2 {
+		result, err := conversionTo(t, version).Text(text, convert.AsIs)
+		if err != nil || len(result.Failed) > 0 {
+			t.Fatalf("to %s: %v %v\n%s", version, err, result.Failed, text)
+		}
+		again, err := conversionTo(t, version).Text(result.Text, convert.AsIs)
+		if err != nil || again.Changed || len(again.Stale) > 0 {
+			t.Fatalf("a second time to %s: %v, changed %v, %v\n%s", version, err, again.Changed, again.Stale, result.Text)
+		}
+		text = result.Text
+	}
+	return text
+}
+
+// TestConvertKeepsWhatItNeedNotChange converts testdata/convert/NAME.VERSION.in.EXTENSION and compares
+// with the golden file NAME.VERSION.out.EXTENSION, byte for byte.
+func TestConvertKeepsWhatItNeedNotChange(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/convert/*.in.*")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, input := range inputs {
+		t.Run(filepath.Base(input), func(t *testing.T) {
+			text, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := converted(t, text, strings.Split(filepath.Base(input), ".")[1])
+			output := strings.Replace(input, ".in.", ".out.", 1)
+			if *update {
+				if err := os.WriteFile(output, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", output, diff)
+			}
+		})
+	}
+}
+
+// manifests are all samples, and all test data of the converters.
+func manifests(t testing.TB) map[string][]byte {
+	t.Helper()
+	texts := map[string][]byte{}
+	for _, pattern := range []string{"config/samples/*_*.yaml", "webhooks/conversion/*/testdata/*.yaml"} {
+		files, err := filepath.Glob("../../../" + pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[file] = text
+		}
+	}
+	return texts
+}
+
+func asValue(t testing.TB, text []byte) (value map[string]any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict(text, &value); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return value
+}
+
+func TestConvertThereAndBackIsTheSameObject(t *testing.T) {
+	for file, text := range manifests(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want := asValue(t, text)
+			there, back := "v1alpha1", "v1"
+			if strings.HasSuffix(want["apiVersion"].(string), "alpha1") {
+				there, back = back, there
+			}
+			if same := converted(t, text, back); !bytes.Equal(same, text) {
+				t.Errorf("--to the version that it has changed it:\n%s", cmp.Diff(string(text), string(same)))
+			}
+			up := converted(t, text, there)
+			again := converted(t, up, back)
+			if got := asValue(t, again); back == "v1" && !cmp.Equal(want, got) {
+				t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
+			}
+			// What v1alpha1 left to a default stands there in full now. That it means the same, v1 shows.
+			if diff := cmp.Diff(asValue(t, up)["spec"], asValue(t, converted(t, again, there))["spec"]); diff != "" {
+				t.Errorf("a second way (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConvertSaysWhatTheWebhookSays(t *testing.T) {
+	for file, text := range manifests(t) {
+		raw, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range convertible() {
+			object := asValue(t, text)
+			if object["kind"] != kind.Kind {
+				continue
+			}
+			for version := range kind.Types {
+				want, err := kind.Converter.Convert(raw, version)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(asValue(t, want), asValue(t, converted(t, text, version))); diff != "" {
+					t.Errorf("%s to %s (-webhook +convert):\n%s", file, version, diff)
+				}
+			}
+		}
+	}
+}
+
+func TestConvertAddsNoStatusAndNoTimestamp(t *testing.T) {
+	for file, text := range manifests(t) {
+		object := asValue(t, text)
+		if object["status"] != nil {
+			continue
+		}
+		for _, version := range []string{"v1", "v1alpha1"} {
+			got := asValue(t, converted(t, text, version))
+			metadata := got["metadata"].(map[string]any)
+			if _, has := metadata["creationTimestamp"]; has {
+				t.Errorf("%s to %s has a creationTimestamp", file, version)
+			}
+			// A status that the annotation kept may come back.
+			if _, has := got["status"]; has && object["metadata"].(map[string]any)["annotations"] == nil {
+				t.Errorf("%s to %s has a status: %v", file, version, got["status"])
+			}
+		}
+	}
+}
+
+func TestEverySuccessorIsAField(t *testing.T) {
+	for _, kind := range convertible() {
+		for path, heir := range kind.Successors {
+			name, spec := strings.CutPrefix(path, "spec.")
+			var here, there int
+			for _, version := range kind.Types {
+				field, _ := version.FieldByName("Spec")
+				var names []string
+				for i := range field.Type.NumField() {
+					tag, _, _ := strings.Cut(field.Type.Field(i).Tag.Get("json"), ",")
+					names = append(names, tag)
+				}
+				all := " " + strings.Join(names, " ") + " "
+				if strings.Contains(all, " "+name+" ") {
+					here++
+				}
+				if strings.Contains(all, " "+heir+" ") {
+					there++
+				}
+			}
+			if !spec || here != 1 || there != 1 {
+				t.Errorf("%s: %s and %s must each stand in one version", kind.Kind, path, heir)
+			}
+		}
+	}
+}
+
+func TestConvertExitCodes(t *testing.T) {
+	folder := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	old := file("old.yaml", "\n---\napiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a, namespace: shop}\nspec: {hosts: [192.0.2.1], ports: {a: 1}}\n")
+	unknown := file("unknown.yaml", "apiVersion: networking.fairlead.dev/v2\nkind: ExternalService\nmetadata: {name: a}\n")
+	kind := file("kind.yaml", "a: b\n---\napiVersion: chaos.fairlead.dev/v1\nkind: Monkey\n")
+	broken := file("broken.yaml", "a: b\n---\napiVersion: chaos.fairlead.dev/v1\n  kind: [\n")
+	twice := file("twice.yaml", "a: b\n---\napiVersion: chaos.fairlead.dev/v1\nkind: A\nkind: B\n")
+	for name, test := range map[string]struct {
+		args   string
+		code   int
+		stdout string
+		stderr []string
+	}{
+		"there already":    {"--to v1alpha1 --check " + old, 0, "", nil},
+		"check":            {"--to v1 --check " + old, 1, old + ":3: ExternalService shop/a: is at v1alpha1, not at v1\n", []string{"1 object not at v1", "--write"}},
+		"unknown version":  {"--to v1 " + old + " " + unknown, 1, "", []string{unknown + ":1: error: ExternalService a: ", `"v2"`, "v1 and v1alpha1", "nothing was written"}},
+		"unknown kind":     {"--to v1 " + kind, 1, "", []string{kind + ":3: ", `"Monkey"`, "ChaosPod"}},
+		"broken":           {"--to v1 " + broken, 2, "", []string{broken + ": error: document at line 2", "line 4"}},
+		"a key twice":      {"--to v1 " + twice, 2, "", []string{"line 5", `"kind"`}},
+		"missing file":     {"--to v1 " + folder + "/none", 2, "", []string{folder + "/none"}},
+		"no file":          {"--to v1", 2, "", []string{"name files"}},
+		"no version":       {old, 2, "", []string{"--to v1, or --to v1alpha1"}},
+		"version of none":  {"--to v3 " + old, 2, "", []string{`"v3"`, "v1 and v1alpha1"}},
+		"unknown flag":     {"--too v1", 2, "", []string{"--too"}},
+		"unknown form":     {"--to v1 -o xml " + old, 2, "", []string{"xml", "yaml or json"}},
+		"both":             {"--to v1 --check --write " + old, 2, "", []string{"exclude"}},
+		"writing to stdin": {"--to v1 --write -", 2, "", []string{"standard input"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := runCommand(t, append([]string{"convert"}, strings.Fields(test.args)...)...)
+			if code != test.code || stdout != test.stdout {
+				t.Errorf("exit code %d, %q; want %d, %q", code, stdout, test.code, test.stdout)
+			}
+			for _, want := range test.stderr {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("%q does not say %q", stderr, want)
+				}
+			}
+		})
+	}
+}
+
+func TestConvertWithoutTheAnnotationSaysSo(t *testing.T) {
+	sample := "../../../config/samples/chaos_v1_chaospod.yaml"
+	code, stdout, stderr := runCommand(t, "convert", "--to=v1alpha1", "--drop-restore", sample)
+	if code != 0 || strings.Contains(stdout, "fairlead.dev/conversion-data") || strings.Contains(stdout, "annotations") {
+		t.Errorf("exit code %d\n%s", code, stdout)
+	}
+	if !strings.Contains(stderr, "fairlead.dev/conversion-data left out") {
+		t.Errorf("%q does not say what is lost", stderr)
+	}
+}
+
+func TestCompletionKnowsTheVersions(t *testing.T) {
+	for flag, want := range map[string]string{"--to": "v1\nv1alpha1\n:4\n", "--output": "yaml\njson\n:4\n"} {
+		if code, stdout, _ := runCommand(t, "__complete", "convert", flag, ""); code != 0 || stdout != want {
+			t.Errorf("%s: exit code %d, %q", flag, code, stdout)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if code, stdout, _ := runCommand(t, "completion", shell); code != 0 || !strings.Contains(stdout, "fairlead") {
+			t.Errorf("%s: exit code %d, %q", shell, code, stdout)
+		}
+	}
+}
+
+func TestAsAPluginOfKubectlTheUsageSaysSo(t *testing.T) {
+	for path, want := range map[string]string{
+		"/usr/local/bin/kubectl-fairlead": "kubectl fairlead", "kubectl-fairlead.exe": "kubectl fairlead",
+		"/usr/local/bin/fairlead": "fairlead", "/tmp/kubectl-fairlead/manager": "fairlead",
+	} {
+		if got := program(path); got != want {
+			t.Errorf("%s is called %q, want %q", path, got, want)
+		}
+	}
+	var out bytes.Buffer
+	if code := Execute([]string{"convert", "--help"}, Options{Output: &out, Logs: &out, Program: "kubectl fairlead"}); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, want := range []string{"\n  kubectl fairlead convert --to VERSION", "kubectl fairlead convert --to v1 shop.yaml"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s\ndoes not say %q", out.String(), want)
+		}
+	}
+}
+
+// FuzzConvert demands of any text that nothing panics, that what converts once is at the version then,
+// and that it converts again, and back, to the same.
+func FuzzConvert(f *testing.F) {
+	for _, text := range manifests(f) {
+		f.Add(text)
+	}
+	inputs, err := filepath.Glob("testdata/convert/*.in.*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, input := range inputs {
+		text, err := os.ReadFile(input)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	conversions := map[string]*convert.Conversion{"v1": conversionTo(f, "v1"), "v1alpha1": conversionTo(f, "v1alpha1")}
+	forms := []convert.Form{convert.AsIs, convert.AsIs, convert.YAML, convert.JSON}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		form := forms[len(text)%len(forms)]
+		for version, conversion := range conversions {
+			result, err := conversion.Text(text, form)
+			if err != nil {
+				continue
+			}
+			again, err := conversion.Text(result.Text, convert.AsIs)
+			if err != nil {
+				t.Fatalf("to %s as %q: %v\nfrom %q\nto %q", version, form, err, text, result.Text)
+			}
+			if len(result.Failed) == 0 && (again.Changed || len(again.Stale) > 0 || len(again.Failed) > 0) {
+				t.Fatalf("to %s as %q, a second time: %v %v\nfrom %q\nto %q", version, form, again.Stale, again.Failed, text, result.Text)
+			}
+		}
+	})
+}

@@ -1,0 +1,164 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
+	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/internal/guard"
+	"github.com/fairlead-dev/fairlead/internal/manager"
+)
+
+// What --on-lost-lease may be.
+const (
+	lostExit   = "exit"
+	lostDemote = "demote"
+)
+
+// electFlags are those of the manager, by the same names, and a few of its own.
+type electFlags struct {
+	kubeconfig, namespace, name, id string
+	lease, renew, retry, grace      time.Duration
+	lost                            string
+	quiet, aide                     bool
+}
+
+// Elect is `fairlead elect`.
+func Elect(o Options) *cobra.Command {
+	o = o.withDefaults()
+	var f electFlags
+	command := &cobra.Command{
+		Use:   "elect --lease-lock-name NAME [flags] -- COMMAND [ARGS...]",
+		Short: "Run any command only while holding a Lease.",
+		Long: `Run any command only while holding a Lease, so that of many started on many machines one
+runs at a time. When it ends by itself, the next one has its turn.
+
+The command has ended before anybody else can take the Lease: where it cannot be renewed, the command
+gets SIGTERM at the renew deadline and SIGKILL --grace later. SIGINT, SIGTERM, SIGHUP, SIGQUIT,
+SIGUSR1 and SIGUSR2 are passed on to it. Nothing of it is left running, also when this process is
+killed. The Lease is released when it has ended.
+
+The exit code is the command's, or 128 and the number of the signal that ended it or the wait; 124
+where the Lease was lost, 125 for a fault of this command, 126 and 127 for a command that cannot be
+started or found.`,
+		Example: "  fairlead elect --lease-lock-name=importer -- /opt/shop/importer --follow",
+		Args: func(command *cobra.Command, args []string) error {
+			if f.aide || len(args) > 0 && command.ArgsLenAtDash() == 0 {
+				return nil
+			}
+			return &exit{guard.CodeFailed, errors.New("give the command after --, as in `fairlead elect --lease-lock-name=NAME -- COMMAND`")}
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			if f.aide {
+				code, err := guard.Aide(args)
+				return &exit{code, err}
+			}
+			g, stop, err := f.guard(o, args)
+			if err != nil {
+				return &exit{guard.Code(err), fmt.Errorf("elect: %w", err)}
+			}
+			defer stop()
+			switch code, err := g.Run(command.Context()); {
+			case err != nil:
+				return &exit{code, fmt.Errorf("elect: %w", err)}
+			case code != 0:
+				return &exit{code: code}
+			default:
+				return nil
+			}
+		},
+	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &exit{guard.CodeFailed, fmt.Errorf("%w; `fairlead elect --help` lists the flags", err)}
+	})
+	f.declare(command)
+	return command
+}
+
+func (f *electFlags) declare(command *cobra.Command) {
+	usual, set := config.Default().LeaderElection, command.Flags()
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: KUBECONFIG, ~/.kube/config, or the pod's service account.")
+	set.StringVar(&f.name, "lease-lock-name", "", "Name of the Lease. Required: whoever uses the same one takes turns.")
+	set.StringVar(&f.namespace, "lease-lock-namespace", "", "Namespace of the Lease. Empty: that of the pod, or of the kubeconfig's context.")
+	set.StringVar(&f.id, "id", "", "Identity of this candidate; unique. Empty: host name and a random part.")
+	set.DurationVar(&f.lease, "leader-elect-lease-duration", usual.LeaseDuration.Duration, "How long candidates wait for a silent holder before they take over; whole seconds.")
+	set.DurationVar(&f.renew, "leader-elect-renew-deadline", usual.RenewDeadline.Duration, "How long after the last renewal the command is told to end.")
+	set.DurationVar(&f.retry, "leader-elect-retry-period", usual.RetryPeriod.Duration, "Time between renewals, and between attempts.")
+	set.DurationVar(&f.grace, "grace", 3*time.Second, fmt.Sprintf("How long the command may take to end after SIGTERM when the Lease is lost. With the renew deadline at most the lease duration less %s.", guard.Margin))
+	set.StringVar(&f.lost, "on-lost-lease", lostExit, "What follows on a lost Lease: "+lostExit+", or "+lostDemote+", to wait and run the command anew.")
+	set.BoolVar(&f.quiet, "quiet", false, "Log what goes wrong only.")
+	set.BoolVar(&f.aide, "aide", false, "Serve another process of elect. For internal use.")
+	_ = set.MarkHidden("aide") // it exists
+	// What follows the command is its own, also where it looks like a flag.
+	set.SetInterspersed(false)
+}
+
+// guard assembles what the flags say. It sends nothing.
+func (f *electFlags) guard(o Options, command []string) (_ *guard.Guard, stop func(), err error) {
+	switch {
+	case f.name == "":
+		return nil, nil, errors.New("--lease-lock-name is required: the Lease that candidates share")
+	case f.lost != lostExit && f.lost != lostDemote:
+		return nil, nil, fmt.Errorf("--on-lost-lease %q: must be %s or %s", f.lost, lostExit, lostDemote)
+	}
+	logging := config.Default().Logging
+	if logging.Format = "text"; f.quiet {
+		logging.Level = "error"
+	}
+	logger, err := manager.NewLogger(logging, o.Logs)
+	if err != nil {
+		return nil, nil, err
+	}
+	manager.UseLogger(logger)
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	found := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{})
+	api, err := found.ClientConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	if f.namespace == "" {
+		if f.namespace, _, err = found.Namespace(); err != nil {
+			return nil, nil, fmt.Errorf("namespace of the Lease: %w; give one with --lease-lock-namespace", err)
+		}
+	}
+	api.UserAgent, api.QPS = "fairlead-elect/"+version.Get().Version, -1
+	client, err := kubernetes.NewForConfig(api)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.id == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, nil, fmt.Errorf("identity: %w; give one with --id", err)
+		}
+		f.id = host + "_" + string(uuid.NewUUID())
+	}
+	self, err := guard.Self()
+	if err != nil {
+		return nil, nil, err
+	}
+	signals, stop := guard.Notify()
+	g, err := guard.New(guard.Options{
+		Leases: client.CoordinationV1(), Namespace: f.namespace, Name: f.name, Identity: f.id,
+		LeaseDuration: f.lease, RenewDeadline: f.renew, RetryPeriod: f.retry, Grace: f.grace, Demote: f.lost == lostDemote,
+		Command: command, Aide: []string{self, "elect", "--aide", "--"},
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Logger: logger,
+	})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return g, stop, nil
+}

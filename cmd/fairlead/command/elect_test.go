@@ -1,0 +1,78 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A kubeconfig of a server that nobody asks: what is tested here is wrong before that.
+func unusedKubeconfig(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	content := `{apiVersion: v1, kind: Config, current-context: c,
+contexts: [{name: c, context: {cluster: c, user: u, namespace: shop}}], users: [{name: u, user: {}}],
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]}`
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestElectSaysWhatIsWrongByItsExitCodeAndInOneLine(t *testing.T) {
+	kubeconfig := "--kubeconfig=" + unusedKubeconfig(t)
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want []string
+	}{
+		"no command":             {[]string{"--lease-lock-name=turn"}, 125, []string{"after --"}},
+		"a command without --":   {[]string{"--lease-lock-name=turn", "true"}, 125, []string{"after --"}},
+		"nothing after --":       {[]string{"--lease-lock-name=turn", "--"}, 125, []string{"after --"}},
+		"no Lease":               {[]string{kubeconfig, "--", "true"}, 125, []string{"--lease-lock-name"}},
+		"unknown flag":           {[]string{"--lease-lock-nam=turn", "--", "true"}, 125, []string{"--lease-lock-nam", "elect --help"}},
+		"unknown policy":         {[]string{kubeconfig, "--lease-lock-name=turn", "--on-lost-lease=stay", "--", "true"}, 125, []string{"stay", "exit or demote"}},
+		"missing kubeconfig":     {[]string{"--kubeconfig=" + kubeconfig + ".no", "--lease-lock-name=turn", "--", "true"}, 125, []string{"kubeconfig.no"}},
+		"a grace that is long":   {[]string{kubeconfig, "--lease-lock-name=turn", "--grace=5s", "--", "true"}, 125, []string{"grace 5s", "at most 4s", "15s"}},
+		"durations that clash":   {[]string{kubeconfig, "--lease-lock-name=turn", "--leader-elect-lease-duration=5s", "--", "true"}, 125, []string{"lease duration 5s", "renew deadline, 10s"}},
+		"no such command":        {[]string{kubeconfig, "--lease-lock-name=turn", "--", "fairlead-has-no-such-command"}, 127, []string{"fairlead-has-no-such-command", "not found"}},
+		"a command that is none": {[]string{kubeconfig, "--lease-lock-name=turn", "--", t.TempDir()}, 126, []string{"is a directory"}},
+		"an aide by hand":        {[]string{"--aide", "--", "begin"}, 125, []string{"internal"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := runCommand(t, append([]string{"elect"}, test.args...)...)
+			if code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			if stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "fairlead: ") {
+				t.Errorf("stdout %q, and not one line: %q", stdout, stderr)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("%q does not say %q", stderr, want)
+				}
+			}
+		})
+	}
+}
+
+// Whoever knows the manager's flags knows these.
+func TestElectNamesItsFlagsAsTheManagerDoes(t *testing.T) {
+	elect, manager := Elect(Options{}).Flags(), Manager(Options{}).Flags()
+	for _, name := range []string{"kubeconfig", "id", "lease-lock-name", "lease-lock-namespace",
+		"leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period"} {
+		ours, theirs := elect.Lookup(name), manager.Lookup(name)
+		if ours == nil || theirs == nil {
+			t.Errorf("--%s: elect has %v, the manager %v", name, ours, theirs)
+			continue
+		}
+		// The one name that must differ: a command would take turns with the operator.
+		if name != "lease-lock-name" && ours.DefValue != theirs.DefValue {
+			t.Errorf("--%s: the default of elect is %q, the manager's %q", name, ours.DefValue, theirs.DefValue)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const samples = "../../../config/samples"
+
+func TestVetEndsWithACodeThatScriptsCanTrust(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	bad := write("bad.yaml", "apiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a}\nspec: {hosts: [127.0.0.1], ports: {a: 1}}\n")
+	other := write("other.yaml", "apiVersion: v1\nkind: Secret\n")
+	for name, test := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"clean, with a warning":   {[]string{samples}, 0, "6 objects in 7 files: 0 errors, 1 warning; passed over 1 object of another kind\n", ""},
+		"warnings as errors":      {[]string{"--warnings-as-errors", samples}, 1, "initialDelaySeconds", ""},
+		"findings":                {[]string{bad}, 1, bad + ":4:16: error: ExternalService a: spec.hosts[0]: ", ""},
+		"other kinds":             {[]string{other}, 0, "0 objects in 1 file: 0 errors, 0 warnings; passed over 1", ""},
+		"a missing file":          {[]string{bad, "missing.yaml", samples}, 2, "7 objects in 8 files", "missing.yaml"},
+		"a missing file in SARIF": {[]string{"-o", "sarif", "missing.yaml"}, 2, `"executionSuccessful": false`, "missing.yaml"},
+		"nothing named":           {nil, 2, "", "name a file, a folder, or -"},
+		"an unknown format":       {[]string{"-o", "xml", samples}, 2, "", "junit"},
+		"an unknown flag":         {[]string{"--fix", samples}, 2, "", "--fix"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := runCommand(t, append([]string{"vet"}, test.args...)...)
+			if code != test.code || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {
+				t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
+			}
+			if lines := strings.Count(stderr, "\n"); test.stderr == "" && stderr != "" || test.stderr != "" && lines != 1 {
+				t.Errorf("stderr: %q", stderr)
+			}
+		})
+	}
+}
+
+func TestVetQuietSaysNothingOfWarnings(t *testing.T) {
+	if code, stdout, stderr := runCommand(t, "vet", "--quiet", samples); code != 0 || stdout != "" || stderr != "" {
+		t.Errorf("code %d, %q, %q", code, stdout, stderr)
+	}
+	if code, stdout, _ := runCommand(t, "vet", "-q", "--warnings-as-errors", samples); code != 1 || strings.Count(stdout, "\n") != 1 {
+		t.Errorf("code %d, %q", code, stdout)
+	}
+}

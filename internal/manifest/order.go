@@ -1,0 +1,166 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Order says where a field belongs among its siblings, and which field has taken the place of
+// another. A nil Order sorts by name.
+type Order struct {
+	of         reflect.Type
+	path       string
+	successors map[string]string
+	item       func(i int) *Order
+}
+
+// OrderOf is the order of the fields of a Go type, as its json tags name them. A successor is named by
+// the path of a field that is gone, such as "spec.hosts", and the name of the sibling that says the
+// same now: the comments of the one go to the other.
+func OrderOf(of reflect.Type, successors map[string]string) *Order {
+	return &Order{of: of, successors: successors}
+}
+
+// OrderOfList is the order within a list whose items are of several types.
+func OrderOfList(item func(i int) *Order) *Order { return &Order{item: item} }
+
+var marshaler = reflect.TypeFor[json.Marshaler]()
+
+// plain follows pointers. Types with a JSON form of their own have no fields to speak of.
+func (o *Order) plain() reflect.Type {
+	if o == nil || o.of == nil {
+		return nil
+	}
+	t := o.of
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler) {
+		return nil
+	}
+	return t
+}
+
+func (o *Order) child(t reflect.Type, name string) *Order {
+	if t == nil {
+		return nil
+	}
+	return &Order{of: t, path: strings.TrimPrefix(o.path+"."+name, "."), successors: o.successors}
+}
+
+func (o *Order) member(name string) *Order {
+	if o != nil && o.item != nil && name == "items" {
+		return o
+	}
+	t := o.plain()
+	switch {
+	case t == nil:
+		return nil
+	case t.Kind() == reflect.Map:
+		return o.child(t.Elem(), name)
+	}
+	for _, field := range fields(t) {
+		if field.name == name {
+			return o.child(field.of, name)
+		}
+	}
+	return nil
+}
+
+func (o *Order) element(i int) *Order {
+	if o != nil && o.item != nil {
+		return o.item(i)
+	}
+	if t := o.plain(); t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
+		return o.child(t.Elem(), "[]")
+	}
+	return nil
+}
+
+func (o *Order) successor(name string) string {
+	if o == nil {
+		return ""
+	}
+	return o.successors[strings.TrimPrefix(o.path+"."+name, ".")]
+}
+
+type field struct {
+	name string
+	of   reflect.Type
+}
+
+func fields(t reflect.Type) (all []field) {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-":
+		case name == "" && f.Anonymous:
+			all = append(all, fields(f.Type)...)
+		case name != "" && f.IsExported():
+			all = append(all, field{name, f.Type})
+		}
+	}
+	return all
+}
+
+// rank answers the place of each field; what the type does not know has none.
+func (o *Order) rank() func(name string) (int, bool) {
+	ranks := map[string]int{"apiVersion": -2, "kind": -1}
+	if t := o.plain(); t != nil {
+		for i, f := range fields(t) {
+			if _, has := ranks[f.name]; !has {
+				ranks[f.name] = i
+			}
+		}
+	}
+	return func(name string) (int, bool) {
+		place, known := ranks[name]
+		return place, known
+	}
+}
+
+// arrange puts added fields among those that are kept, which stay in their own order.
+func (o *Order) arrange(kept, added []string) []string {
+	rank := o.rank()
+	slices.SortFunc(added, func(a, b string) int {
+		x, known := rank(a)
+		y, also := rank(b)
+		switch {
+		case known && also:
+			return x - y
+		case known:
+			return -1
+		case also:
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	out := slices.Clone(kept)
+	for _, name := range added {
+		place, known := rank(name)
+		at, nearest := len(out), -1<<31
+		if known {
+			first := true
+			for i, other := range out {
+				p, ok := rank(other)
+				switch {
+				case ok && p < place && p >= nearest:
+					at, nearest, first = i+1, p, false
+				case ok && first:
+					at, first = i, false
+				}
+			}
+		}
+		out = slices.Insert(out, at, name)
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/internal/vet/manifest"
+	"github.com/fairlead-dev/fairlead/internal/vet/translation"
+)
+
+// maxFindings bounds the findings of an object: beyond, nobody reads them.
+const maxFindings = 100
+
+// checking is the check of one object.
+type checking struct {
+	checked
+	node    *manifest.Node
+	version string // at which it is written
+	data    map[string]any
+	atHub   []byte // the object at v1, where it is written at another version
+	// said are the fields that the schema has spoken of, with its messages.
+	said map[string][]string
+	// unusable are those of them that are not there, or of another type: nothing inside counts.
+	unusable map[string]bool
+}
+
+// run checks in the order in which a cluster would. A stage that cannot work with what the stages
+// before it found is left out: correcting the rest brings it back.
+func (c *checking) run(ctx context.Context) {
+	c.said, c.unusable = map[string][]string{}, map[string]bool{}
+	c.node.AllProblems(func(path string, p manifest.Problem) {
+		c.put(Finding{Severity: Error, Rule: Rule(p.Rule), Line: p.Line, Column: p.Column, Field: path, Message: p.Message})
+	})
+	definition, err := c.kind.definition()
+	if err != nil {
+		c.add(RuleInternal, "", err.Error())
+		return
+	}
+	if served := definition.Versions(); !slices.Contains(served, c.version) {
+		c.add(RuleAPIVersion, "apiVersion", fmt.Sprintf("%s is not served at %q; use %s/%s", c.Kind, c.version, c.kind.Group, hub))
+		return
+	}
+	data, ok := c.node.Data().(map[string]any)
+	if !ok {
+		return
+	}
+	c.data = data
+	c.data["apiVersion"], c.data["kind"] = c.APIVersion, c.Kind
+	defer c.limit()
+	c.metadata()
+	c.schema(ctx, definition)
+	if raw, ok := c.rules(); ok && !c.failed() {
+		c.conversion(definition.Versions(), raw)
+	}
+}
+
+func (c *checking) failed() bool {
+	return slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Severity == Error })
+}
+
+// add records an error of a field, as the author knows it.
+func (c *checking) add(rule Rule, path, message string) {
+	at, _ := c.node.Find(path)
+	c.put(Finding{Severity: Error, Rule: rule, Line: at.Line, Column: at.Column, Field: path, Message: message})
+}
+
+func (c *checking) put(f Finding) { c.Findings = append(c.Findings, f) }
+
+// limit bounds the findings.
+func (c *checking) limit() {
+	inOrder(c.Findings)
+	if more := len(c.Findings) - maxFindings; more > 0 {
+		last := c.Findings[maxFindings-1]
+		c.Findings = append(c.Findings[:maxFindings], Finding{Severity: Error, Rule: RuleSchema, Line: last.Line, Column: last.Column,
+			Message: fmt.Sprintf("and %d more from here on", more)})
+	}
+}
+
+// inOrder sorts findings as they stand in the file.
+func inOrder(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// translated answers where a field of v1 was written.
+func (c *checking) translated(path string) Finding {
+	f := Finding{Field: path}
+	if c.version != hub {
+		f.Field, f.StoredField = c.writtenField(path)
+	}
+	at, _ := c.node.Find(f.Field)
+	f.Line, f.Column = at.Line, at.Column
+	return f
+}
+
+func (c *checking) writtenField(path string) (written, stored string) {
+	if c.restores() {
+		// The object is a view of more than it shows: which of it the field belongs to is not told.
+		if !strings.HasPrefix(path, "spec") {
+			return path, ""
+		}
+		return "spec", path
+	}
+	var o translation.Object
+	if ports := c.node.Get("spec").Get("ports"); ports != nil {
+		for i := range ports.Members {
+			o.Ports = append(o.Ports, ports.Members[i].Key)
+		}
+		slices.Sort(o.Ports)
+	}
+	if probe := c.node.Get("spec").Get("probe"); probe != nil {
+		for _, handler := range []string{"tcpSocket", "httpGet", "grpc"} {
+			if o.Handler == "" && probe.Get(handler) != nil {
+				o.Handler = handler
+			}
+		}
+	}
+	written, exact := translation.ToV1Alpha1(c.Kind, path, o)
+	if !exact {
+		stored = path
+	}
+	return written, stored
+}
+
+// schemaErrors records those of a list, each once.
+func (c *checking) schemaErrors(errs field.ErrorList) {
+	for _, err := range errs {
+		path, text := fieldOf(err), message(err)
+		if path == "" && strings.HasPrefix(err.Detail, "some rules were not checked") {
+			continue // the rules in Go check the same
+		}
+		if slices.Contains(c.said[path], text) {
+			continue
+		}
+		c.said[path] = append(c.said[path], text)
+		c.unusable[path] = err.Type == field.ErrorTypeRequired || err.Type == field.ErrorTypeTypeInvalid
+		c.add(RuleSchema, path, text)
+	}
+}

@@ -1,0 +1,187 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// head makes the first two lines of an object, and its metadata.
+func head(apiVersion, kind string) string {
+	return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: a, namespace: shop}\n"
+}
+
+var (
+	external      = head("networking.fairlead.dev/v1", "ExternalService")
+	externalAlpha = head("networking.fairlead.dev/v1alpha1", "ExternalService")
+	rebootAlpha   = head("autoreboot.fairlead.dev/v1alpha1", "RebootPolicy")
+	chaos         = head("chaos.fairlead.dev/v1", "ChaosPod")
+	chaosAlpha    = head("chaos.fairlead.dev/v1alpha1", "ChaosPod")
+)
+
+const plainExternal = "spec: {ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n"
+
+func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
+	for name, test := range map[string]struct {
+		content string
+		want    []string
+	}{
+		"good": {external + plainExternal, nil},
+		"a slip in a name": {external + "spec:\n  ports: [{name: sql, port: 5432}]\n  endpoints:\n  - {name: a, addresses: [192.0.2.1], zoen: x}\n", []string{
+			"7:39 error unknown-field spec.endpoints[0].zoen: unknown field; did you mean zone?"}},
+		"an unknown field": {external + strings.Replace(plainExternal, "sql,", "sql, shade: red,", 1), []string{
+			"4:28 error unknown-field spec.ports[0].shade: unknown field; the fields here are appProtocol, name, port, protocol, targetPort"}},
+		"a field of the other version": {external + strings.Replace(plainExternal, "{ports", "{hosts: [], ports", 1), []string{
+			"4:8 error unknown-field spec.hosts: unknown field; it exists at networking.fairlead.dev/v1alpha1 alone"}},
+		"a number in quotes": {external + strings.Replace(plainExternal, "5432", "'5432'", 1), []string{
+			"4:28 error schema spec.ports[0].port: must be an integer, not a string; if it stands in quotes, take them away"}},
+		"YAML's own booleans": {external + strings.Replace(plainExternal, "name: a,", "name: y,", 1), []string{
+			"4:55 error schema spec.endpoints[0].name: must be a string, not a boolean; put it in quotes: YAML takes y, n, yes, no, on and off for booleans, too"}},
+		"labels that are no strings": {strings.Replace(external, "{name", "{labels: {b: 1, a: off}, name", 1) + plainExternal, []string{
+			"3:21 error metadata metadata.labels[b]: must be a string, not 1; put it in quotes",
+			"3:27 error metadata metadata.labels[a]: must be a string, not false; put it in quotes"}},
+		"a name that is none": {strings.Replace(external, "name: a", "name: A_b", 1) + plainExternal, []string{
+			`3:12 error metadata metadata.name: "A_b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com')`}},
+		"no name": {"apiVersion: networking.fairlead.dev/v1\nkind: ExternalService\n" + plainExternal, []string{
+			"1:1 error metadata metadata.name: name or generateName is required"}},
+		"a name that is generated": {strings.Replace(external, "name: a", "generateName: a-", 1) + plainExternal, nil},
+		"metadata of another type": {"apiVersion: networking.fairlead.dev/v1\nkind: ExternalService\nmetadata: [a]\n" + plainExternal, []string{
+			"3:1 error metadata metadata: must be an object, not a list"}},
+		"a time that is none": {strings.Replace(external, "{name", "{creationTimestamp: soon, name", 1) + plainExternal, []string{
+			`3:12 error metadata metadata.creationTimestamp: parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"`}},
+		"nothing but a type": {strings.Replace(external, "{name: a, namespace: shop}", "{name: a}", 1), []string{
+			"1:1 error schema spec: is required; add it"}},
+		"a key twice": {external + strings.Replace(plainExternal, "name: sql,", "name: sql, name: http,", 1), []string{
+			"4:28 error duplicate-key spec.ports[0].name: is given twice, first in line 4; remove one of them"}},
+		"a status does not count":   {external + plainExternal + "status: {activePriority: -7}\n", nil},
+		"a field of status does":    {external + plainExternal + "status: {activePriorty: 0}\n", []string{"5:10 error unknown-field status.activePriorty: unknown field; did you mean activePriority?"}},
+		"an unserved version":       {head("chaos.fairlead.dev/v2", "ChaosPod"), []string{"1:1 error api-version apiVersion: ChaosPod is not served at \"v2\"; use chaos.fairlead.dev/v1"}},
+		"no version":                {"kind: ChaosPod\n", []string{"1:1 error api-version apiVersion: is missing; that of Fairlead's ChaosPod is chaos.fairlead.dev/v1"}},
+		"a group that there is not": {head("network.fairlead.dev/v1", "ExternalService"), []string{"1:1 error api-version apiVersion: there is no ExternalService in \"network.fairlead.dev\"; use networking.fairlead.dev/v1"}},
+		"a kind that there is not": {head("chaos.fairlead.dev/v1", "Chaospod"), []string{"1:1 error api-version apiVersion: there is no \"Chaospod\" in \"chaos.fairlead.dev\"; " +
+			"the kinds are networking.fairlead.dev/v1 ExternalService, autoreboot.fairlead.dev/v1 RebootPolicy, chaos.fairlead.dev/v1 ChaosPod"}},
+		"cron that never fires": {chaos + "spec: {target: {workload: {kind: Deployment, name: web}}, schedule: {cron: \"61 * * * *\"}}\n", []string{
+			`4:70 error rule spec.schedule.cron: "61 * * * *": not a five-field cron expression: end of range (61) above maximum (59): 61`}},
+		"advice": {external + "spec: {service: {type: Headless}, ports: [{name: sql, port: 5432, targetPort: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n", []string{
+			"4:43 warning advice spec.ports[0]: a headless Service does not translate ports: clients must connect to 1, not 5432"}},
+		"hosts": {externalAlpha + "spec:\n  hosts:\n  - db.example.com\n  - 127.0.0.1\n  ports: {sql: 5432}\n", []string{"7:5 error rule spec.hosts[1]: \"127.0.0.1\": loopback, unspecified, link-local and multicast link-local addresses are not allowed"}},
+		"a port of v1alpha1": {externalAlpha + "spec: {hosts: [a.example.com], ports: {sql: 5432, UP: 1}}\n", []string{
+			`4:51 error rule spec.ports.UP: "UP": must match ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`}},
+		"a probe of v1alpha1": {externalAlpha + "spec: {hosts: [a.example.com], ports: {a: 1, b: 2}, probe: {tcpSocket: {port: 3}, periodSeconds: 1, timeoutSeconds: 2}}\n", []string{
+			"4:73 error rule spec.probe.tcpSocket.port: 3: must be the number of one of spec.ports",
+			"4:101 error rule spec.probe.timeoutSeconds: 2: timeoutSeconds must not exceed periodSeconds"}},
+		"two handlers at v1alpha1": {externalAlpha + "spec: {hosts: [a.example.com], ports: {a: 1}, probe: {tcpSocket: {port: 1}, grpc: {port: 1}}}\n", []string{
+			"4:47 error rule spec.probe: exactly one of tcpSocket, httpGet, grpc is required"}},
+		"policies of v1alpha1": {rebootAlpha + "spec:\n  target: {kind: Deployment, name: a}\n  policies:\n  - name: p\n    trigger: {probe: {httpGet: {port: http}, periodSeconds: 3, timeoutSeconds: 5}}\n", []string{
+			`8:33 error rule spec.policies[0].trigger.probe.httpGet.port: "http": must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name`,
+			"8:64 error schema spec.policies[0].trigger.probe.timeoutSeconds: 5: timeoutSeconds must not exceed periodSeconds"}},
+		"a template of v1alpha1": {chaosAlpha + "spec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers: []\n", []string{
+			"8:7 error rule spec.template.spec.containers: is required: a pod needs at least one container"}},
+		"what v1alpha1 cannot name": {strings.Replace(rebootAlpha, "name: a", "name: a, annotations: {fairlead.dev/conversion-data: '"+
+			`{"digest":"x","partial":true,"hub":{"spec":{"cooldown":"1x","targets":[{"kind":"Deployment","name":"a"}]}}}`+"'}", 1) +
+			"spec: {target: {kind: Deployment, name: a}}\n", []string{
+			"4:1 error rule spec: must have at least 1 items | spec.triggers",
+			"4:1 error rule spec: must match ^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$ | spec.cooldown"}},
+		"text that is no object":   {"just words\n", nil},
+		"a template of another":    {"{{ if .Values.x }}\na: {{ x }}\n", []string{"2:1 warning syntax : not YAML: did not find expected <document start> (passed over: it does not mention fairlead.dev)"}},
+		"broken and ours":          {external + "spec: {\n", []string{"4:1 error syntax : not YAML: did not find expected node content"}},
+		"the operator's own file":  {"apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n", nil},
+		"somebody else's ChaosPod": {head("chaos.example.com/v1", "ChaosPod"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, _ := run(t, text(test.content))
+			if diff := cmp.Diff(test.want, lines(objects)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestListsAreReadItemByItem(t *testing.T) {
+	workload := "spec: {target: {workload: {kind: Deployment, name: web}}, schedule: {interval: %s}}"
+	content := "apiVersion: v1\nkind: List\nitems:\n" +
+		"- {apiVersion: v1, kind: Secret}\n" +
+		"- apiVersion: chaos.fairlead.dev/v1\n  kind: ChaosPodList\n  items:\n" +
+		"  - metadata: {name: one}\n    " + fmt.Sprintf(workload, "1h") + "\n" +
+		"  - metadata: {name: two}\n    " + fmt.Sprintf(workload, "1s") + "\n" +
+		"- 5\n"
+	objects, summary := run(t, text(content))
+	want := []string{
+		"11:15 warning overlap spec.target.workload: ChaosPod one acts on Deployment web already; each counts its own limits, so together they kill more often than either says",
+		`11:74 error schema spec.schedule.interval: "1s": interval must be at least 10s`,
+	}
+	if len(objects) == 2 {
+		// The column of an overlap is that of the workload.
+		want[0] = strings.Replace(want[0], "11:15", fmt.Sprintf("11:%d", objects[1].Findings[0].Column), 1)
+	}
+	if diff := cmp.Diff(want, lines(objects)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(Summary{Files: 1, Objects: 2, PassedOver: 2, Errors: 1, Warnings: 1}, summary); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheSameObjectTwiceIsAWarning(t *testing.T) {
+	objects, _ := run(t, text(external+plainExternal+"---\n"+external+plainExternal+"---\n"+externalAlpha+"spec: {hosts: [a.example.com], ports: {a: 1}}\n"))
+	want := []string{
+		"6:1 warning duplicate-object : is given twice, first at f.yaml:1; where both are applied, the later one wins",
+		"11:1 warning duplicate-object : is given twice, first at f.yaml:1; where both are applied, the later one wins",
+	}
+	if diff := cmp.Diff(want, lines(objects)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnObjectThatV1Alpha1CannotCarryIsAnError(t *testing.T) {
+	var content strings.Builder
+	content.WriteString(external + "spec:\n  ports: [{name: sql, port: 5432, appProtocol: example.com/postgres}]\n  endpoints:\n")
+	for i := range 32 {
+		fmt.Fprintf(&content, "  - name: e%d-%s\n    zone: z%s\n    addresses: [", i, strings.Repeat("n", 50), strings.Repeat("z", 60))
+		for j := range 100 {
+			fmt.Fprintf(&content, "'2001:db8:ffff:%x:1111:2222:3333:%x', ", i+1, j+1)
+		}
+		content.WriteString("]\n")
+	}
+	objects, _ := run(t, text(content.String()))
+	got := lines(objects)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "4:1 error conversion spec: what v1alpha1 cannot express takes ") ||
+		!strings.HasSuffix(got[0], "bytes of an annotation there, and may take 65536; make the spec smaller, or write it at v1alpha1") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestFindingsOfAnObjectAreBounded(t *testing.T) {
+	objects, _ := run(t, text(external+"spec: {ports: [{name: a, port: 1}], endpoints: [{name: a, addresses: ["+strings.Repeat("x, ", 500)+"]}]}\n"))
+	if n := len(objects[0].Findings); n != maxFindings+1 || !strings.HasPrefix(objects[0].Findings[n-1].Message, "and ") {
+		t.Errorf("%d findings, %+v", n, objects[0].Findings[n-1])
+	}
+}
+
+func TestADifferenceIsNamedByItsPath(t *testing.T) {
+	object := func(v any) any { return map[string]any{"a": []any{map[string]any{"b": v}}} }
+	for name, test := range map[string]struct {
+		before, after any
+		exact         bool
+		want          string
+		lost          bool
+	}{
+		"same":        {object(int64(1)), object(int64(1)), true, "", false},
+		"changed":     {object(int64(1)), object(int64(2)), false, "spec.a[0].b", true},
+		"gone":        {object(int64(1)), map[string]any{}, false, "spec.a", true},
+		"null":        {object(nil), map[string]any{"a": []any{map[string]any{}}}, true, "", false},
+		"new":         {map[string]any{}, object(int64(1)), true, "spec.a", true},
+		"new default": {map[string]any{}, object(int64(1)), false, "", false},
+		"shorter":     {object(int64(1)), map[string]any{"a": []any{}}, false, "spec.a", true},
+	} {
+		path, lost := difference(test.before, test.after, "spec", test.exact)
+		if lost != test.lost || lost && path != test.want {
+			t.Errorf("%s: %s, %v", name, path, lost)
+		}
+	}
+}

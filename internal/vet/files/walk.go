@@ -1,0 +1,197 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Stdin is the argument that stands for the standard input, and StdinName what it is called then.
+const (
+	Stdin     = "-"
+	StdinName = "stdin"
+)
+
+// The default bounds.
+const (
+	DefaultMaxFiles = 10_000
+	DefaultMaxBytes = 16 << 20
+	DefaultMaxDepth = 32
+)
+
+// Options of a walk.
+type Options struct {
+	// Stdin is what "-" reads. Default: nothing.
+	Stdin io.Reader
+	// MaxFiles bounds how many files are visited. Default DefaultMaxFiles.
+	MaxFiles int
+	// MaxBytes bounds the size of a regular file. Default DefaultMaxBytes.
+	MaxBytes int64
+	// MaxDepth bounds how deep folders nest. Default DefaultMaxDepth.
+	MaxDepth int
+}
+
+// Visit is given each file in turn, under the name by which a person would find it again.
+type Visit func(name string, content io.Reader) error
+
+// ErrStop ends a walk when a Visit answers it.
+var ErrStop = errors.New("stop")
+
+// maxReported bounds the errors of a walk.
+const maxReported = 20
+
+type walk struct {
+	Options
+	visit   Visit
+	seen    map[string]bool // folders, by their real path
+	visited int
+	stdin   bool
+	errs    []error
+}
+
+// Walk visits what the arguments name, in their order and within a folder by name. A file named by
+// an argument is read whatever it is called; in folders *.yaml, *.yml and *.json are, and what is
+// hidden is passed over. What cannot be read does not keep the rest from being visited: the error
+// tells of it at the end.
+func Walk(arguments []string, o Options, visit Visit) error {
+	w := &walk{Options: o, visit: visit, seen: map[string]bool{}}
+	if w.Stdin == nil {
+		w.Stdin = strings.NewReader("")
+	}
+	if w.MaxFiles <= 0 {
+		w.MaxFiles = DefaultMaxFiles
+	}
+	if w.MaxBytes <= 0 {
+		w.MaxBytes = DefaultMaxBytes
+	}
+	if w.MaxDepth <= 0 {
+		w.MaxDepth = DefaultMaxDepth
+	}
+	for _, argument := range arguments {
+		if err := w.argument(argument); err != nil {
+			if errors.Is(err, ErrStop) {
+				break
+			}
+			w.fail(err)
+		}
+	}
+	if hidden := len(w.errs) - maxReported; hidden > 0 {
+		w.errs = append(w.errs[:maxReported], fmt.Errorf("and %d more errors", hidden))
+	}
+	return errors.Join(w.errs...)
+}
+
+func (w *walk) fail(err error) { w.errs = append(w.errs, err) }
+
+func (w *walk) argument(name string) error {
+	if name == Stdin {
+		if w.stdin {
+			return nil
+		}
+		w.stdin = true
+		return w.hand(StdinName, w.Stdin)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return w.file(name, info)
+	}
+	before := w.visited
+	if err := w.folder(name, 0); err != nil {
+		return err
+	}
+	if w.visited == before && len(w.errs) == 0 {
+		return fmt.Errorf("%s: there is no *.yaml, *.yml or *.json in this folder", name)
+	}
+	return nil
+}
+
+// folder visits what is in a folder.
+func (w *walk) folder(name string, depth int) error {
+	if depth > w.MaxDepth {
+		return fmt.Errorf("%s: folders nest deeper than %d; name a folder further down", name, w.MaxDepth)
+	}
+	target, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		target, err = filepath.Abs(target)
+	}
+	if err != nil {
+		return err
+	}
+	if w.seen[target] {
+		return nil
+	}
+	w.seen[target] = true
+	entries, err := os.ReadDir(name) // sorted by name
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := w.entry(filepath.Join(name, entry.Name()), entry, depth); err != nil {
+			if errors.Is(err, ErrStop) {
+				return err
+			}
+			w.fail(err)
+		}
+	}
+	return nil
+}
+
+func (w *walk) entry(name string, entry fs.DirEntry, depth int) error {
+	if strings.HasPrefix(entry.Name(), ".") {
+		return nil
+	}
+	manifest := slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(name)))
+	linked := entry.Type()&fs.ModeSymlink != 0
+	if !manifest && !entry.IsDir() && !linked {
+		return nil
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil && linked && !manifest:
+		return nil // a broken link to something else
+	case err != nil:
+		return err
+	case info.IsDir():
+		return w.folder(name, depth+1)
+	case manifest && info.Mode().IsRegular():
+		return w.file(name, info)
+	}
+	return nil
+}
+
+func (w *walk) file(name string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() && info.Size() > w.MaxBytes {
+		return fmt.Errorf("%s: has %d bytes, and at most %d are read; split it", name, info.Size(), w.MaxBytes)
+	}
+	file, err := os.Open(name) //nolint:gosec // reading what the user names is the purpose
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.hand(name, file), file.Close())
+}
+
+func (w *walk) hand(name string, content io.Reader) error {
+	if w.visited >= w.MaxFiles {
+		w.fail(fmt.Errorf("%s: not read, nor any file after it: there are more than %d; name fewer", name, w.MaxFiles))
+		return ErrStop
+	}
+	w.visited++
+	if err := w.visit(name, content); err != nil {
+		if errors.Is(err, ErrStop) {
+			return err
+		}
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// maxListed bounds how many fields a message lists.
+const maxListed = 12
+
+// schemas are the schemas of a definition by version, to name the fields that there are.
+type schemas map[string]*apiextensionsv1.JSONSchemaProps
+
+// readSchemas answers nothing where the definition cannot be read: crdschema says so.
+func readSchemas(text []byte) schemas {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(text, &crd); err != nil {
+		return nil
+	}
+	all := schemas{}
+	for i := range crd.Spec.Versions {
+		if v := &crd.Spec.Versions[i]; v.Schema != nil {
+			all[v.Name] = v.Schema.OpenAPIV3Schema
+		}
+	}
+	return all
+}
+
+// instead says what to do about an unknown field.
+func (c *checking) instead(path string) string {
+	all := c.kind.schemas()
+	parent, name := "", path
+	if i := strings.LastIndexByte(path, '.'); i >= 0 {
+		parent, name = path[:i], path[i+1:]
+	}
+	known := slices.Sorted(maps.Keys(properties(all[c.version], parent)))
+	for _, version := range slices.Sorted(maps.Keys(all)) {
+		if _, has := properties(all[version], parent)[name]; has && version != c.version {
+			return fmt.Sprintf("it exists at %s/%s alone", c.kind.Group, version)
+		}
+	}
+	if near := nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	if len(known) == 0 || len(known) > maxListed {
+		return "remove it"
+	}
+	return "the fields here are " + strings.Join(known, ", ")
+}
+
+// properties answers those of the object at a path.
+func properties(schema *apiextensionsv1.JSONSchemaProps, path string) map[string]apiextensionsv1.JSONSchemaProps {
+	if schema == nil || strings.HasPrefix(path, "metadata") {
+		return nil
+	}
+	if path == "" {
+		return schema.Properties
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		name, _, item := strings.Cut(name, "[")
+		next, has := schema.Properties[name]
+		switch {
+		case has:
+		case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
+			next = *schema.AdditionalProperties.Schema
+		default:
+			return nil
+		}
+		if item && next.Items != nil && next.Items.Schema != nil {
+			next = *next.Items.Schema
+		}
+		schema = &next
+	}
+	return schema.Properties
+}
+
+// nearest answers the name that differs by a slip of the finger, or by case.
+func nearest(name string, known []string) string {
+	best, least := "", 3
+	for _, candidate := range known {
+		if strings.EqualFold(candidate, name) {
+			return candidate
+		}
+		if d := distance(name, candidate, least); d < least && d < len(name)-1 {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be changed, added or taken away; most is an answer as good as
+// any above it.
+func distance(a, b string, most int) int {
+	if len(a)-len(b) >= most || len(b)-len(a) >= most {
+		return most
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

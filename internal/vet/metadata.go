@@ -1,0 +1,148 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// placeholder stands for the name that the API server makes up.
+const placeholder = "xxxxx"
+
+// metadata checks what is common to all kinds. What is of the wrong type is taken away afterwards, and a
+// name that is missing filled in, so that neither counts a second time.
+func (c *checking) metadata() {
+	given, ok := c.data["metadata"].(map[string]any)
+	if !ok {
+		if c.data["metadata"] != nil {
+			c.add(RuleMetadata, "metadata", "must be an object, not "+describe(c.data["metadata"]))
+			c.data["metadata"] = map[string]any{"name": placeholder}
+			return
+		}
+		given = map[string]any{}
+		c.data["metadata"] = given
+	}
+	for _, part := range []string{"labels", "annotations"} {
+		c.texts(given, part)
+	}
+	var meta metav1.ObjectMeta
+	raw, err := json.Marshal(given)
+	if err == nil {
+		err = jsonv2.Unmarshal(raw, &meta)
+	}
+	if err != nil {
+		path, text := mistyped(given, err)
+		c.add(RuleMetadata, join("metadata", path), text)
+		c.data["metadata"] = map[string]any{"name": placeholder}
+		return
+	}
+	if meta.Namespace == "" {
+		meta.Namespace = metav1.NamespaceDefault // as kubectl would fill it in, or the namespace of the context
+	}
+	if meta.Name == "" && meta.GenerateName != "" {
+		meta.Name = meta.GenerateName + placeholder
+		given["name"] = meta.Name
+	}
+	for _, err := range validation.ValidateObjectMeta(&meta, true, validation.NameIsDNSSubdomain, field.NewPath("metadata")) {
+		path, text := fieldOf(err), message(err)
+		c.said[path] = append(c.said[path], text)
+		c.add(RuleMetadata, path, text)
+	}
+	if meta.Name == "" {
+		given["name"] = placeholder // of which nothing more is to be said
+	}
+}
+
+// texts refuses labels and annotations that are no strings, which is what YAML makes of true and 1.
+func (c *checking) texts(metadata map[string]any, part string) {
+	values, ok := metadata[part].(map[string]any)
+	if !ok {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if _, text := values[key].(string); text || values[key] == nil {
+			continue
+		}
+		c.add(RuleMetadata, "metadata."+part+"["+key+"]", fmt.Sprintf("must be a string, not %s; put it in quotes", describe(values[key])))
+		delete(values, key)
+	}
+}
+
+func describe(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return "a string"
+	default:
+		return fmt.Sprint(value)
+	}
+}
+
+// mistyped answers which field of a value could not be decoded, and why.
+func mistyped(value any, err error) (path, text string) {
+	var semantic *jsonv2.SemanticError
+	if !errors.As(err, &semantic) {
+		return "", err.Error()
+	}
+	path, found := pathOf(value, semantic.JSONPointer)
+	text = "is of the wrong type: " + describe(found)
+	if semantic.Err != nil {
+		text = semantic.Err.Error()
+	}
+	return path, text
+}
+
+// pathOf writes a JSON pointer as a path, and answers what it points to.
+func pathOf(value any, pointer jsontext.Pointer) (path string, found any) {
+	for token := range pointer.Tokens() {
+		switch at := value.(type) {
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(at) {
+				return path, value
+			}
+			path, value = path+"["+token+"]", at[i]
+		case map[string]any:
+			path, value = join(path, token), at[token]
+		default:
+			return path, value
+		}
+	}
+	return path, value
+}
+
+func join(path, name string) string {
+	switch {
+	case path == "" || name == "":
+		return path + name
+	case strings.ContainsAny(name, "./") && !strings.Contains(name, "["):
+		return path + "[" + name + "]"
+	}
+	return path + "." + name
+}
+
+// restores says that the object carries what was saved from v1.
+func (c *checking) restores() bool {
+	metadata := c.node.Get("metadata")
+	return metadata.Get("annotations").Get(common.ConversionDataAnnotation) != nil
+}

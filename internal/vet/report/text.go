@@ -1,0 +1,51 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/vet"
+)
+
+// text writes a line for each finding, as compilers do.
+type text struct {
+	to    io.Writer
+	quiet bool
+}
+
+func (t *text) Object(o vet.Object) error {
+	for i := range o.Findings {
+		f := &o.Findings[i]
+		parts := []string{string(f.Severity), o.Label()}
+		if f.Field != "" {
+			parts = append(parts, f.Field)
+		}
+		parts = append(parts, oneLine(message(f)))
+		if _, err := fmt.Fprintf(t.to, "%s:%d:%d: %s\n", o.File, f.Line, f.Column, strings.Join(parts, ": ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *text) End(s vet.Summary, _ error) error {
+	if t.quiet {
+		return nil
+	}
+	line := count(s.Objects, "object", "objects") + " in " + count(s.Files, "file", "files") + ": " +
+		count(s.Errors, "error", "errors") + ", " + count(s.Warnings, "warning", "warnings")
+	if s.PassedOver > 0 {
+		line += "; passed over " + count(s.PassedOver, "object of another kind", "objects of other kinds")
+	}
+	_, err := fmt.Fprintln(t.to, line)
+	return err
+}
+
+// oneLine keeps a finding on its line, whatever a value in it holds.
+func oneLine(message string) string {
+	return strings.Join(strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+}

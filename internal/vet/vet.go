@@ -1,0 +1,162 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package vet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead-dev/fairlead/internal/vet/files"
+	"github.com/fairlead-dev/fairlead/internal/vet/manifest"
+)
+
+// Options of a Vet.
+type Options struct {
+	// Workers is how many documents are checked at a time. Default: one for each processor.
+	Workers int
+	// MaxDocument bounds a document, in bytes. Default files.DefaultMaxBytes.
+	MaxDocument int
+}
+
+// Vet checks manifests. It is made once, and compiles the definition of a kind when it first meets it.
+type Vet struct {
+	kinds       map[schema.GroupKind]*kind
+	ours        []*kind
+	workers     int
+	maxDocument int
+}
+
+// New makes a Vet for all kinds of Fairlead.
+func New(o Options) *Vet {
+	v := &Vet{kinds: map[schema.GroupKind]*kind{}, workers: o.Workers, maxDocument: o.MaxDocument}
+	v.ours = kinds()
+	for _, k := range v.ours {
+		v.kinds[k.GroupKind] = k
+	}
+	if v.workers <= 0 {
+		v.workers = runtime.GOMAXPROCS(0)
+	}
+	if v.maxDocument <= 0 {
+		v.maxDocument = files.DefaultMaxBytes
+	}
+	return v
+}
+
+// Source hands over files, one after the other, such as files.Walk does.
+type Source func(files.Visit) error
+
+// job is a chunk on its way through the workers.
+type job struct {
+	file  string
+	chunk manifest.Chunk
+	done  chan []document
+}
+
+// document is what became of one document.
+type document struct {
+	objects []checked
+	passed  int // of other kinds
+}
+
+// checked is an object, and what is needed to compare it with others.
+type checked struct {
+	Object
+	kind  *kind // nil where it could not be told
+	typed any   // at the hub version; nil where it could not be read
+	// placed makes a finding of a text that begins with a path.
+	placed func(Severity, Rule, string) Finding
+}
+
+// Run checks what a source has, and reports every object of Fairlead's kinds, and every document that
+// cannot be read, in the order of the source. The error is of the source, of report, or of the
+// context; the summary counts what was reported nevertheless.
+func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error) (Summary, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var (
+		queue = make(chan job)
+		order = make(chan job, 4*v.workers) // which bounds what is in memory at a time
+		tally = newTally(report)
+		group sync.WaitGroup
+		read  error
+	)
+	group.Go(func() {
+		defer close(order)
+		defer close(queue)
+		read = source(func(name string, content io.Reader) error {
+			tally.files.Add(1)
+			return v.split(ctx, name, content, func(j job) error {
+				// A job is done once it was taken, so whoever waits in order is never let down.
+				select {
+				case queue <- j:
+					order <- j
+					return nil
+				case <-ctx.Done():
+					return files.ErrStop
+				}
+			})
+		})
+	})
+	for range v.workers {
+		group.Go(func() {
+			for j := range queue {
+				j.done <- v.documents(ctx, j)
+			}
+		})
+	}
+	var failed error
+	for j := range order {
+		documents := <-j.done
+		if failed == nil {
+			if failed = tally.add(j.file, documents); failed != nil {
+				cancel()
+			}
+		}
+	}
+	cause := context.Cause(ctx)
+	if failed != nil {
+		cause = nil
+	}
+	group.Wait()
+	return tally.summary(), errors.Join(read, failed, cause)
+}
+
+// split cuts a file into jobs.
+func (v *Vet) split(ctx context.Context, name string, content io.Reader, send func(job) error) error {
+	for splitter := manifest.NewSplitter(content, v.maxDocument); ctx.Err() == nil; {
+		chunk, err := splitter.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := send(job{file: name, chunk: chunk, done: make(chan []document, 1)}); err != nil {
+			return err
+		}
+	}
+	return files.ErrStop
+}
+
+// documents checks a chunk. Should a rule, or a library, panic, then that is a finding.
+func (v *Vet) documents(ctx context.Context, j job) (all []document) {
+	defer func() {
+		if p := recover(); p != nil {
+			all = append(all, document{objects: []checked{{Object: Object{Line: j.chunk.Line, Findings: []Finding{{
+				Severity: Error, Rule: RuleInternal, Line: j.chunk.Line, Column: 1,
+				Message: fmt.Sprintf("the check broke off with a panic: %v; please report it, with this document", p),
+			}}}}}})
+		}
+	}()
+	for _, parsed := range manifest.Parse(j.chunk) {
+		all = append(all, v.document(ctx, j.chunk, parsed))
+	}
+	return all
+}
