@@ -170,7 +170,7 @@ func (c *Conversion) part(part manifest.Part, form Form, out *Result) ([]byte, e
 	text, notes, err := document.Rewrite(value, order)
 	if err != nil {
 		out.Failed = append(out.Failed, Finding{Line: document.Line(), Object: w.first, Text: err.Error()})
-		return part.Text, nil
+		return part.Text, nil //nolint:nilerr // it was found, and the others are converted
 	}
 	for _, note := range notes {
 		out.Notes = append(out.Notes, Finding{Line: note.Line, Text: note.Text})

@@ -107,7 +107,7 @@ func (e *editor) mapping(n *yaml.Node, old *tree, value map[string]any, order *O
 		if stays || name == merging {
 			kept = append(kept, name)
 		}
-		if _, object := member.(map[string]any); known && !(object && was.kind == '{') && !was.is(member) {
+		if _, object := member.(map[string]any); known && (!object || was.kind != '{') && !was.is(member) {
 			e.offer(at.value, was, at.line+1, at.end)
 		}
 	}

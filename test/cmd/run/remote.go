@@ -57,15 +57,15 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 		end()
 		return err
 	}
-	ended := make(chan error, 1)
+	ended, gone := make(chan error, 1), make(chan struct{})
 	go func() {
 		ended <- operator.Wait()
-		close(ended)
+		close(gone)
 	}()
 	// However this ends, the operator does not outlive it.
 	defer func() {
 		end()
-		_ = <-ended
+		<-gone
 	}()
 	if err := stage.Eventually(ctx, time.Minute, replica.Ready); err != nil {
 		return fmt.Errorf("the operator's webhooks do not answer: %w", err)
