@@ -28,11 +28,14 @@ const (
 
 // decide says what to do, and stores that: nothing is done that is not in the status.
 func (r *Reconciler) decide(ctx context.Context, s *survey) (restart.Decision, error) {
+	notices := s.recall()
 	d := r.claim(s)
 	s.look(d.Again)
-	if err := r.store(ctx, s, s.reported(&d.Status, d.Message, d.Notices), d.Notices); err != nil {
+	notices = append(notices, d.Notices...)
+	if err := r.store(ctx, s, s.reported(&d.Status, d.Message, notices), notices); err != nil {
 		return d, err
 	}
+	s.memory.results = nil
 	r.settle(s, d.Waits)
 	return d, nil
 }
@@ -173,6 +176,9 @@ func (s *survey) forbid(refused refusal) {
 
 // record stores what came of the actions, and answers when to look again.
 func (r *Reconciler) record(ctx context.Context, s *survey, d restart.Decision, results []restart.Result) (time.Time, error) {
+	if s.postpone(d, results) {
+		return d.Again, nil
+	}
 	status, message, notices, again := &s.stored.Status, d.Message, []restart.Notice(nil), d.Again
 	if len(results) > 0 {
 		next := restart.Record(s.decided(), results, r.Now())

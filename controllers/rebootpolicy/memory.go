@@ -13,6 +13,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/restart"
 )
 
 // catchUp is how long the cache may be behind our last write of a status before it is used anyway:
@@ -35,6 +36,8 @@ type memory struct {
 	// tried at once when somebody changes the spec or asked, the annotations by which users speak.
 	refused map[types.UID]refusal
 	asked   []string
+	// results are of actions that the next look records.
+	results []restart.Result
 	// wrote is the version of the policy that our last write of its status made.
 	wrote   string
 	wroteAt time.Time

@@ -57,6 +57,8 @@ func TestAChangeRestartsOnceAndIsVerified(t *testing.T) {
 	s.did("Annotate api " + theRestart)
 	s.says(autorebootv1.ConditionRestartPending, "")
 	s.says(autorebootv1.ConditionProgressing, "True Restarting")
+	s.passes(quiet)
+	s.reconciles()
 	if phase := s.object().Status.InFlight[0].Phase; phase != autorebootv1.PhaseRollingOut {
 		t.Errorf("phase %s", phase)
 	}
@@ -169,6 +171,8 @@ func TestAnOldStatusThatAsksForAnActionIsNotActedOn(t *testing.T) {
 	s.passes(time.Second)
 	s.reconciles()
 	s.did("Annotate api " + theRestart)
+	s.passes(quiet)
+	s.reconciles()
 
 	// A process that has lost the lead still has the status that plans the restart, while the
 	// workload carries a later one.
@@ -192,6 +196,8 @@ func TestAProcessThatEndsAfterActingRestartsOnce(t *testing.T) {
 	s.reconciles()
 	s.passes(time.Minute)
 	s.doer.dies = true
+	s.reconciles()
+	s.passes(quiet)
 	if _, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: policyKey}); !errors.Is(err, errDied) {
 		t.Fatalf("the write after the action ended with %v", err)
 	}
