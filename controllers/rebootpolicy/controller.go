@@ -165,13 +165,6 @@ func (c *Controller) Wake(holder disruption.Holder) {
 	}
 }
 
-// Again has every policy reconciled once more. It does not block.
-func (c *Controller) Again() {
-	for _, key := range c.reconciler.interests.policies() {
-		c.reconciler.bell.ring(key)
-	}
-}
-
 // together runs parts that make no sense without each other.
 func together(ctx context.Context, parts ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -125,19 +125,6 @@ func (is *interests) in(namespace string, cares func(*interest) bool) []types.Na
 	return keys
 }
 
-// policies are the keys of all.
-func (is *interests) policies() []types.NamespacedName {
-	is.mu.RLock()
-	defer is.mu.RUnlock()
-	var keys []types.NamespacedName
-	for namespace, policies := range is.all {
-		for name := range policies {
-			keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
-		}
-	}
-	return keys
-}
-
 func (i *interest) inWorkload(kind autorebootv1.TargetKind, name string, uid types.UID, set labels.Set) bool {
 	if i.workloads[workloadName{kind, name}] || i.owners[uid] {
 		return true
