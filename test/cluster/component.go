@@ -243,7 +243,7 @@ func (k *Component) awaitReady(ctx context.Context, p *process) error {
 // died is the error of a process that ended before it was ready.
 func (k *Component) died(p *process) error {
 	lines := k.lastLines()
-	if strings.Contains(lines, "address already in use") {
+	if strings.Contains(lines, "address already in use") || strings.Contains(lines, "in use by another process") {
 		return fmt.Errorf("%s: %w (%s)%s", k.spec.Name, errPortTaken, p.howItEnded(), lines)
 	}
 	return fmt.Errorf("%s %w: %s%s", k.spec.Name, errEnded, p.howItEnded(), lines)

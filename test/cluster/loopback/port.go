@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"syscall"
 )
 
@@ -19,12 +20,35 @@ const (
 	lastPort  = 29999
 )
 
-// FreePort returns a TCP port of 127.0.0.1 that nobody listens on at this moment. Somebody else may
-// take it before its user does: whoever starts a server on it tries again with another one.
+// given are the ports that FreePort has given away. A server may take a while to listen on its own:
+// of a hundred ports drawn at random meanwhile, two are the same two times in five.
+var given struct {
+	sync.Mutex
+	ports map[int]bool
+}
+
+// give says whether a port was not given away before. When half of all are gone, all may be again.
+func give(port int) bool {
+	given.Lock()
+	defer given.Unlock()
+	if given.ports == nil || len(given.ports) > (lastPort-firstPort)/2 {
+		given.ports = map[int]bool{}
+	}
+	fresh := !given.ports[port]
+	given.ports[port] = true
+	return fresh
+}
+
+// FreePort returns a TCP port of 127.0.0.1 that nobody listens on at this moment, and that this
+// process was not given before. Another process may take it before its user does: whoever starts a
+// server on it tries again with another one.
 func FreePort() (int, error) {
 	var last error
 	for range 200 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // no secret depends on it
+		if !give(port) {
+			continue
+		}
 		l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 		if errors.Is(err, syscall.EADDRINUSE) {
 			last = err
