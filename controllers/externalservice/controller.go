@@ -10,6 +10,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
+
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/ptr"
@@ -118,33 +120,13 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled, looked up or
 // checked before Start.
 func (c *Controller) Warmup(ctx context.Context) error {
-	warmer, ok := c.reconciling.(interface{ Warmup(context.Context) error })
-	if !ok {
-		return fmt.Errorf("controller %s: a %T cannot be warmed up", Name, c.reconciling)
-	}
-	return warmer.Warmup(ctx)
+	return parts.Warmup(ctx, Name, c.reconciling)
 }
 
 // Start reconciles, looks up and checks until ctx ends or one of the three fails, and returns when
 // all three have ended.
 func (c *Controller) Start(ctx context.Context) error {
-	return together(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
-}
-
-// together runs parts that make no sense without each other.
-func together(ctx context.Context, parts ...func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, len(parts))
-	for _, run := range parts {
-		go func() { ended <- run(ctx) }()
-	}
-	var errs []error
-	for range parts {
-		errs = append(errs, <-ended)
-		cancel()
-	}
-	return errors.Join(errs...)
+	return parts.Together(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
 }
 
 // Suspect says whether so many health checks fail at once that the fault is probably this process's.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,7 +74,7 @@ func (r *Reconciler) examine(ctx context.Context, es *networkingv1.ExternalServi
 	m.probed = true
 	f.suspect = r.Probes.Suspect()
 	if !f.suspect && inherits(es, f.sites) {
-		f.suspect, f.again = true, soonest(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
+		f.suspect, f.again = true, timing.Soonest(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
 	}
 	return f
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -38,7 +40,7 @@ func TestABellRingsOnceThereIsAQueue(t *testing.T) {
 func TestWhenOnePartFailsAllEnd(t *testing.T) {
 	broken := errors.New("broken")
 	ended := false
-	err := together(t.Context(), func(context.Context) error { return broken }, func(ctx context.Context) error {
+	err := parts.Together(t.Context(), func(context.Context) error { return broken }, func(ctx context.Context) error {
 		<-ctx.Done()
 		ended = true
 		return nil
@@ -48,7 +50,7 @@ func TestWhenOnePartFailsAllEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := together(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }); err != nil {
+	if err := parts.Together(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }); err != nil {
 		t.Errorf("a stop that was asked for: %v", err)
 	}
 }

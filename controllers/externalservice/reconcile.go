@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -162,7 +164,7 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 	r.metrics.record(key, &found, &decided, es.Spec.HealthCheck != nil)
 	report.published(es, service, &found, &decided, len(wanted))
 	report.status.LastHandledFailback = m.handled
-	return after(now, decided.again, found.again), r.writeStatus(ctx, es, report)
+	return timing.After(now, decided.again, found.again), r.writeStatus(ctx, es, report)
 }
 
 // whileWaiting is when to look again. A lookup that ends comes as an event.
@@ -233,26 +235,6 @@ func lowest(all []site) int32 {
 		}
 	}
 	return max(least, 0)
-}
-
-// after asks to be called again at the soonest of some times.
-func after(now time.Time, times ...time.Time) reconcile.Result {
-	at := soonest(times...)
-	if at.IsZero() {
-		return reconcile.Result{}
-	}
-	return reconcile.Result{RequeueAfter: max(at.Sub(now), time.Millisecond)}
-}
-
-// soonest is the first of some times; those that are zero do not count.
-func soonest(times ...time.Time) time.Time {
-	var first time.Time
-	for _, t := range times {
-		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
-			first = t
-		}
-	}
-	return first
 }
 
 // forget ends everything that goes on for an object.

@@ -10,6 +10,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
+
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
@@ -138,11 +140,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled or observed before
 // Start.
 func (c *Controller) Warmup(ctx context.Context) error {
-	warmer, ok := c.reconciling.(interface{ Warmup(context.Context) error })
-	if !ok {
-		return fmt.Errorf("controller %s: a %T cannot be warmed up", Name, c.reconciling)
-	}
-	return warmer.Warmup(ctx)
+	return parts.Warmup(ctx, Name, c.reconciling)
 }
 
 // Start reconciles and observes until ctx ends or a part fails, and returns when all have ended. No
@@ -155,7 +153,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	if err := c.reconciler.restore(ctx, c.cluster.GetCache()); err != nil {
 		return fmt.Errorf("controller %s: %w", Name, err)
 	}
-	return together(ctx, c.sources.Run, c.health.Run, c.reconciling.Start)
+	return parts.Together(ctx, c.sources.Run, c.health.Run, c.reconciling.Start)
 }
 
 // Wake has a policy reconciled that waits for others: the ledger calls it. It does not block.
@@ -163,20 +161,4 @@ func (c *Controller) Wake(holder disruption.Holder) {
 	if holder.Kind == disruption.RebootPolicy {
 		c.reconciler.bell.ring(holder.NamespacedName)
 	}
-}
-
-// together runs parts that make no sense without each other.
-func together(ctx context.Context, parts ...func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, len(parts))
-	for _, run := range parts {
-		go func() { ended <- run(ctx) }()
-	}
-	var errs []error
-	for range parts {
-		errs = append(errs, <-ended)
-		cancel()
-	}
-	return errors.Join(errs...)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -182,7 +184,7 @@ func (r *Reconciler) record(ctx context.Context, s *survey, d restart.Decision, 
 	status, message, notices, again := &s.stored.Status, d.Message, []restart.Notice(nil), d.Again
 	if len(results) > 0 {
 		next := restart.Record(s.decided(), results, r.Now())
-		status, notices, again = &next.Status, next.Notices, soonest(again, next.Again)
+		status, notices, again = &next.Status, next.Notices, timing.Soonest(again, next.Again)
 		if next.Message != "" {
 			message = next.Message
 		}

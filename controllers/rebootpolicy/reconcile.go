@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	again, err := r.reconcile(ctx, policy)
 	switch {
 	case err == nil:
-		return after(r.Now(), again), nil
+		return timing.After(r.Now(), again), nil
 	case apierrors.IsConflict(err), errors.Is(err, errBehind):
 		return reconcile.Result{RequeueAfter: behindRetry}, nil
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -115,7 +117,7 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 		return time.Time{}, err
 	}
 	r.metrics.record(s.key, &s.stored.Status, s.sources)
-	return soonest(s.again, again), nil
+	return timing.Soonest(s.again, again), nil
 }
 
 // begin takes up a policy. From here on it is heard of what moves around it.
@@ -171,12 +173,4 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.memories.drop(key)
 	r.metrics.drop(key)
 	r.bell.forget(key)
-}
-
-// after asks to be called again at some time.
-func after(now, at time.Time) reconcile.Result {
-	if at.IsZero() {
-		return reconcile.Result{}
-	}
-	return reconcile.Result{RequeueAfter: max(at.Sub(now), time.Millisecond)}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -77,7 +79,7 @@ func (s *survey) evicts() bool {
 	return s.policy.Spec.Strategy != nil && s.policy.Spec.Strategy.Type == autorebootv1.StrategyEvict
 }
 
-func (s *survey) look(at time.Time) { s.again = soonest(s.again, at) }
+func (s *survey) look(at time.Time) { s.again = timing.Soonest(s.again, at) }
 
 // inFlight says whether a restart of ours is in flight on a workload.
 func (s *survey) inFlight(uid types.UID) bool {
@@ -132,17 +134,6 @@ func (s *survey) observation() restart.Observation {
 		o.Workloads = append(o.Workloads, w.Workload)
 	}
 	return o
-}
-
-// soonest is the first of some times; those that are zero do not count.
-func soonest(times ...time.Time) time.Time {
-	var first time.Time
-	for _, t := range times {
-		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
-			first = t
-		}
-	}
-	return first
 }
 
 // maxNamed is how many things of a kind one message names.
