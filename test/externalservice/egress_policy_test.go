@@ -39,7 +39,7 @@ func governed(t *testing.T) (s *scene, restart func(policy string)) {
 	own, err := stage.Open(suite, stage.Options{Root: root, Operator: stage.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
 	shared.must(err)
 	t.Cleanup(func() { shared.must(own.Close()) })
-	s = &scene{T: t, World: shared.World, play: &play{Stage: own, world: shared.World}, namespace: "shop"}
+	s = &scene{T: t, World: shared.World, play: &play{Troupe: &stage.Troupe{Stage: own}, world: shared.World}, namespace: "shop"}
 	s.client, err = stage.NewClient(own.Kubeconfig())
 	s.must(err)
 	file := filepath.Join(t.TempDir(), "config.yaml")

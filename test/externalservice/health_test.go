@@ -453,7 +453,7 @@ func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 			t.Errorf("%s holds what the other side has sent:\n%s", what, shown)
 		}
 	}
-	for _, replica := range s.play.running() {
+	for _, replica := range s.play.Running() {
 		lines, err := replica.Logs()
 		s.must(err)
 		for line := range strings.Lines(lines) {

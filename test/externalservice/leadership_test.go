@@ -21,8 +21,8 @@ import (
 // two again.
 func (s *scene) stopLeader() {
 	s.Helper()
-	s.play.leave(s.leader())
-	s.must(s.play.fill(suite))
+	s.play.Leave(s.leader())
+	s.must(s.play.Fill(suite))
 	s.leader()
 }
 

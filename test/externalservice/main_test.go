@@ -10,14 +10,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/test/outside"
@@ -29,14 +27,11 @@ const root = "../.."
 
 // play is the stage that all tests share, with two replicas, and the world outside.
 type play struct {
-	*stage.Stage
-	world  *outside.World
-	client client.Client
+	*stage.Troupe
+	world *outside.World
 
-	mu       sync.Mutex // guards what follows
-	replicas []*stage.Replica
-	retired  []*stage.Replica
-	address  int // how many addresses outside were given away
+	mu      sync.Mutex // guards what follows
+	address int        // how many addresses outside were given away
 }
 
 var (
@@ -61,7 +56,7 @@ func run(m *testing.M) int {
 	if opened == nil {
 		return code
 	}
-	if problems := opened.logged(); len(problems) > 0 {
+	if problems := opened.complaints(); len(problems) > 0 {
 		fmt.Fprintf(os.Stderr, "the operator's log holds what it never should:\n%s\n", strings.Join(problems, "\n"))
 		code = 1
 	}
@@ -80,27 +75,27 @@ func openPlay() (*play, error) {
 	// Suites that run on this host at the same time should not want the same addresses.
 	p := &play{world: world, address: os.Getpid() % 120 * 500}
 	opened = p
-	if p.Stage, err = stage.Open(suite, stage.Options{Root: root, Operator: stage.Outside, Output: os.Stderr}); err != nil {
+	p.Troupe, err = stage.OpenTroupe(suite, stage.Options{Root: root, Operator: stage.Outside, Output: os.Stderr},
+		"--dns-nameservers="+world.DNS.Addr().String(), "--drain-period=1s")
+	if err != nil {
 		return nil, err
 	}
-	if p.client, err = stage.NewClient(p.Kubeconfig()); err != nil {
-		return nil, err
-	}
-	return p, p.fill(suite)
+	return p, nil
 }
 
 // close ends the operator before the world that it looks at.
 func (p *play) close() error {
 	var err error
-	if p.Stage != nil {
+	if p.Troupe != nil {
 		err = p.Close()
 	}
 	return errors.Join(err, p.world.Close())
 }
 
-// logged are the complaints in the logs of all replicas that ever ran.
-func (p *play) logged() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return stage.Complaints(slices.Concat(p.retired, p.replicas)...)
+// complaints are those of all replicas, if there are any.
+func (p *play) complaints() []string {
+	if p.Troupe == nil {
+		return nil
+	}
+	return p.Complaints()
 }

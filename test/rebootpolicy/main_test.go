@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
@@ -33,15 +32,12 @@ const podCIDR = "198.19.0.0/16"
 
 // play is the stage that all tests share, with two replicas, three nodes, and the world outside.
 type play struct {
-	*stage.Stage
-	world  *outside.World
-	client client.WithWatch
+	*stage.Troupe
+	world *outside.World
 
-	mu       sync.Mutex // guards what follows
-	replicas []*stage.Replica
-	retired  []*stage.Replica
-	address  int      // how many addresses outside were given away
-	pardons  []string // namespaces in which the operator is rightly refused
+	mu      sync.Mutex // guards what follows
+	address int        // how many addresses outside were given away
+	pardons []string   // namespaces in which the operator is rightly refused
 }
 
 var (
@@ -85,22 +81,21 @@ func openPlay() (*play, error) {
 	// Suites that run on this host at the same time should not want the same addresses.
 	p := &play{world: world, address: os.Getpid() % 120 * 500}
 	opened = p
-	if p.Stage, err = stage.Open(suite, stage.Options{
+	p.Troupe, err = stage.OpenTroupe(suite, stage.Options{
 		Root: root, Operator: stage.Outside, Output: os.Stderr,
 		Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR},
-	}); err != nil {
+	},
+		"--dns-nameservers="+world.DNS.Addr().String(), "--max-restarts=500")
+	if err != nil {
 		return nil, err
 	}
-	if p.client, err = stage.NewClient(p.Kubeconfig()); err != nil {
-		return nil, err
-	}
-	return p, p.fill(suite)
+	return p, nil
 }
 
 // close ends the operator before the world that it looks at.
 func (p *play) close() error {
 	var err error
-	if p.Stage != nil {
+	if p.Troupe != nil {
 		err = p.Close()
 	}
 	return errors.Join(err, p.world.Close())
@@ -109,9 +104,12 @@ func (p *play) close() error {
 // logged are the complaints in the logs of all replicas that ever ran, but for those that a test
 // provoked.
 func (p *play) logged() []string {
+	if p.Troupe == nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(stage.Complaints(slices.Concat(p.retired, p.replicas)...), func(line string) bool {
+	return slices.DeleteFunc(p.Complaints(), func(line string) bool {
 		return slices.ContainsFunc(p.pardons, func(namespace string) bool { return strings.Contains(line, `"`+namespace+`"`) })
 	})
 }

@@ -39,7 +39,7 @@ func newScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, play: p, client: p.client}
+	s := &scene{T: t, play: p, client: p.Client}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
 	s.must(s.client.Create(t.Context(), namespace))
 	s.namespace = namespace.Name

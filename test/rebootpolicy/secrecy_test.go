@@ -93,7 +93,7 @@ func TestNothingShowsWhatASecretHolds(t *testing.T) {
 func (s *scene) logs() string {
 	s.Helper()
 	var all strings.Builder
-	for _, replica := range s.play.running() {
+	for _, replica := range s.play.Running() {
 		lines, err := replica.Logs()
 		s.must(err)
 		all.WriteString(lines)

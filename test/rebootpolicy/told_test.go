@@ -5,10 +5,7 @@ package rebootpolicy
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,31 +73,8 @@ func (s *scene) figures() string {
 	var page string
 	s.eventually(func() error {
 		var err error
-		page, err = s.fetch(s.leader().Metrics+"/metrics", token)
+		page, err = s.leader().Page(s.Context(), token)
 		return err
 	})
 	return page
-}
-
-func (s *scene) fetch(url, token string) (string, error) {
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	// The metrics server signs its own certificate unless it is given one.
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
-	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	page, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("GET %s: %s: %s", url, response.Status, page)
-	}
-	return string(page), err
 }
