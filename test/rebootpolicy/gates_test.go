@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,7 +31,20 @@ func (s *scene) server(server *outside.Server, err error) *outside.Server {
 	s.Helper()
 	s.must(err)
 	s.Cleanup(server.Close)
+	s.Cleanup(s.forget)
 	return server
+}
+
+// forget deletes what asks the servers of this test before they close: where those of several tests
+// close at once, the operator would rightly suspect itself, and hold back what the others wait for.
+func (s *scene) forget() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), patience)
+	defer cancel()
+	for _, kind := range []client.Object{&autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{}} {
+		if err := s.client.DeleteAllOf(ctx, kind, client.InNamespace(s.namespace)); err != nil {
+			s.Errorf("delete all %T: %v", kind, err)
+		}
+	}
 }
 
 // external applies an ExternalService whose address is checked every second, and waits for what is

@@ -21,6 +21,7 @@ func (s *scene) answers() *outside.Fleet {
 	fleet, err := outside.OpenFleet(outside.FleetOptions{Protocol: outside.FleetHTTP, Workers: 8})
 	s.must(err)
 	s.Cleanup(func() { _ = fleet.Close() })
+	s.Cleanup(s.forget)
 	return fleet
 }
 
