@@ -34,6 +34,10 @@ func (f *Flags) general(g group) {
 		"How long an API server that does not answer is retried at start.")
 	flag(g, "namespaces", func(c *Configuration) *[]string { return &c.Namespaces },
 		"Namespaces to reconcile, separated by commas. Empty: all.")
+	flag(g, "storage-migration", func(c *Configuration) *bool { return &c.StorageMigration.Enabled },
+		"Rewrite objects that are stored at an old version, on the elected replica.")
+	flag(g, "storage-migration-rate", func(c *Configuration) *int { return &c.StorageMigration.Rate },
+		"Objects that the migration rewrites in a second.")
 	g.concurrency("concurrency", "Objects reconciled at the same time, by kind, such as ExternalService=20,ChaosPod=4.")
 	flag(g, "cache-sync-timeout", func(c *Configuration) *metav1.Duration { return &c.Controllers.CacheSyncTimeout },
 		"How long the first LIST of a kind may take.")
@@ -91,20 +95,49 @@ func (f *Flags) webhook(g group) {
 	flag(g, "webhook-tls-cipher-suites", func(c *Configuration) *[]string { return &c.Webhook.TLS.CipherSuites },
 		"Cipher suites for TLS 1.2. Empty: Go's choice. Names: "+strings.Join(cliflag.PreferredTLSCipherNames(), ", ")+".")
 	flag(g, "webhook-certificates", func(c *Configuration) *string { return &c.Webhook.Certificates.Source },
-		"Where the serving certificate comes from: "+SourceSelfSigned+" or "+SourceFolder+".")
+		"Where the serving certificate comes from: "+SourceSelfSigned+", "+SourceCertManager+" or "+SourceFolder+".")
 	flag(g, "webhook-certificates-folder", func(c *Configuration) *string { return &c.Webhook.Certificates.Folder },
 		"Folder with tls.crt, tls.key and ca.crt, for --webhook-certificates="+SourceFolder+".")
 	flag(g, "webhook-certificates-secret", func(c *Configuration) *string { return &c.Webhook.Certificates.SecretName },
 		"Secret with the root that replicas share, for --webhook-certificates="+SourceSelfSigned+".")
 	flag(g, "webhook-dns-names", func(c *Configuration) *[]string { return &c.Webhook.Certificates.DNSNames },
-		"Further names or addresses of the self-signed certificate, beside those of the Service.")
+		"Further names or addresses of the certificate, beside those of the Service.")
+	flag(g, "webhook-certificates-validity", func(c *Configuration) *metav1.Duration { return &c.Webhook.Certificates.Validity },
+		"How long a serving certificate is valid; it is renewed after two thirds of that.")
+	flag(g, "webhook-authority-validity", func(c *Configuration) *metav1.Duration { return &c.Webhook.Certificates.AuthorityValidity },
+		"How long the root is valid, for --webhook-certificates="+SourceSelfSigned+".")
 	flag(g, "webhook-inject-ca", func(c *Configuration) *bool { return &c.Webhook.Certificates.InjectCA },
 		"Publish the root in the webhook configurations and CRDs.")
+	flag(g, "webhook-client-ca-file", func(c *Configuration) *string { return &c.Webhook.Clients.CAFile },
+		"PEM file with the authorities of the clients' certificates. Empty: clients need no certificate.")
+	flag(g, "webhook-client-names", func(c *Configuration) *[]string { return &c.Webhook.Clients.Names },
+		"Common names or DNS names of which a client's certificate must have one. Empty: any of the authorities.")
+	f.certManager(g)
+}
+
+func (f *Flags) certManager(g group) {
+	of := func(c *Configuration) *CertManager { return &c.Webhook.Certificates.CertManager }
+	flag(g, "cert-manager-issuer", func(c *Configuration) *string { return &of(c).IssuerName },
+		"Issuer of the certificate, for --webhook-certificates="+SourceCertManager+". Empty: one is made.")
+	flag(g, "cert-manager-issuer-kind", func(c *Configuration) *string { return &of(c).IssuerKind },
+		"Kind of the issuer: "+IssuerKind+", "+ClusterIssuerKind+", or that of an external issuer.")
+	flag(g, "cert-manager-issuer-group", func(c *Configuration) *string { return &of(c).IssuerGroup },
+		"API group of the issuer.")
+	flag(g, "cert-manager-certificate", func(c *Configuration) *string { return &of(c).Certificate },
+		"Name of the Certificate; made where there is none.")
+	flag(g, "cert-manager-secret", func(c *Configuration) *string { return &of(c).SecretName },
+		"Secret that the Certificate fills.")
+	flag(g, "cert-manager-fallback", func(c *Configuration) *bool { return &of(c).Fallback },
+		"Use "+SourceSelfSigned+" while cert-manager is not installed.")
 }
 
 func (f *Flags) election(g group) {
 	flag(g, "leader-elect", func(c *Configuration) *bool { return &c.LeaderElection.LeaderElect },
 		"Elect the one replica that reconciles. Without election there must be one replica only.")
+	flag(g, "leader-elect-mode", func(c *Configuration) *string { return &c.LeaderElection.Mode },
+		"How: "+ElectionLease+", renewed again and again, or "+ElectionForLife+", a lock that goes with the pod.")
+	flag(g, "on-lost-lease", func(c *Configuration) *string { return &c.LeaderElection.OnLost },
+		"What a leader does that loses its lease: "+LostExit+", or "+LostDemote+", which goes on serving webhooks.")
 	flag(g, "lease-lock-name", func(c *Configuration) *string { return &c.LeaderElection.ResourceName },
 		"Name of the Lease.")
 	flag(g, "lease-lock-namespace", func(c *Configuration) *string { return &c.LeaderElection.ResourceNamespace },

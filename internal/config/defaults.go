@@ -30,6 +30,7 @@ func Default() *Configuration {
 		},
 		ExternalServices: defaultExternalServices(),
 		RebootPolicies:   defaultRebootPolicies(),
+		StorageMigration: StorageMigration{Enabled: true, Rate: 20},
 		Egress:           defaultEgress(),
 		Webhook: Webhook{
 			Port:         9443,
@@ -38,13 +39,21 @@ func Default() *Configuration {
 			DrainTimeout: duration(40 * time.Second),
 			TLS:          TLS{MinVersion: "VersionTLS13"},
 			Certificates: Certificates{
-				Source:     SourceSelfSigned,
-				SecretName: "fairlead-webhook-ca",
-				InjectCA:   true,
+				Source:            SourceSelfSigned,
+				SecretName:        "fairlead-webhook-ca",
+				InjectCA:          true,
+				Validity:          duration(7 * 24 * time.Hour),
+				AuthorityValidity: duration(10 * 365 * 24 * time.Hour),
+				CertManager: CertManager{
+					IssuerKind: IssuerKind, IssuerGroup: "cert-manager.io",
+					Certificate: "fairlead-webhook", SecretName: "fairlead-webhook-tls",
+				},
 			},
 		},
 		LeaderElection: LeaderElection{
 			LeaderElect:   true,
+			Mode:          ElectionLease,
+			OnLost:        LostExit,
 			ResourceName:  "fairlead-manager",
 			LeaseDuration: duration(15 * time.Second),
 			RenewDeadline: duration(10 * time.Second),

@@ -5,6 +5,7 @@ package config
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 const (
@@ -40,6 +41,9 @@ type Configuration struct {
 
 	// RebootPolicies says how workloads are restarted.
 	RebootPolicies RebootPolicies `json:"rebootPolicies,omitempty"`
+
+	// StorageMigration says how objects that are stored at an old version are rewritten.
+	StorageMigration StorageMigration `json:"storageMigration,omitempty"`
 
 	// Egress says which addresses an ExternalService may have.
 	Egress Egress `json:"egress,omitempty"`
@@ -114,11 +118,46 @@ type Controllers struct {
 	Warmup bool `json:"warmup"`
 }
 
+// StorageMigration says how objects that are stored at an old version are rewritten.
+type StorageMigration struct {
+	// Enabled turns it on. The default is true.
+	Enabled bool `json:"enabled"`
+
+	// Rate is how many objects are rewritten in a second. The default is 20.
+	Rate int `json:"rate,omitempty"`
+}
+
+func (s StorageMigration) validate(path *field.Path) field.ErrorList {
+	return within(path.Child("rate"), s.Rate, 1, 1000)
+}
+
+const (
+	// ElectionLease elects by a Lease that is renewed.
+	ElectionLease = "lease"
+	// ElectionForLife elects by a lock that its holder's Pod owns.
+	ElectionForLife = "forLife"
+
+	// LostExit ends the process where the lease is lost.
+	LostExit = "exit"
+	// LostDemote stops only what needs the lease.
+	LostDemote = "demote"
+)
+
 // LeaderElection says how replicas agree on the one that reconciles.
 type LeaderElection struct {
 	// LeaderElect turns election on. The default is true. Without it every replica reconciles,
 	// and there must be one only.
 	LeaderElect bool `json:"leaderElect"`
+
+	// Mode is lease (default) or forLife. A lease is renewed, and another replica takes over when it
+	// is not. A lock for life is a ConfigMap that the leader's Pod owns: it goes when the Pod does,
+	// and no clock decides.
+	Mode string `json:"mode,omitempty"`
+
+	// OnLost is exit (default) or demote: what a leader does that loses its lease. To exit drains
+	// the webhook server and ends the process with an error. To demote stops reconcilers and caches
+	// before another replica can lead, goes on serving webhooks, and stands for election again.
+	OnLost string `json:"onLost,omitempty"`
 
 	// ResourceName is the Lease. The default is fairlead-manager.
 	ResourceName string `json:"resourceName,omitempty"`

@@ -26,6 +26,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, c.Controllers.validate(field.NewPath("controllers"))...)
 	errs = append(errs, c.ExternalServices.validate(field.NewPath("externalServices"))...)
 	errs = append(errs, c.RebootPolicies.validate(field.NewPath("rebootPolicies"))...)
+	errs = append(errs, c.StorageMigration.validate(field.NewPath("storageMigration"))...)
 	errs = append(errs, c.Egress.validate(field.NewPath("egress"))...)
 	errs = append(errs, c.Webhook.validate(field.NewPath("webhook"))...)
 	errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)
@@ -88,6 +89,12 @@ func (l LeaderElection) validate(path *field.Path) field.ErrorList {
 		return nil
 	}
 	var errs field.ErrorList
+	if modes := []string{ElectionLease, ElectionForLife}; !slices.Contains(modes, l.Mode) {
+		errs = append(errs, field.NotSupported(path.Child("mode"), l.Mode, modes))
+	}
+	if ways := []string{LostExit, LostDemote}; !slices.Contains(ways, l.OnLost) {
+		errs = append(errs, field.NotSupported(path.Child("onLost"), l.OnLost, ways))
+	}
 	for _, problem := range validation.IsDNS1123Subdomain(l.ResourceName) {
 		errs = append(errs, field.Invalid(path.Child("resourceName"), l.ResourceName, problem))
 	}

@@ -6,6 +6,7 @@ package config
 import (
 	"net"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -35,6 +36,7 @@ func (w Webhook) validate(path *field.Path) field.ErrorList {
 	}
 	errs = append(errs, positive(path.Child("drainTimeout"), w.DrainTimeout)...)
 	errs = append(errs, w.TLS.validate(path.Child("tls"))...)
+	errs = append(errs, w.Clients.validate(path.Child("clients"))...)
 	return append(errs, w.Certificates.validate(path.Child("certificates"))...)
 }
 
@@ -68,15 +70,62 @@ func (c Certificates) validate(path *field.Path) field.ErrorList {
 		if c.Folder == "" {
 			errs = append(errs, field.Required(path.Child("folder"), "source folder reads tls.crt, tls.key and ca.crt there"))
 		}
+	case SourceCertManager:
+		errs = append(errs, c.CertManager.validate(path.Child("certManager"))...)
 	default:
-		errs = append(errs, field.NotSupported(path.Child("source"), c.Source, []string{SourceSelfSigned, SourceFolder}))
+		errs = append(errs, field.NotSupported(path.Child("source"), c.Source, []string{SourceSelfSigned, SourceCertManager, SourceFolder}))
 	}
+	errs = append(errs, c.lifetimes(path)...)
 	for i, name := range c.DNSNames {
 		if net.ParseIP(name) != nil {
 			continue
 		}
 		for _, problem := range validation.IsDNS1123Subdomain(name) {
 			errs = append(errs, field.Invalid(path.Child("dnsNames").Index(i), name, problem))
+		}
+	}
+	return errs
+}
+
+// leastValidity leaves time to renew: what is younger may be refused by a client whose clock is late.
+const leastValidity = time.Minute
+
+func (c Certificates) lifetimes(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if c.Validity.Duration < leastValidity {
+		errs = append(errs, field.Invalid(path.Child("validity"), c.Validity.Duration.String(), "must be at least "+leastValidity.String()))
+	}
+	if c.AuthorityValidity.Duration < 10*c.Validity.Duration {
+		errs = append(errs, field.Invalid(path.Child("authorityValidity"), c.AuthorityValidity.Duration.String(),
+			"must be at least ten times validity, "+c.Validity.Duration.String()+": otherwise certificates outlive the root that signed them"))
+	}
+	return errs
+}
+
+func (c CertManager) validate(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for name, value := range map[string]string{"issuerName": c.IssuerName, "issuerGroup": c.IssuerGroup, "certificate": c.Certificate, "secretName": c.SecretName} {
+		if name == "issuerName" && value == "" {
+			continue
+		}
+		for _, problem := range validation.IsDNS1123Subdomain(value) {
+			errs = append(errs, field.Invalid(path.Child(name), value, problem))
+		}
+	}
+	if c.IssuerKind == "" {
+		errs = append(errs, field.Required(path.Child("issuerKind"), "such as "+IssuerKind+" or "+ClusterIssuerKind))
+	}
+	return errs
+}
+
+func (c Clients) validate(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(c.Names) > 0 && c.CAFile == "" {
+		errs = append(errs, field.Required(path.Child("caFile"), "names are those of certificates that an authority of this file has signed"))
+	}
+	for i, name := range c.Names {
+		if name == "" {
+			errs = append(errs, field.Required(path.Child("names").Index(i), "a common name or DNS name"))
 		}
 	}
 	return errs

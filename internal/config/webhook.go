@@ -14,6 +14,15 @@ const (
 	// SourceFolder reads tls.crt, tls.key and ca.crt from a folder, such as a mounted Secret of
 	// cert-manager.
 	SourceFolder = "folder"
+	// SourceCertManager has cert-manager issue the certificate, and reads it from its Secret.
+	SourceCertManager = "certManager"
+)
+
+const (
+	// IssuerKind is the kind of an issuer of one namespace.
+	IssuerKind = "Issuer"
+	// ClusterIssuerKind is the kind of an issuer of the whole cluster.
+	ClusterIssuerKind = "ClusterIssuer"
 )
 
 // Webhook is the server of admission and conversion.
@@ -41,6 +50,9 @@ type Webhook struct {
 
 	// Certificates says where the serving certificate comes from.
 	Certificates Certificates `json:"certificates,omitempty"`
+
+	// Clients says who may call the webhooks.
+	Clients Clients `json:"clients,omitempty"`
 }
 
 // TLS bounds what is negotiated.
@@ -55,7 +67,7 @@ type TLS struct {
 
 // Certificates says where the serving certificate comes from and who publishes its root.
 type Certificates struct {
-	// Source is selfSigned (default) or folder.
+	// Source is selfSigned (default), certManager or folder.
 	Source string `json:"source,omitempty"`
 
 	// Folder is the path for source folder.
@@ -65,11 +77,58 @@ type Certificates struct {
 	// fairlead-webhook-ca.
 	SecretName string `json:"secretName,omitempty"`
 
-	// DNSNames are further names or addresses of the certificate, for source selfSigned. The names of the
-	// Service are always in it.
+	// DNSNames are further names or addresses of the certificate, for sources selfSigned and
+	// certManager. The names of the Service are always in it.
 	DNSNames []string `json:"dnsNames,omitempty"`
+
+	// Validity is how long a serving certificate is valid, for sources selfSigned and certManager. It
+	// is renewed after two thirds of that. The default is 168h, seven days.
+	Validity metav1.Duration `json:"validity,omitempty"`
+
+	// AuthorityValidity is how long the root is valid, for source selfSigned. It is replaced after
+	// nine tenths of that. The default is 87600h, ten years; at least ten times Validity.
+	AuthorityValidity metav1.Duration `json:"authorityValidity,omitempty"`
+
+	// CertManager says what cert-manager is asked for, for source certManager.
+	CertManager CertManager `json:"certManager,omitempty"`
 
 	// InjectCA publishes the root in the webhook configurations and CRDs. The default is true;
 	// false leaves it to somebody else, such as cert-manager's cainjector.
 	InjectCA bool `json:"injectCA"`
+}
+
+// CertManager says what cert-manager is asked for.
+type CertManager struct {
+	// IssuerName is an Issuer or ClusterIssuer that exists. Empty means that an authority is made for
+	// the operator: a self-signed Issuer, a CA certificate, and an Issuer that signs with it.
+	IssuerName string `json:"issuerName,omitempty"`
+
+	// IssuerKind is Issuer (default), ClusterIssuer, or the kind of an external issuer.
+	IssuerKind string `json:"issuerKind,omitempty"`
+
+	// IssuerGroup is the issuer's API group. The default is cert-manager.io.
+	IssuerGroup string `json:"issuerGroup,omitempty"`
+
+	// Certificate is the name of the Certificate. It is made where there is none, and used as it is
+	// where somebody else has made it. The default is fairlead-webhook.
+	Certificate string `json:"certificate,omitempty"`
+
+	// SecretName is the Secret that the Certificate fills. The default is fairlead-webhook-tls.
+	SecretName string `json:"secretName,omitempty"`
+
+	// Fallback uses the source selfSigned where cert-manager is not installed, until it is. The
+	// default is false: a missing cert-manager is an error.
+	Fallback bool `json:"fallback,omitempty"`
+}
+
+// Clients says who may call the webhooks. Whoever reaches the port may, by default: the API server
+// authenticates itself only where it was configured to.
+type Clients struct {
+	// CAFile is a PEM file with the authorities of the clients' certificates, followed when it
+	// changes. Empty means that clients need none.
+	CAFile string `json:"caFile,omitempty"`
+
+	// Names are the common names or DNS names of which a client's certificate must have one. Empty
+	// means any certificate of the authorities. Needs CAFile.
+	Names []string `json:"names,omitempty"`
 }
