@@ -60,6 +60,22 @@ func TestCluster(t *testing.T) {
 			t.Errorf("want a failed handshake, got %v", err)
 		}
 	})
+	t.Run("what etcd holds can be read, and put there", func(t *testing.T) {
+		apply(t, c, `{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "kept"}, "value": 1}`)
+		held, err := c.Stored(t.Context(), "/registry/priorityclasses/kept")
+		if err != nil || !bytes.Contains(held, []byte("kept")) {
+			t.Fatalf("%q, %v", held, err)
+		}
+		if err := c.Store(t.Context(), "/registry/priorityclasses/more", bytes.ReplaceAll(held, []byte("kept"), []byte("more"))); err != nil {
+			t.Fatal(err)
+		}
+		if out := kubectl(t, c, "get", "priorityclass", "more", "-o", "jsonpath={.value}"); out != "1" {
+			t.Errorf("the value is %q", out)
+		}
+		if _, err := c.Stored(t.Context(), "/registry/priorityclasses/none"); err == nil {
+			t.Error("what is not there was read")
+		}
+	})
 	t.Run("services have both address families", func(t *testing.T) {
 		apply(t, c, `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "both"},
 			"spec": {"ipFamilyPolicy": "RequireDualStack", "ports": [{"port": 80}]}}`)

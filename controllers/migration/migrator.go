@@ -1,0 +1,213 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Migrator migrates the objects of some definitions. One replica runs it at a time.
+type Migrator struct {
+	Options
+	metrics metrics
+	limit   flowcontrol.RateLimiter
+	state   map[string]*state // by definition; of Run alone
+
+	mu   sync.Mutex
+	said map[string]string // what Status says, by definition
+}
+
+// state is what this process knows of a definition.
+type state struct {
+	seen  goal      // as it stands
+	since time.Time // and since when, by this process
+	// left are objects that failed in the last pass, which came to all others; nil where there was
+	// none such.
+	left []string
+	told string // the last thing that was logged
+}
+
+// New makes a migrator. It fails where options are missing, or metrics are taken.
+func New(o Options) (*Migrator, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m := &Migrator{
+		Options: o, state: map[string]*state{}, said: map[string]string{},
+		limit: flowcontrol.NewTokenBucketRateLimiter(float32(o.Rate), max(1, o.Rate/10)),
+	}
+	m.metrics, err = newMetrics(o.Registerer)
+	return m, err
+}
+
+// Run migrates what there is to migrate until ctx ends, and then returns nil.
+func (m *Migrator) Run(ctx context.Context) error {
+	for {
+		pause := wait.Jitter(m.Interval, 0.2)
+		for _, name := range m.Names {
+			pause = min(pause, m.look(ctx, name))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.Clock.After(pause):
+		}
+	}
+}
+
+// Status says in a few words how far each migration is.
+func (m *Migrator) Status() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var lines []string
+	for name, said := range m.said {
+		lines = append(lines, name+": "+said)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "; ")
+}
+
+// look does for one definition what can be done now, and answers when to look again at the latest.
+func (m *Migrator) look(ctx context.Context, name string) time.Duration {
+	s := m.state[name]
+	if s == nil {
+		s = &state{}
+		m.state[name] = s
+	}
+	said, again, err := m.advance(ctx, name, s)
+	if ctx.Err() != nil {
+		return m.Interval
+	}
+	if err != nil {
+		said = err.Error()
+	}
+	m.mu.Lock()
+	m.said[name] = said
+	m.mu.Unlock()
+	if s.told != said {
+		s.told = said
+		if err != nil {
+			m.Logger.Error(err, "objects are not stored at the storage version yet", "definition", name, "retry", m.Interval.String())
+		} else {
+			m.Logger.Info("storage migration: "+said, "definition", name)
+		}
+	}
+	return again
+}
+
+// advance answers what there is to say, and when to look again.
+func (m *Migrator) advance(ctx context.Context, name string, s *state) (string, time.Duration, error) {
+	crd, err := m.Definitions.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "not installed", m.Interval, nil
+	}
+	if err != nil {
+		return "", m.Interval, err
+	}
+	g, err := goalOf(crd)
+	if err != nil {
+		return "", m.Interval, err
+	}
+	now := m.Clock.Now()
+	if !g.same(s.seen) {
+		s.seen, s.since, s.left = g, now, nil
+	}
+	reached := recordOf(crd).reached(g)
+	m.metrics.completed(g.kind, reached)
+	if reached {
+		return "complete", m.Interval, nil
+	}
+	if rest := s.since.Add(m.Settle).Sub(now); rest > 0 {
+		return "waiting for the storage version to settle", min(rest, m.Interval), nil
+	}
+	other, err := m.deferTo(ctx, g.resource.GroupResource())
+	if err != nil {
+		return "", m.Interval, err
+	}
+	if other != "" {
+		return "left to StorageVersionMigration " + other, m.Interval, nil
+	}
+	if err := m.Healthy(); err != nil {
+		return "", m.Interval, fmt.Errorf("%w: %w", errPaused, err)
+	}
+	return m.migrate(ctx, crd, g, s)
+}
+
+// migrate makes a pass, or goes on with one, and prunes after it.
+func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, g goal, s *state) (string, time.Duration, error) {
+	p := &pass{Migrator: m, goal: g, name: crd.Name, every: len(g.old) > 0, after: recordOf(crd).after(g), tally: map[result]int{}}
+	began := m.Clock.Now()
+	var err error
+	if s.left != nil {
+		err = p.again(ctx, s.left)
+	} else {
+		err = p.walk(ctx)
+	}
+	if err != nil {
+		m.tell(crd, corev1.EventTypeWarning, "StorageMigrationPaused", err.Error())
+		return "", m.Interval, err
+	}
+	s.left = nil
+	if len(p.left) > 0 {
+		if len(p.left) <= maxLeft {
+			s.left = p.left
+		}
+		err := fmt.Errorf("%d of the objects cannot be rewritten, such as %w; mend or delete them", len(p.left), p.first)
+		m.tell(crd, corev1.EventTypeWarning, "StorageMigrationFailed", err.Error())
+		return "", m.Interval, err
+	}
+	done, err := m.prune(ctx, crd.Name, g)
+	if err != nil || !done {
+		return "the definition has changed, beginning anew", 0, err
+	}
+	m.metrics.completed(g.kind, true)
+	if p.every || p.tally[rewritten] > 0 {
+		m.tell(crd, corev1.EventTypeNormal, "StorageMigrated", fmt.Sprintf("All objects are stored at %s; %d were rewritten in %s",
+			g.resource.Version, p.tally[rewritten], m.Clock.Since(began).Round(time.Millisecond)))
+	}
+	return "complete", m.Interval, nil
+}
+
+// again rewrites the objects that failed the last time.
+func (p *pass) again(ctx context.Context, keys []string) error {
+	var due []*metav1.PartialObjectMetadata
+	for _, key := range keys {
+		namespace, name, _ := strings.Cut(key, "/")
+		object, err := p.objectsOf(p.goal, namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			p.left = append(p.left, key)
+			p.first = errors.Join(p.first, fmt.Errorf("%s %s: %w", p.goal.kind, key, err))
+		default:
+			due = append(due, object)
+		}
+	}
+	return p.objects(ctx, due)
+}
+
+func (m *Migrator) tell(crd *apiextensionsv1.CustomResourceDefinition, kind, reason, note string) {
+	if m.Events == nil {
+		return
+	}
+	const most = 1024 // the API server's limit
+	if len(note) > most {
+		note = note[:most]
+	}
+	m.Events.Eventf(crd, nil, kind, reason, "Migrate", "%s", note)
+}

@@ -1,0 +1,7 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package migration tests the storage migration on a real API server: what stands in etcd, over four
+// generations of a definition, as an upgrade and as a roll-back, with crashes, races and failing
+// conversions.
+package migration

@@ -1,0 +1,217 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/controllers/migration"
+)
+
+// many makes objects in one request of kubectl's each hundred.
+func (s *scene) many(n int) {
+	s.Helper()
+	for from := 0; from < n; from += 100 {
+		var list []string
+		for i := from; i < min(n, from+100); i++ {
+			list = append(list, s.object("v1alpha1", fmt.Sprintf("o-%05d", i), "ann"))
+		}
+		s.kubectl(`{"apiVersion": "v1", "kind": "List", "items": [`+strings.Join(list, ",")+`]}`, "create", "-f", "-")
+	}
+}
+
+// A pass that ends on its way goes on from its last page, and comes to everything.
+func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "crashes")
+	s.define("v1alpha1 served storage", "v1 served")
+	const all = 1200
+	s.many(all)
+	s.define("v1alpha1 served", "v1 served storage")
+
+	// The first leader dies after some 700 objects: on its second page.
+	var asked atomic.Int32
+	dead := errors.New("dead")
+	first, counted := s.migrator(func(o *migration.Options) {
+		o.Healthy = func() error {
+			if asked.Add(1) > 700 {
+				return dead
+			}
+			return nil
+		}
+	})
+	stop := s.runs(first)
+	s.eventually(func() error {
+		if asked.Load() <= 700 {
+			return fmt.Errorf("%d objects", asked.Load())
+		}
+		return nil
+	})
+	stop()
+	before := s.count(counted, "rewritten")
+	if note := s.crd().Annotations[migration.Annotation]; !strings.Contains(note, `"after":"default/o-`) {
+		t.Fatalf("no position is kept: %s", note)
+	}
+	if got := s.crd().Status.StoredVersions; len(got) != 2 {
+		t.Errorf("status.storedVersions is %v in the middle of a pass", got)
+	}
+
+	second, again := s.migrator(nil)
+	s.runs(second)
+	s.storedVersions("v1")
+	rewritten := s.count(again, "rewritten")
+	looked := rewritten + s.count(again, "unchanged")
+	t.Logf("the first rewrote %d, the second looked at %d and rewrote %d", before, looked, rewritten)
+	// Of the few that were under way when the first one ended, nobody knows what became of them.
+	if done := before + rewritten; done > all || done < all-4 || looked != all-500 {
+		t.Errorf("rewritten %d and then %d of %d; looked at %d, want all but the page of 500", before, rewritten, all, looked)
+	}
+	for _, i := range []int{0, 499, 500, 699, 701, all - 1} {
+		if at := s.storedAt(fmt.Sprintf("o-%05d", i)); at != "v1" {
+			t.Errorf("object %d is stored at %s", i, at)
+		}
+	}
+}
+
+// A definition that was changed during a pass may have had another storage version in between.
+func TestADefinitionThatChangesDuringAPassIsMigratedAnew(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "races")
+	s.define("v1alpha1 served storage", "v1 served")
+	s.many(20)
+	s.define("v1alpha1 served", "v1 served storage")
+	var asked atomic.Int32
+	m, counted := s.migrator(func(o *migration.Options) {
+		o.Healthy = func() error {
+			if asked.Add(1) == 10 {
+				// Somebody rolls back, writes, and goes forward again, while the first pass runs.
+				s.define("v1alpha1 served storage", "v1 served")
+				s.owns("v1", "o-00000", "bob")
+				s.define("v1alpha1 served", "v1 served storage")
+			}
+			return nil
+		}
+	})
+	s.runs(m)
+	s.storedVersions("v1")
+	if at := s.storedAt("o-00000"); at != "v1" {
+		t.Errorf("what was written during the pass is stored at %s, though storedVersions says that nothing is", at)
+	}
+	if got := s.count(counted, "rewritten"); got <= 20 {
+		t.Errorf("%d objects rewritten by what should be two passes over 20", got)
+	}
+}
+
+// While conversions fail, no pass hammers the API server, and nothing is said to be migrated.
+func TestFailingConversionsPauseTheMigration(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "failures")
+	s.define("v1alpha1 served storage", "v1 served")
+	s.many(30)
+	s.define("v1alpha1 served", "v1 served storage")
+	// A webhook that nobody answers. At the storage version, what is stored at the other one is lost to
+	// readers until it answers.
+	s.patch(`{"spec": {"conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
+		"clientConfig": {"url": "https://127.0.0.1:1/convert"}}}}}`)
+	s.eventually(func() error {
+		if _, err := s.try("", "get", s.plural+".v1.toys.example.com", "o-00000"); err == nil {
+			return errors.New("the webhook is not asked yet")
+		}
+		return nil
+	})
+	m, counted := s.migrator(nil)
+	s.runs(m)
+	s.eventually(func() error {
+		if status := m.Status(); !strings.Contains(status, "conversion webhook") {
+			return fmt.Errorf("the migration says %q", status)
+		}
+		return nil
+	})
+	if got := s.crd().Status.StoredVersions; len(got) != 2 {
+		t.Errorf("status.storedVersions is %v while nothing can be converted", got)
+	}
+	if got := s.count(counted, "rewritten"); got != 0 {
+		t.Errorf("%d objects rewritten", got)
+	}
+	s.patch(`{"spec": {"conversion": {"strategy": "None", "webhook": null}}}`)
+	s.storedVersions("v1")
+}
+
+// An object that cannot be rewritten is named, and holds up nothing but the end.
+func TestAnObjectThatIsRefusedIsNamed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "refusals")
+	s.define("v1alpha1 served storage", "v1 served")
+	s.many(12)
+	s.define("v1alpha1 served", "v1 served storage")
+	s.kubectl(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "refusals"}, "spec": {
+		"matchConstraints": {"resourceRules": [{"apiGroups": ["toys.example.com"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["refusals"]}]},
+		"validations": [{"expression": "object.metadata.name != 'o-00005'", "message": "is a historic monument"}]}}
+	`, "apply", "-f", "-")
+	s.kubectl(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "refusals"},
+		"spec": {"policyName": "refusals", "validationActions": ["Deny"]}}`, "apply", "-f", "-")
+	s.eventually(func() error {
+		if _, err := s.try("", "label", s.plural+".v1.toys.example.com", "o-00005", "try=1", "--dry-run=server"); err == nil {
+			return errors.New("the policy does not hold yet")
+		}
+		return nil
+	})
+	m, counted := s.migrator(nil)
+	s.runs(m)
+	s.eventually(func() error {
+		if status := m.Status(); !strings.Contains(status, "default/o-00005") || !strings.Contains(status, "is a historic monument") {
+			return fmt.Errorf("the migration says %q", status)
+		}
+		return nil
+	})
+	if got := s.count(counted, "rewritten"); got != 11 {
+		t.Errorf("%d of the other 11 are rewritten", got)
+	}
+	s.kubectl("", "delete", "validatingadmissionpolicybinding", "refusals")
+	s.storedVersions("v1")
+}
+
+// The API server's own migration goes first.
+func TestAMigrationOfTheAPIServerIsDeferredTo(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "deferrals")
+	served, err := s.try("", "get", "--raw", "/apis/storagemigration.k8s.io")
+	if err != nil {
+		// This API server has none, which is what Options.Migrations must bear with, too.
+		s.define("v1alpha1 served storage", "v1 served")
+		s.define("v1alpha1 served", "v1 served storage")
+		m, _ := s.migrator(nil)
+		s.runs(m)
+		s.complete(m)
+		return
+	}
+	t.Logf("the API server serves %s", served)
+	s.define("v1alpha1 served storage", "v1 served")
+	s.define("v1alpha1 served", "v1 served storage")
+	s.kubectl(`{"apiVersion": "storagemigration.k8s.io/v1beta1", "kind": "StorageVersionMigration", "metadata": {"name": "deferrals"},
+		"spec": {"resource": {"group": "toys.example.com", "resource": "deferrals"}}}`, "create", "-f", "-")
+	m, _ := s.migrator(nil)
+	s.runs(m)
+	s.eventually(func() error {
+		if status := m.Status(); !strings.HasSuffix(status, "left to StorageVersionMigration deferrals") {
+			return fmt.Errorf("the migration says %q", status)
+		}
+		return nil
+	})
+	s.kubectl("", "delete", "storageversionmigrations", "deferrals")
+	s.storedVersions("v1")
+}
+
+func (s *scene) patch(body string) {
+	s.Helper()
+	_, err := s.crds.Patch(s.Context(), s.definition(), types.MergePatchType, []byte(body), metav1.PatchOptions{})
+	s.must(err)
+}

@@ -1,0 +1,238 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-dev/fairlead/controllers/migration"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// scene is a test with a definition of its own.
+type scene struct {
+	*testing.T
+	*stage.Stage
+	config *rest.Config
+	crds   apiextensionsclient.CustomResourceDefinitionInterface
+	plural string
+}
+
+// newScene makes no definition yet; kinds of different tests have different names.
+func newScene(t *testing.T, plural string) *scene {
+	t.Helper()
+	st, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", st.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	client, err := apiextensionsclient.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &scene{T: t, Stage: st, config: config, crds: client.CustomResourceDefinitions(), plural: plural}
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *scene) eventually(ask func() error) {
+	s.Helper()
+	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+}
+
+// kubectl applies or runs something as the administrator.
+func (s *scene) kubectl(stdin string, args ...string) string {
+	s.Helper()
+	out, err := s.try(stdin, args...)
+	s.must(err)
+	return out
+}
+
+func (s *scene) try(stdin string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	var out, errs bytes.Buffer
+	if err := s.KubectlIO(ctx, strings.NewReader(stdin), &out, &errs, args...); err != nil {
+		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, errs.String())
+	}
+	return out.String(), nil
+}
+
+func (s *scene) definition() string { return s.plural + ".toys.example.com" }
+
+// define applies the definition with versions such as "v1 served storage", and waits until the API
+// server stores at that version.
+func (s *scene) define(versions ...string) {
+	s.Helper()
+	var all []string
+	for _, version := range versions {
+		name, rest, _ := strings.Cut(version, " ")
+		all = append(all, fmt.Sprintf(`{"name": %q, "served": %v, "storage": %v, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}`,
+			name, strings.Contains(rest, "served"), strings.Contains(rest, "storage")))
+	}
+	s.kubectl(fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": %q},
+		"spec": {"group": "toys.example.com", "scope": "Namespaced", "names": {"plural": %q, "kind": %q}, "versions": [%s]}}`,
+		s.definition(), s.plural, "Kind"+s.plural, strings.Join(all, ",")), "apply", "--server-side", "--force-conflicts", "-f", "-")
+	s.kubectl("", "wait", "--for=condition=Established", "--timeout=1m", "crd", s.definition())
+	// The handler learns of a definition on its own. What a write is stored at shows when it has.
+	for _, version := range versions {
+		if at, rest, _ := strings.Cut(version, " "); strings.Contains(rest, "storage") {
+			n := 0
+			s.eventually(func() error {
+				n++
+				name := fmt.Sprintf("settled-%d-%d", time.Now().UnixNano(), n)
+				if _, err := s.try(s.object(at, name, "nobody"), "create", "-f", "-"); err != nil {
+					return err
+				}
+				defer s.kubectl("", "delete", "--wait=false", s.plural+"."+at+".toys.example.com", name)
+				if stored := s.storedAt(name); stored != at {
+					return fmt.Errorf("stored at %s, want %s", stored, at)
+				}
+				return nil
+			})
+		}
+	}
+}
+
+func (s *scene) object(version, name, owner string) string {
+	return fmt.Sprintf(`{"apiVersion": "toys.example.com/%s", "kind": %q, "metadata": {"name": %q, "namespace": "default"}, "spec": {%q: %q}}`,
+		version, "Kind"+s.plural, name, owner, "was here")
+}
+
+// owns has a manager apply an object with a field of its own.
+func (s *scene) owns(version, name, manager string) {
+	s.Helper()
+	s.kubectl(s.object(version, name, manager), "apply", "--server-side", "--field-manager="+manager, "-f", "-")
+}
+
+// storedAt is the version that stands in etcd.
+func (s *scene) storedAt(name string) string {
+	s.Helper()
+	raw, err := s.Stored(s.Context(), "/registry/toys.example.com/"+s.plural+"/default/"+name)
+	s.must(err)
+	var object struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	s.must(json.Unmarshal(raw, &object))
+	return strings.TrimPrefix(object.APIVersion, "toys.example.com/")
+}
+
+func (s *scene) crd() *apiextensionsv1.CustomResourceDefinition {
+	s.Helper()
+	crd, err := s.crds.Get(s.Context(), s.definition(), metav1.GetOptions{})
+	s.must(err)
+	return crd
+}
+
+// storedVersions waits until the definition names exactly these.
+func (s *scene) storedVersions(want ...string) {
+	s.Helper()
+	s.eventually(func() error {
+		if got := s.crd().Status.StoredVersions; strings.Join(got, " ") != strings.Join(want, " ") {
+			return fmt.Errorf("status.storedVersions is %v, want %v; the definition says %q", got, want, s.crd().Annotations[migration.Annotation])
+		}
+		return nil
+	})
+}
+
+// complete waits until the migration says that it is.
+func (s *scene) complete(m *migration.Migrator) {
+	s.Helper()
+	s.eventually(func() error {
+		if status := m.Status(); status != s.definition()+": complete" {
+			return fmt.Errorf("the migration says %q", status)
+		}
+		return nil
+	})
+}
+
+// migrator is one for the scene's definition. It is quick, but for what a test sets.
+func (s *scene) migrator(edit func(*migration.Options)) (*migration.Migrator, *prometheus.Registry) {
+	s.Helper()
+	objects, err := metadata.NewForConfig(s.config)
+	s.must(err)
+	migrations, err := dynamic.NewForConfig(s.config)
+	s.must(err)
+	registry := prometheus.NewRegistry()
+	o := migration.Options{
+		Definitions: s.crds, Objects: objects, Migrations: migrations, Names: []string{s.definition()},
+		Rate: 1000, Interval: 200 * time.Millisecond, Settle: 200 * time.Millisecond, Registerer: registry,
+	}
+	if edit != nil {
+		edit(&o)
+	}
+	m, err := migration.New(o)
+	s.must(err)
+	return m, registry
+}
+
+// runs runs a migrator until the test ends, or the answer is called.
+func (s *scene) runs(m *migration.Migrator) (stop func()) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	var once bool
+	stop = func() {
+		if once {
+			return
+		}
+		once = true
+		cancel()
+		if err := <-ended; err != nil {
+			s.Errorf("Run: %v", err)
+		}
+	}
+	s.Cleanup(stop)
+	return stop
+}
+
+// count is how many objects had a result.
+func (s *scene) count(registry *prometheus.Registry, result string) int {
+	s.Helper()
+	families, err := registry.Gather()
+	s.must(err)
+	total := 0.0
+	for _, family := range families {
+		if family.GetName() != "fairlead_storage_migration_objects_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "result" && label.GetValue() == result {
+					total += metric.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+		s.Errorf("the metrics are not as they should be: %v, %v", problems, err)
+	}
+	return int(total)
+}
