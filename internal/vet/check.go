@@ -6,14 +6,15 @@ package vet
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/fairlead-dev/fairlead/internal/translation"
 	"github.com/fairlead-dev/fairlead/internal/vet/manifest"
-	"github.com/fairlead-dev/fairlead/internal/vet/translation"
 )
 
 // maxFindings bounds the findings of an object: beyond, nobody reads them.
@@ -25,7 +26,9 @@ type checking struct {
 	node    *manifest.Node
 	version string // at which it is written
 	data    map[string]any
-	atHub   []byte // the object at v1, where it is written at another version
+	served  []string // by the cluster that has stored it; nil where none has
+	atHub   []byte   // the object at v1, where it is written at another version
+	written *translation.Object
 	// said are the fields that the schema has spoken of, with its messages.
 	said map[string][]string
 	// unusable are those of them that are not there, or of another type: nothing inside counts.
@@ -55,6 +58,7 @@ func (c *checking) run(ctx context.Context) {
 	c.data = data
 	c.data["apiVersion"], c.data["kind"] = c.APIVersion, c.Kind
 	defer c.limit()
+	c.kept()
 	c.metadata()
 	c.schema(ctx, definition)
 	if raw, ok := c.rules(); ok && !c.failed() {
@@ -93,42 +97,27 @@ func inOrder(findings []Finding) {
 
 // translated answers where a field of v1 was written.
 func (c *checking) translated(path string) Finding {
-	f := Finding{Field: path}
+	known := translation.Field{Path: path}
 	if c.version != hub {
-		f.Field, f.StoredField = c.writtenField(path)
+		known = c.author().Field(path)
 	}
-	at, _ := c.node.Find(f.Field)
-	f.Line, f.Column = at.Line, at.Column
-	return f
+	return c.find(known)
 }
 
-func (c *checking) writtenField(path string) (written, stored string) {
-	if c.restores() {
-		// The object is a view of more than it shows: which of it the field belongs to is not told.
-		if !strings.HasPrefix(path, "spec") {
-			return path, ""
-		}
-		return "spec", path
+// find answers where a field stands.
+func (c *checking) find(known translation.Field) Finding {
+	at, _ := c.node.Find(known.Path)
+	return Finding{Field: known.Path, StoredField: known.Stored, Line: at.Line, Column: at.Column}
+}
+
+// author knows the object as it was written.
+func (c *checking) author() *translation.Object {
+	if c.written == nil {
+		var stored map[string]any
+		_ = json.Unmarshal(c.atHub, &stored) // it is a converter's answer; without it less is told
+		c.written = translation.New(c.Kind, stored, c.data)
 	}
-	var o translation.Object
-	if ports := c.node.Get("spec").Get("ports"); ports != nil {
-		for i := range ports.Members {
-			o.Ports = append(o.Ports, ports.Members[i].Key)
-		}
-		slices.Sort(o.Ports)
-	}
-	if probe := c.node.Get("spec").Get("probe"); probe != nil {
-		for _, handler := range []string{"tcpSocket", "httpGet", "grpc"} {
-			if o.Handler == "" && probe.Get(handler) != nil {
-				o.Handler = handler
-			}
-		}
-	}
-	written, exact := translation.ToV1Alpha1(c.Kind, path, o)
-	if !exact {
-		stored = path
-	}
-	return written, stored
+	return c.written
 }
 
 // schemaErrors records those of a list, each once.

@@ -85,7 +85,7 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 		"what v1alpha1 cannot name": {strings.Replace(rebootAlpha, "name: a", "name: a, annotations: {fairlead.dev/conversion-data: '"+
 			`{"digest":"x","partial":true,"hub":{"spec":{"cooldown":"1x","targets":[{"kind":"Deployment","name":"a"}]}}}`+"'}", 1) +
 			"spec: {target: {kind: Deployment, name: a}}\n", []string{
-			"4:1 error rule spec: must have at least 1 items | spec.triggers",
+			"4:1 error rule spec.policies: must have at least 1 items",
 			"4:1 error rule spec: must match ^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$ | spec.cooldown"}},
 		"text that is no object":   {"just words\n", nil},
 		"a template of another":    {"{{ if .Values.x }}\na: {{ x }}\n", []string{"2:1 warning syntax : not YAML: did not find expected <document start> (passed over: it does not mention fairlead.dev)"}},

@@ -19,6 +19,9 @@ import (
 // smallObject is a size, in bytes of JSON, below which no restore annotation can be too large.
 const smallObject = common.MaxRestoreBytes / 8
 
+// nearLimit is a size, in bytes, from which on a restore annotation is spoken of before it is too large.
+const nearLimit = common.MaxRestoreBytes * 3 / 4
+
 // conversion takes the object to every other version and back, and sees that nothing is lost.
 func (c *checking) conversion(versions []string, raw []byte) {
 	for _, version := range versions {
@@ -54,13 +57,19 @@ func (c *checking) conversion(versions []string, raw []byte) {
 
 // annotations sees that what a view has to carry fits.
 func (c *checking) annotations(version string, raw, view []byte) {
-	if len(raw) <= smallObject {
+	if c.served == nil && len(raw) <= smallObject {
 		return
 	}
 	size, err := c.kind.converter.RestoreBytes(raw, version)
 	if err != nil {
 		c.add(RuleConversion, "", err.Error())
 		return
+	}
+	c.restore = max(c.restore, size)
+	if c.served != nil && size > nearLimit && size <= common.MaxRestoreBytes {
+		near := c.place(Warning, RuleConversion, fmt.Sprintf("spec: what %s cannot express takes %d bytes of an annotation there, of the %d that it may take",
+			version, size, common.MaxRestoreBytes))
+		c.put(near)
 	}
 	if size > common.MaxRestoreBytes {
 		c.add(RuleConversion, "spec", fmt.Sprintf("what %s cannot express takes %d bytes of an annotation there, and may take %d; make the spec smaller, or write it at %s",

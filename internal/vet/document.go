@@ -67,7 +67,7 @@ func (v *Vet) collect(ctx context.Context, d *document, node *manifest.Node, imp
 		}
 	}
 	if known := v.kinds[schema.GroupKind{Group: gv.Group, Kind: name}]; known != nil {
-		c := &checking{checked: checked{Object: object, kind: known}, node: node, version: gv.Version}
+		c := &checking{checked: checked{Object: object, kind: known}, node: node, version: gv.Version, served: v.stored[known.GroupKind]}
 		c.run(ctx)
 		d.objects = append(d.objects, c.checked)
 		return

@@ -29,6 +29,7 @@ const (
 	RuleAdvice       Rule = "advice"
 	RuleOverlap      Rule = "overlap"
 	RuleTwice        Rule = "duplicate-object"
+	RuleStorage      Rule = "storage"
 	RuleInternal     Rule = "internal"
 )
 
@@ -52,6 +53,7 @@ func Rules() []RuleText {
 		{RuleAdvice, "What the webhook would warn of."},
 		{RuleOverlap, "No other object acts on the same workload."},
 		{RuleTwice, "No object is given twice."},
+		{RuleStorage, "What a cluster keeps of the object fits the versions that it serves."},
 		{RuleInternal, "The check itself came to an end."},
 	}
 }
@@ -60,7 +62,8 @@ func Rules() []RuleText {
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Rule     Rule     `json:"rule"`
-	// Line and Column of the field, or of the nearest one above it that is there; from 1.
+	// Line and Column of the field, or of the nearest one above it that is there; from 1, and 0 for
+	// what was read from a cluster.
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	// Field is named as at the version that the object is written at; "" for the whole object.
@@ -100,11 +103,29 @@ func (o *Object) Label() string {
 
 // Summary counts.
 type Summary struct {
-	Files int `json:"files"`
+	// Cluster is what was read; "" where files were.
+	Cluster string `json:"cluster,omitempty"`
+	Files   int    `json:"files"`
 	// Objects of Fairlead's kinds, which were checked.
 	Objects int `json:"objects"`
 	// PassedOver counts documents, and items of lists, of other kinds.
 	PassedOver int `json:"passedOver"`
 	Errors     int `json:"errors"`
 	Warnings   int `json:"warnings"`
+	// Restored counts the objects of which another version cannot say all, so that it carries the rest
+	// in an annotation, and LargestRestore is the size of the largest, in bytes. Both count where
+	// objects of a cluster were read.
+	Restored       int `json:"restored,omitempty"`
+	LargestRestore int `json:"largestRestore,omitempty"`
+}
+
+// Add adds another summary.
+func (s *Summary) Add(other Summary) {
+	s.Files += other.Files
+	s.Objects += other.Objects
+	s.PassedOver += other.PassedOver
+	s.Errors += other.Errors
+	s.Warnings += other.Warnings
+	s.Restored += other.Restored
+	s.LargestRestore = max(s.LargestRestore, other.LargestRestore)
 }

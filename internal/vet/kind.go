@@ -31,6 +31,7 @@ const hub = "v1"
 // kind is all that decides about the objects of one kind.
 type kind struct {
 	schema.GroupKind
+	plural string
 	// definition compiles the CRD, which takes long enough to do it only for kinds that occur.
 	definition func() (*crdschema.Kind, error)
 	schemas    func() schemas
@@ -67,6 +68,7 @@ func kinds() []*kind {
 	return []*kind{
 		{
 			GroupKind:  networkingv1.GroupVersion.WithKind("ExternalService").GroupKind(),
+			plural:     "externalservices",
 			definition: definition(networkingv1.GroupVersion.Group, "externalservices"),
 			schemas:    schemasOf(networkingv1.GroupVersion.Group, "externalservices"),
 			converter:  conversionofexternalservice.New(),
@@ -74,6 +76,7 @@ func kinds() []*kind {
 		},
 		{
 			GroupKind:  autorebootv1.GroupVersion.WithKind("RebootPolicy").GroupKind(),
+			plural:     "rebootpolicies",
 			definition: definition(autorebootv1.GroupVersion.Group, "rebootpolicies"),
 			schemas:    schemasOf(autorebootv1.GroupVersion.Group, "rebootpolicies"),
 			converter:  conversionofrebootpolicy.New(),
@@ -82,6 +85,7 @@ func kinds() []*kind {
 		},
 		{
 			GroupKind:  chaosv1.GroupVersion.WithKind("ChaosPod").GroupKind(),
+			plural:     "chaospods",
 			definition: definition(chaosv1.GroupVersion.Group, "chaospods"),
 			schemas:    schemasOf(chaosv1.GroupVersion.Group, "chaospods"),
 			converter:  conversionofchaospod.New(),

@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // placeholder stands for the name that the API server makes up.
@@ -139,10 +137,4 @@ func join(path, name string) string {
 		return path + "[" + name + "]"
 	}
 	return path + "." + name
-}
-
-// restores says that the object carries what was saved from v1.
-func (c *checking) restores() bool {
-	metadata := c.node.Get("metadata")
-	return metadata.Get("annotations").Get(common.ConversionDataAnnotation) != nil
 }

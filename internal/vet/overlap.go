@@ -12,8 +12,12 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
-// maxOverlaps bounds with how many other objects one is compared.
-const maxOverlaps = 3
+const (
+	// maxOverlaps bounds with how many other objects one is compared.
+	maxOverlaps = 3
+	// maxRemembered bounds the objects that later ones are compared with: they stay in memory.
+	maxRemembered = 20_000
+)
 
 // overlapping answers, of the objects of a kind in the order in which they come, what the webhook
 // would say of each about those before it. It is nil for kinds that do not act on workloads.
@@ -26,7 +30,7 @@ func overlapsOf[T any, P interface {
 	metav1.Object
 }](names func(obj *T) []string, overlaps func(obj *T, others []T) []string) overlapping {
 	return func() func(obj any) []string {
-		before := map[string][]P{}
+		before, remembered := map[string][]P{}, 0
 		return func(given any) []string {
 			obj, ok := given.(*T)
 			if !ok {
@@ -42,7 +46,8 @@ func overlapsOf[T any, P interface {
 						others = append(others, *other)
 					}
 				}
-				if len(before[key]) < maxOverlaps {
+				if len(before[key]) < maxOverlaps && remembered < maxRemembered {
+					remembered++
 					before[key] = append(before[key], obj)
 				}
 			}

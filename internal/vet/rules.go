@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/internal/crdschema"
-	"github.com/fairlead-dev/fairlead/internal/vet/translation"
+	"github.com/fairlead-dev/fairlead/internal/translation"
 )
 
 // schema checks against the definition at the written version, and fills in its defaults.
@@ -21,8 +21,10 @@ func (c *checking) schema(ctx context.Context, definition *crdschema.Kind) {
 		c.said[path] = append(c.said[path], "")
 		c.add(RuleUnknownField, path, "unknown field; "+c.instead(path))
 	}
-	// The API server takes no status from those who create an object.
-	delete(c.data, "status")
+	if c.served == nil {
+		// The API server takes no status from those who create an object.
+		delete(c.data, "status")
+	}
 	definition.Default(c.version, c.data)
 	c.schemaErrors(definition.Validate(ctx, c.version, c.data, nil))
 }
@@ -76,10 +78,11 @@ func (c *checking) unread(atHub []byte, err error) {
 // that is wrong one word is enough.
 func (c *checking) ruleErrors(errs field.ErrorList) {
 	for _, err := range errs {
-		at := c.translated(fieldOf(err))
+		known := translation.Field{Path: fieldOf(err)}
 		if c.version != hub {
-			err = c.inOwnWords(at, err)
+			err, known = c.author().Own(err)
 		}
+		at := c.find(known)
 		if c.spoken(at) || c.sharpened(at, err) {
 			continue
 		}
@@ -123,21 +126,6 @@ func (c *checking) sharpened(at Finding, err *field.Error) bool {
 	return false
 }
 
-// inOwnWords answers an error of v1 with the value and the names that the author wrote.
-func (c *checking) inOwnWords(at Finding, err *field.Error) *field.Error {
-	own := *err
-	own.Detail = translation.Words(c.Kind, err.Detail)
-	own.BadValue = field.OmitValueType{}
-	value, ok := c.node.ScalarAt(at.Field)
-	switch key, isText := err.BadValue.(string); {
-	case isText && strings.HasSuffix(at.Field, "."+key):
-		own.BadValue = key // which stands to the left of a value
-	case ok && at.StoredField == "":
-		own.BadValue = value
-	}
-	return &own
-}
-
 // place makes a finding of a text that begins with the path of a field.
 func (c *checking) place(severity Severity, rule Rule, text string) Finding {
 	path, rest, ok := strings.Cut(text, ": ")
@@ -154,6 +142,9 @@ func (c *checking) place(severity Severity, rule Rule, text string) Finding {
 		f = Finding{Field: path, Line: at.Line, Column: at.Column}
 	default:
 		f = c.translated(path)
+		if c.version != hub {
+			rest = c.author().Words(rest)
+		}
 	}
 	f.Severity, f.Rule, f.Message = severity, rule, rest
 	return f

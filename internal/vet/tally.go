@@ -48,6 +48,10 @@ func (t *tally) object(c *checked) error {
 	c.File, c.Document = t.file, t.document
 	if c.kind != nil {
 		t.counts.Objects++
+		if c.restore > 0 {
+			t.counts.Restored++
+			t.counts.LargestRestore = max(t.counts.LargestRestore, c.restore)
+		}
 		t.compare(c)
 		inOrder(c.Findings)
 	}

@@ -23,6 +23,9 @@ type Options struct {
 	Workers int
 	// MaxDocument bounds a document, in bytes. Default files.DefaultMaxBytes.
 	MaxDocument int
+	// Stored says that the objects were read from a cluster, which has stored them and serves their
+	// kinds at these versions: then what became of them there is checked, too. Default: they were not.
+	Stored map[schema.GroupKind][]string
 }
 
 // Vet checks manifests. It is made once, and compiles the definition of a kind when it first meets it.
@@ -31,11 +34,12 @@ type Vet struct {
 	ours        []*kind
 	workers     int
 	maxDocument int
+	stored      map[schema.GroupKind][]string
 }
 
 // New makes a Vet for all kinds of Fairlead.
 func New(o Options) *Vet {
-	v := &Vet{kinds: map[schema.GroupKind]*kind{}, workers: o.Workers, maxDocument: o.MaxDocument}
+	v := &Vet{kinds: map[schema.GroupKind]*kind{}, workers: o.Workers, maxDocument: o.MaxDocument, stored: o.Stored}
 	v.ours = kinds()
 	for _, k := range v.ours {
 		v.kinds[k.GroupKind] = k
@@ -47,6 +51,21 @@ func New(o Options) *Vet {
 		v.maxDocument = files.DefaultMaxBytes
 	}
 	return v
+}
+
+// Kind is a kind of Fairlead's and the resource that it is served as.
+type Kind struct {
+	schema.GroupKind
+	Plural string
+}
+
+// Kinds lists all of them.
+func (v *Vet) Kinds() []Kind {
+	all := make([]Kind, 0, len(v.ours))
+	for _, k := range v.ours {
+		all = append(all, Kind{k.GroupKind, k.plural})
+	}
+	return all
 }
 
 // Source hands over files, one after the other, such as files.Walk does.
@@ -72,6 +91,8 @@ type checked struct {
 	typed any   // at the hub version; nil where it could not be read
 	// placed makes a finding of a text that begins with a path.
 	placed func(Severity, Rule, string) Finding
+	// restore is how large the largest annotation is that another version has to carry.
+	restore int
 }
 
 // Run checks what a source has, and reports every object of Fairlead's kinds, and every document that

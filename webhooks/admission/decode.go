@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/webhooks/internal/shape"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
 // objects reads the objects of a type.
@@ -21,24 +22,24 @@ func objectsOf[T any]() objects[T] {
 	return objects[T]{shape.Of(reflect.TypeFor[T](), reflect.TypeFor[[]metav1.ManagedFieldsEntry]())}
 }
 
-// decode reads an object, which is known to be JSON, into its type. Names are matched exactly, and a
+// decode reads an object into its type. Names are matched exactly, and a
 // value of a wrong type or a member that stands there twice is an error of that field. A member
 // that T does not know is left out: during an upgrade the CRD may be newer than this binary.
-func (o objects[T]) decode(raw []byte) (*T, *field.Error) {
+func (o objects[T]) decode(raw wire.Value) (*T, *field.Error) {
 	obj := new(T)
 	if o.shape.Decode(raw, reflect.ValueOf(obj).Elem()) != shape.Unread {
 		return obj, nil
 	}
 	// Something is unusual about it. This decoder is slower, and says what is wrong if anything is.
 	obj = new(T)
-	if err := jsonv2.Unmarshal(raw, obj); err != nil {
-		return nil, mistyped(raw, err)
+	if err := jsonv2.Unmarshal(raw.Bytes(), obj); err != nil {
+		return nil, mistyped(raw.Bytes(), err)
 	}
 	return obj, nil
 }
 
 // twin answers a second object like obj, which was decoded from raw.
-func (o objects[T]) twin(obj *T, raw []byte) (*T, *field.Error) {
+func (o objects[T]) twin(obj *T, raw wire.Value) (*T, *field.Error) {
 	copier, ok := any(obj).(interface{ DeepCopyInto(into *T) })
 	if !ok {
 		return o.decode(raw)

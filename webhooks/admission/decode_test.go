@@ -28,7 +28,7 @@ func TestDecodeReadsAPodAsEncodingJSONDoes(t *testing.T) {
 		func(x *intstr.IntOrString, c randfill.Continue) { *x = intstr.FromInt32(c.Int31()) },
 	)
 	withoutManagedFields := cmpopts.IgnoreTypes([]metav1.ManagedFieldsEntry{}) // nobody reads them
-	read := objectsOf[corev1.Pod]()
+	pods := objectsOf[corev1.Pod]()
 	for i := range 100 {
 		var pod, want corev1.Pod
 		fill.Fill(&pod)
@@ -39,7 +39,7 @@ func TestDecodeReadsAPodAsEncodingJSONDoes(t *testing.T) {
 		if err := json.Unmarshal(raw, &want); err != nil {
 			t.Fatal(err)
 		}
-		got, wrong := read.decode(raw)
+		got, wrong := pods.decode(read(t, string(raw)))
 		if wrong != nil {
 			t.Fatalf("seed %d, pod %d: %v", seed, i, wrong)
 		}

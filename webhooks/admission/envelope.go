@@ -21,10 +21,10 @@ const (
 
 var envelope = wire.Envelope{Kind: reviewKind, APIVersion: reviewAPIVersion, Versions: "the webhook's admissionReviewVersions"}
 
-// parse reads the envelope; the error is a *wire.Refusal.
-func parse(body []byte) (review, error) {
+// parse reads the envelope into the document; the error is a *wire.Refusal.
+func parse(into *wire.Document, body []byte) (review, error) {
 	var got review
-	if err := envelope.Request(body, got.member); err != nil {
+	if err := envelope.Request(into, body, got.member); err != nil {
 		return review{}, err
 	}
 	if got.UID == "" {
@@ -33,108 +33,111 @@ func parse(body []byte) (review, error) {
 	return got, nil
 }
 
-func (v *review) member(r *wire.Reader, name []byte) (err error) {
+func (v *review) member(name []byte, value wire.Value) (err error) {
 	var text string
 	switch string(name) {
 	case "uid":
-		text, err = r.Text()
+		text, err = wire.String(value)
 		v.UID = types.UID(text)
 	case "kind":
-		v.Kind, err = groupVersionKind(r)
+		v.Kind, err = groupVersionKind(value)
 	case "requestKind":
-		v.RequestKind, err = groupVersionKind(r)
+		v.RequestKind, err = groupVersionKind(value)
 	case "resource":
-		v.Resource, err = groupVersionResource(r)
+		v.Resource, err = groupVersionResource(value)
 	case "subResource":
-		v.SubResource, err = r.Text()
+		v.SubResource, err = wire.String(value)
 	case "name":
-		v.Name, err = r.Text()
+		v.Name, err = wire.String(value)
 	case "namespace":
-		v.Namespace, err = r.Text()
+		v.Namespace, err = wire.String(value)
 	case "operation":
-		text, err = r.Text()
+		text, err = wire.String(value)
 		v.Operation = admissionv1.Operation(text)
 	case "userInfo":
-		if err = r.Object(v.user); err != nil {
+		if err = wire.Members(value, v.user); err != nil {
 			err = fmt.Errorf("request.userInfo: %w", err)
 		}
 	case "dryRun":
-		v.DryRun, err = truth(r, name)
+		v.DryRun, err = truth(name, value)
 	case "object":
-		v.object, err = r.Value()
+		v.object = present(value)
 	case "oldObject":
-		v.oldObject, err = r.Value()
-	default:
-		err = r.Skip()
+		v.oldObject = present(value)
 	}
 	return err
 }
 
-func (v *review) user(r *wire.Reader, name []byte) (err error) {
+// present is a value that is not null.
+func present(value wire.Value) wire.Value {
+	if value.Kind() == 'n' {
+		return wire.Value{}
+	}
+	return value
+}
+
+func (v *review) user(name []byte, value wire.Value) (err error) {
 	switch string(name) {
 	case "username":
-		v.User.Username, err = r.Text()
+		v.User.Username, err = wire.String(value)
 	case "uid":
-		v.User.UID, err = r.Text()
+		v.User.UID, err = wire.String(value)
 	case "groups":
-		v.User.Groups, err = texts(r)
+		v.User.Groups, err = texts(value)
 	case "extra":
-		err = r.Object(func(r *wire.Reader, name []byte) error {
-			values, err := texts(r)
+		err = wire.Members(value, func(name []byte, value wire.Value) error {
+			values, err := texts(value)
 			if v.User.Extra == nil {
 				v.User.Extra = make(map[string]authenticationv1.ExtraValue)
 			}
 			v.User.Extra[string(name)] = values
 			return err
 		})
-	default:
-		err = r.Skip()
 	}
 	return err
 }
 
-func texts(r *wire.Reader) (list []string, err error) {
-	err = r.Array(func(r *wire.Reader) error {
-		text, err := r.Text()
+func texts(values wire.Value) (list []string, err error) {
+	if n := values.Len(); n > 0 {
+		list = make([]string, 0, n)
+	}
+	err = wire.Items(values, func(value wire.Value) error {
+		text, err := wire.String(value)
 		list = append(list, text)
 		return err
 	})
 	return list, err
 }
 
-func truth(r *wire.Reader, name []byte) (bool, error) {
-	value, err := r.Value()
-	if err != nil || value == nil {
-		return false, err
+func truth(name []byte, value wire.Value) (bool, error) {
+	switch value.Kind() {
+	case 'n', 'f':
+		return false, nil
+	case 't':
+		return true, nil
 	}
-	is := string(value) == "true"
-	if !is && string(value) != "false" {
-		return false, fmt.Errorf("request.%s must be true or false", name)
-	}
-	return is, nil
+	return false, fmt.Errorf("request.%s must be true or false", name)
 }
 
-func groupVersionKind(r *wire.Reader) (schema.GroupVersionKind, error) {
-	group, version, kind, err := triple(r, "kind")
+func groupVersionKind(value wire.Value) (schema.GroupVersionKind, error) {
+	group, version, kind, err := triple(value, "kind")
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, err
 }
 
-func groupVersionResource(r *wire.Reader) (schema.GroupVersionResource, error) {
-	group, version, resource, err := triple(r, "resource")
+func groupVersionResource(value wire.Value) (schema.GroupVersionResource, error) {
+	group, version, resource, err := triple(value, "resource")
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, err
 }
 
-func triple(r *wire.Reader, last string) (group, version, third string, err error) {
-	err = r.Object(func(r *wire.Reader, name []byte) (err error) {
+func triple(value wire.Value, last string) (group, version, third string, err error) {
+	err = wire.Members(value, func(name []byte, value wire.Value) (err error) {
 		switch string(name) {
 		case "group":
-			group, err = r.Text()
+			group, err = wire.String(value)
 		case "version":
-			version, err = r.Text()
+			version, err = wire.String(value)
 		case last:
-			third, err = r.Text()
-		default:
-			err = r.Skip()
+			third, err = wire.String(value)
 		}
 		return err
 	})

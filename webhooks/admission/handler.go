@@ -56,9 +56,10 @@ func newHandler(o Options, webhook string, r reviewer) *handler {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	body := wire.Buffer()
+	body, document := wire.Buffer(), wire.NewDocument()
 	defer wire.Release(body)
-	asked, err := h.read(body, r)
+	defer document.Release()
+	asked, err := h.read(body, document, r)
 	if err != nil {
 		h.refuse(w, err, start)
 		return
@@ -77,14 +78,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		log.Info("Admission", "object", label(asked.Request), "operation", asked.Operation, "result", a.result,
 			"user", asked.User.Username)
 	}
+	if a.unknown() {
+		sendElsewhere(w, a.status.Message)
+		return
+	}
 	wire.Answer(w, http.StatusOK, out.Bytes())
 }
 
-func (h *handler) read(body *bytes.Buffer, r *http.Request) (review, error) {
+func (h *handler) read(body *bytes.Buffer, document *wire.Document, r *http.Request) (review, error) {
 	if err := wire.Read(body, r, h.MaxBody); err != nil {
 		return review{}, err
 	}
-	return parse(body.Bytes())
+	return parse(document, body.Bytes())
 }
 
 // answer decides on a review that could be read. It never panics.
@@ -118,22 +123,21 @@ func (h *handler) answer(ctx context.Context, asked review) (a answer) {
 	if a, ok := h.fits(asked); !ok {
 		return a
 	}
-	return h.reviewer.review(ctx, asked)
+	return h.reviewer.review(ctx, h.addressed(asked))
 }
 
 // fits checks that there is an object, and that it is what the request calls it.
 func (h *handler) fits(asked review) (answer, bool) {
-	if asked.object == nil {
+	if !asked.object.Exists() {
 		return failed(resultError, http.StatusBadRequest, "%s: the review has no request.object", label(asked.Request)), false
 	}
-	header, err := wire.Type(asked.object)
+	apiVersion, kind, err := wire.Type(asked.object.Bytes())
 	if err != nil {
 		return failed(resultError, http.StatusBadRequest, "%s: request.object: %v", label(asked.Request), err), false
 	}
-	apiVersion, kind := h.Kind.ToAPIVersionAndKind()
-	if header.APIVersion != apiVersion || header.Kind != kind {
+	if wantedVersion, wantedKind := h.Kind.ToAPIVersionAndKind(); string(apiVersion) != wantedVersion || string(kind) != wantedKind {
 		return failed(resultError, http.StatusBadRequest, "%s: request.object is %.100q, %.100q instead of %s",
-			label(asked.Request), header.APIVersion, header.Kind, h.Kind), false
+			label(asked.Request), apiVersion, kind, h.Kind), false
 	}
 	return answer{}, true
 }

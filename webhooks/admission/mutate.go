@@ -26,7 +26,7 @@ type mutation[T any] struct {
 func (m mutation[T]) review(ctx context.Context, asked review) answer {
 	obj, wrong := m.objects.decode(asked.object)
 	if wrong != nil {
-		return invalid(asked.Request, field.ErrorList{wrong})
+		return asked.invalid(field.ErrorList{wrong})
 	}
 	p := newPatch()
 	if err := m.defaults(ctx, p, asked, obj); err != nil {

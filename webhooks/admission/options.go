@@ -33,6 +33,10 @@ type Options struct {
 	// Timeout bounds the work on a review; what the request itself allows may be less. Default
 	// DefaultTimeout.
 	Timeout time.Duration
+	// Author answers who is told what is wrong with an object that was written at another version than
+	// Kind, given as a bare version such as "v1alpha1", and the object at Kind. It is asked only where
+	// there is something to tell. Default: everybody is taken to know the object at Kind.
+	Author func(version string, object []byte) Author
 	// Logger is told of refused requests and panics. Default: nobody.
 	Logger logr.Logger
 	// Registerer exposes the metrics; handlers that share one share the families. Default: they

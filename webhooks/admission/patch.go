@@ -36,9 +36,8 @@ func (p *patch) end() []byte {
 	return append(p.written, ']')
 }
 
-// diff writes how before became after. It fails where the change would take something away. The
-// document is known to be JSON.
-func (p *patch) diff(s *shape.Shape, document []byte, before, after reflect.Value) error {
+// diff writes how before became after. It fails where the change would take something away.
+func (p *patch) diff(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
 	if s.Same(before, after) {
 		return nil
 	}
@@ -46,20 +45,20 @@ func (p *patch) diff(s *shape.Shape, document []byte, before, after reflect.Valu
 }
 
 // value goes where the document has something, and the states differ.
-func (p *patch) value(s *shape.Shape, document []byte, before, after reflect.Value) error {
+func (p *patch) value(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
 	s, was, now := target(s, before, after)
 	switch {
-	case s.Kind == reflect.Struct && now.IsValid() && begins(document, '{'):
+	case s.Kind == reflect.Struct && now.IsValid() && document.Kind() == '{':
 		return p.object(s, document, was, now)
-	case s.Kind == reflect.Map && now.IsValid() && begins(document, '{'):
+	case s.Kind == reflect.Map && now.IsValid() && document.Kind() == '{':
 		return p.entries(s, document, was, now)
-	case s.Kind == reflect.Slice && was.IsValid() && now.IsValid() && begins(document, '['):
+	case s.Kind == reflect.Slice && was.IsValid() && now.IsValid() && document.Kind() == '[':
 		return p.list(s, document, was, now)
 	}
 	return p.operation(s, "replace", was, now)
 }
 
-func (p *patch) object(s *shape.Shape, document []byte, before, after reflect.Value) error {
+func (p *patch) object(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
 	parts := s.Parts(document)
 	for i := range s.Members {
 		m := &s.Members[i]
@@ -71,7 +70,7 @@ func (p *patch) object(s *shape.Shape, document []byte, before, after reflect.Va
 }
 
 // entries goes through a map, in the order of the keys.
-func (p *patch) entries(s *shape.Shape, document []byte, before, after reflect.Value) error {
+func (p *patch) entries(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
 	keys := map[string]reflect.Value{}
 	for _, m := range []reflect.Value{before, after} {
 		if !m.IsValid() {
@@ -91,48 +90,51 @@ func (p *patch) entries(s *shape.Shape, document []byte, before, after reflect.V
 		if before.IsValid() {
 			was = before.MapIndex(keys[name])
 		}
-		if err := p.member(s.Elem, find(document, name), name, was, after.MapIndex(keys[name])); err != nil {
+		if err := p.member(s.Elem, document.Field(name), name, was, after.MapIndex(keys[name])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// member looks at a part of an object, of which the document has given; nil for nothing.
-func (p *patch) member(s *shape.Shape, given []byte, name string, before, after reflect.Value) error {
+// member looks at a part of an object, of which the document has given.
+func (p *patch) member(s *shape.Shape, given wire.Value, name string, before, after reflect.Value) error {
 	if s.Same(before, after) {
 		return nil
 	}
 	defer p.leave(len(p.path))
 	p.enter(name)
 	switch {
-	case !after.IsValid() && !begins(given, 'n') && given != nil:
+	case !after.IsValid() && given.Exists() && given.Kind() != 'n':
 		return fmt.Errorf("it removed %s", p.path)
 	case !after.IsValid():
 		return nil
-	case given != nil:
+	case given.Exists():
 		return p.value(s, given, before, after)
 	}
 	return p.operation(s, "add", before, after)
 }
 
-func (p *patch) list(s *shape.Shape, document []byte, before, after reflect.Value) error {
-	given := slices.Collect(wire.Elements(document))
-	if after.Len() < before.Len() || len(given) != before.Len() {
-		return fmt.Errorf("it shortened %s from %d items to %d", p.path, len(given), after.Len())
+func (p *patch) list(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
+	if after.Len() < before.Len() || document.Len() != before.Len() {
+		return fmt.Errorf("it shortened %s from %d items to %d", p.path, document.Len(), after.Len())
 	}
-	for i := range after.Len() {
-		var err error
-		at := len(p.path)
-		if i >= before.Len() {
-			p.enter("-")
-			err = p.operation(s.Elem, "add", reflect.Value{}, after.Index(i))
-		} else if !s.Elem.Same(before.Index(i), after.Index(i)) {
+	i := 0
+	for item := range document.Elements() {
+		if !s.Elem.Same(before.Index(i), after.Index(i)) {
+			at := len(p.path)
 			p.enter(strconv.Itoa(i))
-			err = p.value(s.Elem, given[i], before.Index(i), after.Index(i))
+			if err := p.value(s.Elem, item, before.Index(i), after.Index(i)); err != nil {
+				return err
+			}
+			p.leave(at)
 		}
-		p.leave(at)
-		if err != nil {
+		i++
+	}
+	defer p.leave(len(p.path))
+	p.enter("-")
+	for ; i < after.Len(); i++ {
+		if err := p.operation(s.Elem, "add", reflect.Value{}, after.Index(i)); err != nil {
 			return err
 		}
 	}
@@ -211,17 +213,5 @@ func element(pointer reflect.Value) reflect.Value {
 	}
 	return pointer.Elem()
 }
-
-// find answers the member of an object, or nil.
-func find(object []byte, name string) []byte {
-	for other, value := range wire.Fields(object) {
-		if string(other) == name {
-			return value
-		}
-	}
-	return nil
-}
-
-func begins(value []byte, with byte) bool { return len(value) > 0 && value[0] == with }
 
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")

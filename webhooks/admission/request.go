@@ -8,6 +8,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
 // Request is what a review says beside the objects.
@@ -32,9 +34,10 @@ type Request struct {
 	DryRun bool
 }
 
-// review is a Request with the objects' bytes, which are parts of the request's body.
+// review is a Request with the objects, which are parts of the request's body; none stands for null.
 type review struct {
 	Request
-	object    []byte
-	oldObject []byte
+	object    wire.Value
+	oldObject wire.Value
+	author    func(version string, object []byte) Author // nil where it knows the object at Kind
 }

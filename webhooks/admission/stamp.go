@@ -12,16 +12,16 @@ import (
 
 // annotate writes the way to annotations with these values as operations on raw, an object; an empty
 // value stands for an annotation that is not there.
-func (p *patch) annotate(raw []byte, values map[string]string) {
+func (p *patch) annotate(raw wire.Value, values map[string]string) {
 	p.enter("metadata")
 	p.enter("annotations")
 	defer p.leave(0)
-	there := find(find(raw, "metadata"), "annotations")
-	missing := !begins(there, '{')
+	there := raw.Field("metadata").Field("annotations")
+	missing := there.Kind() != '{'
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		value, given := values[name], find(there, name)
-		was, _ := wire.Text(given)
-		if value == was && (value != "" || given == nil) {
+		value, given := values[name], there.Field(name)
+		was, _ := given.Text()
+		if value == was && (value != "" || !given.Exists()) {
 			continue
 		}
 		if value != "" && missing {

@@ -9,6 +9,8 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
 func TestAnnotateReachesTheValuesFromAnywhere(t *testing.T) {
@@ -32,7 +34,7 @@ func TestAnnotateReachesTheValuesFromAnywhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPatch()
-			p.annotate([]byte(test.object), test.values)
+			p.annotate(read(t, test.object), test.values)
 			encoded := p.end()
 			if test.want == "" {
 				if encoded != nil {
@@ -62,4 +64,14 @@ func TestAnnotateReachesTheValuesFromAnywhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// read reads JSON.
+func read(t *testing.T, text string) wire.Value {
+	t.Helper()
+	v, err := wire.NewDocument().Read([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

@@ -20,7 +20,7 @@ type validation[T any] struct {
 func (v validation[T]) review(ctx context.Context, asked review) answer {
 	obj, err := v.objects.decode(asked.object)
 	if err != nil {
-		return invalid(asked.Request, field.ErrorList{err})
+		return asked.invalid(field.ErrorList{err})
 	}
 	if v.check == nil {
 		return allowed()
@@ -28,16 +28,16 @@ func (v validation[T]) review(ctx context.Context, asked review) answer {
 	warnings, errs := v.check(ctx, asked.Request, obj, v.objects.stored(asked, v.log))
 	a := allowed()
 	if len(errs) > 0 {
-		a = invalid(asked.Request, errs)
+		a = asked.invalid(errs)
 	}
-	a.warnings = warnings
+	a.warnings = asked.warnings(warnings)
 	return a
 }
 
 // stored answers the stored object of an update. One that fits no T was stored under another schema;
 // to refuse the update for that would be to refuse its repair.
 func (o objects[T]) stored(asked review, log logr.Logger) *T {
-	if asked.Operation != admissionv1.Update || asked.oldObject == nil {
+	if asked.Operation != admissionv1.Update || !asked.oldObject.Exists() {
 		return nil
 	}
 	old, err := o.decode(asked.oldObject)

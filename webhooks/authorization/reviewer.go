@@ -14,6 +14,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
@@ -42,6 +43,8 @@ type ReviewerOptions struct {
 
 type reviewer struct {
 	options ReviewerOptions
+
+	silence silence
 
 	mu      sync.Mutex
 	allowed map[[sha256.Size]byte]time.Time // until when
@@ -84,10 +87,14 @@ func (r *reviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, 
 	if r.remembers(key) {
 		return true, nil
 	}
+	if !r.silence.ask(r.options.Now()) {
+		return false, errors.New("SubjectAccessReview: the API server did not answer a moment ago")
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	asked := r.options.Now()
 	answer, err := r.options.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	r.silence.heard(err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown, r.options.Now())
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("SubjectAccessReview: %w", err)

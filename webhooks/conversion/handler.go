@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
@@ -50,6 +51,9 @@ type Options struct {
 	Logger logr.Logger
 	// Registerer exposes the metrics. Default: they are not exposed.
 	Registerer prometheus.Registerer
+	// Failed is told of each object that could not be converted. It must not block, and may be called
+	// from any goroutine. Default: nobody.
+	Failed func()
 }
 
 type handler struct {
@@ -60,6 +64,7 @@ type handler struct {
 	log     logr.Logger
 	often   rate.Sometimes // failures and refusals in the log: a poisoned list fails eleven times a second
 	panics  rate.Sometimes // stacks in the log
+	failed  func()
 	metrics metrics
 	unknown counts
 }
@@ -75,6 +80,10 @@ func NewHandler(o Options) http.Handler {
 		metrics: newMetrics(o.Registerer, o.Logger),
 		often:   rate.Sometimes{First: 10, Interval: time.Second},
 		panics:  rate.Sometimes{First: 10, Interval: time.Second},
+		failed:  o.Failed,
+	}
+	if h.failed == nil {
+		h.failed = func() {}
 	}
 	if h.maxBody <= 0 {
 		h.maxBody = DefaultMaxBody
@@ -90,17 +99,16 @@ func NewHandler(o Options) http.Handler {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, out := wire.Buffer(), wire.Buffer()
+	body, out, document := wire.Buffer(), wire.Buffer(), wire.NewDocument()
 	defer wire.Release(body)
 	defer wire.Release(out)
-	asked, err := h.read(body, r)
+	defer document.Release()
+	asked, err := h.read(body, document, r)
 	if err != nil {
 		h.refuse(w, err)
 		return
 	}
-	ctx, cancel := wire.Deadline(r.Context(), r.URL, h.timeout)
-	defer cancel()
-	if err := h.convert(ctx, asked, out); err != nil {
+	if err := h.convert(r.Context(), wire.Patience(r.URL, h.timeout), asked, out); err != nil {
 		h.often.Do(func() {
 			h.log.Error(err, "A conversion failed", "uid", asked.uid, "desired", wire.Cut(asked.desired, 100))
 		})
@@ -109,11 +117,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	wire.Answer(w, http.StatusOK, out.Bytes())
 }
 
-func (h *handler) read(body *bytes.Buffer, r *http.Request) (review, error) {
+func (h *handler) read(body *bytes.Buffer, document *wire.Document, r *http.Request) (review, error) {
 	if err := wire.Read(body, r, h.maxBody); err != nil {
 		return review{}, err
 	}
-	return parse(body.Bytes())
+	return parse(document, body.Bytes())
 }
 
 func (h *handler) refuse(w http.ResponseWriter, err error) {
@@ -127,8 +135,10 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 }
 
 // convert writes the answer to a review. Its error names every object that failed, so that all
-// can be repaired at once; the answer is of no use then.
-func (h *handler) convert(ctx context.Context, asked review, out *bytes.Buffer) error {
+// can be repaired at once; the answer is of no use then. The time is looked at before every object:
+// no converter waits for anything, so none needs a context of its own.
+func (h *handler) convert(ctx context.Context, patience time.Duration, asked review, out *bytes.Buffer) error {
+	start := time.Now()
 	switch {
 	case h.broken != nil:
 		return h.broken
@@ -140,16 +150,16 @@ func (h *handler) convert(ctx context.Context, asked review, out *bytes.Buffer) 
 	beginAnswer(out, asked.uid)
 	var failures failures
 	for i, object := range asked.objects {
-		if ctx.Err() != nil {
-			return fmt.Errorf("stopped after %d of %d objects: %w", i, len(asked.objects), context.Cause(ctx))
+		if err := spent(ctx, start, patience); err != nil {
+			return fmt.Errorf("stopped after %d of %d objects: %w", i, len(asked.objects), err)
 		}
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		out.Grow(2 * len(object)) // what an object becomes is rarely more than twice its size
+		out.Grow(2 * len(object.Bytes())) // what an object becomes is rarely more than twice its size
 		converted, err := h.object(out.AvailableBuffer(), object, asked.desired)
 		if err != nil {
-			failures.add(i, object, err)
+			failures.add(i, object.Bytes(), err)
 			continue
 		}
 		out.Write(converted)
@@ -158,66 +168,80 @@ func (h *handler) convert(ctx context.Context, asked review, out *bytes.Buffer) 
 	return failures.err()
 }
 
+// spent answers why nobody waits for an answer any more.
+func spent(ctx context.Context, start time.Time, patience time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if time.Since(start) > patience {
+		return wire.TooLate(patience)
+	}
+	return nil
+}
+
 // object converts one object, appended to out, and counts it.
-func (h *handler) object(out, raw []byte, desired string) ([]byte, error) {
-	way, err := h.find(raw, desired)
+func (h *handler) object(out []byte, object wire.Value, desired string) ([]byte, error) {
+	way, err := h.find(object, desired)
 	if err != nil {
 		h.unknown.failed.Inc()
+		h.failed()
 		return nil, err
 	}
 	if way.same {
 		way.counts.converted.Inc()
-		return append(out, raw...), nil
+		return append(out, object.Bytes()...), nil
 	}
 	start := time.Now()
-	converted, err := h.run(out, way, raw, desired)
+	converted, err := h.run(out, way, object, desired)
 	way.counts.seconds.Observe(time.Since(start).Seconds())
 	switch {
 	case err == nil:
-		way.counts.converted.Inc()
+		way.counts.done(converted)
+		return converted.Object, nil
 	case errors.Is(err, errPanic):
 		way.counts.panicked.Inc()
 	default:
 		way.counts.failed.Inc()
 	}
-	return converted, err
+	h.failed()
+	return converted.Object, err
 }
 
-func (h *handler) find(raw []byte, desired string) (*route, error) {
-	if raw == nil {
+func (h *handler) find(object wire.Value, desired string) (*route, error) {
+	if object.Kind() == 'n' {
 		return nil, errors.New("it is null")
 	}
-	header, err := wire.Type(raw)
+	apiVersion, kind, err := wire.Type(object.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	return h.routes.find(header.APIVersion, header.Kind, desired)
+	return h.routes.find(apiVersion, kind, desired)
 }
 
 var errPanic = errors.New("the converter panicked; the operator's log has the stack")
 
 // run calls the converter. Of its answer it looks at the type only: that the rest is JSON is the
 // converter's duty, and reading it again would cost as much as the envelope.
-func (h *handler) run(out []byte, way *route, raw []byte, desired string) (converted []byte, err error) {
+func (h *handler) run(out []byte, way *route, object wire.Value, desired string) (converted hubspoke.Converted, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.panics.Do(func() {
 				h.log.Error(fmt.Errorf("panic: %v", p), "A converter panicked",
-					"object", wire.Identify(raw).Label(), "desired", desired, "stack", string(debug.Stack()))
+					"object", wire.Identify(object.Bytes()).Label(), "desired", desired, "stack", string(debug.Stack()))
 			})
-			converted, err = nil, errPanic
+			converted, err = hubspoke.Converted{}, errPanic
 		}
 	}()
-	converted, err = way.converter.AppendConverted(out, raw, way.toVersion)
+	converted, err = way.converter.AppendConverted(out, object, way.toVersion)
 	if err != nil {
-		return nil, err
+		return hubspoke.Converted{}, err
 	}
-	header, err := wire.Type(converted)
+	apiVersion, _, err := wire.Type(converted.Object)
 	if err != nil {
-		return nil, fmt.Errorf("the converter answered no object: %w", err)
+		return hubspoke.Converted{}, fmt.Errorf("the converter answered no object: %w", err)
 	}
-	if header.APIVersion != desired {
-		return nil, fmt.Errorf("the converter answered apiVersion %.100q instead of %q", header.APIVersion, desired)
+	if string(apiVersion) != desired {
+		return hubspoke.Converted{}, fmt.Errorf("the converter answered apiVersion %.100q instead of %q", apiVersion, desired)
 	}
 	return converted, nil
 }

@@ -13,11 +13,15 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	apix "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
 )
 
 type convertFunc func(raw []byte, toVersion string) ([]byte, error)
@@ -304,4 +308,78 @@ func FuzzReview(f *testing.F) {
 // bomb panics, as handlers are not supposed to.
 func bomb() {
 	panic("boom") //nolint:forbidigo // what the tests are about
+}
+
+func TestConversionStopsWhenTheAPIServersPatienceIsSpent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := NewRegistry()
+		calls := 0
+		err := registry.Register("toys.example.com", "Toy", convertFunc(func(raw []byte, to string) ([]byte, error) {
+			calls++
+			<-time.After(10 * time.Second)
+			return toys(raw, to)
+		}), "v1", "v1alpha1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := []string{toy("v1alpha1", "a"), toy("v1alpha1", "b"), toy("v1alpha1", "c"), toy("v1alpha1", "d")}
+		got := answerOf(t, post(NewHandler(Options{Registry: registry}), reviewOf("toys.example.com/v1", objects...)))
+		if got.Result.Status != metav1.StatusFailure || !strings.Contains(got.Result.Message, "stopped after 3 of 4 objects: no time left to answer within 27s") || calls != 3 {
+			t.Errorf("answered %+v after %d calls", got.Result, calls)
+		}
+	})
+}
+
+func TestRestoreAnnotationsAreCountedWithTheirSize(t *testing.T) {
+	metrics := prometheus.NewRegistry()
+	registry := NewRegistry()
+	if err := registry.Register("networking.fairlead.dev", "ExternalService", externalservice.New(), "v1", "v1alpha1"); err != nil {
+		t.Fatal(err)
+	}
+	h := NewHandler(Options{Registry: registry, Registerer: metrics})
+	object := func(version, spec string) string {
+		return fmt.Sprintf(`{"apiVersion":"networking.fairlead.dev/%s","kind":"ExternalService","metadata":{"name":"a"},"spec":%s}`, version, spec)
+	}
+	const rich = `{"ports":[],"endpoints":[{"name":"mine","zone":"z"}]}`
+	large := `{"ports":[],"endpoints":[{"name":"` + strings.Repeat("x", 300<<10) + `"}]}`
+	got := answerOf(t, post(h, reviewOf("networking.fairlead.dev/v1alpha1", object("v1", rich), object("v1", large))))
+	if got.Result.Status != metav1.StatusSuccess {
+		t.Fatalf("answered %+v", got.Result)
+	}
+	annotation := len(annotationOf(t, got.ConvertedObjects[0].Raw))
+	const labels = `{from="v1",kind="ExternalService",to="v1alpha1"}`
+	for name, want := range map[string]float64{
+		"fairlead_conversion_restore_annotation_bytes": float64(annotation),
+		"fairlead_conversion_restore_dropped_total":    1,
+	} {
+		if have := sumOf(t, metrics, name); have != want || annotation == 0 {
+			t.Errorf("%s%s is %v, want %v", name, labels, have, want)
+		}
+	}
+}
+
+func annotationOf(t *testing.T, raw []byte) string {
+	t.Helper()
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &object); err != nil {
+		t.Fatal(err)
+	}
+	return object.Annotations["fairlead.dev/conversion-data"]
+}
+
+// sumOf adds up the values of a family, of a histogram what it observed.
+func sumOf(t *testing.T, from prometheus.Gatherer, name string) (sum float64) {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name {
+				sum += metric.GetCounter().GetValue() + metric.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return sum
 }

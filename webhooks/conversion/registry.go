@@ -10,6 +10,9 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
 // Converter converts objects of one kind between its versions.
@@ -19,11 +22,11 @@ type Converter interface {
 	Convert(raw []byte, toVersion string) ([]byte, error)
 }
 
-// Appender is a Converter that appends its answer to out, and that is only ever given what is known
-// to be JSON: it need not look for that again.
+// Appender is a Converter that appends its answer to out, and that is given objects which have been
+// read as JSON already: it need not look for their parts again.
 type Appender interface {
 	Converter
-	AppendConverted(out, raw []byte, toVersion string) ([]byte, error)
+	AppendConverted(out []byte, object wire.Value, toVersion string) (hubspoke.Converted, error)
 }
 
 // Versioned is a Converter that can say which versions it converts between.
@@ -79,9 +82,9 @@ func (r *Registry) Register(group, kind string, c Converter, versions ...string)
 // appending makes an Appender of any Converter.
 type appending struct{ Converter }
 
-func (a appending) AppendConverted(out, raw []byte, toVersion string) ([]byte, error) {
-	converted, err := a.Convert(raw, toVersion)
-	return append(out, converted...), err
+func (a appending) AppendConverted(out []byte, object wire.Value, toVersion string) (hubspoke.Converted, error) {
+	converted, err := a.Convert(object.Bytes(), toVersion)
+	return hubspoke.Converted{Object: append(out, converted...)}, err
 }
 
 func appender(c Converter) Appender {

@@ -22,13 +22,13 @@ var envelope = wire.Envelope{Kind: reviewKind, APIVersion: reviewAPIVersion, Ver
 type review struct {
 	uid     string
 	desired string
-	objects [][]byte // nil for a null among them
+	objects []wire.Value
 }
 
-// parse reads the envelope; the error is a *wire.Refusal.
-func parse(body []byte) (review, error) {
+// parse reads the envelope into the document; the error is a *wire.Refusal.
+func parse(into *wire.Document, body []byte) (review, error) {
 	var got review
-	if err := envelope.Request(body, got.member); err != nil {
+	if err := envelope.Request(into, body, got.member); err != nil {
 		return review{}, err
 	}
 	if got.uid == "" {
@@ -37,20 +37,18 @@ func parse(body []byte) (review, error) {
 	return got, nil
 }
 
-func (v *review) member(r *wire.Reader, name []byte) (err error) {
+func (v *review) member(name []byte, value wire.Value) (err error) {
 	switch string(name) {
 	case "uid":
-		v.uid, err = r.Text()
+		v.uid, err = wire.String(value)
 	case "desiredAPIVersion":
-		v.desired, err = r.Text()
+		v.desired, err = wire.String(value)
 	case "objects":
-		err = r.Array(func(r *wire.Reader) error {
-			object, err := r.Value()
+		v.objects = make([]wire.Value, 0, value.Len())
+		err = wire.Items(value, func(object wire.Value) error {
 			v.objects = append(v.objects, object)
-			return err
+			return nil
 		})
-	default:
-		err = r.Skip()
 	}
 	return err
 }

@@ -28,6 +28,8 @@ type counts struct {
 	converted prometheus.Counter
 	failed    prometheus.Counter
 	panicked  prometheus.Counter
+	restore   prometheus.Observer
+	dropped   prometheus.Counter
 }
 
 type endpoint struct{ apiVersion, kind string }
@@ -62,8 +64,8 @@ func newRoutes(kinds map[schema.GroupKind]registration, m metrics) routes {
 }
 
 // find answers the route of an object that says to be of apiVersion and kind.
-func (r routes) find(apiVersion, kind, desired string) (*route, error) {
-	ways, known := r.from[endpoint{apiVersion, kind}]
+func (r routes) find(apiVersion, kind []byte, desired string) (*route, error) {
+	ways, known := r.from[endpoint{string(apiVersion), string(kind)}]
 	if !known {
 		return nil, fmt.Errorf("apiVersion %.100q, kind %.100q is not converted here; the kinds are %s", apiVersion, kind, r.names())
 	}

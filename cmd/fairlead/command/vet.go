@@ -23,11 +23,19 @@ const (
 	exitUnread   = 2
 )
 
+// vetFlags are those of the command.
+type vetFlags struct {
+	format                         string
+	quiet, strict                  bool
+	cluster, all                   bool
+	kubeconfig, context, namespace string
+}
+
 func vetCommand() *cobra.Command {
-	format, quiet, strict := report.Text, false, false
+	f := vetFlags{format: report.Text, all: true}
 	command := &cobra.Command{
-		Use:   "vet FILE|FOLDER|-...",
-		Short: "Check manifests of Fairlead's kinds without a cluster.",
+		Use:   "vet FILE|FOLDER|-... | vet --cluster",
+		Short: "Check manifests of Fairlead's kinds without a cluster, or the objects of one.",
 		Long: `Check manifests of Fairlead's kinds without a cluster, by the rules that a cluster would apply: the
 schema and CEL of the definitions, the defaults and rules of the webhooks, and the conversion to every
 served version and back. Nothing is sent anywhere, and no file is changed.
@@ -35,17 +43,22 @@ served version and back. Nothing is sent anywhere, and no file is changed.
 Files, folders (every *.yaml, *.yml and *.json in them) and "-", the standard input, may hold several
 documents, lists, and other kinds, which are passed over.
 
+With --cluster the objects of a cluster are checked in the same way, and that each can be read at every
+served version. The operator need not run. It takes the right to get and list Fairlead's kinds and to
+get their definitions, and nothing is written.
+
 The exit code is 0 where nothing is wrong, 1 where something is, and 2 where something could not be
 read or the command line is wrong.`,
 		Example: `  fairlead vet deploy/
   kubectl kustomize overlays/production | fairlead vet -
-  fairlead vet --warnings-as-errors -o sarif deploy/ > fairlead.sarif`,
+  fairlead vet --warnings-as-errors -o sarif deploy/ > fairlead.sarif
+  fairlead vet --cluster --context=production`,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			if len(arguments) == 0 {
-				return &exit{exitUnread, errors.New("vet: name a file, a folder, or - for the standard input")}
+			if err := f.complete(command, arguments); err != nil {
+				return &exit{exitUnread, err}
 			}
-			write, err := report.New(format, command.OutOrStdout(), report.Options{
-				Version: version.Get().Version, Quiet: quiet, WarningsAsErrors: strict,
+			write, err := report.New(f.format, command.OutOrStdout(), report.Options{
+				Version: version.Get().Version, Quiet: f.quiet, WarningsAsErrors: f.strict,
 			})
 			if err != nil {
 				return &exit{exitUnread, err}
@@ -53,16 +66,18 @@ read or the command line is wrong.`,
 			if _, chosen := os.LookupEnv("GOGC"); !chosen {
 				debug.SetGCPercent(400) // the process is short, and a third of its time would go into collecting
 			}
-			summary, unread := vet.New(vet.Options{}).Run(command.Context(), func(visit files.Visit) error {
-				return files.Walk(arguments, files.Options{Stdin: command.InOrStdin()}, visit)
-			}, write.Object)
+			check := f.checkFiles
+			if f.cluster {
+				check = f.checkCluster
+			}
+			summary, unread := check(command, arguments, write.Object)
 			if err := write.End(summary, unread); err != nil {
 				unread = errors.Join(unread, err)
 			}
 			switch {
 			case unread != nil:
 				return &exit{exitUnread, fmt.Errorf("vet: %w", unread)}
-			case summary.Errors > 0, strict && summary.Warnings > 0:
+			case summary.Errors > 0, f.strict && summary.Warnings > 0:
 				return &exit{exitFindings, nil}
 			}
 			return nil
@@ -71,8 +86,46 @@ read or the command line is wrong.`,
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return &exit{exitUnread, fmt.Errorf("%w; `fairlead vet --help` lists the flags", err)}
 	})
-	command.Flags().StringVarP(&format, "output", "o", format, "Form of the answer: text, json, sarif or junit.")
-	command.Flags().BoolVarP(&quiet, "quiet", "q", quiet, "Leave out warnings, unless they count as errors, and the summary of text.")
-	command.Flags().BoolVar(&strict, "warnings-as-errors", strict, "Let the exit code be 1 where there are warnings alone.")
+	f.declare(command)
 	return command
+}
+
+func (f *vetFlags) declare(command *cobra.Command) {
+	set := command.Flags()
+	set.StringVarP(&f.format, "output", "o", f.format, "Form of the answer: text, json, sarif or junit.")
+	set.BoolVarP(&f.quiet, "quiet", "q", f.quiet, "Leave out warnings, unless they count as errors, and the summary of text.")
+	set.BoolVar(&f.strict, "warnings-as-errors", f.strict, "Let the exit code be 1 where there are warnings alone.")
+	set.BoolVar(&f.cluster, "cluster", f.cluster, "Check the objects of a cluster instead of files.")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: KUBECONFIG, ~/.kube/config, or the pod's service account. With --cluster.")
+	set.StringVar(&f.context, "context", "", "Context of the kubeconfig. Empty: the current one. With --cluster.")
+	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace to check. Empty: all. With --cluster.")
+	set.BoolVarP(&f.all, "all-namespaces", "A", f.all, "Check all namespaces, as without --namespace. With --cluster.")
+}
+
+// complete refuses what does not go together.
+func (f *vetFlags) complete(command *cobra.Command, arguments []string) error {
+	if f.cluster {
+		if len(arguments) > 0 {
+			return errors.New("vet: --cluster takes no files: check them in a run of their own")
+		}
+		if f.namespace != "" && f.all && command.Flags().Changed("all-namespaces") {
+			return errors.New("vet: give --namespace or --all-namespaces, not both")
+		}
+		return nil
+	}
+	for _, name := range []string{"kubeconfig", "context", "namespace", "all-namespaces"} {
+		if command.Flags().Changed(name) {
+			return fmt.Errorf("vet: --%s goes with --cluster", name)
+		}
+	}
+	if len(arguments) == 0 {
+		return errors.New("vet: name a file, a folder, or - for the standard input, or give --cluster")
+	}
+	return nil
+}
+
+func (f *vetFlags) checkFiles(command *cobra.Command, arguments []string, found func(vet.Object) error) (vet.Summary, error) {
+	return vet.New(vet.Options{}).Run(command.Context(), func(visit files.Visit) error {
+		return files.Walk(arguments, files.Options{Stdin: command.InOrStdin()}, visit)
+	}, found)
 }

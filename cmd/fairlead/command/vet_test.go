@@ -35,6 +35,10 @@ func TestVetEndsWithACodeThatScriptsCanTrust(t *testing.T) {
 		"a missing file":          {[]string{bad, "missing.yaml", samples}, 2, "7 objects in 8 files", "missing.yaml"},
 		"a missing file in SARIF": {[]string{"-o", "sarif", "missing.yaml"}, 2, `"executionSuccessful": false`, "missing.yaml"},
 		"nothing named":           {nil, 2, "", "name a file, a folder, or -"},
+		"a cluster and a file":    {[]string{"--cluster", samples}, 2, "", "--cluster takes no files"},
+		"a context and a file":    {[]string{"--context=a", samples}, 2, "", "--context goes with --cluster"},
+		"one and all namespaces":  {[]string{"--cluster", "-n=shop", "-A"}, 2, "", "not both"},
+		"no such kubeconfig":      {[]string{"--cluster", "--kubeconfig=missing.yaml"}, 2, "0 objects in ", "missing.yaml"},
 		"an unknown format":       {[]string{"-o", "xml", samples}, 2, "", "junit"},
 		"an unknown flag":         {[]string{"--fix", samples}, 2, "", "--fix"},
 	} {

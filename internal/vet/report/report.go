@@ -71,6 +71,14 @@ func (e errorsOnly) Object(o vet.Object) error {
 	return e.Report.Object(o)
 }
 
+// place is where a finding stands: in a file, or in a cluster.
+func place(file string, f *vet.Finding) string {
+	if f.Line == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s:%d:%d", file, f.Line, f.Column)
+}
+
 // message is that of a finding, with the field of v1 where the author's version has none.
 func message(f *vet.Finding) string {
 	if f.StoredField == "" {

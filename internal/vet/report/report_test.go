@@ -132,6 +132,34 @@ func TestAnEmptyRunIsAReportToo(t *testing.T) {
 	}
 }
 
+func TestWhatAClusterHasStandsOnNoLine(t *testing.T) {
+	found := vet.Object{File: "prod", Kind: "ChaosPod", Namespace: "shop", Name: "a", Findings: []vet.Finding{{Severity: vet.Error, Rule: vet.RuleConversion, Message: "no"}}}
+	for format, want := range map[string][]string{
+		Text: {"prod: error: ChaosPod shop/a: no\n",
+			"1 object in prod: 1 error, 0 warnings; 1 object is not all said at another version, which keeps the rest in an annotation, of 99 bytes at most\n"},
+		JSON:  {`"cluster": "prod"`, `"restored": 1`, `"line": 0`},
+		SARIF: {`"uri": "prod"`},
+		JUnit: {"prod: error: no"},
+	} {
+		var out bytes.Buffer
+		r, err := New(format, &out, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(r.Object(found), r.End(vet.Summary{Cluster: "prod", Objects: 1, Errors: 1, Restored: 1, LargestRestore: 99}, nil)); err != nil {
+			t.Fatal(err)
+		}
+		for _, piece := range want {
+			if !strings.Contains(out.String(), piece) {
+				t.Errorf("%s: no %q in %s", format, piece, out.String())
+			}
+		}
+		if format == SARIF && strings.Contains(out.String(), "startLine") {
+			t.Errorf("a region of no line: %s", out.String())
+		}
+	}
+}
+
 func TestAFindingStaysOnItsLine(t *testing.T) {
 	var out bytes.Buffer
 	r := &text{to: &out, quiet: true}

@@ -74,7 +74,7 @@ type sarifLocation struct {
 
 type sarifPhysical struct {
 	ArtifactLocation sarifArtifact `json:"artifactLocation"`
-	Region           sarifRegion   `json:"region"`
+	Region           *sarifRegion  `json:"region,omitempty"`
 }
 
 type sarifArtifact struct {
@@ -115,10 +115,10 @@ func (s *sarif) Object(o vet.Object) error {
 		if f.Field != "" {
 			said += ": " + f.Field
 		}
-		location := sarifLocation{PhysicalLocation: sarifPhysical{
-			ArtifactLocation: sarifArtifact{uri(o.File)},
-			Region:           sarifRegion{f.Line, f.Column},
-		}}
+		location := sarifLocation{PhysicalLocation: sarifPhysical{ArtifactLocation: sarifArtifact{uri(o.File)}}}
+		if f.Line > 0 {
+			location.PhysicalLocation.Region = &sarifRegion{f.Line, f.Column}
+		}
 		if o.Kind != "" {
 			name := strings.TrimSuffix(o.Label()+"/"+f.Field, "/")
 			location.LogicalLocations = []sarifLogical{{name, "object"}}

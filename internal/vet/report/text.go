@@ -25,7 +25,7 @@ func (t *text) Object(o vet.Object) error {
 			parts = append(parts, f.Field)
 		}
 		parts = append(parts, oneLine(message(f)))
-		if _, err := fmt.Fprintf(t.to, "%s:%d:%d: %s\n", o.File, f.Line, f.Column, strings.Join(parts, ": ")); err != nil {
+		if _, err := fmt.Fprintf(t.to, "%s: %s\n", place(o.File, f), strings.Join(parts, ": ")); err != nil {
 			return err
 		}
 	}
@@ -36,10 +36,18 @@ func (t *text) End(s vet.Summary, _ error) error {
 	if t.quiet {
 		return nil
 	}
-	line := count(s.Objects, "object", "objects") + " in " + count(s.Files, "file", "files") + ": " +
+	where := count(s.Files, "file", "files")
+	if s.Cluster != "" {
+		where = s.Cluster
+	}
+	line := count(s.Objects, "object", "objects") + " in " + where + ": " +
 		count(s.Errors, "error", "errors") + ", " + count(s.Warnings, "warning", "warnings")
 	if s.PassedOver > 0 {
 		line += "; passed over " + count(s.PassedOver, "object of another kind", "objects of other kinds")
+	}
+	if s.Restored > 0 {
+		line += fmt.Sprintf("; %s not all said at another version, which keeps the rest in an annotation, of %d bytes at most",
+			count(s.Restored, "object is", "objects are"), s.LargestRestore)
 	}
 	_, err := fmt.Fprintln(t.to, line)
 	return err

@@ -5,6 +5,7 @@ package externalservice
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -22,7 +23,7 @@ import (
 // rounded up to whole seconds; refreshSeconds is shown only where it would be exact.
 func down(h hub) spoke {
 	var s spoke
-	s.Spec.Hosts, _ = hosts(h.Spec.Endpoints)
+	s.Spec.Hosts = hosts(h.Spec.Endpoints)
 	for _, port := range h.Spec.Ports {
 		if s.Spec.Ports == nil {
 			s.Spec.Ports = make(map[string]v1alpha1.PortNumber, len(h.Spec.Ports))
@@ -37,28 +38,52 @@ func down(h hub) spoke {
 	return s
 }
 
-// hosts lists the hosts in the order of failover, and for each the index of its endpoint.
-func hosts(endpoints []v1.Endpoint) (list []string, origins []int) {
-	order, count := make([]int, len(endpoints)), 0
+// hosts lists the hosts in the order of failover.
+func hosts(endpoints []v1.Endpoint) []string {
+	count := 0
+	for i := range endpoints {
+		count += len(endpoints[i].Addresses)
+		if endpoints[i].DNS != nil {
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	list := make([]string, 0, count)
+	for _, host := range byPriority(endpoints) {
+		list = append(list, host)
+	}
+	return list
+}
+
+// byPriority ranges over the hosts in the order of failover, each with the index of its endpoint.
+func byPriority(endpoints []v1.Endpoint) iter.Seq2[int, string] {
+	return func(yield func(endpoint int, host string) bool) {
+		for _, i := range failover(endpoints) {
+			if name := endpoints[i].DNS; name != nil && !yield(i, name.Name) {
+				return
+			}
+			for _, address := range endpoints[i].Addresses {
+				if !yield(i, string(address)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// failover answers the indices of the endpoints in the order of their priorities.
+func failover(endpoints []v1.Endpoint) []int {
+	order := make([]int, len(endpoints))
 	for i := range order {
 		order[i] = i
-		count += 1 + len(endpoints[i].Addresses)
 	}
-	if count > 0 {
-		list, origins = make([]string, 0, count), make([]int, 0, count)
+	compare := func(a, b int) int { return cmp.Compare(priority(&endpoints[a]), priority(&endpoints[b])) }
+	if !slices.IsSortedFunc(order, compare) { // which it nearly always is
+		slices.SortStableFunc(order, compare)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(priority(&endpoints[a]), priority(&endpoints[b]))
-	})
-	for _, i := range order {
-		if endpoints[i].DNS != nil {
-			list, origins = append(list, endpoints[i].DNS.Name), append(origins, i)
-		}
-		for _, address := range endpoints[i].Addresses {
-			list, origins = append(list, string(address)), append(origins, i)
-		}
-	}
-	return list, origins
+	return order
 }
 
 func priority(e *v1.Endpoint) int32 { return ptr.Deref(e.Priority, 0) }

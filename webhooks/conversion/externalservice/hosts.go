@@ -49,7 +49,13 @@ func overlayHosts(spec *v1.ExternalServiceSpec, before, after *v1alpha1.External
 
 // rebuild answers the endpoints that show as the given hosts.
 func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
-	before, origins := hosts(saved)
+	var (
+		before  []string
+		origins []int
+	)
+	for origin, host := range byPriority(saved) {
+		before, origins = append(before, host), append(origins, origin)
+	}
 	runs := runsOf(after, match(before, after), origins)
 
 	if undisturbed(runs, origins) {

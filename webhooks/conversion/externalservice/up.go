@@ -4,7 +4,6 @@
 package externalservice
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -25,9 +24,7 @@ const lowestPriority = 9
 // is left to the reconciler, which writes it in any case.
 func up(s spoke) hub {
 	var h hub
-	for _, name := range slices.Sorted(maps.Keys(s.Spec.Ports)) {
-		h.Spec.Ports = append(h.Spec.Ports, v1.ServicePort{Name: name, Port: int32(s.Spec.Ports[name])})
-	}
+	h.Spec.Ports = upPorts(s.Spec.Ports)
 	h.Spec.Endpoints = upHosts(s.Spec.Hosts, s.Spec.Probe != nil)
 	if s.Spec.RefreshSeconds != nil {
 		every := seconds(*s.Spec.RefreshSeconds)
@@ -39,6 +36,19 @@ func up(s spoke) hub {
 	return defaulted(h)
 }
 
+// upPorts makes a port of every name, in their order.
+func upPorts(numbers map[string]v1alpha1.PortNumber) []v1.ServicePort {
+	if len(numbers) == 0 {
+		return nil
+	}
+	ports := make([]v1.ServicePort, 0, len(numbers))
+	for name, number := range numbers {
+		ports = append(ports, v1.ServicePort{Name: name, Port: int32(number)})
+	}
+	slices.SortFunc(ports, func(a, b v1.ServicePort) int { return strings.Compare(a.Name, b.Name) })
+	return ports
+}
+
 // upHosts makes an endpoint of every host. Whatever is no IP address counts as a DNS name. Lists of
 // hosts are long, so that what the endpoints point to is made at once.
 func upHosts(hosts []string, ranked bool) []v1.Endpoint {
@@ -47,26 +57,34 @@ func upHosts(hosts []string, ranked bool) []v1.Endpoint {
 	}
 	var (
 		endpoints  = make([]v1.Endpoint, len(hosts))
-		names      = make([]v1.DNSName, len(hosts))
-		addresses  = make([]v1.IPAddress, len(hosts))
-		priorities = make([]int32, len(hosts))
+		names      []v1.DNSName
+		addresses  []v1.IPAddress
+		priorities []int32
 	)
 	for i, host := range hosts {
-		e := &endpoints[i]
+		e, left := &endpoints[i], len(hosts)-i
 		e.Name = hostName(i)
 		if isAddress(host) {
-			addresses[i] = v1.IPAddress(host)
-			e.Addresses = addresses[i : i+1 : i+1]
+			addresses = add(addresses, v1.IPAddress(host), left)
+			e.Addresses = addresses[len(addresses)-1 : len(addresses) : len(addresses)]
 		} else {
-			names[i].Name = host
-			e.DNS = &names[i]
+			names = add(names, v1.DNSName{Name: host}, left)
+			e.DNS = &names[len(names)-1]
 		}
 		if ranked {
-			priorities[i] = int32(min(i, lowestPriority))
-			e.Priority = &priorities[i]
+			priorities = add(priorities, int32(min(i, lowestPriority)), left)
+			e.Priority = &priorities[len(priorities)-1]
 		}
 	}
 	return endpoints
+}
+
+// add appends without ever moving what is there already. The first one makes room for all.
+func add[T any](list []T, item T, room int) []T {
+	if list == nil {
+		list = make([]T, 0, room)
+	}
+	return append(list, item)
 }
 
 func hostName(i int) string { return "host-" + strconv.Itoa(i) }

@@ -6,42 +6,62 @@ package hubspoke
 import (
 	"fmt"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
 // Convert answers the object at another version of its kind, given as a bare version such as
 // "v1". An object already there comes back as it is. It fails only where raw is no JSON object,
 // or where either version is not one of the pair's: nothing that an API server sends.
 func (c *Converter) Convert(raw []byte, toVersion string) ([]byte, error) {
-	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true)) {
-		return c.thorough(raw, toVersion) // which says what is wrong, or takes it all the same
+	document := wire.NewDocument()
+	defer document.Release()
+	object, err := document.Read(raw)
+	if err != nil {
+		converted, err := c.thorough(raw, toVersion) // which says what is wrong, or takes it all the same
+		return converted.Object, err
 	}
-	return c.AppendConverted(nil, raw, toVersion)
+	converted, err := c.AppendConverted(nil, object, toVersion)
+	return converted.Object, err
 }
 
-// AppendConverted is Convert for what is known to be JSON. It appends its answer to out.
-func (c *Converter) AppendConverted(out, raw []byte, toVersion string) ([]byte, error) {
-	if converted, ok := c.quick(out, raw, toVersion); ok {
+// Converted is an object at another version.
+type Converted struct {
+	Object []byte
+	// Saved is the size of the restore annotation that it needed, in bytes; 0 for none.
+	Saved int
+	// Dropped says that something of the source found no room in that annotation.
+	Dropped bool
+}
+
+// AppendConverted is Convert for what has been read as JSON. It appends its answer to out.
+func (c *Converter) AppendConverted(out []byte, object wire.Value, toVersion string) (Converted, error) {
+	if converted, ok := c.quick(out, object, toVersion); ok {
 		return converted, nil
 	}
-	converted, err := c.thorough(raw, toVersion)
-	return append(out, converted...), err
+	converted, err := c.thorough(object.Bytes(), toVersion)
+	converted.Object = append(out, converted.Object...)
+	return converted, err
 }
 
 // thorough converts any object, through trees.
-func (c *Converter) thorough(raw []byte, toVersion string) ([]byte, error) {
+func (c *Converter) thorough(raw []byte, toVersion string) (Converted, error) {
 	object, err := parseObject(raw)
 	if err != nil {
-		return nil, err
+		return Converted{}, err
 	}
 	convert, err := c.route(object.apiVersion(), toVersion)
 	if err != nil {
-		return nil, err
+		return Converted{}, err
 	}
 	if convert == nil {
-		return raw, nil
+		return Converted{Object: raw}, nil
 	}
-	return object.render(c.apiVersions[toVersion], convert(source{body: object.body, annotations: object.annotations()}))
+	r := convert(source{body: object.body, annotations: object.annotations()})
+	return Converted{
+		Object:  object.render(c.apiVersions[toVersion], r),
+		Saved:   len(r.value),
+		Dropped: r.wanted > len(r.value),
+	}, nil
 }
 
 // RestoreBytes answers how large the restore annotation would be that the spec of an object needs

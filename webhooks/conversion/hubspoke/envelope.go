@@ -4,29 +4,32 @@
 package hubspoke
 
 import (
+	"bytes"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
-// envelope is an object taken apart into bytes.
+// envelope is an object taken apart.
 type envelope struct {
-	apiVersion, kind string
-	metadata         []byte
-	annotations      annotations
-	body             sections
+	apiVersion, kind, metadata wire.Value
+
+	annotations annotations
+	body        sections
 }
 
 // annotations as they stand there.
 type annotations struct {
-	object     []byte
-	hub, spoke []byte // ours, in quotes
-	size       int    // bytes of the others, at most
-	end        int    // where the object ends within metadata
+	object     wire.Value
+	hub, spoke wire.Value // ours
+	size       int        // bytes of the others, at most
 }
 
-func (a annotations) ours() bool { return a.hub != nil || a.spoke != nil }
+func (a annotations) ours() bool { return a.hub.Exists() || a.spoke.Exists() }
 
-func (a annotations) get(k restoreKey) []byte {
+func (a annotations) get(k restoreKey) wire.Value {
 	if k.annotation == common.ConversionDataAnnotation {
 		return a.hub
 	}
@@ -35,23 +38,23 @@ func (a annotations) get(k restoreKey) []byte {
 
 // openEnvelope answers false for what is not an ordinary object: one without kind or metadata, with
 // members that no Kubernetes object has, or with names that stand twice.
-func openEnvelope(raw []byte) (e envelope, ok bool) {
-	for name, value := range wire.Fields(raw) {
+func openEnvelope(object wire.Value) (e envelope, ok bool) {
+	for name, value := range object.Fields() {
 		switch string(name) {
 		case "apiVersion":
-			ok = e.apiVersion == ""
-			e.apiVersion, _ = wire.Text(value)
+			ok = !e.apiVersion.Exists()
+			e.apiVersion = value
 		case "kind":
-			ok = e.kind == ""
-			e.kind, _ = wire.Text(value)
+			ok = !e.kind.Exists()
+			e.kind = value
 		case "metadata":
-			ok = e.metadata == nil && e.openMetadata(value)
+			ok = !e.metadata.Exists() && e.openMetadata(value)
 		case "spec":
-			ok = e.body.spec == nil && value[0] == '{'
-			e.body.spec = value
+			ok = !e.body.spec.exists() && value.Kind() == '{'
+			e.body.spec = given(value)
 		case "status":
-			ok = e.body.status == nil && value[0] == '{' && filled(value)
-			e.body.status = value
+			ok = !e.body.status.exists() && filled(value)
+			e.body.status = given(value)
 		default:
 			ok = false
 		}
@@ -59,42 +62,33 @@ func openEnvelope(raw []byte) (e envelope, ok bool) {
 			return envelope{}, false
 		}
 	}
-	return e, e.apiVersion != "" && e.kind != ""
+	return e, e.apiVersion.Kind() == '"' && e.kind.Kind() == '"'
 }
 
-// filled says that an object has a member that is not null.
-func filled(object []byte) bool {
-	for _, value := range wire.Fields(object) {
-		if value[0] != 'n' {
+// filled says that this is an object with a member that is not null.
+func filled(object wire.Value) bool {
+	for _, value := range object.Fields() {
+		if value.Kind() != 'n' {
 			return true
 		}
 	}
 	return false
 }
 
-func (e *envelope) openMetadata(metadata []byte) bool {
+func (e *envelope) openMetadata(metadata wire.Value) bool {
 	e.metadata = metadata
-	if metadata[0] != '{' {
-		return false
-	}
-	c := wire.NewCursor(metadata)
-	for more := c.Open('{'); more; more = c.More() {
-		if string(c.Name()) != "annotations" {
-			c.Value()
-			continue
-		}
-		if e.annotations.object != nil || c.Peek() != '{' || !e.annotations.open(c.Value()) {
+	for name, value := range metadata.Fields() {
+		if string(name) == "annotations" && (e.annotations.object.Exists() || !e.annotations.open(value)) {
 			return false
 		}
-		e.annotations.end = c.At() - len("}")
 	}
-	return true
+	return metadata.Kind() == '{'
 }
 
-func (a *annotations) open(object []byte) bool {
+func (a *annotations) open(object wire.Value) bool {
 	a.object = object
-	for name, value := range wire.Fields(object) {
-		if value[0] != '"' {
+	for name, value := range object.Fields() {
+		if value.Kind() != '"' {
 			return false
 		}
 		switch string(name) {
@@ -103,58 +97,95 @@ func (a *annotations) open(object []byte) bool {
 		case common.V1Alpha1DataAnnotation:
 			a.spoke = value
 		default:
-			a.size += len(name) + len(value)
+			if !qualified(name) {
+				return false
+			}
+			a.size += len(name) + len(value.Bytes())
+		}
+	}
+	return object.Kind() == '{' && a.size <= apivalidation.TotalAnnotationSizeLimitB
+}
+
+// qualified says that this is surely a name that the API server takes for an annotation. Of another one
+// it may still be; the long way asks it.
+func qualified(name []byte) bool {
+	prefix, rest, both := bytes.Cut(name, []byte{'/'})
+	if !both {
+		return segment(prefix, 63)
+	}
+	for label := range bytes.SplitSeq(prefix, []byte{'.'}) {
+		if !segment(label, 63) || bytes.IndexByte(label, '_') >= 0 {
+			return false
+		}
+	}
+	return len(prefix) <= 253 && segment(rest, 63)
+}
+
+// segment is letters and digits, with other signs between them.
+func segment(part []byte, most int) bool {
+	if len(part) == 0 || len(part) > most || !alphanumeric(part[0]) || !alphanumeric(part[len(part)-1]) {
+		return false
+	}
+	for _, b := range part {
+		if !alphanumeric(b) && b != '-' && b != '_' && b != '.' {
+			return false
 		}
 	}
 	return true
+}
+
+func alphanumeric(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
 }
 
 // seal appends the object at its new version. Metadata stays as it came, but for the restore
 // annotations.
 func (e envelope) seal(out []byte, apiVersion string, r quickResult) []byte {
 	out = wire.Quote(append(out, `{"apiVersion":`...), apiVersion)
-	out = wire.Quote(append(out, `,"kind":`...), e.kind)
+	out = append(append(out, `,"kind":`...), e.kind.Bytes()...)
 	out = append(out, `,"metadata":`...)
 	switch {
-	case r.value != nil && e.annotations.size > 0 && !e.annotations.ours():
-		out = append(append(out, e.metadata[:e.annotations.end]...), ',')
-		out = append(wire.Quote(out, r.annotation), ':')
-		out = append(wire.Quote(out, r.value), e.metadata[e.annotations.end:]...)
 	case r.value != nil || e.annotations.ours():
 		out = e.sealMetadata(out, r)
-	case e.metadata == nil:
+	case !e.metadata.Exists():
 		out = append(out, "{}"...)
 	default:
-		out = append(out, e.metadata...)
+		out = append(out, e.metadata.Bytes()...)
 	}
-	if r.body.spec != nil {
-		out = append(append(out, `,"spec":`...), r.body.spec...)
+	if r.body.spec.exists() {
+		out = append(append(out, `,"spec":`...), r.body.spec.json...)
 	}
-	if r.body.status != nil {
-		out = append(append(out, `,"status":`...), r.body.status...)
+	if r.body.status.exists() {
+		out = append(append(out, `,"status":`...), r.body.status.json...)
 	}
 	return append(out, '}')
 }
 
-// sealMetadata writes metadata anew.
+// sealMetadata writes metadata with other restore annotations.
 func (e envelope) sealMetadata(out []byte, r quickResult) []byte {
-	var metadata, annotations wire.Object
-	for name, value := range wire.Fields(e.metadata) {
+	var metadata wire.Object
+	for name, value := range e.metadata.Fields() {
 		if string(name) != "annotations" {
-			out = append(metadata.Name(out, name), value...)
+			out = append(metadata.Name(out, name), value.Bytes()...)
 		}
 	}
-	if r.value == nil && e.annotations.size == 0 {
-		return metadata.End(out)
+	if r.value != nil || e.annotations.size > 0 {
+		out = e.sealAnnotations(metadata.Name(out, annotationsName), r)
 	}
-	out = metadata.Name(out, []byte("annotations"))
-	for name, value := range wire.Fields(e.annotations.object) {
+	return metadata.End(out)
+}
+
+var annotationsName = []byte("annotations")
+
+func (e envelope) sealAnnotations(out []byte, r quickResult) []byte {
+	var annotations wire.Object
+	for name, value := range e.annotations.object.Fields() {
 		if string(name) != common.ConversionDataAnnotation && string(name) != common.V1Alpha1DataAnnotation {
-			out = append(annotations.Name(out, name), value...)
+			out = append(annotations.Name(out, name), value.Bytes()...)
 		}
 	}
 	if r.value != nil {
 		out = wire.Quote(annotations.Name(out, []byte(r.annotation)), r.value)
 	}
-	return metadata.End(annotations.End(out))
+	return annotations.End(out)
 }

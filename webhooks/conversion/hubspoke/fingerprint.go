@@ -6,6 +6,9 @@ package hubspoke
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"math/bits"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
 // fingerprint is a hash of a JSON value that does not depend on the order of names or on white
@@ -18,8 +21,8 @@ import (
 // nobody but himself.
 type fingerprint struct{ one, two uint64 }
 
-// start is the fingerprint of nothing.
-var start = fingerprint{offset, ^uint64(offset)}
+// start is the fingerprint of nothing; the digits are those of pi.
+var start = fingerprint{0x243f6a8885a308d3, 0x13198a2e03707344}
 
 // String is the digest that a restore annotation has.
 func (f fingerprint) String() string {
@@ -31,32 +34,70 @@ func (f fingerprint) String() string {
 
 // digest names a JSON value.
 func digest(value []byte) string {
-	s := scanner{value: value}
-	return s.any(start).String()
+	c := wire.NewCursor(value)
+	return start.value(&c).String()
 }
 
 // digest is that of the sections as one object.
 func (s sections) digest() string {
-	sum := start.mix('{')
-	for _, part := range []struct{ name, value []byte }{{specName, s.spec}, {statusName, s.status}} {
-		if part.value != nil {
-			name, value := scanner{value: part.name}, scanner{value: part.value}
-			sum = sum.plus(value.any(name.scalar(start)))
+	sum := start.word('{')
+	for _, part := range []struct {
+		name string
+		section
+	}{{`"spec"`, s.spec}, {`"status"`, s.status}} {
+		if part.exists() {
+			c := wire.NewCursor(part.json)
+			sum = sum.plus(start.bytes([]byte(part.name)).value(&c))
 		}
 	}
 	return sum.String()
 }
 
-var specName, statusName = []byte(`"spec"`), []byte(`"status"`)
+// value hashes the next value, beginning from the hash of its path.
+func (f fingerprint) value(c *wire.Cursor) fingerprint {
+	switch c.Peek() {
+	case '{':
+		sum := f.word('{')
+		for more := c.Open('{'); more; more = c.More() {
+			member := f.bytes(c.RawName())
+			if c.Peek() == 'n' {
+				c.Value()
+				continue
+			}
+			sum = sum.plus(member.value(c))
+		}
+		return sum
+	case '[':
+		sum, n := f.word('['), uint64(0)
+		for more := c.Open('['); more; more = c.More() {
+			n++
+			sum = sum.plus(f.word(n).value(c))
+		}
+		return sum
+	}
+	return f.bytes(c.Value())
+}
 
-// Of FNV-1a with 64 bits.
-const (
-	offset = 14695981039346656037
-	prime  = 1099511628211
-)
+// bytes takes in eight bytes at a time, and the rest of them with its length.
+func (f fingerprint) bytes(value []byte) fingerprint {
+	for ; len(value) >= 8; value = value[8:] {
+		f = f.word(binary.LittleEndian.Uint64(value))
+	}
+	rest := uint64(len(value)) << 56
+	for i, b := range value {
+		rest |= uint64(b) << (8 * i)
+	}
+	return f.word(rest)
+}
 
-func (f fingerprint) mix(b byte) fingerprint {
-	return fingerprint{(f.one ^ uint64(b)) * prime, (f.two ^ uint64(b)) * prime}
+func (f fingerprint) word(w uint64) fingerprint {
+	return fingerprint{fold(f.one^w, 0x9e3779b97f4a7c15), fold(f.two^w, 0xbf58476d1ce4e5b9)}
+}
+
+// fold multiplies, and mixes both halves of the product.
+func fold(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
 }
 
 // plus adds a finished hash to a sum, spread over all bits, so that sums of them do not cancel out.
@@ -69,97 +110,4 @@ func settle(hash uint64) uint64 {
 	hash *= 0xff51afd7ed558ccd
 	hash ^= hash >> 33
 	return hash
-}
-
-type scanner struct {
-	value []byte
-	at    int
-}
-
-// any hashes the value at hand, beginning from the hash of its path.
-func (s *scanner) any(path fingerprint) fingerprint {
-	switch s.peek() {
-	case '{':
-		return s.object(path)
-	case '[':
-		return s.list(path)
-	}
-	return s.scalar(path)
-}
-
-func (s *scanner) object(path fingerprint) fingerprint {
-	sum := path.mix('{')
-	for s.at++; s.inside('}'); s.comma() {
-		member := s.scalar(path)
-		s.peek()
-		s.at++ // the colon
-		if s.peek() == 'n' {
-			s.scalar(path)
-			continue
-		}
-		sum = sum.plus(s.any(member))
-	}
-	s.at++
-	return sum
-}
-
-func (s *scanner) list(path fingerprint) fingerprint {
-	sum := path.mix('[')
-	n := uint64(0)
-	for s.at++; s.inside(']'); s.comma() {
-		n++
-		sum = sum.plus(s.any(fingerprint{path.one + n*prime, path.two + n*prime}))
-	}
-	s.at++
-	return sum
-}
-
-// inside says that the container goes on.
-func (s *scanner) inside(end byte) bool { return s.peek() != end && s.at < len(s.value) }
-
-func (s *scanner) comma() {
-	if s.peek() == ',' {
-		s.at++
-	}
-}
-
-// scalar hashes a string, a number or a word.
-func (s *scanner) scalar(hash fingerprint) fingerprint {
-	if s.peek() == '"' {
-		for first := true; s.at < len(s.value); first = false {
-			b := s.value[s.at]
-			s.at++
-			hash = hash.mix(b)
-			if b == '\\' && s.at < len(s.value) {
-				hash = hash.mix(s.value[s.at])
-				s.at++
-			} else if b == '"' && !first {
-				break
-			}
-		}
-		return hash
-	}
-	for s.at < len(s.value) {
-		switch b := s.value[s.at]; b {
-		case ',', '}', ']', ':', ' ', '\t', '\n', '\r':
-			return hash
-		default:
-			hash = hash.mix(b)
-			s.at++
-		}
-	}
-	return hash
-}
-
-// peek answers the next byte that is no white space; 0 at the end.
-func (s *scanner) peek() byte {
-	for s.at < len(s.value) {
-		switch b := s.value[s.at]; b {
-		case ' ', '\t', '\n', '\r':
-			s.at++
-		default:
-			return b
-		}
-	}
-	return 0
 }

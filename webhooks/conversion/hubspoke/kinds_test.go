@@ -40,7 +40,7 @@ func TestTheKindsConvertAlikeBothWays(t *testing.T) {
 				}
 				for _, version := range []string{"v1", "v1alpha1"} {
 					all++
-					fast, ok := hubspoke.Quick(c, nil, raw, version)
+					fast, ok := hubspoke.Quick(c, raw, version)
 					if !ok {
 						continue
 					}
@@ -107,7 +107,7 @@ func FuzzTheKindsConvertAlikeBothWays(f *testing.F) {
 
 func alike(t *testing.T, c *hubspoke.Converter, raw []byte, to string) (view []byte, quick bool) {
 	t.Helper()
-	fast, ok := hubspoke.Quick(c, nil, raw, to)
+	fast, ok := hubspoke.Quick(c, raw, to)
 	if !ok {
 		return nil, false
 	}

@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
@@ -57,11 +60,11 @@ func (o object) annotations() map[string]string {
 }
 
 // render writes the object at its new version.
-func (o object) render(apiVersion string, r result) ([]byte, error) {
+func (o object) render(apiVersion string, r result) []byte {
 	annotations := o.annotations()
 	_, hub := annotations[common.ConversionDataAnnotation]
 	_, spoke := annotations[common.V1Alpha1DataAnnotation]
-	if hub || spoke || r.value != "" {
+	if (hub || spoke || r.value != "") && writable(annotations) {
 		delete(annotations, common.ConversionDataAnnotation)
 		delete(annotations, common.V1Alpha1DataAnnotation)
 		if r.value != "" {
@@ -81,5 +84,16 @@ func (o object) render(apiVersion string, r result) ([]byte, error) {
 		out = append(append(out, ','), marshal(key)...)
 		out = append(append(out, ':'), marshal(r.body[key])...)
 	}
-	return append(out, '}'), nil
+	return append(out, '}')
+}
+
+// writable says whether the API server takes other annotations than these. It validates annotations
+// after a conversion where they have changed, and refuses those that stand in etcd already and never
+// would have got there today: then a restore annotation would make every list of the kind fail. Such an
+// object goes without one, and the annotations stay as they are.
+func writable(all map[string]string) bool {
+	others := maps.Clone(all)
+	delete(others, common.ConversionDataAnnotation)
+	delete(others, common.V1Alpha1DataAnnotation)
+	return len(apivalidation.ValidateAnnotations(others, field.NewPath("metadata", "annotations"))) == 0
 }

@@ -3,6 +3,8 @@
 
 package hubspoke
 
+import "github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+
 // Pair describes how a kind maps between its hub form H and its spoke form S: structs with the
 // JSON fields "spec" and "status". All functions are pure and total. The overlays own their
 // arguments; the others leave them alone, and may share memory with them in what they answer.
@@ -40,8 +42,8 @@ type Converter struct {
 	toHub       func(source) result
 	toSpoke     func(source) result
 
-	quickToHub   func(e envelope, scratch []byte) (quickResult, bool)
-	quickToSpoke func(e envelope, scratch []byte) (quickResult, bool)
+	quickToHub   func(e envelope, scratch []byte, saved *wire.Document) (quickResult, bool)
+	quickToSpoke func(e envelope, scratch []byte, saved *wire.Document) (quickResult, bool)
 
 	hub, spoke string
 }

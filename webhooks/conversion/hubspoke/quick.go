@@ -18,42 +18,43 @@ type quickResult struct {
 	value      []byte // of the restore annotation to set; nil sets none
 }
 
-// quick appends the object at another version; it answers false for one that must go the other
-// way. Raw is known to be JSON.
-func (c *Converter) quick(out, raw []byte, toVersion string) ([]byte, bool) {
-	e, ok := openEnvelope(raw)
+// quick appends the object at another version; it answers false for one that must go the other way.
+func (c *Converter) quick(out []byte, object wire.Value, toVersion string) (Converted, bool) {
+	e, ok := openEnvelope(object)
 	if !ok {
-		return out, false
+		return Converted{}, false
 	}
 	convert := c.quickToSpoke
 	switch {
-	case e.apiVersion == c.apiVersions[c.spoke] && toVersion == c.hub:
+	case toVersion == c.hub && e.apiVersion.Says(c.apiVersions[c.spoke]):
 		convert = c.quickToHub
-	case e.apiVersion != c.apiVersions[c.hub] || toVersion != c.spoke:
-		return out, false
+	case toVersion != c.spoke || !e.apiVersion.Says(c.apiVersions[c.hub]):
+		return Converted{}, false
 	}
-	scratch := wire.Buffer()
+	scratch, saved := wire.Buffer(), wire.NewDocument()
 	defer wire.Release(scratch)
-	scratch.Grow(4 * len(raw))
-	r, ok := convert(e, scratch.AvailableBuffer())
+	defer saved.Release()
+	scratch.Grow(4 * len(object.Bytes()))
+	r, ok := convert(e, scratch.AvailableBuffer(), saved)
 	if !ok {
-		return out, false
+		return Converted{}, false
 	}
-	return e.seal(out, c.apiVersions[toVersion], r), true
+	return Converted{Object: e.seal(out, c.apiVersions[toVersion], r), Saved: len(r.value)}, true
 }
 
-// quick converts what was opened. What it answers is part of scratch or of the source.
-func (d direction[F, T]) quick(e envelope, scratch []byte) (r quickResult, ok bool) {
+// quick converts what was opened. What it answers is part of scratch, of the source or of the document
+// that it was given for what was saved.
+func (d direction[F, T]) quick(e envelope, scratch []byte, document *wire.Document) (r quickResult, ok bool) {
 	var form F
-	if len(d.bulk) > 0 || e.annotations.get(d.save) != nil || !d.source.read(e.body, &form) {
+	if len(d.bulk) > 0 || e.annotations.get(d.save).Exists() || !d.source.read(e.body, &form, &form) {
 		return r, false
 	}
-	saved, has, ok := d.saved.open(e)
+	saved, has, ok := d.saved.open(e, document)
 	if !ok {
 		return r, false
 	}
 	r = quickResult{body: saved.body, annotation: d.save.annotation}
-	var to, restored T
+	var to T
 	if !has || saved.partial {
 		to = d.forward(form)
 		plain, rest, ok := d.target.write(scratch, &to)
@@ -63,7 +64,8 @@ func (d direction[F, T]) quick(e envelope, scratch []byte) (r quickResult, ok bo
 		r.body, scratch = saved.body.or(plain, e.body), rest
 	}
 	if has {
-		if !d.target.read(r.body, &restored) {
+		var restored T
+		if !d.target.read(r.body, &restored, &to) {
 			return r, false
 		}
 		to = restored
@@ -87,14 +89,14 @@ func (d direction[F, T]) quick(e envelope, scratch []byte) (r quickResult, ok bo
 // invented says that the way back brings a section that the source does not have. Where even an
 // absence would be lost, the other way has to see to it.
 func (d direction[F, T]) invented(scratch []byte, source, target sections, again F) bool {
-	if source.spec == nil && target.spec != nil {
+	if !source.spec.exists() && target.spec.exists() {
 		return true
 	}
-	if source.status != nil || target.status == nil {
+	if source.status.exists() || !target.status.exists() {
 		return false
 	}
 	brought, _, ok := d.source.write(scratch, &again)
-	return !ok || brought.status != nil
+	return !ok || brought.status.exists()
 }
 
 // implied is the view of a form in which its implied defaults are explicit; again is that where
@@ -108,10 +110,10 @@ func (d direction[F, T]) implied(form, again F, saved bool) F {
 
 // or takes the sections that the source has and that were not saved from the plain ones.
 func (s sections) or(plain, source sections) sections {
-	if s.spec == nil && source.spec != nil {
+	if !s.spec.exists() && source.spec.exists() {
 		s.spec = plain.spec
 	}
-	if s.status == nil && source.status != nil {
+	if !s.status.exists() && source.status.exists() {
 		s.status = plain.status
 	}
 	return s

@@ -37,11 +37,11 @@ func meaning(t *testing.T, raw []byte) tree {
 
 func sameBothWays(t *testing.T, c *Converter, raw []byte, to string) (quick bool) {
 	t.Helper()
-	fast, ok := c.quick(nil, raw, to)
+	fast, ok := c.quickly(raw, to)
 	if !ok {
 		return false
 	}
-	slow, err := c.thorough(raw, to)
+	slow, err := c.thoroughly(raw, to)
 	if err != nil {
 		t.Fatalf("the quick way converts what the thorough one does not: %v: %s", err, raw)
 	}
@@ -96,7 +96,7 @@ func TestAViewThatNobodyEditedComesBackQuickly(t *testing.T) {
 			if strings.Contains(raw, `dev/v1"`) {
 				there, back = back, there
 			}
-			view, ok := c.quick(nil, []byte(raw), there)
+			view, ok := c.quickly([]byte(raw), there)
 			if !ok {
 				t.Fatal("the view is not made quickly")
 			}
@@ -136,7 +136,7 @@ func FuzzBothWaysAnswerAlike(f *testing.F) {
 		if !sameBothWays(t, c, whole, to) {
 			return
 		}
-		view, _ := c.quick(nil, whole, to)
+		view, _ := c.quickly(whole, to)
 		sameBothWays(t, c, view, from)
 	})
 }

@@ -17,25 +17,29 @@ type opened struct {
 	partial bool
 }
 
-// open reads the saved form of the target; has is false where there is none. It answers not ok
-// where that is not plain to see, or where the view was edited since.
-func (k restoreKey) open(e envelope) (o opened, has, ok bool) {
+// open reads the saved form of the target into the document; has is false where there is none. It
+// answers not ok where that is not plain to see, or where the view was edited since.
+func (k restoreKey) open(e envelope, into *wire.Document) (o opened, has, ok bool) {
 	quoted := e.annotations.get(k)
-	if quoted == nil {
+	if !quoted.Exists() {
 		return o, false, true
 	}
-	text, err := jsontext.AppendUnquote(make([]byte, 0, len(quoted)), quoted)
-	if err != nil || !jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)) {
+	text, err := jsontext.AppendUnquote(make([]byte, 0, len(quoted.Bytes())), quoted.Bytes())
+	if err != nil {
+		return o, true, false
+	}
+	saved, err := into.Read(text)
+	if err != nil {
 		return o, true, false
 	}
 	var digest string
-	for name, value := range wire.Fields(text) {
+	for name, value := range saved.Fields() {
 		switch string(name) {
 		case "digest":
-			digest, ok = wire.Text(value)
+			digest, ok = value.Text()
 		case "partial":
-			o.partial = string(value) == "true"
-			ok = o.partial || string(value) == "false"
+			o.partial = value.Kind() == 't'
+			ok = o.partial || value.Kind() == 'f'
 		case k.form:
 			o.body, ok = split(value)
 		default:
@@ -53,7 +57,7 @@ func (k restoreKey) open(e envelope) (o opened, has, ok bool) {
 func (k restoreKey) quick(scratch []byte, e envelope, lost, target sections) ([]byte, bool) {
 	begin := len(scratch)
 	out := append(append(append(scratch, `{"digest":"`...), target.digest()...), '"')
-	if lost.spec == nil && e.body.spec != nil || lost.status == nil && e.body.status != nil {
+	if !lost.spec.exists() && e.body.spec.exists() || !lost.status.exists() && e.body.status.exists() {
 		out = strconv.AppendBool(append(out, `,"partial":`...), true)
 	}
 	out = append(append(append(out, `,"`...), k.form...), `":`...)

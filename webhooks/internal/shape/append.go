@@ -59,8 +59,8 @@ func (s *Shape) appendStruct(out []byte, value reflect.Value) ([]byte, error) {
 	separator := byte('{')
 	for i := range s.Members {
 		m := &s.Members[i]
-		part := m.Of(value)
-		if !part.IsValid() || null(part) {
+		part := m.field(value)
+		if null(part) || m.omitEmpty && empty(part) {
 			continue
 		}
 		before := len(out)

@@ -33,10 +33,10 @@ const (
 )
 
 // Decode reads JSON into a value, which is zero and can be set.
-func (s *Shape) Decode(raw []byte, into reflect.Value) Reading {
-	d := decoder{Cursor: wire.NewCursor(raw), text: string(raw), exact: true}
+func (s *Shape) Decode(raw wire.Value, into reflect.Value) Reading {
+	d := decoder{exact: true}
 	switch {
-	case !d.read(s, into):
+	case !d.read(s, raw, into):
 		return Unread
 	case !d.exact:
 		return Read
@@ -45,70 +45,68 @@ func (s *Shape) Decode(raw []byte, into reflect.Value) Reading {
 }
 
 type decoder struct {
-	wire.Cursor
-	text  string // the JSON once more, of which the strings in the object are parts
+	texts arena
 	exact bool
 }
 
-// read reads the next value; it answers false where that is not of the shape.
-func (d *decoder) read(s *Shape, into reflect.Value) bool {
+// read reads a value; it answers false where that is not of the shape.
+func (d *decoder) read(s *Shape, raw wire.Value, into reflect.Value) bool {
 	switch s.Kind {
 	case reflect.Struct:
-		return d.object(s, into)
+		return d.object(s, raw, into)
 	case reflect.Pointer:
-		if d.Peek() == 'n' {
+		if kind := raw.Kind(); kind == 'n' || kind == 0 {
 			return false
 		}
-		target := reflect.New(into.Type().Elem())
+		target := reflect.New(s.elem)
 		into.Set(target)
-		return d.read(s.Elem, target.Elem())
+		return d.read(s.Elem, raw, target.Elem())
 	case reflect.Slice:
-		return d.list(s, into)
+		return d.list(s, raw, into)
 	case reflect.Map:
-		return d.entries(s, into)
+		return d.entries(s, raw, into)
 	case reflect.String:
-		text, ok := d.string()
+		text, ok := d.string(raw)
 		into.SetString(text)
 		return ok
 	case reflect.Bool:
-		value := d.Value()
-		into.SetBool(string(value) == "true")
-		return string(value) == "true" || string(value) == "false"
+		kind := raw.Kind()
+		into.SetBool(kind == 't')
+		return kind == 't' || kind == 'f'
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		value := d.Value()
-		number, err := strconv.ParseInt(string(value), 10, into.Type().Bits())
+		value := raw.Bytes()
+		number, err := strconv.ParseInt(string(value), 10, s.bits)
 		into.SetInt(number)
 		d.exact = d.exact && string(value) != "-0"
 		return err == nil
 	case reflect.Interface:
-		return d.opaque(into)
+		return d.opaque(raw, into)
 	default:
 		return false
 	}
 }
 
-func (d *decoder) object(s *Shape, into reflect.Value) bool {
-	if d.Peek() != '{' {
+func (d *decoder) object(s *Shape, raw wire.Value, into reflect.Value) bool {
+	if raw.Kind() != '{' {
 		return false
 	}
 	var (
 		seen uint64
 		next int
 	)
-	for more := d.Open('{'); more; more = d.More() {
-		i := s.find(d.Name(), next)
+	for name, value := range raw.Fields() {
+		i := s.find(name, next)
 		if i < 0 || seen&(1<<i) != 0 {
 			return false
 		}
 		seen |= 1 << i
 		next = i + 1
 		m := &s.Members[i]
-		if d.Peek() == 'n' || m.Shape.skipped {
-			d.Value()
+		if m.Shape.skipped || value.Kind() == 'n' {
 			continue
 		}
 		field := m.field(into)
-		if !d.read(m.Shape, field) {
+		if !d.read(m.Shape, value, field) {
 			return false
 		}
 		if m.omitEmpty && empty(field) {
@@ -118,17 +116,11 @@ func (d *decoder) object(s *Shape, into reflect.Value) bool {
 	return true
 }
 
-// string reads a string. One without escapes costs no memory of its own.
-func (d *decoder) string() (text string, ok bool) {
-	if d.Peek() != '"' {
-		return "", false
+func (d *decoder) string(raw wire.Value) (text string, ok bool) {
+	if content, ok := raw.Plain(); ok {
+		return d.texts.keep(content), true
 	}
-	begin := d.At()
-	value := d.Value()
-	if len(value) < 2 || bytes.IndexByte(value, '\\') >= 0 {
-		return wire.Text(value)
-	}
-	return d.text[begin+1 : d.At()-1], true
+	return raw.Text()
 }
 
 // find answers the index of a member, or -1. Objects from the API server have their members in
@@ -147,51 +139,53 @@ func (s *Shape) find(name []byte, next int) int {
 	return -1
 }
 
-func (d *decoder) list(s *Shape, into reflect.Value) bool {
-	if d.Peek() != '[' {
+func (d *decoder) list(s *Shape, raw wire.Value, into reflect.Value) bool {
+	if raw.Kind() != '[' {
 		return false
 	}
-	n := d.Count()
+	n := raw.Len()
 	if n == 0 {
 		into.Set(reflect.MakeSlice(into.Type(), 0, 0)) // which is not the same as none
 	}
 	into.Grow(n)
 	into.SetLen(n)
-	for i, more := 0, d.Open('['); more; i, more = i+1, d.More() {
-		if i == n || d.Peek() == 'n' || !d.read(s.Elem, into.Index(i)) {
+	i := 0
+	for item := range raw.Elements() {
+		if item.Kind() == 'n' || !d.read(s.Elem, item, into.Index(i)) {
 			return false
 		}
+		i++
 	}
 	return true
 }
 
-func (d *decoder) entries(s *Shape, into reflect.Value) bool {
-	if d.Peek() != '{' {
+func (d *decoder) entries(s *Shape, raw wire.Value, into reflect.Value) bool {
+	if raw.Kind() != '{' {
 		return false
 	}
 	t := into.Type()
-	into.Set(reflect.MakeMap(t))
+	into.Set(reflect.MakeMapWithSize(t, raw.Len()))
 	key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
-	for more := d.Open('{'); more; more = d.More() {
-		key.SetString(string(d.Name()))
+	for name, member := range raw.Fields() {
+		key.SetString(d.texts.keep(name))
 		value.SetZero()
-		if into.MapIndex(key).IsValid() || d.Peek() == 'n' || !d.read(s.Elem, value) {
+		if member.Kind() == 'n' || !d.read(s.Elem, member, value) {
 			return false
 		}
 		into.SetMapIndex(key, value)
 	}
-	return true
+	return into.Len() == raw.Len() // no name stands there twice
 }
 
 // opaque reads what the type alone knows: a word, a number or a text.
-func (d *decoder) opaque(into reflect.Value) bool {
-	value := d.Value()
+func (d *decoder) opaque(raw wire.Value, into reflect.Value) bool {
+	value := raw.Bytes()
 	if len(value) == 0 || value[0] == '{' || value[0] == '[' {
 		return false
 	}
 	object := into.Addr().Interface()
 	if at, ok := object.(*metav1.Time); ok {
-		return d.time(at, value)
+		return d.time(at, raw)
 	}
 	reader, ok := object.(json.Unmarshaler)
 	if !ok || reader.UnmarshalJSON(value) != nil {
@@ -205,17 +199,17 @@ func (d *decoder) opaque(into reflect.Value) bool {
 }
 
 // time does what the type would, which is all that is opaque in most objects, for less.
-func (d *decoder) time(into *metav1.Time, value []byte) bool {
-	text, ok := wire.Text(value)
+func (d *decoder) time(into *metav1.Time, raw wire.Value) bool {
+	content, ok := raw.Plain()
 	if !ok {
 		return false
 	}
-	parsed, err := time.Parse(time.RFC3339, text)
+	parsed, err := time.Parse(time.RFC3339, string(content))
 	if err != nil {
 		return false
 	}
 	into.Time = parsed.Local()
-	var room [len(time.RFC3339)]byte
-	d.exact = d.exact && !parsed.IsZero() && string(parsed.UTC().AppendFormat(room[:0], time.RFC3339)) == text
+	// What has this length and this end has neither a fraction nor a zone.
+	d.exact = d.exact && len(content) == len("2006-01-02T15:04:05Z") && content[len(content)-1] == 'Z' && !parsed.IsZero()
 	return true
 }

@@ -24,6 +24,8 @@ type Shape struct {
 	// Elem is that of what a pointer, a list or a map holds.
 	Elem *Shape
 
+	elem    reflect.Type // that a pointer points to
+	bits    int          // of an integer
 	skipped bool
 }
 
@@ -65,7 +67,7 @@ func (b builder) shape(t reflect.Type) *Shape {
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
-		s.Elem = b.shape(t.Elem())
+		s.Elem, s.elem = b.shape(t.Elem()), t.Elem()
 		if t.Elem().Kind() == reflect.Uint8 {
 			s.Kind = reflect.Invalid
 		}
@@ -80,7 +82,9 @@ func (b builder) shape(t reflect.Type) *Shape {
 		if len(s.Members) > maxMembers {
 			s.Kind = reflect.Invalid
 		}
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		s.bits = t.Bits()
+	case reflect.String, reflect.Bool:
 	default:
 		s.Kind = reflect.Invalid
 	}
@@ -127,11 +131,11 @@ func (s *Shape) Member(name string) *Member {
 	return nil
 }
 
-// Parts takes an object apart by the members that the shape has; nil stands for one that is not
-// there.
-func (s *Shape) Parts(object []byte) (parts [maxMembers][]byte) {
+// Parts takes an object apart by the members that the shape has; none stands for one that is
+// not there.
+func (s *Shape) Parts(object wire.Value) (parts [maxMembers]wire.Value) {
 	next := 0
-	for name, value := range wire.Fields(object) {
+	for name, value := range object.Fields() {
 		if i := s.find(name, next); i >= 0 && i < maxMembers {
 			parts[i], next = value, i+1
 		}
@@ -153,10 +157,10 @@ func (m *Member) Of(object reflect.Value) reflect.Value {
 }
 
 func (m *Member) field(object reflect.Value) reflect.Value {
-	for _, i := range m.index {
-		object = object.Field(i)
+	if len(m.index) == 1 {
+		return object.Field(m.index[0])
 	}
-	return object
+	return object.FieldByIndex(m.index)
 }
 
 // empty is what encoding/json means by it.

@@ -5,16 +5,11 @@ package wire
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
-	"time"
 )
 
 // maxPooled is the capacity, in bytes, above which a buffer is left to the garbage collector: one
@@ -108,31 +103,3 @@ func tooLarge(limit int64) error {
 	return Refuse(http.StatusRequestEntityTooLarge,
 		"the review is larger than %d bytes, the most that is accepted; make the object smaller", limit)
 }
-
-// Deadline bounds a request's context by limit, and by what the API server says it will wait (the
-// query parameter timeout, which it sends with every webhook call), less a tenth of that, so
-// that the answer still reaches it.
-func Deadline(ctx context.Context, asked *url.URL, limit time.Duration) (context.Context, context.CancelFunc) {
-	if patience, err := time.ParseDuration(parameter(asked, "timeout")); err == nil && patience > 0 {
-		limit = min(limit, patience-patience/10)
-	}
-	return context.WithTimeoutCause(ctx, limit, tooLate(limit))
-}
-
-// parameter reads a query. One of a single plain parameter, as the API server writes it, costs no
-// parsing.
-func parameter(asked *url.URL, name string) string {
-	if value, is := strings.CutPrefix(asked.RawQuery, name+"="); is && !strings.ContainsAny(value, "&;%+") {
-		return value
-	}
-	return asked.Query().Get(name)
-}
-
-// tooLate is the cause of a context that was ended by the limit, which it says once it is asked.
-type tooLate time.Duration
-
-func (limit tooLate) Error() string {
-	return fmt.Sprintf("no time left to answer within %s: %v", time.Duration(limit), context.DeadlineExceeded)
-}
-
-func (tooLate) Unwrap() error { return context.DeadlineExceeded }

@@ -3,8 +3,6 @@
 
 package wire
 
-import "bytes"
-
 // Cursor moves over what is known to be JSON. Of anything else it makes nonsense, but it ends, and
 // never looks beyond it.
 type Cursor struct {
@@ -14,9 +12,6 @@ type Cursor struct {
 
 // NewCursor begins at the beginning.
 func NewCursor(json []byte) Cursor { return Cursor{json: json} }
-
-// At answers how many bytes have been passed over.
-func (c *Cursor) At() int { return c.at }
 
 // Peek passes over white space, and answers what comes then; 0 at the end.
 func (c *Cursor) Peek() byte {
@@ -59,12 +54,18 @@ func (c *Cursor) More() bool {
 
 // Name passes over the name of a member, and answers it without its quotes.
 func (c *Cursor) Name() []byte {
-	name := c.Value()
-	c.pass(':')
+	name := c.RawName()
 	if len(name) < 2 {
 		return nil
 	}
 	return plain(name)
+}
+
+// RawName is Name with the quotes, as it stands there.
+func (c *Cursor) RawName() []byte {
+	name := c.Value()
+	c.pass(':')
+	return name
 }
 
 // Value passes over the next value, and answers it.
@@ -82,18 +83,6 @@ func (c *Cursor) Value() []byte {
 	return c.json[begin:c.at:c.at]
 }
 
-// Count answers how many items the list at hand has, and stays before it.
-func (c *Cursor) Count() int {
-	ahead, n := *c, 0
-	for more := ahead.Open('['); more; more = ahead.More() {
-		if len(ahead.Value()) == 0 {
-			break
-		}
-		n++
-	}
-	return n
-}
-
 // pass passes over b, if it is next.
 func (c *Cursor) pass(b byte) bool {
 	if c.Peek() != b {
@@ -105,23 +94,19 @@ func (c *Cursor) pass(b byte) bool {
 
 // text passes over a string, from one quote to the other.
 func (c *Cursor) text() {
-	c.at++
-	for {
-		n := bytes.IndexByte(c.json[c.at:], '"')
-		if n < 0 {
-			c.at = len(c.json)
+	for c.at++; c.at < len(c.json); c.at++ {
+		if c.at = plainUntil(c.json, c.at); c.at == len(c.json) {
 			return
 		}
-		end := c.at + n
-		escapes := 0
-		for end-escapes > c.at && c.json[end-escapes-1] == '\\' {
-			escapes++
-		}
-		c.at = end + 1
-		if escapes%2 == 0 {
+		switch c.json[c.at] {
+		case '"':
+			c.at++
 			return
+		case '\\':
+			c.at++
 		}
 	}
+	c.at = len(c.json)
 }
 
 // container passes over an object or a list, to the end of it.

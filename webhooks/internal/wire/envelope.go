@@ -13,36 +13,35 @@ type Envelope struct {
 	Versions string
 }
 
-// Request hands every member of the review's request to a function. The error is a *Refusal.
-func (e Envelope) Request(body []byte, member func(*Reader, []byte) error) error {
-	var (
-		kind, apiVersion string
-		hasRequest       bool
-	)
-	err := Walk(body, func(r *Reader, name []byte) (err error) {
-		switch string(name) {
-		case "kind":
-			kind, err = r.Text()
-		case "apiVersion":
-			apiVersion, err = r.Text()
-		case "request":
-			err = r.Object(func(r *Reader, name []byte) error {
-				hasRequest = true
-				return member(r, name)
-			})
-		default:
-			err = r.Skip()
-		}
-		return err
-	})
+// Request reads the body into the document, and hands every member of the review's request to a
+// function. The error is a *Refusal.
+func (e Envelope) Request(into *Document, body []byte, member func(name []byte, value Value) error) error {
+	var kind, apiVersion, request Value
+	review, err := into.Read(body)
+	if err == nil {
+		err = Members(review, func(name []byte, value Value) (err error) {
+			switch string(name) {
+			case "kind":
+				kind, err = value, value.mustBeText()
+			case "apiVersion":
+				apiVersion, err = value, value.mustBeText()
+			case "request":
+				request = value
+			}
+			return err
+		})
+	}
+	if err == nil {
+		err = Members(request, member)
+	}
 	switch {
 	case err != nil:
 		return Refuse(http.StatusBadRequest, "the body is not of kind %s: %v", e.Kind, err)
-	case kind != e.Kind:
-		return Refuse(http.StatusBadRequest, "the body is of kind %.100q: %s was expected", kind, e.Kind)
-	case apiVersion != e.APIVersion:
-		return Refuse(http.StatusBadRequest, "%s of apiVersion %.100q is not understood; put v1 into %s", e.Kind, apiVersion, e.Versions)
-	case !hasRequest:
+	case !kind.Says(e.Kind):
+		return Refuse(http.StatusBadRequest, "the body is of kind %.100q: %s was expected", kind.said(), e.Kind)
+	case !apiVersion.Says(e.APIVersion):
+		return Refuse(http.StatusBadRequest, "%s of apiVersion %.100q is not understood; put v1 into %s", e.Kind, apiVersion.said(), e.Versions)
+	case request.Len() == 0:
 		return Refuse(http.StatusBadRequest, "the %s has no request", e.Kind)
 	}
 	return nil

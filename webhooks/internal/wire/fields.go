@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What Walk has passed over is known to be JSON. To take it apart it need not be checked again:
-// Fields and Elements look for quotes and brackets only. Of anything else than JSON they make
-// nonsense, but they end, and never look beyond it.
+// To see how an object begins, nobody need have read all of it: Fields looks for quotes and brackets
+// only, and no further than it is asked. Of anything else than JSON it makes nonsense, but it ends,
+// and never looks beyond it.
 
 // Fields ranges over the members of an object, in the order in which they stand there, names
 // without their quotes; over none where it is no object.
@@ -28,24 +28,18 @@ func Fields(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Elements ranges over the items of a list; over none where it is no list.
-func Elements(list []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		c := NewCursor(list)
-		for more := c.Open('['); more; more = c.More() {
-			if value := c.Value(); len(value) == 0 || !yield(value) {
-				return
-			}
-		}
-	}
-}
-
 // Text answers what a string says; ok is false where value is no string.
 func Text(value []byte) (text string, ok bool) {
+	said := content(value)
+	return string(said), said != nil
+}
+
+// content is what a string says; nil where value is no string.
+func content(value []byte) []byte {
 	if len(value) < 2 || value[0] != '"' {
-		return "", false
+		return nil
 	}
-	return string(plain(value)), true
+	return plain(value)
 }
 
 // plain is the content of a string that stands in quotes.
@@ -54,6 +48,6 @@ func plain(quoted []byte) []byte {
 		return quoted[1 : len(quoted)-1]
 	}
 	// The only error is a string that is none, of which the readable part is answered.
-	text, _ := jsontext.AppendUnquote(nil, quoted)
+	text, _ := jsontext.AppendUnquote([]byte{}, quoted)
 	return text
 }

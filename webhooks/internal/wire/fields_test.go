@@ -20,13 +20,6 @@ func fieldsOf(object string) (all []member) {
 	return all
 }
 
-func elementsOf(list string) (all []string) {
-	for value := range Elements([]byte(list)) {
-		all = append(all, string(value))
-	}
-	return all
-}
-
 func TestFieldsAreThePartsInOrder(t *testing.T) {
 	got := fieldsOf(" { \"b\" : [1, 2] ,\"a\":null,\n\"\\u0041\":{\"x\":\"}\"}, \"q\":\"\\\\\\\"{\" ,\"n\":-1e5}")
 	want := []member{{"b", `[1, 2]`}, {"a", `null`}, {"A", `{"x":"}"}`}, {"q", `"\\\"{"`}, {"n", `-1e5`}}
@@ -36,18 +29,6 @@ func TestFieldsAreThePartsInOrder(t *testing.T) {
 	for _, none := range []string{``, `{}`, ` { } `, `[]`, `[1]`, `7`, `null`, `"{"`} {
 		if got := fieldsOf(none); len(got) > 0 {
 			t.Errorf("%q has the fields %v", none, got)
-		}
-	}
-}
-
-func TestElementsAreThePartsInOrder(t *testing.T) {
-	got := elementsOf(`[ 1,null , [2],"]",{"a":[]}]`)
-	if diff := cmp.Diff([]string{`1`, `null`, `[2]`, `"]"`, `{"a":[]}`}, got); diff != "" {
-		t.Errorf("elements (-want +got):\n%s", diff)
-	}
-	for _, none := range []string{``, `[]`, ` [ ] `, `{}`, `{"a":1}`, `7`} {
-		if got := elementsOf(none); len(got) > 0 {
-			t.Errorf("%q has the elements %v", none, got)
 		}
 	}
 }
@@ -63,15 +44,11 @@ func FuzzFields(f *testing.F) {
 		for name, value := range Fields(raw) {
 			got[string(name)] = value
 		}
-		items := []json.RawMessage{}
-		for value := range Elements(raw) {
-			items = append(items, value)
-		}
 		Identify(raw)
 		if !json.Valid(raw) || !utf8.Valid(raw) {
 			return
 		}
-		object, list := map[string]json.RawMessage{}, []json.RawMessage{}
+		object := map[string]json.RawMessage{}
 		if json.Unmarshal(raw, &object) == nil && len(object) > 0 {
 			for name := range object {
 				if value, has := got[name]; has && string(value) != string(object[name]) {
@@ -80,11 +57,6 @@ func FuzzFields(f *testing.F) {
 			}
 			if len(got) != len(object) {
 				t.Errorf("%s: %d fields instead of %d", raw, len(got), len(object))
-			}
-		}
-		if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
-			if diff := cmp.Diff(list, items); diff != "" {
-				t.Errorf("%s: elements (-want +got):\n%s", raw, diff)
 			}
 		}
 	})

@@ -5,7 +5,7 @@ package wire
 
 import "errors"
 
-// Header is the type that an object says it has, and, after Identify, its name.
+// Header is the type that an object says it has, and its name.
 type Header struct {
 	APIVersion string
 	Kind       string
@@ -18,18 +18,23 @@ var errNoObject = errors.New("not a JSON object")
 // Type reads apiVersion and kind of an object, and stops there: as the API server writes them
 // first, this costs the same for an object of any size. A missing one, or one that is no string,
 // is empty.
-func Type(object []byte) (Header, error) {
-	var h Header
+func Type(object []byte) (apiVersion, kind []byte, err error) {
+	c := NewCursor(object)
+	if c.Peek() != '{' {
+		return nil, nil, errNoObject
+	}
 	for name, value := range Fields(object) {
-		h.typed(name, value)
-		if h.APIVersion != "" && h.Kind != "" {
-			return h, nil
+		switch string(name) {
+		case "apiVersion":
+			apiVersion = content(value)
+		case "kind":
+			kind = content(value)
+		}
+		if len(apiVersion) > 0 && len(kind) > 0 {
+			break
 		}
 	}
-	if c := NewCursor(object); c.Peek() != '{' {
-		return h, errNoObject
-	}
-	return h, nil
+	return apiVersion, kind, nil
 }
 
 // Identify reads as much of type, namespace and name as there is. It is for messages about objects
@@ -37,28 +42,26 @@ func Type(object []byte) (Header, error) {
 func Identify(object []byte) Header {
 	var h Header
 	for name, value := range Fields(object) {
-		h.typed(name, value)
-		if string(name) != "metadata" {
-			continue
-		}
-		for name, value := range Fields(value) {
-			switch string(name) {
-			case "name":
-				h.Name, _ = Text(value)
-			case "namespace":
-				h.Namespace, _ = Text(value)
-			}
+		switch string(name) {
+		case "apiVersion":
+			h.APIVersion, _ = Text(value)
+		case "kind":
+			h.Kind, _ = Text(value)
+		case "metadata":
+			h.named(value)
 		}
 	}
 	return h
 }
 
-func (h *Header) typed(name, value []byte) {
-	switch string(name) {
-	case "apiVersion":
-		h.APIVersion, _ = Text(value)
-	case "kind":
-		h.Kind, _ = Text(value)
+func (h *Header) named(metadata []byte) {
+	for name, value := range Fields(metadata) {
+		switch string(name) {
+		case "name":
+			h.Name, _ = Text(value)
+		case "namespace":
+			h.Namespace, _ = Text(value)
+		}
 	}
 }
 

@@ -33,6 +33,16 @@ func (o *Object) separator() byte {
 
 // Quote appends a text as a JSON string. What is no UTF-8 in it is replaced.
 func Quote[T ~string | ~[]byte](out []byte, text T) []byte {
+	if begin := len(out) + 1; len(text) <= maxShort {
+		out = append(append(out, '"'), text...)
+		if plainUntil(out, begin) == len(out) {
+			return append(out, '"')
+		}
+		out = out[:begin-1]
+	}
 	out, _ = jsontext.AppendQuote(out, text) // bad UTF-8 is the only error
 	return out
 }
+
+// maxShort is up to what length, in bytes, a text is taken to need no escapes until it does.
+const maxShort = 256

@@ -50,6 +50,7 @@ func (r *Refusal) Answer(w http.ResponseWriter) {
 
 var reasons = map[int]metav1.StatusReason{
 	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
+	http.StatusForbidden:             metav1.StatusReasonForbidden,
 	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
 	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
 	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,

@@ -1,0 +1,40 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
+	"github.com/fairlead-dev/fairlead/internal/vet"
+	"github.com/fairlead-dev/fairlead/internal/vet/cluster"
+)
+
+// checkCluster checks the objects of a cluster, which is found as kubectl finds it.
+func (f *vetFlags) checkCluster(command *cobra.Command, _ []string, found func(vet.Object) error) (vet.Summary, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	api, err := config.ClientConfig()
+	if err != nil {
+		return vet.Summary{}, fmt.Errorf("find the cluster: %w", err)
+	}
+	api.UserAgent = "fairlead-vet/" + version.Get().Version
+	name := f.context
+	if raw, err := config.RawConfig(); err == nil && name == "" {
+		name = raw.CurrentContext
+	}
+	c, err := cluster.New(cluster.Options{Config: api, Name: name, Namespace: f.namespace})
+	if err != nil {
+		return vet.Summary{}, fmt.Errorf("reach the cluster: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	return c.Check(ctx, found)
+}

@@ -1,0 +1,87 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"fmt"
+	"sync"
+)
+
+const (
+	// maxDepth is how deep JSON may be nested, as in encoding/json.
+	maxDepth = 10_000
+	// maxTokens bounds what is kept about one text, at 16 bytes each. An object of the 3 MiB that an
+	// API server takes has a fifth of that where it is written as objects are.
+	maxTokens = 2 << 20
+	// maxPooledTokens is above what reviews of ordinary objects have.
+	maxPooledTokens = 1 << 16
+)
+
+// Document is a JSON text that has been read once: it is checked, and it is known where every value
+// begins and ends. To find a value in it, or to pass over one, costs the same however long it is.
+type Document struct {
+	json   []byte
+	tokens []token
+}
+
+// token is a value, or the name of a member. An object's members follow it, each name before its
+// value, and so do a list's items.
+type token struct {
+	begin, end int32 // in the JSON
+	next       int32 // the token after this value and all that is in it
+	size       int32 // members or items; of a string, 1 where there are escapes in it
+}
+
+var documents sync.Pool
+
+// NewDocument answers a document of nothing; give it back with Release when no Value of it is used
+// any more.
+func NewDocument() *Document {
+	if d, ok := documents.Get().(*Document); ok {
+		return d
+	}
+	return new(Document)
+}
+
+// Release gives the document back. It refers to nobody's bytes then.
+func (d *Document) Release() {
+	if cap(d.tokens) > maxPooledTokens {
+		return
+	}
+	d.json, d.tokens = nil, d.tokens[:0]
+	documents.Put(d)
+}
+
+// Read reads one JSON value, and answers it. Names that stand twice in an object are left for others
+// to find. The JSON must not change as long as the document is used.
+func (d *Document) Read(json []byte) (Value, error) {
+	i := indexer{json: json, tokens: d.tokens[:0]}
+	err := i.read()
+	d.json, d.tokens = json, i.tokens
+	if err != nil {
+		d.json = nil
+		return Value{}, err
+	}
+	return Value{doc: d}, nil
+}
+
+func (i *indexer) read() error {
+	if len(i.json) > 1<<30 {
+		return fmt.Errorf("%d bytes of JSON are more than can be read", len(i.json))
+	}
+	at := i.value(i.space(0), 0)
+	if at >= 0 {
+		if at = i.space(at); at < len(i.json) {
+			return fmt.Errorf("there is more after the end of the JSON, at byte %d", at)
+		}
+		return nil
+	}
+	switch at = i.failed; {
+	case i.reason != "":
+		return fmt.Errorf("%s at byte %d", i.reason, at)
+	case at >= len(i.json):
+		return fmt.Errorf("unexpected EOF: the JSON ends at byte %d in the midst of a value", at)
+	}
+	return fmt.Errorf("invalid character %q at byte %d", i.json[at], at)
+}

@@ -1,0 +1,39 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// plainUntil answers where the first byte from at on stands that is not plain within a string: a quote,
+// a backslash, a control character, or no ASCII; the length where there is none. Strings are most of
+// an object, so this looks at eight bytes at a time.
+func plainUntil(json []byte, at int) int {
+	for ; at+8 <= len(json); at += 8 {
+		if found := special(binary.LittleEndian.Uint64(json[at:])); found != 0 {
+			return at + bits.TrailingZeros64(found)/8
+		}
+	}
+	for ; at < len(json); at++ {
+		if b := json[at]; b < ' ' || b == '"' || b == '\\' || b >= 0x80 {
+			break
+		}
+	}
+	return at
+}
+
+const (
+	ones  = 0x0101010101010101 // 1 in every byte
+	highs = 0x8080808080808080 // the highest bit of every byte
+)
+
+// special marks the bytes that are not plain with their highest bit. Bytes behind the first one marked
+// may be marked for nothing, by what a subtraction borrows.
+func special(eight uint64) uint64 {
+	quote, backslash := eight^ones*'"', eight^ones*'\\'
+	control := (eight - ones*' ') &^ eight
+	return (eight | control | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs
+}

@@ -1,0 +1,117 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "iter"
+
+// Value is a part of a Document. The zero Value is none: it has neither bytes nor parts.
+type Value struct {
+	doc *Document
+	at  int32 // among the tokens
+}
+
+// Exists says that there is a value, be it null.
+func (v Value) Exists() bool { return v.doc != nil }
+
+func (v Value) token() *token { return &v.doc.tokens[v.at] }
+
+// Kind is the first byte of the value: one of { [ " t f n, or what a number begins with; 0 for none.
+func (v Value) Kind() byte {
+	if v.doc == nil {
+		return 0
+	}
+	return v.doc.json[v.token().begin]
+}
+
+// Bytes are those of the value, a part of the document; nil for none.
+func (v Value) Bytes() []byte {
+	if v.doc == nil {
+		return nil
+	}
+	t := v.token()
+	return v.doc.json[t.begin:t.end:t.end]
+}
+
+// Len is how many members an object has, or items a list; 0 for anything else.
+func (v Value) Len() int {
+	if kind := v.Kind(); kind == '{' || kind == '[' {
+		return int(v.token().size)
+	}
+	return 0
+}
+
+// Plain answers the content of a string that has no escapes, a part of the document; ok is false for
+// anything else.
+func (v Value) Plain() (content []byte, ok bool) {
+	if v.Kind() != '"' {
+		return nil, false
+	}
+	t := v.token()
+	return v.doc.json[t.begin+1 : t.end-1 : t.end-1], t.size == 0
+}
+
+// Text answers what a string says; ok is false where the value is no string.
+func (v Value) Text() (text string, ok bool) {
+	if content, ok := v.Plain(); ok {
+		return string(content), true
+	}
+	return Text(v.Bytes())
+}
+
+// Says says that the value is the string that says this.
+func (v Value) Says(text string) bool {
+	if content, ok := v.Plain(); ok {
+		return string(content) == text
+	}
+	said, ok := v.Text()
+	return ok && said == text
+}
+
+// Fields ranges over the members of an object, in the order in which they stand there, names without
+// their quotes; over none where it is no object.
+func (v Value) Fields() iter.Seq2[[]byte, Value] {
+	return func(yield func(name []byte, value Value) bool) {
+		if v.Kind() != '{' {
+			return
+		}
+		for at, end := v.at+1, v.token().next; at < end; {
+			name := Value{v.doc, at}
+			if !yield(name.name(), Value{v.doc, at + 1}) {
+				return
+			}
+			at = v.doc.tokens[at+1].next
+		}
+	}
+}
+
+func (v Value) name() []byte {
+	if content, ok := v.Plain(); ok {
+		return content
+	}
+	return plain(v.Bytes())
+}
+
+// Elements ranges over the items of a list; over none where it is no list.
+func (v Value) Elements() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if v.Kind() != '[' {
+			return
+		}
+		for at, end := v.at+1, v.token().next; at < end; at = v.doc.tokens[at].next {
+			if !yield(Value{v.doc, at}) {
+				return
+			}
+		}
+	}
+}
+
+// Field answers the member of a name, the last one where there are several; none where there is none.
+func (v Value) Field(name string) (found Value) {
+	for other, value := range v.Fields() {
+		if string(other) == name {
+			found = value
+		}
+	}
+	return found
+}
