@@ -14,13 +14,15 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+	"github.com/fairlead-dev/fairlead/certs/keypair"
 )
 
 // Folder is the certs.Source of this package.
 type Folder struct {
 	options Options
 	reloads *certs.Reloads
-	current atomic.Pointer[pair]
+	expires *certs.Expiries
+	current atomic.Pointer[keypair.Pair]
 }
 
 var _ certs.Source = (*Folder)(nil)
@@ -35,7 +37,11 @@ func New(options Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Folder{options: options, reloads: reloads}, nil
+	expires, err := certs.NewExpiries(options.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{options: options, reloads: reloads, expires: expires}, nil
 }
 
 // Prepare waits until the folder holds a certificate that can be served, for Options.Wait at
@@ -59,7 +65,7 @@ func (f *Folder) Prepare(ctx context.Context) error {
 // GetCertificate answers the last good certificate, for any server name.
 func (f *Folder) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if current := f.current.Load(); current != nil {
-		return current.served, nil
+		return current.Served, nil
 	}
 	return nil, fmt.Errorf("certificate folder %s: no certificate has been read yet", f.options.Path)
 }
@@ -68,7 +74,7 @@ func (f *Folder) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 // fills the folder brings the trust to the clients.
 func (f *Folder) CABundle() []byte {
 	if current := f.current.Load(); current != nil {
-		return current.bundle
+		return current.Bundle
 	}
 	return nil
 }
@@ -143,19 +149,21 @@ func (f *Folder) refresh(seen *retry.Distinct) time.Duration {
 }
 
 // take serves what was found from now on, if it is another.
-func (f *Folder) take(found *pair) {
+func (f *Folder) take(found *keypair.Pair) {
 	before := f.current.Load()
-	if before != nil && before.same(found) {
+	if before != nil && before.Same(found) {
 		return
 	}
 	f.current.Store(found)
-	leaf := found.served.Leaf
+	leaf := found.Served.Leaf
+	f.expires.Set(certs.ExpiryServing, leaf.NotAfter)
+	f.expires.Set(certs.ExpiryRoot, found.RootExpiry())
 	f.options.Log.Info("serving certificate read", "path", f.options.Path, "serial", leaf.SerialNumber.Text(16),
-		"expires", leaf.NotAfter, "chain", len(found.served.Certificate), "bundle", found.bundle != nil)
+		"expires", leaf.NotAfter, "chain", len(found.Served.Certificate), "bundle", found.Bundle != nil)
 	if before != nil {
 		f.reloads.Count(certs.ReloadChanged)
 	}
-	if f.options.OnChange != nil && (before == nil || string(before.bundle) != string(found.bundle)) {
+	if f.options.OnChange != nil && (before == nil || string(before.Bundle) != string(found.Bundle)) {
 		f.options.OnChange()
 	}
 }

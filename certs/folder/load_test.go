@@ -106,11 +106,11 @@ func TestAFolderIsServedWithItsWholeChain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(found.served.Certificate) != 2 {
-				t.Errorf("chain of %d", len(found.served.Certificate))
+			if len(found.Served.Certificate) != 2 {
+				t.Errorf("chain of %d", len(found.Served.Certificate))
 			}
-			if !bytes.Equal(found.bundle, test.want) || (found.bundle == nil) != (test.want == nil) {
-				t.Errorf("bundle %q, want %q", found.bundle, test.want)
+			if !bytes.Equal(found.Bundle, test.want) || (found.Bundle == nil) != (test.want == nil) {
+				t.Errorf("bundle %q, want %q", found.Bundle, test.want)
 			}
 		})
 	}

@@ -13,9 +13,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -208,3 +212,29 @@ func patches(client *fake.FakeDynamicClient) int {
 }
 
 func encoded(bundle []byte) string { return base64.StdEncoding.EncodeToString(bundle) }
+
+// lines is a log that a test can read.
+type lines struct {
+	mu   sync.Mutex
+	text []string
+}
+
+func (l *lines) logger() logr.Logger {
+	return funcr.New(func(_, args string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.text = append(l.text, args)
+	}, funcr.Options{})
+}
+
+func (l *lines) with(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count := 0
+	for _, line := range l.text {
+		if strings.Contains(line, part) {
+			count++
+		}
+	}
+	return count
+}

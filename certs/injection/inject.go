@@ -24,20 +24,26 @@ const maxRaces = 5
 // inject brings the bundle to the target and answers the result to count.
 func (i *Injector) inject(ctx context.Context, t target, bundle []byte) (string, error) {
 	for range maxRaces {
-		object, err := i.get(ctx, t)
+		object, slots, err := i.read(ctx, t)
 		if err != nil {
-			return failed, explain(t, err)
-		}
-		slots, err := t.kind.slots(object)
-		if err != nil {
-			return failed, retry.Stubborn(fmt.Errorf("%s: %w", t, err))
+			return failed, err
 		}
 		outcome, annotation := judge(t.kind, object, slots, bundle)
+		if outcome != leave && i.options.Latest != nil {
+			if bundle, err = i.latest(ctx, t, bundle); err != nil {
+				return failed, err
+			}
+			outcome, annotation = judge(t.kind, object, slots, bundle)
+		}
 		switch outcome {
 		case leave:
+			i.budget.stands(t)
 			return unchanged, nil
 		case foreign:
 			return failed, retry.Stubborn(fmt.Errorf("%s: its annotation %s hands caBundle to cert-manager, which has put in none or another than the webhook's: remove the annotation, or serve the certificate that cert-manager issues", t, annotation))
+		}
+		if err := i.budget.ask(t, bundle, writer(t.kind, object, slots)); err != nil {
+			return withheld, retry.Stubborn(err)
 		}
 		err = i.apply(ctx, t, t.patch(object, slots, bundle), outcome == replace || i.options.TakeOver)
 		if raced(err) {
@@ -46,6 +52,7 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte) (string,
 		if err != nil {
 			return failed, explain(t, err)
 		}
+		i.budget.wrote(t, bundle)
 		if err := i.observe(ctx, t, bundle); err != nil {
 			return failed, err
 		}
@@ -55,21 +62,45 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte) (string,
 	return failed, fmt.Errorf("%s: changed %d times in a row between reading and writing", t, maxRaces)
 }
 
+// latest is the bundle by its origin, learned after the target was read.
+func (i *Injector) latest(ctx context.Context, t target, bundle []byte) ([]byte, error) {
+	latest, err := i.options.Latest(ctx)
+	if err == nil && latest == nil {
+		return bundle, nil
+	}
+	if err == nil {
+		err = usable(latest)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: its CA bundle is not the webhook's, and which that is now could not be learned: %w", t, err)
+	}
+	return latest, nil
+}
+
 // observe reads the target again: another writer, or a mutating webhook, may have had the last
 // word.
 func (i *Injector) observe(ctx context.Context, t target, bundle []byte) error {
+	object, slots, err := i.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	if outcome, _ := judge(t.kind, object, slots, bundle); outcome != leave {
+		return fmt.Errorf("%s: the API server took the CA bundle, but another one stands there now, put there by %s: have it leave caBundle out", t, writer(t.kind, object, slots))
+	}
+	return nil
+}
+
+// read gets the target and the places for a bundle in it.
+func (i *Injector) read(ctx context.Context, t target) (*unstructured.Unstructured, []slot, error) {
 	object, err := i.get(ctx, t)
 	if err != nil {
-		return explain(t, err)
+		return nil, nil, explain(t, err)
 	}
 	slots, err := t.kind.slots(object)
 	if err != nil {
-		return fmt.Errorf("%s: %w", t, err)
+		return nil, nil, retry.Stubborn(fmt.Errorf("%s: %w", t, err))
 	}
-	if outcome, _ := judge(t.kind, object, slots, bundle); outcome != leave {
-		return fmt.Errorf("%s: the API server took the CA bundle, but another one stands there now: find out who else writes it (kubectl get --show-managed-fields)", t)
-	}
-	return nil
+	return object, slots, nil
 }
 
 func (i *Injector) get(ctx context.Context, t target) (*unstructured.Unstructured, error) {

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/fairlead-dev/fairlead/certs/internal/counter"
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
@@ -21,6 +20,7 @@ const (
 	written   = "written"
 	unchanged = "unchanged"
 	failed    = "failed"
+	withheld  = "withheld" // not written, since somebody keeps changing it
 )
 
 // Injector keeps the CA bundle in its targets. Any number of replicas may run one: all write the
@@ -30,6 +30,7 @@ type Injector struct {
 	targets    []target
 	injections *prometheus.CounterVec
 	nudge      chan struct{}
+	budget     *budget
 	mu         sync.Mutex // one pass over the targets at a time
 }
 
@@ -41,11 +42,14 @@ func New(options Options) (*Injector, error) {
 		return nil, err
 	}
 	injections, err := counter.New(options.Registerer, "fairlead_ca_injections_total",
-		"How often a target was looked at and the CA bundle written, found unchanged, or failed to get there.", "target_kind", "result")
+		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as somebody keeps changing it.", "target_kind", "result")
 	if err != nil {
 		return nil, err
 	}
-	return &Injector{options: options, targets: options.targets(), injections: injections, nudge: make(chan struct{}, 1)}, nil
+	return &Injector{
+		options: options, targets: options.targets(), injections: injections,
+		nudge: make(chan struct{}, 1), budget: newBudget(options),
+	}, nil
 }
 
 // Publish brings the bundle to all targets and returns nil once it stands in every one. Targets
@@ -88,7 +92,7 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 		case <-ctx.Done():
 			return nil
 		case <-i.nudge:
-		case <-i.options.Clock.After(wait.Jitter(pause, 0.2)):
+		case <-i.options.Clock.After(i.options.Jitter(pause)):
 		}
 		pause = i.options.Interval
 		if err := i.once(ctx, bundle()); err == nil {

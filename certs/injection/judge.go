@@ -5,10 +5,8 @@ package injection
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead-dev/fairlead/certs"
@@ -45,7 +43,7 @@ func judge(kind *kind, object *unstructured.Unstructured, slots []slot, bundle [
 	outcome := leave
 	for _, one := range slots {
 		switch {
-		case bytes.Equal(one.standing, bundle):
+		case same(one.standing, bundle):
 		case empty(one.standing), ours(object, kind.path(one)):
 			if outcome == leave {
 				outcome = replace
@@ -57,6 +55,11 @@ func judge(kind *kind, object *unstructured.Unstructured, slots []slot, bundle [
 	return outcome, ""
 }
 
+// same says whether both trust the same roots. In another order they are worth no write.
+func same(standing, bundle []byte) bool {
+	return bytes.Equal(standing, bundle) || covers(standing, bundle) && covers(bundle, standing)
+}
+
 // empty says whether no client could trust anybody by the bundle, such as the lone line feed of
 // old scaffolds: nobody loses anything by its replacement.
 func empty(standing []byte) bool {
@@ -64,40 +67,29 @@ func empty(standing []byte) bool {
 	return err != nil
 }
 
-// ours says whether what stands at the path is what the injector applied last. Whoever changes it
-// takes the ownership away; whoever only repeated it, as kubectl replace of a dump does, shares
-// it, and must not keep a new bundle out.
-func ours(object *unstructured.Unstructured, path []string) bool {
-	for _, entry := range object.GetManagedFields() {
-		if entry.Manager != FieldOwner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
-			continue
-		}
-		var fields map[string]any
-		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-			continue
-		}
-		if _, found, err := unstructured.NestedFieldNoCopy(fields, path...); found && err == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // covered says whether every slot trusts all that the bundle trusts, and perhaps more.
 func covered(slots []slot, bundle []byte) bool {
+	for _, one := range slots {
+		if !covers(one.standing, bundle) {
+			return false
+		}
+	}
+	return true
+}
+
+// covers says whether all that the bundle trusts is trusted by what stands there.
+func covers(standing, bundle []byte) bool {
 	wanted, err := certs.ParseCertificates(bundle)
 	if err != nil {
 		return false
 	}
-	for _, one := range slots {
-		trusted, err := certs.ParseCertificates(one.standing)
-		if err != nil {
+	trusted, err := certs.ParseCertificates(standing)
+	if err != nil {
+		return false
+	}
+	for _, root := range wanted {
+		if !certs.Contains(trusted, root) {
 			return false
-		}
-		for _, root := range wanted {
-			if !certs.Contains(trusted, root) {
-				return false
-			}
 		}
 	}
 	return true

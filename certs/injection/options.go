@@ -4,11 +4,13 @@
 package injection
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 )
@@ -42,9 +44,24 @@ type Options struct {
 	// seconds: to apply a caBundle to a large CRD takes a busy API server more than 10.
 	AttemptTimeout time.Duration
 
-	// Interval is how often Run looks at the targets, with up to a fifth on top so that replicas
-	// drift apart. After a failure it is a tenth. Default: 5 minutes.
+	// Interval is how often Run looks at the targets. After a failure it is a tenth. Default: 5
+	// minutes.
 	Interval time.Duration
+
+	// Latest answers the bundle as it stands at its origin now. It is asked after a target was read
+	// and before it is written, so that a replica which was cut off never brings an old bundle back:
+	// the write fails where the target has changed since it was read. Where it answers nil, and by
+	// default, the bundle that was handed over is taken for the latest.
+	Latest func(ctx context.Context) ([]byte, error)
+
+	// WriteBurst is how often one target may be written in a row, and WriteEvery how long it takes
+	// until it may be written once more: each write of a CRD makes the API server convert all
+	// stored objects anew. Defaults: 10 and 1 minute.
+	WriteBurst int
+	WriteEvery time.Duration
+
+	// Jitter lengthens an interval, so that replicas drift apart. Default: up to a fifth on top.
+	Jitter func(time.Duration) time.Duration
 
 	// Clock tells the time. Default: the real one.
 	Clock clock.Clock
@@ -76,6 +93,13 @@ func (o Options) withDefaults() (Options, error) {
 	span(&o.Patience, time.Minute)
 	span(&o.AttemptTimeout, 30*time.Second)
 	span(&o.Interval, 5*time.Minute)
+	span(&o.WriteEvery, time.Minute)
+	if o.WriteBurst <= 0 {
+		o.WriteBurst = 10
+	}
+	if o.Jitter == nil {
+		o.Jitter = func(pause time.Duration) time.Duration { return wait.Jitter(pause, 0.2) }
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

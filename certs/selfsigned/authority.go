@@ -13,26 +13,34 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/internal/gauge"
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
 )
 
 // Authority is the certs.Source of this package.
 type Authority struct {
-	options Options
-	secrets corev1client.SecretInterface
-	reloads *certs.Reloads
+	options  Options
+	pace     rotation.Pace
+	secrets  corev1client.SecretInterface
+	reloads  *certs.Reloads
+	expiries *certs.Expiries
+	phases   *prometheus.GaugeVec
 
 	// What handshakes and handlers read: no lock, never half-changed.
 	served atomic.Pointer[tls.Certificate]
 	bundle atomic.Pointer[[]byte]
 
 	mu      sync.Mutex // held while the Secret is read and while a certificate is chosen
-	root    *root      // as last read from the Secret
-	since   time.Time  // when root was first seen here
+	held    *held      // as last read from the Secret
+	since   time.Time  // when the root that signs was first met here
 	current *leaf      // what is served
+	meeting meeting    // with the phase of a rotation
+	looking looking    // for the bundle where clients find it
 }
 
 var _ certs.Source = (*Authority)(nil)
@@ -44,11 +52,16 @@ func New(options Options) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	reloads, err := certs.NewReloads(options.Registerer)
-	if err != nil {
+	a := &Authority{options: options, pace: options.pace(), secrets: options.Client.CoreV1().Secrets(options.Namespace)}
+	if a.reloads, err = certs.NewReloads(options.Registerer); err != nil {
 		return nil, err
 	}
-	return &Authority{options: options, secrets: options.Client.CoreV1().Secrets(options.Namespace), reloads: reloads}, nil
+	if a.expiries, err = certs.NewExpiries(options.Registerer); err != nil {
+		return nil, err
+	}
+	a.phases, err = gauge.New(options.Registerer, "fairlead_ca_rotation_phase",
+		"1 for the phase that the rotation of the root is in, and 0 for the others.", "phase")
+	return a, err
 }
 
 // Prepare reads the root from the Secret, or makes it, and signs a first serving certificate. It
@@ -94,14 +107,16 @@ func (a *Authority) CABundle() []byte {
 func (a *Authority) String() string { return a.options.Namespace + "/" + a.options.Name }
 
 // adopt takes up what the Secret holds: first who is trusted, then who signs.
-func (a *Authority) adopt(found *root) error {
+func (a *Authority) adopt(found *held) error {
 	now := a.options.Clock.Now()
-	if a.root == nil || !a.root.certificate().Equal(found.certificate()) {
+	if a.held == nil || !a.held.signer.certificate().Equal(found.signer.certificate()) {
 		a.since = now
 		a.options.Log.Info("certificate authority in use", "secret", a.String(),
-			"serial", found.certificate().SerialNumber.Text(16), "expires", found.certificate().NotAfter)
+			"serial", found.signer.certificate().SerialNumber.Text(16), "expires", found.signer.expiry())
 	}
-	a.root = found
+	a.held = found
+	a.meet(found, now)
+	a.show()
 	bundle := found.bundle()
 	if before := a.bundle.Load(); before == nil || string(*before) != string(bundle) {
 		a.bundle.Store(&bundle)
@@ -115,49 +130,54 @@ func (a *Authority) adopt(found *root) error {
 	return a.renew(now)
 }
 
+// show publishes what is held.
+func (a *Authority) show() {
+	var next time.Time
+	if a.held.next != nil {
+		next = a.held.next.expiry()
+	}
+	a.expiries.Set(certs.ExpiryRoot, a.held.signer.expiry())
+	a.expiries.Set(certs.ExpiryNext, next)
+	for _, phase := range rotation.Phases() {
+		value := 0.0
+		if phase == a.held.record.Phase {
+			value = 1
+		}
+		a.phases.WithLabelValues(string(phase)).Set(value)
+	}
+}
+
 // renew serves another certificate where the current one is old or its signer has been replaced.
 func (a *Authority) renew(now time.Time) error {
-	if a.root == nil {
+	if a.held == nil {
 		return nil
 	}
-	signer := a.signer(now)
+	signer, complaint := a.signer(now)
 	if a.current != nil && a.current.fresh(now) && a.current.signer.certificate().Equal(signer.certificate()) {
 		return nil
 	}
-	signed, err := sign(signer, a.options.names(), now, a.options.LeafValidity)
+	signed, err := sign(signer, a.options.names(), now, a.options.LeafValidity, a.options.skew())
 	if err != nil {
 		return err
+	}
+	if complaint != nil {
+		a.options.Log.Error(complaint, "the webhook's certificate is signed by a root that clients may not trust yet; their calls fail until the CA bundle has reached them", "secret", a.String())
 	}
 	if a.current != nil {
 		a.reloads.Count(certs.ReloadChanged)
 	}
 	a.current = signed
 	a.served.Store(signed.certificate)
+	a.expiries.Set(certs.ExpiryServing, signed.certificate.Leaf.NotAfter)
 	a.options.Log.Info("serving certificate signed", "serial", signed.certificate.Leaf.SerialNumber.Text(16),
 		"expires", signed.certificate.Leaf.NotAfter, "renewal", signed.renewAt)
 	return nil
 }
 
-// signer is the root of the Secret, except while it is new here and the previous one is trusted
-// still: clients learn of a root before they meet a certificate of it.
-func (a *Authority) signer(now time.Time) *root {
-	if a.current == nil {
-		return a.root
-	}
-	previous := a.current.signer
-	overlapping := now.Before(a.since.Add(a.options.Overlap)) &&
-		now.Add(a.options.Overlap).Before(previous.certificate().NotAfter) &&
-		certs.Contains(a.root.trusts(), previous.certificate())
-	if overlapping {
-		return previous
-	}
-	return a.root
-}
-
 // former are the roots that a new one must keep company with: those that were trusted so far.
 func (a *Authority) former() []*x509.Certificate {
-	if a.root == nil {
+	if a.held == nil {
 		return nil
 	}
-	return a.root.trusts()
+	return a.held.trusts()
 }

@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fairlead-dev/fairlead/certs"
 )
 
 const (
@@ -213,13 +215,21 @@ func (l *lines) with(part string) int {
 // rootAt is a root made at a moment, and its Secret.
 func rootAt(t *testing.T, now time.Time) (*root, *corev1.Secret) {
 	t.Helper()
-	made, err := mint(now, 10*365*24*time.Hour, nil)
+	made, err := mint(now, 10*365*24*time.Hour, 5*time.Minute)
 	if err != nil {
 		t.Fatalf("mint: %v", err)
 	}
 	secret := blank(namespace, name)
-	if secret.Data, err = made.data(); err != nil {
-		t.Fatalf("data: %v", err)
-	}
+	secret.Data = dataOf(t, made)
 	return made, secret
+}
+
+// dataOf is what a Secret holds of a root that signs, and that alone is trusted.
+func dataOf(t *testing.T, signer *root) map[string][]byte {
+	t.Helper()
+	certificate, key, err := signer.pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{certs.CertKey: certificate, certs.PrivateKey: key, certs.CAKey: certificate}
 }

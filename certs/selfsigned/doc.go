@@ -11,8 +11,11 @@
 // resourceVersion that was read; whoever loses a race reads again. The Secret must not be mounted
 // into pods: the key in it signs for everybody who trusts the bundle.
 //
-// A root that another replica or an administrator puts into the Secret is taken up without a
-// restart: it is published at once, and signs a little later where the old one is trusted still.
+// One root follows another in phases (certs/internal/rotation) that the Secret remembers in an
+// annotation, so that any replica carries a rotation on: the next root is published, seen where
+// clients look, signs, and the former one is forgotten when what it signed has expired. A root
+// that an administrator puts into the Secret, or that must be made at once, is held back by each
+// replica that still has the former key, until clients were seen to trust it.
 //
 // The package never touches a Secret that does not carry the operator's managed-by label, never
 // lets an unusable Secret empty the bundle, and never logs what a Secret holds.

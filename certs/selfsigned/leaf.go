@@ -23,13 +23,19 @@ type leaf struct {
 	renewAt     time.Time
 }
 
-// fresh says whether the leaf may be served on. A clock that was set back makes it stale too.
+// fresh says whether the leaf may be served on. A clock that was set back makes it stale too. One
+// that lasts as long as its root is not renewed: another of the same root would not last longer.
 func (l *leaf) fresh(now time.Time) bool {
-	return now.Before(l.renewAt) && !now.Before(l.certificate.Leaf.NotBefore)
+	until := l.renewAt
+	if end := l.certificate.Leaf.NotAfter; !end.Before(l.signer.expiry()) {
+		until = end
+	}
+	return now.Before(until) && !now.Before(l.certificate.Leaf.NotBefore)
 }
 
-// sign makes a serving certificate for the names, valid from now and never beyond the root.
-func sign(signer *root, names []string, now time.Time, validity time.Duration) (*leaf, error) {
+// sign makes a serving certificate for the names, valid from now, dated back by skew, and never
+// valid beyond the root.
+func sign(signer *root, names []string, now time.Time, validity, skew time.Duration) (*leaf, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the serving key: %w", err)
@@ -42,7 +48,7 @@ func sign(signer *root, names []string, now time.Time, validity time.Duration) (
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "fairlead-webhook", Organization: []string{"fairlead.dev"}},
 		NotBefore:             now.Add(-skew),
-		NotAfter:              earlier(now.Add(validity), signer.certificate().NotAfter),
+		NotAfter:              earlier(now.Add(validity), signer.expiry()),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,

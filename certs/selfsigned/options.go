@@ -4,6 +4,7 @@
 package selfsigned
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
 )
 
 // Options of an Authority. Only Client must be set.
@@ -30,8 +33,8 @@ type Options struct {
 	// ExtraNames are further DNS names and IP addresses of the certificate, such as localhost.
 	ExtraNames []string
 
-	// RootValidity is how long a root that is made here is valid. It is replaced when a tenth of
-	// it is left. Default: 10 years.
+	// RootValidity is how long a root that is made here is valid. Its rotation begins when a tenth
+	// of it is left. At least ten times LeafValidity. Default: 10 years.
 	RootValidity time.Duration
 
 	// LeafValidity is how long a serving certificate is valid; it is renewed after two thirds of
@@ -39,12 +42,17 @@ type Options struct {
 	LeafValidity time.Duration
 
 	// Interval is how often Run reads the Secret, beside watching it, and looks at the age of
-	// the serving certificate. Default: 1 minute.
+	// the serving certificate. Default: 1 minute, at most a sixth of LeafValidity.
 	Interval time.Duration
 
-	// Overlap is how long a root that was found in the Secret is only trusted before this
-	// replica signs with it, provided that the previous one is trusted still: the time in which
-	// every replica notices and the bundle reaches the API server. Default: 2 minutes.
+	// Observe looks whether all of the bundle stands wherever clients find it, and answers nil where
+	// it does, an error that wraps certs.ErrNotCarried where it was seen not to, and any other where it
+	// could not look. A root signs only once it was observed. Default: nobody can look, and Overlap counts.
+	Observe func(ctx context.Context, bundle []byte) error
+
+	// Overlap is, without Observe, how long a root is only trusted before replicas sign with it: the
+	// time in which whoever carries the bundle to clients must have done so. Default: 2 minutes, at
+	// most a third of LeafValidity.
 	Overlap time.Duration
 
 	// DeniedPatience is how long Prepare bears with Forbidden and Unauthorized, since roles may
@@ -68,8 +76,21 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// skew is how far certificates are dated back, for clients whose clocks are late.
-const skew = 5 * time.Minute
+// skew is how far clocks may differ: certificates are dated back by it, and a former root stays
+// trusted for as much longer than certificates of it live.
+func (o Options) skew() time.Duration { return min(5*time.Minute, o.LeafValidity/10) }
+
+// pace is how long a rotation waits for what it cannot observe.
+func (o Options) pace() rotation.Pace {
+	// An API server follows its own storage by a watch, within milliseconds when it is well.
+	settle := min(10*time.Second, o.LeafValidity/10)
+	return rotation.Pace{
+		Overlap: o.Overlap,
+		Settle:  settle,
+		Notice:  2*o.Interval + settle,
+		Linger:  o.LeafValidity + o.skew(),
+	}
+}
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Client == nil {
@@ -90,8 +111,8 @@ func (o Options) withDefaults() (Options, error) {
 	text(&o.Service, "fairlead-webhook")
 	span(&o.RootValidity, 10*365*24*time.Hour)
 	span(&o.LeafValidity, 7*24*time.Hour)
-	span(&o.Interval, time.Minute)
-	span(&o.Overlap, 2*time.Minute)
+	span(&o.Interval, min(time.Minute, o.LeafValidity/6))
+	span(&o.Overlap, min(2*time.Minute, o.LeafValidity/3))
 	span(&o.DeniedPatience, 30*time.Second)
 	span(&o.AttemptTimeout, 10*time.Second)
 	if o.Clock == nil {

@@ -20,32 +20,18 @@ import (
 // maxFormerRoots bounds how many former roots stay trusted beside the one that signs.
 const maxFormerRoots = 4
 
-// root is what the Secret holds: the certificate that signs, its key, and who is trusted.
+// root is a certificate that signs, and its key.
 type root struct {
-	chain   []*x509.Certificate // tls.crt; the first one signs
-	key     crypto.Signer       // tls.key
-	trusted []*x509.Certificate // ca.crt
+	chain []*x509.Certificate // the first one signs
+	key   crypto.Signer
 }
 
 func (r *root) certificate() *x509.Certificate { return r.chain[0] }
 
-// bundle is what clients must trust. The root that signs comes first and is always there.
-func (r *root) bundle() []byte { return certs.EncodeCertificates(r.trusts()...) }
+func (r *root) expiry() time.Time { return r.certificate().NotAfter }
 
-func (r *root) trusts() []*x509.Certificate {
-	return append(append([]*x509.Certificate{}, r.chain...), r.trusted...)
-}
-
-// due says whether the root must be replaced: nine tenths of its life have passed.
-func (r *root) due(now time.Time) bool {
-	certificate := r.certificate()
-	life := certificate.NotAfter.Sub(certificate.NotBefore)
-	return now.After(certificate.NotAfter.Add(-life / 10))
-}
-
-// mint makes a root that is valid from now. The former roots that have not expired stay trusted
-// beside it, so that certificates which other replicas serve outlive the change.
-func mint(now time.Time, validity time.Duration, former []*x509.Certificate) (*root, error) {
+// mint makes a root that is valid from now.
+func mint(now time.Time, validity, skew time.Duration) (*root, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the root's key: %w", err)
@@ -65,26 +51,16 @@ func mint(now time.Time, validity time.Duration, former []*x509.Certificate) (*r
 	if err != nil {
 		return nil, fmt.Errorf("make the root: %w", err)
 	}
-	made := &root{chain: []*x509.Certificate{certificate}, key: key, trusted: []*x509.Certificate{certificate}}
-	for _, one := range former {
-		if len(made.trusted) <= maxFormerRoots && now.Before(one.NotAfter) && !certs.Contains(made.trusted, one) {
-			made.trusted = append(made.trusted, one)
-		}
-	}
-	return made, nil
+	return &root{chain: []*x509.Certificate{certificate}, key: key}, nil
 }
 
-// data is the root as the Secret holds it.
-func (r *root) data() (map[string][]byte, error) {
+// pair is the root as a Secret holds it.
+func (r *root) pair() (certificate, key []byte, err error) {
 	der, err := x509.MarshalPKCS8PrivateKey(r.key)
 	if err != nil {
-		return nil, fmt.Errorf("write the root's key: %w", err)
+		return nil, nil, fmt.Errorf("write the root's key: %w", err)
 	}
-	return map[string][]byte{
-		certs.CertKey:    certs.EncodeCertificates(r.chain...),
-		certs.PrivateKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
-		certs.CAKey:      r.bundle(),
-	}, nil
+	return certs.EncodeCertificates(r.chain...), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
 func create(template, parent *x509.Certificate, public crypto.PublicKey, signer crypto.Signer) (*x509.Certificate, error) {

@@ -6,6 +6,7 @@ package selfsigned
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 )
 
-// Run takes up what happens to the Secret and renews the serving certificate in time, until ctx
-// ends. The Secret is watched so that a change counts at once, and read at every interval so that
+// Run takes up what happens to the Secret, renews the serving certificate in time and carries
+// rotations on, until ctx ends. The Secret is watched so that a change counts at once, and read at every interval so that
 // a watch that is refused or silently dead costs no more than that.
 func (a *Authority) Run(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
@@ -29,17 +30,19 @@ func (a *Authority) Run(ctx context.Context) error {
 		a.follow(ctx, changed)
 	}()
 
-	ticker := a.options.Clock.NewTicker(a.options.Interval)
-	defer ticker.Stop()
 	var seen retry.Distinct
-	for {
+	for pause := a.pause(nil); ; {
+		timer := a.options.Clock.NewTimer(pause)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return nil
-		case <-ticker.C():
+		case <-timer.C():
 		case <-changed:
+			timer.Stop()
 		}
-		if err := a.refresh(ctx); err == nil {
+		err := a.refresh(ctx)
+		if err == nil {
 			seen.Reset()
 		} else if ctx.Err() == nil {
 			a.reloads.Count(certs.ReloadFailed)
@@ -47,15 +50,36 @@ func (a *Authority) Run(ctx context.Context) error {
 				a.options.Log.Error(err, "the webhook's certificate authority could not be read; the last good one stays in use")
 			}
 		}
+		pause = a.pause(err)
 	}
 }
 
-// refresh synchronizes with the Secret. The serving certificate is renewed whatever comes of it:
-// that takes only what is in memory.
+// shortest bounds how often the Secret is read though nobody says that it has changed.
+const shortest = 100 * time.Millisecond
+
+// pause is how long there is nothing to do. What failed is not repeated before the interval has
+// passed, and only the serving certificate does not wait for that.
+func (a *Authority) pause(failure error) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.options.Clock.Now()
+	at := a.wake(now)
+	if failure != nil {
+		at = now.Add(a.options.Interval)
+		if a.current != nil && a.current.renewAt.After(now) {
+			at = earlier(at, a.current.renewAt)
+		}
+	}
+	return max(at.Sub(now), shortest)
+}
+
+// refresh synchronizes with the Secret, and looks for the bundle where that decides what follows.
+// The serving certificate is renewed whatever comes of it: that takes only what is in memory.
 func (a *Authority) refresh(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, a.options.AttemptTimeout)
-	defer cancel()
-	err := a.synchronize(bounded)
+	err := a.exchange(ctx)
+	if err == nil && a.looks() && a.look(ctx) {
+		err = a.exchange(ctx)
+	}
 	if err == nil {
 		return nil
 	}
@@ -65,6 +89,19 @@ func (a *Authority) refresh(ctx context.Context) error {
 		return fmt.Errorf("%w; and %w", err, renewErr)
 	}
 	return err
+}
+
+func (a *Authority) exchange(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, a.options.AttemptTimeout)
+	defer cancel()
+	return a.synchronize(bounded)
+}
+
+func (a *Authority) looks() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now, _ := a.wantsLook(a.options.Clock.Now())
+	return now
 }
 
 // follow nudges changed whenever the watch tells of the Secret. It never gives up before ctx

@@ -32,9 +32,9 @@ func refuse(format string, a ...any) error {
 	return fmt.Errorf("%w: %w", errRefused, fmt.Errorf(format, a...))
 }
 
-// read takes the root out of the Secret. The error is an *unusable where the content may be
+// read takes the roots out of the Secret. The error is an *unusable where the content may be
 // replaced, and errRefused where a person has to decide.
-func read(secret *corev1.Secret, now time.Time) (*root, error) {
+func read(secret *corev1.Secret, now time.Time) (*held, error) {
 	if secret.Labels[common.ManagedByLabel] != common.ManagedBy {
 		return nil, refuse("it does not carry the label %s=%s, so it is not the operator's to use: delete the Secret, or add the label to let the operator have it",
 			common.ManagedByLabel, common.ManagedBy)
@@ -68,15 +68,34 @@ func read(secret *corev1.Secret, now time.Time) (*root, error) {
 	if len(authorities(chain)) != len(chain) {
 		return nil, refuse("%s holds a certificate that is not a certificate authority: put an authority there, or delete the Secret to have one made", certs.CertKey)
 	}
-	found := &root{chain: chain, key: signer, trusted: trusted}
 	if now.Before(chain[0].NotBefore) {
 		return nil, fmt.Errorf("its certificate is valid from %s only, and here it is %s: check the clocks",
 			chain[0].NotBefore.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
-	if found.due(now) {
-		return nil, &unusable{fmt.Sprintf("its certificate expires at %s", chain[0].NotAfter.Format(time.RFC3339)), former}
+	found := &held{signer: &root{chain: chain, key: signer}, trusted: trusted, secret: secret}
+	next := readNext(secret, now)
+	found.record = readRecord(secret, found.signer, next)
+	if found.record.Next != "" {
+		found.next = next
+	}
+	if found.next == nil && !now.Before(found.signer.expiry()) {
+		return nil, &unusable{fmt.Sprintf("its certificate expired at %s", found.signer.expiry().Format(time.RFC3339)), former}
 	}
 	return found, nil
+}
+
+// readNext takes the next root out of the Secret; nil where there is none that could sign. Nothing
+// is lost by a broken one: another is made.
+func readNext(secret *corev1.Secret, now time.Time) *root {
+	chain, err := certs.ParseCertificates(secret.Data[NextCertKey])
+	if err != nil || len(authorities(chain)) != len(chain) || !now.Before(chain[0].NotAfter) {
+		return nil
+	}
+	key, err := certs.ParseKey(secret.Data[NextPrivateKey])
+	if err != nil || !certs.Matches(chain[0], key) {
+		return nil
+	}
+	return &root{chain: chain, key: key}
 }
 
 // authorities are those of the certificates that may sign others.
@@ -99,7 +118,8 @@ func blank(namespace, name string) *corev1.Secret {
 			Name:      name,
 			Labels:    map[string]string{common.ManagedByLabel: common.ManagedBy},
 			Annotations: map[string]string{
-				"fairlead.dev/description": "The authority that signs the webhook's certificates. Delete it to have a new one made. Never mount it.",
+				"fairlead.dev/description": "The authority that signs the webhook's certificates. Never mount it. To have another one made, give the annotation " +
+					RotateAnnotation + " a new value; where the key is compromised, delete the Secret.",
 			},
 		},
 		Type: corev1.SecretTypeTLS,

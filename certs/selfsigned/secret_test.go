@@ -22,7 +22,7 @@ import (
 func TestASecretThatSomebodyMustDecideAboutIsRefusedAndKept(t *testing.T) {
 	now := time.Now()
 	good, _ := rootAt(t, now)
-	leaf, err := sign(good, []string{"x"}, now, time.Hour)
+	leaf, err := sign(good, []string{"x"}, now, time.Hour, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestAnAdministratorsBundleIsPublishedWithoutJunkAndWithoutAWrite(t *testing
 	now := time.Now()
 	root, secret := rootAt(t, now)
 	second, _ := rootAt(t, now)
-	leaf, err := sign(root, []string{"x"}, now, time.Hour)
+	leaf, err := sign(root, []string{"x"}, now, time.Hour, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,12 +151,7 @@ func TestErrorsDoNotQuoteWhatTheSecretHolds(t *testing.T) {
 
 func leafInto(t *testing.T, secret *corev1.Secret, leaf *leaf) {
 	t.Helper()
-	made := &root{chain: []*x509.Certificate{leaf.certificate.Leaf}, key: leaf.certificate.PrivateKey.(crypto.Signer)}
-	data, err := made.data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret.Data = data
+	secret.Data = dataOf(t, &root{chain: []*x509.Certificate{leaf.certificate.Leaf}, key: leaf.certificate.PrivateKey.(crypto.Signer)})
 }
 
 func junk(secret *corev1.Secret) {

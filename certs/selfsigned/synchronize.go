@@ -8,19 +8,21 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
 )
 
 // maxRaces bounds how often a lost race is answered by reading again at once.
 const maxRaces = 5
 
-// synchronize brings the Secret and this replica to the same root: it reads the Secret, makes or
-// replaces the content where it must, and adopts the outcome.
+// synchronize brings the Secret and this replica to the same roots: it reads the Secret, changes
+// the content where it must, and adopts the outcome.
 func (a *Authority) synchronize(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -37,38 +39,57 @@ func (a *Authority) synchronize(ctx context.Context) error {
 	return fmt.Errorf("secret %s: %d writes in a row were overtaken by others", a, maxRaces)
 }
 
-// obtain reads the root of the Secret, and writes one where there is none that could be used.
-func (a *Authority) obtain(ctx context.Context) (*root, error) {
+// obtain reads the Secret, writes a root where there is none that could be used, and carries a
+// rotation on where one is due a step.
+func (a *Authority) obtain(ctx context.Context) (*held, error) {
 	secret, err := a.secrets.Get(ctx, a.options.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		a.options.Log.Info("making a certificate authority", "secret", a.String())
-		return a.write(ctx, blank(a.options.Namespace, a.options.Name), a.former())
+		return a.begin(ctx, blank(a.options.Namespace, a.options.Name), a.former(), "the Secret is new")
 	}
 	if err != nil {
 		return nil, err
 	}
-	found, err := read(secret, a.options.Clock.Now())
+	now := a.options.Clock.Now()
+	found, err := read(secret, now)
 	var replace *unusable
 	if errors.As(err, &replace) {
 		a.options.Log.Info("replacing the certificate authority", "secret", a.String(), "reason", replace.reason)
-		return a.write(ctx, secret, append(replace.former, a.former()...))
+		return a.begin(ctx, secret, append(replace.former, a.former()...), replace.reason)
 	}
-	return found, err
-}
-
-// write puts a new root into the Secret: created where it has no resourceVersion, and otherwise
-// updated against it. The root is read back from the answer, as any other replica would read it.
-func (a *Authority) write(ctx context.Context, secret *corev1.Secret, former []*x509.Certificate) (*root, error) {
-	now := a.options.Clock.Now()
-	made, err := mint(now, a.options.RootValidity, former)
 	if err != nil {
 		return nil, err
 	}
-	secret = secret.DeepCopy()
-	if secret.Data, err = made.data(); err != nil {
+	row, due := rotation.Next(found.record.Phase, a.judge(found, now).Event)
+	if !due {
+		return found, nil
+	}
+	turned, err := a.options.turn(found, row, now)
+	if err != nil {
 		return nil, err
 	}
+	written, err := a.write(ctx, turned)
+	if err != nil {
+		return nil, err
+	}
+	a.tell(row, written, found)
+	return written, nil
+}
+
+// begin puts a root into the Secret that signs at once.
+func (a *Authority) begin(ctx context.Context, secret *corev1.Secret, former []*x509.Certificate, reason string) (*held, error) {
+	made, err := a.options.found(secret, former, reason, a.options.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	return a.write(ctx, made)
+}
+
+// write stores the Secret: created where it has no resourceVersion, and otherwise updated against
+// it. What is held is read back from the answer, as any other replica would read it.
+func (a *Authority) write(ctx context.Context, secret *corev1.Secret) (*held, error) {
 	var written *corev1.Secret
+	var err error
 	if secret.ResourceVersion == "" {
 		written, err = a.secrets.Create(ctx, secret, metav1.CreateOptions{})
 	} else {
@@ -77,7 +98,20 @@ func (a *Authority) write(ctx context.Context, secret *corev1.Secret, former []*
 	if err != nil {
 		return nil, err
 	}
-	return read(written, now)
+	return read(written, a.options.Clock.Now())
+}
+
+// tell logs a transition that this replica has made.
+func (a *Authority) tell(row rotation.Transition, written, before *held) {
+	if row.Do == rotation.Mint {
+		a.options.Log.Info("replacing the certificate authority", "secret", a.String(), "reason", written.record.Reason,
+			"serial", written.next.certificate().SerialNumber.Text(16))
+	}
+	a.options.Log.Info("rotation of the certificate authority", "secret", a.String(), "from", row.From, "to", row.To, "event", row.On)
+	if row.Do == rotation.Force {
+		a.options.Log.Error(fmt.Errorf("secret %s: the root expired at %s", a, before.signer.expiry().Format(time.RFC3339)),
+			"the next root signs though it was not seen everywhere; find out what keeps the CA bundle from the webhook configurations and CRDs")
+	}
 }
 
 // lost says whether another replica was faster: the Secret appeared, changed or vanished between

@@ -1,0 +1,155 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certmanager
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+)
+
+// FieldOwner is the server-side-apply field manager of what the operator asks cert-manager for.
+const FieldOwner = "fairlead-certificates"
+
+var (
+	// errMissing marks that the API server does not serve the kinds of cert-manager.
+	errMissing = errors.New("cert-manager is not installed in this cluster")
+
+	// errRefused marks a choice that a person has to change.
+	errRefused = errors.New("refused")
+)
+
+// ensure sees that the Certificate is there and fits. One that somebody else has made is all that is
+// needed. Otherwise it and what signs it are made as far as they are missing, and where correct is
+// set, what the operator made before is brought up to date.
+func (s *Source) ensure(ctx context.Context, correct bool) error {
+	chain := s.options.chain()
+	last := chain[len(chain)-1]
+	standing, err := s.get(ctx, last)
+	if err == nil && standing.GetLabels()[common.ManagedByLabel] != common.ManagedBy {
+		return s.check(standing)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return s.explain(last, err)
+	}
+	for _, one := range chain {
+		if standing, err = s.ensureOne(ctx, one, correct); err != nil {
+			return s.explain(one, err)
+		}
+	}
+	return s.check(standing)
+}
+
+func (s *Source) get(ctx context.Context, one wanted) (*unstructured.Unstructured, error) {
+	return s.options.Dynamic.Resource(one.kind.resource).Namespace(s.options.Namespace).Get(ctx, one.name, metav1.GetOptions{})
+}
+
+func (s *Source) ensureOne(ctx context.Context, one wanted, correct bool) (*unstructured.Unstructured, error) {
+	object, err := one.object(s.options.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	standing, err := s.get(ctx, one)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return nil, err
+	case standing.GetLabels()[common.ManagedByLabel] != common.ManagedBy, !correct, covers(standing.Object["spec"], object.Object["spec"]):
+		return standing, nil
+	}
+	// Without force: what somebody has changed in an object of ours stays as they want it.
+	applied, err := s.options.Dynamic.Resource(one.kind.resource).Namespace(s.options.Namespace).Apply(ctx, one.name, object, metav1.ApplyOptions{FieldManager: FieldOwner})
+	if apierrors.IsConflict(err) && standing != nil {
+		s.options.Log.Info("used as it is, since somebody else has changed it", "kind", one.kind.name, "name", one.name, "reason", err.Error())
+		return standing, nil
+	}
+	if err == nil {
+		s.options.Log.Info("asked cert-manager", "kind", one.kind.name, "namespace", s.options.Namespace, "name", one.name)
+	}
+	return applied, err
+}
+
+// covers says whether all that is wanted stands there, perhaps with more beside it.
+func covers(standing, wanted any) bool {
+	fields, ok := wanted.(map[string]any)
+	if !ok {
+		return fmt.Sprint(standing) == fmt.Sprint(wanted)
+	}
+	existing, ok := standing.(map[string]any)
+	if !ok {
+		return false
+	}
+	for name, value := range fields {
+		if !covers(existing[name], value) {
+			return false
+		}
+	}
+	return true
+}
+
+// check sees that the Certificate fits, whoever made it.
+func (s *Source) check(object *unstructured.Unstructured) error {
+	var certificate certmanagerv1.Certificate
+	refuse := func(format string, a ...any) error {
+		return retry.Stubborn(fmt.Errorf("certificate %s/%s: %w: %w", s.options.Namespace, s.options.Certificate, errRefused, fmt.Errorf(format, a...)))
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &certificate); err != nil {
+		return refuse("cannot be read: %w", err)
+	}
+	spec := certificate.Spec
+	if spec.SecretName != s.options.SecretName {
+		return refuse("spec.secretName is %q, and the operator reads %q: set webhook.certificates.certManager.secretName (--cert-manager-secret) to the former, and let the operator get and watch that Secret",
+			spec.SecretName, s.options.SecretName)
+	}
+	good := x509.Certificate{DNSNames: spec.DNSNames}
+	for _, address := range spec.IPAddresses {
+		good.IPAddresses = append(good.IPAddresses, net.ParseIP(address))
+	}
+	for _, name := range append([]string{s.options.serverName()}, s.options.ExtraNames...) {
+		if good.VerifyHostname(name) == nil {
+			continue
+		}
+		at := "dnsNames"
+		if net.ParseIP(name) != nil {
+			at = "ipAddresses"
+		}
+		return refuse("spec.%s lacks %q: add it, or let the operator make a Certificate of another name (webhook.certificates.certManager.certificate)", at, name)
+	}
+	return nil
+}
+
+// explain adds the object, and the remedy where it is known.
+func (s *Source) explain(one wanted, err error) error {
+	identity := fmt.Sprintf("%s %s/%s", one.kind.name, s.options.Namespace, one.name)
+	switch {
+	case apierrors.IsNotFound(err) && s.missing():
+		return retry.Stubborn(fmt.Errorf("%s: %w: the API server does not serve %s: install cert-manager, or choose webhook.certificates.source: selfSigned (--webhook-certificates), or allow webhook.certificates.certManager.fallback (--cert-manager-fallback)",
+			identity, errMissing, one.kind.resource.GroupVersion()))
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s: cannot be made: create namespace %s: %w", identity, s.options.Namespace, err)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return retry.Stubborn(fmt.Errorf("%s: the operator may not use it: allow its service account to create %s in namespace %s, and to get and patch %q (the roles of config/rbac do for the default names): %w",
+			identity, one.kind.resource.Resource, s.options.Namespace, one.name, err))
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return retry.Stubborn(fmt.Errorf("%s: cert-manager does not take it: %w", identity, err))
+	}
+	return fmt.Errorf("%s: %w", identity, err)
+}
+
+// missing says whether the kinds are not served at all, which an object that is not found looks like.
+func (s *Source) missing() bool {
+	_, err := s.options.Client.Discovery().ServerResourcesForGroupVersion(certmanagerv1.SchemeGroupVersion.String())
+	return apierrors.IsNotFound(err)
+}

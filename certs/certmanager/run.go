@@ -1,0 +1,154 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certmanager
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+)
+
+// Run takes up what cert-manager issues until ctx ends. Both Secrets are watched so that a change
+// counts at once, and read at every interval so that a watch that is refused or silently dead costs
+// no more than that.
+func (s *Source) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	changed := make(chan struct{}, 1)
+	var running sync.WaitGroup
+	defer func() { cancel(); running.Wait() }()
+	for _, name := range []string{s.options.SecretName, s.options.Trust} {
+		running.Go(func() { s.follow(ctx, name, changed) })
+	}
+	endFallback := s.runFallback(ctx, &running)
+
+	timer := s.options.Clock.NewTimer(0)
+	defer timer.Stop()
+	var seen retry.Distinct
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C():
+		case <-changed:
+		}
+		waits, err := s.refresh(ctx)
+		if !s.fallback.Load() {
+			endFallback()
+		}
+		s.tell(ctx, err, &seen)
+		timer.Reset(s.pause(waits, err))
+	}
+}
+
+// refresh synchronizes within bounds.
+func (s *Source) refresh(ctx context.Context) (bool, error) {
+	bounded, cancel := context.WithTimeout(ctx, s.options.AttemptTimeout)
+	defer cancel()
+	return s.synchronize(bounded, false)
+}
+
+// tell counts and logs what went wrong, each thing once.
+func (s *Source) tell(ctx context.Context, err error, seen *retry.Distinct) {
+	switch {
+	case err == nil:
+		seen.Reset()
+	case ctx.Err() != nil, s.fallback.Load() && errors.Is(err, errMissing): // as it was at the start
+	default:
+		s.reloads.Count(certs.ReloadFailed)
+		if seen.Add(err) {
+			s.options.Log.Error(err, "what cert-manager issues could not be taken up; the last good certificate stays in use")
+		}
+	}
+}
+
+// pause is how long until everything is read again.
+func (s *Source) pause(waits bool, err error) time.Duration {
+	switch {
+	case waits:
+		return min(again, s.options.Interval)
+	case s.fallback.Load():
+		return min(fallbackInterval, s.options.Interval)
+	case err != nil:
+		return max(s.options.Interval/10, again)
+	}
+	return s.options.Interval
+}
+
+// runFallback runs the fallback, where it serves, until the answer is called or ctx ends.
+func (s *Source) runFallback(ctx context.Context, running *sync.WaitGroup) context.CancelFunc {
+	if !s.fallback.Load() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	running.Go(func() {
+		if err := s.options.Fallback.Run(ctx); err != nil && ctx.Err() == nil {
+			s.options.Log.Error(err, "the fallback has ended; its last certificate stays in use")
+		}
+	})
+	return cancel
+}
+
+// follow nudges changed whenever the watch tells of a Secret. It never gives up before ctx ends. A
+// watch that the API server has ended in good order is taken up again soon: until then a bundle that
+// another replica has added to would be published as it was.
+func (s *Source) follow(ctx context.Context, name string, changed chan<- struct{}) {
+	var seen retry.Distinct
+	for ctx.Err() == nil {
+		err := s.watch(ctx, name, changed)
+		pause := min(again, s.options.Interval)
+		if err != nil {
+			pause = s.options.Interval
+		}
+		if err != nil && ctx.Err() == nil && seen.Add(err) {
+			s.options.Log.Info("the Secret cannot be watched, so changes count only when it is next read",
+				"secret", s.options.Namespace+"/"+name, "interval", s.options.Interval.String(), "reason", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.options.Clock.After(pause):
+		}
+	}
+}
+
+// watch holds one watch of the one name until the API server ends it.
+func (s *Source) watch(ctx context.Context, name string, changed chan<- struct{}) error {
+	stream, err := s.secrets.Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.Stop()
+	nudge(changed) // whatever happened while nobody watched
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event, open := <-stream.ResultChan():
+			if !open {
+				return nil
+			}
+			if event.Type == watch.Error {
+				return apierrors.FromObject(event.Object)
+			}
+			nudge(changed)
+		}
+	}
+}
+
+func nudge(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default: // one is waiting already
+	}
+}

@@ -1,0 +1,288 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certmanager
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fairlead-dev/fairlead/certs"
+)
+
+// running is a source that serves the content, which every target trusts.
+func (w *world) running(data map[string][]byte, change ...func(*Options)) *Source {
+	w.Helper()
+	w.fill(data)
+	source := w.source(change...)
+	w.must(source.Prepare(w.Context()))
+	w.carry(data[certs.CAKey])
+	w.run(source)
+	synctest.Wait()
+	w.changes.Store(0)
+	return source
+}
+
+func TestARenewalUnderTheSameAuthorityIsServedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		root := newAuthority(t)
+		source := w.running(root.issue(t, start.Add(time.Hour)))
+		w.carried.Store(nil) // it makes no difference whether anybody can look
+		next := root.issue(t, start.Add(2*time.Hour))
+		w.fill(next)
+		synctest.Wait()
+		if !serves(source, next) {
+			t.Error("it is not served")
+		}
+		if w.changes.Load() != 0 {
+			t.Error("the bundle was published once more")
+		}
+	})
+}
+
+func TestACertificateOfANewAuthorityWaitsUntilThatIsTrustedEverywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		before, after := newAuthority(t), newAuthority(t)
+		old, next := before.issue(t, start.Add(time.Hour)), after.issue(t, start.Add(100*time.Hour))
+		source := w.running(old)
+		w.fill(next)
+		pass(10 * time.Second)
+		both := certs.EncodeCertificates(before.certificate, after.certificate)
+		if !bytes.Equal(source.CABundle(), both) || w.changes.Load() != 1 {
+			t.Fatalf("not both are published, or not once: %d changes", w.changes.Load())
+		}
+		if !serves(source, old) {
+			t.Fatal("the new one is served, and nobody trusts it")
+		}
+		w.carry(both)
+		pass(3 * time.Second)
+		if !serves(source, old) {
+			t.Fatal("the new one is served before it was trusted for 5s")
+		}
+		pass(4 * time.Second)
+		if !serves(source, next) {
+			t.Fatal("the new one is not served although it is trusted")
+		}
+		pass(time.Hour)
+		if !bytes.Equal(source.CABundle(), both) {
+			t.Error("the former authority went before its certificate and the skew were over")
+		}
+		pass(10 * time.Minute)
+		if !bytes.Equal(source.CABundle(), next[certs.CAKey]) || w.changes.Load() != 2 {
+			t.Errorf("the former authority is trusted after its certificate has expired; %d changes", w.changes.Load())
+		}
+	})
+}
+
+func TestEveryReplicaPublishesTheSameBytesAlsoAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		before, after := newAuthority(t), newAuthority(t)
+		one := w.running(before.issue(t, start.Add(time.Hour)))
+		w.fill(after.issue(t, start.Add(time.Hour)))
+		w.carry(certs.EncodeCertificates(before.certificate, after.certificate))
+		two := w.source()
+		w.must(two.Prepare(t.Context()))
+		pass(time.Second)
+		if !bytes.Equal(one.CABundle(), two.CABundle()) || !bytes.Equal(one.CABundle(), *w.carried.Load()) {
+			t.Error("two replicas publish different bundles")
+		}
+	})
+}
+
+func TestTheFormerIsNotServedWhereNobodyTrustsItAnyMore(t *testing.T) {
+	for title, test := range map[string]struct {
+		expires time.Duration
+		happen  func(w *world, after *authority)
+	}{
+		"somebody has replaced the authority": {time.Hour, func(w *world, after *authority) { w.carry(certs.EncodeCertificates(after.certificate)) }},
+		"it expires, and nobody can look":     {50 * time.Second, func(w *world, _ *authority) { w.carried.Store(nil) }},
+	} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				after := newAuthority(t)
+				source := w.running(newAuthority(t).issue(t, start.Add(test.expires)))
+				test.happen(w, after)
+				next := after.issue(t, start.Add(time.Hour))
+				w.fill(next)
+				pass(time.Second)
+				if !serves(source, next) {
+					t.Error("the new one is not served")
+				}
+			})
+		})
+	}
+}
+
+func TestAPairThatCannotBeUsedLeavesTheLastGoodOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		root, registry := newAuthority(t), prometheus.NewRegistry()
+		good := root.issue(t, start.Add(time.Hour))
+		source := w.running(good, func(o *Options) { o.Registerer = registry })
+		next := root.issue(t, start.Add(time.Hour))
+		half := map[string][]byte{certs.CertKey: next[certs.CertKey], certs.PrivateKey: good[certs.PrivateKey], certs.CAKey: good[certs.CAKey]}
+		w.fill(half)
+		synctest.Wait()
+		if !serves(source, good) {
+			t.Error("the last good one is not served")
+		}
+		w.fill(next)
+		synctest.Wait()
+		if !serves(source, next) {
+			t.Error("the whole pair is not served")
+		}
+		if got := counted(t, registry, certs.ReloadChanged); got != 1 {
+			t.Errorf("%v changes were counted, want 1", got)
+		}
+		if counted(t, registry, certs.ReloadFailed) == 0 { // a fake watch tells of other names too, so perhaps more than once
+			t.Error("the failure was not counted")
+		}
+	})
+}
+
+// counted is how often a result was counted.
+func counted(t *testing.T, registry *prometheus.Registry, result string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "fairlead_certificate_reloads_total" && metric.GetLabel()[0].GetValue() == result {
+				return metric.GetCounter().GetValue()
+			}
+		}
+	}
+	t.Fatalf("result %q is not published", result)
+	return 0
+}
+
+func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.running(newAuthority(t).issue(t, start.Add(9*time.Hour)))
+		w.kube.ClearActions()
+		w.dynamic.ClearActions()
+		pass(time.Hour)
+		if writes := w.writes(); len(writes) > 0 {
+			t.Errorf("written: %v", writes)
+		}
+		if reads := len(w.kube.Actions()) + len(w.dynamic.Actions()); reads > 60*8 {
+			t.Errorf("%d requests in an hour", reads)
+		}
+	})
+}
+
+func TestACertificateThatSomebodyDeletesIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.running(newAuthority(t).issue(t, start.Add(9*time.Hour)))
+		w.must(w.dynamic.Tracker().Delete(certificates.resource, namespace, "fairlead-webhook"))
+		w.dynamic.ClearActions()
+		pass(2 * time.Minute)
+		if _, err := w.dynamic.Tracker().Get(certificates.resource, namespace, "fairlead-webhook"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAnIssuerWithoutARootLeavesTheBundleAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		root := newAuthority(t)
+		data := root.issue(t, start.Add(time.Hour))
+		data[certs.CAKey] = nil
+		source := w.running(data)
+		if !serves(source, data) || source.CABundle() != nil {
+			t.Errorf("bundle %q", source.CABundle())
+		}
+		if writes := w.writes(); strings.Contains(strings.Join(writes, " "), "trust") {
+			t.Errorf("written: %v", writes)
+		}
+	})
+	t.Run("but not where another one is trusted", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			good := newAuthority(t).issue(t, start.Add(time.Hour))
+			source := w.running(good)
+			data := newAuthority(t).issue(t, start.Add(time.Hour))
+			data[certs.CAKey] = nil
+			w.fill(data)
+			pass(time.Minute)
+			if !serves(source, good) || !bytes.Equal(source.CABundle(), good[certs.CAKey]) {
+				t.Error("a certificate is served that nobody trusts")
+			}
+		})
+	})
+}
+
+// stub is a source whose certificate is what it is.
+type stub struct {
+	served *tls.Certificate
+	bundle []byte
+	runs   chan bool
+}
+
+func (s *stub) Prepare(context.Context) error { return nil }
+func (s *stub) Run(ctx context.Context) error {
+	s.runs <- true
+	<-ctx.Done()
+	s.runs <- false
+	return nil
+}
+func (s *stub) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.served, nil }
+func (s *stub) CABundle() []byte                                              { return s.bundle }
+
+func TestTheFallbackServesUntilWhatIsIssuedIsTrusted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.uninstall()
+		own, theirs := newAuthority(t), newAuthority(t)
+		mine := own.issue(t, start.Add(time.Hour))
+		fallback := &stub{pair(t, mine).Served, mine[certs.CAKey], make(chan bool, 2)}
+		source := w.source(func(o *Options) { o.Fallback = fallback })
+		w.must(source.Prepare(t.Context()))
+		w.carry(fallback.bundle)
+		w.run(source)
+		if running := <-fallback.runs; !running || !serves(source, mine) || !bytes.Equal(source.CABundle(), fallback.bundle) {
+			t.Fatal("the fallback does not serve")
+		}
+		pass(time.Hour)
+		w.install()
+		data := theirs.issue(t, start.Add(9*time.Hour))
+		w.fill(data)
+		pass(20 * time.Second)
+		both := certs.EncodeCertificates(own.certificate, theirs.certificate)
+		if !serves(source, mine) || !bytes.Equal(source.CABundle(), both) {
+			t.Fatal("the fallback no longer serves, or not both authorities are published")
+		}
+		w.carry(both)
+		pass(7 * time.Second)
+		if running := <-fallback.runs; running || !serves(source, data) {
+			t.Fatal("what is issued is not served, or the fallback runs on")
+		}
+	})
+}
+
+func TestWithoutAFallbackAMissingCertManagerIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.uninstall()
+		if err := w.source().Prepare(t.Context()); !errors.Is(err, errMissing) {
+			t.Errorf("Prepare: %v", err)
+		}
+	})
+}

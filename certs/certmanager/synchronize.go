@@ -1,0 +1,115 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/keypair"
+)
+
+// synchronize brings this replica to what cert-manager has issued, and says whether it waits for a
+// new authority to be trusted everywhere. At the start it also brings the operator's own objects up
+// to date; later it makes only those that are missing, since replicas that are configured
+// differently, as during a rollout, would otherwise undo each other's work.
+func (s *Source) synchronize(ctx context.Context, start bool) (waits bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Clock.Now()
+	var asked error
+	if start || now.Sub(s.ensured) >= s.options.Interval || now.Before(s.ensured) {
+		if asked = s.ensure(ctx, start); asked == nil {
+			s.ensured = now
+		}
+		if errors.Is(asked, errRefused) {
+			return false, asked
+		}
+	}
+	found, err := s.issued(ctx)
+	if err != nil {
+		if asked != nil {
+			return false, asked
+		}
+		return false, s.why(ctx, err)
+	}
+	if asked != nil && !start {
+		err = asked // told, and no reason not to take up what is there
+	} else if asked != nil {
+		s.options.Log.Info("serving what was issued before", "reason", asked.Error())
+	}
+	waits, takeErr := s.consider(ctx, found)
+	return waits, errors.Join(err, takeErr)
+}
+
+// consider publishes who must be trusted for a pair, and serves it once it may.
+func (s *Source) consider(ctx context.Context, found *keypair.Pair) (waits bool, err error) {
+	var others []byte
+	if s.fallback.Load() {
+		// Other replicas sign with it as long as they have not seen what is issued.
+		others = s.options.Fallback.CABundle()
+	}
+	all, err := s.remember(ctx, found, others)
+	if err != nil {
+		return false, err
+	}
+	now := s.options.Clock.Now()
+	if found.Roots == nil && len(all) > 0 {
+		if err := found.Accepted(all.certificates(), now); err != nil {
+			return false, fmt.Errorf("secret %s/%s: has no ca.crt, and who is trusted so far would refuse its certificate: %w: have an issuer sign that fills ca.crt, or, where the API server trusts it without, delete the Secret %s and every caBundle",
+				s.options.Namespace, s.options.SecretName, err, s.options.Trust)
+		}
+	}
+	if len(all) > 0 {
+		s.publish(all.bundle())
+	}
+	if s.waits(ctx, found, now) {
+		return true, nil
+	}
+	s.serve(found)
+	return false, nil
+}
+
+// lastOfOthers is when the last certificate expires that another source signs about now. It moves on
+// seldom, since all replicas write it.
+func (s *Source) lastOfOthers() time.Time {
+	step := s.options.FormerValidity / 4
+	return s.options.Clock.Now().Truncate(step).Add(step + s.options.FormerValidity + skew)
+}
+
+// publish answers the bundle from now on.
+func (s *Source) publish(bundle []byte) {
+	before := s.CABundle()
+	if string(before) == string(bundle) && s.bundle.Load() != nil {
+		return
+	}
+	s.bundle.Store(&bundle)
+	if before != nil {
+		s.reloads.Count(certs.ReloadChanged)
+	}
+	if s.options.OnChange != nil {
+		s.options.OnChange()
+	}
+}
+
+// serve answers the pair from now on, if it is another.
+func (s *Source) serve(found *keypair.Pair) {
+	s.awaited, s.observed = nil, time.Time{}
+	before := s.served.Load()
+	if before != nil && before.Same(found) {
+		return
+	}
+	s.served.Store(found)
+	if before != nil || s.fallback.Swap(false) {
+		s.reloads.Count(certs.ReloadChanged)
+	}
+	leaf := found.Served.Leaf
+	s.expires.Set(certs.ExpiryServing, leaf.NotAfter)
+	s.expires.Set(certs.ExpiryRoot, found.RootExpiry())
+	s.options.Log.Info("serving certificate of cert-manager in use", "serial", leaf.SerialNumber.Text(16),
+		"expires", leaf.NotAfter, "chain", len(found.Served.Certificate), "bundle", found.Bundle != nil)
+}

@@ -1,0 +1,90 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certmanager
+
+import (
+	"bytes"
+	"crypto/x509"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/certs"
+)
+
+func TestAFormerAuthorityStaysTrustedUntilItsLastCertificateIsGone(t *testing.T) {
+	one, two := newAuthority(t).certificate, newAuthority(t).certificate
+	all := trust(nil).with([]*x509.Certificate{one}, start.Add(time.Hour)).with([]*x509.Certificate{two}, start.Add(3*time.Hour))
+	all = all.with([]*x509.Certificate{one}, start.Add(2*time.Hour)) // renewed under it
+	for _, test := range []struct {
+		now   time.Time
+		inUse []*x509.Certificate
+		want  []*x509.Certificate
+	}{
+		{start, []*x509.Certificate{two}, []*x509.Certificate{one, two}},
+		{start.Add(2 * time.Hour), []*x509.Certificate{two}, []*x509.Certificate{one, two}},
+		{start.Add(2*time.Hour + 1), []*x509.Certificate{two}, []*x509.Certificate{two}},
+		{start.Add(9 * time.Hour), []*x509.Certificate{two}, []*x509.Certificate{two}},
+		{start.Add(9 * time.Hour), []*x509.Certificate{one}, []*x509.Certificate{one}},
+	} {
+		got := all.without(test.now, test.inUse)
+		if !bytes.Equal(got.bundle(), certs.EncodeCertificates(test.want...)) {
+			t.Errorf("after %s %d are trusted, want %d", test.now.Sub(start), len(got), len(test.want))
+		}
+	}
+}
+
+func TestTrustIsReadAsItWasWritten(t *testing.T) {
+	one, two := newAuthority(t).certificate, newAuthority(t).certificate
+	written := trust{{one, start.Add(time.Hour)}, {two, time.Time{}}}
+	data, err := written.data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := readTrust(data)
+	if len(read) != 2 || !read[0].certificate.Equal(one) || !read[0].until.Equal(start.Add(time.Hour)) || !read[1].until.IsZero() {
+		t.Errorf("read %v", read)
+	}
+	again, err := read.data()
+	if err != nil || !bytes.Equal(again[untilKey], data[untilKey]) || !bytes.Equal(again[certs.CAKey], data[certs.CAKey]) {
+		t.Errorf("written again it is another: %v", err)
+	}
+	if got := read.without(start.Add(1001*time.Hour), nil); len(got) != 0 {
+		t.Errorf("an authority that has expired itself is trusted without an end: %v", got)
+	}
+}
+
+func TestTrustThatCannotBeReadIsNoOutage(t *testing.T) {
+	one := newAuthority(t).certificate
+	for title, test := range map[string]struct {
+		data map[string][]byte
+		want int
+	}{
+		"nothing":          {nil, 0},
+		"junk":             {map[string][]byte{certs.CAKey: []byte("junk")}, 0},
+		"without times":    {map[string][]byte{certs.CAKey: certs.EncodeCertificates(one)}, 1},
+		"with junk times":  {map[string][]byte{certs.CAKey: certs.EncodeCertificates(one), untilKey: []byte("{")}, 1},
+		"the same twice":   {map[string][]byte{certs.CAKey: append(certs.EncodeCertificates(one), certs.EncodeCertificates(one)...)}, 1},
+		"times of another": {map[string][]byte{certs.CAKey: certs.EncodeCertificates(one), untilKey: []byte(`{"00":"2026-01-01T00:00:00Z"}`)}, 1},
+	} {
+		if got := readTrust(test.data); len(got) != test.want {
+			t.Errorf("%s: %d are trusted, want %d", title, len(got), test.want)
+		}
+	}
+}
+
+func TestTrustIsBoundedAndKeepsWhoIsInUse(t *testing.T) {
+	var all trust
+	first := newAuthority(t).certificate
+	all = all.with([]*x509.Certificate{first}, start.Add(time.Minute))
+	for n := range maxTrusted + 3 {
+		all = all.with([]*x509.Certificate{newAuthority(t).certificate}, start.Add(time.Duration(n+1)*time.Hour))
+	}
+	got := all.without(start, []*x509.Certificate{first})
+	if len(got) != maxTrusted || !certs.Contains(got.certificates(), first) {
+		t.Errorf("%d are trusted, the one in use: %v", len(got), certs.Contains(got.certificates(), first))
+	}
+	if last := all[len(all)-1].certificate; !certs.Contains(got.certificates(), last) {
+		t.Error("the one that is needed longest has been left out")
+	}
+}

@@ -1,0 +1,76 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certmanager
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/keypair"
+)
+
+// waits says whether a pair must not be served yet, since not everybody trusts its authority while
+// the one in use is trusted still.
+func (s *Source) waits(ctx context.Context, found *keypair.Pair, now time.Time) bool {
+	trustedSoFar, expires := s.standing()
+	switch {
+	case trustedSoFar == nil: // nothing is served, or nobody knows by whom it is trusted
+		return false
+	case s.options.Observe == nil, found.Bundle == nil:
+		return false
+	case contains(trustedSoFar, found.Roots):
+		return false
+	case !expires.IsZero() && expires.Before(now.Add(s.options.Interval)):
+		s.options.Log.Info("serving a certificate before its authority was seen to be trusted everywhere, since the former one expires", "expires", expires)
+		return false
+	}
+	if s.awaited == nil || string(s.awaited.Bundle) != string(found.Bundle) {
+		s.options.Log.Info("a certificate of another authority waits until that is trusted everywhere", "serial", found.Served.Leaf.SerialNumber.Text(16))
+		s.observed = time.Time{}
+	}
+	s.awaited = found
+	if err := s.options.Observe(ctx, found.Bundle); err != nil {
+		s.observed = time.Time{}
+		s.options.Log.V(1).Info("not trusted everywhere yet", "reason", err.Error())
+		return true
+	}
+	if s.observed.IsZero() {
+		s.observed = now
+	}
+	// Somebody else may have replaced the former authority instead of adding to it: then whatever is
+	// served meanwhile is refused.
+	if err := s.options.Observe(ctx, trustedSoFar); errors.Is(err, certs.ErrNotCarried) {
+		return false
+	}
+	return now.Sub(s.observed) < s.options.Settle
+}
+
+// standing is by whom what is served now is trusted, and when it expires; no time for a fallback,
+// which renews itself.
+func (s *Source) standing() ([]byte, time.Time) {
+	if s.fallback.Load() {
+		return s.options.Fallback.CABundle(), time.Time{}
+	}
+	if pair := s.served.Load(); pair != nil {
+		return pair.Bundle, pair.Served.Leaf.NotAfter
+	}
+	return nil, time.Time{}
+}
+
+// contains says whether a bundle holds all of the authorities.
+func contains(bundle []byte, authorities []*x509.Certificate) bool {
+	standing, err := certs.ParseCertificates(bundle)
+	if err != nil {
+		return false
+	}
+	for _, one := range authorities {
+		if !certs.Contains(standing, one) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,40 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package injection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/fairlead-dev/fairlead/certs"
+)
+
+// Observed reads all targets and answers nil where every one trusts all that the bundle trusts,
+// whoever has put it there. An error that wraps certs.ErrNotCarried names a target that was seen not
+// to; any other tells why a target could not be read. It writes nothing.
+func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
+	if err := usable(bundle); err != nil {
+		return err
+	}
+	errs := make([]error, len(i.targets))
+	var reading sync.WaitGroup
+	for n, t := range i.targets {
+		reading.Go(func() { errs[n] = i.carries(ctx, t, bundle) })
+	}
+	reading.Wait()
+	return errors.Join(errs...)
+}
+
+func (i *Injector) carries(ctx context.Context, t target, bundle []byte) error {
+	object, slots, err := i.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !covered(slots, bundle) {
+		return fmt.Errorf("%s: %w; what stands there is of %s", t, certs.ErrNotCarried, writer(t.kind, object, slots))
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package injection
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fairlead-dev/fairlead/certs"
+)
+
+func TestObservedNamesWhatDoesNotTrustTheBundleAndWhoseBundleThatIs(t *testing.T) {
+	one, two := newBundle(t), newBundle(t)
+	both := slices.Concat(two, one)
+	objects := standard()
+	put(t, objects[0].(*unstructured.Unstructured), one, "argocd-controller")
+	put(t, objects[1].(*unstructured.Unstructured), both, FieldOwner)
+	put(t, objects[2].(*unstructured.Unstructured), both, "somebody")
+	client := newCluster(objects...)
+	injector := newInjector(t, client, Options{})
+	if err := injector.Observed(t.Context(), one); err != nil {
+		t.Errorf("all trust it: %v", err)
+	}
+	err := injector.Observed(t.Context(), both)
+	if !errors.Is(err, certs.ErrNotCarried) {
+		t.Errorf("one does not trust all of it: %v", err)
+	}
+	for _, part := range []string{"CustomResourceDefinition foos.x.dev", `"argocd-controller"`} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in: %v", part, err)
+		}
+	}
+	if got := patches(client); got != 0 {
+		t.Errorf("%d writes by looking", got)
+	}
+}
+
+func TestObservedTellsAFailureToLookFromABundleThatIsNotThere(t *testing.T) {
+	client := newCluster(standard()...)
+	client.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("connection refused")
+	})
+	injector := newInjector(t, client, Options{})
+	if err := injector.Observed(t.Context(), newBundle(t)); err == nil || errors.Is(err, certs.ErrNotCarried) {
+		t.Errorf("a dead server: %v", err)
+	}
+	if err := injector.Observed(t.Context(), nil); err == nil {
+		t.Error("an empty bundle was seen")
+	}
+}
+
+func TestAReplicaWithAnOldBundleDoesNotBringItBack(t *testing.T) {
+	old, current := newBundle(t), newBundle(t)
+	objects := standard()
+	for _, object := range objects {
+		put(t, object.(*unstructured.Unstructured), current, FieldOwner)
+	}
+	client := newCluster(objects...)
+	injector := newInjector(t, client, Options{Latest: func(context.Context) ([]byte, error) { return current, nil }})
+	if err := injector.Publish(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	if got := patches(client); got != 0 {
+		t.Errorf("%d writes of an old bundle", got)
+	}
+}
+
+func TestTheLatestBundleIsWrittenAndNothingWhereItIsNotKnown(t *testing.T) {
+	old, current := newBundle(t), newBundle(t)
+	client := newCluster(standard()...)
+	var answer []byte
+	var problem error
+	asked := 0
+	injector := newInjector(t, client, Options{Latest: func(context.Context) ([]byte, error) { asked++; return answer, problem }})
+	for title, test := range map[string]struct {
+		answer  []byte
+		problem error
+	}{"an error": {nil, errors.New("connection refused")}, "junk": {[]byte("junk"), nil}} {
+		answer, problem = test.answer, test.problem
+		if _, err := injector.pass(t.Context(), injector.targets, old); err == nil || patches(client) != 0 {
+			t.Errorf("%s: %d writes, %v", title, patches(client), err)
+		}
+	}
+	answer, problem = current, nil
+	if _, err := injector.pass(t.Context(), injector.targets, old); err != nil || !slices.Equal(bundles(t, client), repeated(current)) {
+		t.Errorf("the latest one is not there: %v", err)
+	}
+	before := asked
+	if _, err := injector.pass(t.Context(), injector.targets, current); err != nil || asked != before {
+		t.Errorf("asked %d times about a bundle that stands, %v", asked-before, err)
+	}
+}
+
+func TestAnotherOrderOfTheSameRootsIsNoReasonToWrite(t *testing.T) {
+	one, two := newBundle(t), newBundle(t)
+	objects := standard()
+	for _, object := range objects {
+		put(t, object.(*unstructured.Unstructured), slices.Concat(one, two), FieldOwner)
+	}
+	client := newCluster(objects...)
+	if err := newInjector(t, client, Options{}).Publish(t.Context(), slices.Concat(two, one)); err != nil {
+		t.Fatal(err)
+	}
+	if got := patches(client); got != 0 {
+		t.Errorf("%d writes", got)
+	}
+}
+
+// A delivery tool whose manifests hold a blank caBundle wipes it at every look of its own.
+func TestWhoeverKeepsTakingTheBundleAwayIsNamedAndAnsweredEverMoreSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, bundle, log := newCluster(standard()...), newBundle(t), &lines{}
+		injector := newInjector(t, client, Options{Interval: 10 * time.Second, WriteBurst: 1000, Log: log.logger()})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- injector.Run(ctx, func() []byte { return bundle }) }()
+		injector.Trigger()
+		writes := map[int]int{} // by hour
+		for step := range 6 * 360 {
+			pass(10 * time.Second)
+			writes[step/360] = patches(client)
+			wipe(t, client, "helm")
+		}
+		if first, last := writes[0]-2, writes[5]-writes[4]; first > 12 || last > 2 || last < 1 {
+			t.Errorf("%d writes of the definition in the first hour, %d in the last", first, last)
+		}
+		if log.with(`helm`) == 0 || log.with("have it leave caBundle out") == 0 {
+			t.Errorf("who wipes it is not named: %v", log.text)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestATargetThatWasLeftInPeaceIsHealedSoonAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, bundle := newCluster(standard()...), newBundle(t)
+		injector := newInjector(t, client, Options{})
+		heal := func() error { _, err := injector.pass(t.Context(), injector.targets, bundle); return err }
+		for range 3 {
+			if err := heal(); err != nil { // wiped in peace, it is healed at once
+				t.Fatal(err)
+			}
+			wipe(t, client, "kubectl")
+			if err := heal(); err == nil {
+				t.Fatal("a bundle that did not last is written again at once")
+			}
+			pass(2 * firstRest)
+			if err := heal(); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Hour)
+			if err := heal(); err != nil { // it stands still
+				t.Fatal(err)
+			}
+			wipe(t, client, "kubectl")
+		}
+	})
+}
+
+func TestNoTargetIsWrittenBeyondItsBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newCluster(standard()...)
+		injector := newInjector(t, client, Options{WriteBurst: 3, WriteEvery: time.Hour})
+		var last error
+		for range 20 {
+			_, last = injector.pass(t.Context(), injector.targets, newBundle(t)) // another one each time
+		}
+		if got := patches(client); got != 3*3 {
+			t.Errorf("%d writes to 3 targets", got)
+		}
+		if last == nil || !strings.Contains(last.Error(), "once in 1h0m0s") {
+			t.Errorf("the error is %v", last)
+		}
+		pass(time.Hour)
+		if _, err := injector.pass(t.Context(), injector.targets, newBundle(t)); err != nil {
+			t.Errorf("an hour later: %v", err)
+		}
+	})
+}
+
+func TestAnOwnerOfAnotherBundleIsNamedAndNotFought(t *testing.T) {
+	for manager, operation := range map[string]metav1.ManagedFieldsOperationType{
+		"argocd-controller": metav1.ManagedFieldsOperationApply, "helm": metav1.ManagedFieldsOperationUpdate,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			objects, theirs := standard(), newBundle(t)
+			owned := put(t, objects[0].(*unstructured.Unstructured), theirs, manager)
+			fields := owned.GetManagedFields()
+			fields[0].Operation = operation
+			owned.SetManagedFields(fields)
+			client, log := newCluster(objects...), &lines{}
+			injector := newInjector(t, client, Options{Log: log.logger()})
+			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer cancel()
+			bundle := newBundle(t)
+			if err := injector.Run(ctx, func() []byte { return bundle }); err != nil {
+				t.Fatal(err)
+			}
+			if got := bundles(t, client)[0]; got != string(theirs) {
+				t.Error("the other owner's bundle is gone")
+			}
+			if got := log.with(manager); got != 1 {
+				t.Errorf("%d lines in a day name %s", got, manager)
+			}
+		})
+	}
+}
+
+// wipe empties the definition's bundle, as somebody's update does.
+func wipe(t *testing.T, client interface {
+	Tracker() clienttesting.ObjectTracker
+}, manager string) {
+	t.Helper()
+	stored, err := client.Tracker().Get(crdKind.resource, "", "foos.x.dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wiped := newCRD("foos.x.dev")
+	wiped.SetResourceVersion(stored.(*unstructured.Unstructured).GetResourceVersion() + "0")
+	wiped.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}})
+	if slots, err := crdKind.slots(stored.(*unstructured.Unstructured)); err != nil || len(slots[0].standing) == 0 {
+		return
+	}
+	if err := client.Tracker().Update(crdKind.resource, wiped, ""); err != nil {
+		t.Fatal(err)
+	}
+}

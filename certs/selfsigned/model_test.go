@@ -1,0 +1,245 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selfsigned
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Which schedules are generated, each from a seed of its own. A seed replays what is drawn from it; in
+// which order goroutines that are due at one instant run is up to Go.
+var (
+	schedules = flag.Uint64("schedules", 100, "how many schedules are generated")
+	seedFrom  = flag.Uint64("seed-from", 1, "the seed of the first of them")
+)
+
+// TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust generates schedules of two to five
+// replicas with clocks that differ: requests and answers in any order, replicas that end at any
+// point of a request and begin anew, replicas that are cut off, rotations asked for, and Secrets
+// deleted. After every single step each replica's certificate must be accepted by what each
+// target carries, and has carried within the time that API servers may lag behind.
+func TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust(t *testing.T) {
+	var total tally
+	count := *schedules
+	for n := range count {
+		seed := *seedFrom + n
+		synctest.Test(t, func(t *testing.T) {
+			s := newSchedule(t, seed)
+			defer s.end()
+			s.run()
+			total.add(s)
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d: go on from it with -seed-from", seed)
+		}
+	}
+	t.Logf("%+v", total)
+	for what, tried := range map[string]int{"rotations": total.Rotations, "crashes": total.Crashes, "cuts": total.Cuts, "deleted Secrets": total.Deleted} {
+		if tried < int(count)/5 {
+			t.Errorf("%d %s in %d schedules: they try too little", tried, what, count)
+		}
+	}
+}
+
+// tally is what the schedules did.
+type tally struct{ Steps, Rotations, Crashes, Cuts, Deleted, Writes int }
+
+func (t *tally) add(s *schedule) {
+	t.Steps += s.did.Steps
+	t.Rotations += s.did.Rotations
+	t.Crashes += s.did.Crashes
+	t.Cuts += s.did.Cuts
+	t.Deleted += s.did.Deleted
+	t.Writes += s.did.Writes
+}
+
+// schedule is one course of events.
+type schedule struct {
+	*world
+	random  *rand.Rand
+	seed    uint64
+	options Options
+	lag     time.Duration
+	members []*member
+	started int
+	did     tally
+}
+
+func newSchedule(t *testing.T, seed uint64) *schedule {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	leaf := []time.Duration{time.Minute, 5 * time.Minute, 24 * time.Hour}[random.IntN(3)]
+	options, err := Options{LeafValidity: leaf, RootValidity: 1000 * leaf, Interval: leaf / 4, Client: memberKube{}}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &schedule{random: random, seed: seed, options: options, world: newWorld(t, options.RootValidity, options.skew())}
+	s.lag = options.pace().Settle * 3 / 4
+	for range 2 + random.IntN(4) {
+		s.join()
+	}
+	return s
+}
+
+// join starts another replica, whose clock differs from the others' by as much as is allowed.
+func (s *schedule) join() {
+	s.started++
+	allowed := int64(s.options.skew() / 3)
+	s.members = append(s.members, s.start(fmt.Sprintf("replica %d", s.started), s.options,
+		shift{time.Duration(s.random.Int64N(2*allowed) - allowed), logr.Discard()}))
+}
+
+func (s *schedule) end() {
+	for _, m := range s.members {
+		m.end()
+	}
+}
+
+func (s *schedule) run() {
+	s.until("the start", 10*s.options.Interval, func() error { return s.quiet(s.members) })
+	if s.random.IntN(3) == 0 {
+		s.remove()
+	} else {
+		s.did.Rotations++
+		s.ask(strconv.FormatUint(s.seed, 10))
+		s.trouble()
+	}
+	s.until("the end", 10*s.options.LeafValidity, func() error { return s.quiet(s.members) })
+	want := 2 * (s.did.Rotations + s.did.Deleted)
+	for kind, target := range s.targets {
+		s.did.Writes += target.changes
+		if target.changes != want {
+			s.fail("%s was written %d times in %d changes of the root", kind, target.changes, want/2)
+		}
+	}
+}
+
+// trouble is crashes and cuts for a while.
+func (s *schedule) trouble() {
+	left := s.random.IntN(6)
+	s.crash = func(*member, string) bool { // at a request rather than at a moment
+		if left > 0 && s.random.IntN(40) == 0 {
+			left--
+			return true
+		}
+		return false
+	}
+	for range 20 + s.random.IntN(200) {
+		if s.t.Failed() {
+			return
+		}
+		s.step()
+		s.replace()
+		if s.random.IntN(60) == 0 {
+			s.cut()
+		}
+	}
+	s.crash = nil
+	s.replace()
+}
+
+// replace starts another replica for each that has crashed.
+func (s *schedule) replace() {
+	synctest.Wait()
+	for i := 0; i < len(s.members); i++ {
+		s.mu.Lock()
+		crashed := s.members[i].crashed
+		s.mu.Unlock()
+		if crashed {
+			s.members[i].end()
+			s.members = append(s.members[:i], s.members[i+1:]...)
+			s.did.Crashes++
+			s.join()
+			i--
+		}
+	}
+}
+
+// cut takes a replica from the API server, for less than certificates live: longer than replicas have
+// to notice who signs, and shorter than the former root stays trusted.
+func (s *schedule) cut() {
+	m := s.members[s.random.IntN(len(s.members))]
+	s.mu.Lock()
+	m.cutUntil = time.Now().Add(time.Duration(s.random.Int64N(int64(s.options.LeafValidity))))
+	s.note("%s is cut off until %s", m.id, m.cutUntil.Sub(s.began))
+	s.mu.Unlock()
+	s.did.Cuts++
+}
+
+// remove deletes the Secret, as where its key is compromised. No replica ends meanwhile: the former
+// key is in their memory only.
+func (s *schedule) remove() {
+	s.mu.Lock()
+	s.secret = nil
+	s.note("the Secret is deleted")
+	for _, watcher := range s.watchers {
+		watcher.Delete(blank(namespace, name))
+	}
+	s.mu.Unlock()
+	s.did.Deleted++
+}
+
+// step lets one request through or some time pass, and looks at what clients would meet.
+func (s *schedule) step() {
+	s.did.Steps++
+	switch {
+	case s.random.IntN(12) == 0: // requests take their time
+		time.Sleep(time.Duration(1 + s.random.Int64N(int64(2*time.Second)))) //nolint:forbidigo // the bubble's clock goes at once to its end
+	case !s.next(s.random, 2*time.Second):
+		select {
+		case <-s.arrived:
+		case <-time.After(time.Duration(1 + s.random.Int64N(int64(s.options.Interval/4)))):
+		}
+	}
+	s.look()
+}
+
+func (s *schedule) look() {
+	synctest.Wait()
+	for _, m := range s.members {
+		if m.crashed {
+			continue
+		}
+		served, err := m.authority.GetCertificate(nil)
+		if err != nil {
+			continue // it does not serve yet
+		}
+		if err := s.verify(served.Leaf, s.lag); err != nil {
+			s.fail("the certificate of %s is refused: %v", m.id, err)
+		}
+	}
+}
+
+// until steps until the world is as it should be.
+func (s *schedule) until(what string, limit time.Duration, done func() error) {
+	for began := time.Now(); !s.t.Failed(); s.step() {
+		s.look()
+		err := done()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > limit {
+			s.fail("%s has not come within %s: %v", what, limit, err)
+		}
+	}
+}
+
+func (s *schedule) fail(format string, a ...any) {
+	if s.t.Failed() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.t.Errorf("seed %d, %s validity, %d replicas: %s\n%s", s.seed, s.options.LeafValidity, len(s.members),
+		fmt.Sprintf(format, a...), strings.Join(s.trace[max(0, len(s.trace)-60):], "\n"))
+}

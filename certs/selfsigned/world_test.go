@@ -1,0 +1,393 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selfsigned
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/fairlead-dev/fairlead/certs"
+)
+
+// world is an API server that answers one request at a time, when it is told to, and several
+// replicas that ask it. It runs in a bubble of testing/synctest.
+type world struct {
+	t *testing.T
+
+	mu       sync.Mutex // guards what follows
+	secret   *corev1.Secret
+	version  int
+	targets  map[string]*carrier
+	parked   []*ticket
+	watchers map[*member]*watch.FakeWatcher
+	trace    []string
+	began    time.Time
+	links    map[string]bool // of leaves with roots, that were verified
+	parsed   map[string][]*x509.Certificate
+
+	arrived chan struct{} // a request waits
+
+	// crash says whether a replica ends at a point of a request; nil for never.
+	crash func(who *member, what string) bool
+}
+
+// carrier is a target, and the bundles that it has carried.
+type carrier struct {
+	object  *unstructured.Unstructured
+	history []carried
+	changes int
+}
+
+type carried struct {
+	bundle []byte
+	until  time.Time // zero: still
+}
+
+// ticket is a request that waits to be let through, or an answer that waits to be delivered.
+type ticket struct {
+	who   *member
+	what  string
+	since time.Time
+	open  chan struct{}
+}
+
+var (
+	errCrashed = errors.New("the process has ended")
+	errCut     = errors.New("connection refused")
+
+	targetKinds = map[string]schema.GroupVersionResource{
+		"crd":        {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		"mutating":   {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
+		"validating": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+	}
+)
+
+// newWorld has a root that is trusted everywhere.
+func newWorld(t *testing.T, validity, skew time.Duration) *world {
+	t.Helper()
+	w := &world{
+		t: t, targets: map[string]*carrier{}, watchers: map[*member]*watch.FakeWatcher{},
+		began: time.Now(), links: map[string]bool{}, parsed: map[string][]*x509.Certificate{},
+		arrived: make(chan struct{}, 1),
+	}
+	first, err := mint(time.Now(), validity, skew)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.secret = blank(namespace, name)
+	w.secret.Data = dataOf(t, first)
+	w.store(w.secret)
+	bundle := w.secret.Data[certs.CAKey]
+	for kind, resource := range targetKinds {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetAPIVersion(resource.GroupVersion().String())
+		object.SetName(kind)
+		object.SetUID(types.UID(kind))
+		object.SetResourceVersion("1")
+		put(object, bundle)
+		w.targets[kind] = &carrier{object: object, history: []carried{{bundle: bundle}}}
+	}
+	return w
+}
+
+// put writes a bundle into a target.
+func put(object *unstructured.Unstructured, bundle []byte) {
+	config := map[string]any{"caBundle": base64.StdEncoding.EncodeToString(bundle)}
+	if object.GetName() == "crd" {
+		object.Object["spec"] = map[string]any{"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{"clientConfig": config}}}
+	} else {
+		object.Object["webhooks"] = []any{map[string]any{"name": "one", "clientConfig": config}}
+	}
+}
+
+// pass lets a request of a replica through when it is its turn: once before it is done and once
+// before it is answered, so that others, or a crash, may come in between.
+func (w *world) pass(ctx context.Context, who *member, what string, do func() error) error {
+	if err := w.wait(ctx, who, what); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	err := do()
+	w.note("%s %s: %v", who.id, what, err)
+	w.mu.Unlock()
+	if err := w.wait(ctx, who, what+" answered"); err != nil {
+		return err
+	}
+	return err
+}
+
+func (w *world) wait(ctx context.Context, who *member, what string) error {
+	turn := &ticket{who: who, what: what, since: time.Now(), open: make(chan struct{})}
+	w.mu.Lock()
+	w.parked = append(w.parked, turn)
+	w.mu.Unlock()
+	select {
+	case w.arrived <- struct{}{}:
+	default:
+	}
+	var err error
+	select {
+	case <-turn.open:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parked = slices.DeleteFunc(w.parked, func(one *ticket) bool { return one == turn })
+	switch {
+	case who.crashed:
+		return errCrashed
+	case err != nil:
+		return err
+	case w.crash != nil && w.crash(who, what):
+		w.note("%s crashes at %q", who.id, what)
+		who.crashed = true
+		return errCrashed
+	case time.Now().Before(who.cutUntil):
+		return errCut
+	}
+	return nil
+}
+
+func (w *world) note(format string, a ...any) {
+	if len(w.trace) < 20000 {
+		w.trace = append(w.trace, fmt.Sprintf("%8s ", time.Since(w.began).Round(time.Millisecond))+fmt.Sprintf(format, a...))
+	}
+}
+
+// store keeps the Secret, as of a new version, and tells the watchers.
+func (w *world) store(secret *corev1.Secret) *corev1.Secret {
+	w.version++
+	w.secret = secret.DeepCopy()
+	w.secret.ResourceVersion = strconv.Itoa(w.version)
+	for who, watcher := range w.watchers {
+		if !time.Now().Before(who.cutUntil) && !watcher.IsStopped() {
+			watcher.Modify(w.secret.DeepCopy())
+		}
+	}
+	return w.secret.DeepCopy()
+}
+
+// works says whether an operator that knows nothing of rotations could use the Secret: the pair is
+// one, and is trusted.
+func (w *world) works(secret *corev1.Secret) error {
+	pair, err := tls.X509KeyPair(secret.Data[certs.CertKey], secret.Data[certs.PrivateKey])
+	if err != nil {
+		return err
+	}
+	trusted, err := certs.ParseCertificates(secret.Data[certs.CAKey])
+	if err != nil {
+		return err
+	}
+	if !certs.Contains(trusted, pair.Leaf) {
+		return errors.New("its ca.crt does not hold its tls.crt")
+	}
+	return nil
+}
+
+// verify says whether every API server accepts a leaf: by what each target carries, and by what it
+// has carried within the time that API servers may lag behind their storage.
+func (w *world) verify(leaf *x509.Certificate, lag time.Duration) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
+		return fmt.Errorf("it is valid from %s to %s, and it is %s", leaf.NotBefore, leaf.NotAfter, now)
+	}
+	for kind, target := range w.targets {
+		for _, one := range target.history {
+			if !one.until.IsZero() && now.Sub(one.until) >= lag {
+				continue
+			}
+			if err := w.signedBy(leaf, one.bundle, now); err != nil {
+				return fmt.Errorf("%s carries (until %s) %w", kind, one.until, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) signedBy(leaf *x509.Certificate, bundle []byte, now time.Time) error {
+	roots, known := w.parsed[string(bundle)]
+	if !known {
+		var err error
+		if roots, err = certs.ParseCertificates(bundle); err != nil {
+			return err
+		}
+		w.parsed[string(bundle)] = roots
+	}
+	for _, root := range roots {
+		if !bytes.Equal(root.SubjectKeyId, leaf.AuthorityKeyId) || now.After(root.NotAfter) || now.Before(root.NotBefore) {
+			continue
+		}
+		link := leaf.SerialNumber.String() + root.SerialNumber.String()
+		if w.links[link] || leaf.CheckSignatureFrom(root) == nil {
+			w.links[link] = true
+			return nil
+		}
+	}
+	return fmt.Errorf("a bundle of %d roots, of which none has signed serial %s", len(roots), leaf.SerialNumber.Text(16))
+}
+
+// The clients of one replica.
+type memberKube struct {
+	kubernetes.Interface
+	who *member
+}
+
+type memberCore struct {
+	corev1client.CoreV1Interface
+	who *member
+}
+
+type memberSecrets struct {
+	corev1client.SecretInterface
+	who *member
+}
+
+type memberDynamic struct {
+	dynamic.Interface
+	who *member
+}
+
+type memberTargets struct {
+	dynamic.NamespaceableResourceInterface
+	who  *member
+	kind string
+}
+
+func (c memberKube) CoreV1() corev1client.CoreV1Interface        { return memberCore{who: c.who} }
+func (c memberCore) Secrets(string) corev1client.SecretInterface { return memberSecrets{who: c.who} }
+func (c memberSecrets) do(ctx context.Context, what string, do func() error) error {
+	return c.who.world.pass(ctx, c.who, what, do)
+}
+
+func (c memberSecrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) (answer *corev1.Secret, err error) {
+	w := c.who.world
+	err = c.do(ctx, "get Secret", func() error {
+		if w.secret == nil {
+			return apierrors.NewNotFound(secretsResource.GroupResource(), name)
+		}
+		answer = w.secret.DeepCopy()
+		return nil
+	})
+	return answer, err
+}
+
+func (c memberSecrets) Create(ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (answer *corev1.Secret, err error) {
+	w := c.who.world
+	err = c.do(ctx, "create Secret", func() error {
+		if w.secret != nil {
+			return apierrors.NewAlreadyExists(secretsResource.GroupResource(), name)
+		}
+		answer = w.store(secret)
+		return nil
+	})
+	return answer, err
+}
+
+func (c memberSecrets) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (answer *corev1.Secret, err error) {
+	w := c.who.world
+	err = c.do(ctx, "update Secret to "+secret.Annotations[RotationAnnotation], func() error {
+		switch {
+		case w.secret == nil:
+			return apierrors.NewNotFound(secretsResource.GroupResource(), name)
+		case w.secret.ResourceVersion != secret.ResourceVersion:
+			return apierrors.NewConflict(secretsResource.GroupResource(), name, errors.New("changed"))
+		}
+		if err := w.works(secret); err != nil {
+			w.t.Errorf("a Secret that an older operator could not use: %v", err)
+		}
+		answer = w.store(secret)
+		return nil
+	})
+	return answer, err
+}
+
+func (c memberSecrets) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	w := c.who.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.who.crashed || time.Now().Before(c.who.cutUntil) {
+		return nil, errCut
+	}
+	w.watchers[c.who] = watch.NewFakeWithChanSize(1000, false)
+	return w.watchers[c.who], nil
+}
+
+func (c memberDynamic) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	for kind, known := range targetKinds {
+		if known == resource {
+			return memberTargets{who: c.who, kind: kind}
+		}
+	}
+	return nil
+}
+
+func (c memberTargets) Get(ctx context.Context, _ string, _ metav1.GetOptions, _ ...string) (answer *unstructured.Unstructured, err error) {
+	w := c.who.world
+	err = w.pass(ctx, c.who, "get "+c.kind, func() error {
+		answer = w.targets[c.kind].object.DeepCopy()
+		return nil
+	})
+	return answer, err
+}
+
+func (c memberTargets) Patch(ctx context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
+	w := c.who.world
+	return nil, w.pass(ctx, c.who, "patch "+c.kind, func() error {
+		target := w.targets[c.kind]
+		applied := &unstructured.Unstructured{}
+		if err := json.Unmarshal(data, &applied.Object); err != nil {
+			return err
+		}
+		if applied.GetResourceVersion() != target.object.GetResourceVersion() {
+			return apierrors.NewConflict(targetKinds[c.kind].GroupResource(), c.kind, errors.New("changed"))
+		}
+		bundle := bundleIn(applied)
+		last := &target.history[len(target.history)-1]
+		if bytes.Equal(bundle, last.bundle) {
+			return nil
+		}
+		last.until = time.Now()
+		target.history = append(target.history, carried{bundle: bundle})
+		target.changes++
+		put(target.object, bundle)
+		version, _ := strconv.Atoi(target.object.GetResourceVersion())
+		target.object.SetResourceVersion(strconv.Itoa(version + 1))
+		return nil
+	})
+}
+
+func bundleIn(object *unstructured.Unstructured) []byte {
+	encoded, found, _ := unstructured.NestedString(object.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	if !found {
+		hooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+		encoded, _, _ = unstructured.NestedString(hooks[0].(map[string]any), "clientConfig", "caBundle")
+	}
+	bundle, _ := base64.StdEncoding.DecodeString(encoded)
+	return bundle
+}
