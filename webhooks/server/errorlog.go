@@ -42,6 +42,9 @@ func (l *errorLog) Write(line []byte) (int, error) {
 	if bytes.HasPrefix(line, handshakePrefix) {
 		l.handshakes.Inc()
 	}
+	if bytes.Contains(line, []byte(errCaller.Error())) {
+		return len(line), nil // logged with its reason, and less often
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.limiter.Allow() {

@@ -32,6 +32,11 @@ func (s *Server) handler() http.Handler {
 			s.metrics.seconds.WithLabelValues(path).Observe(time.Since(start).Seconds())
 			s.metrics.requests.WithLabelValues(path, strconv.Itoa(out.code)).Inc()
 		}()
+		// Before anything is taken that others may need.
+		if err := s.callers.admit(r, path); err != nil {
+			wire.Refuse(http.StatusForbidden, "%s", err).Answer(out)
+			return
+		}
 		select {
 		case s.slots <- struct{}{}:
 			defer func() { <-s.slots }()

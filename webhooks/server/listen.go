@@ -24,7 +24,9 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	s.mu.Lock()
 	s.listenAddr = listener.Addr()
 	s.mu.Unlock()
-	return tls.NewListener(limit(listener, s.options.MaxConnections), s.options.tlsConfig()), nil
+	secured := s.options.tlsConfig()
+	s.callers.demand(secured)
+	return tls.NewListener(limit(listener, s.options.MaxConnections), secured), nil
 }
 
 // explain adds to an error of listening what to do about it.

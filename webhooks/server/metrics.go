@@ -19,6 +19,7 @@ type metrics struct {
 	panics            *prometheus.CounterVec
 	handshakeFailures prometheus.Counter
 	selfCheckFailures prometheus.Counter
+	refusedCallers    *prometheus.CounterVec
 }
 
 func newMetrics(registerer prometheus.Registerer, log logr.Logger) metrics {
@@ -52,6 +53,10 @@ func newMetrics(registerer prometheus.Registerer, log logr.Logger) metrics {
 			Name: "fairlead_webhook_tls_handshake_failures_total",
 			Help: "TLS handshakes that clients did not complete.",
 		})),
+		refusedCallers: meter.Register(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "fairlead_webhook_refused_callers_total",
+			Help: "Handshakes and requests refused for the caller's certificate, by reason: none, expired, untrusted or name.",
+		}, []string{"reason"})),
 		selfCheckFailures: meter.Register(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_webhook_self_check_failures_total",
 			Help: "Handshakes of the server with itself that failed.",

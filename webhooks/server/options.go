@@ -5,6 +5,7 @@ package server
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -57,6 +58,16 @@ type Options struct {
 	// CipherSuites for TLS 1.2; those of 1.3 are fixed. Default: Go's choice. Suites that Go calls
 	// insecure are refused.
 	CipherSuites []uint16
+
+	// ClientCAs answers the authorities that sign the certificates of callers, on every handshake
+	// and request; an answer of nil trusts nobody. Default nil: callers need no certificate.
+	ClientCAs func() *x509.CertPool
+	// ClientNames are the common names or DNS names of which a caller's certificate must have one.
+	// Default: any certificate of ClientCAs.
+	ClientNames []string
+	// Anonymous are the registered paths that answer callers without a certificate all the same.
+	// Default: none.
+	Anonymous []string
 
 	// DrainDelay is how long the server goes on answering after it is told to stop, so that
 	// nobody is sent here any more when it closes; 0 is none. See DefaultDrainDelay.
@@ -133,6 +144,9 @@ func (o Options) check() error {
 	}
 	if o.MinTLSVersion != tls.VersionTLS12 && o.MinTLSVersion != tls.VersionTLS13 {
 		errs = append(errs, fmt.Errorf("the minimum TLS version is 1.2 or 1.3, not %s", tls.VersionName(o.MinTLSVersion)))
+	}
+	if o.ClientCAs == nil && len(o.ClientNames) > 0 {
+		errs = append(errs, errors.New("names of clients are given, and no authorities that sign their certificates"))
 	}
 	secure := make(map[uint16]bool)
 	for _, suite := range tls.CipherSuites() {

@@ -27,6 +27,7 @@ type Server struct {
 	now     func() time.Time
 
 	readiness readiness
+	callers   *callers      // nil: anybody may call
 	slots     chan struct{} // one for each request worked on
 	large     chan struct{} // one for each body above smallBody
 	inFlight  atomic.Int64
@@ -56,6 +57,7 @@ func New(o Options) *Server {
 		large:   make(chan struct{}, o.MaxLargeBodies),
 		paths:   make(map[string]bool),
 	}
+	s.callers = newCallers(o, func() time.Time { return s.now() }, s.metrics.refusedCallers)
 	s.readiness.init(s.metrics.ready, o.Logger)
 	return s
 }

@@ -1,0 +1,39 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specimen
+
+import "math/rand/v2"
+
+// Choices are decisions, read from bytes; where those end, the first option is chosen.
+type Choices struct{ left []byte }
+
+// Read makes choices of bytes, such as a fuzzer's.
+func Read(data []byte) *Choices { return &Choices{data} }
+
+// Draw makes choices that a seed decides.
+func Draw(seed uint64) *Choices {
+	random, data := rand.New(rand.NewPCG(seed, 1)), make([]byte, 256) //nolint:gosec // repeatable on purpose
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	return &Choices{data}
+}
+
+// Of chooses one of n options, from 0.
+func (c *Choices) Of(n int) int {
+	value := 0
+	for most := n - 1; most > 0 && len(c.left) > 0; most >>= 8 {
+		value = value<<8 | int(c.left[0])
+		c.left = c.left[1:]
+	}
+	return value % max(n, 1)
+}
+
+// percent is true that often.
+func (c *Choices) percent(p int) bool { return c.Of(100) >= 100-p }
+
+func pick[T any](c *Choices, options []T) T { return options[c.Of(len(options))] }
+
+// Bytes are the decisions that are left.
+func (c *Choices) Bytes() []byte { return c.left }

@@ -1,0 +1,152 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Why a caller is refused, as the metric labels it.
+const (
+	withoutCertificate = "none"
+	expiredCertificate = "expired"
+	untrustedSignature = "untrusted"
+	otherName          = "name"
+)
+
+// complainEvery is how often the same reason is logged. Whoever reaches the port can cause any of
+// them at will.
+const complainEvery = time.Hour
+
+// maxNamed bounds what is repeated of a certificate's own words.
+const maxNamed = 253
+
+// errCaller marks the refusal of a certificate in what net/http says of a handshake.
+var errCaller = errors.New("the caller is refused")
+
+// callers decides who may call. One that presents a certificate is judged in the handshake, and again
+// at each request, so that an authority that was taken away counts on open connections too. Without a
+// certificate only the anonymous paths answer: when the API server wants a conversion it has no way to
+// present one (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion, newWebhookConverterFactory).
+type callers struct {
+	authorities func() *x509.CertPool
+	names       []string
+	anonymous   []string
+	now         func() time.Time
+	log         logr.Logger
+	refused     *prometheus.CounterVec
+
+	mu   sync.Mutex
+	said map[string]complaint // by reason, of which there are four
+}
+
+type complaint struct {
+	at      time.Time
+	leftOut int
+}
+
+// newCallers answers nil where callers need no certificate.
+func newCallers(o Options, now func() time.Time, refused *prometheus.CounterVec) *callers {
+	if o.ClientCAs == nil {
+		return nil
+	}
+	for _, reason := range []string{withoutCertificate, expiredCertificate, untrustedSignature, otherName} {
+		refused.WithLabelValues(reason)
+	}
+	return &callers{
+		authorities: o.ClientCAs, names: o.ClientNames, anonymous: o.Anonymous, now: now,
+		log: o.Logger, refused: refused, said: map[string]complaint{},
+	}
+}
+
+// demand has the handshake ask for a certificate. What it is worth is judged here and not by package
+// tls, which would not say why. Sessions are not resumed: a resumed one would bring its certificate
+// along unseen.
+func (c *callers) demand(config *tls.Config) {
+	if c == nil {
+		return
+	}
+	config.ClientAuth = tls.RequestClientCert
+	config.SessionTicketsDisabled = true
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) == 0 {
+			return nil
+		}
+		if reason, err := c.judge(state.PeerCertificates); err != nil {
+			c.complain(reason, err)
+			return fmt.Errorf("%w: %w", errCaller, err)
+		}
+		return nil
+	}
+}
+
+// admit answers nil where a request may be worked on.
+func (c *callers) admit(r *http.Request, path string) error {
+	if c == nil || slices.Contains(c.anonymous, path) {
+		return nil
+	}
+	reason, err := withoutCertificate, errors.New(
+		"the webhooks answer only callers with a client certificate, and none was presented; give the API server one in the kubeconfig of its WebhookAdmissionConfiguration")
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		reason, err = c.judge(r.TLS.PeerCertificates)
+	}
+	if err != nil {
+		c.complain(reason, err)
+	}
+	return err
+}
+
+// judge says what is wrong with a certificate, and of which sort that is.
+func (c *callers) judge(chain []*x509.Certificate) (reason string, err error) {
+	leaf, intermediates := chain[0], x509.NewCertPool()
+	for _, certificate := range chain[1:] {
+		intermediates.AddCert(certificate)
+	}
+	roots := c.authorities()
+	if roots == nil {
+		roots = x509.NewCertPool() // a nil pool would mean those of the system
+	}
+	_, err = leaf.Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: intermediates, CurrentTime: c.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	named := fmt.Sprintf("%.*q", maxNamed, leaf.Subject.CommonName)
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return expiredCertificate, fmt.Errorf("the client certificate %s is not valid now: it lasts from %s to %s; renew it, or look at the clocks",
+			named, leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339))
+	case err != nil:
+		return untrustedSignature, fmt.Errorf("the client certificate %s is not good for an authority of webhook.clients.caFile: %w", named, err)
+	case len(c.names) > 0 && !slices.Contains(c.names, leaf.Subject.CommonName) && !slices.ContainsFunc(leaf.DNSNames, c.named):
+		return otherName, fmt.Errorf("the client certificate %s has none of the names in webhook.clients.names", named)
+	}
+	return "", nil
+}
+
+func (c *callers) named(name string) bool { return slices.Contains(c.names, name) }
+
+// complain counts a refusal, and logs the first for each reason in an hour.
+func (c *callers) complain(reason string, err error) {
+	c.refused.WithLabelValues(reason).Inc()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, now := c.said[reason], c.now()
+	if since := now.Sub(last.at); !last.at.IsZero() && since >= 0 && since < complainEvery {
+		last.leftOut++
+		c.said[reason] = last
+		return
+	}
+	c.said[reason] = complaint{at: now}
+	c.log.Info("A caller of the webhooks was refused", "reason", reason, "error", err.Error(), "leftOutBefore", last.leftOut)
+}
