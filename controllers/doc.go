@@ -10,16 +10,17 @@
 // exist yet is not known to the authorizer; create therefore stands in a rule of its own.
 package controllers
 
-// The kinds. What is not reconciled yet is only read. Of an ExternalService the operator writes the
-// status and the finalizers; the latter takes patch on the object itself. Update of its finalizers
-// is what the API server demands of whoever makes a Service that blocks its owner's deletion.
+// The kinds. Of an ExternalService the operator writes the status and the finalizers; the latter takes
+// patch on the object itself, and so does the storage migration of every kind, which changes nothing
+// but managedFields. Update of its finalizers is what the API server demands of whoever makes a Service
+// that blocks its owner's deletion.
 //
 // +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices/status,verbs=patch
 // +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices/finalizers,verbs=update
-// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies/status,verbs=update;patch
-// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch
+// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch;patch
 
 // What an ExternalService becomes. Server-side apply is patch, and create where nothing stands yet.
 //
@@ -69,6 +70,12 @@ package controllers
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=externalservices.networking.fairlead.dev;rebootpolicies.autoreboot.fairlead.dev;chaospods.chaos.fairlead.dev,verbs=get;patch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=fairlead-mutating,verbs=get;patch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=fairlead-validating,verbs=get;patch
+
+// What the storage migration notes on the same definitions (an annotation, by the rule above), what it
+// takes out of their status, and whether the API server migrates by itself.
+//
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=externalservices.networking.fairlead.dev;rebootpolicies.autoreboot.fairlead.dev;chaospods.chaos.fairlead.dev,verbs=patch
+// +kubebuilder:rbac:groups=storagemigration.k8s.io,resources=storageversionmigrations,verbs=list
 
 // In the operator's own namespace: the lease of the leader, and the authority and the key of
 // fingerprints that the replicas share.

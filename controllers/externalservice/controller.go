@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/dns"
@@ -60,6 +61,9 @@ type Options struct {
 	ProbeWorkers int
 	// Registerer takes the metrics. The default takes none.
 	Registerer prometheus.Registerer
+	// Wrap answers what is called in place of the reconciler, and calls it. The default is the
+	// reconciler itself.
+	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 }
 
 // Controller reconciles ExternalServices, and looks up and checks what they name.
@@ -99,8 +103,12 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 			return nil, fmt.Errorf("metrics of ExternalServices: %w", err)
 		}
 	}
+	var called reconcile.Reconciler = reconciler
+	if o.Wrap != nil {
+		called = o.Wrap(reconciler)
+	}
 	reconciling, err := controller.NewUnmanaged(Name, controller.Options{
-		Reconciler:              reconciler,
+		Reconciler:              called,
 		MaxConcurrentReconciles: o.Concurrency,
 		CacheSyncTimeout:        o.CacheSyncTimeout,
 		EnableWarmup:            ptr.To(o.Warmup),

@@ -78,6 +78,9 @@ func (m *Migrator) Status() string {
 	for name, said := range m.said {
 		lines = append(lines, name+": "+said)
 	}
+	if len(lines) == 0 {
+		return "not begun"
+	}
 	slices.Sort(lines)
 	return strings.Join(lines, "; ")
 }
@@ -209,5 +212,7 @@ func (m *Migrator) tell(crd *apiextensionsv1.CustomResourceDefinition, kind, rea
 	if len(note) > most {
 		note = note[:most]
 	}
-	m.Events.Eventf(crd, nil, kind, reason, "Migrate", "%s", note)
+	m.Events.Eventf(&corev1.ObjectReference{
+		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name, UID: crd.UID,
+	}, nil, kind, reason, "Migrate", "%s", note)
 }

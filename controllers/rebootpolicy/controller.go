@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -72,6 +73,9 @@ type Options struct {
 	Now func() time.Time
 	// Registerer takes the metrics. The default takes none.
 	Registerer prometheus.Registerer
+	// Wrap answers what is called in place of the reconciler, and calls it. The default is the
+	// reconciler itself.
+	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 }
 
 // Controller reconciles RebootPolicies, and observes what they name.
@@ -119,8 +123,12 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 			return nil, fmt.Errorf("metrics of RebootPolicies: %w", err)
 		}
 	}
+	var called reconcile.Reconciler = reconciler
+	if o.Wrap != nil {
+		called = o.Wrap(reconciler)
+	}
 	reconciling, err := controller.NewUnmanaged(Name, controller.Options{
-		Reconciler:              reconciler,
+		Reconciler:              called,
 		MaxConcurrentReconciles: o.Concurrency,
 		CacheSyncTimeout:        o.CacheSyncTimeout,
 		EnableWarmup:            ptr.To(o.Warmup),

@@ -150,7 +150,7 @@ type LeaderElection struct {
 	LeaderElect bool `json:"leaderElect"`
 
 	// Mode is lease (default) or forLife. A lease is renewed, and another replica takes over when it
-	// is not. A lock for life is a ConfigMap that the leader's Pod owns: it goes when the Pod does,
+	// is not. A lock for life is the same Lease, owned by the leader's Pod: it goes when the Pod does,
 	// and no clock decides.
 	Mode string `json:"mode,omitempty"`
 

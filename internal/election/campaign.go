@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// campaign waits until this replica holds the Lease. It answers false when ctx ended first.
-func (e *Elector) campaign(ctx context.Context) (term, bool) {
+// campaign waits until this replica holds the Lease. It answers nil when ctx ended first.
+func (e *Elector) campaign(ctx context.Context) (*term, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	defer following.Wait()
@@ -28,7 +28,7 @@ func (e *Elector) campaign(ctx context.Context) (term, bool) {
 	for {
 		select {
 		case <-ctx.Done():
-			return term{}, false
+			return nil, nil
 		case lease := <-leases:
 			seen = seen.with(lease, e.Clock.Now())
 			e.saw(holder(lease))
@@ -37,11 +37,11 @@ func (e *Elector) campaign(ctx context.Context) (term, bool) {
 		wait := seen.freeIn(e.Clock.Now(), e.LeaseDuration)
 		if wait == 0 {
 			won, err := bounded(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
-				return e.take(ctx, seen.lease)
+				return e.take(ctx, seen.lease, int32(e.LeaseDuration/time.Second))
 			})
 			if err == nil {
 				e.saw(e.Identity)
-				return *won, true
+				return won, nil
 			}
 			seen = e.missed(ctx, seen, err)
 			wait = max(e.RetryPeriod, seen.freeIn(e.Clock.Now(), e.LeaseDuration))

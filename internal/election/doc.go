@@ -1,7 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package election agrees on the one replica that reconciles, by a Lease.
+// Package election agrees on the one replica that reconciles, by a Lease: one that is renewed, or one
+// that belongs to the leader's Pod for as long as that lives.
 //
 // What stands in the Lease is what client-go's leader election writes, so that kubectl and other
 // electors read it. The loop is our own, for what the one of client-go cannot give:
@@ -15,9 +16,19 @@
 //     the permission to watch it polls.
 //   - The clock is an argument, so that all of this is tested.
 //
-// An election is no fence: a process that is stopped and resumed may send one more request after
-// somebody else leads. What reconcilers write must be right then too, which server-side apply of
-// computed state is.
+// # What is promised
+//
+// Of all replicas at most one passes Check at any instant, however long requests take, whatever is
+// partitioned, stopped or asleep, and whatever the dates are. Clocks may run at rates that differ by
+// less than LeaseDuration to RenewDeadline. The work of another one has ended before anybody begins, or
+// Run has answered ErrOutlived; for that rates may differ by less than LeaseDuration to the middle
+// between the two, and it does not hold for a process that did not run meanwhile, which finds out when
+// it goes on. With the faults gone somebody leads within LeaseDuration and a RetryPeriod, which is
+// jittered by up to a fifth. A model in the tests plays thousands of schedules against that.
+//
+// Who passes Check and is stopped before it has sent its request sends it late. What reconcilers write
+// must be right then too, which server-side apply of computed state is. And whoever deletes the Lease of
+// a leader, or edits it, decides instead of the election.
 //
 // The package never ends the process and never decides what leading means.
 package election

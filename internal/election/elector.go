@@ -25,6 +25,13 @@ var ErrLost = errors.New("leader election lost")
 // only failed.
 var ErrTaken = errors.New("the Lease is held by another replica")
 
+// ErrOutlived says that the Lease was lost and that what leading means went on for too long after.
+// Somebody else may lead by now: whoever gets it must end the process, at once.
+var ErrOutlived = errors.New("the process must end at once")
+
+// ErrNotLeading is what Check answers where this replica must not act.
+var ErrNotLeading = errors.New("this replica does not lead")
+
 // Options configure an Elector.
 type Options struct {
 	// Leases is the client. It must not share a rate limit with the reconcilers, nor have a
@@ -45,6 +52,13 @@ type Options struct {
 	// DrainTimeout bounds how long the work may take to end after it is told to. After it the
 	// Lease is left to run out. The default is RenewDeadline.
 	DrainTimeout time.Duration
+	// LossTimeout bounds how long the work may take to end once the Lease is lost. After it Run
+	// answers ErrOutlived. The default is half of what is left of the Lease at the renew deadline.
+	LossTimeout time.Duration
+
+	// Life makes the leader one for life: what elects is that a Pod exists, and the durations above
+	// bound requests and retries only. Nil means that the Lease is renewed.
+	Life *Life
 
 	// Work names what leading means, for the log and for errors. The default is "the reconcilers".
 	Work string
@@ -57,6 +71,9 @@ type Options struct {
 	Logger logr.Logger
 	// Clock is the clock. Nil means the real one.
 	Clock clock.Clock
+	// Elapsed is a clock that nobody sets and that runs while the machine sleeps, which Clock need
+	// not. It decides whether this replica may act. Nil means the system's.
+	Elapsed func() time.Duration
 }
 
 // Elector takes part in one election.
@@ -64,10 +81,13 @@ type Elector struct {
 	Options
 	leases  coordinationv1client.LeaseInterface
 	metrics metrics
+	fence   fence
 	pending sync.WaitGroup
+	wall    func() time.Time // what stands in the Lease, for people
 
 	mu      sync.Mutex
 	leader  string
+	stuck   string // why nobody may take over from a leader that seems not to work
 	leading bool
 }
 
@@ -89,8 +109,14 @@ func New(o Options) (*Elector, error) {
 	case o.LeaseDuration%time.Second != 0:
 		return nil, fmt.Errorf("election: lease duration %s must be whole seconds", o.LeaseDuration)
 	}
+	if err := o.Life.validate(); err != nil {
+		return nil, err
+	}
 	if o.DrainTimeout <= 0 {
 		o.DrainTimeout = o.RenewDeadline
+	}
+	if o.LossTimeout <= 0 {
+		o.LossTimeout = (o.LeaseDuration - o.RenewDeadline) / 2
 	}
 	if o.Work == "" {
 		o.Work = "the reconcilers"
@@ -98,7 +124,10 @@ func New(o Options) (*Elector, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	e := &Elector{Options: o, leases: o.Leases.Leases(o.Namespace), metrics: newMetrics()}
+	if o.Elapsed == nil {
+		o.Elapsed = newElapsed()
+	}
+	e := &Elector{Options: o, leases: o.Leases.Leases(o.Namespace), metrics: newMetrics(), wall: o.Clock.Now}
 	if o.Metrics != nil {
 		if err := e.metrics.register(o.Metrics); err != nil {
 			return nil, err
@@ -112,19 +141,29 @@ func New(o Options) (*Elector, error) {
 // return; the Lease is renewed meanwhile, and released after.
 //
 // It answers nil when ctx ended, ErrLost when the Lease was lost, the error of lead where lead
-// returned one, and an error where lead did not return within the drain timeout.
+// returned one, and an error where lead did not return within the drain timeout. That error is
+// ErrOutlived as well as ErrLost where the Lease was lost.
+//
+// It may be called again after it has returned anything but ErrOutlived, for another term.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	defer e.pending.Wait()
-	e.Logger.Info("taking part in the election", "lease", e.lease(), "identity", e.Identity)
-	term, elected := e.campaign(ctx)
-	if !elected {
-		return nil
+	e.Logger.Info("taking part in the election", "lease", e.lease(), "identity", e.Identity, "forLife", e.Life != nil)
+	campaign, hold := e.campaign, e.hold
+	if e.Life != nil {
+		campaign, hold = e.campaignForLife, e.holdForLife
 	}
-	e.announce(ctx, term, reasonElected, e.Identity+" leads")
+	term, err := campaign(ctx)
+	if err != nil || term == nil {
+		return err
+	}
+	e.announce(ctx, *term, reasonElected, e.Identity+" leads")
+	e.fence.extend(*term)
 	e.setLeading(true)
 	defer e.setLeading(false)
-	err := e.hold(ctx, term, lead)
-	e.announce(ctx, term, reasonStopped, e.Identity+" stopped leading")
+	err = hold(ctx, *term, lead)
+	// Whatever still runs, such as work that did not drain, has no more say.
+	e.fence.close()
+	e.announce(ctx, *term, reasonStopped, e.Identity+" stopped leading")
 	return err
 }
 
@@ -137,10 +176,17 @@ func (e *Elector) Status() string {
 		return e.Identity + " (this replica)"
 	case e.leader == "":
 		return "nobody yet"
+	case e.stuck != "":
+		return e.leader + ": " + e.stuck
 	default:
 		return e.leader
 	}
 }
+
+// Check is nil while this replica leads, by the time of this very call: whoever is about to write
+// asks it. A process that was stopped, or a machine that slept, finds out here and not only when its
+// timers have fired. What remains is a stop between this call and the sending of the request.
+func (e *Elector) Check() error { return e.fence.check(e.Elapsed()) }
 
 // Leading says whether this replica leads.
 func (e *Elector) Leading() bool {
@@ -161,6 +207,9 @@ func (e *Elector) saw(holder string) {
 	e.mu.Lock()
 	changed := e.leader != holder
 	e.leader = holder
+	if changed {
+		e.stuck = ""
+	}
 	e.mu.Unlock()
 	if changed && holder != "" {
 		e.metrics.transitions.Inc()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,7 +131,7 @@ func TestAStandbyTakesOverFromASilentLeaderWhenTheLeaseRunsOutAndNotBefore(t *te
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dead.take(context.Background(), nil); err != nil {
+	if _, err := dead.take(context.Background(), nil, 15); err != nil {
 		t.Fatal(err)
 	}
 	b := start(t, options(s, clock, "b"))
@@ -174,6 +175,85 @@ func TestALeaderThatCannotRenewStopsAtTheDeadline(t *testing.T) {
 				t.Errorf("a lost Lease was touched: holder %q", s.holder())
 			}
 		})
+	}
+}
+
+func TestWorkThatOutlivesALostLeaseMustEndWithTheProcess(t *testing.T) {
+	s, clock := &server{}, newClock()
+	r := start(t, options(s, clock, "a"))
+	ctx := leads(t, r)
+	eventually(t, "the deadline is set", func() bool { return clock.Waiters() >= 2 })
+	s.setIntercept(func(context.Context, string) error { return apierrors.NewInternalError(errors.New("etcd is gone")) })
+	clock.Step(10 * time.Second)
+	<-ctx.Done()
+	if err := r.Check(); !errors.Is(err, ErrNotLeading) {
+		t.Errorf("it may still act: %v", err)
+	}
+	// 12.5 s after the last renewal, while others wait for 15.
+	eventually(t, "the end is timed", clock.HasWaiters)
+	eventually(t, "it gives up", func() bool {
+		select {
+		case err := <-r.done:
+			r.done <- err
+			return true
+		default:
+			if clock.Since(newClock().Now()) < 12500*time.Millisecond {
+				clock.Step(100 * time.Millisecond)
+			}
+			return false
+		}
+	})
+	err := ends(t, r)
+	if !errors.Is(err, ErrLost) || !errors.Is(err, ErrOutlived) || !strings.Contains(err.Error(), "the reconcilers still run 2.5s") {
+		t.Errorf("error %v", err)
+	}
+	r.finish <- nil
+}
+
+// Go's clock stands still while a machine sleeps, and timers fire late in a process that was stopped.
+func TestWhoHasSleptPastTheDeadlineMayNotActThoughNoTimerHasFired(t *testing.T) {
+	s, clock := &server{}, newClock()
+	o := options(s, clock, "a")
+	var elapsed atomic.Int64
+	o.Elapsed = func() time.Duration { return time.Duration(elapsed.Load()) }
+	r := start(t, o)
+	ctx := leads(t, r)
+	elapsed.Store(int64(10*time.Second - 1))
+	if err := r.Check(); err != nil {
+		t.Errorf("before the deadline: %v", err)
+	}
+	elapsed.Store(int64(70 * time.Second))
+	if err := r.Check(); !errors.Is(err, ErrNotLeading) || !strings.Contains(err.Error(), "1m0s ago") || ctx.Err() != nil {
+		t.Errorf("after the sleep: %v", err)
+	}
+	// Nobody has taken the Lease meanwhile: the next renewal is as good as ever.
+	eventually(t, "timers are set", func() bool { return clock.Waiters() >= 2 })
+	clock.Step(2 * time.Second)
+	eventually(t, "it may act again", func() bool { return r.Check() == nil })
+	r.stop()
+	r.finish <- nil
+	if err := ends(t, r); err != nil || r.Check() == nil {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestABidWhoseAnswerComesTooLateIsNoTerm(t *testing.T) {
+	s, clock := &server{}, newClock()
+	o := options(s, clock, "a")
+	var elapsed atomic.Int64
+	o.Elapsed = func() time.Duration { return time.Duration(elapsed.Load()) }
+	s.setIntercept(func(_ context.Context, verb string) error {
+		if verb == "create" {
+			elapsed.Store(int64(11 * time.Second))
+		}
+		return nil
+	})
+	e, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.take(t.Context(), nil, 15); err == nil || !strings.Contains(err.Error(), "11s after the request") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -146,6 +146,17 @@ func (s *server) edit(change func(*coordinationv1.Lease)) {
 	_, _ = s.storeLocked(lease, watch.Modified)
 }
 
+// remove deletes the Lease.
+func (s *server) remove() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	for watcher := range s.watchers {
+		watcher.events <- watch.Event{Type: watch.Deleted, Object: s.lease.DeepCopy()}
+	}
+	s.lease = nil
+}
+
 func (s *server) holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,6 +40,7 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 					t = done.term
 				}
 			}
+			e.fence.close() // before the release can arrive, from when on somebody else may act
 			e.releaseNow(ctx, t)
 			return err
 
@@ -63,6 +64,7 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 			switch {
 			case done.err == nil:
 				t = done.term
+				e.fence.extend(t)
 				reset(deadline, e.left(t))
 				e.Logger.V(3).Info("Lease renewed", "lease", e.lease())
 			case errors.Is(done.err, ErrTaken):
@@ -92,20 +94,21 @@ func (e *Elector) renewal(ctx context.Context, t term) renewal {
 
 // lost cancels the work at once, waits for it to end, and never touches the Lease: it is not ours.
 func (e *Elector) lost(reason error, stop context.CancelCauseFunc, ended <-chan error) error {
+	e.fence.close()
 	stop(fmt.Errorf("%w: %w", ErrLost, reason))
 	e.setLeading(false)
 	e.Logger.Error(reason, "the Lease is lost: "+e.Work+" must stop", "lease", e.lease())
-	drain := e.Clock.NewTimer(e.DrainTimeout)
-	defer drain.Stop()
+	patience := e.Clock.NewTimer(e.LossTimeout)
+	defer patience.Stop()
 	select {
 	case err := <-ended:
 		if err != nil && !errors.Is(err, context.Canceled) {
 			e.Logger.Error(err, e.Work+" ended with an error", "lease", e.lease())
 		}
-	case <-drain.C():
-		e.Logger.Info(e.Work+" still run", "toldToStopFor", e.DrainTimeout)
+		return ErrLost
+	case <-patience.C():
+		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w", ErrLost, e.Work, e.LossTimeout, ErrOutlived)
 	}
-	return ErrLost
 }
 
 // releaseNow gives the Lease up. Where that fails it runs out by itself, only later.

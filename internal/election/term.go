@@ -6,6 +6,8 @@ package election
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -23,6 +25,9 @@ type term struct {
 	// renewed is when the last renewal that succeeded was sent. Others count from when they see
 	// it, so from later.
 	renewed time.Time
+	// sent is the same instant by the clock of the fence, and lasts how long after it this replica
+	// may act.
+	sent, lasts time.Duration
 }
 
 func (e *Elector) get(ctx context.Context) (*coordinationv1.Lease, error) {
@@ -34,55 +39,65 @@ func (e *Elector) get(ctx context.Context) (*coordinationv1.Lease, error) {
 }
 
 // take writes this replica into the Lease as it was seen, or creates it. It fails where somebody
-// else was faster.
-func (e *Elector) take(ctx context.Context, seen *coordinationv1.Lease) (*term, error) {
-	now := e.Clock.Now()
-	acquired := metav1.NewMicroTime(now.Truncate(time.Microsecond))
+// else was faster. owners are whom the Lease goes with, in place of any Pod it went with before.
+func (e *Elector) take(ctx context.Context, seen *coordinationv1.Lease, duration int32, owners ...metav1.OwnerReference) (*term, error) {
+	t := e.begin()
+	t.acquired = metav1.NewMicroTime(e.wall().Truncate(time.Microsecond))
 	spec := coordinationv1.LeaseSpec{
 		HolderIdentity:       ptr.To(e.Identity),
-		LeaseDurationSeconds: ptr.To(int32(e.LeaseDuration / time.Second)),
-		AcquireTime:          &acquired,
-		RenewTime:            &acquired,
+		LeaseDurationSeconds: ptr.To(duration),
+		AcquireTime:          &t.acquired,
+		RenewTime:            &t.acquired,
 		LeaseTransitions:     ptr.To(int32(0)),
 	}
 	if seen != nil {
 		spec.LeaseTransitions = ptr.To(ptr.Deref(seen.Spec.LeaseTransitions, 0) + 1)
 	}
-	lease, err := e.put(ctx, seen, spec)
-	if err != nil {
+	var err error
+	if t.lease, err = e.put(ctx, seen, spec, owners...); err != nil {
 		return nil, err
 	}
-	return &term{lease: lease, acquired: acquired, renewed: now}, nil
+	if late := e.Elapsed() - t.sent; late >= t.lasts {
+		return nil, fmt.Errorf("the answer came %s after the request, when the Lease may be another one's", late.Round(time.Millisecond))
+	}
+	return &t, nil
+}
+
+// begin answers a term that is written now.
+func (e *Elector) begin() term {
+	return term{sent: e.Elapsed(), renewed: e.Clock.Now(), lasts: e.tenure()}
 }
 
 // put creates the Lease, or updates the one that was read; the API server refuses the update
 // where it has changed since.
-func (e *Elector) put(ctx context.Context, read *coordinationv1.Lease, spec coordinationv1.LeaseSpec) (*coordinationv1.Lease, error) {
+func (e *Elector) put(ctx context.Context, read *coordinationv1.Lease, spec coordinationv1.LeaseSpec, owners ...metav1.OwnerReference) (*coordinationv1.Lease, error) {
 	if read == nil {
-		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name}, Spec: spec}
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, OwnerReferences: owners}, Spec: spec}
 		return e.leases.Create(ctx, lease, metav1.CreateOptions{})
 	}
 	lease := read.DeepCopy()
 	lease.Spec = spec
+	lease.OwnerReferences = append(slices.DeleteFunc(lease.OwnerReferences, ofPod), owners...)
 	return e.leases.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
 // renew answers the term with its Lease renewed, or ErrTaken.
 func (e *Elector) renew(ctx context.Context, t term) (term, error) {
-	now := e.Clock.Now()
+	next := e.begin()
+	next.acquired = t.acquired
 	spec := t.lease.Spec
-	spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
-	lease, err := e.rewrite(ctx, t, spec)
-	if err != nil {
+	spec.RenewTime = ptr.To(metav1.NewMicroTime(e.wall()))
+	var err error
+	if next.lease, err = e.rewrite(ctx, t, spec); err != nil {
 		return t, err
 	}
-	return term{lease: lease, acquired: t.acquired, renewed: now}, nil
+	return next, nil
 }
 
 // release gives the Lease up, in the form that client-go gives it up, so that any elector takes
-// it at once.
+// it at once. It goes with no Pod any more, or the garbage collector would delete it under the next.
 func (e *Elector) release(ctx context.Context, t term) error {
-	now := metav1.NewMicroTime(e.Clock.Now())
+	now := metav1.NewMicroTime(e.wall())
 	spec := t.lease.Spec
 	spec.HolderIdentity = ptr.To("")
 	spec.LeaseDurationSeconds = ptr.To(int32(1))

@@ -63,7 +63,7 @@ func (o Options) validated(leases coordinationv1client.LeasesGetter) (*election.
 	elector, err := election.New(election.Options{
 		Leases: leases, Namespace: o.Namespace, Name: o.Name, Identity: o.Identity,
 		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
-		DrainTimeout: forever, Work: "the command", Logger: o.Logger,
+		DrainTimeout: forever, LossTimeout: forever, Work: "the command", Logger: o.Logger,
 	})
 	switch {
 	case err != nil:

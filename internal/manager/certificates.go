@@ -13,9 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/certs/folder"
 	"github.com/fairlead-dev/fairlead/certs/injection"
-	"github.com/fairlead-dev/fairlead/certs/selfsigned"
 	"github.com/fairlead-dev/fairlead/internal/config"
 )
 
@@ -40,32 +38,29 @@ func newCertificates(c *config.Configuration, where place, clients certificateCl
 	patience := all.limit * 3 / 4
 	onChange := func() {}
 	wanted := c.Webhook.Certificates
+	// Whoever does not write the bundle may still look where it has got to.
+	observer, err := injection.New(injection.Options{
+		Client: clients.dynamic, Patience: patience, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
+		Log: logger.WithName("ca-injection"), Registerer: metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
 	if wanted.InjectCA {
-		var err error
-		all.injector, err = injection.New(injection.Options{
-			Client: clients.dynamic, Patience: patience, Log: logger.WithName("ca-injection"), Registerer: metrics,
-		})
-		if err != nil {
-			return nil, err
-		}
+		all.injector = observer
 		onChange = all.injector.Trigger
 	} else {
 		all.absent = "webhook.certificates.injectCA is false"
 	}
 
-	var err error
+	m := origins{c, where, clients, patience, onChange, logger.WithName("certificates"), metrics, observer}
 	switch wanted.Source {
 	case config.SourceFolder:
-		all.Source, err = folder.New(folder.Options{
-			Path: wanted.Folder, ServerName: serverName(c, where), Wait: patience,
-			OnChange: onChange, Log: logger.WithName("certificates"), Registerer: metrics,
-		})
+		all.Source, err = m.folder()
+	case config.SourceCertManager:
+		all.Source, err = m.certManager()
 	default:
-		all.Source, err = selfsigned.New(selfsigned.Options{
-			Client: clients.kubernetes, Namespace: where.namespace, Name: wanted.SecretName,
-			Service: c.Service.Name, ExtraNames: wanted.DNSNames, DeniedPatience: patience / 2,
-			OnChange: onChange, Log: logger.WithName("certificates"), Registerer: metrics,
-		})
+		all.Source, err = m.selfSigned()
 	}
 	return all, err
 }
@@ -91,6 +86,17 @@ func (c *certificates) publish(ctx context.Context) error {
 
 func (c *certificates) republish(ctx context.Context) error {
 	return c.injector.Run(ctx, c.CABundle)
+}
+
+// latest is the bundle as it stands where the source keeps it, for a source that can tell; nil means the
+// one in use.
+func (c *certificates) latest(ctx context.Context) ([]byte, error) {
+	if origin, ok := c.Source.(interface {
+		Latest(ctx context.Context) ([]byte, error)
+	}); ok {
+		return origin.Latest(ctx)
+	}
+	return nil, nil
 }
 
 // serverName is the name by which the API server calls the webhooks.

@@ -11,8 +11,9 @@
 // The stop is the same the other way round: reconcilers, the Lease, the webhook server with its
 // drain, caches, probes and metrics. A lost Lease stops the reconcilers at once and then takes
 // the same way, so that webhooks are drained even then; the manager of controller-runtime cuts
-// them off.
+// them off. Or it ends only the term, which is caches and reconcilers, and the replica stands for
+// election again with a new one.
 //
-// lifecycle.go is this order and knows nothing of Kubernetes; everything else in the package
-// makes the parts that it runs. Nothing here reconciles, converts or decides about an object.
+// lifecycle.go and terms.go are this order and know nothing of Kubernetes; everything else in the
+// package makes the parts that they run. Nothing here reconciles, converts or decides about an object.
 package manager

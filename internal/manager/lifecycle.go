@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/fairlead-dev/fairlead/internal/election"
 	"github.com/fairlead-dev/fairlead/internal/startup"
 )
 
@@ -21,14 +22,6 @@ type run func(ctx context.Context) error
 type named struct {
 	name string
 	run  run
-}
-
-// reconciler is a controller. Warm starts its sources and returns when they have synced; Start
-// reconciles until ctx ends and returns when the last object is done.
-type reconciler struct {
-	name  string
-	warm  run
-	start run
 }
 
 // parts are what a lifecycle runs. Those that may be nil say so.
@@ -50,17 +43,17 @@ type parts struct {
 	unpublished string                          // why publish is nil
 	republish   run                             // keeps the root published; nil with publish
 
-	cache run                             // runs the informers
-	sync  func(ctx context.Context) error // returns when those that admission reads have synced
+	// term makes what reconciles, before the election and again after every demotion.
+	term   func(ctx context.Context) (*term, error)
+	warmup bool // warm its reconcilers before they are elected
 
 	runnables []named // need no election
 
 	// elect waits to be elected, runs lead, and returns when lead has ended and the Lease is
 	// released, or lost. Nil: no election.
 	elect func(ctx context.Context, lead func(context.Context) error) error
-
-	reconcilers func(ctx context.Context) ([]reconciler, error) // made before the cache starts
-	warmup      bool                                            // warm them before they are elected
+	// demote has a replica that loses the Lease stand again, where otherwise it stops and fails.
+	demote bool
 }
 
 // lifecycle runs parts in their order.
@@ -68,7 +61,8 @@ type lifecycle struct {
 	parts
 	recorder *startup.Recorder
 	logger   logr.Logger
-	made     []reconciler
+	witness  *witness      // may be nil
+	pause    time.Duration // after a first attempt to stand again that failed
 
 	// stopTimeout bounds the whole stop, workTimeout the reconcilers' share of it.
 	stopTimeout, workTimeout time.Duration
@@ -90,6 +84,11 @@ func (l *lifecycle) Run(ctx context.Context) error {
 	if cause := context.Cause(running); ctx.Err() == nil || !errors.Is(cause, context.Cause(ctx)) {
 		failure = cause
 	}
+	if errors.Is(failure, election.ErrOutlived) {
+		// Nothing more is served: what still runs may do harm, and only the end of the process ends it.
+		l.logger.Error(failure, "ending at once")
+		return failure
+	}
 	if failure != nil {
 		l.logger.Info("stopping: a part has failed", "reason", failure.Error())
 	} else {
@@ -110,6 +109,7 @@ func (l *lifecycle) Run(ctx context.Context) error {
 // that was started before has failed, answers with that reason and not with its own.
 func (l *lifecycle) start(ctx context.Context, s *stages) error {
 	s.servers.Go(l.servers...)
+	var taken *seat
 	for _, step := range []struct {
 		phase startup.Phase
 		do    func(context.Context) error
@@ -138,19 +138,9 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 			return nil
 		}},
 		{startup.Caches, func(ctx context.Context) error {
-			made, err := l.reconcilers(ctx)
-			if err != nil {
-				return err
-			}
-			l.made = made
-			s.caches.Go(named{"caches", l.cache})
-			if err := l.sync(ctx); err != nil {
-				return err
-			}
-			if l.warmup {
-				return l.warm(ctx, s.reconciling)
-			}
-			return nil
+			var err error
+			taken, err = l.sit(ctx, s)
+			return err
 		}},
 		{startup.Runnables, func(context.Context) error {
 			s.runnables.Go(l.runnables...)
@@ -169,67 +159,7 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 			return err
 		}
 	}
-	s.work.Go(named{"reconcilers", func(ctx context.Context) error { return l.work(ctx, s) }})
-	return nil
-}
-
-// work waits for the election and reconciles.
-func (l *lifecycle) work(ctx context.Context, s *stages) error {
-	if l.elect == nil {
-		l.recorder.Skip(startup.Election, "leader election is off")
-		return l.reconcile(ctx, s)
-	}
-	elected := l.recorder.Begin(startup.Election)
-	return l.elect(ctx, func(leading context.Context) error {
-		elected(nil)
-		return l.reconcile(leading, s)
-	})
-}
-
-// reconcile runs the reconcilers until leading ends, and returns when the last has ended.
-func (l *lifecycle) reconcile(leading context.Context, s *stages) error {
-	// Sources that were warmed run under a context of their own: they and the queue that they
-	// fill must end with the leadership, or the workers would wait for the queue forever.
-	stop := context.AfterFunc(leading, s.endReconciling)
-	defer stop()
-	err := l.recorder.Do(s.reconciling, startup.Reconcilers, func(ctx context.Context) error { //nolint:contextcheck // ends with leading, see above
-		if l.warmup {
-			return nil // as it was, with the caches
-		}
-		return l.warm(ctx, ctx)
-	})
-	if s.reconciling.Err() != nil {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	group := newGroup(s.reconciling, s.fail) //nolint:contextcheck // ends with leading, see above
-	for _, r := range l.made {
-		group.Go(named{r.name, r.start})
-	}
-	<-s.reconciling.Done()
-	group.Wait()
-	return nil
-}
-
-// warm starts the sources of all reconcilers, under the context in which they will live, and
-// waits for them within ctx.
-func (l *lifecycle) warm(ctx, life context.Context) error {
-	results := make(chan error, len(l.made))
-	for _, r := range l.made {
-		go func() { results <- contain(life, named{r.name, r.warm}) }()
-	}
-	for range l.made {
-		select {
-		case err := <-results:
-			if err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	s.work.Go(named{"reconcilers", func(ctx context.Context) error { return l.work(ctx, s, taken) }})
 	return nil
 }
 
@@ -251,6 +181,7 @@ func (l *lifecycle) stop(ctx context.Context, s *stages) error {
 	end(working, s.runnables)
 	end(ctx, s.webhook)
 	end(ctx, s.certificates)
+	end(ctx, s.lent())
 	end(ctx, s.caches)
 	end(ctx, s.servers)
 	return errors.Join(append(errs, s.stopErrors()...)...)

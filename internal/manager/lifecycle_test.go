@@ -77,14 +77,28 @@ func (d *diary) does(name string) func(context.Context) error {
 	}
 }
 
+// staged is a lifecycle, and the term that it makes every time.
+type staged struct {
+	*lifecycle
+	*term
+}
+
 // fakes is a lifecycle of parts that only write in the diary. Each phase waits for the part that
 // it started, so that the order is the same every time.
-func fakes(t *testing.T) (*lifecycle, *diary) {
+func fakes(t *testing.T) (*staged, *diary) {
 	t.Helper()
 	d := &diary{written: make(chan struct{})}
 	recorder, err := startup.New(startup.Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	made := &term{
+		cache: func(ctx context.Context) error { d.await(t, "+republish"); return d.runs("cache")(ctx) },
+		sync:  func(context.Context) error { d.await(t, "+cache"); d.write("synced"); return nil },
+		reconcilers: []reconciler{
+			{"externalservice", d.does("warmed"), d.runs("reconcile")},
+		},
+		end: func() { d.write("forgotten") },
 	}
 	l := &lifecycle{
 		recorder: recorder, logger: logr.Discard(), stopTimeout: 20 * time.Second, workTimeout: 20 * time.Second,
@@ -97,13 +111,9 @@ func fakes(t *testing.T) (*lifecycle, *diary) {
 			ready:     func(context.Context) error { d.await(t, "+webhook"); d.write("ready"); return nil },
 			publish:   d.does("published"),
 			republish: d.runs("republish"),
-			cache:     func(ctx context.Context) error { d.await(t, "+republish"); return d.runs("cache")(ctx) },
-			sync:      func(context.Context) error { d.await(t, "+cache"); d.write("synced"); return nil },
 			runnables: []named{{"runnable", d.runs("runnable")}},
 			warmup:    true,
-			reconcilers: func(context.Context) ([]reconciler, error) {
-				return []reconciler{{"externalservice", d.does("warmed"), d.runs("reconcile")}}, nil
-			},
+			term:      func(context.Context) (*term, error) { return made, nil },
 			elect: func(ctx context.Context, lead func(context.Context) error) error {
 				d.await(t, "+runnable")
 				d.write("elected")
@@ -113,11 +123,11 @@ func fakes(t *testing.T) (*lifecycle, *diary) {
 			},
 		},
 	}
-	return l, d
+	return &staged{l, made}, d
 }
 
 // ran starts a lifecycle and answers its error.
-func ran(ctx context.Context, l *lifecycle) <-chan error {
+func ran(ctx context.Context, l *staged) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
 	return done
@@ -141,14 +151,14 @@ var (
 
 func TestTheOrderOfStartAndStop(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(l *lifecycle)
+		change func(l *staged)
 		middle []string
 		ended  []string
 	}{
-		"election, warm":    {func(*lifecycle) {}, []string{"warmed", "+runnable", "elected", "+reconcile"}, stopped},
-		"election, cold":    {func(l *lifecycle) { l.warmup = false }, []string{"+runnable", "elected", "warmed", "+reconcile"}, stopped},
-		"no election, warm": {func(l *lifecycle) { l.elect, l.runnables = nil, nil }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
-		"no election, cold": {func(l *lifecycle) { l.elect, l.runnables, l.warmup = nil, nil, false }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
+		"election, warm":    {func(*staged) {}, []string{"warmed", "+runnable", "elected", "+reconcile"}, stopped},
+		"election, cold":    {func(l *staged) { l.warmup = false }, []string{"+runnable", "elected", "warmed", "+reconcile"}, stopped},
+		"no election, warm": {func(l *staged) { l.elect, l.runnables = nil, nil }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
+		"no election, cold": {func(l *staged) { l.elect, l.runnables, l.warmup = nil, nil, false }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, d := fakes(t)
@@ -217,30 +227,30 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 	failing := func(context.Context) error { return broken }
 	waits := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, test := range map[string]struct {
-		change func(l *lifecycle)
+		change func(l *staged)
 		want   string
 	}{
-		"the API server":     {func(l *lifecycle) { l.reachable = failing }, "api-server: address"},
-		"the probes":         {func(l *lifecycle) { l.servers = []named{{"probes", failing}}; l.reachable = waits }, "address"},
-		"the certificate":    {func(l *lifecycle) { l.prepare = failing }, "certificates: address"},
-		"the webhook server": {func(l *lifecycle) { l.webhook = failing; l.ready = waits }, "address"},
-		"publishing":         {func(l *lifecycle) { l.publish = failing }, "ca-published: address"},
-		"making controllers": {func(l *lifecycle) { l.reconcilers = func(context.Context) ([]reconciler, error) { return nil, broken } }, "caches: address"},
-		"the cache":          {func(l *lifecycle) { l.cache = failing; l.sync = waits }, "address"},
-		"syncing":            {func(l *lifecycle) { l.sync = failing }, "caches: address"},
-		"warming":            {func(l *lifecycle) { l.reconcilers = one(failing, waits) }, "caches: address"},
-		"warming, cold":      {func(l *lifecycle) { l.warmup = false; l.reconcilers = one(failing, waits) }, "reconcilers: address"},
-		"a runnable":         {func(l *lifecycle) { l.runnables = []named{{"runnable", failing}}; l.elect = electedNever }, "address"},
-		"a reconciler":       {func(l *lifecycle) { l.reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
-		"the election": {func(l *lifecycle) {
+		"the API server":     {func(l *staged) { l.reachable = failing }, "api-server: address"},
+		"the probes":         {func(l *staged) { l.servers = []named{{"probes", failing}}; l.reachable = waits }, "address"},
+		"the certificate":    {func(l *staged) { l.prepare = failing }, "certificates: address"},
+		"the webhook server": {func(l *staged) { l.webhook = failing; l.ready = waits }, "address"},
+		"publishing":         {func(l *staged) { l.publish = failing }, "ca-published: address"},
+		"making controllers": {func(l *staged) { l.lifecycle.term = func(context.Context) (*term, error) { return nil, broken } }, "caches: address"},
+		"the cache":          {func(l *staged) { l.cache = failing; l.sync = waits }, "address"},
+		"syncing":            {func(l *staged) { l.sync = failing }, "caches: address"},
+		"warming":            {func(l *staged) { l.reconcilers = one(failing, waits) }, "caches: address"},
+		"warming, cold":      {func(l *staged) { l.warmup = false; l.reconcilers = one(failing, waits) }, "reconcilers: address"},
+		"a runnable":         {func(l *staged) { l.runnables = []named{{"runnable", failing}}; l.elect = electedNever }, "address"},
+		"a reconciler":       {func(l *staged) { l.reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
+		"the election": {func(l *staged) {
 			l.elect = func(context.Context, func(context.Context) error) error { return broken }
 		}, "address"},
-		"a part that returns": {func(l *lifecycle) {
+		"a part that returns": {func(l *staged) {
 			l.refresh = func(context.Context) error { return nil }
 			l.ready = waits
 			l.webhook = waits
 		}, "certificates: ended unexpectedly"},
-		"a part that panics": {func(l *lifecycle) {
+		"a part that panics": {func(l *staged) {
 			l.refresh = func(context.Context) error { panic(broken) } //nolint:forbidigo // what it tests
 			l.ready = waits
 			l.webhook = waits
@@ -269,11 +279,7 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 	}
 }
 
-func one(warm, start run) func(context.Context) ([]reconciler, error) {
-	return func(context.Context) ([]reconciler, error) {
-		return []reconciler{{"externalservice", warm, start}}, nil
-	}
-}
+func one(warm, start run) []reconciler { return []reconciler{{"externalservice", warm, start}} }
 
 func electedNever(ctx context.Context, _ func(context.Context) error) error {
 	<-ctx.Done()
@@ -281,14 +287,14 @@ func electedNever(ctx context.Context, _ func(context.Context) error) error {
 }
 
 func TestToldToStopInTheMiddleOfAPhaseIsNoError(t *testing.T) {
-	for name, change := range map[string]func(*lifecycle, run){
-		"API server":  func(l *lifecycle, waits run) { l.reachable = waits },
-		"certificate": func(l *lifecycle, waits run) { l.prepare = waits },
-		"webhook":     func(l *lifecycle, waits run) { l.ready = waits },
-		"publishing":  func(l *lifecycle, waits run) { l.publish = waits },
-		"syncing":     func(l *lifecycle, waits run) { l.sync = waits },
-		"warming":     func(l *lifecycle, waits run) { l.reconcilers = one(waits, waits) },
-		"election": func(l *lifecycle, waits run) {
+	for name, change := range map[string]func(*staged, run){
+		"API server":  func(l *staged, waits run) { l.reachable = waits },
+		"certificate": func(l *staged, waits run) { l.prepare = waits },
+		"webhook":     func(l *staged, waits run) { l.ready = waits },
+		"publishing":  func(l *staged, waits run) { l.publish = waits },
+		"syncing":     func(l *staged, waits run) { l.sync = waits },
+		"warming":     func(l *staged, waits run) { l.reconcilers = one(waits, waits) },
+		"election": func(l *staged, waits run) {
 			l.elect = func(ctx context.Context, _ func(context.Context) error) error { _ = waits(ctx); return nil }
 		},
 	} {

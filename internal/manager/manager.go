@@ -6,25 +6,20 @@ package manager
 import (
 	"context"
 	"fmt"
-	"maps"
+	"io"
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/externalservice"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/internal/election"
 	"github.com/fairlead-dev/fairlead/internal/startup"
@@ -43,6 +38,9 @@ type Options struct {
 	// Dial connects to addresses outside the cluster, once the egress policy has let them pass. The
 	// default is the network.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
+	// Reconciles gets a line of JSON whenever this replica begins or ends to lead, or to reconcile an
+	// object. The default is nobody.
+	Reconciles io.Writer
 }
 
 // Manager is the operator, assembled.
@@ -66,7 +64,7 @@ func New(c *config.Configuration, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &assembly{Options: o, config: c, place: where, api: api}
+	a := &assembly{Options: o, config: c, place: where, api: api, witness: newWitness(where.identity, o.Reconciles, o.Logger)}
 	l, err := a.assemble()
 	if err != nil {
 		return nil, err
@@ -85,7 +83,11 @@ type assembly struct {
 	recorder *startup.Recorder
 	overlaps *overlaps
 	outside  *outside
-	cluster  cluster.Cluster // made with the reconcilers, since it asks the API server about kinds
+	witness  *witness
+	metrics  *exchange    // those of reconcilers
+	check    func() error // whether reconcilers may write; nil: always
+
+	conversions conversions // whether any has failed lately
 }
 
 func (a *assembly) assemble() (*lifecycle, error) {
@@ -111,12 +113,20 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	if a.outside, err = newOutside(a.config, a.place, unlimited, a.Dial, a.Logger); err != nil {
 		return nil, err
 	}
+	a.metrics = &exchange{}
+	if err := a.Metrics.Register(a.metrics); err != nil {
+		return nil, fmt.Errorf("metrics of reconcilers: %w", err)
+	}
 	a.overlaps = &overlaps{logger: a.Logger.WithName("admission")}
-	byPath, err := handlers(a.config.Webhook, a.authorization(), a.overlaps, a.Metrics, a.Logger)
+	byPath, err := handlers(a.config.Webhook, a.authorization(), a.overlaps, a.conversions.Failed, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
 	}
-	webhook, err := webhookServer(a.config, a.place, source, byPath, a.Metrics, a.Logger)
+	callers, err := callersOf(a.config, a.Metrics, a.Logger)
+	if err != nil {
+		return nil, err
+	}
+	webhook, err := webhookServer(a.config, a.place, source, callers, byPath, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -135,10 +145,12 @@ func (a *assembly) assemble() (*lifecycle, error) {
 		prepare: source.Prepare, refresh: source.Run,
 		webhook: webhook.Start, ready: webhook.WaitReady,
 		unpublished: source.absent,
-		reconcilers: a.reconcilers,
-		cache:       func(ctx context.Context) error { return a.cluster.Start(ctx) },
-		sync:        a.sync,
+		term:        a.term,
 		warmup:      a.config.Controllers.Warmup,
+		demote:      a.config.LeaderElection.OnLost == config.LostDemote,
+	}
+	if callers != nil {
+		p.follow = append(p.follow, named{"authorities of the webhooks' clients", callers.Run})
 	}
 	if source.injector != nil {
 		p.publish, p.republish = source.publish, source.republish
@@ -146,7 +158,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	drain := a.config.Webhook.DrainDelay.Duration + a.config.Webhook.DrainTimeout.Duration
 	stop := a.config.GracefulShutdownTimeout.Duration
 	l := &lifecycle{
-		parts: p, recorder: a.recorder, logger: a.Logger, stopTimeout: stop,
+		parts: p, recorder: a.recorder, logger: a.Logger, witness: a.witness, pause: time.Second, stopTimeout: stop,
 		// At least some seconds, also where the drain is allowed all the time there is.
 		workTimeout: max(stop-drain, min(stop, 5*time.Second)),
 	}
@@ -155,7 +167,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.elect = elector.Run
+		l.elect, a.check = elector.Run, elector.Check
 		a.recorder.Tell("leader", elector.Status)
 		a.recorder.Tell("identity", func() string { return a.place.identity })
 	}
@@ -197,75 +209,20 @@ func (a *assembly) servers(ready func() error) ([]named, error) {
 func (a *assembly) elector(drain time.Duration) (*election.Elector, error) {
 	e := a.config.LeaderElection
 	logger := a.Logger.WithName("election")
-	return election.New(election.Options{
+	options := election.Options{
 		Leases: a.client.CoordinationV1(), Namespace: a.place.leaseNamespace, Name: e.ResourceName, Identity: a.place.identity,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
 		DrainTimeout: drain,
 		Announce:     election.Events(a.client.EventsV1(), a.place.identity, a.place.pod, logger),
 		Metrics:      a.Metrics, Logger: logger,
-	})
-}
-
-// reconcilers makes the cache, the clients and the controllers. All of them ask the API server
-// what their kinds are.
-func (a *assembly) reconcilers(ctx context.Context) ([]reconciler, error) {
-	var err error
-	held := externalservice.Cache()
-	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
-	if a.cluster, err = newCluster(a.api.limited(a.config.ClientConnection), a.scheme, a.config.Namespaces, held); err != nil {
-		return nil, err
 	}
-	c, es := a.config.Controllers, a.config.ExternalServices
-	built, err := externalservice.New(ctx, a.cluster, externalservice.Options{
-		Concurrency:      c.Concurrency["ExternalService"],
-		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
-		Warmup:           true, // when to warm is decided by the lifecycle
-		Logger:           a.Logger,
-		Policy:           a.outside.policy,
-		Lookup:           a.outside.resolver.Lookup,
-		Ping:             a.outside.resolver.Reachable,
-		Dial:             a.outside.dialer.Dial,
-		DrainPeriod:      es.DrainPeriod.Duration,
-		ResolveWorkers:   es.ResolveWorkers,
-		ProbeWorkers:     es.ProbeWorkers,
-		Registerer:       a.Metrics,
-	})
-	if err != nil {
-		return nil, err
-	}
-	again := built.Again
-	a.outside.again.Store(&again)
-	phase := startup.Caches
-	if !c.Warmup {
-		phase = startup.Reconcilers
-	}
-	kinds := append(slices.Collect(maps.Keys(externalservice.Cache())), client.Object(&networkingv1.ExternalService{}))
-	warm := func(ctx context.Context) error {
-		// The controller waits for the same, but its error names a kind at random and no remedy.
-		if err := a.synced(ctx, phase, kinds); err != nil {
-			return err
+	if e.Mode == config.ElectionForLife {
+		options.Life = &election.Life{
+			Pods: a.client.CoreV1(), Nodes: a.client.CoreV1(),
+			Pod: a.place.pod, UID: types.UID(os.Getenv("POD_UID")),
 		}
-		return built.Warmup(ctx)
 	}
-	restarts := a.restarts(built.Suspect)
-	return []reconciler{
-		{name: externalservice.Name, warm: warm, start: built.Start},
-		{name: rebootpolicy.Name, warm: func(ctx context.Context) error { return restarts.warm(ctx, phase) }, start: restarts.start},
-	}, nil
-}
-
-// sync waits for what admission reads from the cache.
-func (a *assembly) sync(ctx context.Context) error {
-	if err := a.synced(ctx, startup.Caches, admissionReads()); err != nil {
-		return err
-	}
-	a.overlaps.open(a.cluster.GetCache())
-	return nil
-}
-
-func (a *assembly) synced(ctx context.Context, phase startup.Phase, kinds []client.Object) error {
-	return synced(ctx, a.cluster.GetCache(), a.scheme, kinds, a.config.Controllers.CacheSyncTimeout.Duration,
-		func(kind string) { a.recorder.Progress(phase, "waiting for %s", kind) })
+	return election.New(options)
 }
 
 func oneLine(err error) string {

@@ -27,14 +27,14 @@ const keyRetry = 10 * time.Second
 // that is broken stops restarts alone: webhooks and the other kinds go on, since the whole cluster
 // depends on them.
 type restarts struct {
-	assembly *assembly
-	logger   logr.Logger
-	suspect  func() bool // of the network, by what ExternalServices see of it
-	made     *rebootpolicy.Controller
+	incumbent *incumbent
+	logger    logr.Logger
+	suspect   func() bool // of the network, by what ExternalServices see of it
+	made      *rebootpolicy.Controller
 }
 
-func (a *assembly) restarts(suspect func() bool) *restarts {
-	return &restarts{assembly: a, logger: a.Logger.WithName(rebootpolicy.Name), suspect: suspect}
+func (i *incumbent) restarts(suspect func() bool) *restarts {
+	return &restarts{incumbent: i, logger: i.Logger.WithName(rebootpolicy.Name), suspect: suspect}
 }
 
 func sourcesMode(c *config.Configuration) sources.Mode {
@@ -49,9 +49,9 @@ func (r *restarts) make(ctx context.Context, key *fingerprint.Key) error {
 	if r.made != nil {
 		return nil
 	}
-	a := r.assembly
+	a := r.incumbent
 	c, settings := a.config.Controllers, a.config.RebootPolicies
-	limited := a.api.limited(a.config.ClientConnection)
+	limited := a.limited()
 	typed, err := kubernetes.NewForConfig(binary(limited))
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
@@ -77,13 +77,14 @@ func (r *restarts) make(ctx context.Context, key *fingerprint.Key) error {
 		Lookup:           a.outside.resolver.Lookup,
 		Suspect:          r.suspect,
 		ProbeWorkers:     settings.ProbeWorkers,
-		Registerer:       a.Metrics,
+		Registerer:       a.metrics,
+		Wrap:             a.witness.of("RebootPolicy"),
 	})
 	return err
 }
 
 func (r *restarts) key(ctx context.Context) (*fingerprint.Key, error) {
-	return fingerprint.Load(ctx, r.assembly.client, r.assembly.place.namespace, r.assembly.config.RebootPolicies.FingerprintSecret)
+	return fingerprint.Load(ctx, r.incumbent.client, r.incumbent.place.namespace, r.incumbent.config.RebootPolicies.FingerprintSecret)
 }
 
 // warm fills the caches. Without a key there is nothing to fill yet.
@@ -96,7 +97,7 @@ func (r *restarts) warm(ctx context.Context, phase startup.Phase) error {
 	if err := r.make(ctx, key); err != nil {
 		return err
 	}
-	if err := r.assembly.synced(ctx, phase, rebootpolicy.Kinds(sourcesMode(r.assembly.config))); err != nil {
+	if err := r.incumbent.synced(ctx, phase, rebootpolicy.Kinds(sourcesMode(r.incumbent.config))); err != nil {
 		return err
 	}
 	return r.made.Warmup(ctx)

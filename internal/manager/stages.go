@@ -18,17 +18,20 @@ import (
 type stages struct {
 	servers, caches, certificates, webhook, runnables, work *group
 
-	// reconciling is the context of the reconcilers' sources and workers.
+	// reconciling is the context of the sources and workers of all terms.
 	reconciling    context.Context
 	endReconciling context.CancelFunc
 	fail           context.CancelCauseFunc
+
+	mu        sync.Mutex
+	informers *group // of the term that there is
 }
 
 // newStages makes the groups. They outlive ctx, each until it is stopped; fail is told of the
 // first part that fails in any.
 func newStages(ctx context.Context, fail context.CancelCauseFunc) *stages {
 	base := context.WithoutCancel(ctx)
-	s := &stages{fail: fail}
+	s := &stages{fail: fail, informers: newGroup(base, fail)}
 	s.reconciling, s.endReconciling = context.WithCancel(base)
 	for _, g := range []**group{&s.servers, &s.caches, &s.certificates, &s.webhook, &s.runnables, &s.work} {
 		*g = newGroup(base, fail)
@@ -36,10 +39,26 @@ func newStages(ctx context.Context, fail context.CancelCauseFunc) *stages {
 	return s
 }
 
+// lend answers a group for the informers of a term. They outlive its reconcilers, since admission
+// reads them until its server has drained.
+func (s *stages) lend() *group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.informers = newGroup(s.caches.ctx, s.fail)
+	return s.informers
+}
+
+// lent is the group of the last term.
+func (s *stages) lent() *group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.informers
+}
+
 // stopErrors are the errors of parts that failed while they stopped.
 func (s *stages) stopErrors() []error {
 	var errs []error
-	for _, g := range []*group{s.work, s.runnables, s.webhook, s.certificates, s.caches, s.servers} {
+	for _, g := range []*group{s.work, s.runnables, s.webhook, s.certificates, s.lent(), s.caches, s.servers} {
 		errs = append(errs, g.late()...)
 	}
 	return errs

@@ -22,6 +22,7 @@ import (
 	rulesofchaospod "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	rulesofexternalservice "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	rulesofrebootpolicy "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/translation"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/authorization"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
@@ -30,6 +31,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/webhooks/server"
+	"github.com/fairlead-dev/fairlead/webhooks/server/clientca"
 )
 
 const (
@@ -44,8 +46,9 @@ type authorizers struct {
 }
 
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy
-// Equivalent the API server converts, and a second registration would only be called as well.
-func handlers(c config.Webhook, authorize authorizers, overlapping *overlaps, metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
+// Equivalent the API server converts, and a second registration would only be called as well. Failed is
+// told of each object that could not be converted.
+func handlers(c config.Webhook, authorize authorizers, overlapping *overlaps, failed func(), metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
 	w := &webhooks{
 		byPath:   map[string]http.Handler{},
 		registry: conversion.NewRegistry(),
@@ -68,7 +71,7 @@ func handlers(c config.Webhook, authorize authorizers, overlapping *overlaps, me
 		return nil, w.err
 	}
 	w.byPath[conversion.Path] = conversion.NewHandler(conversion.Options{
-		Registry: w.registry, MaxBody: c.MaxBodyBytes, Logger: logger.WithName("conversion"), Registerer: metrics,
+		Registry: w.registry, MaxBody: c.MaxBodyBytes, Logger: logger.WithName("conversion"), Registerer: metrics, Failed: failed,
 	})
 	return w.byPath, nil
 }
@@ -98,6 +101,9 @@ func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.C
 	}
 	options := w.options
 	options.Kind = kind
+	options.Author = func(version string, object []byte) admission.Author {
+		return translation.Read(kind.Kind, converter, version, object)
+	}
 	w.byPath[admission.MutatePath(kind)] = admission.Mutating(options, admission.Mutator[T]{
 		Default: func(_ context.Context, obj *T) error {
 			r.Default(obj)
@@ -128,8 +134,17 @@ func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.C
 	})
 }
 
-// webhookServer makes the server with all handlers.
-func webhookServer(c *config.Configuration, where place, source *certificates, byPath map[string]http.Handler, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
+// callersOf follows the authorities of the clients' certificates; nil where clients need none.
+func callersOf(c *config.Configuration, metrics prometheus.Registerer, logger logr.Logger) (*clientca.File, error) {
+	if c.Webhook.Clients.CAFile == "" {
+		return nil, nil
+	}
+	return clientca.New(clientca.Options{Path: c.Webhook.Clients.CAFile, Logger: logger.WithName("webhook"), Registerer: metrics})
+}
+
+// webhookServer makes the server with all handlers. The API server authenticates itself nowhere when it
+// converts, whatever it is configured to.
+func webhookServer(c *config.Configuration, where place, source *certificates, callers *clientca.File, byPath map[string]http.Handler, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
 	version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
 	if err != nil {
 		return nil, fmt.Errorf("webhook server: %w", err)
@@ -141,13 +156,17 @@ func webhookServer(c *config.Configuration, where place, source *certificates, b
 	if version == tls.VersionTLS13 {
 		suites = nil
 	}
-	s := server.New(server.Options{
+	options := server.Options{
 		Host: c.Webhook.Host, Port: c.Webhook.Port,
 		Certificate: source.GetCertificate, CABundle: source.CABundle, ServerName: serverName(c, where),
 		MinTLSVersion: version, CipherSuites: suites,
 		DrainDelay: c.Webhook.DrainDelay.Duration, DrainTimeout: c.Webhook.DrainTimeout.Duration,
 		Logger: logger.WithName("webhook"), Registerer: metrics,
-	})
+	}
+	if callers != nil {
+		options.ClientCAs, options.ClientNames, options.Anonymous = callers.Pool, c.Webhook.Clients.Names, []string{conversion.Path}
+	}
+	s := server.New(options)
 	for path, handler := range byPath {
 		s.Register(path, handler)
 	}

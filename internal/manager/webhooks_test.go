@@ -35,7 +35,7 @@ func asking() authorizers {
 }
 
 func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, nil, logr.Discard())
+	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func() {}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
 }
 
 func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, nil, logr.Discard())
+	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func() {}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,12 +155,17 @@ func (r *Recorder) Progress(phase Phase, format string, args ...any) {
 	r.change(phase, func(row *row) { row.progress = fmt.Sprintf(format, args...) })
 }
 
-// Tell adds a line to /statusz that is asked for whenever the page is read. The function must
-// not block.
+// Tell adds a line to /statusz that is asked for whenever the page is read, or puts it in the place of
+// the one of that name. The function must not block.
 func (r *Recorder) Tell(name string, tell func() string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.facts = append(r.facts, fact{name: name, tell: tell})
+	told := fact{name: name, tell: tell}
+	if i := slices.IndexFunc(r.facts, func(one fact) bool { return one.name == name }); i >= 0 {
+		r.facts[i] = told
+		return
+	}
+	r.facts = append(r.facts, told)
 }
 
 func (r *Recorder) end(phase Phase, state State, progress string) {

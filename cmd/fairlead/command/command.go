@@ -25,6 +25,9 @@ type Options struct {
 	Logs io.Writer
 	// Dial connects to addresses outside the cluster, after every check. The default is the network.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
+	// Reconciles gets a line of JSON whenever a replica begins or ends to lead, or to reconcile an
+	// object. The default is nobody.
+	Reconciles io.Writer
 	// Program is how the user calls this binary. The default is fairlead, or kubectl fairlead where it
 	// was started as a plugin of kubectl.
 	Program string

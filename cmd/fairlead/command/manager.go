@@ -43,7 +43,9 @@ signal ends the process at once. How the start stands is shown on /statusz of th
 				return err
 			}
 			manager.UseLogger(logger)
-			operator, err := manager.New(configuration, manager.Options{Logger: logger, Version: version.Get().Version, Dial: o.Dial})
+			operator, err := manager.New(configuration, manager.Options{
+				Logger: logger, Version: version.Get().Version, Dial: o.Dial, Reconciles: o.Reconciles,
+			})
 			if err != nil {
 				return err
 			}
