@@ -3,6 +3,7 @@
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE      ?= fairlead:$(VERSION)
 FUZZTIME   ?= 30s
+ROUNDTRIPS ?= 2000000
 BIN        := $(CURDIR)/bin
 KUBECTL    ?= kubectl
 KUBECONFIG ?=
@@ -15,7 +16,7 @@ GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION)
-MODULES  := . test test/cluster
+MODULES  := . test test/cluster test/certmanager
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
@@ -61,6 +62,16 @@ fuzz: ## Run every fuzz test for FUZZTIME each.
 	    echo "== $$dir $$name"; go test $(GOFLAGS) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$dir || exit 1; \
 	  done || exit 1; \
 	done
+	@echo "== round trips"; FAIRLEAD_ROUNDTRIPS=$(ROUNDTRIPS) go test $(GOFLAGS) -count=1 -timeout 0 -v -run '^TestRoundTrips$$' ./webhooks/conversion
+
+.PHONY: soak
+soak: build control-plane ## Send load through rotations, rollouts, handovers and outages, and count what is lost; writes bin/soak.json. SOAK='--requests=1000' is quicker.
+	@cd test && go run $(GOFLAGS) ./cmd/soak --root=$(CURDIR) --out=$(BIN)/soak.json $(SOAK)
+
+.PHONY: e2e
+e2e: build control-plane ## Roll the real image on a real node under load, which takes root and Linux; writes bin/e2e.json.
+	@cd test && go build $(GOFLAGS) -o $(BIN)/fairlead-e2e ./node/cmd/e2e
+	@$(BIN)/fairlead-e2e --root=$(CURDIR) --out=$(BIN)/e2e.json $(E2E)
 
 .PHONY: bench
 bench: build ## Measure webhooks beside stock handlers, 10,000 ExternalServices, 4,000 Secrets; writes bin/bench.json. BENCH='--probe-objects=300 --restart-workloads=50' is quicker.
@@ -76,6 +87,7 @@ generate: ## Regenerate deep copies, CRDs and roles.
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/networking/... paths=./api/autoreboot/... output:crd:dir=config/crd/bases
 	@$(CONTROLLER_GEN) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/chaos/... output:crd:dir=config/crd/bases
 	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers/... paths=./internal/manager/... paths=./certs/... output:rbac:dir=config/rbac
+	@go test $(GOFLAGS) -count=1 ./internal/floor -run TestTheShippedPoliciesAreCurrent -update >/dev/null
 
 .PHONY: verify
 verify: ## Prove that generated files, formatting and modules are current.

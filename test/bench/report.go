@@ -19,10 +19,10 @@ type Entry struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
 	Value float64 `json:"value"`
-	// Peer is the value of the stock handler.
-	Peer float64 `json:"peer"`
+	// Peer is the value of the stock handler; absent where there is none.
+	Peer float64 `json:"peer,omitempty"`
 	// Ratio says how many times better Value is than Peer.
-	Ratio float64 `json:"ratio"`
+	Ratio float64 `json:"ratio,omitempty"`
 }
 
 // WriteJSON writes the medians as a list of entries: of a case its CPU time under its own name,

@@ -73,7 +73,7 @@ func TestRefusalsNameTheFieldAndTheRemedy(t *testing.T) {
 			[]string{"spec.endpoints[0].dns.name", "localhost names are not allowed"}},
 		{externalServices, "v1", "bad", `{portz: []}`, []string{`unknown field "spec.portz"`}},
 		{externalServices, "v1alpha1", "bad", `{hosts: [127.0.0.1], ports: {http: 80}}`,
-			[]string{"spec.endpoints[0].addresses[0]", "127.0.0.1", "loopback"}},
+			[]string{"spec.hosts[0]", "127.0.0.1", "loopback"}},
 		{rebootPolicies, "v1", "bad", `{targets: [{kind: Deployment, name: web}], triggers: [{name: t, type: Schedule, schedule: {cron: "0 3 * * 0", timeZone: Europe/Atlantis}}]}`,
 			[]string{"spec.triggers[0].schedule.timeZone", "Europe/Atlantis"}},
 		{rebootPolicies, "v1", "bad", `{targets: [{kind: Deployment, name: web}], triggers: [{name: t, type: Schedule, schedule: {cron: "61 * * * *"}}]}`,
@@ -102,7 +102,7 @@ func TestKubectlPrintsWarningsOfWhatIsAllowedAndProbablyNotMeant(t *testing.T) {
 		"never": {chaosPods.object("v1", "never", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}, count: 0}`),
 			"Warning: spec.count: 0 never kills anything"},
 		"delay": {rebootPolicies.object("v1alpha1", "delay", `{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}, initialDelaySeconds: 10}}}]}`),
-			"Warning: v1alpha1 spec.policies[0].trigger.probe.initialDelaySeconds: kept, but without effect"},
+			"Warning: spec.policies[0].trigger.probe.initialDelaySeconds: kept, but without effect"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sub := *s

@@ -48,7 +48,7 @@ func TestForgedConversionDataIsHeldToTheFullRules(t *testing.T) {
 			func(spec map[string]any) {
 				spec["endpoints"].([]any)[0].(map[string]any)["addresses"] = []any{"169.254.169.254"}
 			},
-			[]string{"is invalid", "spec.endpoints[0].addresses[0]", "169.254.169.254", "not allowed"},
+			[]string{"is invalid", "spec.hosts[0]", "169.254.169.254", "not allowed"},
 		},
 		"a label that only the webhook refuses": {
 			func(spec map[string]any) {
@@ -130,14 +130,14 @@ func TestAWorkloadChaosPodNeverBecomesATemplateThroughV1alpha1(t *testing.T) {
 	s := newScene(t)
 	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
 	template := `{"spec":{"containers":[{"name":"c","image":"nginx"}]}}`
-	s.refused([]string{"is invalid", "spec.target", "template"},
+	s.refused([]string{"is invalid", "spec.template"},
 		"patch", chaosPods.at("v1alpha1"), "monkey", "--type=merge", "-p", `{"spec":{"template":`+template+`}}`)
 
 	// Without the annotation as well, as a client writes that drops what it does not know.
 	view := s.view(chaosPods, "v1alpha1", "monkey")
 	view.SetAnnotations(nil)
 	view.Object["spec"] = parse(`{template: ` + template + `}`)
-	s.refused([]string{"is invalid", "spec.target", "template"}, "replace", "-f", "-", "--", text(view.Object))
+	s.refused([]string{"is invalid", "spec.template"}, "replace", "-f", "-", "--", text(view.Object))
 
 	// Another edit at v1alpha1 leaves the target as it is.
 	s.run("patch", chaosPods.at("v1alpha1"), "monkey", "--type=merge", "-p", `{"metadata":{"labels":{"touched":"yes"}},"spec":{"nextStop":"2027-01-01T00:00:00Z"}}`)

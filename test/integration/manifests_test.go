@@ -45,8 +45,8 @@ func TestTheOptionalComponentsRenderTogether(t *testing.T) {
 	at, err := filepath.Rel(overlay, config)
 	s.must(err)
 	s.must(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil,
-		"resources: [%[1]s/default]\ncomponents: [%[1]s/network-policy, %[1]s/prometheus, %[1]s/certmanager]\n", at), 0o600))
-	s.expect(s.run("kustomize", overlay), "kind: NetworkPolicy", "kind: ServiceMonitor", "kind: Certificate", "kind: Deployment")
+		"resources: [%[1]s/default]\ncomponents: [%[1]s/admission-policy, %[1]s/network-policy, %[1]s/prometheus, %[1]s/certmanager, %[1]s/certmanager/cainjector]\n", at), 0o600))
+	s.expect(s.run("kustomize", overlay), "kind: ValidatingAdmissionPolicyBinding", "kind: NetworkPolicy", "kind: ServiceMonitor", "--webhook-certificates=certManager", "inject-ca-from-secret", "kind: Deployment")
 }
 
 // registered are the webhooks of both configurations, as they are shipped and as they stand in

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command bench is `make bench`: it prints what conversion and admission cost per object beside
-// controller-runtime's stock handlers, what checking very many addresses takes, and what happens when
-// very many Secrets change at once, and writes the figures as JSON.
+// controller-runtime's stock handlers, how long starts and handovers take beside its defaults, what
+// checking very many addresses takes, and what happens when very many Secrets change at once, and writes
+// the figures as JSON.
 package main
 
 import (
@@ -18,10 +19,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/bench"
+	"github.com/fairlead-dev/fairlead/test/bench/handover"
 	"github.com/fairlead-dev/fairlead/test/bench/probes"
 	"github.com/fairlead-dev/fairlead/test/bench/restarts"
 )
@@ -30,7 +34,7 @@ func main() {
 	out := flag.String("out", "", "write the figures to this file, as JSON")
 	rounds := flag.Int("rounds", 7, "how often every case is measured on each side")
 	slot := flag.Duration("slot", 200*time.Millisecond, "how long a handler is called in a round")
-	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; probe/ and restarts/ stand for all of these")
+	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; start/ or handover/, probe/ and restarts/ stand for all of these")
 	root := flag.String("root", "..", "the checkout whose operator checks addresses and restarts workloads")
 	p := probes.Options{Output: os.Stderr}
 	flag.IntVar(&p.Objects, "probe-objects", 10_000, "how many ExternalServices have their addresses checked, five each; 0 skips this")
@@ -43,12 +47,22 @@ func main() {
 	flag.IntVar(&s.Cap, "restart-cap", 50, "how many of them may restart at once")
 	flag.DurationVar(&s.Limit, "restart-limit", 20*time.Minute, "how long all of that may take")
 	flag.StringVar(&s.Profiles, "restart-profiles", "", "write a profile of the operator into this folder")
+	h := handover.Options{Output: os.Stderr}
+	flag.IntVar(&h.Runs, "handover-runs", 3, "how often each start and handover is measured on each side; 0 skips this")
+	l := bench.ListOptions{Output: os.Stderr}
+	flag.Func("list-sizes", "how many ExternalServices are listed, such as 1000,10000, which is the default; 0 skips this", func(text string) (err error) {
+		l.Sizes, err = sizes(text)
+		return err
+	})
+	flag.IntVar(&l.Rounds, "list-rounds", 3, "how often each side lists them")
+	flag.DurationVar(&l.Limit, "list-limit", 20*time.Minute, "how long all of that may take")
 	flag.Parse()
+	l.Root, h.Root = *root, *root
 	p.Root, s.Root = *root, *root
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}, p, s); err != nil {
+	if err := run(ctx, *out, *only, bench.Options{Rounds: *rounds, Slot: *slot, Progress: progress}, l, h, p, s); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -56,7 +70,7 @@ func main() {
 
 func progress(round, of int) { fmt.Fprintf(os.Stderr, "round %d of %d\n", round, of) }
 
-func run(ctx context.Context, out, only string, o bench.Options, p probes.Options, s restarts.Options) error {
+func run(ctx context.Context, out, only string, o bench.Options, l bench.ListOptions, h handover.Options, p probes.Options, s restarts.Options) error {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
 		return fmt.Errorf("--only: %w", err)
@@ -67,6 +81,16 @@ func run(ctx context.Context, out, only string, o bench.Options, p probes.Option
 		return err
 	}
 	all = append(all, handled...)
+	listed, err := listing(ctx, wanted, l)
+	if err != nil {
+		return err
+	}
+	all = append(all, listed...)
+	handed, err := handing(ctx, wanted, h)
+	if err != nil {
+		return err
+	}
+	all = append(all, handed...)
 	probed, err := probing(ctx, wanted, p)
 	if err != nil {
 		return err
@@ -110,6 +134,55 @@ func handlers(ctx context.Context, wanted *regexp.Regexp, o bench.Options) ([]js
 	var entries []json.RawMessage
 	err = json.Unmarshal(written.Bytes(), &entries)
 	return entries, err
+}
+
+// handing measures starts and handovers, and answers the entries of the file.
+func handing(ctx context.Context, wanted *regexp.Regexp, o handover.Options) ([]json.RawMessage, error) {
+	if o.Runs == 0 || !wanted.MatchString(handover.StartPrefix) && !wanted.MatchString(handover.Prefix) {
+		return nil, nil
+	}
+	result, err := handover.Run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Println()
+	if err := result.WriteTable(os.Stdout); err != nil {
+		return nil, err
+	}
+	return entriesOf(result.Rows())
+}
+
+// listing measures LIST, and answers the entries of the file.
+func listing(ctx context.Context, wanted *regexp.Regexp, o bench.ListOptions) ([]json.RawMessage, error) {
+	if slices.Equal(o.Sizes, []int{0}) || !wanted.MatchString(bench.ListPrefix) {
+		return nil, nil
+	}
+	results, err := bench.RunLists(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Println()
+	if err := bench.WriteLists(os.Stdout, results); err != nil {
+		return nil, err
+	}
+	var rows []bench.Entry
+	for _, listed := range results {
+		rows = append(rows, listed.Entries()...)
+	}
+	return entriesOf(rows)
+}
+
+// sizes reads numbers with commas between them, and puts them into order.
+func sizes(text string) (list []int, err error) {
+	for _, one := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(one))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	slices.Sort(list)
+	return list, nil
 }
 
 // probing measures the checks of addresses, and answers the entries of the file.

@@ -1,0 +1,260 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package handover
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// patience bounds one wait: a Lease runs out after 15 s, and stock takes a little longer.
+const patience = time.Minute
+
+// objects are reconciled by whoever begins to lead.
+const objects = 5
+
+// Options of Run.
+type Options struct {
+	// Root is the checkout whose operator and manifests are measured.
+	Root string
+	// Runs is how often each thing is measured on each side. The default is 3.
+	Runs int
+	// Limit is how long all of it may take. The default is 20m; three runs take some four minutes.
+	Limit time.Duration
+	// Output takes progress. The default is none.
+	Output io.Writer
+}
+
+// run is one measurement.
+type run struct {
+	Options
+	stage  *stage.Stage
+	client client.WithWatch
+	deeds  deeds
+}
+
+// Run measures. It starts a control plane and leaves nothing of it.
+func Run(ctx context.Context, o Options) (result Result, err error) {
+	o.Runs, o.Limit = cmp.Or(o.Runs, 3), cmp.Or(o.Limit, 20*time.Minute)
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
+	root, err := filepath.Abs(o.Root)
+	if err != nil {
+		return result, err
+	}
+	o.Root = root
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not done after %s", o.Limit))
+	defer cancel()
+	r := &run{Options: o}
+	if r.stage, err = stage.Open(ctx, stage.Options{Root: root, Output: o.Output, Operator: stage.Outside}); err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, r.stage.Close()) }()
+	r.deeds = deeds{filepath.Join(r.stage.Folder(), "deeds")}
+	if err := os.Setenv("FAIRLEAD_RECONCILE_LOG", r.deeds.path); err != nil { // processes inherit it
+		return result, err
+	}
+	defer func() { _ = os.Unsetenv("FAIRLEAD_RECONCILE_LOG") }()
+	if err := r.populate(ctx); err != nil {
+		return result, err
+	}
+	return r.measure(ctx)
+}
+
+// populate makes what is reconciled, and everything that only a first start makes.
+func (r *run) populate(ctx context.Context) (err error) {
+	if r.client, err = stage.NewClient(r.stage.Kubeconfig()); err != nil {
+		return err
+	}
+	replica, err := r.stage.StartReplica(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.stage.Retire(replica)
+	if err := r.stage.Reachable(ctx); err != nil {
+		return err
+	}
+	var manifests strings.Builder
+	for i := range objects {
+		fmt.Fprintf(&manifests, `---
+{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: measured-%d}, spec: {
+  suspend: true, ports: [{name: tcp, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}}
+`, i)
+	}
+	var complaints bytes.Buffer
+	if err := r.stage.KubectlIO(ctx, strings.NewReader(manifests.String()), io.Discard, &complaints, "apply", "-f", "-"); err != nil {
+		return fmt.Errorf("%w: %s", err, complaints.String())
+	}
+	return nil
+}
+
+func (r *run) measure(ctx context.Context) (Result, error) {
+	stocked, err := stock(ctx, r.stage, r.Root)
+	if err != nil {
+		return Result{}, err
+	}
+	releasing, err := stock(ctx, r.stage, r.Root, "--release")
+	if err != nil {
+		return Result{}, err
+	}
+	fairlead := ours(r.stage)
+	mine, err := r.starts(ctx, "fairlead", fairlead)
+	if err != nil {
+		return Result{}, err
+	}
+	theirs, err := r.starts(ctx, "controller-runtime", stocked)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{rows: []Row{
+		newRow(StartPrefix+"webhook-serving", "< 150", mine.serving, theirs.serving),
+		newRow(StartPrefix+"first-reconcile", "< 500", mine.reconcile, theirs.reconcile),
+	}}
+	for _, way := range []struct {
+		name, target string
+		signal       syscall.Signal
+		peer         side
+	}{
+		{"release", "< 300", syscall.SIGTERM, releasing},
+		{"release-beside-default", "< 300", syscall.SIGTERM, stocked},
+		{"kill", "<= 15500", syscall.SIGKILL, stocked},
+	} {
+		mine, err := r.handovers(ctx, way.name+", fairlead", fairlead, way.signal)
+		if err != nil {
+			return result, err
+		}
+		theirs, err := r.handovers(ctx, way.name+", controller-runtime", way.peer, way.signal)
+		if err != nil {
+			return result, err
+		}
+		result.rows = append(result.rows, newRow(Prefix+way.name, way.target, mine, theirs))
+	}
+	return result, nil
+}
+
+// begun is how long starts took.
+type begun struct{ serving, reconcile []time.Duration }
+
+// starts measures a process that finds its Lease free.
+func (r *run) starts(ctx context.Context, name string, s side) (all begun, err error) {
+	for n := range r.Runs {
+		err := r.within(ctx, fmt.Sprintf("start %d of %s", n+1, name), func(ctx context.Context) error {
+			if err := r.free(ctx, s); err != nil {
+				return err
+			}
+			began := time.Now()
+			replica, err := s.start(ctx)
+			if err != nil {
+				return err
+			}
+			defer replica.Stop()
+			serving, err := replica.serves(ctx)
+			if err != nil {
+				return err
+			}
+			first, err := r.deeds.first(ctx, "begin", began, func(id string) bool { return id == replica.id })
+			if err != nil {
+				return err
+			}
+			all.serving = append(all.serving, serving.Sub(began))
+			all.reconcile = append(all.reconcile, first.At.Sub(began))
+			return nil
+		})
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// handovers measures from the end of a leader until another one, that was ready for it, reconciles.
+func (r *run) handovers(ctx context.Context, name string, s side, signal syscall.Signal) (all []time.Duration, err error) {
+	for n := range r.Runs {
+		err := r.within(ctx, fmt.Sprintf("handover %d by %s", n+1, name), func(ctx context.Context) error {
+			if err := r.free(ctx, s); err != nil {
+				return err
+			}
+			began := time.Now()
+			leader, err := s.start(ctx)
+			if err != nil {
+				return err
+			}
+			defer leader.Stop()
+			if _, err := r.deeds.first(ctx, "begin", began, func(id string) bool { return id == leader.id }); err != nil {
+				return err
+			}
+			standby, err := s.start(ctx)
+			if err != nil {
+				return err
+			}
+			defer standby.Stop()
+			if _, err := standby.serves(ctx); err != nil {
+				return err
+			}
+			if err := settle(ctx); err != nil {
+				return err
+			}
+			ended := time.Now()
+			if err := syscall.Kill(leader.PID(), signal); err != nil {
+				return err
+			}
+			next, err := r.deeds.first(ctx, "begin", ended, func(id string) bool { return id == standby.id })
+			if err != nil {
+				return err
+			}
+			all = append(all, next.At.Sub(ended))
+			return nil
+		})
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// within bounds one step, and says how it went.
+func (r *run) within(ctx context.Context, what string, do func(context.Context) error) error {
+	bounded, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
+	defer cancel()
+	began := time.Now()
+	if err := do(bounded); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	_, _ = fmt.Fprintf(r.Output, "handover: %s took %s in all\n", what, time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// free deletes the Lease that a former process left.
+func (r *run) free(ctx context.Context, s side) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: s.lease}}
+	return client.IgnoreNotFound(r.client.Delete(ctx, lease))
+}
+
+// settle gives the standby time to fill what it keeps warm, and both to renew at least once.
+func settle(ctx context.Context) error {
+	timer := time.NewTimer(4 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

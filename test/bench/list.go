@@ -1,0 +1,124 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// ListPrefix begins the name of every figure about LIST.
+const ListPrefix = "list/"
+
+// ListOptions of RunLists.
+type ListOptions struct {
+	// Root of the checkout, where the programs of the control plane are; required.
+	Root string
+	// Sizes are how many ExternalServices there are when they are listed, in ascending order. Default
+	// 1,000 and 10,000.
+	Sizes []int
+	// Rounds is how often each side lists them. Default 3.
+	Rounds int
+	// Limit bounds everything. Default 20 minutes.
+	Limit time.Duration
+	// Output is told what happens. Default: nobody.
+	Output io.Writer
+}
+
+// Listed is how long the first LIST took after a change of the definition, when no cache is warm.
+type Listed struct {
+	Size int
+	// Ours and Stock are of v1alpha1, converted by either side's handler; Plain is of v1, as it is stored.
+	// All are in milliseconds.
+	Ours, Stock, Plain Summary
+	// Calls is how many conversions Fairlead's handler was asked for in a LIST, at most.
+	Calls int64
+}
+
+// RunLists starts a control plane, stores objects at v1, and lists them through a real API server.
+func RunLists(ctx context.Context, o ListOptions) (results []Listed, err error) {
+	if len(o.Sizes) == 0 {
+		o.Sizes = []int{1000, 10_000}
+	}
+	if o.Rounds <= 0 {
+		o.Rounds = 3
+	}
+	if o.Limit <= 0 {
+		o.Limit = 20 * time.Minute
+	}
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("the lists took longer than %s", o.Limit))
+	defer cancel()
+	shelf, err := openShelf(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, shelf.close()) }()
+	for _, size := range o.Sizes {
+		if err := shelf.fill(ctx, size); err != nil {
+			return nil, err
+		}
+		listed, err := shelf.measure(ctx, size, o)
+		if err != nil {
+			return nil, fmt.Errorf("list of %d: %w", size, err)
+		}
+		results = append(results, listed)
+	}
+	return results, nil
+}
+
+// measure lists with each side in turn. Each of them comes after another one: who converts must change.
+func (s *shelf) measure(ctx context.Context, size int, o ListOptions) (Listed, error) {
+	listed := Listed{Size: size}
+	times := map[string][]float64{}
+	for round := range o.Rounds {
+		for _, side := range []string{sideFairlead, sideStock, sidePlain} {
+			took, calls, err := s.list(ctx, side, size)
+			if err != nil {
+				return listed, fmt.Errorf("%s: %w", side, err)
+			}
+			_, _ = fmt.Fprintf(o.Output, "list of %d, round %d of %d, %s: %s, %d conversions\n", size, round+1, o.Rounds, side, took.Round(time.Millisecond), calls)
+			times[side] = append(times[side], float64(took.Microseconds())/1e3)
+			if side == sideFairlead {
+				listed.Calls = max(listed.Calls, calls)
+			}
+		}
+	}
+	listed.Ours, listed.Stock, listed.Plain = summarize(times[sideFairlead]), summarize(times[sideStock]), summarize(times[sidePlain])
+	return listed, nil
+}
+
+// Entries are the figures for bench.json.
+func (l Listed) Entries() []Entry {
+	return []Entry{
+		{
+			Name: fmt.Sprintf("%sv1alpha1/%d", ListPrefix, l.Size), Unit: "ms",
+			Value: rounded(l.Ours.Median, 1), Peer: rounded(l.Stock.Median, 1), Ratio: rounded(quotient(l.Stock.Median, l.Ours.Median), 2),
+		},
+		{Name: fmt.Sprintf("%sv1/%d", ListPrefix, l.Size), Unit: "ms", Value: rounded(l.Plain.Median, 1)},
+	}
+}
+
+// WriteLists writes the results for a reader.
+func WriteLists(w io.Writer, results []Listed) error {
+	var out strings.Builder
+	out.WriteString("The first LIST after a change of the definition, through a real API server, in ms:\n\n")
+	out.WriteString("objects\tv1, as stored\tv1alpha1, fairlead\t+-\tv1alpha1, stock\t+-\tratio\tconversions\t\n")
+	for _, l := range results {
+		fmt.Fprintf(&out, "%d\t%.0f\t%.0f\t%.0f%%\t%.0f\t%.0f%%\t%.2fx\t%d\t\n", l.Size, l.Plain.Median,
+			l.Ours.Median, l.Ours.Spread()*50, l.Stock.Median, l.Stock.Spread()*50, quotient(l.Stock.Median, l.Ours.Median), l.Calls)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if _, err := io.WriteString(t, out.String()); err != nil {
+		return err
+	}
+	return t.Flush()
+}

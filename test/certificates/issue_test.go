@@ -1,0 +1,122 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"crypto/ecdsa"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+func TestACertificateIsIssuedFromNothing(t *testing.T) {
+	s := newScene(t)
+	s.installCertManager()
+	for _, r := range s.start(2, issuing, "--webhook-dns-names=webhooks.example.com,192.0.2.7") {
+		leaf := s.serves(r, s.issuance)
+		for _, name := range []string{serverName, serverName + ".cluster.local", "webhooks.example.com", "192.0.2.7"} {
+			s.must(leaf.VerifyHostname(name))
+		}
+		if _, ok := leaf.PublicKey.(*ecdsa.PublicKey); !ok {
+			t.Errorf("the key is a %T", leaf.PublicKey)
+		}
+	}
+	s.trusted(func() []byte { return s.secret(servingKey, certs.CAKey) })
+
+	made := s.kubectl("get", "issuers,certificates", "-n", stage.Namespace, "-l", "app.kubernetes.io/managed-by=fairlead.dev", "-o", "name")
+	for _, want := range []string{
+		"issuer.cert-manager.io/fairlead-webhook\n", "issuer.cert-manager.io/fairlead-webhook-bootstrap\n",
+		"certificate.cert-manager.io/fairlead-webhook\n", "certificate.cert-manager.io/fairlead-webhook-root\n",
+	} {
+		if !strings.Contains(made, want) {
+			t.Errorf("%q was not made:\n%s", want, made)
+		}
+	}
+	if _, err := s.kube.CoreV1().Secrets(stage.Namespace).Get(t.Context(), "fairlead-webhook-ca", metav1.GetOptions{}); err == nil {
+		t.Error("the operator has made an authority of its own as well")
+	}
+}
+
+// theirs is an authority of somebody else, and a Certificate that lives for seconds.
+const theirs = `
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: their-bootstrap, namespace: fairlead-system}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: their-root, namespace: fairlead-system}
+spec:
+  isCA: true
+  commonName: their-root
+  secretName: their-root
+  privateKey: {algorithm: ECDSA, size: 256}
+  issuerRef: {name: their-bootstrap, kind: Issuer, group: cert-manager.io}
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: theirs, namespace: fairlead-system}
+spec: {ca: {secretName: their-root}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: fairlead-webhook, namespace: fairlead-system}
+spec:
+  secretName: fairlead-webhook-tls
+  dnsNames: [%s]
+  duration: 40s
+  renewBefore: 20s
+  privateKey: {algorithm: RSA, size: 2048}
+  issuerRef: {name: theirs, kind: Issuer, group: cert-manager.io}
+`
+
+func TestACertificateOfSomebodyElseIsUsedAsItIsAndRenewed(t *testing.T) {
+	s := newScene(t)
+	s.installCertManager()
+	s.apply(fmt.Sprintf(theirs, "'*.fairlead-system.svc'"))
+	replicas := s.start(2, issuing)
+	first := s.serves(replicas[0], s.issuance)
+	s.underLoad(func() []*stage.Replica { return replicas }, func() {
+		for renewals, last := 0, first; renewals < 2; renewals++ {
+			s.eventually(func() error {
+				leaf, err := presented(s.Context(), replicas[0].Webhook, nil)
+				if err == nil && leaf.Equal(last) {
+					err = fmt.Errorf("the certificate %x is served still", leaf.SerialNumber)
+				}
+				if err == nil {
+					last = leaf
+				}
+				return err
+			})
+		}
+		for _, r := range replicas {
+			s.serves(r, s.issuance)
+		}
+	})
+	if got := authorities(s.secret(trustSecret, certs.CAKey)); got != 1 {
+		t.Errorf("%d authorities are trusted, want the one", got)
+	}
+
+	standing, err := s.client.Resource(certificates).Namespace(stage.Namespace).Get(t.Context(), serving, metav1.GetOptions{})
+	s.must(err)
+	if standing.GetGeneration() != 1 {
+		t.Errorf("the Certificate was changed: generation %d", standing.GetGeneration())
+	}
+	for _, entry := range standing.GetManagedFields() {
+		if strings.HasPrefix(entry.Manager, "fairlead") {
+			t.Errorf("%s owns fields of the Certificate", entry.Manager)
+		}
+	}
+	for _, own := range []string{"issuer/fairlead-webhook", "issuer/fairlead-webhook-bootstrap", "certificate/fairlead-webhook-root"} {
+		if out, err := s.Kubectl(t.Context(), "get", own, "-n", stage.Namespace); err == nil {
+			t.Errorf("the operator has made an authority that nobody needs:\n%s", out)
+		}
+	}
+}

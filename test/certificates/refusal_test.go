@@ -1,0 +1,70 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// soon has the start give up early.
+const soon = "--kube-api-start-timeout=16s"
+
+func (s *scene) launch(args ...string) *stage.Replica {
+	s.Helper()
+	r, err := s.Launch(s.Context(), append([]string{issuing, soon}, args...)...)
+	s.must(err)
+	return r
+}
+
+func TestAMissingCertManagerIsNamedWithItsRemedies(t *testing.T) {
+	s := newScene(t)
+	s.fails(s.launch(), "cert-manager is not installed in this cluster", "does not serve cert-manager.io/v1",
+		"install cert-manager", "selfSigned", "--cert-manager-fallback")
+}
+
+func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
+	s := newScene(t)
+	s.installCertManager()
+	t.Run("an issuer that is not there", func(t *testing.T) {
+		s := s.sub(t)
+		s.fails(s.launch("--cert-manager-issuer=nobody", "--cert-manager-certificate=fairlead-webhook"),
+			"certificate fairlead-system/fairlead-webhook: is not ready", "nobody")
+		s.must(s.client.Resource(certificates).Namespace(stage.Namespace).Delete(t.Context(), serving, metav1.DeleteOptions{}))
+	})
+	t.Run("a validity that cert-manager does not take", func(t *testing.T) {
+		s := s.sub(t)
+		s.fails(s.launch("--webhook-certificates-validity=10m"), "webhook.certificates.validity is 10m0s", "cert-manager takes 1h0m0s at least")
+	})
+	t.Run("a Certificate of somebody else without the name", func(t *testing.T) {
+		s := s.sub(t)
+		s.apply(fmt.Sprintf(theirs, "somewhere.example.com"))
+		s.fails(s.launch(), "certificate fairlead-system/fairlead-webhook: refused", `spec.dnsNames lacks \"`+serverName+`\"`, "add it")
+	})
+	t.Run("a Certificate of somebody else that fills another Secret", func(t *testing.T) {
+		s := s.sub(t)
+		s.apply(fmt.Sprintf(theirs, serverName))
+		s.kubectl("patch", "certificate", serving, "-n", stage.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
+		s.fails(s.launch(), `spec.secretName is \"elsewhere\", and the operator reads \"fairlead-webhook-tls\"`, "--cert-manager-secret")
+	})
+}
+
+// sub is the scene of a part of the test.
+func (s *scene) sub(t *testing.T) *scene {
+	inner := *s
+	inner.T = t
+	return &inner
+}
+
+func TestACertificateThatIsThereIsServedAlthoughCertManagerIsAway(t *testing.T) {
+	s := newScene(t)
+	s.installCertManager()
+	s.Retire(s.start(1, issuing)[0])
+	s.Component("cert-manager").Stop()
+	s.serves(s.start(1, issuing)[0], s.issuance)
+}

@@ -1,0 +1,184 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// renew has cert-manager issue a Certificate anew, in the way of `cmctl renew`, and waits until its
+// Secret holds another one.
+func (s *scene) renew(certificate, secret string) {
+	s.Helper()
+	before := s.secret(secret, certs.CertKey)
+	client := s.client.Resource(certificates).Namespace(stage.Namespace)
+	s.eventually(func() error { // whoever writes the status at the same time may win
+		object, err := client.Get(s.Context(), certificate, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+		if err != nil {
+			return err
+		}
+		conditions = append(conditions, map[string]any{
+			"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "a test asks for it",
+			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339), "observedGeneration": object.GetGeneration(),
+		})
+		if err := unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions"); err != nil {
+			return err
+		}
+		_, err = client.UpdateStatus(s.Context(), object, metav1.UpdateOptions{})
+		return err
+	})
+	s.eventually(func() error {
+		if bytes.Equal(s.secret(secret, certs.CertKey), before) {
+			return fmt.Errorf("certificate %s has not been issued anew", certificate)
+		}
+		return nil
+	})
+}
+
+func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
+	s := newScene(t)
+	s.installCertManager()
+	replicas := s.start(3, issuing)
+	oldRoot := s.secret(servingKey, certs.CAKey)
+	generations := s.generations()
+	old := s.serves(replicas[0], s.issuance)
+	s.underLoad(func() []*stage.Replica { return replicas }, func() {
+		s.renew("fairlead-webhook-root", "fairlead-webhook-root")
+		s.renew(serving, servingKey)
+		if bytes.Equal(s.secret(servingKey, certs.CAKey), oldRoot) {
+			t.Fatal("the certificate was issued under the same authority: nothing is tested")
+		}
+		for _, r := range replicas {
+			if leaf := s.serves(r, s.issuance); leaf.Equal(old) {
+				t.Errorf("%s serves the old certificate", r.ID)
+			}
+		}
+	})
+	// The old one stays trusted: somebody may serve under it until it expires.
+	s.trusted(func() []byte { return append(bytes.Clone(oldRoot), s.secret(servingKey, certs.CAKey)...) })
+
+	once := s.generations()
+	for i := range once {
+		if once[i] != generations[i]+1 {
+			t.Errorf("%s: generation %d, then %d: want one write", targets[i].name, generations[i], once[i])
+		}
+	}
+	s.underLoad(func() []*stage.Replica { return replicas[:1] }, func() {
+		// Whoever starts now has never seen the old certificate, and publishes the same bytes.
+		s.Retire(replicas[2])
+		s.start(1, issuing)
+		s.renew(serving, servingKey)
+		s.serves(replicas[0], s.issuance)
+	})
+	if after := s.generations(); !slices.Equal(after, once) {
+		t.Errorf("a restart and a renewal under the same authority wrote the definitions: generations %d, then %d", once, after)
+	}
+}
+
+// generations count the writes to each target. One to a definition makes the API server convert all
+// its objects anew.
+func (s *scene) generations() []int64 {
+	s.Helper()
+	var all []int64
+	for _, t := range targets {
+		object, err := s.client.Resource(t.resource).Get(s.Context(), t.name, metav1.GetOptions{})
+		s.must(err)
+		all = append(all, object.GetGeneration())
+	}
+	return all
+}
+
+func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
+	s := newScene(t)
+	s.installCertManager()
+	for _, target := range targets {
+		s.kubectl("annotate", target.resource.Resource, target.name, injectFrom+"="+stage.Namespace+"/"+trustSecret)
+	}
+	replicas := s.start(2, issuing, "--webhook-inject-ca=false")
+	s.trusted(func() []byte { return s.secret(trustSecret, certs.CAKey) })
+	s.underLoad(func() []*stage.Replica { return replicas }, func() {
+		s.renew("fairlead-webhook-root", "fairlead-webhook-root")
+		s.renew(serving, servingKey)
+		for _, r := range replicas {
+			s.serves(r, s.issuance)
+		}
+	})
+	if got := authorities(s.secret(trustSecret, certs.CAKey)); got != 2 {
+		t.Errorf("%d authorities are trusted after another one was added, want 2", got)
+	}
+	for _, target := range targets {
+		object, err := s.client.Resource(target.resource).Get(t.Context(), target.name, metav1.GetOptions{})
+		s.must(err)
+		for _, entry := range object.GetManagedFields() {
+			if entry.Manager == "fairlead-ca-injector" {
+				t.Errorf("%s: the operator has written the bundle too", target.name)
+			}
+		}
+	}
+}
+
+func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
+	s := newScene(t)
+	s.installCertManager()
+	replicas := s.start(2)
+	var mu sync.Mutex // guards replicas, which the load reads
+	now := func() []*stage.Replica {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(replicas)
+	}
+	s.underLoad(now, func() {
+		for range 2 {
+			r := s.start(1, issuing)[0]
+			old := now()[0]
+			mu.Lock()
+			replicas = append(replicas[1:], r)
+			mu.Unlock()
+			s.Retire(old)
+		}
+		for _, r := range now() {
+			s.serves(r, s.issuance)
+		}
+	})
+}
+
+func TestTheFallbackServesUntilCertManagerIsInstalled(t *testing.T) {
+	s := newScene(t)
+	replicas := s.start(2, issuing, "--cert-manager-fallback")
+	s.trusted(func() []byte { return s.secret("fairlead-webhook-ca", certs.CAKey) })
+	s.underLoad(func() []*stage.Replica { return replicas }, func() {
+		s.installCertManager()
+		for _, r := range replicas {
+			s.serves(r, s.issuance)
+		}
+	})
+	s.must(stage.Eventually(t.Context(), patience, func(ctx context.Context) error {
+		if got := authorities(s.secret(trustSecret, certs.CAKey)); got != 2 {
+			return fmt.Errorf("%d authorities are trusted, want the fallback's and cert-manager's", got)
+		}
+		if s.secret(servingKey, certs.CertKey) == nil {
+			return errors.New("nothing was issued")
+		}
+		return ctx.Err()
+	}))
+	// From now on it is cert-manager's, also for whoever starts.
+	s.serves(s.start(1, issuing, "--cert-manager-fallback")[0], s.issuance)
+}

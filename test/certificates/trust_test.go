@@ -1,0 +1,145 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// target is an object by which the API server trusts the webhooks.
+type target struct {
+	resource schema.GroupVersionResource
+	name     string
+}
+
+var targets = []target{
+	{crds, "externalservices.networking.fairlead.dev"}, {crds, "rebootpolicies.autoreboot.fairlead.dev"}, {crds, "chaospods.chaos.fairlead.dev"},
+	{mutating, "fairlead-mutating"}, {validating, "fairlead-validating"},
+}
+
+// bundles are all CA bundles that stand in a target now.
+func (s *scene) bundles(ctx context.Context, t target) ([][]byte, error) {
+	object, err := s.client.Resource(t.resource).Get(ctx, t.name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	configs := []any{}
+	if t.resource == crds {
+		config, _, err := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig")
+		if err != nil {
+			return nil, err
+		}
+		configs = append(configs, config)
+	} else {
+		hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+		if err != nil {
+			return nil, err
+		}
+		for _, hook := range hooks {
+			configs = append(configs, hook.(map[string]any)["clientConfig"])
+		}
+	}
+	var all [][]byte
+	for _, config := range configs {
+		encoded, _ := config.(map[string]any)["caBundle"].(string)
+		bundle, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, bundle)
+	}
+	return all, nil
+}
+
+// trusted waits until every target carries exactly the bundle.
+func (s *scene) trusted(bundle func() []byte) {
+	s.Helper()
+	s.eventually(func() error {
+		want := bundle()
+		for _, t := range targets {
+			all, err := s.bundles(s.Context(), t)
+			if err != nil {
+				return err
+			}
+			for _, one := range all {
+				if string(one) != string(want) {
+					return fmt.Errorf("%s carries %d bytes of bundle, want %d:\n%s", t.name, len(one), len(want), one)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// secret is one key of a Secret of the operator's namespace; nil where there is none.
+func (s *scene) secret(name, key string) []byte {
+	s.Helper()
+	secret, err := s.kube.CoreV1().Secrets(stage.Namespace).Get(s.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return secret.Data[key]
+}
+
+// authorities is how many certificates a bundle holds.
+func authorities(bundle []byte) int {
+	all, err := certs.ParseCertificates(bundle)
+	if err != nil {
+		return 0
+	}
+	return len(all)
+}
+
+// presented is the certificate that a replica serves to a client that trusts the bundle; a nil
+// bundle trusts everybody.
+func presented(ctx context.Context, address string, bundle []byte) (*x509.Certificate, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	dialer := &tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{
+		RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS13,
+		InsecureSkipVerify: bundle == nil,
+	}}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+// serves waits until the replica presents the first certificate of the PEM text.
+func (s *scene) serves(r *stage.Replica, text func() []byte) *x509.Certificate {
+	s.Helper()
+	var leaf *x509.Certificate
+	s.eventually(func() error {
+		chain, err := certs.ParseCertificates(text())
+		if err != nil {
+			return err
+		}
+		leaf, err = presented(s.Context(), r.Webhook, nil)
+		if err == nil && !leaf.Equal(chain[0]) {
+			err = fmt.Errorf("%s serves the certificate %x, want %x", r.ID, leaf.SerialNumber, chain[0].SerialNumber)
+		}
+		return err
+	})
+	return leaf
+}
+
+// issuance is the certificate in the serving Secret.
+func (s *scene) issuance() []byte { return s.secret(servingKey, certs.CertKey) }

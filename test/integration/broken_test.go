@@ -1,0 +1,203 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// valid are specs at v1 that v1alpha1 cannot say all of.
+var valid = map[string]string{
+	"ExternalService": `{suspend: true, deletionPolicy: Orphan, ports: [{name: sql, port: 5432, targetPort: 6000}], endpoints: [{name: east, zone: eu-east, addresses: [192.0.2.10, 192.0.2.11]}]}`,
+	"RebootPolicy":    `{suspend: true, cooldown: 7m, targets: [{kind: Deployment, name: web}, {kind: Deployment, name: api}], triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`,
+	"ChaosPod":        `{suspend: true, target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`,
+}
+
+// damage is what becomes of a good v1 object, by name. Nothing of it would come past a webhook or a
+// schema; backups, other tools and older versions have all of it.
+var damage = map[string]func(object map[string]any){
+	"whole":          func(map[string]any) {},
+	"no-spec":        func(o map[string]any) { delete(o, "spec") },
+	"null-spec":      func(o map[string]any) { o["spec"] = nil },
+	"text-spec":      func(o map[string]any) { o["spec"] = "spec" },
+	"list-spec":      func(o map[string]any) { o["spec"] = []any{1, nil, "x"} },
+	"unknown-field":  func(o map[string]any) { spec(o)["shade"] = map[string]any{"deep": []any{1}} },
+	"null-lists":     func(o map[string]any) { each(spec(o), func(any) any { return nil }) },
+	"texts":          func(o map[string]any) { each(spec(o), func(any) any { return "text" }) },
+	"numbers":        func(o map[string]any) { each(spec(o), func(any) any { return 1e300 }) },
+	"lists-in-lists": func(o map[string]any) { each(spec(o), func(v any) any { return []any{[]any{v}, nil} }) },
+	"bad-durations": func(o map[string]any) {
+		spec(o)["cooldown"], spec(o)["resolution"] = "1 fortnight", map[string]any{"minTTL": "-1", "maxTTL": 5}
+		spec(o)["schedule"] = map[string]any{"interval": "soon", "at": "never"}
+	},
+	"huge-annotation":   func(o map[string]any) { annotate(o, "note.example.com/x", strings.Repeat("x", 200<<10)) },
+	"larger-annotation": func(o map[string]any) { annotate(o, "note.example.com/x", strings.Repeat("x", 300<<10)) },
+	"restore-junk":      func(o map[string]any) { annotate(o, "fairlead.dev/v1alpha1-data", "{]") },
+	"restore-list":      func(o map[string]any) { annotate(o, "fairlead.dev/v1alpha1-data", `{"digest":5,"spoke":[1]}`) },
+	"restore-misplaced": func(o map[string]any) { annotate(o, "fairlead.dev/conversion-data", `{"digest":"x","hub":{"spec":5}}`) },
+	"restore-newer": func(o map[string]any) {
+		annotate(o, "fairlead.dev/v1alpha1-data", `{"format":9,"digest":{"sha512":"x"},"spoke":{"spec":{"from":"tomorrow"}},"delta":[{"op":"x"}]}`)
+	},
+	"restore-oversized": func(o map[string]any) {
+		annotate(o, "fairlead.dev/v1alpha1-data", `{"digest":"x","spoke":{"spec":{"x":"`+strings.Repeat("x", 200<<10)+`"}}}`)
+	},
+	"restore-oversized-text": func(o map[string]any) { annotate(o, "fairlead.dev/v1alpha1-data", strings.Repeat("x", 200<<10)) },
+	"text-status":            func(o map[string]any) { o["status"] = "fine" },
+	"junk-status": func(o map[string]any) {
+		o["status"] = map[string]any{"conditions": 5, "endpoints": []any{"x"}, "history": map[string]any{}, "lastRunTime": 7, "observedGeneration": "many"}
+	},
+}
+
+func spec(object map[string]any) map[string]any { return object["spec"].(map[string]any) }
+
+// each changes every member of an object.
+func each(object map[string]any, change func(any) any) {
+	for name, value := range object {
+		object[name] = change(value)
+	}
+}
+
+func annotate(object map[string]any, key, value string) {
+	metadata := object["metadata"].(map[string]any)
+	if metadata["annotations"] == nil {
+		metadata["annotations"] = map[string]any{}
+	}
+	metadata["annotations"].(map[string]any)[key] = value
+}
+
+// newBrokenScene makes a namespace on a stage of its own, whose operator is not told of what the test
+// puts into etcd: others would find it in their lists.
+func newBrokenScene(t *testing.T) (*scene, *etcd, *stage.Replica) {
+	t.Helper()
+	st, err := stage.Open(t.Context(), stage.Options{Root: root, Output: os.Stderr, Operator: stage.Outside,
+		Cluster: cluster.Options{WithoutControllerManager: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &scene{T: t, kubectl: st}
+	replica, err := st.StartReplica(t.Context(), "--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
+	s.must(err)
+	s.must(st.Reachable(t.Context()))
+	s.client, err = stage.NewClient(st.Kubeconfig())
+	s.must(err)
+	s.makeNamespace()
+	return s, s.etcdOf(st.Cluster), replica
+}
+
+func TestBrokenObjects(t *testing.T) {
+	s, store, replica := newBrokenScene(t)
+	for _, k := range kinds {
+		for _, name := range slices.Sorted(maps.Keys(damage)) {
+			object := s.stored(k, name)
+			damage[name](object)
+			store.put(k, s.namespace, name, object)
+		}
+	}
+	in := func(test func(s *scene)) func(*testing.T) {
+		return func(t *testing.T) {
+			sub := *s
+			sub.T = t
+			test(&sub)
+		}
+	}
+	t.Run("fail no list and no watch", in(func(s *scene) { s.failNoList(store) }))
+	t.Run("are named by vet", in(func(s *scene) { s.namedByVet() }))
+	replica.Stop()
+	t.Run("that cannot be converted are named by vet without the operator", in(func(s *scene) { s.poisonNamedByVet(store) }))
+	t.Run("are named by vet as far as it may read", in(func(s *scene) { s.namedAsFarAsAllowed() }))
+}
+
+// stored is a good object as the API server would store it.
+func (s *scene) stored(k kind, name string) map[string]any {
+	return map[string]any{
+		"apiVersion": k.group + "/v1", "kind": k.name, "spec": parse(valid[k.name]), "metadata": map[string]any{
+			"name": name, "namespace": s.namespace, "uid": string(uuid.NewUUID()), "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z",
+		},
+	}
+}
+
+// One object that cannot be converted fails every list of its version, for everybody: whatever reached
+// etcd, it must not be one of Fairlead's (open-telemetry/opentelemetry-operator#4288).
+func (s *scene) failNoList(store *etcd) {
+	names := slices.Sorted(maps.Keys(damage))
+	for _, k := range kinds {
+		views := map[string]*unstructured.Unstructured{}
+		for _, version := range []string{"v1", "v1alpha1"} {
+			list := s.listed(k, version)
+			if got := slices.Sorted(maps.Keys(list)); !slices.Equal(got, names) {
+				s.Errorf("LIST of %s at %s has %v, and %v are stored", k.name, version, got, names)
+			}
+			if got := s.watched(k, version); !slices.Equal(got, names) {
+				s.Errorf("WATCH of %s at %s shows %v, and %v are stored", k.name, version, got, names)
+			}
+			if version == "v1alpha1" {
+				views = list
+			}
+		}
+		// A view that is stored as it is, as by a backup, reads as what it is a view of.
+		stored := s.listed(k, "v1")
+		for name, view := range views {
+			view.SetName("again-" + name)
+			view.SetUID(uuid.NewUUID())
+			view.SetResourceVersion("")
+			store.put(k, s.namespace, view.GetName(), view.Object)
+			again := s.view(k, "v1", view.GetName())
+			if got, want := field(again, "spec"), field(stored[name], "spec"); got != want && name != "larger-annotation" {
+				s.Errorf("%s %s came back from v1alpha1 with another spec:\n got %.1000s\nwant %.1000s", k.name, name, got, want)
+			}
+		}
+	}
+}
+
+// listed answers the objects of a LIST by name. It goes to etcd, and not to a cache that was filled
+// before.
+func (s *scene) listed(k kind, version string) map[string]*unstructured.Unstructured {
+	s.Helper()
+	var list struct{ Items []map[string]any }
+	s.must(json.Unmarshal([]byte(s.run("get", "--raw", "/apis/"+k.group+"/"+version+"/namespaces/"+s.namespace+"/"+k.resource)), &list))
+	found := map[string]*unstructured.Unstructured{}
+	for _, item := range list.Items {
+		object := &unstructured.Unstructured{Object: item}
+		found[object.GetName()] = object
+	}
+	return found
+}
+
+// watched answers which objects a WATCH begins with.
+func (s *scene) watched(k kind, version string) (names []string) {
+	s.Helper()
+	answer := s.run("get", "--raw", fmt.Sprintf("/apis/%s/%s/namespaces/%s/%s?watch=1&resourceVersion=0&timeoutSeconds=2", k.group, version, s.namespace, k.resource))
+	decoder := json.NewDecoder(strings.NewReader(answer))
+	for decoder.More() {
+		var event struct {
+			Type   string
+			Object map[string]any
+		}
+		s.must(decoder.Decode(&event))
+		if event.Type != "ADDED" && event.Type != "MODIFIED" {
+			s.Errorf("WATCH of %s at %s: %s %.300s", k.name, version, event.Type, text(event.Object))
+			continue
+		}
+		names = append(names, (&unstructured.Unstructured{Object: event.Object}).GetName())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,135 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// operation is something that a client does to one object at one version.
+type operation struct {
+	name, version string
+	// toHub and toSpoke are the conversions that it may cost at most: to v1, which only those need who
+	// write at v1alpha1, and to v1alpha1.
+	toHub, toSpoke int
+
+	do func(s *scene, object *unstructured.Unstructured) error
+}
+
+func create(s *scene, o *unstructured.Unstructured) error { return s.client.Create(s.Context(), o) }
+func remove(s *scene, o *unstructured.Unstructured) error { return s.client.Delete(s.Context(), o) }
+
+// operations of a client at v1, as the operator is, cost one conversion for each write, which is that
+// of the API server's watch cache for v1alpha1. At v1alpha1 each admission webhook has the object, and
+// on a change the old one as well, converted for it; the figures are what kube-apiserver 1.36.3 was
+// seen to take. They are done to the objects in turn, and the last one takes them away.
+var operations = []operation{
+	{"create", "v1", 0, 1, create},
+	{"get", "v1", 0, 0, (*scene).read},
+	{"update", "v1", 0, 1, (*scene).update},
+	{"patch", "v1", 0, 1, (*scene).patch},
+	{"apply", "v1", 0, 1, (*scene).applied},
+	{"update of the status", "v1", 0, 1, (*scene).status},
+	{"delete", "v1", 0, 1, remove},
+
+	{"create", "v1alpha1", 3, 2, create},
+	{"get", "v1alpha1", 0, 1, (*scene).read},
+	{"get from the cache", "v1alpha1", 0, 0, (*scene).readCached},
+	{"update", "v1alpha1", 6, 2, (*scene).update},
+	{"patch", "v1alpha1", 6, 2, (*scene).patch},
+	{"apply", "v1alpha1", 6, 2, (*scene).applied},
+	{"delete", "v1alpha1", 1, 3, remove},
+}
+
+func (s *scene) read(o *unstructured.Unstructured) error {
+	return s.client.Get(s.Context(), client.ObjectKeyFromObject(o), o)
+}
+
+func (s *scene) readCached(o *unstructured.Unstructured) error {
+	return s.client.Get(s.Context(), client.ObjectKeyFromObject(o), o, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
+}
+
+// update is of what was read before: reading it is not the update's.
+func (s *scene) update(o *unstructured.Unstructured) error {
+	o.SetAnnotations(map[string]string{"updated": "yes"})
+	return s.client.Update(s.Context(), o)
+}
+
+func (s *scene) patch(o *unstructured.Unstructured) error {
+	return s.client.Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"patched":"yes"}}}`)))
+}
+
+func (s *scene) applied(o *unstructured.Unstructured) error {
+	wanted := &unstructured.Unstructured{}
+	wanted.SetGroupVersionKind(o.GroupVersionKind())
+	wanted.SetNamespace(o.GetNamespace())
+	wanted.SetName(o.GetName())
+	wanted.SetLabels(map[string]string{"applied": "yes"})
+	return s.client.Apply(s.Context(), client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner("counting"), client.ForceOwnership)
+}
+
+func (s *scene) status(o *unstructured.Unstructured) error {
+	return s.client.Status().Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"status":{"lastRunTime":"2026-01-01T00:00:00Z"}}`)))
+}
+
+// resting answers the conversions of a kind to either version once their number stays: a watch cache
+// follows a write a moment late.
+func (s *scene) resting(k kind) (toHub, toSpoke int) {
+	s.Helper()
+	looks := 0
+	s.eventually(func() error {
+		up, down := s.conversions(k, "v1alpha1", "v1"), s.conversions(k, "v1", "v1alpha1")
+		if looks++; up != toHub || down != toSpoke {
+			toHub, toSpoke, looks = up, down, 0
+		}
+		if looks < 5 {
+			return fmt.Errorf("%s: %d conversions to v1 and %d to v1alpha1, the same for %d looks", k.name, up, down, looks)
+		}
+		return nil
+	})
+	return toHub, toSpoke
+}
+
+// ChaosPods have no reconciler, so that all conversions are of the client's doing. They are counted for
+// the kind as a whole: no other test may be at work.
+func TestAnOperationCostsNoMoreConversionsThanItDid(t *testing.T) {
+	const count = 5
+	s := newScene(t)
+	specs := map[string]string{
+		"v1":       `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`,
+		"v1alpha1": `{template: {spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2027-01-01T00:00:00Z"}`,
+	}
+	for version, spec := range specs {
+		s.list(chaosPods, version, metav1.ListOptions{}) // its cache is there from now on
+		objects := make([]*unstructured.Unstructured, count)
+		for i := range objects {
+			objects[i] = s.documents([]byte(chaosPods.object(version, fmt.Sprintf("counted-%d", i), spec)))[0]
+			objects[i].SetNamespace(s.namespace)
+		}
+		up, down := s.resting(chaosPods)
+		for _, op := range operations {
+			if op.version != version {
+				continue
+			}
+			for _, object := range objects {
+				if err := op.do(s, object); err != nil {
+					t.Fatalf("%s at %s: %v", op.name, version, err)
+				}
+			}
+			nextUp, nextDown := s.resting(chaosPods)
+			t.Logf("%s at %s, %d times: %d conversions to v1, %d to v1alpha1", op.name, version, count, nextUp-up, nextDown-down)
+			if nextUp-up > count*op.toHub || nextDown-down > count*op.toSpoke {
+				t.Errorf("%s at %s, %d times: %d conversions to v1 and %d to v1alpha1; want %d and %d for each at most",
+					op.name, version, count, nextUp-up, nextDown-down, op.toHub, op.toSpoke)
+			}
+			up, down = nextUp, nextDown
+		}
+	}
+}

@@ -1,0 +1,225 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// newFlooredScene opens a stage of its own, since policies hold for a whole cluster, with one replica
+// and the policies of config/admission-policy.
+func newFlooredScene(t *testing.T) (*scene, *stage.Stage, *stage.Replica) {
+	t.Helper()
+	opened, err := stage.Open(suite, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{WithoutControllerManager: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, kubectl: opened}
+	t.Cleanup(func() { s.must(opened.Close()) })
+	s.client, err = stage.NewClient(opened.Kubeconfig())
+	s.must(err)
+	replica, err := opened.StartReplica(suite)
+	s.must(err)
+	s.must(opened.Reachable(t.Context()))
+	s.makeNamespace()
+	return s, opened, replica
+}
+
+// policies apply the component, first as a dry run of all of it.
+func (s *scene) policies() {
+	s.Helper()
+	overlay := s.TempDir()
+	config, err := filepath.Abs(root + "/config")
+	s.must(err)
+	at, err := filepath.Rel(overlay, config)
+	s.must(err)
+	s.must(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil, "components: [%s/admission-policy]\n", at), 0o600))
+	rendered := s.run("kustomize", overlay)
+	for _, dry := range []string{"--dry-run=server", "--dry-run=none"} {
+		out := s.run("apply", "--server-side", dry, "-f", "-", "--", rendered)
+		if want := len(s.documents([]byte(rendered))); strings.Count(out, "serverside-applied") != want || want != 20 {
+			s.Fatalf("%d objects were rendered, and the API server took\n%s", want, out)
+		}
+	}
+}
+
+// asUser runs kubectl as somebody who may write Fairlead's kinds in the namespace, and nothing else but
+// what a role of this test says.
+func (s *scene) asUser(args ...string) said {
+	s.Helper()
+	return s.try(append([]string{"--as=ann"}, args...)...)
+}
+
+// failing sets the failure policy of all webhooks, or takes the webhooks away.
+func (s *scene) failing(policy string) {
+	s.Helper()
+	for _, configuration := range []string{"mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating"} {
+		if policy == "" {
+			s.run("delete", configuration)
+			continue
+		}
+		var patch []any
+		for i := range 3 {
+			patch = append(patch, map[string]any{"op": "replace", "path": fmt.Sprintf("/webhooks/%d/failurePolicy", i), "value": policy})
+		}
+		s.run("patch", configuration, "--type=json", "-p", text(patch))
+	}
+}
+
+const (
+	loopback = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [127.0.0.1]}]}`
+	forged   = `{"user":"ann","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000"}`
+	restart  = `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`
+)
+
+// annotated is an object with an annotation.
+func (k kind) annotated(version, name, spec, key, value string) string {
+	var object map[string]any
+	if err := json.Unmarshal([]byte(k.object(version, name, spec)), &object); err != nil {
+		panic(err) //nolint:forbidigo // the object is our own
+	}
+	object["metadata"].(map[string]any)["annotations"] = map[string]any{key: value}
+	return text(object)
+}
+
+// smuggled is a v1alpha1 object that carries a v1 spec, as a reader at v1alpha1 gets it of an object
+// that holds more: the schema of v1alpha1 sees nothing wrong with it.
+func (s *scene) smuggled(name, spec string) string {
+	s.Helper()
+	s.apply(externalServices.object("v1", "carrier", `{ports: [{name: sql, port: 5432, targetPort: 6432}], endpoints: [{name: a, addresses: [192.0.2.1], zone: z}]}`))
+	view := s.view(externalServices, "v1alpha1", "carrier")
+	annotations := view.GetAnnotations()
+	data := annotations["fairlead.dev/conversion-data"]
+	if !strings.Contains(data, `"zone":"z"`) {
+		s.Fatalf("the view carries no v1 form: %s", data)
+	}
+	annotations["fairlead.dev/conversion-data"] = strings.Replace(data, `"zone":"z"`, spec, 1)
+	view.SetAnnotations(annotations)
+	view.SetName(name)
+	view.SetResourceVersion("")
+	view.SetUID("")
+	return text(view.Object)
+}
+
+// Webhooks come to be passed by in three ways, and the floor holds in each. It comes as one test, on a
+// cluster that goes from bad to worse.
+func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
+	s, opened, replica := newFlooredScene(t)
+	s.run("create", "clusterrole", "writer", "--verb=*", "--resource=externalservices.networking.fairlead.dev,rebootpolicies.autoreboot.fairlead.dev,chaospods.chaos.fairlead.dev")
+	s.run("create", "rolebinding", "ann", "--clusterrole=writer", "--user=ann")
+	create := []string{"create", "-f", "-", "--"}
+	reserve := func(name string) string { return externalServices.object("v1", name, reserved) }
+
+	// With webhooks and no floor, and then with both: what is good passes, at either version.
+	const good = `{hosts: [192.0.2.1], ports: {http: 80}}`
+	s.run(append(create, externalServices.object("v1alpha1", "before", good))...)
+	smuggled := s.smuggled("smuggled", `"zone":"z","state":"Asleep"`)
+	s.failing("Ignore")
+	s.policies()
+	chaos := chaosPods.object("v1", "bad", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`)
+	s.eventually(func() error { // the API server takes note of policies in a moment
+		if s.asUser(append(create[:1:1], "--dry-run=server", "-f", "-", "--", chaos)...).failure == nil {
+			return fmt.Errorf("no policy is in force")
+		}
+		return nil
+	})
+	if answer := s.asUser(append(create, externalServices.annotated("v1", "claimed", database, "fairlead.dev/approved-by", forged))...); answer.failure != nil {
+		t.Errorf("what the webhook would have replaced was refused: %s", answer.err)
+	}
+	s.run(append(create, externalServices.object("v1alpha1", "old", good))...)
+	s.run(append(create, externalServices.object("v1", "new", database))...)
+	s.run(append(create, rebootPolicies.object("v1", "new", restart))...)
+	s.run(append(create, chaosPods.object("v1", "new", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))...)
+	for _, p := range pairs {
+		s.run(append(create, p.object("v1alpha1", "pair", p.old))...)
+		s.run("patch", p.at("v1"), "pair", "--type=merge", "-p", p.newEdit)
+		s.run("patch", p.at("v1alpha1"), "pair", "--type=merge", "-p", p.oldEdit)
+	}
+
+	// Nobody calls the webhooks, and conversion still works: the stored form is the floor's to hold.
+	s.failing("")
+	s.eventually(func() error {
+		answer := s.try(append(create, smuggled)...)
+		if answer.failure == nil {
+			s.run("delete", "extsvc", "smuggled")
+			return fmt.Errorf("a state that does not exist was stored")
+		}
+		if !strings.Contains(answer.err, "fairlead-externalservice-stored-form") || !strings.Contains(answer.err, "spec.endpoints[*].state: must be one of 'Active', 'Drained'") {
+			return fmt.Errorf("refused by others, or in other words: %s", answer.err)
+		}
+		return nil
+	})
+	for wanted, manifest := range map[string]string{
+		"spec.endpoints[*].addresses[*]: loopback":                  externalServices.object("v1alpha1", "bad", `{hosts: [127.0.0.1], ports: {http: 80}}`),
+		"spec.service.labels: a label of kubernetes.io":             reserve("bad"),
+		"metadata.name: the Service gets this name":                 externalServices.object("v1", "with.dot", database),
+		"the last label must not be a number":                       externalServices.object("v1", "bad", `{ports: [{name: sql, port: 1}], endpoints: [{name: a, dns: {name: "0x7f.1"}}]}`),
+		"metadata.annotations[fairlead.dev/approved-by]: only":      externalServices.annotated("v1", "bad", database, "fairlead.dev/approved-by", strings.Replace(forged, "ann", "bob", 1)),
+		"metadata.annotations[fairlead.dev/approved-by]: you may":   externalServices.annotated("v1", "bad", database, "fairlead.dev/approved-by", forged),
+		"spec.targets[0]: you may not patch this workload":          rebootPolicies.object("v1", "bad", restart),
+		"spec.action.type: you may not create pods/eviction":        chaos,
+		"fairlead.dev/v1alpha1-data]: must have at most 65536":      externalServices.annotated("v1", "bad", database, "fairlead.dev/v1alpha1-data", strings.Repeat("x", 65_537)),
+		"is invalid: spec.endpoints[0].addresses[0]: Invalid value": externalServices.object("v1", "bad", loopback),
+	} {
+		answer := s.asUser(append(create, manifest)...)
+		if answer.failure == nil {
+			t.Errorf("%s: was accepted: %s", wanted, manifest)
+			continue
+		}
+		s.expect(answer.err, wanted)
+	}
+	s.run("create", "role", "restarts", "--verb=patch", "--resource=deployments.apps", "--resource-name=web")
+	s.run("create", "rolebinding", "restarts", "--role=restarts", "--user=ann")
+	s.eventually(func() error {
+		answer := s.asUser(append(create, rebootPolicies.object("v1", "granted", restart))...)
+		return answer.failure
+	})
+
+	// What stood before is relabeled, held and deleted, whatever the floor says of it.
+	outside := *s
+	outside.namespace = "kube-system"
+	outside.run(append(create, reserve("unseen"))...)
+	outside.run("delete", "extsvc", "unseen")
+	s.run("delete", "validatingadmissionpolicybinding", "--all")
+	s.eventually(func() error { return s.try(append(create, reserve("invalid"))...).failure })
+	s.policies()
+	s.eventually(func() error {
+		if s.try("create", "--dry-run=server", "-f", "-", "--", reserve("other")).failure == nil {
+			return fmt.Errorf("the bindings are not in force again")
+		}
+		return nil
+	})
+	s.run("patch", "extsvc", "invalid", "--type=merge", "-p", `{"metadata":{"labels":{"a":"b"},"finalizers":["example.com/hold"]}}`)
+	s.run("patch", "extsvc", "invalid", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	s.run("patch", "extsvc", "invalid", "--subresource=status", "--type=merge", "-p", `{"status":{"activePriority":1}}`)
+	s.run("delete", "extsvc", "invalid", "--wait=false")
+	s.run("patch", "extsvc", "invalid", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	s.run("wait", "--for=delete", "extsvc/invalid", "--timeout="+patience.String())
+
+	// No replica answers at all. Fail refuses, Ignore leaves it to the floor.
+	s.must(opened.Reinstall(t.Context()))
+	opened.Retire(replica)
+	s.eventually(func() error {
+		answer := s.try("create", "--dry-run=server", "-f", "-", "--", externalServices.object("v1", "closed", database))
+		if answer.failure == nil {
+			return fmt.Errorf("it was accepted while no webhook answers")
+		}
+		s.expect(answer.err, "failed calling webhook")
+		return nil
+	})
+	s.run("delete", "extsvc", "before", "--wait=false") // is nobody's to refuse
+	s.failing("Ignore")
+	s.eventually(func() error {
+		return s.try(append(create, externalServices.object("v1", "open", database))...).failure
+	})
+	s.refused([]string{"fairlead-externalservice-marks", "choose another key"}, append(create, reserve("bad"))...)
+}

@@ -1,0 +1,98 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Whoever wrote v1alpha1 has never seen a field of v1: what kubectl prints is what to correct.
+func TestARefusalAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for name, c := range map[string]struct {
+		kind
+		spec   string
+		stderr string
+		fields []string
+	}{
+		"hosts": {externalServices, `{hosts: [db.example.com, 127.0.0.1], ports: {sql: 5432}}`,
+			`The ExternalService "bad" is invalid: spec.hosts[1]: Invalid value: "127.0.0.1": loopback, unspecified, link-local and multicast link-local addresses are not allowed
+`, []string{"spec.hosts[1]"}},
+		"ports and probe": {externalServices, `{hosts: [db.example.com], ports: {UP: 80, web: 80}, probe: {httpGet: {port: 3}, periodSeconds: 1, timeoutSeconds: 2}}`,
+			`The ExternalService "bad" is invalid: 
+* spec.ports.UP: Invalid value: "UP": must match ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$
+* spec.ports.web: Invalid value: 80: two ports must not have the same number
+* spec.probe.timeoutSeconds: Invalid value: 2: timeoutSeconds must not exceed periodSeconds
+* spec.probe.httpGet.port: Invalid value: 3: must be the number of one of spec.ports
+`, []string{"spec.ports.UP", "spec.ports.web", "spec.probe.timeoutSeconds", "spec.probe.httpGet.port"}},
+		"policies": {rebootPolicies, `{target: {kind: Deployment}, policies: [{name: up, trigger: {probe: {httpGet: {port: http, httpHeaders: [{name: "a b", value: c}]}}}}]}`,
+			`Warning: spec.policies[0].trigger.probe.httpGet.port: "http" is the name of a port, and v1 takes numbers alone: give its number
+The RebootPolicy "bad" is invalid: 
+* spec.target.name: Invalid value: name is required
+* spec.policies[0].trigger.probe.httpGet.port: Invalid value: "http": must be between 1 and 65535: v1 takes numbers alone, so give the number of a port that has a name
+* spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name: Invalid value: "a b": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')
+`, []string{"spec.target.name", "spec.policies[0].trigger.probe.httpGet.port", "spec.policies[0].trigger.probe.httpGet.httpHeaders[0].name"}},
+		"a template": {chaosPods, `{template: {spec: {containers: [{name: a, image: " x"}]}}}`,
+			`The ChaosPod "bad" is invalid: spec.template.spec.containers[0].image: Invalid value: " x": must not begin or end with white space
+`, []string{"spec.template.spec.containers[0].image"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sub := *s
+			sub.T = t
+			manifest := c.object("v1alpha1", "bad", c.spec)
+			answer := sub.try("create", "-f", "-", "--", manifest)
+			if diff := cmp.Diff(c.stderr, answer.err); diff != "" || answer.failure == nil {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			// What programs read says the same.
+			object := sub.documents([]byte(manifest))[0]
+			object.SetNamespace(sub.namespace)
+			var refused apierrors.APIStatus
+			if err := sub.client.Create(t.Context(), object); !errors.As(err, &refused) || refused.Status().Details == nil {
+				t.Fatalf("%v", err)
+			}
+			var fields []string
+			for _, cause := range refused.Status().Details.Causes {
+				fields = append(fields, cause.Field)
+			}
+			if diff := cmp.Diff(c.fields, fields); diff != "" {
+				t.Errorf("causes, -want +got:\n%s", diff)
+			}
+			if !strings.Contains(refused.Status().Message, c.fields[0]) {
+				t.Error(refused.Status().Message)
+			}
+		})
+	}
+}
+
+func TestARefusalAtV1alpha1OfWhatV1AloneCanSayNamesTheFieldOfV1(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
+	forged := s.forge(chaosPods, "monkey", func(spec map[string]any) { spec["count"] = "150%" })
+	s.refused([]string{"spec: Invalid value: must be a non-negative integer or a percentage 0%-100%", `(spec.count of v1, which is "150%"`, "so set it at v1)"},
+		"replace", "-f", "-", "--", text(forged.Object))
+	s.refused([]string{"spec.template: Invalid value: the template cannot be filled in or taken away: delete the object and create it anew"},
+		"patch", chaosPods.at("v1alpha1"), "monkey", "--type=merge", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"nginx"}]}}}}`)
+}
+
+func TestAWarningAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	answer := s.apply(rebootPolicies.object("v1alpha1", "told", `{target: {kind: Deployment, name: web, apiVersion: apps/v2}, policies: [
+  {name: up, trigger: {probe: {exec: {command: ["true"]}, initialDelaySeconds: 10}}}]}`))
+	want := `Warning: spec.policies[0].trigger.probe.exec: exec probes are not run by this version: policy up never fires
+Warning: spec.target.apiVersion: "apps/v2" is ignored: the Deployment of apps/v1 is restarted
+Warning: spec.policies[0].trigger.probe.initialDelaySeconds: kept, but without effect: allow for a slow start with failureThreshold and periodSeconds
+`
+	if diff := cmp.Diff(want, answer.err); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,196 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// issuer is an authority of clients.
+type issuer struct {
+	root *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  []byte
+}
+
+func (s *scene) newIssuer() *issuer {
+	s.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	s.must(err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "webhook clients"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	s.must(err)
+	root, err := x509.ParseCertificate(der)
+	s.must(err)
+	return &issuer{root, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+}
+
+// client signs a certificate for a name, in PEM.
+func (s *scene) clientOf(i *issuer, name string) (cert, key []byte) {
+	s.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	s.must(err)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, i.root, private.Public(), i.key)
+	s.must(err)
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	s.must(err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+}
+
+// guide is the name by which the guide's API server knows itself.
+const guide = "kube-apiserver-webhooks"
+
+// asGuided writes the files of the guide's example into a folder, and answers the one that the API
+// server is given. Only their places differ, and the user's name: the port of the local Service is
+// not 443, and a user for any port must be named so.
+func (s *scene) asGuided(folder string) string {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "hardening.md"))
+	s.must(err)
+	written := map[string]bool{}
+	for _, block := range regexp.MustCompile("(?s)```yaml\n# /etc/kubernetes/admission/(\\S+)\n(.*?)```").FindAllSubmatch(text, -1) {
+		content := strings.NewReplacer("/etc/kubernetes/admission", folder, "name: fairlead-webhook.fairlead-system.svc", `name: "*"`).Replace(string(block[2]))
+		s.write(filepath.Join(folder, string(block[1])), []byte(content))
+		written[string(block[1])] = true
+	}
+	if len(written) != 2 || !bytes.Contains(text, []byte("names: ["+guide+"]")) {
+		s.Fatalf("the guide's example has the files %v", written)
+	}
+	return filepath.Join(folder, "configuration.yaml")
+}
+
+func (s *scene) write(path string, parts ...[]byte) {
+	s.Helper()
+	s.must(os.WriteFile(path, bytes.Join(parts, nil), 0o600))
+}
+
+// newGuardedScene opens a stage whose API server presents a certificate of an authority.
+func newGuardedScene(t *testing.T) (s *scene, authority *issuer) {
+	t.Helper()
+	s = &scene{T: t}
+	authority = s.newIssuer()
+	folder := t.TempDir()
+	cert, key := s.clientOf(authority, guide)
+	s.write(filepath.Join(folder, "webhook-client.crt"), cert)
+	s.write(filepath.Join(folder, "webhook-client.key"), key)
+	opened, err := stage.Open(suite, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{
+		APIServerFlags: []string{"--admission-control-config-file=" + s.asGuided(folder)}, WithoutControllerManager: true,
+	}})
+	s.must(err)
+	t.Cleanup(func() { s.must(opened.Close()) })
+	s.Stage = opened
+	s.kube, err = kubernetes.NewForConfig(s.admin())
+	s.must(err)
+	s.client, err = dynamic.NewForConfig(s.admin())
+	s.must(err)
+	return s, authority
+}
+
+// presenting is a caller with a certificate.
+func (s *scene) presenting(cert, key []byte) *http.Client {
+	s.Helper()
+	pair, err := tls.X509KeyPair(cert, key)
+	s.must(err)
+	caller := s.caller()
+	caller.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{pair}
+	return caller
+}
+
+// validate is where no caller without a certificate is answered.
+const validate = "/validate-networking-fairlead-dev-v1-externalservice"
+
+// The API server presents its certificate for admission, and has none to present for conversion.
+func TestOnlyTheAPIServerIsAnsweredOnAdmissionPaths(t *testing.T) {
+	s, authority := newGuardedScene(t)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	s.write(file, authority.pem)
+	r := s.start("--webhook-client-ca-file="+file, "--webhook-client-names="+guide)
+
+	// Each write takes admission, and conversion both ways.
+	s.create("default", "one")
+	stored, err := s.client.Resource(oldOnes).Namespace("default").Get(t.Context(), "one", metav1.GetOptions{})
+	s.must(err)
+	if stored.GetAPIVersion() != "networking.fairlead.dev/v1alpha1" {
+		t.Errorf("read back at %s", stored.GetAPIVersion())
+	}
+
+	stranger := s.newIssuer()
+	for name, c := range map[string]struct {
+		client *http.Client
+		path   string
+		code   int
+		says   string
+	}{
+		"none":                 {s.caller(), validate, http.StatusForbidden, "WebhookAdmissionConfiguration"},
+		"none, for conversion": {s.caller(), "/convert", http.StatusBadRequest, "review"},
+		"the right one":        {s.presenting(s.clientOf(authority, guide)), validate, http.StatusBadRequest, "review"},
+		"another's name":       {s.presenting(s.clientOf(authority, "ann")), validate, 0, "bad certificate"},
+		"another authority's":  {s.presenting(s.clientOf(stranger, guide)), validate, 0, "bad certificate"},
+	} {
+		got, err := r.send(c.client, c.path, strings.NewReader("{}"))
+		if err != nil {
+			got.body = err.Error()
+		}
+		if got.code != c.code || !strings.Contains(strings.ToLower(got.body), strings.ToLower(c.says)) {
+			t.Errorf("%s: answered %d %q, want %d %q", name, got.code, got.body, c.code, c.says)
+		}
+	}
+
+	// Another authority takes the place of the first while everything runs, and then stands beside it.
+	s.write(file, stranger.pem)
+	s.eventually(func() error {
+		_, err := s.client.Resource(oldOnes).Namespace("default").Create(t.Context(), old("two"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			return fmt.Errorf("the API server is still answered")
+		}
+		return holds(err.Error(), "webhook.clients.caFile")
+	})
+	_, err = s.client.Resource(oldOnes).Namespace("default").Get(t.Context(), "one", metav1.GetOptions{})
+	s.must(err)
+	s.write(file, []byte("-----BEGIN"))
+	s.write(file, stranger.pem, authority.pem)
+	s.eventually(func() error {
+		_, err := s.client.Resource(oldOnes).Namespace("default").Create(t.Context(), old("two"), metav1.CreateOptions{})
+		return err
+	})
+
+	if entries := r.entries("A caller of the webhooks was refused"); len(entries) == 0 || len(entries) > 4 {
+		t.Errorf("%d lines of the log tell of refused callers", len(entries))
+	}
+	if text, err := r.Logs(); err != nil || strings.Contains(text, "PRIVATE KEY") {
+		t.Errorf("the log holds a key, or cannot be read: %v", err)
+	}
+	s.must(r.Ready(t.Context()))
+}

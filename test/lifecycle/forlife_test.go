@@ -1,0 +1,240 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// lifelong elects for life, and without waiting where something is polled.
+var lifelong = []string{"--leader-elect-mode=forLife", "--leader-elect-retry-period=500ms"}
+
+// bear makes a Node and a Pod that runs on it, by the name that the next replica will have. No kubelet
+// looks after them: what happens to them is what the test does.
+func (s *scene) bear() string {
+	s.Helper()
+	started, err := filepath.Glob(filepath.Join(logs, "fairlead-*.log"))
+	s.must(err)
+	next := 0
+	for _, path := range started {
+		var n int
+		if _, err := fmt.Sscanf(filepath.Base(path), "fairlead-%d.log", &n); err == nil {
+			next = max(next, n)
+		}
+	}
+	name := fmt.Sprintf("replica-%d", next+1)
+	node, err := s.kube.CoreV1().Nodes().Create(s.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of-" + name}}, metav1.CreateOptions{})
+	s.must(err)
+	s.Cleanup(func() { s.remove(name) })
+	s.setNode(name, corev1.ConditionTrue)
+	s.eventually(func() error { // its ServiceAccount is made by a controller
+		_, err = s.kube.CoreV1().Pods(stage.Namespace).Create(s.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.PodSpec{
+				NodeName: node.Name, AutomountServiceAccountToken: ptr.To(false),
+				SecurityContext: &corev1.PodSecurityContext{
+					RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				},
+				Containers: []corev1.Container{{Name: "manager", Image: "fairlead", SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				}}},
+			},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	s.setPod(name, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+	return name
+}
+
+func (s *scene) setPod(name, status string) {
+	s.Helper()
+	_, err := s.kube.CoreV1().Pods(stage.Namespace).Patch(s.Context(), name, types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+	s.must(err)
+}
+
+func (s *scene) setNode(name string, ready corev1.ConditionStatus) {
+	s.Helper()
+	now := time.Now().UTC().Format(time.RFC3339)
+	s.kubectl("patch", "node", "of-"+name, "--subresource=status", "-p", fmt.Sprintf(
+		`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`, ready, now, now))
+}
+
+// remove deletes a Pod by force, and its Node.
+func (s *scene) remove(name string) {
+	s.Helper()
+	for _, args := range [][]string{
+		{"delete", "pod", name, "-n", stage.Namespace, "--ignore-not-found", "--grace-period=0", "--force"},
+		{"delete", "node", "of-" + name, "--ignore-not-found"},
+	} {
+		if out, err := s.Kubectl(suite, args...); err != nil {
+			s.Errorf("%v: %s", err, out)
+		}
+	}
+}
+
+// pair starts two replicas that have Pods, of which the first leads.
+func (s *scene) pair(args ...string) (leader, standby *replica) {
+	s.Helper()
+	args = append(args, lifelong...)
+	var both [2]*replica
+	for i := range both {
+		name := s.bear()
+		if both[i] = s.start(args...); both[i].ID != name {
+			s.Fatalf("the replica is called %s, its Pod %s", both[i].ID, name)
+		}
+		if i == 0 {
+			both[0].reconciles()
+		}
+	}
+	s.leadership(both[0], both[1])
+	return both[0], both[1]
+}
+
+// waits wants a standby to go on waiting, for some of its looks at the lock.
+func (r *replica) waits(looks int) {
+	r.scene.Helper()
+	timer := time.NewTimer(time.Duration(looks) * 500 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.scene.Context().Done():
+	}
+	if status, err := r.status(); err != nil || status.leads() || status.state("reconcilers") == "done" {
+		r.scene.Errorf("%s does not wait any more (%v): %+v", r.ID, err, status)
+	}
+}
+
+func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
+	s := newScene(t)
+	namespace := s.newNamespace()
+	leader, standby := s.pair()
+	owners := s.lease().OwnerReferences
+	if len(owners) != 1 || owners[0].Kind != "Pod" || owners[0].Name != leader.ID {
+		t.Fatalf("the lock is owned by %+v", owners)
+	}
+	before := s.lease().ResourceVersion
+
+	// The container is restarted: nobody else takes the lock, whatever the time.
+	leader.Kill()
+	standby.waits(6)
+	if s.lease().ResourceVersion != before {
+		t.Error("the lock has changed while nobody ran who holds it")
+	}
+	restarted := time.Now()
+	s.must(leader.Start(t.Context()))
+	leader.reconciles()
+	t.Logf("a restarted container reconciles %d ms after its start", time.Since(restarted).Milliseconds())
+	s.create(namespace, "one")
+	s.reconciled(namespace, "one")
+
+	// It is killed, and then its Pod deleted: the garbage collector passes the lock on.
+	leader.Kill()
+	standby.waits(2)
+	deleted := time.Now()
+	s.must(s.kube.CoreV1().Pods(stage.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
+	standby.reconciles()
+	t.Logf("the other one reconciles %d ms after the Pod was deleted", time.Since(deleted).Milliseconds())
+	s.create(namespace, "two")
+	s.reconciled(namespace, "two")
+	s.Retire(leader.Replica)
+
+	// And released by SIGTERM, it is taken at once.
+	s.bear()
+	third := s.start(lifelong...)
+	s.leadership(standby, third)
+	told := time.Now()
+	standby.Stop()
+	third.reconciles()
+	t.Logf("the next one reconciles within %d ms of SIGTERM, the end of the process included", time.Since(told).Milliseconds())
+	s.create(namespace, "three")
+	s.reconciled(namespace, "three")
+}
+
+func TestALockForLifeThatAnAdministratorDeletesIsMadeAgain(t *testing.T) {
+	s := newScene(t)
+	leader, standby := s.pair()
+	for range 5 {
+		s.must(s.kube.CoordinationV1().Leases(stage.Namespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}))
+		s.eventually(func() error {
+			_, err := s.kube.CoordinationV1().Leases(stage.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+			return err
+		})
+	}
+	s.leadership(leader, standby)
+	if len(standby.entries("the lock was taken from another one")) > 0 || leader.PID() == 0 {
+		t.Error("the lock was taken from a leader that runs")
+	}
+}
+
+func TestAnEvictedLeaderForLifeIsReplaced(t *testing.T) {
+	s := newScene(t)
+	leader, standby := s.pair()
+	leader.Kill()
+	s.setPod(leader.ID, `{"status":{"phase":"Failed","reason":"Evicted"}}`)
+	evicted := time.Now()
+	standby.reconciles()
+	t.Logf("the other one reconciles %d ms after the eviction, while the Pod still exists", time.Since(evicted).Milliseconds())
+	if _, err := s.kube.CoreV1().Pods(stage.Namespace).Get(t.Context(), leader.ID, metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if owners := s.lease().OwnerReferences; len(owners) != 1 || owners[0].Name != standby.ID {
+		t.Errorf("the lock is owned by %+v", owners)
+	}
+}
+
+func TestALeaderForLifeOnALostNodeIsReplacedOnceAnAdministratorSaysThatTheNodeIsOff(t *testing.T) {
+	s := newScene(t)
+	leader, standby := s.pair()
+	leader.Kill()
+	node := "of-" + leader.ID
+	s.setNode(leader.ID, corev1.ConditionUnknown)
+	s.setPod(leader.ID, `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`)
+	s.eventually(func() error {
+		status, err := standby.status()
+		if err != nil {
+			return err
+		}
+		return holds(status.fact("leader"), leader.ID, "is not ready", "kubectl taint node "+node+" node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+	})
+	s.eventually(func() error { return s.announced("LeaderStuck", leader.ID) })
+	standby.waits(4)
+
+	s.kubectl("delete", "pod", leader.ID, "-n", stage.Namespace, "--wait=false")
+	standby.waits(4) // it may run on, as far as anybody knows
+	s.kubectl("taint", "node", node, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+	standby.reconciles()
+}
+
+func TestALeaderForLifeWhosePodIsDeletedByForceStopsAndSaysWhy(t *testing.T) {
+	s := newScene(t)
+	leader, standby := s.pair()
+	s.must(s.kube.CoreV1().Pods(stage.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
+	code, output := leader.ends(patience)
+	s.complains(code, output, "leader election lost")
+	standby.reconciles()
+	if !strings.Contains(output, "own Pod is gone") && !strings.Contains(output, "held by another replica") {
+		t.Errorf("it does not say why:\n%s", output)
+	}
+}
+
+func TestWithoutAPodElectionForLifeEndsTheStartWithTheRemedy(t *testing.T) {
+	s := newScene(t)
+	code, output := s.launch(lifelong...).ends(patience)
+	s.complains(code, output, "there is no Pod "+stage.Namespace+"/replica-", "POD_NAME", "--leader-elect-mode=lease")
+	if _, err := s.kube.CoordinationV1().Leases(stage.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("it has taken the lock all the same: %v", err)
+	}
+}

@@ -1,0 +1,251 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+const (
+	rotate   = "fairlead.dev/rotate"
+	rotated  = "fairlead.dev/rotated"
+	rotation = "fairlead.dev/rotation"
+)
+
+// calls are what clients do without a pause while something else happens.
+type calls struct {
+	mu       sync.Mutex
+	made     int
+	failures []string
+}
+
+func (c *calls) count(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made++
+	if err != nil && len(c.failures) < 20 {
+		c.failures = append(c.failures, time.Now().Format("15:04:05.000 ")+err.Error())
+	}
+}
+
+// keep repeats a call until the context ends; what fails by its end does not count.
+func (c *calls) keep(ctx context.Context, pause time.Duration, call func(context.Context) error) {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		if err := call(ctx); ctx.Err() == nil {
+			c.count(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// none wants calls, and no failure among them.
+func (c *calls) none(s *scene, what string) {
+	s.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Logf("%d %s, %d failed", c.made, what, len(c.failures))
+	if c.made < 20 || len(c.failures) > 0 {
+		s.Errorf("%d %s, of which failed:\n%s", c.made, what, strings.Join(c.failures, "\n"))
+	}
+}
+
+// shakesHands connects to a replica as the API server does, once for each bundle of each target.
+func (s *scene) shakesHands(ctx context.Context, r *stage.Replica) error {
+	for resource, names := range map[schema.GroupVersionResource][]string{
+		crds: definitions, mutating: {"fairlead-mutating"}, validating: {"fairlead-validating"},
+	} {
+		for _, name := range names {
+			object, err := s.client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			for path, bundle := range s.bundles(object.Object, name, map[string][]byte{}) {
+				roots := x509.NewCertPool()
+				roots.AppendCertsFromPEM(bundle)
+				dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: patience}, Config: &tls.Config{RootCAs: roots, ServerName: serverName}}
+				conn, err := dialer.DialContext(ctx, "tcp", r.Webhook)
+				if err != nil {
+					return fmt.Errorf("%s by the bundle of %s: %w", r.ID, path, err)
+				}
+				if err := conn.Close(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// generations of the objects that carry the bundle.
+func (s *scene) generations() map[string]int64 {
+	s.Helper()
+	all := map[string]int64{}
+	for _, object := range s.trusting() {
+		all[object.GetName()] = object.GetGeneration()
+	}
+	return all
+}
+
+func TestARotationOfTheRootFailsNoCallAndWritesEachDefinitionTwice(t *testing.T) {
+	s := newScene(t)
+	replicas := make([]*replica, 3)
+	for i := range replicas {
+		replicas[i] = s.start("--webhook-certificates-validity=1m")
+	}
+	replicas[0].reconciles()
+	for _, r := range replicas {
+		r.reaches("ca-published", "done")
+	}
+	namespace := s.newNamespace()
+	s.must(s.Reachable(t.Context()))
+	s.create(namespace, "patched")
+	before, was := s.generations(), s.secret()
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var handshakes, applies calls
+	var calling sync.WaitGroup
+	for _, r := range replicas {
+		calling.Go(func() {
+			handshakes.keep(ctx, 100*time.Millisecond, func(ctx context.Context) error { return s.shakesHands(ctx, r.Replica) })
+		})
+	}
+	manifest := s.writeFile("old.yaml", `
+apiVersion: networking.fairlead.dev/v1alpha1
+kind: ExternalService
+metadata: {name: applied, namespace: `+namespace+`}
+spec: {hosts: [192.0.2.20], ports: {http: 80}}
+`)
+	calling.Go(func() {
+		applies.keep(ctx, 100*time.Millisecond, func(ctx context.Context) error {
+			_, err := s.Kubectl(ctx, "apply", "--server-side", "-f", manifest)
+			return err
+		})
+	})
+	var updates calls
+	calling.Go(func() {
+		n := 0
+		updates.keep(ctx, 50*time.Millisecond, func(ctx context.Context) error {
+			n++
+			patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, n)
+			_, err := s.client.Resource(oldOnes).Namespace(namespace).Patch(ctx, "patched", types.MergePatchType, patch, metav1.PatchOptions{})
+			return err
+		})
+	})
+	defer calling.Wait()
+	defer stop()
+
+	began := time.Now()
+	s.kubectl("annotate", "secret", rootSecret, "-n", stage.Namespace, rotate+"=2026-11-21")
+	s.eventually(func() error {
+		secret := s.secret()
+		if secret.Annotations[rotated] != "2026-11-21" {
+			return fmt.Errorf("nobody has begun: %v", secret.Annotations)
+		}
+		if bytes.Equal(secret.Data["tls.crt"], was.Data["tls.crt"]) {
+			return fmt.Errorf("the former root signs: %s", secret.Annotations[rotation])
+		}
+		return nil
+	})
+	t.Logf("the next root signs after %s", time.Since(began).Round(time.Millisecond))
+	s.must(stage.Eventually(t.Context(), 2*patience, func(context.Context) error {
+		if phase, there := s.secret().Annotations[rotation]; there {
+			return fmt.Errorf("the rotation goes on: %s", phase)
+		}
+		for _, object := range s.trusting() {
+			for path, bundle := range s.bundles(object.Object, object.GetName(), map[string][]byte{}) {
+				if block, rest := pem.Decode(bundle); block == nil || len(rest) > 0 {
+					return fmt.Errorf("%s carries more than one root", path)
+				}
+			}
+		}
+		return nil
+	}))
+	t.Logf("the former root is gone after %s", time.Since(began).Round(time.Millisecond))
+	stop()
+	calling.Wait()
+	handshakes.none(s, "rounds of handshakes")
+	applies.none(s, "kubectl apply of v1alpha1")
+	updates.none(s, "patches at v1alpha1")
+
+	for name, generation := range s.generations() {
+		if written := generation - before[name]; written != 2 {
+			t.Errorf("%s was written %d times", name, written)
+		}
+	}
+	if secret := s.secret(); len(secret.Data) != 3 || bytes.Contains(secret.Data["ca.crt"], bytes.TrimSpace(was.Data["tls.crt"])) {
+		t.Errorf("the Secret holds %d keys, and the former root or not", len(secret.Data))
+	}
+}
+
+// A delivery tool that owns caBundle is told apart, and left alone.
+func TestABundleThatSomebodyElseAppliesIsNamedAndNotFoughtOver(t *testing.T) {
+	for title, take := range map[string]func(s *scene, object *unstructured.Unstructured){
+		"by server-side apply, as Argo CD does": func(s *scene, object *unstructured.Unstructured) {
+			manager, force := "argocd-controller", true
+			applied := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": map[string]any{"name": object.GetName()},
+				"spec": map[string]any{"conversion": object.Object["spec"].(map[string]any)["conversion"]},
+			}}
+			_, err := s.client.Resource(crds).Apply(s.Context(), object.GetName(), applied, metav1.ApplyOptions{FieldManager: manager, Force: force})
+			s.must(err)
+		},
+		"by update, as Helm does": func(s *scene, object *unstructured.Unstructured) {
+			_, err := s.client.Resource(crds).Update(s.Context(), object, metav1.UpdateOptions{FieldManager: "helm"})
+			s.must(err)
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			s := newScene(t)
+			r := s.start()
+			r.reconciles()
+			r.Stop()
+			name := definitions[2]
+			good := s.bundle(name)
+			foreign := s.issue(time.Hour).ca
+			object, err := s.client.Resource(crds).Get(t.Context(), name, metav1.GetOptions{})
+			s.must(err)
+			s.must(unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(foreign)), "spec", "conversion", "webhook", "clientConfig", "caBundle"))
+			object.SetManagedFields(nil)
+			take(s, object)
+			defer s.wipe(name)
+
+			late := s.launch("--leader-elect=false", impatient)
+			code, output := late.ends(patience)
+			manager := "argocd-controller"
+			if strings.Contains(title, "Helm") {
+				manager = "helm"
+			}
+			s.complains(code, output, name, "another field manager", manager)
+			if got := s.bundle(name); string(got) != foreign || slices.Equal(got, good) {
+				t.Errorf("the other manager's bundle was replaced: %q", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,167 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command e2e is `make e2e`: it deploys the real image of Fairlead on a real node, rolls it under load,
+// and prints what the requests lost. It needs root and Linux; where something is missing, it says what,
+// counts that as skipped, and succeeds.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/node"
+	"github.com/fairlead-dev/fairlead/test/node/image"
+	"github.com/fairlead-dev/fairlead/test/node/rollout"
+)
+
+// options are the same on the host and inside.
+type options struct {
+	root, out, operator string
+	rollout             rollout.Options
+}
+
+func main() {
+	code, first, err := node.First()
+	if !first {
+		code, err = run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func run() (int, error) {
+	var o options
+	flag.StringVar(&o.root, "root", "..", "the checkout")
+	flag.StringVar(&o.out, "out", "", "write the rows to this `file`, as JSON")
+	flag.StringVar(&o.operator, "operator", "", "the `program` that the image holds (default: built from the checkout)")
+	flag.IntVar(&o.rollout.Requests, "requests", rollout.DefaultRequests, "how many requests the rolling updates see at least")
+	flag.IntVar(&o.rollout.Rollouts, "rollouts", rollout.DefaultRollouts, "how many rolling updates there are at least")
+	flag.Float64Var(&o.rollout.Rate, "rate", rollout.DefaultRate, "how many steps of one or two requests are sent per second at most")
+	flag.DurationVar(&o.rollout.Limit, "limit", rollout.DefaultLimit, "how long a scenario may go on")
+	flag.StringVar(&o.rollout.Only, "only", "", "only the scenarios whose name matches this regular `expression`")
+	flag.BoolVar(&o.rollout.Stay, "stay", false, "once the scenarios are through, keep the node until Ctrl-C")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return 2, fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
+	var err error
+	if o.root, err = filepath.Abs(o.root); err != nil {
+		return 1, err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if node.Inside() {
+		return 0, o.inside(ctx)
+	}
+	return o.outside(ctx)
+}
+
+// folder takes what is built, and what is kept of a run.
+func (o options) folder(parts ...string) string {
+	return filepath.Join(append([]string{o.root, "bin", "node"}, parts...)...)
+}
+
+// pause is the program of the image that holds a pod, and that image's archive.
+const pause = "pause"
+
+// archive is where an image lies until the node has ended.
+func (o options) archive(name string) string { return o.folder("images", name+".tar") }
+
+// outside builds everything, runs this program inside, and writes the rows.
+func (o options) outside(ctx context.Context) (int, error) {
+	if missing := node.Missing(); len(missing) > 0 {
+		fmt.Printf("SKIPPED: 1 suite of 1, the real node. This machine lacks:\n  %s\n", strings.Join(missing, "\n  "))
+		return 0, nil
+	}
+	began := time.Now()
+	// The node's own versions count, not those that a developer has chosen for tests.
+	if err := os.Unsetenv(cluster.AssetsVariable); err != nil {
+		return 1, err
+	}
+	if _, err := cluster.Build(ctx, cluster.BuildOptions{Root: o.root, Programs: node.ControlPlane(), Output: os.Stderr}); err != nil {
+		return 1, err
+	}
+	if _, err := node.Prepare(ctx, node.PrepareOptions{Root: o.root, Output: os.Stderr}); err != nil {
+		return 1, err
+	}
+	defer func() { _ = os.RemoveAll(o.folder("images")) }() // what is left is written anew
+	if err := o.images(ctx); err != nil {
+		return 1, err
+	}
+	fmt.Fprintf(os.Stderr, "everything is built after %.1f s\n", time.Since(began).Seconds())
+	var rows bytes.Buffer
+	code, err := node.Enter(ctx, node.EnterOptions{Root: o.root, Report: &rows})
+	if err == nil && o.out != "" && rows.Len() > 0 {
+		err = os.WriteFile(o.out, rows.Bytes(), 0o644) //nolint:gosec // figures for everybody to read
+	}
+	fmt.Fprintf(os.Stderr, "the end, after %.1f s\n", time.Since(began).Seconds())
+	return code, errors.Join(err, context.Cause(ctx))
+}
+
+// images builds the operator, and writes the archives that the node loads.
+func (o options) images(ctx context.Context) error {
+	if err := os.MkdirAll(o.folder("images"), 0o700); err != nil {
+		return err
+	}
+	operator := o.operator
+	if operator == "" {
+		operator = o.folder("fairlead")
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", operator, "./cmd/fairlead")
+		build.Dir = o.root
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if said, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build the operator: %w: %s", err, said)
+		}
+	}
+	for _, tag := range []string{rollout.One, rollout.Two} {
+		stage, err := image.Dockerfile(filepath.Join(o.root, "Dockerfile"), map[string]string{"VERSION": tag})
+		if err != nil {
+			return err
+		}
+		if err := (image.Image{Reference: rollout.Repository + ":" + tag, Stage: stage, Program: operator}).WriteFile(o.archive(tag)); err != nil {
+			return err
+		}
+	}
+	stage := &image.Stage{Config: image.Config{User: "65535:65535", Entrypoint: []string{"/pause"}}, Program: "/pause"}
+	return image.Image{Reference: node.PauseImage, Stage: stage, Program: o.folder("programs", pause)}.WriteFile(o.archive(pause))
+}
+
+// inside starts the node and plays the scenarios.
+func (o options) inside(ctx context.Context) (err error) {
+	report := node.Report()
+	defer func() { err = errors.Join(err, report.Close()) }()
+	logs := o.folder("logs")
+	if err := os.RemoveAll(logs); err != nil { // of the last run
+		return err
+	}
+	began := time.Now()
+	n, err := node.Start(ctx, node.Options{Root: o.root, Programs: node.Locate(o.root), Logs: logs, Output: os.Stderr})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Stop()) }()
+	for _, archive := range []string{pause, rollout.One, rollout.Two} {
+		if err := n.Load(ctx, o.archive(archive)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(os.Stderr, "the node is ready, with its images, after %.1f s\n", time.Since(began).Seconds())
+	o.rollout.Root, o.rollout.Output, o.rollout.Logs = o.root, os.Stdout, logs
+	rows, err := rollout.Run(ctx, n, o.rollout)
+	return errors.Join(err, rollout.WriteJSON(report, rows))
+}

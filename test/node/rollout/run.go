@@ -1,0 +1,167 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-dev/fairlead/test/node"
+	"github.com/fairlead-dev/fairlead/test/soak/load"
+	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+const (
+	replicas = 3
+	service  = "fairlead-webhook"
+	// calm is how long requests flow before and after what is done: what is lost late counts too.
+	calm = 5 * time.Second
+)
+
+// scene is what the scenarios play on.
+type scene struct {
+	*deployment
+	routes *routes
+	image  string
+	rolls  int
+	// blind are the times in which the Service led to a process that nobody knew to be dead.
+	blind []window
+}
+
+// Run deploys Fairlead, plays the scenarios, and answers a row for each. A row that lost what it must
+// not lose is an error, and there all the same.
+func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
+	o.setDefaults()
+	only, err := regexp.Compile(o.Only)
+	if err != nil {
+		return nil, fmt.Errorf("the scenarios to play: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watchers sync.WaitGroup
+	defer watchers.Wait()
+	defer cancel(nil)
+	watchers.Go(func() {
+		if err := keepLogs(ctx, o.Logs); err != nil {
+			cancel(err)
+		}
+	})
+	began := time.Now()
+	s := &scene{image: One, routes: newRoutes(stage.Namespace, service)}
+	nft, err := lookPath("nft", n.Environment())
+	if err != nil {
+		return nil, err
+	}
+	watchers.Go(func() {
+		if err := s.routes.watch(ctx, nft, n.Environment()); err != nil {
+			cancel(err)
+		}
+	})
+	if s.deployment, err = deploy(ctx, n, o.Root, Repository+":"+s.image, replicas); err != nil {
+		return nil, err
+	}
+	_, _ = fmt.Fprintf(o.Output, "Fairlead is deployed with %d replicas after %.1f s\n", replicas, time.Since(began).Seconds())
+	watchers.Go(func() { cancel(s.watchPods(ctx, s.routes)) }) // of two causes, the first counts
+	rows, err = s.playAll(ctx, o, only)
+	if o.Stay && err == nil {
+		_, _ = fmt.Fprintf(o.Output, "KUBECONFIG=%s\n", n.Kubeconfig())
+		<-ctx.Done()
+	}
+	return rows, errors.Join(err, table(o.Output, rows))
+}
+
+func (s *scene) playAll(ctx context.Context, o Options, only *regexp.Regexp) ([]Row, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	var verdicts []error
+	for i, part := range scenarios(o) {
+		if !only.MatchString(part.name) {
+			continue
+		}
+		part.namespace = fmt.Sprintf("load-%d", i) // names of objects repeat from one load to the next
+		row, err := s.perform(ctx, part, config, o)
+		rows = append(rows, row)
+		verdicts = append(verdicts, err, s.judge(&row))
+		if err != nil {
+			break // what follows would measure the consequences
+		}
+		_, _ = fmt.Fprintf(o.Output, "%s: %d of %d requests failed\n", row.Scenario, row.Lost(), row.Sent)
+	}
+	return rows, errors.Join(verdicts...)
+}
+
+// perform plays a scenario under load.
+func (s *scene) perform(ctx context.Context, part scenario, config *rest.Config, o Options) (Row, error) {
+	ctx, end := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not over after %v: on a machine this busy, ask for fewer requests", o.Limit))
+	defer end()
+	row := Row{Scenario: part.name, Strict: part.strict}
+	if _, err := s.kubectl(ctx, nil, "create", "namespace", part.namespace); err != nil {
+		return row, err
+	}
+	counted := tally.New()
+	flow, stop := context.WithCancel(ctx)
+	defer stop()
+	flowed := make(chan error, 1)
+	began := time.Now()
+	go func() {
+		flowed <- load.Run(flow, load.Options{Config: config, Namespace: part.namespace, Tally: counted, Rate: float32(o.Rate), Seed: uint64(began.Unix())})
+	}()
+	s.routes.take()
+	err := pause(ctx, calm)
+	round := 0
+	for ; err == nil && (round < part.rounds || counted.Sent() < part.atLeast); round++ {
+		err = part.play(ctx, s, &row)
+		_, _ = fmt.Fprintf(o.Output, "%s, round %d: %d requests so far\n", part.name, round+1, counted.Sent())
+	}
+	if err == nil {
+		err = pause(ctx, calm)
+	}
+	stop()
+	err = errors.Join(err, <-flowed)
+	row.Sum, row.Took, row.lags = counted.Sum(), time.Since(began), s.routes.take()
+	row.Notes = append([]string{fmt.Sprintf("%d times", round)}, row.Notes...)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", part.name, err)
+	}
+	return row, err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// lookPath finds a program in the PATH of an environment.
+func lookPath(program string, environment []string) (string, error) {
+	for _, entry := range environment {
+		path, found := strings.CutPrefix(entry, "PATH=")
+		if !found {
+			continue
+		}
+		for folder := range strings.SplitSeq(path, ":") {
+			if found, err := exec.LookPath(folder + "/" + program); err == nil {
+				return found, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the node has no program %s", program)
+}

@@ -1,0 +1,154 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// scenario is one thing that is done to the replicas while requests flow.
+type scenario struct {
+	name string
+	// strict scenarios must not lose a request.
+	strict bool
+	// play does it once, and notes on the row what it saw.
+	play func(context.Context, *scene, *Row) error
+	// rounds is how often, and at least is how many requests there must be before it is over.
+	rounds, atLeast int
+	// namespace is where the requests' objects live.
+	namespace string
+}
+
+func scenarios(o Options) []scenario {
+	return []scenario{
+		{name: "rolling update on a real node", strict: true, play: roll, rounds: o.Rollouts, atLeast: o.Requests},
+		{name: "leader's pod deleted on a real node", strict: true, play: deleteLeader, rounds: 2},
+		{name: "leader's Lease lost on a real node", strict: true, play: takeLease, rounds: 2},
+		{name: "leader's container killed on a real node", play: killLeader, rounds: 3},
+	}
+}
+
+// roll replaces every replica: by the other image, or by the same one anew.
+func roll(ctx context.Context, s *scene, _ *Row) error {
+	args := []string{"rollout", "restart", "deployment/" + name}
+	if s.rolls%3 != 1 {
+		s.image = map[string]string{One: Two, Two: One}[s.image]
+		args = []string{"set", "image", "deployment/" + name, container + "=" + Repository + ":" + s.image}
+	}
+	s.rolls++
+	if _, err := s.kubectl(ctx, nil, append(args, "--namespace="+stage.Namespace)...); err != nil {
+		return err
+	}
+	return s.settled(ctx)
+}
+
+// deleteLeader ends the leader in order, as the drain of a node does.
+func deleteLeader(ctx context.Context, s *scene, _ *Row) error {
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.client.Delete(ctx, leader); err != nil {
+		return fmt.Errorf("delete the leader: %w", err)
+	}
+	if err := s.settled(ctx); err != nil {
+		return err
+	}
+	_, err = s.leader(ctx)
+	return err
+}
+
+// takeLease gives the Lease to somebody who does not exist, as the leader finds it after it could not
+// renew for too long. If its process ends, then by itself: no pod is deleted, so that only its readiness
+// tells the kubelet, and through it kube-proxy, while it drains.
+func takeLease(ctx context.Context, s *scene, row *Row) error {
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return err
+	}
+	const patch = `{"spec": {"holderIdentity": "nobody"}}`
+	if _, err := s.kubectl(ctx, nil, "patch", "lease", name, "--namespace="+stage.Namespace, "--type=merge", "--patch="+patch); err != nil {
+		return err
+	}
+	left := s.leaves(ctx, leader.Status.PodIP, orderlyEnd)
+	if _, err := s.leader(ctx); err != nil { // only once the Lease of nobody has run out
+		return err
+	}
+	if err := s.settled(ctx); err != nil {
+		return err
+	}
+	var pod corev1.Pod
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(leader), &pod); err != nil {
+		return err
+	}
+	row.Notes = append(row.Notes, fmt.Sprintf("process ended %d times, %s", restarts(&pod)-restarts(leader), left))
+	return nil
+}
+
+// orderlyEnd is longer than the shipped drain delay, and than the time in which the kubelet sees that a
+// pod is not ready.
+const orderlyEnd = 25 * time.Second
+
+// leaves waits until the Service does not lead to an address any more, and says how long that took.
+func (s *scene) leaves(ctx context.Context, address string, within time.Duration) string {
+	began := time.Now()
+	err := stage.Eventually(ctx, within, func(context.Context) error {
+		if s.routes.leads(address) {
+			return fmt.Errorf("the Service still leads to %s", address)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Sprintf("in the Service for %.0f s and more", within.Seconds())
+	}
+	return fmt.Sprintf("out of the Service after %.1f s", time.Since(began).Seconds())
+}
+
+// killLeader kills the leader's process. Nothing can announce that: until the kubelet has noticed and
+// kube-proxy has followed, one new connection in three is refused, and the API server tries no other.
+func killLeader(ctx context.Context, s *scene, row *Row) error {
+	leader, err := s.leader(ctx)
+	if err != nil {
+		return err
+	}
+	killed := time.Now()
+	if err := killContainer("/proc", leader.Name); err != nil {
+		return err
+	}
+	left := s.leaves(ctx, leader.Status.PodIP, patience)
+	s.blind = append(s.blind, window{killed, time.Now()})
+	if err := stage.Eventually(ctx, patience, func(ctx context.Context) error {
+		var pod corev1.Pod
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(leader), &pod); err != nil {
+			return err
+		}
+		if !isReady(&pod) || restarts(&pod) == restarts(leader) {
+			return fmt.Errorf("pod %s is not ready again", pod.Name)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	row.Notes = append(row.Notes, fmt.Sprintf("%s, ready again after %.1f s", left, time.Since(killed).Seconds()))
+	if err := s.settled(ctx); err != nil {
+		return err
+	}
+	_, err = s.leader(ctx)
+	return err
+}
+
+func restarts(pod *corev1.Pod) int32 {
+	var n int32
+	for _, s := range pod.Status.ContainerStatuses {
+		n += s.RestartCount
+	}
+	return n
+}

@@ -1,0 +1,13 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package soak is `make soak`: three replicas of the operator answer admission and conversion for a
+// real API server under load, while certificates change, replicas come, go, are killed or cut off,
+// and the control plane restarts. Each scenario is a row: what was sent, what failed, how long answers
+// took, and what was proven. From the replicas' own record it is proven besides that no two of them
+// reconciled at one instant.
+//
+// The Service in front of the replicas is a balancer on loopback that asks for readiness as a kubelet
+// does, and each replica is reached, and reaches the API server, through a link that can be cut. No
+// row retries a request, leaves one out, or chooses a quiet moment for what it does.
+package soak

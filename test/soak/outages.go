@@ -1,0 +1,150 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/soak/link"
+)
+
+// Modes of links, by the names that scenarios use.
+const (
+	open    = link.Open
+	refused = link.Refused
+	silent  = link.Silent
+)
+
+// outage is how long a replica is cut off.
+const outage = 30 * time.Second
+
+var errNoStandby = errors.New("there is no replica that does not lead")
+
+// restartAPIServer restarts kube-apiserver in order, and then after a crash.
+func restartAPIServer(ctx context.Context, a *act) error {
+	return a.restart(ctx, cluster.APIServer)
+}
+
+// restartEtcd does the same with etcd.
+func restartEtcd(ctx context.Context, a *act) error { return a.restart(ctx, cluster.Etcd) }
+
+func (a *act) restart(ctx context.Context, name string) error {
+	component := a.Component(name)
+	a.printf("restarting %s", name)
+	if err := component.Restart(ctx); err != nil {
+		return err
+	}
+	if err := a.recovered(ctx); err != nil {
+		return err
+	}
+	a.printf("killing %s", name)
+	component.Kill()
+	if err := component.Start(ctx); err != nil {
+		return err
+	}
+	if err := a.recovered(ctx); err != nil {
+		return err
+	}
+	a.note("%s restarted in order, and killed", name)
+	if err := a.revive(ctx); err != nil {
+		return err
+	}
+	return a.inService(ctx, replicas)
+}
+
+// revive runs another replica for each that has ended by itself, as a kubelet does: a leader that could
+// not renew its lease in time ends.
+func (a *act) revive(ctx context.Context) error {
+	for _, r := range a.running() {
+		if r.PID() != 0 {
+			continue
+		}
+		a.note("%s had ended by itself, and was replaced", r.ID)
+		a.leave(r)
+		if err := a.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recovered waits until the API server takes requests that call every webhook, and one replica leads.
+func (a *act) recovered(ctx context.Context) error {
+	if err := reachable(ctx, a.site); err != nil {
+		return err
+	}
+	_, err := a.leader(ctx)
+	return err
+}
+
+// cutOffFromAPIServer leaves a standby reachable and takes the API server away from it.
+func cutOffFromAPIServer(ctx context.Context, a *act) error {
+	r, err := a.standby(ctx)
+	if err != nil {
+		return err
+	}
+	a.printf("%s is cut off from the API server", r.ID)
+	r.api.Set(silent)
+	if err := pause(ctx, outage); err != nil {
+		return err
+	}
+	ready := r.Ready(ctx)
+	r.api.Set(open)
+	a.note("%s could not reach the API server for %s, and was asked all the while; ready: %v", r.ID, outage, ready == nil)
+	return a.inService(ctx, replicas)
+}
+
+// refuseConnections takes a standby's ports away, as if it had died, for a while.
+func refuseConnections(ctx context.Context, a *act) error {
+	return a.cutOff(ctx, refused, "refused every connection")
+}
+
+// fallSilent has a network between the API server and a standby drop everything.
+func fallSilent(ctx context.Context, a *act) error {
+	return a.cutOff(ctx, silent, "was not reached by anything")
+}
+
+func (a *act) cutOff(ctx context.Context, mode link.Mode, how string) error {
+	r, err := a.standby(ctx)
+	if err != nil {
+		return err
+	}
+	a.printf("%s is cut off", r.ID)
+	waiting := r.webhook.Counts().InFlight
+	before := r.webhook.Counts().Missed
+	began := time.Now()
+	r.webhook.Set(mode)
+	r.probes.Set(mode)
+	if err := a.inService(ctx, replicas-1); err != nil {
+		return err
+	}
+	noticed := time.Since(began)
+	if err := pause(ctx, outage-noticed); err != nil {
+		return err
+	}
+	missed := r.webhook.Counts().Missed - before
+	r.webhook.Set(open)
+	r.probes.Set(open)
+	a.lost += waiting + missed
+	a.note("%s %s for %s; %d calls waited for it then, %d were sent to it later; the Service had it for another %s",
+		r.ID, how, outage, waiting, missed, noticed.Round(10*time.Millisecond))
+	return a.inService(ctx, replicas)
+}
+
+// standby is a replica that does not lead.
+func (a *act) standby(ctx context.Context) (*replica, error) {
+	leader, err := a.leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range a.running() {
+		if r != leader {
+			return r, nil
+		}
+	}
+	return nil, errNoStandby
+}

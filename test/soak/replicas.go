@@ -1,0 +1,182 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// rounds is how often a leader is ended in its row.
+	rounds = 3
+	// minReady is how long a new replica has been ready when an old one may go.
+	minReady = 2 * time.Second
+	// lostWithin is how long a leader may take that has lost its lease: the renew deadline, the drain,
+	// and a busy machine.
+	lostWithin = time.Minute
+)
+
+// rollOut replaces every replica: a new one is ready before an old one is told to stop.
+func rollOut(ctx context.Context, a *act) error {
+	old := a.running()
+	for _, r := range old {
+		if err := a.start(ctx); err != nil {
+			return err
+		}
+		if err := a.inService(ctx, replicas+1); err != nil {
+			return err
+		}
+		if err := pause(ctx, minReady); err != nil {
+			return err
+		}
+		a.stop(r)
+		a.orderly(ctx, r)
+	}
+	a.note("%d replicas replaced, one after the other", len(old))
+	_, err := a.leader(ctx)
+	return err
+}
+
+// stopLeaders tells the leader to stop, several times; another replica follows it.
+func stopLeaders(ctx context.Context, a *act) error {
+	for range rounds {
+		leader, err := a.leader(ctx)
+		if err != nil {
+			return err
+		}
+		a.stop(leader)
+		a.orderly(ctx, leader)
+		if err := a.start(ctx); err != nil {
+			return err
+		}
+		if _, err := a.leader(ctx, leader); err != nil {
+			return err
+		}
+		if err := a.inService(ctx, replicas); err != nil {
+			return err
+		}
+	}
+	a.note("%d leaders told to stop", rounds)
+	return nil
+}
+
+// killLeaders kills the leader, several times, at whatever it is doing.
+func killLeaders(ctx context.Context, a *act) error {
+	unanswered, missed := 0, 0
+	for range rounds {
+		leader, err := a.leader(ctx)
+		if err != nil {
+			return err
+		}
+		before := leader.webhook.Counts()
+		a.kill(leader)
+		if err := a.start(ctx); err != nil {
+			return err
+		}
+		if _, err := a.leader(ctx, leader); err != nil {
+			return err
+		}
+		after := leader.webhook.Counts()
+		unanswered += after.Unanswered - before.Unanswered
+		missed += after.Missed - before.Missed
+		a.leave(leader)
+		if err := a.inService(ctx, replicas); err != nil {
+			return err
+		}
+	}
+	a.lost += unanswered + missed
+	a.note("%d leaders killed; %d webhook calls were in them, %d were sent to them before the Service knew", rounds, unanswered, missed)
+	return nil
+}
+
+// loseLeaseAndExit cuts the leader off from the API server until it has lost its lease.
+func loseLeaseAndExit(ctx context.Context, a *act) error {
+	lost, next, err := a.depose(ctx)
+	if err != nil {
+		return err
+	}
+	code, err := a.ended(ctx, lost, lostWithin)
+	if err != nil {
+		return err
+	}
+	if code == 0 {
+		a.wrong("%s lost its lease and ended with exit code 0", lost.ID)
+	}
+	if text, err := lost.Logs(); err != nil || !strings.Contains(text, "leader election lost") {
+		a.wrong("%s does not say that it lost the election (%v)", lost.ID, err)
+	}
+	a.leave(lost)
+	if err := a.start(ctx); err != nil {
+		return err
+	}
+	a.note("%s could not reach the API server, drained and ended with exit code %d; %s leads", lost.ID, code, next.ID)
+	return a.inService(ctx, replicas)
+}
+
+// loseLeaseAndStay is the same with a leader that goes on answering webhooks, and stands again.
+func loseLeaseAndStay(ctx context.Context, a *act) error {
+	lost, next, err := a.depose(ctx)
+	if err != nil {
+		return err
+	}
+	pid := lost.PID()
+	lost.api.Set(open)
+	if err := a.inService(ctx, replicas); err != nil {
+		return err
+	}
+	// It must be able to lead again: the two others go.
+	for _, r := range a.running() {
+		if r == lost {
+			continue
+		}
+		a.stop(r)
+		a.orderly(ctx, r)
+	}
+	if again, err := a.leader(ctx); err != nil || again != lost {
+		return fmt.Errorf("%s must lead again: %w", lost.ID, err)
+	}
+	if now := lost.PID(); pid == 0 || now != pid {
+		a.wrong("%s was to go on, and is process %d instead of %d", lost.ID, now, pid)
+	}
+	for range replicas - 1 {
+		if err := a.start(ctx); err != nil {
+			return err
+		}
+	}
+	a.note("%s could not reach the API server, left the lead to %s, went on answering, and led again later", lost.ID, next.ID)
+	return a.inService(ctx, replicas)
+}
+
+// depose cuts the leader off from the API server until another replica leads.
+func (a *act) depose(ctx context.Context) (lost, next *replica, err error) {
+	if lost, err = a.leader(ctx); err != nil {
+		return nil, nil, err
+	}
+	a.printf("%s is cut off from the API server", lost.ID)
+	lost.api.Set(silent)
+	next, err = a.leader(ctx, lost)
+	return lost, next, err
+}
+
+// orderly wants a replica that was told to stop to have ended well.
+func (a *act) orderly(ctx context.Context, r *replica) {
+	if err := r.Wait(ctx); err != nil {
+		a.wrong("%s was told to stop, and ended with: %v", r.ID, err)
+	}
+}
+
+// pause waits.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,279 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/soak/load"
+	"github.com/fairlead-dev/fairlead/test/soak/reign"
+	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// Options of Run.
+type Options struct {
+	// Root is the checkout whose manifests and operator are used. Required.
+	Root string
+	// Operator is a program to run instead of test/cmd/operator of the checkout. It must write down
+	// what it reconciles. Default: none.
+	Operator string
+	// Only runs the scenarios whose name it matches. Default: all.
+	Only *regexp.Regexp
+	// Requests is how many are sent at least in each row of the first kind: those of everyday events.
+	// Rows of rare ones send a quarter. Default 20,000.
+	Requests int
+	// Seed decides what is sent. Default 0.
+	Seed uint64
+	// Rate is how many steps the load takes in a second at most. Default load.DefaultRate.
+	Rate float32
+	// Limit is how long one scenario may take. Default 30 min.
+	Limit time.Duration
+	// Output takes progress, and the replicas' logs where a row is not sound. Default: nothing.
+	Output io.Writer
+	// Done is called with each row as soon as it is there. Default: nobody.
+	Done func(Row)
+}
+
+const (
+	defaultRequests = 20_000
+	defaultLimit    = 30 * time.Minute
+	// before and after are the parts, in percent, of the requests that are sent at least before
+	// something happens and after it.
+	before, after = 5, 10
+)
+
+// Scenarios are the names of all, in their order.
+func Scenarios() []string {
+	var names []string
+	for _, s := range scenarios {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// Run plays the scenarios one after the other, each on a control plane of its own, and answers a row
+// for each. The error is that something could not be played at all.
+func Run(ctx context.Context, o Options) ([]Row, error) {
+	o.Requests = cmp.Or(o.Requests, defaultRequests)
+	o.Limit = cmp.Or(o.Limit, defaultLimit)
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
+	var rows []Row
+	for _, s := range scenarios {
+		if o.Only != nil && !o.Only.MatchString(s.name) {
+			continue
+		}
+		row, err := play(ctx, o, s)
+		if err != nil {
+			return rows, fmt.Errorf("%s: %w", s.name, err)
+		}
+		rows = append(rows, row)
+		if o.Done != nil {
+			o.Done(row)
+		}
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("no scenario matches; there are: %s", strings.Join(Scenarios(), ", "))
+	}
+	return rows, nil
+}
+
+// play plays one scenario.
+func play(ctx context.Context, o Options, s scenario) (row Row, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not over after %s", o.Limit))
+	defer cancel()
+	_, _ = fmt.Fprintf(o.Output, "%s %s\n", time.Now().Format(clockFormat), s.name)
+	there, err := openSite(ctx, o, s)
+	if err != nil {
+		return row, err
+	}
+	defer func() { err = errors.Join(err, there.close()) }()
+	if err := there.inService(ctx, replicas); err != nil {
+		return row, err
+	}
+	if err := reachable(ctx, there); err != nil {
+		return row, err
+	}
+
+	act := &act{site: there, tally: tally.New()}
+	if s.rare {
+		o.Requests /= 4
+	}
+	began := time.Now()
+	playErr := act.underLoad(ctx, o, s)
+	row = act.row(s)
+	row.Took = time.Since(began)
+	if playErr != nil && ctx.Err() != nil {
+		return row, errors.Join(playErr, context.Cause(ctx))
+	}
+	if playErr != nil {
+		row.Faults = append(row.Faults, playErr.Error())
+	}
+	act.prove(s, &row)
+	if !row.Sound() {
+		act.logs(o.Output)
+	}
+	return row, nil
+}
+
+// reachable waits until the API server reaches the webhooks, with what was published for it.
+func reachable(ctx context.Context, s *site) error {
+	return stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
+		return probe(ctx, s)
+	})
+}
+
+// probe sends one of every request that the load may send first.
+func probe(ctx context.Context, s *site) error {
+	t := tally.New()
+	err := load.Once(ctx, load.Options{Config: s.config, Namespace: namespace, Tally: t})
+	if sum := t.Sum(); err == nil && sum.Failed+sum.Unavailable+sum.Deferred > 0 {
+		return errors.New(sum.Reasons[0].Text)
+	}
+	return err
+}
+
+// act is a scenario while it is played.
+type act struct {
+	*site
+	tally *tally.Tally
+	notes []string
+	fault []string
+	lost  int // see Row.Lost
+}
+
+// note says what happened or was proven.
+func (a *act) note(format string, args ...any) {
+	a.notes = append(a.notes, fmt.Sprintf(format, args...))
+	a.printf(format, args...)
+}
+
+// wrong says what must not be.
+func (a *act) wrong(format string, args ...any) {
+	a.fault = append(a.fault, fmt.Sprintf(format, args...))
+	a.printf("WRONG: "+format, args...)
+}
+
+// underLoad does what the scenario does while requests are sent: some before it, and some after.
+func (a *act) underLoad(ctx context.Context, o Options, s scenario) error {
+	loading, stop := context.WithCancel(ctx)
+	defer stop()
+	loaded := make(chan error, 1)
+	go func() {
+		loaded <- load.Run(loading, load.Options{
+			Config: a.config, Namespace: namespace, Tally: a.tally, Seed: o.Seed, Rate: o.Rate,
+		})
+	}()
+	err := a.sent(ctx, o.Requests*before/100)
+	if err == nil {
+		err = s.do(ctx, a)
+	}
+	if err == nil {
+		err = a.sent(ctx, max(o.Requests, a.tally.Sent()+o.Requests*after/100))
+	}
+	stop()
+	return errors.Join(err, <-loaded)
+}
+
+// sent waits until so many requests were sent in all.
+func (a *act) sent(ctx context.Context, want int) error {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for a.tally.Sent() < want {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// row is what the load met. Where the control plane stayed, it had no reason to be unavailable.
+func (a *act) row(s scenario) Row {
+	sum := a.tally.Sum()
+	row := Row{
+		Scenario: s.name, Sent: sum.Sent, Failed: sum.Failed, Unavailable: sum.Unavailable, Lost: a.lost,
+		P50: sum.P50, P99: sum.P99, Notes: slices.Clone(a.notes), Faults: slices.Clone(a.fault), Reasons: sum.Reasons,
+	}
+	if sum.Deferred > 0 {
+		row.Notes = append(row.Notes, fmt.Sprintf("%d requests were told to come again (429), as the API server filled a cache", sum.Deferred))
+	}
+	if !s.controlPlane {
+		row.Failed += row.Unavailable
+	} else {
+		row.Notes = append(row.Notes, fmt.Sprintf("%d requests came while the API server or etcd was away", row.Unavailable))
+	}
+	row.Reasons = slices.DeleteFunc(row.Reasons, func(r tally.Reason) bool {
+		return r.Outcome == tally.Deferred || s.controlPlane && r.Outcome == tally.Unavailable
+	})
+	return row
+}
+
+// prove judges what the replicas wrote down, and their logs.
+func (a *act) prove(s scenario, row *Row) {
+	var all []*stage.Replica
+	for _, r := range slices.Concat(a.gone, a.running()) {
+		all = append(all, r.Replica)
+	}
+	for _, complaint := range stage.Complaints(all...) {
+		// An API server that has just begun forbids everything until it has read the roles.
+		if !s.controlPlane || strings.Contains(strings.ToLower(complaint), "panic") {
+			row.Faults = append(row.Faults, complaint)
+		}
+	}
+	file, err := os.Open(a.record)
+	if err != nil {
+		row.Faults = append(row.Faults, "who reconciled when is not known: "+err.Error())
+		return
+	}
+	defer func() { _ = file.Close() }()
+	events, err := reign.Read(file)
+	if err != nil {
+		row.Faults = append(row.Faults, "who reconciled when is not known: "+err.Error())
+		return
+	}
+	verdict := reign.Judge(events, a.deaths, time.Now())
+	row.Faults = append(row.Faults, verdict.Faults...)
+	if len(verdict.Reigns) == 0 || verdict.Reconciles == 0 {
+		row.Faults = append(row.Faults, "nobody is known to have reconciled anything")
+		return
+	}
+	note := fmt.Sprintf("%d reconciles in %d reigns, no two at one instant", verdict.Reconciles, len(verdict.Reigns))
+	if len(verdict.Faults) > 0 {
+		note = fmt.Sprintf("%d reconciles in %d reigns, TWO AT ONE INSTANT", verdict.Reconciles, len(verdict.Reigns))
+	}
+	if gaps := verdict.Handovers(); len(gaps) > 0 {
+		note += fmt.Sprintf("; nobody led for %s at most", verdict.Longest().Round(time.Millisecond))
+	}
+	row.Notes = append(row.Notes, note)
+}
+
+// logs prints the ends of the replicas' logs, without which nobody could say what was wrong.
+func (a *act) logs(w io.Writer) {
+	for _, r := range slices.Concat(a.gone, a.running()) {
+		text, err := r.Logs()
+		if err != nil {
+			text = err.Error()
+		}
+		if len(text) > maxLog {
+			text = "…" + text[len(text)-maxLog:]
+		}
+		_, _ = fmt.Fprintf(w, "--- %s\n%s\n", r.ID, text)
+	}
+}
+
+// maxLog is how much of each log is printed.
+const maxLog = 2 << 10

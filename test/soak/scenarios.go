@@ -1,0 +1,38 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import "context"
+
+// scenario is one row: what is done to three replicas under load.
+type scenario struct {
+	name string
+	// args of the replicas, besides the usual ones.
+	args []string
+	// controlPlane says that the API server or etcd is away for a while, so that requests may be
+	// unavailable without anybody to blame.
+	controlPlane bool
+	// rare scenarios send a quarter of the requests.
+	rare bool
+	// before prepares the cluster, before there is any replica; it may be nil.
+	before func(ctx context.Context, s *site, root string) error
+	// do returns when it is over, and everything is as it should be again.
+	do func(context.Context, *act) error
+}
+
+var scenarios = []scenario{
+	{name: "leaf rotation", args: []string{"--webhook-certificates-validity=1m"}, do: rotateLeaves},
+	{name: "CA rotation", args: []string{"--webhook-certificates-validity=2m"}, do: rotateAuthority},
+	{name: "cert-manager renewal", args: []string{"--webhook-certificates=certManager"}, before: withCertManager, do: renewIssued},
+	{name: "rolling update", do: rollOut},
+	{name: "leader SIGKILL", do: killLeaders},
+	{name: "leader SIGTERM", do: stopLeaders},
+	{name: "lease lost, exit", args: []string{"--on-lost-lease=exit"}, rare: true, do: loseLeaseAndExit},
+	{name: "lease lost, demote", args: []string{"--on-lost-lease=demote"}, rare: true, do: loseLeaseAndStay},
+	{name: "API server restart", controlPlane: true, rare: true, do: restartAPIServer},
+	{name: "etcd restart", controlPlane: true, rare: true, do: restartEtcd},
+	{name: "replica cannot reach the API server", rare: true, do: cutOffFromAPIServer},
+	{name: "replica refuses connections", rare: true, do: refuseConnections},
+	{name: "replica behind a silent network", rare: true, do: fallSilent},
+}

@@ -1,0 +1,240 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+const (
+	lookEvery        = 200 * time.Millisecond
+	handshakeTimeout = 10 * time.Second
+	// memory is for how long after a change of a bundle somebody may still have the one before: API
+	// servers hear of it by a watch.
+	memory = 2 * time.Second
+)
+
+// definitions are the objects whose conversion calls the webhooks.
+var definitions = []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"}
+
+// published is what the API server is told to trust, at one moment.
+type published struct {
+	at time.Time
+	// bundles by where they stand.
+	bundles map[string]string
+	// written is how often the definitions' specs were written, added up.
+	written int64
+}
+
+// sentinel opens new connections to every replica all the time, and verifies each as the API server
+// would: by every bundle that stands anywhere, and by those that stood there a moment ago. The API
+// server keeps its connections, so that a certificate that nobody would trust may go unnoticed by it.
+type sentinel struct {
+	site   *site
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu         sync.Mutex // guards what follows
+	now        published
+	past       []published // before now, not older than memory
+	first      published
+	handshakes int
+	refusals   map[string]int
+	serials    map[string]map[string]bool // of leaves, by replica
+	signer     map[string]string          // key of the root that signed the last one, by replica
+}
+
+// watch starts a sentinel that lives until Close is called or ctx ends.
+func (s *site) watch(ctx context.Context) (*sentinel, error) {
+	w := &sentinel{site: s, done: make(chan struct{}), refusals: map[string]int{}, serials: map[string]map[string]bool{}, signer: map[string]string{}}
+	var err error
+	if w.first, err = s.published(ctx); err != nil {
+		return nil, err
+	}
+	w.now = w.first
+	running, cancel := context.WithCancel(ctx)
+	w.cancel = cancel
+	go w.run(running)
+	// What is there must have been seen before anything changes.
+	if err := w.shows(ctx, 1); err != nil {
+		cancel()
+		<-w.done
+		return nil, err
+	}
+	return w, nil
+}
+
+// shows waits until every replica has shown so many certificates.
+func (w *sentinel) shows(ctx context.Context, want int) error {
+	return stage.Eventually(ctx, renewedWithin, func(context.Context) error {
+		if n := w.leaves(); n < want {
+			return fmt.Errorf("a replica has shown %d certificates, not %d", n, want)
+		}
+		return nil
+	})
+}
+
+func (w *sentinel) run(ctx context.Context) {
+	defer close(w.done)
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if now, err := w.site.published(ctx); err == nil {
+			w.follow(now)
+		}
+		for _, r := range w.site.running() {
+			w.look(ctx, r)
+		}
+	}
+}
+
+// close ends the sentinel and says what it saw.
+func (w *sentinel) close(a *act) {
+	w.cancel()
+	<-w.done
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for reason, n := range w.refusals {
+		a.wrong("%d new connections were refused: %s", n, reason)
+	}
+	a.note("%d new connections verified by every published bundle, those of a moment ago too; definitions written %d times",
+		w.handshakes, w.now.written-w.first.written)
+}
+
+func (w *sentinel) follow(now published) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.past = append(w.past, w.now)
+	for len(w.past) > 1 && now.at.Sub(w.past[1].at) > memory {
+		w.past = w.past[1:]
+	}
+	w.now = now
+}
+
+// look opens a connection and verifies it.
+func (w *sentinel) look(ctx context.Context, r *replica) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{
+		ServerName: "fairlead-webhook." + stage.Namespace + ".svc", NextProtos: []string{"http/1.1"},
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, //nolint:gosec // verified below, by more than one pool
+	}}
+	conn, err := dialer.DialContext(ctx, "tcp", r.Webhook)
+	if err != nil {
+		return // a connection that is refused tells nothing about certificates
+	}
+	state := conn.(*tls.Conn).ConnectionState() //nolint:errcheck,forcetypeassert // tls.Dialer makes no other
+	_ = conn.Close()
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handshakes++
+	leaf := state.PeerCertificates[0]
+	if w.serials[r.ID] == nil {
+		w.serials[r.ID] = map[string]bool{}
+	}
+	w.serials[r.ID][leaf.SerialNumber.Text(16)] = true
+	w.signer[r.ID] = fmt.Sprintf("%x", leaf.AuthorityKeyId)
+	for _, p := range append(w.past, w.now) {
+		for where, bundle := range p.bundles {
+			if err := verify(state, bundle, dialer.Config.ServerName); err != nil {
+				w.refusals[fmt.Sprintf("%s, by the bundle of %s: %v", r.ID, where, err)]++
+			}
+		}
+	}
+}
+
+func verify(state tls.ConnectionState, bundle, name string) error {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(bundle)) {
+		return errors.New("the bundle has no certificate")
+	}
+	between := x509.NewCertPool()
+	for _, c := range state.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{DNSName: name, Roots: roots, Intermediates: between})
+	return err
+}
+
+// leaves is the least number of different certificates that a replica has shown.
+func (w *sentinel) leaves() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	least := -1
+	for _, r := range w.site.running() {
+		if n := len(w.serials[r.ID]); least < 0 || n < least {
+			least = n
+		}
+	}
+	return least
+}
+
+// signers are the roots that signed what the replicas show now, and how often each.
+func (w *sentinel) signers() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := map[string]int{}
+	for _, r := range w.site.running() {
+		n[w.signer[r.ID]]++
+	}
+	delete(n, "")
+	return n
+}
+
+// published reads what stands in the webhook configurations and the definitions.
+func (s *site) published(ctx context.Context) (published, error) {
+	p := published{at: time.Now(), bundles: map[string]string{}}
+	var validating admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := s.admin.Get(ctx, client.ObjectKey{Name: "fairlead-validating"}, &validating); err != nil {
+		return p, err
+	}
+	for _, hook := range validating.Webhooks {
+		p.bundles[hook.Name] = string(hook.ClientConfig.CABundle)
+	}
+	var mutating admissionregistrationv1.MutatingWebhookConfiguration
+	if err := s.admin.Get(ctx, client.ObjectKey{Name: "fairlead-mutating"}, &mutating); err != nil {
+		return p, err
+	}
+	for _, hook := range mutating.Webhooks {
+		p.bundles[hook.Name] = string(hook.ClientConfig.CABundle)
+	}
+	for _, name := range definitions {
+		definition := &unstructured.Unstructured{}
+		definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+		if err := s.admin.Get(ctx, client.ObjectKey{Name: name}, definition); err != nil {
+			return p, err
+		}
+		encoded, _, err := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+		if err != nil {
+			return p, err
+		}
+		bundle, err := decode(encoded)
+		if err != nil {
+			return p, fmt.Errorf("caBundle of %s: %w", name, err)
+		}
+		p.bundles[name] = bundle
+		p.written += definition.GetGeneration()
+	}
+	return p, nil
+}

@@ -1,0 +1,80 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/test/soak/tally"
+)
+
+// A small soak, so that whatever breaks a rolling update under load is found with every change.
+func TestARollingUpdateUnderLoadFailsNoRequest(t *testing.T) {
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	const requests = 400
+	rows, err := Run(ctx, Options{
+		Root: "../..", Only: regexp.MustCompile("^rolling update$"), Requests: requests, Seed: 1, Output: os.Stderr,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteTable(os.Stderr, rows); err != nil {
+		t.Error(err)
+	}
+	if len(rows) != 1 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	row := rows[0]
+	if row.Failed != 0 || !row.Sound() || row.Sent < requests {
+		t.Errorf("of %d requests %d failed; faults: %q", row.Sent, row.Failed, row.Faults)
+	}
+	if proven := strings.Join(row.Notes, "\n"); !strings.Contains(proven, "no two at one instant") {
+		t.Errorf("who reconciled when was not proven: %s", proven)
+	}
+}
+
+func TestAFilterThatMatchesNothingIsAnErrorThatNamesTheScenarios(t *testing.T) {
+	_, err := Run(t.Context(), Options{Only: regexp.MustCompile("^holiday$")})
+	if err == nil || !strings.Contains(err.Error(), "rolling update") {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
+	names := Scenarios()
+	slices.Sort(names)
+	if len(slices.Compact(slices.Clone(names))) != len(names) {
+		t.Errorf("a name comes twice: %q", names)
+	}
+}
+
+func TestWhatIsUnavailableFailsUnlessTheControlPlaneWasAway(t *testing.T) {
+	counted := tally.New()
+	counted.Add(tally.Request{Kind: "get v1", Outcome: tally.Unavailable, Reason: "429"})
+	counted.Add(tally.Request{Kind: "get v1", Outcome: tally.Failed, Reason: "EOF"})
+	a := &act{tally: counted, lost: 1}
+	if row := a.row(scenario{name: "x"}); row.Failed != 2 || len(row.Reasons) != 2 || row.Sound() {
+		t.Errorf("with a control plane that stayed: %+v", row)
+	}
+	row := a.row(scenario{name: "x", controlPlane: true})
+	if row.Failed != 1 || row.Unavailable != 1 || len(row.Reasons) != 1 || !row.Sound() {
+		t.Errorf("with a control plane that was away: %+v", row)
+	}
+}
+
+func TestWaitingForTheLoadEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := (&act{tally: tally.New()}).sent(ctx, 1); err == nil {
+		t.Error("nothing was sent, and nobody minds")
+	}
+}

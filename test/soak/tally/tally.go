@@ -1,0 +1,158 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tally
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Outcome is what became of a request.
+type Outcome int
+
+const (
+	// OK is the answer that was wanted, which may be a refusal.
+	OK Outcome = iota
+	// Failed is any other answer.
+	Failed
+	// Unavailable is no answer, or one that says that there will be none now: the API server itself, or
+	// what it stores in, was away.
+	Unavailable
+	// Deferred is an answer of 429: the API server fills a cache, and says when to come again. Clients of
+	// Kubernetes do, by themselves.
+	Deferred
+	outcomes
+)
+
+// Bounds of what is remembered.
+const (
+	// maxTimes is how many durations are kept; percentiles are those of the first so many.
+	maxTimes = 1 << 20
+	// maxReasons is how many different reasons are told apart.
+	maxReasons = 50
+	// other is the reason of all further ones.
+	other = "other reasons"
+)
+
+// Request is what became of one.
+type Request struct {
+	// Kind of request, such as "create v1".
+	Kind    string
+	Outcome Outcome
+	// Reason says what was wrong; empty where nothing was.
+	Reason string
+	// Sent is when, and Took how long until the answer.
+	Sent time.Time
+	Took time.Duration
+}
+
+// Tally counts requests. Its methods may be called from any goroutine.
+type Tally struct {
+	mu      sync.Mutex
+	times   []time.Duration
+	counts  [outcomes]int
+	kinds   map[string]int
+	reasons map[string]*Reason
+}
+
+// New makes an empty one.
+func New() *Tally {
+	return &Tally{kinds: map[string]int{}, reasons: map[string]*Reason{}}
+}
+
+// Add counts one request.
+func (t *Tally) Add(r Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[r.Outcome]++
+	t.kinds[r.Kind]++
+	if r.Outcome < Unavailable && len(t.times) < maxTimes {
+		t.times = append(t.times, r.Took)
+	}
+	if r.Outcome == OK {
+		return
+	}
+	text := r.Kind + ": " + r.Reason
+	if _, known := t.reasons[text]; !known && len(t.reasons) >= maxReasons {
+		text = other
+	}
+	reason := t.reasons[text]
+	if reason == nil {
+		reason = &Reason{Text: text, Outcome: r.Outcome, First: r.Sent}
+		t.reasons[text] = reason
+	}
+	reason.Count++
+	reason.Last = r.Sent
+}
+
+// Sent is how many requests were counted so far.
+func (t *Tally) Sent() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sent()
+}
+
+func (t *Tally) sent() int {
+	sent := 0
+	for _, n := range t.counts {
+		sent += n
+	}
+	return sent
+}
+
+// Reason is why requests failed.
+type Reason struct {
+	Text        string
+	Outcome     Outcome
+	Count       int
+	First, Last time.Time
+}
+
+// Sum is the outcome of all requests.
+type Sum struct {
+	Sent, Failed, Unavailable, Deferred int
+	// P50, P99 and Max are of the requests that were answered.
+	P50, P99, Max time.Duration
+	// Kinds is how many requests there were of each kind.
+	Kinds map[string]int
+	// Reasons are the most frequent first.
+	Reasons []Reason
+}
+
+// Sum adds up.
+func (t *Tally) Sum() Sum {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := Sum{
+		Sent: t.sent(), Failed: t.counts[Failed], Unavailable: t.counts[Unavailable], Deferred: t.counts[Deferred],
+		Kinds: map[string]int{},
+	}
+	for kind, n := range t.kinds {
+		s.Kinds[kind] = n
+	}
+	sorted := slices.Clone(t.times)
+	slices.Sort(sorted)
+	s.P50, s.P99, s.Max = Percentile(sorted, 50), Percentile(sorted, 99), Percentile(sorted, 100)
+	for _, reason := range t.reasons {
+		s.Reasons = append(s.Reasons, *reason)
+	}
+	slices.SortFunc(s.Reasons, func(a, b Reason) int {
+		if a.Count != b.Count {
+			return b.Count - a.Count
+		}
+		return strings.Compare(a.Text, b.Text)
+	})
+	return s
+}
+
+// Percentile is the smallest of the sorted values that p percent of them do not exceed; 0 of none.
+func Percentile(sorted []time.Duration, p int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := (len(sorted)*p + 99) / 100
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
