@@ -77,12 +77,20 @@ func (o *Object) value(at Field, err *field.Error) any {
 		return err.BadValue
 	case !there || value == nil:
 		return field.OmitValueType{}
+	case isText && foreign(value, text):
+		return err.BadValue // what is refused was restored from the annotation, and says so itself
 	case scalar(value):
 		return value
 	case isText && !keyed(value, text):
 		return field.OmitValueType{} // it summed up what v1 has there
 	}
 	return err.BadValue // such as the length of a list
+}
+
+// foreign says that a text is no form of what the author wrote.
+func foreign(value any, text string) bool {
+	written, is := value.(string)
+	return is && !strings.Contains(written, text) && !strings.Contains(text, written)
 }
 
 // textOf answers a text, also of a type of its own.

@@ -29,6 +29,11 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{true, []string{"update", "leases.coordination.k8s.io/fairlead-manager", own}},
 		{true, []string{"patch", "customresourcedefinitions.apiextensions.k8s.io/chaospods.chaos.fairlead.dev"}},
 
+		// The storage migration rewrites what is stored at an old version.
+		{true, []string{"patch", "rebootpolicies.autoreboot.fairlead.dev", "-A"}},
+		{true, []string{"patch", "chaospods.chaos.fairlead.dev", "-A"}},
+		{true, []string{"patch", "customresourcedefinitions.apiextensions.k8s.io/chaospods.chaos.fairlead.dev", "--subresource=status"}},
+
 		{true, []string{"watch", "secrets", "-A"}}, // of which it asks for the metadata alone
 		{true, []string{"get", "configmaps", "-A"}},
 		{true, []string{"patch", "deployments.apps", "-A"}},
@@ -59,8 +64,11 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{false, []string{"create", "validatingwebhookconfigurations.admissionregistration.k8s.io"}},
 		{false, []string{"delete", "externalservices.networking.fairlead.dev", "-A"}},
 		{false, []string{"create", "externalservices.networking.fairlead.dev", "-A"}},
-		{false, []string{"patch", "rebootpolicies.autoreboot.fairlead.dev", "-A"}},
-		{false, []string{"patch", "chaospods.chaos.fairlead.dev", "-A"}},
+		{false, []string{"update", "rebootpolicies.autoreboot.fairlead.dev", "-A"}},
+		{false, []string{"delete", "rebootpolicies.autoreboot.fairlead.dev", "-A"}},
+		{false, []string{"create", "chaospods.chaos.fairlead.dev", "-A"}},
+		{false, []string{"delete", "chaospods.chaos.fairlead.dev", "-A"}},
+		{false, []string{"patch", "customresourcedefinitions.apiextensions.k8s.io", "--subresource=status"}},
 		{false, []string{"update", "services", "-A"}},
 		{false, []string{"delete", "leases.coordination.k8s.io", "-A"}},
 		{false, []string{"*", "*", "-A"}},
