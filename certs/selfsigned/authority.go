@@ -156,7 +156,7 @@ func (a *Authority) renew(now time.Time) error {
 	if a.current != nil && a.current.fresh(now) && a.current.signer.certificate().Equal(signer.certificate()) {
 		return nil
 	}
-	signed, err := sign(signer, a.options.names(), now, a.options.LeafValidity, a.options.skew())
+	signed, err := sign(signer, a.options.names(), now, a.options.LeafValidity)
 	if err != nil {
 		return err
 	}

@@ -33,9 +33,10 @@ func (l *leaf) fresh(now time.Time) bool {
 	return now.Before(until) && !now.Before(l.certificate.Leaf.NotBefore)
 }
 
-// sign makes a serving certificate for the names, valid from now, dated back by skew, and never
-// valid beyond the root.
-func sign(signer *root, names []string, now time.Time, validity, skew time.Duration) (*leaf, error) {
+// sign makes a serving certificate for the names, valid for a time from now, and never beyond the root.
+// It is dated back to the root's own beginning: where this clock is ahead of the clients', or was set
+// ahead and back, they would refuse what begins now.
+func sign(signer *root, names []string, now time.Time, validity time.Duration) (*leaf, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the serving key: %w", err)
@@ -47,7 +48,7 @@ func sign(signer *root, names []string, now time.Time, validity, skew time.Durat
 	identifier := sha256.Sum256(public)
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "fairlead-webhook", Organization: []string{"fairlead.dev"}},
-		NotBefore:             now.Add(-skew),
+		NotBefore:             signer.certificate().NotBefore,
 		NotAfter:              earlier(now.Add(validity), signer.expiry()),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

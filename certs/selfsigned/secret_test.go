@@ -22,7 +22,7 @@ import (
 func TestASecretThatSomebodyMustDecideAboutIsRefusedAndKept(t *testing.T) {
 	now := time.Now()
 	good, _ := rootAt(t, now)
-	leaf, err := sign(good, []string{"x"}, now, time.Hour, time.Minute)
+	leaf, err := sign(good, []string{"x"}, now, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestAnAdministratorsBundleIsPublishedWithoutJunkAndWithoutAWrite(t *testing
 	now := time.Now()
 	root, secret := rootAt(t, now)
 	second, _ := rootAt(t, now)
-	leaf, err := sign(root, []string{"x"}, now, time.Hour, time.Minute)
+	leaf, err := sign(root, []string{"x"}, now, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

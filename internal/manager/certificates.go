@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/injection"
@@ -31,7 +32,7 @@ type certificateClients struct {
 	dynamic    dynamic.Interface
 }
 
-func newCertificates(c *config.Configuration, where place, clients certificateClients, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
+func newCertificates(c *config.Configuration, where place, clients certificateClients, by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
 	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration}
 	// What waiting seldom heals gets less time than the phase, so that its own error is shown
 	// and not that of the phase's end.
@@ -53,7 +54,7 @@ func newCertificates(c *config.Configuration, where place, clients certificateCl
 		all.absent = "webhook.certificates.injectCA is false"
 	}
 
-	m := origins{c, where, clients, patience, onChange, logger.WithName("certificates"), metrics, observer}
+	m := origins{c, where, clients, patience, onChange, logger.WithName("certificates"), by, metrics, observer}
 	switch wanted.Source {
 	case config.SourceFolder:
 		all.Source, err = m.folder()

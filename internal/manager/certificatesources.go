@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/certmanager"
@@ -28,6 +29,7 @@ type origins struct {
 	patience time.Duration // with what waiting seldom heals
 	onChange func()
 	logger   logr.Logger
+	clock    clock.WithTicker
 	metrics  prometheus.Registerer
 	observer *injection.Injector
 }
@@ -35,7 +37,7 @@ type origins struct {
 func (s origins) folder() (certs.Source, error) {
 	return folder.New(folder.Options{
 		Path: s.config.Webhook.Certificates.Folder, ServerName: serverName(s.config, s.place), Wait: s.patience,
-		OnChange: s.onChange, Log: s.logger, Registerer: s.metrics,
+		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	})
 }
 
@@ -45,7 +47,7 @@ func (s origins) selfSigned() (certs.Source, error) {
 		Client: s.clients.kubernetes, Namespace: s.place.namespace, Name: c.SecretName,
 		Service: s.config.Service.Name, ExtraNames: c.DNSNames, DeniedPatience: s.patience / 2,
 		LeafValidity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration,
-		OnChange: s.onChange, Log: s.logger, Registerer: s.metrics,
+		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	}
 	if c.InjectCA {
 		options.Observe = s.observer.Observed
@@ -61,7 +63,7 @@ func (s origins) certManager() (certs.Source, error) {
 		IssuerName: c.CertManager.IssuerName, IssuerKind: c.CertManager.IssuerKind, IssuerGroup: c.CertManager.IssuerGroup,
 		Service: s.config.Service.Name, ExtraNames: c.DNSNames, Patience: s.patience,
 		Validity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration, Observe: s.observer.Observed,
-		OnChange: s.onChange, Log: s.logger, Registerer: s.metrics,
+		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	}
 	options.Former = s.former
 	if c.InjectCA {

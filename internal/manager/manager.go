@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/fairlead-dev/fairlead/internal/config"
@@ -41,6 +42,9 @@ type Options struct {
 	// Reconciles gets a line of JSON whenever this replica begins or ends to lead, or to reconcile an
 	// object. The default is nobody.
 	Reconciles io.Writer
+	// Clock tells the time by which certificates are judged. The election needs none: it counts what has
+	// passed. The default is the real one.
+	Clock clock.WithTicker
 }
 
 // Manager is the operator, assembled.
@@ -55,6 +59,9 @@ func (m *Manager) Run(ctx context.Context) error { return m.lifecycle.Run(ctx) }
 func New(c *config.Configuration, o Options) (*Manager, error) {
 	if o.Metrics == nil {
 		o.Metrics = ctrlmetrics.Registry
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
 	}
 	where, err := locatePlace(c, os.Getenv, namespaceFile)
 	if err != nil {
@@ -106,7 +113,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	source, err := newCertificates(a.config, a.place, certificateClients{a.client, untyped}, a.Metrics, a.Logger)
+	source, err := newCertificates(a.config, a.place, certificateClients{a.client, untyped}, a.Clock, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +133,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	if err != nil {
 		return nil, err
 	}
-	webhook, err := webhookServer(a.config, a.place, source, callers, byPath, a.Metrics, a.Logger)
+	webhook, err := webhookServer(a.config, a.place, source, callers, byPath, a.Clock, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/utils/clock"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -144,7 +145,7 @@ func callersOf(c *config.Configuration, metrics prometheus.Registerer, logger lo
 
 // webhookServer makes the server with all handlers. The API server authenticates itself nowhere when it
 // converts, whatever it is configured to.
-func webhookServer(c *config.Configuration, where place, source *certificates, callers *clientca.File, byPath map[string]http.Handler, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
+func webhookServer(c *config.Configuration, where place, source *certificates, callers *clientca.File, byPath map[string]http.Handler, by clock.Clock, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
 	version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
 	if err != nil {
 		return nil, fmt.Errorf("webhook server: %w", err)
@@ -161,7 +162,7 @@ func webhookServer(c *config.Configuration, where place, source *certificates, c
 		Certificate: source.GetCertificate, CABundle: source.CABundle, ServerName: serverName(c, where),
 		MinTLSVersion: version, CipherSuites: suites,
 		DrainDelay: c.Webhook.DrainDelay.Duration, DrainTimeout: c.Webhook.DrainTimeout.Duration,
-		Logger: logger.WithName("webhook"), Registerer: metrics,
+		Logger: logger.WithName("webhook"), Registerer: metrics, Now: by.Now,
 	}
 	if callers != nil {
 		options.ClientCAs, options.ClientNames, options.Anonymous = callers.Pool, c.Webhook.Clients.Names, []string{conversion.Path}

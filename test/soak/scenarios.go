@@ -30,6 +30,7 @@ var scenarios = []scenario{
 	{name: "leader SIGTERM", do: stopLeaders},
 	{name: "lease lost, exit", args: []string{"--on-lost-lease=exit"}, rare: true, do: loseLeaseAndExit},
 	{name: "lease lost, demote", args: []string{"--on-lost-lease=demote"}, rare: true, do: loseLeaseAndStay},
+	{name: "clock step", rare: true, do: stepClocks},
 	{name: "API server restart", controlPlane: true, rare: true, do: restartAPIServer},
 	{name: "etcd restart", controlPlane: true, rare: true, do: restartEtcd},
 	{name: "replica cannot reach the API server", rare: true, do: cutOffFromAPIServer},

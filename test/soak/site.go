@@ -161,7 +161,8 @@ func (s *site) start(ctx context.Context) error {
 	r.Component, err = s.Run(ctx, cluster.Spec{
 		Name: "fairlead-" + strconv.Itoa(s.started),
 		Path: s.binary,
-		Env:  []string{"POD_NAMESPACE=" + stage.Namespace, "POD_NAME=" + r.ID, "FAIRLEAD_RECONCILE_LOG=" + s.record},
+		Env: []string{"POD_NAMESPACE=" + stage.Namespace, "POD_NAME=" + r.ID,
+			"FAIRLEAD_RECONCILE_LOG=" + s.record, "FAIRLEAD_CLOCK=" + s.clockOf(r)},
 		Args: func() ([]string, error) {
 			usual, err := r.Arguments(kubeconfig)
 			return slices.Concat(usual, []string{"--webhook-drain-delay=" + drainDelay.String()}, s.args), err

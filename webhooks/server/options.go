@@ -98,11 +98,17 @@ type Options struct {
 	Logger logr.Logger
 	// Registerer exposes the metrics. Default: they are not exposed.
 	Registerer prometheus.Registerer
+
+	// Now tells the time by which certificates are judged. Default: time.Now.
+	Now func() time.Time
 }
 
 func (o Options) withDefaults() Options {
 	if o.MinTLSVersion == 0 {
 		o.MinTLSVersion = tls.VersionTLS13
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()

@@ -52,7 +52,7 @@ func New(o Options) *Server {
 		log:     o.Logger,
 		mux:     http.NewServeMux(),
 		metrics: newMetrics(o.Registerer, o.Logger),
-		now:     time.Now,
+		now:     o.Now,
 		slots:   make(chan struct{}, o.MaxInFlight),
 		large:   make(chan struct{}, o.MaxLargeBodies),
 		paths:   make(map[string]bool),

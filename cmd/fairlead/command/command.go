@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 )
 
 // Options of the commands. No flag sets any of them.
@@ -28,6 +29,8 @@ type Options struct {
 	// Reconciles gets a line of JSON whenever a replica begins or ends to lead, or to reconcile an
 	// object. The default is nobody.
 	Reconciles io.Writer
+	// Clock tells the time by which certificates are judged. The default is the real one.
+	Clock clock.WithTicker
 	// Program is how the user calls this binary. The default is fairlead, or kubectl fairlead where it
 	// was started as a plugin of kubectl.
 	Program string

@@ -44,7 +44,7 @@ signal ends the process at once. How the start stands is shown on /statusz of th
 			}
 			manager.UseLogger(logger)
 			operator, err := manager.New(configuration, manager.Options{
-				Logger: logger, Version: version.Get().Version, Dial: o.Dial, Reconciles: o.Reconciles,
+				Logger: logger, Version: version.Get().Version, Dial: o.Dial, Reconciles: o.Reconciles, Clock: o.Clock,
 			})
 			if err != nil {
 				return err
