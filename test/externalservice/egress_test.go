@@ -86,7 +86,7 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 			} {
 				path := "spec.endpoints[0].addresses[1]"
 				if strings.HasPrefix(what, "v1alpha1") {
-					path = "spec.endpoints["
+					path = "spec.hosts[" // what its author wrote
 				}
 				if err := expected(err, append(remedy, path)...); err != nil {
 					t.Errorf("%s: %v", what, err)
@@ -183,7 +183,7 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 	}), path, address))
 	s.must(expected(eve.updateAt("v1alpha1", "db", func(o *unstructured.Unstructured) {
 		s.must(unstructured.SetNestedSlice(o.Object, []any{outside, other}, "spec", "hosts"))
-	}), "spec.endpoints[", other))
+	}), "spec.hosts[", other))
 	kept("refused edits")
 	s.must(ann.update("db", func(o *unstructured.Unstructured) {
 		s.must(unstructured.SetNestedField(o.Object, true, "spec", "suspend"))
@@ -223,8 +223,8 @@ func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 		annotations[common.ConversionDataAnnotation] = strings.ReplaceAll(saved, outside, address)
 		o.SetAnnotations(annotations)
 	}
-	s.must(expected(eve.updateAt("v1alpha1", "db", hostile), address, path))
-	s.must(expected(eve.updateAt("v1alpha1", "asleep", hostile), address, path))
+	s.must(expected(eve.updateAt("v1alpha1", "db", hostile), address, "spec.hosts[0]"))
+	s.must(expected(eve.updateAt("v1alpha1", "asleep", hostile), address, "spec.hosts[0]"))
 	for _, of := range []string{"db", "asleep"} {
 		view := eve.view("v1alpha1", of)
 		hostile(view)
@@ -238,7 +238,7 @@ func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 			s.publishes(name, outside)
 			continue
 		}
-		s.must(expected(err, address, path))
+		s.must(expected(err, address, "spec.hosts[0]"))
 		s.absent(name)
 	}
 	var all networkingv1.ExternalServiceList
