@@ -208,7 +208,7 @@ func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	eve := s.newPerson("eve")
-	const address, path = "10.96.0.66", "spec.endpoints[0].addresses[0]"
+	const address = "10.96.0.66"
 	outside := s.address()
 	spec := fmt.Sprintf(`ports: [{name: sql, port: 5432}], endpoints: [{name: a, zone: east, addresses: [%q]}]}`, outside)
 	s.must(eve.create("v1", "db", `{`+spec))
