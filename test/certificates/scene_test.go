@@ -77,7 +77,9 @@ func newScene(t *testing.T) *scene {
 // lost because the machine is busy.
 func (s *scene) start(count int, args ...string) []*stage.Replica {
 	s.Helper()
-	patient := []string{"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}
+	// Some leave under load, and close what has been silent for as long as the drain delay: on a busy
+	// machine half a second of silence means nothing.
+	patient := []string{"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s", "--webhook-drain-delay=2s"}
 	var all []*stage.Replica
 	for range count {
 		r, err := s.StartReplica(s.Context(), append(patient, args...)...)

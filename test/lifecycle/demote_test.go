@@ -48,7 +48,9 @@ func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 	namespace := s.newNamespace()
 	a := s.start(append([]string{"--kubeconfig=" + g.kubeconfig}, demoting...)...)
 	a.reconciles()
-	b := s.start(demoting...)
+	// It leaves under load in the end, and closes what has been silent for as long as this: on a busy
+	// machine half a second of silence means nothing.
+	b := s.start(append([]string{"--webhook-drain-delay=3s"}, demoting...)...)
 	s.leadership(a, b)
 	s.create(namespace, "one")
 	s.reconciled(namespace, "one")
