@@ -38,13 +38,15 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
-	flag.StringVar(&o.id, "id", "", "name of this process in the log")
-	flag.StringVar(&o.namespace, "namespace", "", "namespace of the Lease")
-	flag.StringVar(&o.certs, "cert-dir", "", "folder with tls.crt and tls.key")
-	flag.IntVar(&o.port, "webhook-port", 9443, "port of the webhook server")
-	flag.BoolVar(&o.release, "release", false, "release the Lease at the end, which is not the default")
-	flag.Parse()
+	// Of its own: controller-runtime claims --kubeconfig on the common one.
+	flags := flag.NewFlagSet("stock", flag.ExitOnError)
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
+	flags.StringVar(&o.id, "id", "", "name of this process in the log")
+	flags.StringVar(&o.namespace, "namespace", "", "namespace of the Lease")
+	flags.StringVar(&o.certs, "cert-dir", "", "folder with tls.crt and tls.key")
+	flags.IntVar(&o.port, "webhook-port", 9443, "port of the webhook server")
+	flags.BoolVar(&o.release, "release", false, "release the Lease at the end, which is not the default")
+	_ = flags.Parse(os.Args[1:]) // which ends the process itself
 	if err := run(ctrl.SetupSignalHandler(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "stock:", err)
 		os.Exit(1)
