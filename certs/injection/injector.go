@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fairlead-dev/fairlead/certs/internal/counter"
+	"github.com/fairlead-dev/fairlead/certs/internal/metric"
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 )
 
@@ -41,7 +41,7 @@ func New(options Options) (*Injector, error) {
 	if err != nil {
 		return nil, err
 	}
-	injections, err := counter.New(options.Registerer, "fairlead_ca_injections_total",
+	injections, err := metric.Counter(options.Registerer, "fairlead_ca_injections_total",
 		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as somebody keeps changing it.", "target_kind", "result")
 	if err != nil {
 		return nil, err
