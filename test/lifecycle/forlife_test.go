@@ -5,7 +5,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,36 +25,15 @@ var lifelong = []string{"--leader-elect-mode=forLife", "--leader-elect-retry-per
 // looks after them: what happens to them is what the test does.
 func (s *scene) bear() string {
 	s.Helper()
-	started, err := filepath.Glob(filepath.Join(logs, "fairlead-*.log"))
+	admin, err := stage.NewClient(s.Kubeconfig())
 	s.must(err)
-	next := 0
-	for _, path := range started {
-		var n int
-		if _, err := fmt.Sscanf(filepath.Base(path), "fairlead-%d.log", &n); err == nil {
-			next = max(next, n)
+	name := s.NextReplica()
+	s.Cleanup(func() {
+		if err := stage.Bury(suite, admin, name); err != nil {
+			s.Errorf("bury %s: %v", name, err)
 		}
-	}
-	name := fmt.Sprintf("replica-%d", next+1)
-	node, err := s.kube.CoreV1().Nodes().Create(s.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of-" + name}}, metav1.CreateOptions{})
-	s.must(err)
-	s.Cleanup(func() { s.remove(name) })
-	s.setNode(name, corev1.ConditionTrue)
-	s.eventually(func() error { // its ServiceAccount is made by a controller
-		_, err = s.kube.CoreV1().Pods(stage.Namespace).Create(s.Context(), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: corev1.PodSpec{
-				NodeName: node.Name, AutomountServiceAccountToken: ptr.To(false),
-				SecurityContext: &corev1.PodSecurityContext{
-					RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-				},
-				Containers: []corev1.Container{{Name: "manager", Image: "fairlead", SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				}}},
-			},
-		}, metav1.CreateOptions{})
-		return err
 	})
-	s.setPod(name, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+	s.must(stage.Bear(s.Context(), admin, name))
 	return name
 }
 
@@ -68,21 +46,8 @@ func (s *scene) setPod(name, status string) {
 func (s *scene) setNode(name string, ready corev1.ConditionStatus) {
 	s.Helper()
 	now := time.Now().UTC().Format(time.RFC3339)
-	s.kubectl("patch", "node", "of-"+name, "--subresource=status", "-p", fmt.Sprintf(
+	s.kubectl("patch", "node", stage.NodeOf(name), "--subresource=status", "-p", fmt.Sprintf(
 		`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`, ready, now, now))
-}
-
-// remove deletes a Pod by force, and its Node.
-func (s *scene) remove(name string) {
-	s.Helper()
-	for _, args := range [][]string{
-		{"delete", "pod", name, "-n", stage.Namespace, "--ignore-not-found", "--grace-period=0", "--force"},
-		{"delete", "node", "of-" + name, "--ignore-not-found"},
-	} {
-		if out, err := s.Kubectl(suite, args...); err != nil {
-			s.Errorf("%v: %s", err, out)
-		}
-	}
 }
 
 // pair starts two replicas that have Pods, of which the first leads.
@@ -199,7 +164,7 @@ func TestALeaderForLifeOnALostNodeIsReplacedOnceAnAdministratorSaysThatTheNodeIs
 	s := newScene(t)
 	leader, standby := s.pair()
 	leader.Kill()
-	node := "of-" + leader.ID
+	node := stage.NodeOf(leader.ID)
 	s.setNode(leader.ID, corev1.ConditionUnknown)
 	s.setPod(leader.ID, `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`)
 	s.eventually(func() error {

@@ -106,11 +106,11 @@ func (r *run) populate(ctx context.Context) (err error) {
 }
 
 func (r *run) measure(ctx context.Context) (Result, error) {
-	stocked, err := stock(ctx, r.stage, r.Root)
+	stocked, err := r.stock(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	releasing, err := stock(ctx, r.stage, r.Root, "--release")
+	releasing, err := r.stock(ctx, "--release")
 	if err != nil {
 		return Result{}, err
 	}
@@ -125,22 +125,24 @@ func (r *run) measure(ctx context.Context) (Result, error) {
 	}
 	result := Result{rows: []Row{
 		newRow(StartPrefix+"webhook-serving", "< 150", mine.serving, theirs.serving),
+		newRow(StartPrefix+"caches-synced", "", mine.synced, theirs.synced),
 		newRow(StartPrefix+"first-reconcile", "< 500", mine.reconcile, theirs.reconcile),
 	}}
 	for _, way := range []struct {
 		name, target string
-		signal       syscall.Signal
-		peer         side
+		end          end
+		ours, peer   side
 	}{
-		{"release", "< 300", syscall.SIGTERM, releasing},
-		{"release-beside-default", "< 300", syscall.SIGTERM, stocked},
-		{"kill", "<= 15500", syscall.SIGKILL, stocked},
+		{"release", "< 300", told, fairlead, releasing},
+		{"release-beside-default", "< 300", told, fairlead, stocked},
+		{"kill", "<= 15500", killed, fairlead, stocked},
+		{"for-life", "< 300", killed, r.forLife(), stocked},
 	} {
-		mine, err := r.handovers(ctx, way.name+", fairlead", fairlead, way.signal)
+		mine, err := r.handovers(ctx, way.name+", fairlead", way.ours, way.end)
 		if err != nil {
 			return result, err
 		}
-		theirs, err := r.handovers(ctx, way.name+", controller-runtime", way.peer, way.signal)
+		theirs, err := r.handovers(ctx, way.name+", controller-runtime", way.peer, way.end)
 		if err != nil {
 			return result, err
 		}
@@ -150,7 +152,7 @@ func (r *run) measure(ctx context.Context) (Result, error) {
 }
 
 // begun is how long starts took.
-type begun struct{ serving, reconcile []time.Duration }
+type begun struct{ serving, synced, reconcile []time.Duration }
 
 // starts measures a process that finds its Lease free.
 func (r *run) starts(ctx context.Context, name string, s side) (all begun, err error) {
@@ -173,7 +175,12 @@ func (r *run) starts(ctx context.Context, name string, s side) (all begun, err e
 			if err != nil {
 				return err
 			}
+			synced, err := s.synced(ctx, replica, began)
+			if err != nil {
+				return err
+			}
 			all.serving = append(all.serving, serving.Sub(began))
+			all.synced = append(all.synced, synced)
 			all.reconcile = append(all.reconcile, first.At.Sub(began))
 			return nil
 		})
@@ -185,7 +192,7 @@ func (r *run) starts(ctx context.Context, name string, s side) (all begun, err e
 }
 
 // handovers measures from the end of a leader until another one, that was ready for it, reconciles.
-func (r *run) handovers(ctx context.Context, name string, s side, signal syscall.Signal) (all []time.Duration, err error) {
+func (r *run) handovers(ctx context.Context, name string, s side, by end) (all []time.Duration, err error) {
 	for n := range r.Runs {
 		err := r.within(ctx, fmt.Sprintf("handover %d by %s", n+1, name), func(ctx context.Context) error {
 			if err := r.free(ctx, s); err != nil {
@@ -212,7 +219,10 @@ func (r *run) handovers(ctx context.Context, name string, s side, signal syscall
 				return err
 			}
 			ended := time.Now()
-			if err := syscall.Kill(leader.PID(), signal); err != nil {
+			if err := by(leader.PID()); err != nil {
+				return err
+			}
+			if err := s.bury(ctx, leader); err != nil {
 				return err
 			}
 			next, err := r.deeds.first(ctx, "begin", ended, func(id string) bool { return id == standby.id })
@@ -220,7 +230,8 @@ func (r *run) handovers(ctx context.Context, name string, s side, signal syscall
 				return err
 			}
 			all = append(all, next.At.Sub(ended))
-			return nil
+			standby.Stop()
+			return s.bury(ctx, standby)
 		})
 		if err != nil {
 			return all, err
@@ -228,6 +239,12 @@ func (r *run) handovers(ctx context.Context, name string, s side, signal syscall
 	}
 	return all, nil
 }
+
+// end is how a leader ends.
+type end func(pid int) error
+
+func told(pid int) error   { return syscall.Kill(pid, syscall.SIGTERM) }
+func killed(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
 
 // within bounds one step, and says how it went.
 func (r *run) within(ctx context.Context, what string, do func(context.Context) error) error {

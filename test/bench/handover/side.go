@@ -23,12 +23,17 @@ import (
 type replica struct {
 	*cluster.Component
 	id, webhook string
+	operator    *stage.Replica // nil: the peer
 }
 
 // side starts processes. They are not waited for.
 type side struct {
 	lease string
 	start func(ctx context.Context) (*replica, error)
+	// synced is how long after its start one that reconciles had its caches.
+	synced func(ctx context.Context, r *replica, began time.Time) (time.Duration, error)
+	// buried tells the cluster that a process has ended; nil where nobody has to.
+	buried func(ctx context.Context, id string) error
 }
 
 // ours is the operator with its defaults.
@@ -38,20 +43,54 @@ func ours(s *stage.Stage, flags ...string) side {
 		if err != nil {
 			return nil, err
 		}
-		return &replica{r.Component, r.ID, r.Webhook}, nil
+		return &replica{Component: r.Component, id: r.ID, webhook: r.Webhook, operator: r}, nil
+	}, synced: func(ctx context.Context, r *replica, _ time.Time) (time.Duration, error) {
+		phases, err := r.operator.Phases(ctx)
+		if err != nil {
+			return 0, err
+		}
+		for _, p := range phases {
+			if p.Phase == "caches" {
+				return time.Duration((p.AfterSeconds + p.Seconds) * float64(time.Second)), nil
+			}
+		}
+		return 0, fmt.Errorf("%s: /statusz lists no caches", r.id)
 	}}
 }
 
+// forLife is the operator elected for life. Each process has a Pod, which is deleted as soon as it has
+// ended, as a kubelet would.
+func (r *run) forLife() side {
+	s := ours(r.stage, "--leader-elect-mode=forLife")
+	launch := s.start
+	s.start = func(ctx context.Context) (*replica, error) {
+		if err := stage.Bear(ctx, r.client, r.stage.NextReplica()); err != nil {
+			return nil, err
+		}
+		return launch(ctx)
+	}
+	s.buried = func(ctx context.Context, id string) error { return stage.Bury(ctx, r.client, id) }
+	return s
+}
+
+// bury does so.
+func (s side) bury(ctx context.Context, r *replica) error {
+	if s.buried == nil {
+		return nil
+	}
+	return s.buried(ctx, r.id)
+}
+
 // stock builds the peer, and makes the certificate that it finds on disk.
-func stock(ctx context.Context, s *stage.Stage, root string, flags ...string) (side, error) {
-	program := filepath.Join(root, "bin", "fairlead-stock")
+func (r *run) stock(ctx context.Context, flags ...string) (side, error) {
+	program := filepath.Join(r.Root, "bin", "fairlead-stock")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/stock")
-	build.Dir = filepath.Join(root, "test")
+	build.Dir = filepath.Join(r.Root, "test")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		return side{}, fmt.Errorf("build test/cmd/stock: %w: %s", err, output)
 	}
-	folder := filepath.Join(s.Folder(), "stock")
+	folder := filepath.Join(r.stage.Folder(), "stock")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return side{}, err
 	}
@@ -67,15 +106,18 @@ func stock(ctx context.Context, s *stage.Stage, root string, flags ...string) (s
 	n := 0
 	return side{lease: "stock", start: func(ctx context.Context) (*replica, error) {
 		n++
-		r := &replica{id: fmt.Sprintf("stock-%d-%d", time.Now().Unix(), n)}
+		p := &replica{id: fmt.Sprintf("stock-%d-%d", time.Now().Unix(), n)}
 		var err error
-		r.Component, err = s.Run(ctx, cluster.Spec{Name: r.id, Path: program, Grace: time.Minute, Args: func() ([]string, error) {
+		p.Component, err = r.stage.Run(ctx, cluster.Spec{Name: p.id, Path: program, Grace: time.Minute, Args: func() ([]string, error) {
 			port, err := loopback.FreePort()
-			r.webhook = fmt.Sprintf("127.0.0.1:%d", port)
-			return append([]string{"--kubeconfig=" + s.Kubeconfig(), "--id=" + r.id, "--namespace=" + stage.Namespace, "--cert-dir=" + folder,
+			p.webhook = fmt.Sprintf("127.0.0.1:%d", port)
+			return append([]string{"--kubeconfig=" + r.stage.Kubeconfig(), "--id=" + p.id, "--namespace=" + stage.Namespace, "--cert-dir=" + folder,
 				fmt.Sprintf("--webhook-port=%d", port)}, flags...), err
 		}})
-		return r, err
+		return p, err
+	}, synced: func(ctx context.Context, p *replica, began time.Time) (time.Duration, error) {
+		synced, err := r.deeds.first(ctx, "synced", began, func(id string) bool { return id == p.id })
+		return synced.At.Sub(began), err
 	}}, nil
 }
 
