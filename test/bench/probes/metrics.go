@@ -7,10 +7,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/test/bench/subject"
 )
 
 // text of metrics, as their servers write it.
@@ -68,30 +68,13 @@ func labelsOf(line string) (labels map[string]string, rest string) {
 	}
 }
 
-// read fetches a page that needs no authentication.
-func read(ctx context.Context, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
-	}
-	return io.ReadAll(io.LimitReader(response.Body, 64<<20))
-}
-
 // figures of the operator, since its start.
 type figures struct{ checks, late float64 }
 
 // scrape reads them. The page has several series of every object, so it is not free to make one: at
 // rest it is read as often as a Prometheus would.
-func (o *operator) scrape(ctx context.Context) (figures, error) {
-	page, err := read(ctx, o.metrics)
+func scrape(ctx context.Context, of *subject.Subject) (figures, error) {
+	page, err := of.Metrics(ctx)
 	if err != nil {
 		return figures{}, err
 	}
@@ -103,8 +86,8 @@ func (o *operator) scrape(ctx context.Context) (figures, error) {
 }
 
 // goroutines are as many as run now.
-func (o *operator) goroutines(ctx context.Context) (float64, error) {
-	page, err := read(ctx, o.profiles+"/goroutine?debug=1")
+func goroutines(ctx context.Context, of *subject.Subject) (float64, error) {
+	page, err := of.Profile(ctx, "goroutine?debug=1")
 	if err != nil {
 		return 0, err
 	}

@@ -70,7 +70,7 @@ func (r *run) populate(ctx context.Context) error {
 			return err
 		}
 	}
-	replica, err := r.start(ctx, "--namespaces=default")
+	replica, err := r.stage.StartReplica(ctx, unresolved, "--namespaces=default")
 	if err != nil {
 		return err
 	}

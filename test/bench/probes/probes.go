@@ -11,7 +11,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/bench/process"
+	"github.com/fairlead-dev/fairlead/test/bench/subject"
 )
 
 const (
@@ -54,32 +54,20 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if most := addresses / perObject; o.Objects < 0 || o.Objects > most {
 		return Result{}, fmt.Errorf("probes: %d objects: there are addresses for 1 to %d", o.Objects, most)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit,
-		fmt.Errorf("not done after %s: measure fewer objects, or on a machine that is less busy", o.Limit))
-	defer cancel()
 	r := &run{Options: o}
 	defer func() { err = errors.Join(err, r.close()) }()
-	for _, step := range []struct {
-		title string
-		do    func(context.Context) error
-	}{
-		{"start a control plane", r.open},
-		{"make the objects", r.populate},
-		{"publish them", r.publish},
-		{"come to rest", r.settle},
-		{"be at rest", r.rest},
-		{"take profiles", r.profile},
-		{"have addresses fail", r.fail},
-		{"start anew", r.restart},
-	} {
-		began := time.Now()
-		if err := step.do(ctx); err != nil {
-			if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-				err = fmt.Errorf("%w (%w)", cause, err)
-			}
-			return Result{}, fmt.Errorf("probes: %s: %w", step.title, err)
-		}
-		r.say("%s: %.1fs, load average %s", step.title, time.Since(began).Seconds(), process.Load())
+	err = subject.Walk(ctx, o.Limit, r.say,
+		subject.Step{Title: "start a control plane", Do: r.open},
+		subject.Step{Title: "make the objects", Do: r.populate},
+		subject.Step{Title: "publish them", Do: r.publish},
+		subject.Step{Title: "come to rest", Do: r.settle},
+		subject.Step{Title: "be at rest", Do: r.rest},
+		subject.Step{Title: "take profiles", Do: r.profile},
+		subject.Step{Title: "have addresses fail", Do: r.fail},
+		subject.Step{Title: "start anew", Do: r.restart},
+	)
+	if err != nil {
+		return Result{}, fmt.Errorf("probes: %w", err)
 	}
 	return r.result, nil
 }

@@ -82,7 +82,7 @@ func (r *run) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first, err := r.leader.scrape(ctx)
+	first, err := scrape(ctx, r.leader)
 	if err != nil {
 		return err
 	}
@@ -97,11 +97,11 @@ func (r *run) rest(ctx context.Context) error {
 		done := r.result.Window >= r.Steady
 		if done || time.Since(scraped) >= scraping {
 			scraped = time.Now()
-			if last, err = r.leader.scrape(ctx); err != nil {
+			if last, err = scrape(ctx, r.leader); err != nil {
 				return false, err
 			}
 		}
-		goroutines, err := r.leader.goroutines(ctx)
+		goroutines, err := goroutines(ctx, r.leader)
 		if err != nil {
 			return false, err
 		}
@@ -140,9 +140,9 @@ func (r *run) profile(ctx context.Context) error {
 		return err
 	}
 	for name, path := range map[string]string{
-		"cpu.pprof": fmt.Sprintf("/profile?seconds=%.0f", profiling.Seconds()), "heap.pprof": "/heap?gc=1",
+		"cpu.pprof": fmt.Sprintf("profile?seconds=%.0f", profiling.Seconds()), "heap.pprof": "heap?gc=1",
 	} {
-		got, err := read(ctx, r.leader.profiles+path)
+		got, err := r.leader.Profile(ctx, path)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ package probes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -14,11 +13,15 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead-dev/fairlead/test/bench/subject"
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
 	"github.com/fairlead-dev/fairlead/test/outside"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
+
+// unresolved names a nameserver that is not there: nobody resolves anything here, and one that is must not
+// be asked by accident.
+const unresolved = "--dns-nameservers=127.0.0.1:9"
 
 // run is one measurement.
 type run struct {
@@ -29,15 +32,9 @@ type run struct {
 	stage     *stage.Stage
 	client    kubernetes.Interface
 	board     *board
-	leader    *operator
+	leader    *subject.Subject
 	// watched are the objects that have an address which is made to fail.
 	watched []int
-}
-
-// operator is a replica, and where it shows what it uses.
-type operator struct {
-	*stage.Replica
-	metrics, profiles string
 }
 
 // open starts the world outside and the control plane. Nothing needs a controller manager: no
@@ -84,33 +81,10 @@ func (r *run) close() error {
 	return errors.Join(errs...)
 }
 
-// start runs a replica with the shipped configuration.
-func (r *run) start(ctx context.Context, args ...string) (*stage.Replica, error) {
-	return r.stage.StartReplica(ctx, append([]string{
-		// Nobody resolves anything here; a server that is there must not be asked by accident.
-		"--dns-nameservers=127.0.0.1:9",
-		// No Lease is lost because the machine is busy.
-		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s",
-	}, args...)...)
-}
-
-// lead starts the replica that is measured. Its metrics are read without TLS: to ask who may read
-// them would be a write, of sorts.
-func (r *run) lead(ctx context.Context) error {
-	var at [2]string
-	for i := range at {
-		port, err := loopback.FreePort()
-		if err != nil {
-			return err
-		}
-		at[i] = fmt.Sprintf("127.0.0.1:%d", port)
-	}
-	replica, err := r.start(ctx, "--metrics-secure=false", "--metrics-bind-address="+at[0], "--pprof-bind-address="+at[1])
-	if err != nil {
-		return err
-	}
-	r.leader = &operator{Replica: replica, metrics: "http://" + at[0] + "/metrics", profiles: "http://" + at[1] + "/debug/pprof"}
-	return nil
+// lead starts the replica that is measured, with the shipped configuration.
+func (r *run) lead(ctx context.Context) (err error) {
+	r.leader, err = subject.Start(ctx, r.stage, unresolved)
+	return err
 }
 
 // started is when the leader is through its start.
@@ -120,20 +94,5 @@ func (r *run) started(ctx context.Context) error {
 
 // until asks again and again.
 func (r *run) until(ctx context.Context, every time.Duration, done func() (bool, error)) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		ok, err := done()
-		if ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-ticker.C:
-		}
-		if r.leader != nil && r.leader.PID() == 0 {
-			return errors.New("the operator has ended; its last words are above")
-		}
-	}
+	return r.leader.Until(ctx, every, done)
 }

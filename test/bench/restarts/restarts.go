@@ -11,7 +11,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/bench/process"
+	"github.com/fairlead-dev/fairlead/test/bench/subject"
 )
 
 const (
@@ -57,30 +57,18 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 		return Result{}, fmt.Errorf("restarts: %d workloads, %d to a policy, %d at once: there may be 1 to 10000, 1 to %d, and at least 1",
 			o.Workloads, o.Targets, o.Cap, mostTargets)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit,
-		fmt.Errorf("not done after %s: measure fewer workloads, or on a machine that is less busy", o.Limit))
-	defer cancel()
 	r := &run{Options: o, result: Result{Options: o}}
 	defer func() { err = errors.Join(err, r.close()) }()
-	for _, step := range []struct {
-		title string
-		do    func(context.Context) error
-	}{
-		{"start a control plane", r.open},
-		{"make the workloads", r.populate},
-		{"have the operator know them", r.know},
-		{"change every Secret", r.storm},
-		{"change some while no operator runs", r.absence},
-		{"restart all by a plain client", r.floor},
-	} {
-		began := time.Now()
-		if err := step.do(ctx); err != nil {
-			if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-				err = fmt.Errorf("%w (%w)", cause, err)
-			}
-			return Result{}, fmt.Errorf("restarts: %s: %w", step.title, err)
-		}
-		r.say("%s: %.1fs, load average %s", step.title, time.Since(began).Seconds(), process.Load())
+	err = subject.Walk(ctx, o.Limit, r.say,
+		subject.Step{Title: "start a control plane", Do: r.open},
+		subject.Step{Title: "make the workloads", Do: r.populate},
+		subject.Step{Title: "have the operator know them", Do: r.know},
+		subject.Step{Title: "change every Secret", Do: r.storm},
+		subject.Step{Title: "change some while no operator runs", Do: r.absence},
+		subject.Step{Title: "restart all by a plain client", Do: r.floor},
+	)
+	if err != nil {
+		return Result{}, fmt.Errorf("restarts: %w", err)
 	}
 	return r.result, nil
 }

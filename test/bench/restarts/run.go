@@ -5,7 +5,6 @@ package restarts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -14,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead-dev/fairlead/test/bench/subject"
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -30,13 +29,7 @@ type run struct {
 	stage  *stage.Stage
 	client kubernetes.Interface
 	board  *board
-	leader *operator
-}
-
-// operator is a replica, and where it shows what it uses.
-type operator struct {
-	*stage.Replica
-	metrics, profiles string
+	leader *subject.Subject
 }
 
 // open starts the control plane, and follows what will be in it.
@@ -74,26 +67,10 @@ func (r *run) close() error {
 	return r.stage.Close()
 }
 
-// lead starts the replica that is measured, and waits until it can do all that it is for. Its metrics
-// are read without TLS: to ask who may read them would be a call that no restart needs.
-func (r *run) lead(ctx context.Context) error {
-	var at [2]string
-	for i := range at {
-		port, err := loopback.FreePort()
-		if err != nil {
-			return err
-		}
-		at[i] = fmt.Sprintf("127.0.0.1:%d", port)
-	}
-	replica, err := r.stage.StartReplica(ctx, fmt.Sprintf("--max-restarts=%d", r.Cap),
-		"--metrics-secure=false", "--metrics-bind-address="+at[0], "--pprof-bind-address="+at[1],
-		// No Lease is lost because the machine is busy.
-		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
-	if err != nil {
-		return err
-	}
-	r.leader = &operator{Replica: replica, metrics: "http://" + at[0] + "/metrics", profiles: "http://" + at[1] + "/debug/pprof"}
-	return nil
+// lead starts the replica that is measured, and waits until it can do all that it is for.
+func (r *run) lead(ctx context.Context) (err error) {
+	r.leader, err = subject.Start(ctx, r.stage, fmt.Sprintf("--max-restarts=%d", r.Cap))
+	return err
 }
 
 // retire ends it in order.
@@ -104,25 +81,16 @@ func (r *run) retire() {
 
 // until asks again and again, and gives up on what cannot be true any more.
 func (r *run) until(ctx context.Context, every time.Duration, done func() (bool, error)) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		ok, err := done()
-		if ok || err != nil {
-			return err
+	err := r.leader.Until(ctx, every, func() (bool, error) {
+		if ok, err := done(); ok || err != nil {
+			return ok, err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w (%s)", context.Cause(ctx), r.board)
-		case <-ticker.C:
-		}
-		if err := r.board.trouble(); err != nil {
-			return err
-		}
-		if r.leader != nil && r.leader.PID() == 0 {
-			return errors.New("the operator has ended; its last words are above")
-		}
+		return false, r.board.trouble()
+	})
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w (%s)", err, r.board)
 	}
+	return err
 }
 
 // pause lets time pass in which something might happen that must not.

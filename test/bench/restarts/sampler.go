@@ -5,13 +5,11 @@ package restarts
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/bench/process"
+	"github.com/fairlead-dev/fairlead/test/bench/subject"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -20,7 +18,7 @@ const sampling = time.Second
 
 // sampler looks at what the operator uses.
 type sampler struct {
-	of                 *operator
+	of                 *subject.Subject
 	at                 time.Time
 	usage              process.Usage
 	memory, goroutines float64 // the most
@@ -39,42 +37,25 @@ func (s *sampler) look(ctx context.Context) (err error) {
 	if s.usage, err = process.UsageOf(s.of.PID()); err != nil {
 		return err
 	}
-	page, err := s.of.page(ctx)
+	page, err := samples(ctx, s.of)
 	s.memory = max(s.memory, s.usage.Memory)
 	s.goroutines = max(s.goroutines, page["go_goroutines"])
 	return err
 }
 
-func (o *operator) page(ctx context.Context) (stage.Samples, error) {
-	page, err := read(ctx, o.metrics)
-	return stage.ReadSamples(string(page)), err
+func samples(ctx context.Context, of *subject.Subject) (stage.Samples, error) {
+	page, err := of.Metrics(ctx)
+	return stage.ReadSamples(page), err
 }
 
 // endings are how many restarts ended in which way.
-func (o *operator) endings(ctx context.Context) (map[string]int, error) {
-	page, err := o.page(ctx)
-	endings := map[string]int{}
+func endings(ctx context.Context, of *subject.Subject) (map[string]int, error) {
+	page, err := samples(ctx, of)
+	ended := map[string]int{}
 	for _, row := range page.Rows("fairlead_rebootpolicy_restarts_total") {
 		_, after, _ := strings.Cut(row, `result="`)
 		result, _, _ := strings.Cut(after, `"`)
-		endings[result] += int(page[row])
+		ended[result] += int(page[row])
 	}
-	return endings, err
-}
-
-// read fetches a page that needs no authentication.
-func read(ctx context.Context, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
-	}
-	return io.ReadAll(io.LimitReader(response.Body, 64<<20))
+	return ended, err
 }

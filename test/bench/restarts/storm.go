@@ -112,7 +112,7 @@ func (r *run) storm(ctx context.Context) error {
 		return err
 	}
 	r.result.After, r.result.MemoryInStorm, r.result.Goroutines = s.usage, s.memory, s.goroutines
-	if r.result.Endings, err = r.leader.endings(ctx); err != nil {
+	if r.result.Endings, err = endings(ctx, r.leader); err != nil {
 		return err
 	}
 	to, err := r.logged()
@@ -151,9 +151,8 @@ func (r *run) profile(ctx context.Context) <-chan error {
 		close(done)
 		return done
 	}
-	url := fmt.Sprintf("%s/profile?seconds=%.0f", r.leader.profiles, profiling.Seconds())
 	go func() {
-		got, err := read(ctx, url)
+		got, err := r.leader.Profile(ctx, fmt.Sprintf("profile?seconds=%.0f", profiling.Seconds()))
 		if err == nil {
 			err = os.MkdirAll(r.Profiles, 0o750)
 		}
