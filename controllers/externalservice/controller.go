@@ -10,11 +10,11 @@ import (
 	"net"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -72,7 +72,7 @@ type Controller struct {
 	reconciler  *Reconciler
 	tracker     *resolution.Tracker
 	prober      *probing.Prober
-	bell        *bell
+	bell        *bell.Bell
 }
 
 // New makes the controller. The caller starts it, once this replica leads, and sees that the
@@ -81,16 +81,13 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if o.Policy == nil || o.Lookup == nil || o.Dial == nil {
 		return nil, errors.New("controller " + Name + ": Policy, Lookup and Dial are required")
 	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = 2
-	}
 	if o.Secrets == nil {
 		o.Secrets = c.GetAPIReader()
 	}
-	bell := &bell{}
-	prober := probing.New(probing.Options{Dial: o.Dial, Workers: o.ProbeWorkers, Notify: bell.ring, Registerer: o.Registerer})
+	rings := &bell.Bell{}
+	prober := probing.New(probing.Options{Dial: o.Dial, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer})
 	tracker := resolution.New(resolution.Options{
-		Lookup: o.Lookup, Ping: o.Ping, Workers: o.ResolveWorkers, Notify: bell.ring, Registerer: o.Registerer,
+		Lookup: o.Lookup, Ping: o.Ping, Workers: o.ResolveWorkers, Notify: rings.Ring, Registerer: o.Registerer,
 		OnReachable: func(reachable bool) { prober.SetNetworkDoubt(!reachable) },
 	})
 	reconciler := newReconciler(Reconciler{
@@ -103,26 +100,17 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 			return nil, fmt.Errorf("metrics of ExternalServices: %w", err)
 		}
 	}
-	var called reconcile.Reconciler = reconciler
-	if o.Wrap != nil {
-		called = o.Wrap(reconciler)
-	}
-	reconciling, err := controller.NewUnmanaged(Name, controller.Options{
-		Reconciler:              called,
-		MaxConcurrentReconciles: o.Concurrency,
-		CacheSyncTimeout:        o.CacheSyncTimeout,
-		EnableWarmup:            ptr.To(o.Warmup),
-		RecoverPanic:            ptr.To(true),
-		SkipNameValidation:      ptr.To(true), // tests start several in one process
-		Logger:                  o.Logger,
+	reconciling, err := parts.New(Name, parts.Options{
+		Reconciler: reconciler, Wrap: o.Wrap,
+		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := watch(ctx, c, reconciling, bell); err != nil {
+	if err := watch(ctx, c, reconciling, rings); err != nil {
 		return nil, err
 	}
-	return &Controller{reconciling: reconciling, reconciler: reconciler, tracker: tracker, prober: prober, bell: bell}, nil
+	return &Controller{reconciling: reconciling, reconciler: reconciler, tracker: tracker, prober: prober, bell: rings}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled, looked up or
@@ -144,6 +132,6 @@ func (c *Controller) Suspect() bool { return c.prober.Suspect() }
 // not block.
 func (c *Controller) Again() {
 	for _, key := range c.reconciler.memories.keys() {
-		c.bell.ring(key)
+		c.bell.Ring(key)
 	}
 }

@@ -4,56 +4,17 @@
 package externalservice
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
-
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/probing"
 )
-
-func TestABellRingsOnceThereIsAQueue(t *testing.T) {
-	b := &bell{}
-	b.ring(objectKey) // nobody is there, and nothing is lost: the first reconcile reads all there is
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	defer queue.ShutDown()
-	if err := b.source().Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
-	b.ring(objectKey)
-	b.ring(objectKey)
-	if queue.Len() != 1 {
-		t.Errorf("%d requests are waiting, want 1", queue.Len())
-	}
-}
-
-func TestWhenOnePartFailsAllEnd(t *testing.T) {
-	broken := errors.New("broken")
-	ended := false
-	err := parts.Together(t.Context(), func(context.Context) error { return broken }, func(ctx context.Context) error {
-		<-ctx.Done()
-		ended = true
-		return nil
-	})
-	if !errors.Is(err, broken) || !ended {
-		t.Errorf("got %v, the other has ended: %t", err, ended)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := parts.Together(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }); err != nil {
-		t.Errorf("a stop that was asked for: %v", err)
-	}
-}
 
 func TestAnnotationsThatSaySomethingCauseAReconcile(t *testing.T) {
 	for name, want := range map[string]bool{

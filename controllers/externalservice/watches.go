@@ -24,6 +24,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 )
 
 // byService is the index of EndpointSlices by the Service they belong to.
@@ -43,7 +44,7 @@ func Cache() map[client.Object]cache.ByObject {
 }
 
 // watch has objects reconciled when they, or what they made, change.
-func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, bell *bell) error {
+func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, rings *bell.Bell) error {
 	if err := c.GetCache().IndexField(ctx, &discoveryv1.EndpointSlice{}, byService, serviceOf); err != nil {
 		return fmt.Errorf("index EndpointSlices by Service: %w", err)
 	}
@@ -61,7 +62,7 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, bel
 			func(_ context.Context, slice *discoveryv1.EndpointSlice) []reconcile.Request {
 				return requestsOf(slice)
 			})),
-		bell.source(),
+		rings.Source(),
 	} {
 		if err := to.Watch(from); err != nil {
 			return err

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -93,48 +92,36 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if o.Ledger == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil {
 		return nil, errors.New("controller " + Name + ": Ledger, Key, Kubernetes, Metadata and Dial are required")
 	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = 2
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Suspect == nil {
 		o.Suspect = func() bool { return false }
 	}
-	bell := newBell(o.Now)
+	rings := newRinger(o.Now)
 	observed, err := sources.New(sources.Options{
 		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
-		Interval: o.SourcesInterval, Notify: bell.stir, Registerer: o.Registerer,
+		Interval: o.SourcesInterval, Notify: rings.stir, Registerer: o.Registerer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sources of RebootPolicies: %w", err)
 	}
 	health := podhealth.New(podhealth.Options{
-		Dial: o.Dial, Lookup: o.Lookup, Workers: o.ProbeWorkers, Notify: bell.ring, Registerer: o.Registerer,
+		Dial: o.Dial, Lookup: o.Lookup, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer,
 	})
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		Sources: observed, Health: doubted{health, o.Suspect}, Ledger: o.Ledger, Key: o.Key,
-		Actor: &actor{as: newClients(c.GetClient(), c.GetConfig()).as}, bell: bell, Unasked: o.Unasked,
+		Actor: &actor{as: newClients(c.GetClient(), c.GetConfig()).as}, ringer: rings, Unasked: o.Unasked,
 	})
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(reconciler.metrics); err != nil {
 			return nil, fmt.Errorf("metrics of RebootPolicies: %w", err)
 		}
 	}
-	var called reconcile.Reconciler = reconciler
-	if o.Wrap != nil {
-		called = o.Wrap(reconciler)
-	}
-	reconciling, err := controller.NewUnmanaged(Name, controller.Options{
-		Reconciler:              called,
-		MaxConcurrentReconciles: o.Concurrency,
-		CacheSyncTimeout:        o.CacheSyncTimeout,
-		EnableWarmup:            ptr.To(o.Warmup),
-		RecoverPanic:            ptr.To(true),
-		SkipNameValidation:      ptr.To(true), // tests start several in one process
-		Logger:                  o.Logger,
+	reconciling, err := parts.New(Name, parts.Options{
+		Reconciler: reconciler, Wrap: o.Wrap,
+		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -167,6 +154,6 @@ func (c *Controller) Start(ctx context.Context) error {
 // Wake has a policy reconciled that waits for others: the ledger calls it. It does not block.
 func (c *Controller) Wake(holder disruption.Holder) {
 	if holder.Kind == disruption.RebootPolicy {
-		c.reconciler.bell.ring(holder.NamespacedName)
+		c.reconciler.ringer.Ring(holder.NamespacedName)
 	}
 }

@@ -55,7 +55,7 @@ type Reconciler struct {
 	// Unasked are namespaces whose writers admission does not ask: nothing is restarted there.
 	Unasked []string
 
-	bell      *bell
+	ringer    *ringer
 	interests *interests
 	births    *births
 	memories  *memories
@@ -63,8 +63,8 @@ type Reconciler struct {
 }
 
 func newReconciler(r Reconciler) *Reconciler {
-	if r.bell == nil {
-		r.bell = newBell(r.Now)
+	if r.ringer == nil {
+		r.ringer = newRinger(r.Now)
 	}
 	r.interests, r.births, r.memories, r.metrics = &interests{}, &births{}, &memories{}, newMetrics(r.Now)
 	return &r
@@ -172,5 +172,5 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Ledger.Forget(holderOf(key))
 	r.memories.drop(key)
 	r.metrics.drop(key)
-	r.bell.forget(key)
+	r.ringer.forget(key)
 }

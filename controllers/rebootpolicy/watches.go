@@ -58,7 +58,7 @@ func (r *Reconciler) watch(ctx context.Context, c cluster.Cluster, to controller
 		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, stirs(r, func(es *networkingv1.ExternalService) func(*interest) bool {
 			return func(i *interest) bool { return i.externalServices[es.Name] }
 		})),
-		r.bell.source(),
+		r.ringer.Source(),
 	} {
 		if err := to.Watch(from); err != nil {
 			return err
@@ -71,7 +71,7 @@ func (r *Reconciler) watch(ctx context.Context, c cluster.Cluster, to controller
 func stirs[T client.Object](r *Reconciler, cares func(T) func(*interest) bool) handler.TypedEventHandler[T, reconcile.Request] {
 	stir := func(object T) {
 		for _, key := range r.interests.in(object.GetNamespace(), cares(object)) {
-			r.bell.stir(key)
+			r.ringer.stir(key)
 		}
 	}
 	return handler.TypedFuncs[T, reconcile.Request]{

@@ -31,10 +31,10 @@ type someQueue struct {
 func (q *someQueue) Add(reconcile.Request)                         { q.now++ }
 func (q *someQueue) AddAfter(_ reconcile.Request, d time.Duration) { q.later = append(q.later, d) }
 
-func ringing(t *testing.T, now func() time.Time) (*bell, *someQueue) {
+func ringing(t *testing.T, now func() time.Time) (*ringer, *someQueue) {
 	t.Helper()
-	b, q := newBell(now), &someQueue{}
-	if err := b.source().Start(t.Context(), q); err != nil {
+	b, q := newRinger(now), &someQueue{}
+	if err := b.Source().Start(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
 	return b, q
@@ -59,7 +59,7 @@ func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 	if q.now != 2 {
 		t.Errorf("after some quiet: %d looks", q.now)
 	}
-	b.ring(policyKey)
+	b.Ring(policyKey)
 	if q.now != 3 {
 		t.Error("what matters waits")
 	}
@@ -68,7 +68,7 @@ func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	now := epoch
 	b, q := ringing(t, func() time.Time { return now })
-	r := &Reconciler{bell: b, interests: &interests{}}
+	r := &Reconciler{ringer: b, interests: &interests{}}
 	spec := &autorebootv1.RebootPolicySpec{
 		Targets: []autorebootv1.Target{
 			{Kind: autorebootv1.TargetDeployment, Name: "api"},

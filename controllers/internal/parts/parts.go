@@ -4,11 +4,16 @@
 package parts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // Together runs parts that make no sense without each other: when one has ended, all are told to. It
@@ -26,6 +31,39 @@ func Together(ctx context.Context, parts ...func(context.Context) error) error {
 		cancel()
 	}
 	return errors.Join(errs...)
+}
+
+// Options of a controller.
+type Options struct {
+	// Reconciler does the work.
+	Reconciler reconcile.Reconciler
+	// Wrap answers what is called in place of the reconciler, and calls it. The default is the
+	// reconciler itself.
+	Wrap func(reconcile.Reconciler) reconcile.Reconciler
+	// Concurrency is how many objects are reconciled at once. The default is 2.
+	Concurrency int
+	// CacheSyncTimeout bounds the first LIST. The default is controller-runtime's, two minutes.
+	CacheSyncTimeout time.Duration
+	// Warmup makes it one that can be warmed up.
+	Warmup bool
+	// Logger is handed to each reconcile.
+	Logger logr.Logger
+}
+
+// New makes a controller that the caller starts. A panic in it is an error of the object.
+func New(name string, o Options) (controller.Controller, error) {
+	if o.Wrap != nil {
+		o.Reconciler = o.Wrap(o.Reconciler)
+	}
+	return controller.NewUnmanaged(name, controller.Options{
+		Reconciler:              o.Reconciler,
+		MaxConcurrentReconciles: max(cmp.Or(o.Concurrency, 2), 1),
+		CacheSyncTimeout:        o.CacheSyncTimeout,
+		EnableWarmup:            ptr.To(o.Warmup),
+		RecoverPanic:            ptr.To(true),
+		SkipNameValidation:      ptr.To(true), // tests start several in one process
+		Logger:                  o.Logger,
+	})
 }
 
 // Warmup starts the watches of a controller that was made with EnableWarmup, and returns when they

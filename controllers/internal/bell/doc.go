@@ -1,0 +1,6 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bell has objects reconciled because of something that no watch of the cluster tells. It
+// reconciles nothing, and never blocks whoever rings.
+package bell

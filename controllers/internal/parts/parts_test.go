@@ -1,0 +1,28 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parts
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+func TestWhenOnePartFailsAllEnd(t *testing.T) {
+	broken := errors.New("broken")
+	ended := false
+	err := Together(t.Context(), func(context.Context) error { return broken }, func(ctx context.Context) error {
+		<-ctx.Done()
+		ended = true
+		return nil
+	})
+	if !errors.Is(err, broken) || !ended {
+		t.Errorf("got %v, the other has ended: %t", err, ended)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Together(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }); err != nil {
+		t.Errorf("a stop that was asked for: %v", err)
+	}
+}
