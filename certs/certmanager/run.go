@@ -9,12 +9,8 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
-
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/internal/follow"
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 )
 
@@ -104,7 +100,7 @@ func (s *Source) runFallback(ctx context.Context, running *sync.WaitGroup) conte
 func (s *Source) follow(ctx context.Context, name string, changed chan<- struct{}) {
 	var seen retry.Distinct
 	for ctx.Err() == nil {
-		err := s.watch(ctx, name, changed)
+		err := follow.Secret(ctx, s.secrets, name, changed)
 		pause := min(again, s.options.Interval)
 		if err != nil {
 			pause = s.options.Interval
@@ -117,38 +113,5 @@ func (s *Source) follow(ctx context.Context, name string, changed chan<- struct{
 		case <-ctx.Done():
 		case <-s.options.Clock.After(pause):
 		}
-	}
-}
-
-// watch holds one watch of the one name until the API server ends it.
-func (s *Source) watch(ctx context.Context, name string, changed chan<- struct{}) error {
-	stream, err := s.secrets.Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
-	})
-	if err != nil {
-		return err
-	}
-	defer stream.Stop()
-	nudge(changed) // whatever happened while nobody watched
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case event, open := <-stream.ResultChan():
-			if !open {
-				return nil
-			}
-			if event.Type == watch.Error {
-				return apierrors.FromObject(event.Object)
-			}
-			nudge(changed)
-		}
-	}
-}
-
-func nudge(changed chan<- struct{}) {
-	select {
-	case changed <- struct{}{}:
-	default: // one is waiting already
 	}
 }

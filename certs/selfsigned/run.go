@@ -8,12 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
-
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/internal/follow"
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 )
 
@@ -109,41 +105,13 @@ func (a *Authority) looks() bool {
 func (a *Authority) follow(ctx context.Context, changed chan<- struct{}) {
 	var seen retry.Distinct
 	for ctx.Err() == nil {
-		if err := a.watch(ctx, changed); err != nil && ctx.Err() == nil && seen.Add(err) {
+		if err := follow.Secret(ctx, a.secrets, a.options.Name, changed); err != nil && ctx.Err() == nil && seen.Add(err) {
 			a.options.Log.Info("the Secret cannot be watched, so changes count only when it is next read",
 				"secret", a.String(), "interval", a.options.Interval.String(), "reason", err.Error())
 		}
 		select {
 		case <-ctx.Done():
 		case <-a.options.Clock.After(a.options.Interval):
-		}
-	}
-}
-
-// watch holds one watch of the one name until the API server ends it.
-func (a *Authority) watch(ctx context.Context, changed chan<- struct{}) error {
-	stream, err := a.secrets.Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", a.options.Name).String(),
-	})
-	if err != nil {
-		return err
-	}
-	defer stream.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case event, open := <-stream.ResultChan():
-			if !open {
-				return nil
-			}
-			if event.Type == watch.Error {
-				return apierrors.FromObject(event.Object)
-			}
-			select {
-			case changed <- struct{}{}:
-			default: // a nudge is waiting already
-			}
 		}
 	}
 }
