@@ -1,10 +1,16 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifest changes objects in the text of manifests, in YAML and JSON, and leaves the rest of
-// the text as it is: comments, blank lines, the order of fields, quotes and line ends.
+// Package manifest reads objects in the text of manifests, in YAML and JSON, and changes them there.
 //
-// An object is read as kubectl reads it, so that both see the same values. Whatever the text becomes
-// is read again and compared with what it should say before anybody gets it. The package knows no
-// kind, opens no file, and never guesses: a field that did not change keeps its lines, byte for byte.
+// A Splitter finds the documents of a text. Read answers what a document says as kubectl reads it, with
+// the place of every field: a plain scalar means what it means in YAML 1.1, so that `off` is false and
+// `0777` is 511, and what kubectl would pass over in silence, such as a key that is given twice, is a
+// problem with its place. Parse answers a document that can be rewritten: comments, blank lines, the
+// order of fields, quotes and line ends stay, and a field that did not change keeps its lines, byte for
+// byte. Whatever the text becomes is read again and compared with what it should say before anybody
+// gets it.
+//
+// It knows no kind, judges no value, opens no file, and never guesses. No input makes it run away: the
+// size of a document, its depth and what its aliases expand to are bounded.
 package manifest

@@ -61,14 +61,7 @@ func Parse(p Part) (*Document, error) {
 }
 
 func (d *Document) parseJSON() bool {
-	body := bytes.TrimPrefix(d.text, bom)
-	if marker(body, "---") {
-		line, rest, _ := bytes.Cut(body, []byte("\n"))
-		if significant(line[len("---"):]) {
-			return false
-		}
-		body = rest
-	}
+	body := Part{Text: d.text}.body().Text
 	trimmed := bytes.TrimSpace(body)
 	if len(trimmed) == 0 || trimmed[0] != '{' || !jsontext.Value(trimmed).IsValid() {
 		return false

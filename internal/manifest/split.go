@@ -4,18 +4,17 @@
 package manifest
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxParts bounds the documents of one text.
-const maxParts = 20_000
-
 var bom = []byte("\xef\xbb\xbf")
+
+// ErrTooLarge says that a document exceeds the limit.
+var ErrTooLarge = errors.New("too large")
 
 // Part is one document of a text, with all that stands before and after it: the parts of a text, one
 // after the other, are the text.
@@ -24,82 +23,111 @@ type Part struct {
 	Line int // of its first byte in the text, from 1
 }
 
-// Split takes a text apart into its documents: YAML between lines of ---, or JSON values one after
-// the other. It fails where the text cannot be a manifest, or holds more documents than anyone has.
-func Split(text []byte) ([]Part, error) {
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		return nil, errors.New("the text is UTF-16; save it as UTF-8")
-	}
-	ends, ok := jsonEnds(text)
-	if !ok {
-		ends = yamlEnds(text)
-	}
-	if len(ends) > maxParts {
-		return nil, fmt.Errorf("more than %d documents", maxParts)
-	}
-	parts := make([]Part, 0, len(ends))
-	start, line := 0, 1
-	for _, end := range ends {
-		if end > start {
-			parts = append(parts, Part{Text: text[start:end:end], Line: line})
-			line += bytes.Count(text[start:end], []byte("\n"))
-			start = end
-		}
-	}
-	return parts, nil
+// Splitter cuts a stream into its documents. A line that begins with --- or ... is a marker wherever
+// it stands, in the middle of a text as well (YAML 1.2, 9.1.2), and JSON has no such line. Documents
+// are read one by one, so that a fault in one hides none of the others.
+type Splitter struct {
+	from  *bufio.Reader
+	limit int
+	line  int    // the next one to read
+	ahead []byte // a marker that was read, and begins the next part
+	done  bool
 }
 
-// jsonEnds answers where each value of a stream of JSON objects ends, or false for anything else.
-func jsonEnds(text []byte) (ends []int, ok bool) {
-	body := bytes.TrimPrefix(text, bom)
-	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
-		return nil, false
-	}
-	skipped := len(text) - len(body)
-	decoder := jsontext.NewDecoder(bytes.NewReader(body))
-	for {
-		err := decoder.SkipValue()
-		switch {
-		case errors.Is(err, io.EOF):
-			ends[len(ends)-1] = len(text)
-			return ends, true
-		case err != nil:
-			return nil, false
-		}
-		ends = append(ends, skipped+int(decoder.InputOffset()))
-	}
+// NewSplitter reads from a stream. A part may have as many bytes as limit says.
+func NewSplitter(from io.Reader, limit int) *Splitter {
+	return &Splitter{from: bufio.NewReaderSize(from, 64<<10), limit: limit, line: 1}
 }
 
-// yamlEnds answers where each document ends. A line that begins with --- or ... is a marker wherever
-// it stands, in the middle of a text as well (YAML 1.2, 9.1.2).
-func yamlEnds(text []byte) (ends []int) {
-	var content, directive bool // what the document at hand has so far
-	for at := 0; at < len(text); {
-		end := len(text)
-		if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
-			end = at + i + 1
+// Next answers the next part, or io.EOF. It may be Empty.
+func (s *Splitter) Next() (Part, error) {
+	if s.done && len(s.ahead) == 0 {
+		return Part{}, io.EOF
+	}
+	part := Part{Text: s.ahead, Line: s.line}
+	var content, directive bool // what the part at hand has so far
+	if len(s.ahead) > 0 {
+		part.Line--
+		content = significant(s.ahead[len("---"):])
+		s.ahead = nil
+	}
+	for !s.done {
+		begin := len(part.Text)
+		if err := s.read(&part); err != nil {
+			s.done = true
+			return Part{}, err
 		}
-		line := text[at:end]
-		if at == 0 {
+		line := part.Text[begin:]
+		if s.line == 2 {
 			line = bytes.TrimPrefix(line, bom)
 		}
 		switch {
+		case marker(line, "---") && begin > 0 && (content || !directive):
+			s.ahead = bytes.Clone(line)
+			part.Text = part.Text[:len(part.Text)-len(line)]
+			return part, nil
 		case marker(line, "---"):
-			if content || !directive {
-				ends = append(ends, at)
-			}
 			content, directive = significant(line[len("---"):]), false
 		case marker(line, "..."):
-			ends = append(ends, end)
-			content, directive = false, false
-		case !content && line[0] == '%':
+			return part, nil
+		case !content && len(line) > 0 && line[0] == '%':
 			directive = true
 		default:
 			content = content || significant(line)
 		}
-		at = end
 	}
-	return append(ends, len(text))
+	if len(part.Text) == 0 {
+		return Part{}, io.EOF
+	}
+	return part, nil
+}
+
+// read adds one line to a part.
+func (s *Splitter) read(part *Part) error {
+	for {
+		piece, err := s.from.ReadSlice('\n')
+		if len(part.Text)+len(piece) > s.limit {
+			return fmt.Errorf("line %d: the document is %w: at most %d bytes are read", part.body().Line, ErrTooLarge, s.limit)
+		}
+		part.Text = append(part.Text, piece...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF):
+			s.done = true
+		case err != nil:
+			return err
+		}
+		s.line++
+		return nil
+	}
+}
+
+// Empty says that a part has nothing but markers, comments and directives.
+func (p Part) Empty() bool {
+	for line := range bytes.Lines(bytes.TrimPrefix(p.Text, bom)) {
+		if marker(line, "---") || marker(line, "...") {
+			line = line[len("---"):]
+		}
+		if significant(line) && line[0] != '%' {
+			return false
+		}
+	}
+	return true
+}
+
+// body answers a part without the byte order mark and the marker that it begins with, unless content
+// follows on the marker's own line.
+func (p Part) body() Part {
+	p.Text = bytes.TrimPrefix(p.Text, bom)
+	if !marker(p.Text, "---") {
+		return p
+	}
+	line, rest, _ := bytes.Cut(p.Text, []byte("\n"))
+	if significant(line[len("---"):]) {
+		return p
+	}
+	return Part{Text: rest, Line: p.Line + 1}
 }
 
 func marker(line []byte, sign string) bool {

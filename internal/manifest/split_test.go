@@ -4,6 +4,7 @@
 package manifest
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -27,6 +28,10 @@ func TestSplitFindsDocumentsWhereverTheyBegin(t *testing.T) {
 		"a byte order mark":      {"\xef\xbb\xbf---\na: b\n", []string{"\xef\xbb\xbf---\na: b\n"}},
 		"JSON":                   {"{\"a\":1} {\"b\":2}\n\n{\"c\":3}\n", []string{"{\"a\":1}", " {\"b\":2}", "\n\n{\"c\":3}\n"}},
 		"JSON between markers":   {"{\"a\":1}\n---\n{\"b\":2}\n", []string{"{\"a\":1}\n", "---\n{\"b\":2}\n"}},
+		"JSON after a marker":    {"--- # x\n{\"a\":1}\n{\"b\":2}\n---\n{\"c\":3}", []string{"--- # x\n{\"a\":1}", "\n{\"b\":2}\n", "---\n{\"c\":3}"}},
+		"content at a marker":    {"a: b\n--- {c: d}\n--- |\n  x\n", []string{"a: b\n", "--- {c: d}\n", "--- |\n  x\n"}},
+		"a list of JSON":         {"[{\"a\":1}] [2]\n", []string{"[{\"a\":1}] [2]\n"}},
+		"JSON with a fault":      {"{\"a\":1} {\"b\"\n---\nc: d\n", []string{"{\"a\":1} {\"b\"\n", "---\nc: d\n"}},
 		"a flow mapping is YAML": {"{a: 1}\n---\nb: 2\n", []string{"{a: 1}\n", "---\nb: 2\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,4 +64,26 @@ func TestSplitRefusesWhatIsNoManifest(t *testing.T) {
 			t.Errorf("%s: %d documents", name, len(parts))
 		}
 	}
+}
+
+func FuzzPartsAreTheText(f *testing.F) {
+	for _, seed := range []string{"a: b\n---\nc: d", "%YAML 1.1\n---\na\n...\n---", "\xef\xbb\xbf{\"a\":1}{\"b\":2}", "---\n---\n--- x\r\n...", "{\"a\":1}\n---\n{\"b\":2} {\"c\":3}\n"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		parts, err := Split(text)
+		if err != nil {
+			return
+		}
+		var again []byte
+		for _, part := range parts {
+			if line := 1 + bytes.Count(again, []byte("\n")); part.Line != line {
+				t.Errorf("%q is said to be in line %d, and begins in line %d", part.Text, part.Line, line)
+			}
+			again = append(again, part.Text...)
+		}
+		if !bytes.Equal(again, text) {
+			t.Errorf("%q became %q", text, again)
+		}
+	})
 }

@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/fairlead-dev/fairlead/internal/manifest"
 	"github.com/fairlead-dev/fairlead/internal/translation"
-	"github.com/fairlead-dev/fairlead/internal/vet/manifest"
 )
 
 // maxFindings bounds the findings of an object: beyond, nobody reads them.

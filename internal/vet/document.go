@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead-dev/fairlead/internal/vet/manifest"
+	"github.com/fairlead-dev/fairlead/internal/manifest"
 )
 
 const (
@@ -24,10 +24,10 @@ const (
 )
 
 // document finds the objects in a document and checks them.
-func (v *Vet) document(ctx context.Context, chunk manifest.Chunk, parsed manifest.Document) document {
+func (v *Vet) document(ctx context.Context, part manifest.Part, parsed manifest.Reading) document {
 	if p := parsed.Err; p != nil {
 		finding := Finding{Severity: Error, Rule: Rule(p.Rule), Line: p.Line, Column: p.Column, Message: p.Message}
-		if !bytes.Contains(chunk.Text, []byte(domain)) {
+		if !bytes.Contains(part.Text, []byte(domain)) {
 			// Folders hold templates and more; they are not ours to judge.
 			finding.Severity = Warning
 			finding.Message += " (passed over: it does not mention " + domain + ")"

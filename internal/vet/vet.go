@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fairlead-dev/fairlead/internal/manifest"
 	"github.com/fairlead-dev/fairlead/internal/vet/files"
-	"github.com/fairlead-dev/fairlead/internal/vet/manifest"
 )
 
 // Options of a Vet.
@@ -71,11 +71,11 @@ func (v *Vet) Kinds() []Kind {
 // Source hands over files, one after the other, such as files.Walk does.
 type Source func(files.Visit) error
 
-// job is a chunk on its way through the workers.
+// job is a part of a file on its way through the workers.
 type job struct {
-	file  string
-	chunk manifest.Chunk
-	done  chan []document
+	file string
+	part manifest.Part
+	done chan []document
 }
 
 // document is what became of one document.
@@ -152,32 +152,35 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 // split cuts a file into jobs.
 func (v *Vet) split(ctx context.Context, name string, content io.Reader, send func(job) error) error {
 	for splitter := manifest.NewSplitter(content, v.maxDocument); ctx.Err() == nil; {
-		chunk, err := splitter.Next()
+		part, err := splitter.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := send(job{file: name, chunk: chunk, done: make(chan []document, 1)}); err != nil {
+		if part.Empty() {
+			continue
+		}
+		if err := send(job{file: name, part: part, done: make(chan []document, 1)}); err != nil {
 			return err
 		}
 	}
 	return files.ErrStop
 }
 
-// documents checks a chunk. Should a rule, or a library, panic, then that is a finding.
+// documents checks a part. Should a rule, or a library, panic, then that is a finding.
 func (v *Vet) documents(ctx context.Context, j job) (all []document) {
 	defer func() {
 		if p := recover(); p != nil {
-			all = append(all, document{objects: []checked{{Object: Object{Line: j.chunk.Line, Findings: []Finding{{
-				Severity: Error, Rule: RuleInternal, Line: j.chunk.Line, Column: 1,
+			all = append(all, document{objects: []checked{{Object: Object{Line: j.part.Line, Findings: []Finding{{
+				Severity: Error, Rule: RuleInternal, Line: j.part.Line, Column: 1,
 				Message: fmt.Sprintf("the check broke off with a panic: %v; please report it, with this document", p),
 			}}}}}})
 		}
 	}()
-	for _, parsed := range manifest.Parse(j.chunk) {
-		all = append(all, v.document(ctx, j.chunk, parsed))
+	for _, parsed := range manifest.Read(j.part) {
+		all = append(all, v.document(ctx, j.part, parsed))
 	}
 	return all
 }

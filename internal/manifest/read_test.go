@@ -18,7 +18,7 @@ import (
 // parse reads the only document of a text.
 func parse(t *testing.T, text string) *Node {
 	t.Helper()
-	documents := Parse(Chunk{Text: []byte(text), Line: 1})
+	documents := Read(Part{Text: []byte(text), Line: 1})
 	if len(documents) != 1 {
 		t.Fatalf("%d documents", len(documents))
 	}
@@ -126,7 +126,7 @@ func TestWhatKubectlPassesOverIsAProblem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			parse(t, test.doc).AllProblems(func(path string, p Problem) {
-				got = append(got, strings.Join([]string{place(p.Position), path, p.Rule}, " "))
+				got = append(got, strings.Join([]string{spot(p.Position), path, p.Rule}, " "))
 			})
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
@@ -135,7 +135,7 @@ func TestWhatKubectlPassesOverIsAProblem(t *testing.T) {
 	}
 }
 
-func place(p Position) string {
+func spot(p Position) string {
 	raw, _ := json.Marshal([]int{p.Line, p.Column})
 	return strings.ReplaceAll(strings.Trim(string(raw), "[]"), ",", ":")
 }
@@ -164,7 +164,7 @@ func TestWhatCannotBeReadIsNamedWithItsLine(t *testing.T) {
 		"unknown alias": {"a: *b", "not YAML", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			documents := Parse(Chunk{Text: []byte(test.doc), Line: 11})
+			documents := Read(Part{Text: []byte(test.doc), Line: 11})
 			p := documents[len(documents)-1].Err
 			if p == nil || !strings.Contains(p.Message, test.want) || test.line != 0 && p.Line != test.line {
 				t.Errorf("got %+v", p)
@@ -186,7 +186,9 @@ func TestASplitterCutsWhereKubectlDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, lines = append(got, string(chunk.Text)), append(lines, chunk.Line)
+		if body := chunk.body(); !chunk.Empty() {
+			got, lines = append(got, string(body.Text)), append(lines, body.Line)
+		}
 	}
 	if diff := cmp.Diff([]string{"a: 1\n", "b: |\n  ---\n ---x\n", "--- {c: 2}\n...\n", "d: 3\r\n"}, got); diff != "" {
 		t.Error(diff)
@@ -217,7 +219,7 @@ func FuzzParseNeverPanicsAndGivesJSON(f *testing.F) {
 			if err != nil {
 				return
 			}
-			for _, d := range Parse(chunk) {
+			for _, d := range Read(chunk) {
 				if d.Err != nil {
 					continue
 				}

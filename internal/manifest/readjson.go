@@ -16,44 +16,44 @@ import (
 )
 
 // parseJSON reads one JSON value after another.
-func parseJSON(c Chunk) []Document {
-	r := jsonReader{
-		text:    c.Text,
-		above:   c.Line - 1,
-		decoder: jsontext.NewDecoder(bytes.NewReader(c.Text), jsontext.AllowDuplicateNames(true)),
+func readJSONNodes(p Part) []Reading {
+	r := nodeReader{
+		text:    p.Text,
+		above:   p.Line - 1,
+		decoder: jsontext.NewDecoder(bytes.NewReader(p.Text), jsontext.AllowDuplicateNames(true)),
 	}
-	for i, b := range c.Text {
+	for i, b := range p.Text {
 		if b == '\n' {
 			r.ends = append(r.ends, i)
 		}
 	}
-	var documents []Document
+	var values []Reading
 	for {
 		if r.decoder.PeekKind() == 0 {
 			if _, err := r.decoder.ReadToken(); !errors.Is(err, io.EOF) {
-				documents = append(documents, Document{Err: r.problem(err)})
+				values = append(values, Reading{Err: r.problem(err)})
 			}
-			return documents
+			return values
 		}
 		root, err := r.value(0)
 		if err != nil {
-			return append(documents, Document{Err: r.problem(err)})
+			return append(values, Reading{Err: r.problem(err)})
 		}
-		documents = append(documents, Document{Root: root})
+		values = append(values, Reading{Root: root})
 	}
 }
 
-type jsonReader struct {
+type nodeReader struct {
 	text    []byte
-	above   int   // lines of the file above the chunk
+	above   int   // lines of the file above the part
 	ends    []int // where the lines end
 	decoder *jsontext.Decoder
 }
 
-var errTooDeep = fmt.Errorf("values nest deeper than %d", maxDepth)
+var errTooDeep = fmt.Errorf("values nest deeper than %d", maxNesting)
 
-func (r *jsonReader) value(depth int) (*Node, error) {
-	if depth > maxDepth {
+func (r *nodeReader) value(depth int) (*Node, error) {
+	if depth > maxNesting {
 		return nil, errTooDeep
 	}
 	switch r.decoder.PeekKind() {
@@ -78,7 +78,7 @@ func (r *jsonReader) value(depth int) (*Node, error) {
 	return n, err
 }
 
-func (r *jsonReader) object(depth int) (*Node, error) {
+func (r *nodeReader) object(depth int) (*Node, error) {
 	if _, err := r.decoder.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (r *jsonReader) object(depth int) (*Node, error) {
 	return n, err
 }
 
-func (r *jsonReader) array(depth int) (*Node, error) {
+func (r *nodeReader) array(depth int) (*Node, error) {
 	if _, err := r.decoder.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -141,11 +141,11 @@ func numeral(text string) any {
 }
 
 // behind answers where what was just read begins, given its length.
-func (r *jsonReader) behind(length int) Position {
+func (r *nodeReader) behind(length int) Position {
 	return r.position(int(r.decoder.InputOffset()) - length)
 }
 
-func (r *jsonReader) position(offset int) Position {
+func (r *nodeReader) position(offset int) Position {
 	offset = max(0, min(offset, len(r.text)))
 	line := sort.SearchInts(r.ends, offset)
 	begin := 0
@@ -155,7 +155,7 @@ func (r *jsonReader) position(offset int) Position {
 	return Position{r.above + line + 1, utf8.RuneCount(r.text[begin:offset]) + 1}
 }
 
-func (r *jsonReader) problem(err error) *Problem {
+func (r *nodeReader) problem(err error) *Problem {
 	p := &Problem{Position: r.position(int(r.decoder.InputOffset())), Rule: "syntax"}
 	message := err.Error()
 	var syntactic *jsontext.SyntacticError

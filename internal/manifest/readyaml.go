@@ -19,23 +19,23 @@ import (
 // maxExpanded bounds how many values the aliases of a document may stand for.
 const maxExpanded = 100_000
 
-func parseYAML(c Chunk) []Document {
-	var documents []Document
-	for decoder := yaml.NewDecoder(bytes.NewReader(c.Text)); ; {
+func readYAMLNodes(p Part) []Reading {
+	var values []Reading
+	for decoder := yaml.NewDecoder(bytes.NewReader(p.Text)); ; {
 		var root yaml.Node
 		err := decoder.Decode(&root)
 		if errors.Is(err, io.EOF) {
-			return documents
+			return values
 		}
 		if err != nil {
-			return append(documents, Document{Err: syntaxError(c, err)})
+			return append(values, Reading{Err: syntaxError(p, err)})
 		}
 		if len(root.Content) == 0 {
 			continue
 		}
-		b := builder{above: c.Line - 1}
+		b := builder{above: p.Line - 1}
 		node := b.node(root.Content[0], 0)
-		documents = append(documents, Document{Root: node, Err: b.err})
+		values = append(values, Reading{Root: node, Err: b.err})
 	}
 }
 
@@ -45,25 +45,25 @@ var (
 	oneBefore = regexp.MustCompile(`^(did not find expected (<.*>|node content|'-' indicator|key|',' or '[]}]')|found undefined tag handle|found duplicate %)`)
 )
 
-func syntaxError(c Chunk, err error) *Problem {
+func syntaxError(p Part, err error) *Problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	p := &Problem{Position: Position{c.Line, 1}, Rule: "syntax"}
+	problem := &Problem{Position: Position{p.Line, 1}, Rule: "syntax"}
 	if found := lineOfError.FindStringSubmatch(message); found != nil {
 		message = message[len(found[0]):]
 		if line, err := strconv.Atoi(found[1]); err == nil {
 			if oneBefore.MatchString(message) {
 				line++
 			}
-			p.Line = c.Line + min(line-1, bytes.Count(bytes.TrimRight(c.Text, "\n"), []byte("\n")))
+			problem.Line = p.Line + min(line-1, bytes.Count(bytes.TrimRight(p.Text, "\n"), []byte("\n")))
 		}
 	}
-	p.Message = "not YAML: " + message
-	return p
+	problem.Message = "not YAML: " + message
+	return problem
 }
 
 // builder makes nodes of those of the YAML library.
 type builder struct {
-	above    int // lines of the file above the chunk
+	above    int // lines of the file above the part
 	aliased  int // how many aliases the node at hand is inside of
 	expanded int
 	err      *Problem
@@ -78,8 +78,8 @@ func (b *builder) node(from *yaml.Node, depth int) *Node {
 		b.expanded++
 	}
 	switch {
-	case depth > maxDepth:
-		b.fail(from, fmt.Sprintf("values nest deeper than %d; does an alias hold itself?", maxDepth))
+	case depth > maxNesting:
+		b.fail(from, fmt.Sprintf("values nest deeper than %d; does an alias hold itself?", maxNesting))
 	case b.expanded > maxExpanded:
 		b.fail(from, fmt.Sprintf("the aliases of this document stand for more than %d values; write them out in files of their own", maxExpanded))
 	case from.Kind == yaml.AliasNode:
