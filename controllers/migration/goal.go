@@ -15,7 +15,8 @@ import (
 
 // goal is what a definition wants of its objects.
 type goal struct {
-	resource schema.GroupVersionResource // at the storage version
+	resource schema.GroupVersionResource   // at the storage version
+	others   []schema.GroupVersionResource // at the other served versions, in the order of the definition
 	kind     string
 	served   []string // apiVersions, sorted
 	// old are the versions that objects may still be stored at.
@@ -35,6 +36,9 @@ func goalOf(crd *apiextensionsv1.CustomResourceDefinition) (goal, error) {
 		}
 		if version.Served {
 			g.served = append(g.served, at.String())
+			if !version.Storage {
+				g.others = append(g.others, at.WithResource(crd.Spec.Names.Plural))
+			}
 		}
 	}
 	if g.resource.Empty() {

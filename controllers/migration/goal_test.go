@@ -68,17 +68,17 @@ func TestAGoalIsReachedOnlyWithNothingStoredAtAnOldVersion(t *testing.T) {
 func TestAPassGoesOnOnlyWhereTheDefinitionIsAsItWas(t *testing.T) {
 	crd := definition([]string{"v1alpha1", "v1"}, "v1alpha1 served", "v1 served storage")
 	g := goalAt(t, crd)
-	kept := record{Goal: g.String(), Generation: 3, After: "shop/db"}
-	if got := kept.after(g); got != "shop/db" {
-		t.Errorf("goes on after %q", got)
+	kept := record{Goal: g.String(), Generation: 3, After: "shop/db", Left: []string{"shop/api"}}
+	if after, left := kept.position(g); after != "shop/db" || !cmp.Equal(left, kept.Left) {
+		t.Errorf("goes on after %q, with %q to try again", after, left)
 	}
 	for name, other := range map[string]record{
-		"another generation": {Goal: g.String(), Generation: 2, After: "shop/db"},
+		"another generation": {Goal: g.String(), Generation: 2, After: "shop/db", Left: kept.Left},
 		"another goal":       {Goal: "one stores v1alpha1 serves v1,v1alpha1", Generation: 3, After: "shop/db"},
 		"done":               {Goal: g.String(), Generation: 3, After: "shop/db", Done: true},
 	} {
-		if got := other.after(g); got != "" {
-			t.Errorf("%s: goes on after %q, want the beginning", name, got)
+		if after, left := other.position(g); after != "" || left != nil {
+			t.Errorf("%s: goes on after %q, with %q to try again, want the beginning", name, after, left)
 		}
 	}
 }

@@ -38,7 +38,10 @@ type state struct {
 	// left are objects that failed in the last pass, which came to all others; nil where there was
 	// none such.
 	left []string
-	told string // the last thing that was logged
+	// began is when the first pass for the goal did, and rewritten how many objects were since.
+	began     time.Time
+	rewritten int
+	told      string // the last thing that was logged
 }
 
 // New makes a migrator. It fails where options are missing, or metrics are taken.
@@ -128,7 +131,7 @@ func (m *Migrator) advance(ctx context.Context, name string, s *state) (string, 
 	}
 	now := m.Clock.Now()
 	if !g.same(s.seen) {
-		s.seen, s.since, s.left = g, now, nil
+		*s = state{seen: g, since: now, told: s.told}
 	}
 	reached := recordOf(crd).reached(g)
 	m.metrics.completed(g.kind, reached)
@@ -153,14 +156,18 @@ func (m *Migrator) advance(ctx context.Context, name string, s *state) (string, 
 
 // migrate makes a pass, or goes on with one, and prunes after it.
 func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, g goal, s *state) (string, time.Duration, error) {
-	p := &pass{Migrator: m, goal: g, name: crd.Name, every: len(g.old) > 0, after: recordOf(crd).after(g), tally: map[result]int{}}
-	began := m.Clock.Now()
+	after, left := recordOf(crd).position(g)
+	p := &pass{Migrator: m, goal: g, name: crd.Name, every: len(g.old) > 0, after: after, tally: map[result]int{}}
+	if s.began.IsZero() {
+		s.began = m.Clock.Now()
+	}
 	var err error
 	if s.left != nil {
 		err = p.again(ctx, s.left)
-	} else {
+	} else if err = p.again(ctx, left); err == nil {
 		err = p.walk(ctx)
 	}
+	s.rewritten += p.tally[rewritten]
 	if err != nil {
 		m.tell(crd, corev1.EventTypeWarning, "StorageMigrationPaused", err.Error())
 		return "", m.Interval, err
@@ -170,7 +177,7 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 		if len(p.left) <= maxLeft {
 			s.left = p.left
 		}
-		err := fmt.Errorf("%d of the objects cannot be rewritten, such as %w; mend or delete them", len(p.left), p.first)
+		err := fmt.Errorf("%d of the objects cannot be rewritten (%s): %w; mend or delete them", len(p.left), named(p.left), p.first)
 		m.tell(crd, corev1.EventTypeWarning, "StorageMigrationFailed", err.Error())
 		return "", m.Interval, err
 	}
@@ -179,11 +186,22 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 		return "the definition has changed, beginning anew", 0, err
 	}
 	m.metrics.completed(g.kind, true)
-	if p.every || p.tally[rewritten] > 0 {
-		m.tell(crd, corev1.EventTypeNormal, "StorageMigrated", fmt.Sprintf("All objects are stored at %s; %d were rewritten in %s",
-			g.resource.Version, p.tally[rewritten], m.Clock.Since(began).Round(time.Millisecond)))
+	if p.every || s.rewritten > 0 {
+		m.tell(crd, corev1.EventTypeNormal, "StorageMigrated", fmt.Sprintf("All objects are stored at %s; this leader rewrote %d, and ended %s after it began",
+			g.resource.Version, s.rewritten, m.Clock.Since(s.began).Round(time.Millisecond)))
 	}
+	s.began, s.rewritten = time.Time{}, 0
 	return "complete", m.Interval, nil
+}
+
+// named lists objects, as many as anybody reads.
+func named(keys []string) string {
+	const most = 5
+	slices.Sort(keys)
+	if more := len(keys) - most; more > 0 {
+		return strings.Join(keys[:most], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(keys, ", ")
 }
 
 // again rewrites the objects that failed the last time.
@@ -191,7 +209,7 @@ func (p *pass) again(ctx context.Context, keys []string) error {
 	var due []*metav1.PartialObjectMetadata
 	for _, key := range keys {
 		namespace, name, _ := strings.Cut(key, "/")
-		object, err := p.objectsOf(p.goal, namespace).Get(ctx, name, metav1.GetOptions{})
+		object, err := p.objectsOf(p.goal.resource, namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:

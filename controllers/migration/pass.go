@@ -60,13 +60,13 @@ func (p *pass) walk(ctx context.Context) error {
 	}
 }
 
-// advanced keeps how far the pass has come. It stays before the first object that failed: whoever goes
-// on from there must come to that one again.
+// advanced keeps how far the pass has come, and what it left behind. Where that is too much to keep, the
+// position stays before it: whoever goes on from there must come to all of it again.
 func (p *pass) advanced(ctx context.Context) error {
-	if len(p.left) > 0 {
+	if len(p.left) > maxKept {
 		return nil
 	}
-	return p.keep(ctx, p.name, record{Goal: p.goal.String(), Generation: p.goal.generation, After: p.after})
+	return p.keep(ctx, p.name, record{Goal: p.goal.String(), Generation: p.goal.generation, After: p.after, Left: p.left})
 }
 
 // page rewrites what a page holds, some at a time. Where it is told to pause, what was not come to is
@@ -134,7 +134,9 @@ func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata)
 		p.row = 0
 		return nil
 	}
-	p.row++
+	if !ownFault(err) {
+		p.row++
+	}
 	if p.first == nil {
 		p.first = fmt.Errorf("%s %s: %w", p.goal.kind, keyOf(object), err)
 	}
@@ -145,6 +147,12 @@ func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata)
 		return fmt.Errorf("%w after %d failures in a row: %w", errPaused, p.row, p.first)
 	}
 	return nil
+}
+
+// ownFault says that the API server refused an object for what it is. However many of these there are
+// in a row, the next may fare better.
+func ownFault(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // keyOf sorts as the API server lists.

@@ -25,7 +25,12 @@ type record struct {
 	Generation int64 `json:"generation,omitempty"`
 	// After is the namespace and name of the last object that such a pass has come to.
 	After string `json:"after,omitempty"`
+	// Left are objects up to there that could not be rewritten, maxKept at most.
+	Left []string `json:"left,omitempty"`
 }
+
+// maxKept bounds the objects that a record names. With more of them the position stays before the rest.
+const maxKept = 20
 
 // recordOf a definition; zero where there is none that can be read.
 func recordOf(crd *apiextensionsv1.CustomResourceDefinition) record {
@@ -39,13 +44,13 @@ func recordOf(crd *apiextensionsv1.CustomResourceDefinition) record {
 // reached says whether nothing is left to do for the goal.
 func (r record) reached(g goal) bool { return r.Done && r.Goal == g.String() && len(g.old) == 0 }
 
-// after is where a pass for the goal goes on; empty for the beginning. A definition that has changed
-// since may have had another storage version in between.
-func (r record) after(g goal) string {
+// position is where a pass for the goal goes on, and what it tries again before; empty for the beginning.
+// A definition that has changed since may have had another storage version in between.
+func (r record) position(g goal) (after string, left []string) {
 	if r.Done || r.Goal != g.String() || r.Generation != g.generation {
-		return ""
+		return "", nil
 	}
-	return r.After
+	return r.After, r.Left
 }
 
 // keep writes a record. An annotation alone makes the API server convert nothing.

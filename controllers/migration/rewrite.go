@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 )
@@ -21,7 +22,6 @@ const maxRaces = 5
 // they do where the object was stored at another version. With every, objects are rewritten whose
 // metadata shows no reason for it.
 func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialObjectMetadata, every bool) (result, error) {
-	objects := m.objectsOf(g, object.Namespace)
 	for range maxRaces {
 		managers, stale := g.managers(object, m.Clock.Now())
 		if !every && !stale {
@@ -34,7 +34,7 @@ func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialOb
 		if err != nil {
 			return failed, err
 		}
-		written, err := objects.Patch(ctx, object.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: Name})
+		written, err := m.patch(ctx, g, object, body)
 		switch {
 		case err == nil && written.ResourceVersion == object.ResourceVersion:
 			return unchanged, nil
@@ -47,7 +47,7 @@ func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialOb
 		case !stale:
 			return gone, nil // whoever was faster has stored it at the storage version
 		}
-		if object, err = objects.Get(ctx, object.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		if object, err = m.objectsOf(g.resource, object.Namespace).Get(ctx, object.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return gone, nil
 		} else if err != nil {
 			return failed, err
@@ -56,11 +56,38 @@ func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialOb
 	return failed, fmt.Errorf("changed %d times in a row between reading and writing", maxRaces)
 }
 
-func (m *Migrator) objectsOf(g goal, namespace string) metadata.ResourceInterface {
-	if namespace == "" {
-		return m.Objects.Resource(g.resource)
+// patch writes at the storage version, or in another way where the content is refused there. The API
+// server forgives an update what stood before, but for a rule that cannot be evaluated, such as for want
+// of a field, and for what defaulting makes of the object (k8s.io/apiextensions-apiserver,
+// pkg/apiserver/schema/cel, validateExpressions). What was valid when it was written is so at the version
+// it was written at; and a write of the status leaves everything else as it is, unasked. Either is
+// stored at the storage version.
+func (m *Migrator) patch(ctx context.Context, g goal, object *metav1.PartialObjectMetadata, body []byte) (*metav1.PartialObjectMetadata, error) {
+	options := metav1.PatchOptions{FieldManager: Name}
+	write := func(resource schema.GroupVersionResource, subresources ...string) (*metav1.PartialObjectMetadata, error) {
+		return m.objectsOf(resource, object.Namespace).Patch(ctx, object.Name, types.MergePatchType, body, options, subresources...)
 	}
-	return m.Objects.Resource(g.resource).Namespace(namespace)
+	written, refused := write(g.resource)
+	if !apierrors.IsInvalid(refused) {
+		return written, refused
+	}
+	for _, resource := range g.others {
+		if written, err := write(resource); !apierrors.IsInvalid(err) {
+			return written, err
+		}
+	}
+	// A kind without a status, or the right to write it, leaves it at the refusal.
+	if written, err := write(g.resource, "status"); err == nil || apierrors.IsConflict(err) {
+		return written, err
+	}
+	return nil, refused
+}
+
+func (m *Migrator) objectsOf(resource schema.GroupVersionResource, namespace string) metadata.ResourceInterface {
+	if namespace == "" {
+		return m.Objects.Resource(resource)
+	}
+	return m.Objects.Resource(resource).Namespace(namespace)
 }
 
 // patchOf names the version that was read, so that nothing newer is overwritten.

@@ -3,5 +3,5 @@
 
 // Package migration tests the storage migration on a real API server: what stands in etcd, over four
 // generations of a definition, as an upgrade and as a roll-back, with crashes, races and failing
-// conversions.
+// conversions. One test is of Fairlead's own kinds, by the shipped operator under users who write.
 package migration

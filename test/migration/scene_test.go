@@ -42,11 +42,17 @@ func newScene(t *testing.T, plural string) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return sceneOn(t, st, plural)
+}
+
+func sceneOn(t *testing.T, st *stage.Stage, plural string) *scene {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", st.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{} // the load would be told of itself thousands of times
 	client, err := apiextensionsclient.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

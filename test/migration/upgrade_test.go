@@ -1,0 +1,174 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/controllers/migration"
+)
+
+// rate is slow enough for a leader to be killed on its way.
+const rate = "--storage-migration-rate=40"
+
+// An upgrade from definitions that store v1alpha1 to the shipped ones, and back: the shipped operator
+// rewrites what is stored, users and all.
+func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 3 {
+		w.kubectl("", "create", "deployment", fmt.Sprintf("web-%d", i+1), "-n", namespace, "--image=nginx", "--replicas=0")
+	}
+	w.yesterday()
+	w.makesBusy()
+	before := w.atRest()
+	w.allStoredAt("v1alpha1", none)
+	w.eventually(func() error {
+		for name, generation := range w.generations() {
+			if generation != 1 {
+				return fmt.Errorf("deployment %s has generation %d", name, generation)
+			}
+		}
+		return nil
+	})
+	deployments := w.generations()
+
+	w.retires()
+	w.must(w.Reinstall(w.Context()))
+	w.floor()
+	w.starts(rate)
+	w.starts(rate)
+	w.must(w.Reachable(w.Context()))
+	users := w.loads()
+	w.migrated("upgrade", "v1", func() {
+		w.midway()
+		next := w.kills(w.leads())
+		t.Logf("the leader was killed, and %s goes on", next.ID)
+		w.starts(rate)
+		w.namesStuck()
+		w.allStoredAt("v1", stuck)
+		w.deletesStuck()
+	})
+	users.ends()
+	before = before.without(stuck)
+	w.same("after the upgrade", before, w.atRest())
+
+	// And back: the definitions of the former release first, then its operator.
+	w.stores("v1alpha1")
+	w.retires()
+	w.starts(rate)
+	w.starts(rate)
+	w.must(w.Reachable(w.Context()))
+	users = w.loads()
+	w.migrated("roll-back", "v1alpha1", nil)
+	users.ends()
+	w.same("after the roll-back", before, w.atRest())
+	if after := w.generations(); !maps.Equal(deployments, after) {
+		t.Errorf("deployments were changed: %v, then %v", deployments, after)
+	}
+}
+
+// floor applies the policies that hold while no webhook answers.
+func (w *world) floor() {
+	w.Helper()
+	overlay := w.TempDir()
+	config, err := filepath.Abs(filepath.Join(root, "config"))
+	w.must(err)
+	at, err := filepath.Rel(overlay, config)
+	w.must(err)
+	w.must(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil, "components: [%s/admission-policy]\n", at), 0o600))
+	w.kubectl(w.kubectl("", "kustomize", overlay), "apply", "--server-side", "-f", "-")
+}
+
+// midway waits until the leader has noted that it came past the first page of a kind.
+func (w *world) midway() {
+	w.Helper()
+	w.eventually(func() error {
+		crd, err := w.crds.Get(w.Context(), kinds[0].definition(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if note := crd.Annotations[migration.Annotation]; !strings.Contains(note, `"after":"`+namespace+`/`) {
+			return fmt.Errorf("%s has no position: %q", crd.Name, note)
+		}
+		return nil
+	})
+}
+
+// migrated waits until every definition names one stored version, while something happens, and tells
+// what it took.
+func (w *world) migrated(what, version string, meanwhile func()) {
+	w.Helper()
+	type cost struct{ patches, conversions int }
+	before := map[string]cost{}
+	for _, k := range kinds {
+		patches, conversions := w.calls(k)
+		before[k.name] = cost{patches, conversions}
+	}
+	began := time.Now()
+	if meanwhile != nil {
+		meanwhile()
+	}
+	w.only(version)
+	w.Logf("%s: %s until all is stored at %s, with 30 s of settling for each leader", what, time.Since(began).Round(100*time.Millisecond), version)
+	for _, k := range kinds {
+		list, err := w.of(k, "v1").List(w.Context(), metav1.ListOptions{})
+		w.must(err)
+		patches, conversions := w.calls(k)
+		w.Logf("%s: %d objects of kind %s; the API server took %d patches and %d conversions, those of users included",
+			what, len(list.Items), k.name, patches-before[k.name].patches, conversions-before[k.name].conversions)
+	}
+	for _, note := range w.told("StorageMigrated") {
+		w.Logf("%s: event: %s", what, note)
+	}
+	w.allStoredAt(version, none)
+}
+
+func none(kind) []string { return nil }
+
+func stuck(k kind) []string { return k.stuck }
+
+// namesStuck waits until the leader names what of each kind cannot be rewritten. It does so after a
+// whole pass: the rest is done.
+func (w *world) namesStuck() {
+	w.Helper()
+	w.eventually(func() error {
+		notes := w.told("StorageMigrationFailed")
+		for _, k := range kinds {
+			if !slices.ContainsFunc(notes, k.namesStuck) {
+				return fmt.Errorf("no event names %v of kind %s: %q", k.stuck, k.name, notes)
+			}
+		}
+		return nil
+	})
+}
+
+// namesStuck says that a note names just what is stuck of the kind.
+func (k kind) namesStuck(note string) bool {
+	names := len(k.stuck) > 0
+	for _, name := range k.stuck {
+		names = names && strings.Contains(note, namespace+"/"+name)
+	}
+	return names && strings.HasPrefix(note, fmt.Sprintf("%d of the objects cannot be rewritten", len(k.stuck))) &&
+		strings.Contains(note, ": "+k.name+" ")
+}
+
+// deletesStuck does what the guide says.
+func (w *world) deletesStuck() {
+	w.Helper()
+	for _, k := range kinds {
+		for _, name := range k.stuck {
+			w.must(w.of(k, "v1").Delete(w.Context(), name, metav1.DeleteOptions{}))
+		}
+	}
+}

@@ -1,0 +1,132 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// views are what readers see of all objects, by version, kind and name.
+type views map[string]map[string]any
+
+// views reads everything from etcd, and leaves out what every write changes, and what the load writes.
+func (w *world) views() (views, error) {
+	all := views{}
+	for _, version := range []string{"v1alpha1", "v1"} {
+		all[version] = map[string]any{}
+		for _, k := range kinds {
+			list, err := w.of(k, version).List(w.Context(), metav1.ListOptions{})
+			if err != nil {
+				return nil, err
+			}
+			for _, object := range list.Items {
+				if strings.HasPrefix(object.GetName(), busy) {
+					continue
+				}
+				object.SetResourceVersion("")
+				all[version][k.name+" "+object.GetName()] = object.Object
+			}
+		}
+	}
+	return all, nil
+}
+
+// atRest answers the views once they stay: the reconcilers have said what they have to say.
+func (w *world) atRest() views {
+	w.Helper()
+	last := views{}
+	looks := 0
+	w.eventually(func() error {
+		now, err := w.views()
+		if err != nil {
+			return err
+		}
+		if looks++; !cmp.Equal(last, now) {
+			last, looks = now, 0
+		}
+		if looks < 5 {
+			return errors.New("objects still change")
+		}
+		return nil
+	})
+	return last
+}
+
+// same wants readers to see what they saw, to the last timestamp.
+func (w *world) same(what string, before, after views) {
+	w.Helper()
+	const most = 5
+	for _, version := range slices.Sorted(maps.Keys(before)) {
+		if was, is := len(before[version]), len(after[version]); was != is {
+			w.Errorf("%s: %d objects at %s, there were %d", what, is, version, was)
+		}
+		different := 0
+		for _, name := range slices.Sorted(maps.Keys(before[version])) {
+			diff := cmp.Diff(before[version][name], after[version][name])
+			if diff == "" {
+				continue
+			}
+			if different++; different <= most {
+				w.Errorf("%s: %s reads differently at %s (-before +after):\n%.3000s", what, name, version, diff)
+			}
+		}
+		if different > most {
+			w.Errorf("%s: %d objects read differently at %s", what, different, version)
+		}
+	}
+}
+
+// without answers the views without the objects that are stuck.
+func (v views) without(stuck func(k kind) []string) views {
+	less := views{}
+	for version, objects := range v {
+		less[version] = maps.Clone(objects)
+		for _, k := range kinds {
+			for _, name := range stuck(k) {
+				delete(less[version], k.name+" "+name)
+			}
+		}
+	}
+	return less
+}
+
+// allStoredAt wants every object in etcd at a version, but for some.
+func (w *world) allStoredAt(version string, but func(k kind) []string) {
+	w.Helper()
+	for _, k := range kinds {
+		list, err := w.of(k, "v1").List(w.Context(), metav1.ListOptions{})
+		w.must(err)
+		counts, wanted := map[string]int{}, 0
+		for _, object := range list.Items {
+			if slices.Contains(but(k), object.GetName()) {
+				continue
+			}
+			counts[w.stored(k, object.GetName()).GetAPIVersion()]++
+			wanted++
+		}
+		if want := map[string]int{k.group + "/" + version: wanted}; !maps.Equal(counts, want) {
+			w.Errorf("%s: etcd holds %v, want %v", k.name, counts, want)
+		}
+	}
+}
+
+// generations are those of Deployments, which no migration may restart.
+func (w *world) generations() map[string]int64 {
+	w.Helper()
+	var list unstructured.UnstructuredList
+	w.must(json.Unmarshal([]byte(w.kubectl("", "get", "deployments", "-n", namespace, "-o", "json")), &list))
+	all := map[string]int64{}
+	for _, item := range list.Items {
+		all[item.GetName()] = item.GetGeneration()
+	}
+	return all
+}

@@ -1,0 +1,211 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// namespace of all objects of Fairlead's kinds here.
+const namespace = "default"
+
+// world is a control plane of a test's own, with Fairlead's definitions and the shipped operator.
+type world struct {
+	*scene
+	objects  dynamic.Interface
+	replicas []*stage.Replica
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	st, err := stage.Open(t.Context(), stage.Options{Root: root, Output: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{scene: sceneOn(t, st, "")}
+	w.objects, err = dynamic.NewForConfig(w.config)
+	w.must(err)
+	t.Cleanup(func() {
+		for _, problem := range stage.Complaints(w.replicas...) {
+			t.Error(problem)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// of reaches the objects of a kind at a version.
+func (w *world) of(k kind, version string) dynamic.ResourceInterface {
+	return w.objects.Resource(k.at(version)).Namespace(namespace)
+}
+
+// starts runs one more replica, until the test ends.
+func (w *world) starts(args ...string) *stage.Replica {
+	w.Helper()
+	// No lease is lost because the machine is busy; whoever kills a leader frees it.
+	r, err := w.StartReplica(w.Context(), append([]string{
+		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}, args...)...)
+	w.must(err)
+	w.replicas = append(w.replicas, r)
+	return r
+}
+
+// stores has the API server store all kinds at a version, in definitions that were applied.
+func (w *world) stores(version string) {
+	w.Helper()
+	for _, k := range kinds {
+		crd, err := w.crds.Get(w.Context(), k.definition(), metav1.GetOptions{})
+		w.must(err)
+		var patch []any
+		for i := range crd.Spec.Versions {
+			patch = append(patch, map[string]any{
+				"op": "replace", "path": fmt.Sprintf("/spec/versions/%d/storage", i), "value": crd.Spec.Versions[i].Name == version,
+			})
+		}
+		raw, err := json.Marshal(patch)
+		w.must(err)
+		_, err = w.crds.Patch(w.Context(), k.definition(), types.JSONPatchType, raw, metav1.PatchOptions{})
+		w.must(err)
+	}
+}
+
+// settled waits until what is written is stored at a version: a handler learns of a definition late.
+func (w *world) settled(version string) {
+	w.Helper()
+	for _, k := range kinds {
+		n := 0
+		w.eventually(func() error {
+			n++
+			object, err := k.object("v1alpha1", fmt.Sprintf("settled-%s-%d", version, n), fmt.Sprintf(k.old, 1))
+			if err != nil {
+				return err
+			}
+			if _, err := w.of(k, "v1alpha1").Create(w.Context(), object, metav1.CreateOptions{}); err != nil {
+				return err
+			}
+			stored := w.stored(k, object.GetName()).GetAPIVersion()
+			if err := w.of(k, "v1alpha1").Delete(w.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
+				return err
+			}
+			if want := k.group + "/" + version; stored != want {
+				return fmt.Errorf("stored at %s, want %s", stored, want)
+			}
+			return nil
+		})
+	}
+}
+
+// key is where etcd holds an object.
+func key(k kind, name string) string {
+	return "/registry/" + k.group + "/" + k.resource + "/" + namespace + "/" + name
+}
+
+// stored is an object as etcd holds it.
+func (w *world) stored(k kind, name string) *unstructured.Unstructured {
+	w.Helper()
+	raw, err := w.Stored(w.Context(), key(k, name))
+	w.must(err)
+	object := &unstructured.Unstructured{}
+	w.must(json.Unmarshal(raw, &object.Object))
+	return object
+}
+
+// only waits until every definition names exactly one stored version.
+func (w *world) only(version string) {
+	w.Helper()
+	for _, k := range kinds {
+		w.eventually(func() error {
+			crd, err := w.crds.Get(w.Context(), k.definition(), metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if got := strings.Join(crd.Status.StoredVersions, " "); got != version {
+				return fmt.Errorf("status.storedVersions of %s is %q, want %s; the definition says %v", k.name, got, version, crd.Annotations)
+			}
+			return nil
+		})
+	}
+}
+
+// told are the notes of the events that the migration made.
+func (w *world) told(reason string) []string {
+	w.Helper()
+	var list struct {
+		Items []struct{ Note string }
+	}
+	raw := w.kubectl("", "get", "events.v1.events.k8s.io", "-A", "-o", "json", "--field-selector", "reason="+reason)
+	w.must(json.Unmarshal([]byte(raw), &list))
+	var notes []string
+	for _, item := range list.Items {
+		notes = append(notes, item.Note)
+	}
+	return notes
+}
+
+// samples are the API server's own metrics.
+func (w *world) samples() stage.Samples {
+	w.Helper()
+	return stage.ReadSamples(w.kubectl("", "get", "--raw", "/metrics"))
+}
+
+// calls are how many patches of objects a kind took, and how many conversions.
+func (w *world) calls(k kind) (patches, conversions int) {
+	w.Helper()
+	page := w.samples()
+	patches = int(page.Sum("apiserver_request_total", `resource="`+k.resource+`"`, `verb="PATCH"`, `subresource=""`))
+	conversions = int(page.Sum("apiserver_crd_conversion_webhook_duration_seconds_count", `crd_name="`+k.definition()+`"`))
+	return patches, conversions
+}
+
+// leads waits for the replica that holds the lease and reconciles.
+func (w *world) leads() *stage.Replica {
+	w.Helper()
+	var leader *stage.Replica
+	w.eventually(func() error {
+		lease := strings.TrimSpace(w.kubectl("", "get", "lease", "fairlead-manager", "-n", stage.Namespace, "-o", "jsonpath={.spec.holderIdentity}"))
+		for _, r := range w.replicas {
+			if r.ID == lease {
+				leader = r
+				return r.Started(w.Context())
+			}
+		}
+		return fmt.Errorf("the lease is held by %q", lease)
+	})
+	return leader
+}
+
+// retires stops all replicas that run.
+func (w *world) retires() {
+	for _, r := range w.replicas {
+		if r.PID() != 0 {
+			w.Retire(r)
+		}
+	}
+}
+
+// kills ends a leader by SIGKILL, frees its lease, and waits for the next.
+func (w *world) kills(leader *stage.Replica) *stage.Replica {
+	w.Helper()
+	leader.Kill()
+	w.kubectl("", "delete", "lease", "fairlead-manager", "-n", stage.Namespace)
+	w.Retire(leader)
+	next := w.leads()
+	if next == leader {
+		w.Fatalf("%s leads and was killed", leader.ID)
+	}
+	return next
+}
