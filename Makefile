@@ -6,6 +6,7 @@ FUZZTIME   ?= 30s
 ROUNDTRIPS ?= 2000000
 BIN        := $(CURDIR)/bin
 KUBECTL    ?= kubectl
+OVERLAY    ?= config/default
 KUBECONFIG ?=
 
 # Tools, pinned. `go run` builds each once and keeps it in the build cache.
@@ -107,12 +108,12 @@ uninstall: ## Remove the CRDs, and with them every object of their kinds.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy
-deploy: ## Deploy the operator with image IMAGE into the cluster of your kubeconfig.
-	$(KUSTOMIZE) build config/default | sed 's|image: fairlead:latest|image: $(IMAGE)|' | $(KUBECTL) apply --server-side -f -
+deploy: ## Deploy the operator with image IMAGE into the cluster of your kubeconfig. OVERLAY=config/apart runs webhooks and reconcilers apart.
+	$(KUSTOMIZE) build $(OVERLAY) | sed 's|image: fairlead:latest|image: $(IMAGE)|' | $(KUBECTL) apply --server-side -f -
 
 .PHONY: undeploy
 undeploy: uninstall ## Remove the CRDs, and then the operator: it must still be there to let go of its objects.
-	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
+	$(KUSTOMIZE) build $(OVERLAY) | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: docker-build
 docker-build: ## Build the image IMAGE.

@@ -98,20 +98,29 @@ func TestNoManifestCarriesACABundle(t *testing.T) {
 }
 
 func TestThePodOutlivesItsOrderlyStop(t *testing.T) {
-	configuration := shipped(t)
-	var deployment appsv1.Deployment
-	read(t, "manager/deployment.yaml", &deployment)
-	grace := time.Duration(*deployment.Spec.Template.Spec.TerminationGracePeriodSeconds) * time.Second
-	if stop := configuration.GracefulShutdownTimeout.Duration; grace <= stop {
-		t.Errorf("terminationGracePeriodSeconds is %s, and gracefulShutdownTimeout %s: the pod is killed in mid-drain", grace, stop)
+	for name, d := range map[string]appsv1.DeploymentSpec{
+		"both": deployment(t, "manager/deployment.yaml"), "webhooks": deployment(t, "apart/webhook_deployment.yaml"), "reconcilers": reconcilers(t),
+	} {
+		configuration := shipped(t, d.Template.Spec.Containers[0].Args...)
+		grace := time.Duration(*d.Template.Spec.TerminationGracePeriodSeconds) * time.Second
+		if stop := configuration.GracefulShutdownTimeout.Duration; grace <= stop {
+			t.Errorf("%s: terminationGracePeriodSeconds is %s, and gracefulShutdownTimeout %s: the pod is killed in mid-drain", name, grace, stop)
+		}
 	}
 }
 
-// shipped loads the shipped file as the operator does: strictly, and through all its rules.
-func shipped(t *testing.T) *config.Configuration {
+// shipped loads the shipped file as a container with these arguments does: strictly, and through all
+// its rules.
+func shipped(t *testing.T, args ...string) *config.Configuration {
 	t.Helper()
-	flags := config.NewFlags()
-	if err := flags.Groups.FlagSet("general").Set("config", "manager/config.yaml"); err != nil {
+	if want := []string{"manager", "--config=/etc/fairlead/config.yaml"}; len(args) < 2 || !slices.Equal(args[:2], want) {
+		t.Fatalf("arguments %q, which do not begin with %q", args, want)
+	}
+	flags, set := config.NewFlags(), pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	for _, group := range flags.Groups.FlagSets {
+		set.AddFlagSet(group)
+	}
+	if err := set.Parse(append([]string{"--config=manager/config.yaml"}, args[2:]...)); err != nil {
 		t.Fatal(err)
 	}
 	configuration, err := flags.Configuration()

@@ -27,17 +27,31 @@ import (
 // (k8s.io/apiserver/pkg/util/webhook, defaultRequestTimeout).
 const conversionTimeout = 30 * time.Second
 
-func deployment(t *testing.T) appsv1.DeploymentSpec {
+func deployment(t *testing.T, path string) appsv1.DeploymentSpec {
 	t.Helper()
 	var d appsv1.Deployment
-	read(t, "manager/deployment.yaml", &d)
+	read(t, path, &d)
 	return d.Spec
+}
+
+// serving are the Deployments whose pods serve webhooks, one of them where it is all that there is, and
+// the budgets of both.
+var serving = map[string]string{
+	"manager/deployment.yaml":       "manager/pod_disruption_budget.yaml",
+	"apart/webhook_deployment.yaml": "apart/webhook_pod_disruption_budget.yaml",
 }
 
 // Each of these times is above the one before it, or a replica is killed, or unknown to somebody, in
 // the midst of a request.
 func TestTheTimesOfARolloutFitIntoEachOther(t *testing.T) {
-	c, d := shipped(t), deployment(t)
+	for path := range serving {
+		t.Run(path, func(t *testing.T) { checkTimes(t, deployment(t, path)) })
+	}
+}
+
+func checkTimes(t *testing.T, d appsv1.DeploymentSpec) {
+	t.Helper()
+	c := shipped(t, d.Template.Spec.Containers[0].Args...)
 	delay, drain := c.Webhook.DrainDelay.Duration, c.Webhook.DrainTimeout.Duration
 	stop := c.GracefulShutdownTimeout.Duration
 	grace := time.Duration(*d.Template.Spec.TerminationGracePeriodSeconds) * time.Second
@@ -69,7 +83,13 @@ func TestTheTimesOfARolloutFitIntoEachOther(t *testing.T) {
 }
 
 func TestARolloutAndADrainOfNodesLeaveAReplica(t *testing.T) {
-	d := deployment(t)
+	for path, budget := range serving {
+		t.Run(path, func(t *testing.T) { checkRollout(t, deployment(t, path), budget) })
+	}
+}
+
+func checkRollout(t *testing.T, d appsv1.DeploymentSpec, budgeted string) {
+	t.Helper()
 	if *d.Replicas < 2 {
 		t.Errorf("%d replicas", *d.Replicas)
 	}
@@ -78,7 +98,7 @@ func TestARolloutAndADrainOfNodesLeaveAReplica(t *testing.T) {
 		t.Errorf("the strategy %+v lets a replica go before its successor is there", d.Strategy)
 	}
 	var budget policyv1.PodDisruptionBudget
-	read(t, "manager/pod_disruption_budget.yaml", &budget)
+	read(t, budgeted, &budget)
 	if most := budget.Spec.MaxUnavailable; most == nil || most.IntValue() >= int(*d.Replicas) || most.IntValue() < 1 {
 		t.Errorf("the budget lets %v of %d replicas go", most, *d.Replicas)
 	}
@@ -111,8 +131,22 @@ func selects(t *testing.T, what string, selector *metav1.LabelSelector, d appsv1
 }
 
 func TestEveryPortHasOneNumberAndOneName(t *testing.T) {
-	c, d := shipped(t), deployment(t)
-	listens := map[string]int{"webhook": c.Webhook.Port}
+	for path := range serving {
+		t.Run(path, func(t *testing.T) {
+			d := deployment(t, path)
+			checkPorts(t, d)
+			checkServices(t, d, map[string]string{"manager/webhook_service.yaml": "webhook", "manager/metrics_service.yaml": "metrics"})
+		})
+	}
+}
+
+func checkPorts(t *testing.T, d appsv1.DeploymentSpec) {
+	t.Helper()
+	c := shipped(t, d.Template.Spec.Containers[0].Args...)
+	listens := map[string]int{}
+	if c.Webhook.Enabled {
+		listens["webhook"] = c.Webhook.Port
+	}
 	for name, address := range map[string]string{"metrics": c.Metrics.BindAddress, "probes": c.Health.BindAddress} {
 		_, port, err := net.SplitHostPort(address)
 		if err != nil {
@@ -143,7 +177,12 @@ func TestEveryPortHasOneNumberAndOneName(t *testing.T) {
 	if wait := c.ClientConnection.StartTimeout.Duration; patience < wait {
 		t.Errorf("the startup probe ends the pod after %s, and the operator waits %s for the API server", patience, wait)
 	}
-	for file, name := range map[string]string{"manager/webhook_service.yaml": "webhook", "manager/metrics_service.yaml": "metrics"} {
+}
+
+// checkServices demands that Services lead to the pods, each to a port of that name.
+func checkServices(t *testing.T, d appsv1.DeploymentSpec, services map[string]string) {
+	t.Helper()
+	for file, name := range services {
 		var service corev1.Service
 		read(t, file, &service)
 		if !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(d.Template.Labels)) || service.Spec.Ports[0].TargetPort.StrVal != name {
@@ -153,12 +192,13 @@ func TestEveryPortHasOneNumberAndOneName(t *testing.T) {
 }
 
 func TestTheNetworkPoliciesOpenTheWebhooksAndTheMetricsAlone(t *testing.T) {
-	d := deployment(t)
 	open := map[string]string{}
 	for _, file := range []string{"network-policy/allow_webhook_traffic.yaml", "network-policy/allow_metrics_traffic.yaml"} {
 		var policy networkingv1.NetworkPolicy
 		read(t, file, &policy)
-		selects(t, file, &policy.Spec.PodSelector, d)
+		for path := range serving {
+			selects(t, file, &policy.Spec.PodSelector, deployment(t, path))
+		}
 		if len(policy.Spec.PolicyTypes) != 1 || policy.Spec.PolicyTypes[0] != networkingv1.PolicyTypeIngress {
 			t.Errorf("%s is of types %v: outgoing traffic is the egress policy's", file, policy.Spec.PolicyTypes)
 		}

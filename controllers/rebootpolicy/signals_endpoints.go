@@ -5,6 +5,7 @@ package rebootpolicy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,7 +18,9 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/containment"
 	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // failbackDelay is how long addresses must stay as they are where the ExternalService does not say.
@@ -33,12 +36,16 @@ const (
 func (r *Reconciler) fromEndpoints(ctx context.Context, s *survey, t *autorebootv1.Trigger) error {
 	name := t.EndpointsChange.ExternalServiceName
 	var es networkingv1.ExternalService
+	var broken *containment.UndecodableError
 	unknown := ""
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &es, shared)
 	switch {
 	case apierrors.IsNotFound(err):
 		unknown = autorebootv1.ReasonSourceNotFound
 		s.note(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s does not exist", t.Name, name))
+	case errors.As(err, &broken): // which must not hold up the policy's other triggers
+		unknown = sources.Unreadable
+		s.note(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, broken.Fault))
 	case err != nil:
 		return fmt.Errorf("read ExternalService %s: %w", name, err)
 	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected):

@@ -32,6 +32,10 @@ func (f *Flags) general(g group) {
 		"Requests to the API server that may be sent at once.")
 	flag(g, "kube-api-start-timeout", func(c *Configuration) *metav1.Duration { return &c.ClientConnection.StartTimeout },
 		"How long an API server that does not answer is retried at start.")
+	flag(g, "webhooks", func(c *Configuration) *bool { return &c.Webhook.Enabled },
+		"Serve webhooks. False: this replica only reconciles, and others must serve.")
+	flag(g, "controllers", func(c *Configuration) *bool { return &c.Controllers.Enabled },
+		"Reconcile. False: this replica only serves webhooks, and takes part in no election.")
 	flag(g, "namespaces", func(c *Configuration) *[]string { return &c.Namespaces },
 		"Namespaces to reconcile, separated by commas. Empty: all.")
 	flag(g, "storage-migration", func(c *Configuration) *bool { return &c.StorageMigration.Enabled },

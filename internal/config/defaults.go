@@ -20,6 +20,7 @@ func Default() *Configuration {
 		},
 		Service: Service{Name: "fairlead-webhook"},
 		Controllers: Controllers{
+			Enabled: true,
 			Concurrency: map[string]int{
 				"ExternalService": 10,
 				"RebootPolicy":    10,
@@ -33,6 +34,7 @@ func Default() *Configuration {
 		StorageMigration: StorageMigration{Enabled: true, Rate: 20},
 		Egress:           defaultEgress(),
 		Webhook: Webhook{
+			Enabled:      true,
 			Port:         9443,
 			MaxBodyBytes: 16 << 20,
 			DrainDelay:   duration(10 * time.Second),

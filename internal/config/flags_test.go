@@ -91,6 +91,27 @@ func TestEveryFlagHasHelpAndTheDefaultOfTheConfiguration(t *testing.T) {
 	}
 }
 
+func TestFlagsSayWhatAReplicaOfACommonFileDoes(t *testing.T) {
+	const file = "leaderElection: {leaderElect: true}\nwebhook: {port: 9443}\n"
+	for flag, want := range map[string][2]bool{"": {true, true}, "--webhooks=false": {false, true}, "--controllers=false": {true, false}} {
+		var args []string
+		if flag != "" {
+			args = append(args, flag)
+		}
+		got, err := parseFlags(t, file, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if roles := [2]bool{got.Webhook.Enabled, got.Controllers.Enabled}; roles != want {
+			t.Errorf("%q: webhooks and controllers are %v, want %v", flag, roles, want)
+		}
+	}
+	if _, err := parseFlags(t, file, "--webhooks=false", "--controllers=false"); err == nil ||
+		!strings.Contains(err.Error(), "webhook.enabled") || !strings.Contains(err.Error(), "controllers.enabled") {
+		t.Errorf("with nothing to do: %v", err)
+	}
+}
+
 func TestErrorsNameTheFileOrTheFlags(t *testing.T) {
 	if _, err := parseFlags(t, "webhook: {port: 70000}\n"); err == nil || !strings.Contains(err.Error(), "c.yaml") || !strings.Contains(err.Error(), "webhook.port") {
 		t.Errorf("from the file: %v", err)

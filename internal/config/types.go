@@ -68,7 +68,8 @@ type Configuration struct {
 
 	// GracefulShutdownTimeout bounds the whole of an orderly stop: reconcilers, release of the
 	// Lease, webhook drain, caches. The default is 65s: the drain may take 50, and what is left
-	// is for the reconcilers. A pod needs a terminationGracePeriodSeconds above it.
+	// is for the reconcilers. Without webhooks nothing drains, and less will do. A pod needs a
+	// terminationGracePeriodSeconds above it.
 	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout,omitempty"`
 }
 
@@ -104,6 +105,10 @@ type Service struct {
 
 // Controllers says how objects are reconciled.
 type Controllers struct {
+	// Enabled reconciles, and migrates storage. The default is true; false is for replicas that only
+	// serve webhooks, while others reconcile. They take part in no election.
+	Enabled bool `json:"enabled"`
+
 	// Concurrency is the number of objects of a kind that are reconciled at the same time, by
 	// kind: ExternalService (default 10), RebootPolicy (2), ChaosPod (2).
 	Concurrency map[string]int `json:"concurrency,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -19,7 +20,7 @@ var kinds = []string{"ChaosPod", "ExternalService", "RebootPolicy"}
 
 // Validate answers every problem of the configuration, with the paths of the fields.
 func (c *Configuration) Validate() field.ErrorList {
-	var errs field.ErrorList
+	errs := c.roles()
 	errs = append(errs, c.ClientConnection.validate(field.NewPath("clientConnection"))...)
 	errs = append(errs, c.Service.validate(field.NewPath("service"))...)
 	errs = append(errs, namespaces(field.NewPath("namespaces"), c.Namespaces)...)
@@ -29,16 +30,35 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, c.StorageMigration.validate(field.NewPath("storageMigration"))...)
 	errs = append(errs, c.Egress.validate(field.NewPath("egress"))...)
 	errs = append(errs, c.Webhook.validate(field.NewPath("webhook"))...)
-	errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)
+	if c.Controllers.Enabled { // or nobody stands for election
+		errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)
+	}
 	errs = append(errs, c.serving()...)
 	errs = append(errs, c.Logging.validate(field.NewPath("logging"))...)
 	timeout := field.NewPath("gracefulShutdownTimeout")
 	errs = append(errs, positive(timeout, c.GracefulShutdownTimeout)...)
-	if drain := c.Webhook.DrainDelay.Duration + c.Webhook.DrainTimeout.Duration; c.GracefulShutdownTimeout.Duration < drain {
+	if drain := c.Drain(); c.GracefulShutdownTimeout.Duration < drain {
 		errs = append(errs, field.Invalid(timeout, c.GracefulShutdownTimeout.Duration.String(),
 			"must not be less than webhook.drainDelay and webhook.drainTimeout together, "+drain.String()))
 	}
 	return errs
+}
+
+// Drain is how long the webhook server may take to drain, 0 where there is none.
+func (c *Configuration) Drain() time.Duration {
+	if !c.Webhook.Enabled {
+		return 0
+	}
+	return c.Webhook.DrainDelay.Duration + c.Webhook.DrainTimeout.Duration
+}
+
+// roles demands that there is something to do.
+func (c *Configuration) roles() field.ErrorList {
+	if c.Webhook.Enabled || c.Controllers.Enabled {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("webhook", "enabled"), false,
+		"controllers.enabled is false too, so this replica would do nothing: leave out one of --webhooks=false and --controllers=false")}
 }
 
 func (c ClientConnection) validate(path *field.Path) field.ErrorList {

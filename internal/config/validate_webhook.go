@@ -24,7 +24,10 @@ const (
 )
 
 func (w Webhook) validate(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := w.TLS.validate(path.Child("tls")) // which the metrics server follows too
+	if !w.Enabled {
+		return errs
+	}
 	if w.Port < 0 || w.Port > 65535 {
 		errs = append(errs, field.Invalid(path.Child("port"), w.Port, "must be from 0 to 65535"))
 	}
@@ -35,7 +38,6 @@ func (w Webhook) validate(path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("drainDelay"), w.DrainDelay.Duration.String(), "must not be negative"))
 	}
 	errs = append(errs, positive(path.Child("drainTimeout"), w.DrainTimeout)...)
-	errs = append(errs, w.TLS.validate(path.Child("tls"))...)
 	errs = append(errs, w.Clients.validate(path.Child("clients"))...)
 	return append(errs, w.Certificates.validate(path.Child("certificates"))...)
 }

@@ -27,6 +27,10 @@ const (
 
 // Webhook is the server of admission and conversion.
 type Webhook struct {
+	// Enabled serves webhooks, keeps their certificates and publishes their root. The default is
+	// true; false is for replicas that only reconcile, while others serve.
+	Enabled bool `json:"enabled"`
+
 	// Host is the address to listen on. Empty means all.
 	Host string `json:"host,omitempty"`
 

@@ -25,6 +25,7 @@ import (
 	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	"github.com/fairlead-dev/fairlead/internal/containment"
 )
 
 // NewScheme knows the types of Kubernetes and every version of ours.
@@ -51,26 +52,29 @@ func admissionReads() []client.Object {
 
 // newCluster makes the cache and the clients of the reconcilers. It asks the API server which of
 // the kinds are namespaced.
-func newCluster(api *rest.Config, scheme *runtime.Scheme, namespaces []string, held map[client.Object]cache.ByObject) (cluster.Cluster, error) {
+func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByObject) (cluster.Cluster, error) {
 	watched := map[string]cache.Config{}
-	for _, namespace := range namespaces {
+	for _, namespace := range a.config.Namespaces {
 		watched[namespace] = cache.Config{}
 	}
 	if len(watched) == 0 {
 		watched = nil // all of them
 	}
-	return cluster.New(api, func(o *cluster.Options) {
-		o.Scheme = scheme
-		o.Cache = cache.Options{
-			Scheme:            scheme,
-			DefaultNamespaces: watched,
-			ByObject:          held,
-			// Nothing reads them, and they are a quarter of an object in memory.
-			DefaultTransform: cache.TransformStripManagedFields(),
-			// A read that nobody warmed would list a whole kind in the middle of a reconcile.
-			ReaderFailOnMissingInformer: true,
-		}
-	})
+	api = rest.CopyConfig(api)
+	api.Wrap(containment.Transport)
+	options := cluster.Options{Scheme: a.scheme, Cache: cache.Options{
+		Scheme:            a.scheme,
+		DefaultNamespaces: watched,
+		ByObject:          held,
+		// Nothing reads them, and they are a quarter of an object in memory.
+		DefaultTransform: cache.TransformStripManagedFields(),
+		// A read that nobody warmed would list a whole kind in the middle of a reconcile.
+		ReaderFailOnMissingInformer: true,
+	}}
+	if err := a.containing(api, &options); err != nil {
+		return nil, err
+	}
+	return cluster.New(api, func(o *cluster.Options) { *o = options })
 }
 
 // synced waits until the informers of kinds have listed, each within a limit.

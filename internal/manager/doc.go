@@ -14,6 +14,10 @@
 // them off. Or it ends only the term, which is caches and reconcilers, and the replica stands for
 // election again with a new one.
 //
+// A replica may leave the webhooks or the reconcilers to others (roles.go). It then goes through the same
+// order without those phases. One without reconcilers leads nothing, and keeps a cache for the warnings
+// of admission alone; one without webhooks has neither certificate nor port.
+//
 // lifecycle.go and terms.go are this order and know nothing of Kubernetes; everything else in the
 // package makes the parts that they run. Nothing here reconciles, converts or decides about an object.
 package manager

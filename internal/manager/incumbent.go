@@ -16,6 +16,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/containment"
 	"github.com/fairlead-dev/fairlead/internal/startup"
 )
 
@@ -36,7 +37,7 @@ func (a *assembly) limited() *rest.Config {
 func (a *assembly) term(ctx context.Context) (*term, error) {
 	held := externalservice.Cache()
 	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
-	made, err := newCluster(a.limited(), a.scheme, a.config.Namespaces, held)
+	made, err := a.newCluster(a.limited(), held)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +56,7 @@ func (i *incumbent) end() {
 	i.assembly.metrics.show(nil)
 	i.outside.again.Store(nil)
 	i.overlaps.reader.Store(nil)
+	i.undecodable.Clear()
 	forgetDepth(i.Metrics, externalservice.Name, rebootpolicy.Name)
 }
 
@@ -74,7 +76,7 @@ func (i *incumbent) reconcilers(ctx context.Context) ([]reconciler, error) {
 		ResolveWorkers:   es.ResolveWorkers,
 		ProbeWorkers:     es.ProbeWorkers,
 		Registerer:       i.metrics,
-		Wrap:             i.witness.of("ExternalService"),
+		Wrap:             containment.Spare("ExternalService", i.witness.of("ExternalService")),
 	})
 	if err != nil {
 		return nil, err
@@ -108,8 +110,11 @@ func (i *incumbent) reconcilers(ctx context.Context) ([]reconciler, error) {
 	return all, nil
 }
 
-// sync waits for what admission reads from the cache.
+// sync waits for what admission reads from the cache, where there is admission.
 func (i *incumbent) sync(ctx context.Context) error {
+	if !i.config.Webhook.Enabled {
+		return nil
+	}
 	if err := i.synced(ctx, startup.Caches, admissionReads()); err != nil {
 		return err
 	}

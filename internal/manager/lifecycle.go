@@ -30,7 +30,7 @@ type parts struct {
 
 	reachable func(ctx context.Context) error // returns when the API server answers
 
-	follow []named                   // what admission knows of the cluster; stopped with the caches
+	follow []named                   // what is known of the cluster itself; stopped with the caches
 	settle func(ctx context.Context) // waits for that, for a while; nil with follow
 
 	prepare func(ctx context.Context) error // returns when there is a certificate
@@ -39,9 +39,12 @@ type parts struct {
 	webhook run                             // serves, and drains when its context ends
 	ready   func(ctx context.Context) error // returns when it answers
 
-	publish     func(ctx context.Context) error // nil: nobody to publish to
-	unpublished string                          // why publish is nil
-	republish   run                             // keeps the root published; nil with publish
+	publish   func(ctx context.Context) error
+	republish run // keeps the root published
+
+	// onlook fills what admission warns from, where no term does, and records the phase of the caches.
+	// Nobody waits for it. Nil with term.
+	onlook run
 
 	// term makes what reconciles, before the election and again after every demotion.
 	term   func(ctx context.Context) (*term, error)
@@ -54,6 +57,9 @@ type parts struct {
 	elect func(ctx context.Context, lead func(context.Context) error) error
 	// demote has a replica that loses the Lease stand again, where otherwise it stops and fails.
 	demote bool
+
+	// skip says why a phase is none of this replica's. What only it would run may be nil.
+	skip map[startup.Phase]string
 }
 
 // lifecycle runs parts in their order.
@@ -110,13 +116,25 @@ func (l *lifecycle) Run(ctx context.Context) error {
 func (l *lifecycle) start(ctx context.Context, s *stages) error {
 	s.servers.Go(l.servers...)
 	var taken *seat
+	settled := false
+	settle := func(ctx context.Context) {
+		if l.settle != nil && !settled {
+			l.settle(ctx)
+		}
+		settled = true
+	}
 	for _, step := range []struct {
 		phase startup.Phase
 		do    func(context.Context) error
 	}{
-		{startup.APIServer, l.reachable},
-		{startup.Certificates, func(ctx context.Context) error {
+		{startup.APIServer, func(ctx context.Context) error {
+			if err := l.reachable(ctx); err != nil {
+				return err
+			}
 			s.caches.Go(l.follow...)
+			return nil
+		}},
+		{startup.Certificates, func(ctx context.Context) error {
 			if err := l.prepare(ctx); err != nil {
 				return err
 			}
@@ -124,9 +142,7 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 			return nil
 		}},
 		{startup.WebhookServer, func(ctx context.Context) error {
-			if l.settle != nil {
-				l.settle(ctx)
-			}
+			settle(ctx)
 			s.webhook.Go(named{"webhook server", l.webhook})
 			return l.ready(ctx)
 		}},
@@ -139,6 +155,7 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 		}},
 		{startup.Caches, func(ctx context.Context) error {
 			var err error
+			settle(ctx)
 			taken, err = l.sit(ctx, s)
 			return err
 		}},
@@ -147,8 +164,12 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 			return nil
 		}},
 	} {
-		if step.phase == startup.CAPublished && l.publish == nil {
-			l.recorder.Skip(step.phase, l.unpublished)
+		if reason, ok := l.skip[step.phase]; ok {
+			l.recorder.Skip(step.phase, reason)
+			continue
+		}
+		if step.phase == startup.Caches && l.onlook != nil {
+			s.caches.Go(named{"caches of admission", l.onlook})
 			continue
 		}
 		err := l.recorder.Do(ctx, step.phase, step.do)
@@ -158,6 +179,11 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 		if err != nil {
 			return err
 		}
+	}
+	if reason, ok := l.skip[startup.Reconcilers]; ok {
+		l.recorder.Skip(startup.Election, reason)
+		l.recorder.Skip(startup.Reconcilers, reason)
+		return nil
 	}
 	s.work.Go(named{"reconcilers", func(ctx context.Context) error { return l.work(ctx, s, taken) }})
 	return nil

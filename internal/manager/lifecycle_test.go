@@ -186,7 +186,7 @@ func TestTheOrderOfStartAndStop(t *testing.T) {
 
 func TestNothingToPublishIsAPhaseThatIsSkipped(t *testing.T) {
 	l, d := fakes(t)
-	l.publish, l.unpublished = nil, "cert-manager does"
+	l.publish, l.skip = nil, map[startup.Phase]string{startup.CAPublished: "cert-manager does"}
 	l.cache = d.runs("cache")
 	ctx, cancel := context.WithCancel(context.Background())
 	done := ran(ctx, l)

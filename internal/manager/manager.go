@@ -22,6 +22,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/internal/containment"
 	"github.com/fairlead-dev/fairlead/internal/election"
 	"github.com/fairlead-dev/fairlead/internal/startup"
 	"github.com/fairlead-dev/fairlead/webhooks/authorization"
@@ -93,8 +94,10 @@ type assembly struct {
 	witness  *witness
 	metrics  *exchange    // those of reconcilers
 	check    func() error // whether reconcilers may write; nil: always
+	healthy  func() error // whether objects may be rewritten that may need a conversion
 
-	conversions conversions // whether any has failed lately
+	conversions conversions           // whether any has failed lately
+	undecodable *containment.Register // what is stored and does not fit its type
 }
 
 func (a *assembly) assemble() (*lifecycle, error) {
@@ -113,63 +116,48 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	source, err := newCertificates(a.config, a.place, certificateClients{a.client, untyped}, a.Clock, a.Metrics, a.Logger)
-	if err != nil {
-		return nil, err
-	}
 	if a.outside, err = newOutside(a.config, a.place, unlimited, a.Dial, a.Logger); err != nil {
 		return nil, err
 	}
-	a.metrics = &exchange{}
-	if err := a.Metrics.Register(a.metrics); err != nil {
-		return nil, fmt.Errorf("metrics of reconcilers: %w", err)
-	}
 	a.overlaps = &overlaps{logger: a.Logger.WithName("admission")}
-	byPath, err := handlers(a.config.Webhook, a.authorization(), a.overlaps, a.conversions.Failed, a.Metrics, a.Logger)
-	if err != nil {
-		return nil, err
-	}
-	callers, err := callersOf(a.config, a.Metrics, a.Logger)
-	if err != nil {
-		return nil, err
-	}
-	webhook, err := webhookServer(a.config, a.place, source, callers, byPath, a.Clock, a.Metrics, a.Logger)
-	if err != nil {
-		return nil, err
-	}
-	servers, err := a.servers(webhook.Ready)
-	if err != nil {
-		return nil, err
-	}
 
 	p := parts{
-		servers: servers,
 		reachable: reach{
 			client: a.client.Discovery().RESTClient(), server: a.api.rest.Host, origin: a.api.origin,
 			limit: a.config.ClientConnection.StartTimeout.Duration, recorder: a.recorder, logger: a.Logger,
 		}.wait,
 		follow: []named{{"ranges of the cluster", a.outside.ranges.Run}}, settle: a.outside.settle,
-		prepare: source.Prepare, refresh: source.Run,
-		webhook: webhook.Start, ready: webhook.WaitReady,
-		unpublished: source.absent,
-		term:        a.term,
-		warmup:      a.config.Controllers.Warmup,
-		demote:      a.config.LeaderElection.OnLost == config.LostDemote,
+		skip: map[startup.Phase]string{},
 	}
-	if callers != nil {
-		p.follow = append(p.follow, named{"authorities of the webhooks' clients", callers.Run})
+	if err := a.nameBroken(&p); err != nil {
+		return nil, err
 	}
-	if source.injector != nil {
-		p.publish, p.republish = source.publish, source.republish
+	var ready func() error
+	if a.config.Webhook.Enabled {
+		if ready, err = a.serve(&p, untyped); err != nil {
+			return nil, err
+		}
+	} else {
+		ready = a.serveElsewhere(&p)
 	}
-	drain := a.config.Webhook.DrainDelay.Duration + a.config.Webhook.DrainTimeout.Duration
+	if a.config.Controllers.Enabled {
+		if err := a.reconcile(&p); err != nil {
+			return nil, err
+		}
+	} else {
+		a.reconcileElsewhere(&p)
+	}
+	if p.servers, err = a.servers(ready); err != nil {
+		return nil, err
+	}
+	drain := a.config.Drain()
 	stop := a.config.GracefulShutdownTimeout.Duration
 	l := &lifecycle{
 		parts: p, recorder: a.recorder, logger: a.Logger, witness: a.witness, pause: time.Second, stopTimeout: stop,
 		// At least some seconds, also where the drain is allowed all the time there is.
 		workTimeout: max(stop-drain, min(stop, 5*time.Second)),
 	}
-	if a.config.LeaderElection.LeaderElect {
+	if a.config.Controllers.Enabled && a.config.LeaderElection.LeaderElect {
 		elector, err := a.elector(l.workTimeout)
 		if err != nil {
 			return nil, err
@@ -178,7 +166,6 @@ func (a *assembly) assemble() (*lifecycle, error) {
 		a.recorder.Tell("leader", elector.Status)
 		a.recorder.Tell("identity", func() string { return a.place.identity })
 	}
-	a.recorder.Tell("webhooks", func() string { return oneLine(webhook.Ready()) })
 	a.recorder.Tell("API server", func() string { return a.api.rest.Host })
 	return l, nil
 }

@@ -20,7 +20,8 @@ import (
 // probes serves /healthz, /readyz and /statusz. Alive means that this answers: a replica that
 // waits for the API server is not healed by a restart. Ready means that webhooks answer, never
 // that caches are filled: a cache may need the webhooks of the very pod that would not be ready
-// (kubernetes-sigs/controller-runtime#2322).
+// (kubernetes-sigs/controller-runtime#2322). A replica that serves none is ready when it could take
+// over, which takes caches: the webhooks that those may need wait for nobody in this process.
 func probes(ready func() error, statusz http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/internal/containment"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/fingerprint"
 	"github.com/fairlead-dev/fairlead/internal/sources"
@@ -78,7 +79,7 @@ func (r *restarts) make(ctx context.Context, key *fingerprint.Key) error {
 		Suspect:          r.suspect,
 		ProbeWorkers:     settings.ProbeWorkers,
 		Registerer:       a.metrics,
-		Wrap:             a.witness.of("RebootPolicy"),
+		Wrap:             containment.Spare("RebootPolicy", a.witness.of("RebootPolicy")),
 	})
 	return err
 }

@@ -49,7 +49,7 @@ type authorizers struct {
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy
 // Equivalent the API server converts, and a second registration would only be called as well. Failed is
 // told of each object that could not be converted.
-func handlers(c config.Webhook, authorize authorizers, overlapping *overlaps, failed func(), metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
+func handlers(c config.Webhook, authorize authorizers, overlapping *overlaps, failed func(conversion.Failure), metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
 	w := &webhooks{
 		byPath:   map[string]http.Handler{},
 		registry: conversion.NewRegistry(),

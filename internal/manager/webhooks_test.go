@@ -27,6 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/webhooks/authorization"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 )
 
 // asking authorizes nobody: it is not called.
@@ -35,7 +36,7 @@ func asking() authorizers {
 }
 
 func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func() {}, nil, logr.Discard())
+	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
 }
 
 func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func() {}, nil, logr.Discard())
+	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

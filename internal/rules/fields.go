@@ -45,8 +45,14 @@ func Text(path Path, value string, least, most int) field.ErrorList {
 	return nil
 }
 
+// Expression is a regular expression, or what decides as one does.
+type Expression interface {
+	MatchString(text string) bool
+	String() string
+}
+
 // Pattern demands that value matches the whole expression.
-func Pattern(path Path, value string, pattern *regexp.Regexp) field.ErrorList {
+func Pattern(path Path, value string, pattern Expression) field.ErrorList {
 	if pattern.MatchString(value) {
 		return nil
 	}

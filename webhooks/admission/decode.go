@@ -37,14 +37,3 @@ func (o objects[T]) decode(raw wire.Value) (*T, *field.Error) {
 	}
 	return obj, nil
 }
-
-// twin answers a second object like obj, which was decoded from raw.
-func (o objects[T]) twin(obj *T, raw wire.Value) (*T, *field.Error) {
-	copier, ok := any(obj).(interface{ DeepCopyInto(into *T) })
-	if !ok {
-		return o.decode(raw)
-	}
-	second := new(T)
-	copier.DeepCopyInto(second)
-	return second, nil
-}

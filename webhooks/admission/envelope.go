@@ -90,7 +90,7 @@ func (v *review) user(name []byte, value wire.Value) (err error) {
 			if v.User.Extra == nil {
 				v.User.Extra = make(map[string]authenticationv1.ExtraValue)
 			}
-			v.User.Extra[string(name)] = values
+			v.User.Extra[value.Keep(name)] = values
 			return err
 		})
 	}

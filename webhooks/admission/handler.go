@@ -24,6 +24,9 @@ type reviewer interface {
 	review(ctx context.Context, asked review) answer
 }
 
+// firstPatch is room for what most patches are, in bytes.
+const firstPatch = 2 << 10
+
 type handler struct {
 	Options
 	reviewer reviewer
@@ -56,8 +59,10 @@ func newHandler(o Options, webhook string, r reviewer) *handler {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	body, document := wire.Buffer(), wire.NewDocument()
+	body, scratch, out, document := wire.Buffer(), wire.Buffer(), wire.Buffer(), wire.NewDocument()
 	defer wire.Release(body)
+	defer wire.Release(scratch)
+	defer wire.Release(out)
 	defer document.Release()
 	asked, err := h.read(body, document, r)
 	if err != nil {
@@ -66,9 +71,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := wire.Deadline(r.Context(), r.URL, h.Timeout)
 	defer cancel()
+	scratch.Grow(firstPatch)
+	asked.scratch = scratch
 	a := h.answer(ctx, asked)
-	out := wire.Buffer()
-	defer wire.Release(out)
 	if err := a.write(out, asked.UID); err != nil {
 		h.refuse(w, wire.Refuse(http.StatusInternalServerError, "%s: the answer cannot be written: %v", label(asked.Request), err), start)
 		return

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
 type mutation[T any] struct {
@@ -28,7 +30,7 @@ func (m mutation[T]) review(ctx context.Context, asked review) answer {
 	if wrong != nil {
 		return asked.invalid(field.ErrorList{wrong})
 	}
-	p := newPatch()
+	p := newPatch(asked.scratch)
 	if err := m.defaults(ctx, p, asked, obj); err != nil {
 		return refused(asked.Request, err)
 	}
@@ -50,18 +52,14 @@ func (m mutation[T]) defaults(ctx context.Context, p *patch, asked review, obj *
 	if m.apply == nil {
 		return nil
 	}
-	before, wrong := m.objects.twin(obj, asked.object)
-	if wrong != nil {
-		return wrong
-	}
 	if err := m.apply(ctx, obj); err != nil {
 		return err
 	}
-	if !sameReserved(before, obj) {
+	if !keepsReserved(asked.object, obj) {
 		return fmt.Errorf("defect in the defaulter of %s: it changed an annotation %s*, which belongs to Fairlead itself",
 			m.kind.Kind, reservedPrefix)
 	}
-	if err := p.diff(m.objects.shape, asked.object, reflect.ValueOf(before).Elem(), reflect.ValueOf(obj).Elem()); err != nil {
+	if err := p.diff(m.objects.shape, asked.object, reflect.ValueOf(obj).Elem()); err != nil {
 		return fmt.Errorf("defect in the defaulter of %s: %w", m.kind.Kind, err)
 	}
 	return nil
@@ -71,20 +69,28 @@ func (m mutation[T]) defaults(ctx context.Context, p *patch, asked review, obj *
 // a version cannot say, and stamps are of no use where something else writes them.
 const reservedPrefix = "fairlead.dev/"
 
-// sameReserved says that two objects have the same annotations of ours.
-func sameReserved(a, b any) bool {
-	one, ok := a.(metav1.Object)
-	other, also := b.(metav1.Object)
-	return !ok || !also || holds(one, other) && holds(other, one)
-}
-
-// holds says that an object has the annotations of ours that another has.
-func holds(obj, other metav1.Object) bool {
-	annotations := obj.GetAnnotations()
-	for key, value := range other.GetAnnotations() {
-		if mine, has := annotations[key]; strings.HasPrefix(key, reservedPrefix) && (!has || mine != value) {
-			return false
+// keepsReserved says that an object has the annotations of ours that its document has, and no others.
+func keepsReserved(document wire.Value, obj any) bool {
+	typed, ok := obj.(metav1.Object)
+	if !ok {
+		return true
+	}
+	annotations := typed.GetAnnotations()
+	more := 0
+	for name := range annotations {
+		if strings.HasPrefix(name, reservedPrefix) {
+			more++
 		}
 	}
-	return true
+	for name, value := range document.Field("metadata").Field("annotations").Fields() {
+		if !strings.HasPrefix(string(name), reservedPrefix) {
+			continue
+		}
+		was, _ := value.Text() // of null, nothing
+		if now, has := annotations[string(name)]; !has || now != was {
+			return false
+		}
+		more--
+	}
+	return more == 0
 }

@@ -43,6 +43,18 @@ func TestMutatingAddsOnlyWhatIsUnset(t *testing.T) {
 			toyJSON(`{"color":"red","size":1,"engine":{"hp":900719925474099312},"battery":{"brand":"x"}}`),
 			`[{"op":"add","path":"/spec/battery/type","value":"AA"}]`,
 		},
+		"null item": {
+			toyJSON(`{"color":"red","size":1,"battery":{"type":"D"},"wheels":[null,{"name":"b","radius":2}]}`),
+			`[{"op":"replace","path":"/spec/wheels/0","value":{"radius":7}}]`,
+		},
+		"empty values": {
+			toyJSON(`{"color":"","size":0,"battery":{"type":"D","minutes":null},"wheels":[]}`),
+			``,
+		},
+		"an empty value with a default": {
+			toyJSON(`{"color":"red","size":1,"battery":{"type":""}}`),
+			`[{"op":"replace","path":"/spec/battery/type","value":"AA"}]`,
+		},
 		"nothing": {toyJSON(`{"color":"red","size":1,"battery":{"type":"D"},"wheels":[],"max":"50%"}`), ``},
 	}
 	for name, test := range tests {
@@ -85,6 +97,8 @@ func TestADefaulterThatTakesAwayIsRefused(t *testing.T) {
 	}{
 		"member":                 {full, func(o *toy) { o.Spec.Size = nil }, "removed /spec/size"},
 		"item":                   {full, func(o *toy) { o.Spec.Wheels = o.Spec.Wheels[:1] }, "shortened /spec/wheels"},
+		"list":                   {full, func(o *toy) { o.Spec.Wheels = nil }, "removed /spec/wheels"},
+		"annotations":            {full, func(o *toy) { o.Annotations = nil }, "fairlead.dev/*"},
 		"annotation":             {full, func(o *toy) { delete(o.Annotations, "mine") }, "removed /metadata/annotations/mine"},
 		"our annotation gone":    {full, func(o *toy) { delete(o.Annotations, "fairlead.dev/conversion-data") }, "fairlead.dev/*"},
 		"our annotation changed": {full, func(o *toy) { o.Annotations["fairlead.dev/conversion-data"] = "" }, "fairlead.dev/*"},

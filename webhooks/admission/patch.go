@@ -4,28 +4,31 @@
 package admission
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fairlead-dev/fairlead/webhooks/internal/shape"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
-// patch writes the way from one state of a typed object to another as operations (RFC 6902) on the
-// document that the object was read from. The document may hold members that the type does not
-// know and lack ones that it always writes; no operation touches either.
+// patch writes what became of a typed object as operations (RFC 6902) on the document that the object
+// was read from. The document may hold members that the type does not know and lack ones that it
+// always writes; no operation touches either.
 //
-// It compares the values, and looks into the document, and writes JSON, only where they differ.
+// The document says what the object was. So nobody keeps another one, and each value is looked at once.
 type patch struct {
 	path    []byte // of the value at hand, as a JSON pointer
 	written []byte
+	parts   []wire.Value // of the objects that are being gone through
 }
 
-func newPatch() *patch {
-	return &patch{path: make([]byte, 0, 64), written: make([]byte, 0, 1024)}
+// newPatch begins a patch that is written into a buffer as far as that has room.
+func newPatch(into *bytes.Buffer) *patch {
+	return &patch{path: make([]byte, 0, 128), written: into.AvailableBuffer(), parts: make([]wire.Value, 0, 64)}
 }
 
 // end answers the operations as JSON; nil where there are none.
@@ -36,119 +39,140 @@ func (p *patch) end() []byte {
 	return append(p.written, ']')
 }
 
-// diff writes how before became after. It fails where the change would take something away.
-func (p *patch) diff(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
-	if s.Same(before, after) {
-		return nil
+// diff writes how the object that a document says became this one. It fails where the change would take
+// something away.
+func (p *patch) diff(s *shape.Shape, document wire.Value, now reflect.Value) error {
+	for s.Kind == reflect.Pointer && !now.IsNil() {
+		s, now = s.Elem, now.Elem()
 	}
-	return p.value(s, document, before, after)
-}
-
-// value goes where the document has something, and the states differ.
-func (p *patch) value(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
-	s, was, now := target(s, before, after)
+	switch document.Kind() {
+	case '{':
+		if s.Kind == reflect.Struct {
+			return p.object(s, document, now)
+		}
+	case '[':
+		if s.Kind == reflect.Slice {
+			return p.list(s, document, now)
+		}
+	}
 	switch {
-	case s.Kind == reflect.Struct && now.IsValid() && document.Kind() == '{':
-		return p.object(s, document, was, now)
-	case s.Kind == reflect.Map && now.IsValid() && document.Kind() == '{':
-		return p.entries(s, document, was, now)
-	case s.Kind == reflect.Slice && was.IsValid() && now.IsValid() && document.Kind() == '[':
-		return p.list(s, document, was, now)
+	case s.Says(document, now):
+		return nil
+	case s.Kind == reflect.Map && document.Kind() == '{':
+		return p.entries(s, document, now)
 	}
-	return p.operation(s, "replace", was, now)
+	return p.operation("replace", s, now)
 }
 
-func (p *patch) object(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
-	parts := s.Parts(document)
+func (p *patch) object(s *shape.Shape, document wire.Value, now reflect.Value) error {
+	begin := len(p.parts)
+	p.parts = s.Parts(p.parts, document)
 	for i := range s.Members {
-		m := &s.Members[i]
-		if err := p.member(m.Shape, parts[i], m.Name, m.Of(before), m.Of(after)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// entries goes through a map, in the order of the keys.
-func (p *patch) entries(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
-	keys := map[string]reflect.Value{}
-	for _, m := range []reflect.Value{before, after} {
-		if !m.IsValid() {
-			continue
-		}
-		for _, key := range m.MapKeys() {
-			keys[key.String()] = key
-		}
-	}
-	names := make([]string, 0, len(keys))
-	for name := range keys {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		var was reflect.Value
-		if before.IsValid() {
-			was = before.MapIndex(keys[name])
-		}
-		if err := p.member(s.Elem, document.Field(name), name, was, after.MapIndex(keys[name])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// member looks at a part of an object, of which the document has given.
-func (p *patch) member(s *shape.Shape, given wire.Value, name string, before, after reflect.Value) error {
-	if s.Same(before, after) {
-		return nil
-	}
-	defer p.leave(len(p.path))
-	p.enter(name)
-	switch {
-	case !after.IsValid() && given.Exists() && given.Kind() != 'n':
-		return fmt.Errorf("it removed %s", p.path)
-	case !after.IsValid():
-		return nil
-	case given.Exists():
-		return p.value(s, given, before, after)
-	}
-	return p.operation(s, "add", before, after)
-}
-
-func (p *patch) list(s *shape.Shape, document wire.Value, before, after reflect.Value) error {
-	if after.Len() < before.Len() || document.Len() != before.Len() {
-		return fmt.Errorf("it shortened %s from %d items to %d", p.path, document.Len(), after.Len())
-	}
-	i := 0
-	for item := range document.Elements() {
-		if !s.Elem.Same(before.Index(i), after.Index(i)) {
-			at := len(p.path)
-			p.enter(strconv.Itoa(i))
-			if err := p.value(s.Elem, item, before.Index(i), after.Index(i)); err != nil {
+		m, was := &s.Members[i], p.parts[begin+i]
+		switch is := m.Of(now); {
+		case is.IsValid():
+			if err := p.member(m.Shape, m.Name, was, is); err != nil {
 				return err
 			}
-			p.leave(at)
-		}
-		i++
-	}
-	defer p.leave(len(p.path))
-	p.enter("-")
-	for ; i < after.Len(); i++ {
-		if err := p.operation(s.Elem, "add", reflect.Value{}, after.Index(i)); err != nil {
-			return err
+		case was.Exists() && !m.Says(was, now):
+			return p.removed(m.Name)
 		}
 	}
+	p.parts = p.parts[:begin]
 	return nil
 }
 
-func (p *patch) operation(s *shape.Shape, op string, before, after reflect.Value) error {
+// member looks at a part of an object that is there now.
+func (p *patch) member(s *shape.Shape, name string, was wire.Value, now reflect.Value) error {
+	if !was.Exists() && s.Unset(now) {
+		return nil
+	}
+	at := len(p.path)
+	p.enter(name)
+	if err := p.part(s, was, now); err != nil {
+		return err
+	}
+	p.leave(at)
+	return nil
+}
+
+// part looks at a member or an item, of which the document may say nothing, or null.
+func (p *patch) part(s *shape.Shape, was wire.Value, now reflect.Value) error {
+	op := "replace"
+	switch {
+	case !was.Exists():
+		op = "add"
+	case was.Kind() != 'n':
+		return p.diff(s, was, now)
+	case s.Unset(now):
+		return nil
+	}
 	p.begin(op)
 	p.written = append(p.written, `,"value":`...)
-	if err := p.fresh(s, before, after); err != nil {
+	if err := p.set(s, now); err != nil {
 		return err
 	}
 	p.written = append(p.written, '}')
 	return nil
+}
+
+// entries goes through a map, in the order of the keys.
+func (p *patch) entries(s *shape.Shape, document wire.Value, now reflect.Value) error {
+	was := make(map[string]wire.Value, document.Len())
+	for name, value := range document.Fields() {
+		was[string(name)] = value
+	}
+	is := make(map[string]reflect.Value, now.Len())
+	for entry := now.MapRange(); entry.Next(); {
+		is[entry.Key().String()] = entry.Value()
+	}
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if _, stays := is[name]; !stays && was[name].Kind() != 'n' {
+			return p.removed(name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if err := p.member(s.Elem, name, was[name], is[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *patch) removed(name string) error {
+	p.enter(name)
+	return fmt.Errorf("it removed %s", p.path)
+}
+
+func (p *patch) list(s *shape.Shape, document wire.Value, now reflect.Value) error {
+	if now.Len() < document.Len() {
+		return fmt.Errorf("it shortened %s from %d items to %d", p.path, document.Len(), now.Len())
+	}
+	at, i := len(p.path), 0
+	for was := range document.Elements() {
+		p.path = strconv.AppendInt(append(p.path, '/'), int64(i), 10)
+		if err := p.part(s.Elem, was, now.Index(i)); err != nil {
+			return err
+		}
+		p.leave(at)
+		i++
+	}
+	p.path = append(p.path, "/-"...)
+	for ; i < now.Len(); i++ {
+		if err := p.operation("add", s.Elem, now.Index(i)); err != nil {
+			return err
+		}
+	}
+	p.leave(at)
+	return nil
+}
+
+// operation writes one whose value is a whole one.
+func (p *patch) operation(op string, s *shape.Shape, value reflect.Value) (err error) {
+	p.begin(op)
+	p.written, err = s.Append(append(p.written, `,"value":`...), value)
+	p.written = append(p.written, '}')
+	return err
 }
 
 // begin writes an operation on the value at hand as far as its value.
@@ -161,22 +185,22 @@ func (p *patch) begin(op string) {
 	p.written = wire.Quote(append(p.written, `","path":`...), p.path)
 }
 
-// fresh writes what after has beyond before, for a place where the user wrote nothing: a typed
-// object writes zero values that nobody set, and those stay out.
-func (p *patch) fresh(s *shape.Shape, before, after reflect.Value) error {
-	s, was, now := target(s, before, after)
-	if s.Kind != reflect.Struct || !was.IsValid() || !now.IsValid() {
-		return p.whole(s, now)
+// set writes what is set in a value, for a place where the user wrote nothing: a typed object writes
+// zero values that nobody set, and those stay out.
+func (p *patch) set(s *shape.Shape, value reflect.Value) (err error) {
+	if s.Kind != reflect.Struct {
+		p.written, err = s.Append(p.written, value)
+		return err
 	}
 	var object wire.Object
 	for i := range s.Members {
 		m := &s.Members[i]
-		a, b := m.Of(was), m.Of(now)
-		if !b.IsValid() || m.Shape.Same(a, b) {
+		part := m.Of(value)
+		if !part.IsValid() || m.Shape.Unset(part) {
 			continue
 		}
 		p.written = object.Name(p.written, []byte(m.Name))
-		if err := p.fresh(m.Shape, a, b); err != nil {
+		if err := p.set(m.Shape, part); err != nil {
 			return err
 		}
 	}
@@ -184,34 +208,19 @@ func (p *patch) fresh(s *shape.Shape, before, after reflect.Value) error {
 	return nil
 }
 
-func (p *patch) whole(s *shape.Shape, value reflect.Value) (err error) {
-	if !value.IsValid() {
-		p.written = append(p.written, "null"...)
-		return nil
-	}
-	p.written, err = s.Append(p.written, value)
-	return err
-}
-
+// enter goes to a part of an object, whose name is escaped as RFC 6901 says.
 func (p *patch) enter(name string) {
-	p.path = append(append(p.path, '/'), escaper.Replace(name)...)
+	p.path = append(p.path, '/')
+	for i := range len(name) {
+		switch name[i] {
+		case '~':
+			p.path = append(p.path, "~0"...)
+		case '/':
+			p.path = append(p.path, "~1"...)
+		default:
+			p.path = append(p.path, name[i])
+		}
+	}
 }
 
 func (p *patch) leave(length int) { p.path = p.path[:length] }
-
-// target follows pointers; what nil points to is no value.
-func target(s *shape.Shape, before, after reflect.Value) (of *shape.Shape, was, now reflect.Value) {
-	for s.Kind == reflect.Pointer {
-		s, before, after = s.Elem, element(before), element(after)
-	}
-	return s, before, after
-}
-
-func element(pointer reflect.Value) reflect.Value {
-	if !pointer.IsValid() {
-		return pointer
-	}
-	return pointer.Elem()
-}
-
-var escaper = strings.NewReplacer("~", "~0", "/", "~1")

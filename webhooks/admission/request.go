@@ -4,6 +4,8 @@
 package admission
 
 import (
+	"bytes"
+
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,4 +42,5 @@ type review struct {
 	object    wire.Value
 	oldObject wire.Value
 	author    func(version string, object []byte) Author // nil where it knows the object at Kind
+	scratch   *bytes.Buffer                              // for the patch; good until the review is answered
 }

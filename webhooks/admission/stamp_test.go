@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestAnnotateReachesTheValuesFromAnywhere(t *testing.T) {
 		"none but one to remove": {`{"metadata":{}}`, map[string]string{"a": "", "b": "2"}, `{"b":"2"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPatch()
+			p := newPatch(new(bytes.Buffer))
 			p.annotate(read(t, test.object), test.values)
 			encoded := p.end()
 			if test.want == "" {

@@ -53,7 +53,7 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Failed is told of each object that could not be converted. It must not block, and may be called
 	// from any goroutine. Default: nobody.
-	Failed func()
+	Failed func(Failure)
 }
 
 type handler struct {
@@ -64,7 +64,7 @@ type handler struct {
 	log     logr.Logger
 	often   rate.Sometimes // failures and refusals in the log: a poisoned list fails eleven times a second
 	panics  rate.Sometimes // stacks in the log
-	failed  func()
+	failed  func(Failure)
 	metrics metrics
 	unknown counts
 }
@@ -83,7 +83,7 @@ func NewHandler(o Options) http.Handler {
 		failed:  o.Failed,
 	}
 	if h.failed == nil {
-		h.failed = func() {}
+		h.failed = func(Failure) {}
 	}
 	if h.maxBody <= 0 {
 		h.maxBody = DefaultMaxBody
@@ -184,7 +184,7 @@ func (h *handler) object(out []byte, object wire.Value, desired string) ([]byte,
 	way, err := h.find(object, desired)
 	if err != nil {
 		h.unknown.failed.Inc()
-		h.failed()
+		h.failed(failureOf(object.Bytes(), desired))
 		return nil, err
 	}
 	if way.same {
@@ -203,7 +203,7 @@ func (h *handler) object(out []byte, object wire.Value, desired string) ([]byte,
 	default:
 		way.counts.failed.Inc()
 	}
-	h.failed()
+	h.failed(failureOf(object.Bytes(), desired))
 	return converted.Object, err
 }
 

@@ -30,6 +30,9 @@ func Manager(o Options) *cobra.Command {
 A configuration file (--config) may say everything that the flags say, by apiVersion
 ` + config.APIVersion + `, kind ` + config.Kind + `. Flags override the file.
 
+A replica may leave one of both to others: with --controllers=false it only serves webhooks, with
+--webhooks=false it only reconciles.
+
 SIGTERM or SIGINT stops in order: reconcilers, the Lease, the webhooks after their drain. A second
 signal ends the process at once. How the start stands is shown on /statusz of the probe server.`,
 		Args: cobra.NoArgs,

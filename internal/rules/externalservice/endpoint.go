@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	dnsPattern = regexp.MustCompile(`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.?$`)
+	dnsPattern = mostly{plainName, regexp.MustCompile(`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.?$`)}
 
 	reserved4  = netip.MustParsePrefix("224.0.0.0/3")
 	multicast6 = netip.MustParsePrefix("ff00::/8")

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-var labelPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+var labelPattern = mostly{plain, regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)}
 
 // Structural is the exact twin of the CRD's schema and CEL rules on the name and the spec. An
 // absent protocol counts as TCP, which the schema makes it before CEL runs. The kind has no

@@ -60,17 +60,43 @@ func hosts(endpoints []v1.Endpoint) []string {
 // byPriority ranges over the hosts in the order of failover, each with the index of its endpoint.
 func byPriority(endpoints []v1.Endpoint) iter.Seq2[int, string] {
 	return func(yield func(endpoint int, host string) bool) {
-		for _, i := range failover(endpoints) {
-			if name := endpoints[i].DNS; name != nil && !yield(i, name.Name) {
-				return
-			}
-			for _, address := range endpoints[i].Addresses {
-				if !yield(i, string(address)) {
+		if ordered(endpoints) {
+			for i := range endpoints {
+				if !places(endpoints, i, yield) {
 					return
 				}
 			}
+			return
+		}
+		for _, i := range failover(endpoints) {
+			if !places(endpoints, i, yield) {
+				return
+			}
 		}
 	}
+}
+
+// places yields the hosts of one endpoint.
+func places(endpoints []v1.Endpoint, i int, yield func(endpoint int, host string) bool) bool {
+	if name := endpoints[i].DNS; name != nil && !yield(i, name.Name) {
+		return false
+	}
+	for _, address := range endpoints[i].Addresses {
+		if !yield(i, string(address)) {
+			return false
+		}
+	}
+	return true
+}
+
+// ordered says that the endpoints stand in the order of failover, which they nearly always do.
+func ordered(endpoints []v1.Endpoint) bool {
+	for i := 1; i < len(endpoints); i++ {
+		if priority(&endpoints[i]) < priority(&endpoints[i-1]) {
+			return false
+		}
+	}
+	return true
 }
 
 // failover answers the indices of the endpoints in the order of their priorities.
@@ -79,10 +105,7 @@ func failover(endpoints []v1.Endpoint) []int {
 	for i := range order {
 		order[i] = i
 	}
-	compare := func(a, b int) int { return cmp.Compare(priority(&endpoints[a]), priority(&endpoints[b])) }
-	if !slices.IsSortedFunc(order, compare) { // which it nearly always is
-		slices.SortStableFunc(order, compare)
-	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(priority(&endpoints[a]), priority(&endpoints[b])) })
 	return order
 }
 

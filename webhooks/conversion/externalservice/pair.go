@@ -15,6 +15,7 @@ type (
 	hub struct {
 		Spec   v1.ExternalServiceSpec   `json:"spec"`
 		Status v1.ExternalServiceStatus `json:"status"`
+		room   *room
 	}
 	spoke struct {
 		Spec   v1alpha1.ExternalServiceSpec   `json:"spec"`
@@ -30,6 +31,7 @@ func New() *hubspoke.Converter {
 		Hub:          v1.GroupVersion.Version,
 		Spoke:        v1alpha1.GroupVersion.Version,
 		Up:           up,
+		UpInto:       upInto,
 		Down:         down,
 		Normalize:    normalize,
 		OverlayHub:   overlayHub,

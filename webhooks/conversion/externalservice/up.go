@@ -6,7 +6,6 @@ package externalservice
 import (
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,15 +16,23 @@ import (
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 )
 
-// lowestPriority is the last tier that v1 has; further hosts of a long list share it, in order.
-const lowestPriority = 9
-
 // up is the plain mapping to the hub. The status of v1 cannot be told from that of v1alpha1 and
 // is left to the reconciler, which writes it in any case.
 func up(s spoke) hub {
 	var h hub
+	upInto(s, &h)
+	h.room = nil
+	return h
+}
+
+// upInto is up into the memory of another form.
+func upInto(s spoke, into *hub) {
+	h := hub{room: into.room}
+	if h.room == nil {
+		h.room = new(room)
+	}
 	h.Spec.Ports = upPorts(s.Spec.Ports)
-	h.Spec.Endpoints = upHosts(s.Spec.Hosts, s.Spec.Probe != nil)
+	h.Spec.Endpoints = h.room.endpointsOf(s.Spec.Hosts, s.Spec.Probe != nil)
 	if s.Spec.RefreshSeconds != nil {
 		every := seconds(*s.Spec.RefreshSeconds)
 		h.Spec.Resolution = &v1.Resolution{MinTTL: &every, MaxTTL: ptr.To(every)}
@@ -33,7 +40,7 @@ func up(s spoke) hub {
 	if s.Spec.Probe != nil {
 		h.Spec.HealthCheck = upProbe(s.Spec.Probe, h.Spec.Ports)
 	}
-	return defaulted(h)
+	*into = defaulted(h)
 }
 
 // upPorts makes a port of every name, in their order.
@@ -48,46 +55,6 @@ func upPorts(numbers map[string]v1alpha1.PortNumber) []v1.ServicePort {
 	slices.SortFunc(ports, func(a, b v1.ServicePort) int { return strings.Compare(a.Name, b.Name) })
 	return ports
 }
-
-// upHosts makes an endpoint of every host. Whatever is no IP address counts as a DNS name. Lists of
-// hosts are long, so that what the endpoints point to is made at once.
-func upHosts(hosts []string, ranked bool) []v1.Endpoint {
-	if len(hosts) == 0 {
-		return nil
-	}
-	var (
-		endpoints  = make([]v1.Endpoint, len(hosts))
-		names      []v1.DNSName
-		addresses  []v1.IPAddress
-		priorities []int32
-	)
-	for i, host := range hosts {
-		e, left := &endpoints[i], len(hosts)-i
-		e.Name = hostName(i)
-		if isAddress(host) {
-			addresses = add(addresses, v1.IPAddress(host), left)
-			e.Addresses = addresses[len(addresses)-1 : len(addresses) : len(addresses)]
-		} else {
-			names = add(names, v1.DNSName{Name: host}, left)
-			e.DNS = &names[len(names)-1]
-		}
-		if ranked {
-			priorities = add(priorities, int32(min(i, lowestPriority)), left)
-			e.Priority = &priorities[len(priorities)-1]
-		}
-	}
-	return endpoints
-}
-
-// add appends without ever moving what is there already. The first one makes room for all.
-func add[T any](list []T, item T, room int) []T {
-	if list == nil {
-		list = make([]T, 0, room)
-	}
-	return append(list, item)
-}
-
-func hostName(i int) string { return "host-" + strconv.Itoa(i) }
 
 // isAddress looks at the end first, since to be told why a name is no address costs more.
 func isAddress(host string) bool {

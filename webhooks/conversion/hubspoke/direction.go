@@ -3,6 +3,8 @@
 
 package hubspoke
 
+import "sync"
+
 // source is an object without its type and metadata.
 type source struct {
 	body        tree
@@ -21,6 +23,7 @@ type result struct {
 // direction is one way through a pair, from form F to form T.
 type direction[F, T any] struct {
 	forward   func(F) T
+	into      func(from F, into *T) // forward, into a form that it has filled before
 	back      func(T) F
 	normalize func(form, implied F) F
 	overlay   func(saved T, before, after F) T
@@ -30,6 +33,7 @@ type direction[F, T any] struct {
 
 	source form[F]
 	target form[T]
+	forms  *sync.Pool // of *forms[F, T]
 }
 
 // bulkPath names a heavy part in the source's and in the target's form.

@@ -34,60 +34,127 @@ func (f fingerprint) String() string {
 
 // digest names a JSON value.
 func digest(value []byte) string {
-	c := wire.NewCursor(value)
-	return start.value(&c).String()
+	r := reader{json: value}
+	return r.value(start).String()
 }
 
 // digest is that of the sections as one object.
 func (s sections) digest() string {
 	sum := start.word('{')
 	for _, part := range []struct {
-		name string
+		name fingerprint
 		section
-	}{{`"spec"`, s.spec}, {`"status"`, s.status}} {
+	}{{specName, s.spec}, {statusName, s.status}} {
 		if part.exists() {
-			c := wire.NewCursor(part.json)
-			sum = sum.plus(start.bytes([]byte(part.name)).value(&c))
+			r := reader{json: part.json}
+			sum = sum.plus(r.value(part.name))
 		}
 	}
 	return sum.String()
 }
 
-// value hashes the next value, beginning from the hash of its path.
-func (f fingerprint) value(c *wire.Cursor) fingerprint {
-	switch c.Peek() {
-	case '{':
-		sum := f.word('{')
-		for more := c.Open('{'); more; more = c.More() {
-			member := f.bytes(c.RawName())
-			if c.Peek() == 'n' {
-				c.Value()
-				continue
-			}
-			sum = sum.plus(member.value(c))
-		}
-		return sum
-	case '[':
-		sum, n := f.word('['), uint64(0)
-		for more := c.Open('['); more; more = c.More() {
-			n++
-			sum = sum.plus(f.word(n).value(c))
-		}
-		return sum
-	}
-	return f.bytes(c.Value())
+var specName, statusName = pathOf(`"spec"`), pathOf(`"status"`)
+
+// pathOf is the hash that a member begins from, of an object that is all there is.
+func pathOf(quoted string) fingerprint {
+	r := reader{json: []byte(quoted), at: len(quoted)}
+	return r.bytes(start, 0)
 }
 
-// bytes takes in eight bytes at a time, and the rest of them with its length.
-func (f fingerprint) bytes(value []byte) fingerprint {
-	for ; len(value) >= 8; value = value[8:] {
-		f = f.word(binary.LittleEndian.Uint64(value))
+// reader hashes the values of a text, which it goes through once. Of anything else than JSON it makes
+// nonsense, but it ends, and never looks beyond it.
+type reader struct {
+	json []byte
+	at   int
+}
+
+// peek passes over white space, and answers what comes then; 0 at the end.
+func (r *reader) peek() byte {
+	for r.at < len(r.json) {
+		if b := r.json[r.at]; b > ' ' {
+			return b
+		}
+		r.at++
 	}
-	rest := uint64(len(value)) << 56
-	for i, b := range value {
-		rest |= uint64(b) << (8 * i)
+	return 0
+}
+
+// value hashes the next value, beginning from the hash of its path.
+func (r *reader) value(f fingerprint) fingerprint {
+	switch r.peek() {
+	case '{':
+		return r.object(f)
+	case '[':
+		return r.list(f)
+	case '"':
+		return r.text(f)
 	}
-	return f.word(rest)
+	begin := min(r.at, len(r.json))
+	for r.at < len(r.json) && !ends(r.json[r.at]) {
+		r.at++
+	}
+	return r.bytes(f, begin)
+}
+
+// ends says that a number or a word is over.
+func ends(b byte) bool { return b <= ' ' || b == ',' || b == '}' || b == ']' }
+
+func (r *reader) object(f fingerprint) fingerprint {
+	sum := f.word('{')
+	for r.at++; r.peek() == '"'; r.next() {
+		member := r.text(f)
+		r.peek()
+		r.at++ // the colon
+		if r.peek() == 'n' {
+			r.at += len("null")
+			continue
+		}
+		sum = sum.plus(r.value(member))
+	}
+	r.at++
+	return sum
+}
+
+func (r *reader) list(f fingerprint) fingerprint {
+	sum, n := f.word('['), uint64(0)
+	for r.at++; !over(r.peek()); r.next() {
+		n++
+		sum = sum.plus(r.value(f.word(n)))
+	}
+	r.at++
+	return sum
+}
+
+func over(b byte) bool { return b == ']' || b == '}' || b == 0 }
+
+// next passes over a comma.
+func (r *reader) next() {
+	if r.peek() == ',' {
+		r.at++
+	}
+}
+
+func (r *reader) text(f fingerprint) fingerprint {
+	begin := r.at
+	r.at = wire.EndOfText(r.json, begin)
+	return r.bytes(f, begin)
+}
+
+// bytes takes in the text from begin on, eight bytes at a time, and the rest of them with its length.
+func (r *reader) bytes(f fingerprint, begin int) fingerprint {
+	end := min(r.at, len(r.json))
+	for ; end-begin >= 8; begin += 8 {
+		f = f.word(binary.LittleEndian.Uint64(r.json[begin:]))
+	}
+	rest := uint64(end - begin)
+	if begin+8 <= len(r.json) { // what follows is masked
+		return f.word(rest<<56 | binary.LittleEndian.Uint64(r.json[begin:])&(1<<(8*rest)-1))
+	}
+	last := rest << 56
+	for i, b := range r.json[begin:end] {
+		last |= uint64(b) << (8 * i)
+	}
+	return f.word(last)
 }
 
 func (f fingerprint) word(w uint64) fingerprint {

@@ -40,3 +40,27 @@ func TestADigestOfSectionsIsThatOfTheBody(t *testing.T) {
 		t.Errorf("%s instead of %s", s.digest(), whole)
 	}
 }
+
+// Objects in storage carry digests of former releases.
+func TestADigestStaysWhatItWas(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"spec":{"a":[1,"two",null,{"b":true}],"long":"more than eight bytes","c":{}},"status":{"x":0}}`: "53ac4753eb2ef55cea8cb84e3f27a531",
+		"{\"text\":\"\\\"quoted\\\\\",\"\u00e4\":[-1.5e3,\"\",[[]],\"12345678\"] , \"n\" : null}":         "6c45513c457e788c4555d6aff6528a4c",
+	} {
+		if got := digest([]byte(text)); got != want {
+			t.Errorf("%s: %s instead of %s", text, got, want)
+		}
+	}
+}
+
+func TestADigestOfWhatIsNoJSONEnds(t *testing.T) {
+	whole := `{"a":[1,"two",null,{"b":true}],"c":{},"\"":"\\\\"}`
+	seen := map[string]bool{}
+	for end := range len(whole) {
+		seen[digest([]byte(whole[:end]))] = true
+		seen[digest([]byte(whole[end:]))] = true
+	}
+	if len(seen) < len(whole) {
+		t.Errorf("%d digests of %d texts", len(seen), 2*len(whole))
+	}
+}

@@ -3,7 +3,11 @@
 
 package hubspoke
 
-import "github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+import (
+	"sync"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+)
 
 // Pair describes how a kind maps between its hub form H and its spoke form S: structs with the
 // JSON fields "spec" and "status". All functions are pure and total. The overlays own their
@@ -17,6 +21,10 @@ type Pair[H, S any] struct {
 	// its view at the spoke version.
 	Up   func(S) H
 	Down func(H) S
+
+	// UpInto is Up into a hub form that UpInto has filled before and that nobody uses any more, or into a
+	// zero one: what it answers may use the memory of that again. Default: Up.
+	UpInto func(from S, into *H)
 
 	// Normalize makes the implied defaults of a spoke form explicit, which are those of implied, that
 	// is Down(Up(s)): where nothing is lost, that equals Normalize. Nil stands for s as it is.
@@ -53,13 +61,16 @@ func New[H, S any](p Pair[H, S]) *Converter {
 	if p.Normalize == nil {
 		p.Normalize = func(s, _ S) S { return s }
 	}
+	if p.UpInto == nil {
+		p.UpInto = func(s S, into *H) { *into = p.Up(s) }
+	}
 	up := direction[S, H]{
-		forward: p.Up, back: p.Down, normalize: p.Normalize, overlay: p.OverlayHub,
-		saved: hubData, save: spokeData, source: formOf[S](), target: formOf[H](),
+		forward: p.Up, into: p.UpInto, back: p.Down, normalize: p.Normalize, overlay: p.OverlayHub,
+		saved: hubData, save: spokeData, source: formOf[S](), target: formOf[H](), forms: new(sync.Pool),
 	}
 	down := direction[H, S]{
-		forward: p.Down, back: p.Up, normalize: func(h, _ H) H { return h }, overlay: p.OverlaySpoke,
-		saved: spokeData, save: hubData, source: formOf[H](), target: formOf[S](),
+		forward: p.Down, into: func(h H, into *S) { *into = p.Down(h) }, back: p.Up, normalize: func(h, _ H) H { return h }, overlay: p.OverlaySpoke,
+		saved: spokeData, save: hubData, source: formOf[H](), target: formOf[S](), forms: new(sync.Pool),
 	}
 	for _, b := range p.Bulk {
 		up.bulk = append(up.bulk, bulkPath{from: b.Spoke, to: b.Hub})

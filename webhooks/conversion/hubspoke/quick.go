@@ -42,11 +42,28 @@ func (c *Converter) quick(out []byte, object wire.Value, toVersion string) (Conv
 	return Converted{Object: e.seal(out, c.apiVersions[toVersion], r), Saved: len(r.value)}, true
 }
 
+// forms are those that one conversion makes. They are used again, since new ones would be a good part of
+// what it costs.
+type forms[F, T any] struct {
+	form, again, wanted F
+	to, restored        T
+}
+
 // quick converts what was opened. What it answers is part of scratch, of the source or of the document
 // that it was given for what was saved.
 func (d direction[F, T]) quick(e envelope, scratch []byte, document *wire.Document) (r quickResult, ok bool) {
-	var form F
-	if len(d.bulk) > 0 || e.annotations.get(d.save).Exists() || !d.source.read(e.body, &form, &form) {
+	f, ok := d.forms.Get().(*forms[F, T])
+	if !ok {
+		f = new(forms[F, T])
+	}
+	r, ok = d.quickly(f, e, scratch, document)
+	*f = forms[F, T]{to: f.to}
+	d.forms.Put(f) // which a panic leaves to the garbage collector
+	return r, ok
+}
+
+func (d direction[F, T]) quickly(f *forms[F, T], e envelope, scratch []byte, document *wire.Document) (r quickResult, ok bool) {
+	if len(d.bulk) > 0 || e.annotations.get(d.save).Exists() || !d.source.read(e.body, &f.form, &f.form) {
 		return r, false
 	}
 	saved, has, ok := d.saved.open(e, document)
@@ -54,30 +71,29 @@ func (d direction[F, T]) quick(e envelope, scratch []byte, document *wire.Docume
 		return r, false
 	}
 	r = quickResult{body: saved.body, annotation: d.save.annotation}
-	var to T
+	to := &f.to
 	if !has || saved.partial {
-		to = d.forward(form)
-		plain, rest, ok := d.target.write(scratch, &to)
+		d.into(f.form, to)
+		plain, rest, ok := d.target.write(scratch, to)
 		if !ok {
 			return r, false
 		}
 		r.body, scratch = saved.body.or(plain, e.body), rest
 	}
 	if has {
-		var restored T
-		if !d.target.read(r.body, &restored, &to) {
+		if !d.target.read(r.body, &f.restored, to) {
 			return r, false
 		}
-		to = restored
+		to = &f.restored
 	}
-	again := d.back(to)
-	if d.invented(scratch, e.body, r.body, again) {
+	f.again = d.back(*to)
+	if d.invented(scratch, e.body, r.body, &f.again) {
 		return r, false
 	}
-	lost := d.source.changed(e.body, &again, &form)
+	lost := d.source.changed(e.body, &f.again, &f.form)
 	if lost.any() {
-		wanted := d.normalize(form, d.implied(form, again, has))
-		lost = d.source.changed(lost, &again, &wanted)
+		f.wanted = d.normalize(f.form, d.implied(f.form, f.again, has))
+		lost = d.source.changed(lost, &f.again, &f.wanted)
 	}
 	if lost.any() {
 		r.value, ok = d.save.quick(scratch, e, lost, r.body)
@@ -88,14 +104,14 @@ func (d direction[F, T]) quick(e envelope, scratch []byte, document *wire.Docume
 
 // invented says that the way back brings a section that the source does not have. Where even an
 // absence would be lost, the other way has to see to it.
-func (d direction[F, T]) invented(scratch []byte, source, target sections, again F) bool {
+func (d direction[F, T]) invented(scratch []byte, source, target sections, again *F) bool {
 	if !source.spec.exists() && target.spec.exists() {
 		return true
 	}
 	if source.status.exists() || !target.status.exists() {
 		return false
 	}
-	brought, _, ok := d.source.write(scratch, &again)
+	brought, _, ok := d.source.write(scratch, again)
 	return !ok || brought.status.exists()
 }
 

@@ -17,27 +17,17 @@ import (
 // the order of their names, as in an object from the API server; those that would be null are left
 // out; and nothing is escaped for HTML.
 func (s *Shape) Append(out []byte, value reflect.Value) ([]byte, error) {
-	var err error
-	switch s.Kind {
-	case reflect.Pointer:
-		if !value.IsNil() {
-			return s.Elem.Append(out, value.Elem())
+	for s.Kind == reflect.Pointer {
+		if value.IsNil() {
+			return append(out, "null"...), nil
 		}
-		return append(out, "null"...), nil
+		s, value = s.Elem, value.Elem()
+	}
+	switch s.Kind {
 	case reflect.Struct:
 		return s.appendStruct(out, value)
 	case reflect.Slice:
-		separator := byte('[')
-		for i := range value.Len() {
-			if out, err = s.Elem.Append(append(out, separator), value.Index(i)); err != nil {
-				return out, err
-			}
-			separator = ','
-		}
-		if separator == '[' {
-			out = append(out, '[')
-		}
-		return append(out, ']'), nil
+		return s.appendList(out, value)
 	case reflect.Map:
 		return s.appendMap(out, value)
 	case reflect.String:
@@ -60,7 +50,7 @@ func (s *Shape) appendStruct(out []byte, value reflect.Value) ([]byte, error) {
 	for i := range s.Members {
 		m := &s.Members[i]
 		part := m.field(value)
-		if null(part) || m.omitEmpty && empty(part) {
+		if m.absent(part) {
 			continue
 		}
 		before := len(out)
@@ -82,6 +72,20 @@ func (s *Shape) appendStruct(out []byte, value reflect.Value) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
+func (s *Shape) appendList(out []byte, value reflect.Value) (_ []byte, err error) {
+	separator := byte('[')
+	for i := range value.Len() {
+		if out, err = s.Elem.Append(append(out, separator), value.Index(i)); err != nil {
+			return out, err
+		}
+		separator = ','
+	}
+	if separator == '[' {
+		out = append(out, '[')
+	}
+	return append(out, ']'), nil
+}
+
 func (s *Shape) appendMap(out []byte, value reflect.Value) ([]byte, error) {
 	keys := value.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
@@ -95,6 +99,20 @@ func (s *Shape) appendMap(out []byte, value reflect.Value) ([]byte, error) {
 		}
 	}
 	return object.End(out), nil
+}
+
+// absent says that a member is left out: it would be null, or is empty and left out for that.
+func (m *Member) absent(value reflect.Value) bool {
+	switch m.Shape.Kind {
+	case reflect.Pointer:
+		return value.IsNil()
+	case reflect.String:
+		return m.omitEmpty && value.Len() == 0
+	case reflect.Slice, reflect.Map:
+		return value.IsNil() || m.omitEmpty && value.Len() == 0
+	default:
+		return null(value) || m.omitEmpty && empty(value)
+	}
 }
 
 func null(value reflect.Value) bool {

@@ -44,10 +44,7 @@ func (s *Shape) Decode(raw wire.Value, into reflect.Value) Reading {
 	return Exact
 }
 
-type decoder struct {
-	texts arena
-	exact bool
-}
+type decoder struct{ exact bool }
 
 // read reads a value; it answers false where that is not of the shape.
 func (d *decoder) read(s *Shape, raw wire.Value, into reflect.Value) bool {
@@ -66,7 +63,7 @@ func (d *decoder) read(s *Shape, raw wire.Value, into reflect.Value) bool {
 	case reflect.Map:
 		return d.entries(s, raw, into)
 	case reflect.String:
-		text, ok := d.string(raw)
+		text, ok := raw.Text()
 		into.SetString(text)
 		return ok
 	case reflect.Bool:
@@ -116,18 +113,11 @@ func (d *decoder) object(s *Shape, raw wire.Value, into reflect.Value) bool {
 	return true
 }
 
-func (d *decoder) string(raw wire.Value) (text string, ok bool) {
-	if content, ok := raw.Plain(); ok {
-		return d.texts.keep(content), true
-	}
-	return raw.Text()
-}
-
 // find answers the index of a member, or -1. Objects from the API server have their members in
 // order, so that it is the next one or one soon after it.
 func (s *Shape) find(name []byte, next int) int {
 	for i := next; i < len(s.Members); i++ {
-		if s.Members[i].Name == string(name) {
+		if other := s.Members[i].Name; len(other) == len(name) && other == string(name) {
 			return i
 		}
 	}
@@ -163,11 +153,14 @@ func (d *decoder) entries(s *Shape, raw wire.Value, into reflect.Value) bool {
 	if raw.Kind() != '{' {
 		return false
 	}
+	if texts, ok := into.Addr().Interface().(*map[string]string); ok {
+		return d.labels(raw, texts)
+	}
 	t := into.Type()
 	into.Set(reflect.MakeMapWithSize(t, raw.Len()))
 	key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
 	for name, member := range raw.Fields() {
-		key.SetString(d.texts.keep(name))
+		key.SetString(raw.Keep(name))
 		value.SetZero()
 		if member.Kind() == 'n' || !d.read(s.Elem, member, value) {
 			return false
@@ -175,6 +168,20 @@ func (d *decoder) entries(s *Shape, raw wire.Value, into reflect.Value) bool {
 		into.SetMapIndex(key, value)
 	}
 	return into.Len() == raw.Len() // no name stands there twice
+}
+
+// labels reads the map that there is most often.
+func (d *decoder) labels(raw wire.Value, into *map[string]string) bool {
+	texts := make(map[string]string, raw.Len())
+	*into = texts
+	for name, value := range raw.Fields() {
+		text, ok := value.Text()
+		if !ok {
+			return false
+		}
+		texts[raw.Keep(name)] = text
+	}
+	return len(texts) == raw.Len()
 }
 
 // opaque reads what the type alone knows: a word, a number or a text.

@@ -131,13 +131,17 @@ func (s *Shape) Member(name string) *Member {
 	return nil
 }
 
-// Parts takes an object apart by the members that the shape has; none stands for one that is
-// not there.
-func (s *Shape) Parts(object wire.Value) (parts [maxMembers]wire.Value) {
+// Parts takes an object apart by the members that the shape has, which it appends to parts; none stands
+// for one that is not there, or that is skipped.
+func (s *Shape) Parts(parts []wire.Value, object wire.Value) []wire.Value {
+	begin := len(parts)
+	for range s.Members {
+		parts = append(parts, wire.Value{})
+	}
 	next := 0
 	for name, value := range object.Fields() {
-		if i := s.find(name, next); i >= 0 && i < maxMembers {
-			parts[i], next = value, i+1
+		if i := s.find(name, next); i >= 0 && !s.Members[i].Shape.skipped {
+			parts[begin+i], next = value, i+1
 		}
 	}
 	return parts
@@ -154,6 +158,12 @@ func (m *Member) Of(object reflect.Value) reflect.Value {
 		return reflect.Value{}
 	}
 	return value
+}
+
+// Says says that the member has what raw becomes when it is read; what is left out for being empty may
+// stand in raw.
+func (m *Member) Says(raw wire.Value, object reflect.Value) bool {
+	return m.Shape.Says(raw, m.field(object))
 }
 
 func (m *Member) field(object reflect.Value) reflect.Value {

@@ -54,18 +54,12 @@ func (c *Cursor) More() bool {
 
 // Name passes over the name of a member, and answers it without its quotes.
 func (c *Cursor) Name() []byte {
-	name := c.RawName()
+	name := c.Value()
+	c.pass(':')
 	if len(name) < 2 {
 		return nil
 	}
 	return plain(name)
-}
-
-// RawName is Name with the quotes, as it stands there.
-func (c *Cursor) RawName() []byte {
-	name := c.Value()
-	c.pass(':')
-	return name
 }
 
 // Value passes over the next value, and answers it.
@@ -74,7 +68,7 @@ func (c *Cursor) Value() []byte {
 	begin := c.at
 	switch first {
 	case '"':
-		c.text()
+		c.at = EndOfText(c.json, begin)
 	case '{', '[':
 		c.container()
 	default:
@@ -92,29 +86,12 @@ func (c *Cursor) pass(b byte) bool {
 	return true
 }
 
-// text passes over a string, from one quote to the other.
-func (c *Cursor) text() {
-	for c.at++; c.at < len(c.json); c.at++ {
-		if c.at = plainUntil(c.json, c.at); c.at == len(c.json) {
-			return
-		}
-		switch c.json[c.at] {
-		case '"':
-			c.at++
-			return
-		case '\\':
-			c.at++
-		}
-	}
-	c.at = len(c.json)
-}
-
 // container passes over an object or a list, to the end of it.
 func (c *Cursor) container() {
 	for depth := 0; c.at < len(c.json); {
 		switch c.json[c.at] {
 		case '"':
-			c.text()
+			c.at = EndOfText(c.json, c.at)
 			continue
 		case '{', '[':
 			depth++

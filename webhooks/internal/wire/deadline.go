@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,10 +22,70 @@ func Patience(asked *url.URL, limit time.Duration) time.Duration {
 	return limit
 }
 
-// Deadline bounds a request's context by its Patience.
+// Deadline bounds a request's context by its Patience. Most requests are answered before anybody waits
+// for that end, so that the timer is made for the first who does.
 func Deadline(ctx context.Context, asked *url.URL, limit time.Duration) (context.Context, context.CancelFunc) {
 	limit = Patience(asked, limit)
-	return context.WithTimeoutCause(ctx, limit, TooLate(limit))
+	d := &deadline{Context: ctx, at: time.Now().Add(limit), limit: limit}
+	return d, d.end
+}
+
+// deadline is the context of a request, with an end.
+type deadline struct {
+	context.Context
+	at    time.Time
+	limit time.Duration
+
+	mu    sync.Mutex
+	timed context.Context // with the timer; nil until somebody wants it
+	stop  context.CancelFunc
+	ended bool
+}
+
+// timer makes the context that really ends. Whoever derives one from this asks it for a value, and so
+// derives it from that.
+func (d *deadline) timer() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timed == nil {
+		d.timed, d.stop = context.WithDeadlineCause(d.Context, d.at, TooLate(d.limit))
+		if d.ended {
+			d.stop()
+		}
+	}
+	return d.timed
+}
+
+func (d *deadline) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
+	if d.stop != nil {
+		d.stop()
+	}
+}
+
+// Deadline is the earlier one of this and of the request's own.
+func (d *deadline) Deadline() (time.Time, bool) {
+	if earlier, has := d.Context.Deadline(); has && earlier.Before(d.at) {
+		return earlier, true
+	}
+	return d.at, true
+}
+
+func (d *deadline) Done() <-chan struct{} { return d.timer().Done() }
+
+func (d *deadline) Value(key any) any { return d.timer().Value(key) }
+
+// Err makes no timer as long as there is time.
+func (d *deadline) Err() error {
+	d.mu.Lock()
+	running := d.timed == nil && !d.ended && d.Context.Err() == nil && time.Now().Before(d.at)
+	d.mu.Unlock()
+	if running {
+		return nil
+	}
+	return d.timer().Err()
 }
 
 // parameter reads a query. One of a single plain parameter, as the API server writes it, costs no

@@ -23,6 +23,7 @@ const (
 type Document struct {
 	json   []byte
 	tokens []token
+	texts  arena // that were asked for
 }
 
 // token is a value, or the name of a member. An object's members follow it, each name before its
@@ -49,7 +50,7 @@ func (d *Document) Release() {
 	if cap(d.tokens) > maxPooledTokens {
 		return
 	}
-	d.json, d.tokens = nil, d.tokens[:0]
+	d.json, d.tokens, d.texts = nil, d.tokens[:0], arena{}
 	documents.Put(d)
 }
 

@@ -163,7 +163,9 @@ func (i *indexer) text(begin int) int {
 			return i.note(begin, at+1, escaped)
 		case b == '\\':
 			escaped = 1
-			if at = i.escape(at + 1); at < 0 {
+			if b := i.at(at + 1); b == '"' || b == '\\' { // which stand close together in JSON in a text
+				at += 2
+			} else if at = i.escape(at + 1); at < 0 {
 				return -1
 			}
 		case b >= utf8.RuneSelf:

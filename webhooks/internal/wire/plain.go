@@ -25,6 +25,21 @@ func plainUntil(json []byte, at int) int {
 	return at
 }
 
+// EndOfText answers where a string ends that begins with the quote at begin; the length where it does not.
+func EndOfText(json []byte, begin int) int {
+	for at := begin + 1; ; at++ {
+		at = plainUntil(json, at)
+		switch {
+		case at >= len(json):
+			return len(json)
+		case json[at] == '"':
+			return at + 1
+		case json[at] == '\\':
+			at++
+		}
+	}
+}
+
 const (
 	ones  = 0x0101010101010101 // 1 in every byte
 	highs = 0x8080808080808080 // the highest bit of every byte

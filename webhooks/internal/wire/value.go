@@ -51,12 +51,18 @@ func (v Value) Plain() (content []byte, ok bool) {
 	return v.doc.json[t.begin+1 : t.end-1 : t.end-1], t.size == 0
 }
 
-// Text answers what a string says; ok is false where the value is no string.
+// Text answers what a string says; ok is false where the value is no string. The texts of a document
+// share memory.
 func (v Value) Text() (text string, ok bool) {
 	if content, ok := v.Plain(); ok {
-		return string(content), true
+		return v.Keep(content), true
 	}
 	return Text(v.Bytes())
+}
+
+// Keep copies a text, such as the name of a member, to where the texts of the value's document are.
+func (v Value) Keep(text []byte) string {
+	return v.doc.texts.keep(text, len(v.doc.json))
 }
 
 // Says says that the value is the string that says this.
@@ -64,8 +70,8 @@ func (v Value) Says(text string) bool {
 	if content, ok := v.Plain(); ok {
 		return string(content) == text
 	}
-	said, ok := v.Text()
-	return ok && said == text
+	said := content(v.Bytes())
+	return said != nil && string(said) == text
 }
 
 // Fields ranges over the members of an object, in the order in which they stand there, names without

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -114,6 +115,66 @@ func TestDeadlineIsWhatTheCallerAllowsLessATenth(t *testing.T) {
 				t.Errorf("deadline in %s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+func TestDeadlineEndsForWhoeverLooksAtIt(t *testing.T) {
+	for name, look := range map[string]func(t *testing.T, ctx context.Context){
+		"error":   func(*testing.T, context.Context) { <-time.After(10 * time.Second) },
+		"channel": func(_ *testing.T, ctx context.Context) { <-ctx.Done() },
+		"derived": func(t *testing.T, ctx context.Context) {
+			derived, cancel := context.WithCancel(ctx)
+			defer cancel()
+			<-derived.Done()
+			if cause := context.Cause(derived); !errors.Is(cause, context.DeadlineExceeded) || !strings.Contains(cause.Error(), "9s") {
+				t.Errorf("the derived context ended for %v", cause)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				ctx, cancel := Deadline(t.Context(), &url.URL{RawQuery: "timeout=10s"}, time.Minute)
+				defer cancel()
+				if ctx.Err() != nil {
+					t.Fatal("it has ended already")
+				}
+				look(t, ctx)
+				cause := context.Cause(ctx)
+				if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(cause.Error(), "9s") {
+					t.Errorf("it ended with %v, for %v", err, cause)
+				}
+				if took := time.Since(start); took < 9*time.Second || took > 10*time.Second {
+					t.Errorf("it ended after %s", took)
+				}
+			})
+		})
+	}
+}
+
+func TestDeadlineIsOverWhenTheRequestIsAnswered(t *testing.T) {
+	for name, look := range map[string]func(ctx context.Context){
+		"nobody waited":   func(context.Context) {},
+		"somebody waited": func(ctx context.Context) { ctx.Done() },
+	} {
+		ctx, cancel := Deadline(t.Context(), &url.URL{}, time.Minute)
+		look(ctx)
+		cancel()
+		<-ctx.Done()
+		if err := ctx.Err(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: it ended with %v", name, err)
+		}
+	}
+}
+
+func TestDeadlineIsTheCallersOwnWhereThatIsEarlier(t *testing.T) {
+	parent, leave := context.WithTimeout(t.Context(), time.Second)
+	defer leave()
+	ctx, cancel := Deadline(parent, &url.URL{}, time.Minute)
+	defer cancel()
+	want, _ := parent.Deadline()
+	if got, _ := ctx.Deadline(); !got.Equal(want) {
+		t.Errorf("the deadline is %s instead of %s", got, want)
 	}
 }
 

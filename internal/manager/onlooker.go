@@ -1,0 +1,63 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/fairlead-dev/fairlead/internal/startup"
+)
+
+// onlook fills what admission warns from on a replica that has no term: two kinds, at the version that
+// is stored, so nothing is converted for it. It begins when the webhooks answer, nobody waits for it, and
+// what goes wrong costs warnings and nothing else: it tries again until ctx ends.
+func (a *assembly) onlook(ctx context.Context) error {
+	filled := a.recorder.Begin(startup.Caches)
+	for pause := time.Second; ; pause = min(2*pause, maxPause) {
+		err := a.look(ctx, func() { filled(nil) })
+		a.overlaps.reader.Store(nil)
+		if ctx.Err() != nil {
+			return nil
+		}
+		a.Logger.Error(err, "writers are not warned of overlaps; retrying", "in", pause.String())
+		a.recorder.Progress(startup.Caches, "writers are not warned of overlaps: %v", err)
+		retry := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			retry.Stop()
+			return nil
+		case <-retry.C:
+		}
+	}
+}
+
+// look keeps one cache until ctx ends or it fails.
+func (a *assembly) look(ctx context.Context, filled func()) error {
+	made, err := a.newCluster(a.api.unlimited(), nil)
+	if err != nil {
+		return err
+	}
+	defer a.undecodable.Clear()
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- contain(ctx, named{"caches of admission", made.Start}) }()
+	if err := a.awaitOverlaps(ctx, made); err != nil {
+		cancel()
+		<-ended
+		return err
+	}
+	defer cancel()
+	a.overlaps.open(made.GetCache())
+	filled()
+	return <-ended
+}
+
+// awaitOverlaps waits for what admission reads from the cache.
+func (a *assembly) awaitOverlaps(ctx context.Context, from cluster.Cluster) error {
+	return synced(ctx, from.GetCache(), a.scheme, admissionReads(), a.config.Controllers.CacheSyncTimeout.Duration,
+		func(kind string) { a.recorder.Progress(startup.Caches, "waiting for %s", kind) })
+}

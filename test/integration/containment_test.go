@@ -1,0 +1,270 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// mistyped is a member of the spec of each kind, with what its type does not hold.
+var mistyped = map[string]map[string]any{
+	"ExternalService": {"ports": "secret"},
+	"RebootPolicy":    {"targets": map[string]any{"secret": 1}},
+	"ChaosPod":        {"schedule": "secret"},
+}
+
+// faults are what is said of that.
+var faults = map[string]string{
+	"ExternalService": "spec.ports is a string", "RebootPolicy": "spec.targets is an object", "ChaosPod": "spec.schedule is a string",
+}
+
+// One object that fits its type no more is a list that client-go does not decode: everything else of the
+// kind would stand still (and does, with the informers of controller-runtime 0.25.2).
+func TestOneMistypedObjectStopsNoOther(t *testing.T) {
+	s, store, replica := newBrokenScene(t)
+	reader := s.readerToken()
+	for _, name := range []string{"good", "turned", "found", "gone"} {
+		s.publish(name, database)
+	}
+	s.apply(rebootPolicies.object("v1", "good", valid["RebootPolicy"]))
+	s.apply(chaosPods.object("v1", "good", valid["ChaosPod"]))
+
+	// It comes by the watch.
+	for _, name := range []string{"turned", "gone"} {
+		s.ruin(store, externalServices, name)
+	}
+	broken := map[kind][]string{externalServices: {"turned", "gone"}}
+	for _, k := range []kind{rebootPolicies, chaosPods} {
+		object := s.stored(k, "turned")
+		spoil(k, object)
+		store.put(k, s.namespace, "turned", object)
+		broken[k] = []string{"turned"}
+	}
+	s.named(replica, reader, broken)
+	s.goesOn("192.0.2.2")
+	s.publishes("turned", "192.0.2.1")
+
+	// What is to go stays until it is mended: whether its Service is to go with it cannot be read.
+	s.run("delete", "--wait=false", externalServices.at("v1"), "gone")
+	s.goesOn("192.0.2.6")
+	s.publishes("gone", "192.0.2.1")
+	s.mend(externalServices, "gone", database)
+	s.eventually(func() error {
+		if left := s.run("get", "--ignore-not-found", "-o", "name", externalServices.at("v1"), "gone"); left != "" {
+			return fmt.Errorf("%s is still there", strings.TrimSpace(left))
+		}
+		return nil
+	})
+	broken[externalServices] = []string{"turned"}
+	s.named(replica, reader, broken)
+
+	// It is there when the operator comes, and lists.
+	replica.Stop()
+	s.run("delete", "lease", "--all", "-n", "fairlead-system")
+	s.ruin(store, externalServices, "found")
+	broken[externalServices] = []string{"turned", "found"}
+	replica, err := s.kubectl.(*stage.Stage).StartReplica(t.Context())
+	s.must(err)
+	s.named(replica, reader, broken)
+	s.goesOn("192.0.2.3")
+	s.publishes("turned", "192.0.2.1")
+	s.publishes("found", "192.0.2.1")
+
+	// It is mended past the API server, as a restored backup is, and by a user.
+	mended := s.asStored(externalServices, "turned")
+	mended["spec"] = parse(strings.ReplaceAll(database, "192.0.2.1", "192.0.2.4"))
+	store.put(externalServices, s.namespace, "turned", mended)
+	s.publishes("turned", "192.0.2.4")
+	s.mend(externalServices, "found", strings.ReplaceAll(database, "192.0.2.1", "192.0.2.5"))
+	s.publishes("found", "192.0.2.5")
+	delete(broken, externalServices)
+	for _, k := range []kind{rebootPolicies, chaosPods} {
+		s.mend(k, "turned", valid[k.name])
+		delete(broken, k)
+	}
+	s.named(replica, reader, broken)
+}
+
+// No JSON that is stored fails to convert; a bug might have it, or a version of which this operator knows
+// nothing. Then the object is named, once for all replicas and however often it fails.
+func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.publish("newer", database)
+	object := s.view(externalServices, "v1", "newer")
+	object.SetAPIVersion("networking.fairlead.dev/v9")
+	review := text(map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": map[string]any{
+		"uid": "u", "desiredAPIVersion": "networking.fairlead.dev/v1alpha1", "objects": []any{object.Object},
+	}})
+	for range 20 {
+		for _, replica := range s.play.replicas {
+			s.convert(replica, review)
+		}
+	}
+	s.eventually(func() error {
+		found := s.events("ConversionFailed", externalServices, "newer")
+		if len(found) == 0 || len(found) > 2 { // two where a window ended in between
+			return fmt.Errorf("%d Events", len(found))
+		}
+		for _, event := range found {
+			if event.Regarding.UID != object.GetUID() || event.Type != "Warning" || !strings.Contains(event.Note, "kubectl fairlead vet --cluster") ||
+				strings.Contains(event.Note, "192.0.2.1") {
+				s.Errorf("Event: %s", text(event))
+			}
+		}
+		return nil
+	})
+}
+
+// convert sends a review to a replica, as an API server does.
+func (s *scene) convert(replica *stage.Replica, review string) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+replica.Webhook+"/convert", strings.NewReader(review))
+	s.must(err)
+	request.Header.Set("Content-Type", "application/json")
+	// Who serves is not the question here.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	s.must(err)
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if s.must(err); response.StatusCode != http.StatusOK || !bytes.Contains(answer, []byte(`"Failure"`)) {
+		s.Fatalf("%s answers %d %s", replica.ID, response.StatusCode, answer)
+	}
+}
+
+// goesOn changes what was published, and publishes something new.
+func (s *scene) goesOn(address string) {
+	s.Helper()
+	changed := strings.ReplaceAll(database, "192.0.2.1", address)
+	s.publish("good", changed)
+	s.publishes("good", address)
+	s.publish("new-"+strings.ReplaceAll(address, ".", "-"), changed)
+	s.run("patch", rebootPolicies.at("v1"), "good", "--type=merge", "-p", `{"spec":{"cooldown":"`+address[len(address)-1:]+`m"}}`)
+	s.eventually(func() error {
+		object := s.view(rebootPolicies, "v1", "good")
+		if observed, generation := field(object, "status.observedGeneration"), field(object, "metadata.generation"); observed != generation {
+			return fmt.Errorf("RebootPolicy good: generation %s of %s is observed", observed, generation)
+		}
+		return nil
+	})
+}
+
+// mend gives an object a good spec, as a user does.
+func (s *scene) mend(k kind, name, good string) {
+	s.Helper()
+	s.run("patch", k.at("v1"), name, "--type=merge", "-p", text(map[string]any{"spec": parse(good)}))
+}
+
+// asStored is an object as etcd holds it.
+func (s *scene) asStored(k kind, name string) map[string]any {
+	s.Helper()
+	object := s.view(k, "v1", name)
+	object.SetResourceVersion("")
+	return object.Object
+}
+
+// ruin has an object fit its type no more, past the API server.
+func (s *scene) ruin(store *etcd, k kind, name string) {
+	s.Helper()
+	object := s.asStored(k, name)
+	spoil(k, object)
+	store.put(k, s.namespace, name, object)
+}
+
+func spoil(k kind, object map[string]any) {
+	for name, value := range mistyped[k.name] {
+		spec(object)[name] = value
+	}
+}
+
+// named waits until exactly these objects are named: each by a metric, an Event and one line of the log.
+func (s *scene) named(replica *stage.Replica, token string, broken map[kind][]string) {
+	s.Helper()
+	s.eventually(func() error {
+		metrics := s.metrics(replica, token)
+		for _, k := range kinds {
+			want := float64(len(broken[k]))
+			if got := metrics.Sum("fairlead_undecodable_objects", fmt.Sprintf("kind=%q", k.name)); got != want {
+				return fmt.Errorf("%v broken objects of %s are counted, want %v", got, k.name, want)
+			}
+			for _, name := range broken[k] {
+				if rows := metrics.Rows("fairlead_undecodable_object", fmt.Sprintf("kind=%q", k.name), fmt.Sprintf("namespace=%q", s.namespace), fmt.Sprintf("name=%q", name)); len(rows) != 1 {
+					return fmt.Errorf("metrics of %s %s: %q", k.name, name, rows)
+				}
+				if err := s.toldOnce(replica, k, name); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// toldOnce looks for the Event and the line of the log. Two Events are right where a window ended in
+// between.
+func (s *scene) toldOnce(replica *stage.Replica, k kind, name string) error {
+	object := s.view(k, "v1", name)
+	found := s.events("Undecodable", k, name)
+	if len(found) == 0 || len(found) > 2 {
+		return fmt.Errorf("%d Events name %s %s", len(found), k.name, name)
+	}
+	for _, event := range found {
+		if event.Regarding.UID != object.GetUID() || event.Type != "Warning" || !strings.Contains(event.Note, faults[k.name]) ||
+			!strings.Contains(event.Note, "kubectl fairlead vet --cluster") || strings.Contains(event.Note, "secret") {
+			s.Errorf("Event of %s %s: %s", k.name, name, text(event))
+		}
+	}
+	log, err := os.ReadFile(replica.LogPath())
+	if err != nil {
+		return err
+	}
+	lines := 0
+	for line := range bytes.Lines(log) {
+		if bytes.Contains(line, []byte("is left as it is until it is mended")) && bytes.Contains(line, []byte(object.GetUID())) {
+			lines++
+		}
+	}
+	if lines != 1 {
+		return fmt.Errorf("%d lines of the log name %s %s", lines, k.name, name)
+	}
+	return nil
+}
+
+// events are those of a reason about an object.
+func (s *scene) events(reason string, k kind, name string) (found []eventsv1.Event) {
+	s.Helper()
+	var list eventsv1.EventList
+	s.must(json.Unmarshal([]byte(s.run("get", "events.v1.events.k8s.io", "-o", "json")), &list))
+	for _, event := range list.Items {
+		if event.Reason == reason && event.Regarding.Kind == k.name && event.Regarding.Name == name {
+			found = append(found, event)
+		}
+	}
+	return found
+}
+
+// readerToken is metricsToken on a stage that ends with the test.
+func (s *scene) readerToken() string {
+	s.Helper()
+	s.run("create", "serviceaccount", "reader")
+	s.run("create", "clusterrolebinding", s.namespace+"-reader", "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.namespace+":reader")
+	return strings.TrimSpace(s.run("create", "token", "reader"))
+}

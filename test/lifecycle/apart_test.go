@@ -1,0 +1,220 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestApartAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
+	a := newScene(t).apart()
+	namespace := a.newNamespace()
+	// Reconcilers first: neither waits for the other to be there.
+	leader := a.reconciler(electing(12, 9)...)
+	leader.eventuallyReady()
+	leader.reconciles()
+	standby := a.reconciler(electing(12, 9)...)
+	standby.eventuallyReady()
+	a.leadership(leader, standby)
+	servers := []*replica{a.webhook(), a.webhook()}
+	all := append([]*replica{leader, standby}, servers...)
+
+	for _, r := range []*replica{leader, standby} {
+		if r.listens() {
+			t.Errorf("%s takes connections where webhooks would be", r.ID)
+		}
+	}
+	leader.skips("webhook.enabled is false", "certificates", "webhook-server", "ca-published")
+	for _, r := range servers {
+		r.reaches("caches", "done")
+		r.skips("controllers.enabled is false", "election", "reconcilers")
+		a.must(r.converts())
+	}
+
+	a.create(namespace, "one", "two")
+	a.reconciled(namespace, "one", "two")
+	load := a.traffic(namespace, 2)
+	a.alongside(load, namespace, "two")
+	a.flows(load, 200)
+	before := load.sent.Load()
+	killed := time.Now()
+	leader.Kill()
+	standby.reconciles()
+	took := time.Since(killed)
+	a.create(namespace, "three")
+	a.reconciled(namespace, "three")
+	a.flows(load, 200)
+	load.end()
+	t.Logf("%d requests, %d of them after the leader was killed, %d failed; the next one reconciled %d ms after, with a lease of 12 s",
+		load.sent.Load(), load.sent.Load()-before, load.failed.Load(), took.Milliseconds())
+	if load.failed.Load() > 0 {
+		t.Errorf("%d of %d requests failed, the first with: %v", load.failed.Load(), load.sent.Load(), load.first.Load())
+	}
+	if holder := ptr.Deref(a.lease().Spec.HolderIdentity, ""); holder != standby.ID {
+		t.Errorf("the Lease is held by %q", holder)
+	}
+	for _, r := range []*replica{standby, servers[0], servers[1]} {
+		t.Logf("%s: resident %.0f MiB", r.ID, r.mustMetric("process_resident_memory_bytes")/(1<<20))
+	}
+
+	// Nobody reconciles now, and a write is answered as ever.
+	standby.Stop()
+	a.must(a.kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
+	meanwhile := a.newNamespace()
+	a.create(meanwhile, "one")
+	load = a.traffic(meanwhile, 2)
+	a.flows(load, 200)
+	load.end()
+	if load.failed.Load() > 0 {
+		t.Errorf("without reconcilers %d of %d requests failed, the first with: %v", load.failed.Load(), load.sent.Load(), load.first.Load())
+	}
+	if _, err := a.kube.CoreV1().Services(namespace).Get(t.Context(), "one", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("somebody reconciles without a reconciler: %v", err)
+	}
+	if holder := ptr.Deref(a.lease().Spec.HolderIdentity, ""); holder != "" {
+		t.Errorf("the Lease is held by %q", holder)
+	}
+	for _, r := range all {
+		r.permitted()
+	}
+}
+
+// As docs/guides/high-availability.md tells it: whoever will serve is there before those go that serve.
+func TestApartIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
+	s := newScene(t)
+	namespace := s.newNamespace()
+	leaving := "--webhook-drain-delay=3s" // under load, with a balancer that looks now and then
+	together := s.start(leaving)
+	together.reconciles()
+	s.create(namespace, "one", "two")
+	load := s.traffic(namespace, 2)
+
+	a := s.apart() // also takes rights from those that still do both
+	a.alongside(load, namespace, "two")
+	webhooks, reconcilers := a.webhook(leaving), a.reconciler()
+	reconcilers.eventuallyReady()
+	a.flows(load, 100)
+	a.Retire(together.Replica)
+	reconcilers.reconciles()
+	a.create(namespace, "apart")
+	a.reconciled(namespace, "apart")
+	a.flows(load, 100)
+
+	a.must(a.Reinstall(t.Context()))
+	together = a.start(leaving)
+	reconcilers.Stop()
+	together.reconciles()
+	a.flows(load, 100)
+	a.Retire(webhooks.Replica)
+	a.create(namespace, "together")
+	a.reconciled(namespace, "together")
+	a.flows(load, 100)
+	load.end()
+	t.Logf("%d requests, %d failed", load.sent.Load(), load.failed.Load())
+	if load.failed.Load() > 0 {
+		t.Errorf("%d of %d requests failed, the first with: %v", load.failed.Load(), load.sent.Load(), load.first.Load())
+	}
+	webhooks.permitted()
+	reconcilers.permitted()
+}
+
+func TestApartTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
+	s := newScene(t)
+	apply := []string{"apply", "--server-side", "--dry-run=server", "--force-conflicts", "-o", "name", "-k", filepath.Join(root, "config", "apart")}
+	all := strings.Fields(s.kubectl(apply...))
+	added := strings.Fields(s.kubectl(append(apply, "--selector=app.kubernetes.io/component=webhook")...))
+	for _, want := range []string{"deployment.apps/fairlead-manager", "service/fairlead-webhook", "configmap/"} {
+		if !slices.ContainsFunc(all, func(name string) bool { return strings.HasPrefix(name, want) }) {
+			t.Errorf("%s is not among %q", want, all)
+		}
+	}
+	slices.Sort(added)
+	if want := []string{
+		"clusterrole.rbac.authorization.k8s.io/fairlead-webhook", "clusterrolebinding.rbac.authorization.k8s.io/fairlead-webhook",
+		"deployment.apps/fairlead-webhook", "poddisruptionbudget.policy/fairlead-webhook",
+		"role.rbac.authorization.k8s.io/fairlead-webhook", "role.rbac.authorization.k8s.io/fairlead-webhook",
+		"rolebinding.rbac.authorization.k8s.io/fairlead-webhook", "rolebinding.rbac.authorization.k8s.io/fairlead-webhook",
+		"serviceaccount/fairlead-webhook",
+	}; !slices.Equal(added, want) {
+		t.Errorf("the first step to come here applies %q, want %q", added, want)
+	}
+}
+
+// The caches of a reconciler may need conversions, and it is not ready before they are filled. The
+// webhooks come up all the same, since they wait for no reconciler.
+func TestApartReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatWaitForNobody(t *testing.T) {
+	a := newScene(t).apart()
+	namespace := a.newNamespace()
+	writer := a.webhook()
+	a.store("v1alpha1")
+	defer a.store("v1") // changes nothing unless the test ends in between
+	a.create(namespace, "a", "b")
+	a.store("v1")
+	a.Retire(writer.Replica)
+	a.wipe(definitions[0]) // as after a new installation of the CRDs; it also drops all that is cached
+
+	r := a.reconciler("--namespaces=" + namespace)
+	a.eventually(func() error {
+		status, err := r.status()
+		if err == nil && (status.state("caches") != "running" || !strings.Contains(status.Phases[4].Detail, "ExternalService")) {
+			err = fmt.Errorf("%s does not wait for ExternalServices yet: %+v", r.ID, status.Phases)
+		}
+		return err
+	})
+	if err := r.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "caches is running") {
+		t.Errorf("without its caches it says of itself: %v", err)
+	}
+	server := a.webhook()
+	r.eventuallyReady()
+	a.reconciled(namespace, "a", "b")
+	server.permitted()
+	r.permitted()
+}
+
+func TestApartWebhooksWarnOfOverlapsAndServeWhereTheyCannotKnowThem(t *testing.T) {
+	a := &apart{scene: newScene(t)}
+	namespace := a.newNamespace()
+	g := a.newGateway()
+	g.hold(firstReads)
+	r := a.webhook("--kubeconfig=" + g.kubeconfig)
+	a.eventually(func() error {
+		if g.held() == 0 {
+			return errors.New("no cache has asked the API server yet")
+		}
+		return nil
+	})
+	r.reaches("caches", "running")
+	a.must(r.Ready(t.Context()))
+	a.must(a.Reachable(t.Context()))
+	warned := func(name string) string {
+		object := fmt.Sprintf(`{"apiVersion": "chaos.fairlead.dev/v1", "kind": "ChaosPod", "metadata": {"name": %q, "namespace": %q},
+			"spec": {"target": {"workload": {"kind": "Deployment", "name": "cart"}}, "schedule": {"cron": "0 9 * * 1"}}}`, name, namespace)
+		var warnings bytes.Buffer
+		if err := a.KubectlIO(t.Context(), strings.NewReader(object), io.Discard, &warnings, "create", "-f", "-"); err != nil {
+			t.Fatalf("%v: %s", err, warnings.String())
+		}
+		return warnings.String()
+	}
+	if got := warned("first"); strings.Contains(got, "ChaosPod") {
+		t.Errorf("nothing overlaps, and it warns: %s", got)
+	}
+	if got := warned("second"); strings.Contains(got, "ChaosPod first") {
+		t.Errorf("it has read nothing yet, and warns: %s", got)
+	}
+	g.resume()
+	r.reaches("caches", "done")
+	a.expect(warned("third"), "Warning:", "ChaosPod first")
+}

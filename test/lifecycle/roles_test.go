@@ -1,0 +1,159 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// apart is Fairlead with webhooks and reconcilers in processes of their own, each kind of which runs
+// with the rights that config/apart gives it and no others.
+type apart struct {
+	*scene
+	webhooksAs, reconcilersAs string // kubeconfigs
+}
+
+func (s *scene) apart() *apart {
+	s.Helper()
+	s.must(s.applyRights(filepath.Join(root, "config", "apart")))
+	s.Cleanup(func() {
+		s.must(s.Reinstall(context.WithoutCancel(s.Context())))
+		for _, of := range []string{"clusterrole,clusterrolebinding", "role,rolebinding,serviceaccount"} {
+			_, err := s.Kubectl(context.WithoutCancel(s.Context()), "delete", of, "--all-namespaces", "--selector=app.kubernetes.io/component=webhook")
+			s.must(err)
+		}
+	})
+	a := &apart{scene: s}
+	for account, to := range map[string]*string{"fairlead-webhook": &a.webhooksAs, "fairlead-manager": &a.reconcilersAs} {
+		user, err := s.ServiceAccount(stage.Namespace, account)
+		s.must(err)
+		*to = user.Kubeconfig
+	}
+	return a
+}
+
+// applyRights applies the accounts, roles and bindings of a folder of manifests.
+func (s *scene) applyRights(folder string) error {
+	rendered := s.kubectl("kustomize", folder)
+	var rights bytes.Buffer
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(rendered), 4096); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", folder, err)
+		}
+		if group := object.GroupVersionKind().Group; group != "rbac.authorization.k8s.io" && object.GetKind() != "ServiceAccount" {
+			continue
+		}
+		raw, err := object.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&rights, "---\n%s", raw)
+	}
+	var problems bytes.Buffer
+	err := s.KubectlIO(s.Context(), &rights, io.Discard, &problems, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, problems.String())
+	}
+	return nil
+}
+
+// reconciler runs a replica without webhooks, which is behind no Service.
+func (a *apart) reconciler(args ...string) *replica {
+	a.Helper()
+	return a.launch(slices.Concat(lasting, []string{"--kubeconfig=" + a.reconcilersAs, "--webhooks=false"}, args)...)
+}
+
+// webhook runs a replica without reconcilers, and returns when it answers.
+func (a *apart) webhook(args ...string) *replica {
+	a.Helper()
+	// With a file that says what both need.
+	return a.start(slices.Concat([]string{"--kubeconfig=" + a.webhooksAs, "--controllers=false", "--leader-elect"}, args)...)
+}
+
+// alongside sends writes at v1 beside the load's at v1alpha1, and counts them with it.
+func (a *apart) alongside(load *traffic, namespace, name string) {
+	ctx, cancel := context.WithCancel(a.Context())
+	ended := make(chan struct{})
+	before := load.end
+	load.end = func() { cancel(); <-ended; before() }
+	a.Cleanup(load.end)
+	go func() {
+		defer close(ended)
+		for i := 0; ctx.Err() == nil; i++ {
+			// An annotation: admission looks at it, and nobody else writes it.
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/turn":"%d"}}}`, i)
+			_, err := a.client.Resource(services).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+			if ctx.Err() != nil {
+				return
+			}
+			load.sent.Add(1)
+			if err != nil {
+				load.failed.Add(1)
+				load.first.CompareAndSwap(nil, "at v1: "+err.Error())
+			}
+		}
+	}()
+}
+
+// eventuallyReady waits for /readyz.
+func (r *replica) eventuallyReady() {
+	r.scene.Helper()
+	r.scene.eventually(func() error { return r.Ready(r.scene.Context()) })
+}
+
+// skips wants phases to be none of the replica's.
+func (r *replica) skips(reason string, phases ...string) {
+	r.scene.Helper()
+	shown, err := r.status()
+	r.scene.must(err)
+	for _, p := range shown.Phases {
+		if want := slices.Contains(phases, p.Phase); want != (p.State == "skipped") || want && !strings.Contains(p.Detail, reason) {
+			r.scene.Errorf("%s: phase %s is %s: %s", r.ID, p.Phase, p.State, p.Detail)
+		}
+	}
+}
+
+// listens says whether anybody takes connections where webhooks would be.
+func (r *replica) listens() bool {
+	conn, err := (&net.Dialer{Timeout: patience}).DialContext(r.scene.Context(), "tcp", r.Webhook)
+	if err == nil {
+		r.scene.must(conn.Close())
+		return true
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		r.scene.Fatal(err)
+	}
+	return false
+}
+
+// permitted wants no line of the log to tell of a right that was missing.
+func (r *replica) permitted() {
+	r.scene.Helper()
+	text, err := r.Logs()
+	r.scene.must(err)
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "orbidden") || strings.Contains(line, "cannot list") {
+			r.scene.Errorf("%s lacks a right: %.500s", r.ID, line)
+		}
+	}
+}
