@@ -10,4 +10,9 @@
 // The Service in front of the replicas is a balancer on loopback that asks for readiness as a kubelet
 // does, and each replica is reached, and reaches the API server, through a link that can be cut. No
 // row retries a request, leaves one out, or chooses a quiet moment for what it does.
+//
+// Where a replica is lost with the calls that it has, these fail, and those that are sent to it before
+// the Service knows: no API server sends a call to a webhook twice. They are counted as failed like all
+// others, and each must be explained by a loss that the link to that replica saw while the request was
+// under way. One that is not makes its row unsound, as any failure does in every other row.
 package soak

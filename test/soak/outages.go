@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/soak/link"
+	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 // Modes of links, by the names that scenarios use.
@@ -50,34 +51,45 @@ func (a *act) restart(ctx context.Context, name string) error {
 		return err
 	}
 	a.note("%s restarted in order, and killed", name)
-	if err := a.revive(ctx); err != nil {
-		return err
-	}
-	return a.inService(ctx, replicas)
+	// A leader that has lost its lease drains for a while before it ends, and is replaced then.
+	return stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
+		if err := a.revive(ctx); err != nil {
+			return err
+		}
+		return a.ready(replicas)
+	})
 }
 
 // revive runs another replica for each that has ended by itself, as a kubelet does: a leader that could
 // not renew its lease in time ends.
 func (a *act) revive(ctx context.Context) error {
 	for _, r := range a.running() {
-		if r.PID() != 0 {
-			continue
+		if r.PID() == 0 {
+			a.note("%s had ended by itself, and was replaced", r.ID)
+			a.leave(r)
 		}
-		a.note("%s had ended by itself, and was replaced", r.ID)
-		a.leave(r)
-		if err := a.start(ctx); err != nil {
+	}
+	for len(a.running()) < replicas { // one whose start failed is missing from then on
+		if err := a.start(ctx, whole); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// recovered waits until the API server takes requests that call every webhook, and one replica leads.
+// recovered waits until the API server takes requests that call every webhook, and one replica leads. A
+// leader that has ended must not wait for that: the next one may end too, until nobody is left.
 func (a *act) recovered(ctx context.Context) error {
-	if err := reachable(ctx, a.site); err != nil {
+	err := stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
+		if err := a.revive(ctx); err != nil {
+			return err
+		}
+		return probe(ctx, a.site)
+	})
+	if err != nil {
 		return err
 	}
-	_, err := a.leader(ctx)
+	_, err = a.leader(ctx)
 	return err
 }
 
@@ -114,8 +126,7 @@ func (a *act) cutOff(ctx context.Context, mode link.Mode, how string) error {
 		return err
 	}
 	a.printf("%s is cut off", r.ID)
-	waiting := r.webhook.Counts().InFlight
-	before := r.webhook.Counts().Missed
+	lost := a.mourn(r)
 	began := time.Now()
 	r.webhook.Set(mode)
 	r.probes.Set(mode)
@@ -126,13 +137,30 @@ func (a *act) cutOff(ctx context.Context, mode link.Mode, how string) error {
 	if err := pause(ctx, outage-noticed); err != nil {
 		return err
 	}
-	missed := r.webhook.Counts().Missed - before
+	held, missed := lost()
 	r.webhook.Set(open)
 	r.probes.Set(open)
-	a.lost += waiting + missed
 	a.note("%s %s for %s; %d calls waited for it then, %d were sent to it later; the Service had it for another %s",
-		r.ID, how, outage, waiting, missed, noticed.Round(10*time.Millisecond))
+		r.ID, how, outage, held, missed, noticed.Round(10*time.Millisecond))
 	return a.inService(ctx, replicas)
+}
+
+// mourn begins to take what is lost with a replica for an explanation. The answer ends that, and says
+// how many calls the replica had, and how many were sent to it later.
+func (a *act) mourn(r *replica) (counted func() (held, missed int)) {
+	before := len(r.webhook.Losses())
+	return func() (held, missed int) {
+		lost := r.webhook.Losses()[before:]
+		a.losses = append(a.losses, lost...)
+		for _, loss := range lost {
+			if loss.Held {
+				held++
+			} else {
+				missed++
+			}
+		}
+		return held, missed
+	}
 }
 
 // standby is a replica that does not lead.

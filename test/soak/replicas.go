@@ -24,7 +24,7 @@ const (
 func rollOut(ctx context.Context, a *act) error {
 	old := a.running()
 	for _, r := range old {
-		if err := a.start(ctx); err != nil {
+		if err := a.start(ctx, whole); err != nil {
 			return err
 		}
 		if err := a.inService(ctx, replicas+1); err != nil {
@@ -50,7 +50,7 @@ func stopLeaders(ctx context.Context, a *act) error {
 		}
 		a.stop(leader)
 		a.orderly(ctx, leader)
-		if err := a.start(ctx); err != nil {
+		if err := a.start(ctx, whole); err != nil {
 			return err
 		}
 		if _, err := a.leader(ctx, leader); err != nil {
@@ -64,33 +64,52 @@ func stopLeaders(ctx context.Context, a *act) error {
 	return nil
 }
 
-// killLeaders kills the leader, several times, at whatever it is doing.
-func killLeaders(ctx context.Context, a *act) error {
-	unanswered, missed := 0, 0
+// killReconcilers kills the leader, several times, where it is a process that only reconciles.
+func killReconcilers(ctx context.Context, a *act) error {
 	for range rounds {
 		leader, err := a.leader(ctx)
 		if err != nil {
 			return err
 		}
-		before := leader.webhook.Counts()
-		a.kill(leader)
-		if err := a.start(ctx); err != nil {
-			return err
-		}
-		if _, err := a.leader(ctx, leader); err != nil {
-			return err
-		}
-		after := leader.webhook.Counts()
-		unanswered += after.Unanswered - before.Unanswered
-		missed += after.Missed - before.Missed
-		a.leave(leader)
-		if err := a.inService(ctx, replicas); err != nil {
+		if err := a.killLeader(ctx, leader); err != nil {
 			return err
 		}
 	}
-	a.lost += unanswered + missed
-	a.note("%d leaders killed; %d webhook calls were in them, %d were sent to them before the Service knew", rounds, unanswered, missed)
+	a.note("%d leaders killed, none of which served webhooks", rounds)
 	return nil
+}
+
+// killLeaders kills the leader, several times, at whatever it is doing, answering webhooks included.
+func killLeaders(ctx context.Context, a *act) error {
+	held, missed := 0, 0
+	for range rounds {
+		leader, err := a.leader(ctx)
+		if err != nil {
+			return err
+		}
+		lost := a.mourn(leader)
+		if err := a.killLeader(ctx, leader); err != nil {
+			return err
+		}
+		inIt, later := lost()
+		held, missed = held+inIt, missed+later
+	}
+	a.note("%d leaders killed that served webhooks; %d calls were in them, %d were sent to them before the Service knew",
+		rounds, held, missed)
+	return nil
+}
+
+// killLeader kills the leader, runs another process in its place, and waits for another to lead.
+func (a *act) killLeader(ctx context.Context, leader *replica) error {
+	a.kill(leader)
+	if err := a.start(ctx, leader.role); err != nil {
+		return err
+	}
+	if _, err := a.leader(ctx, leader); err != nil {
+		return err
+	}
+	a.leave(leader)
+	return a.inService(ctx, replicas)
 }
 
 // loseLeaseAndExit cuts the leader off from the API server until it has lost its lease.
@@ -110,7 +129,7 @@ func loseLeaseAndExit(ctx context.Context, a *act) error {
 		a.wrong("%s does not say that it lost the election (%v)", lost.ID, err)
 	}
 	a.leave(lost)
-	if err := a.start(ctx); err != nil {
+	if err := a.start(ctx, whole); err != nil {
 		return err
 	}
 	a.note("%s could not reach the API server, drained and ended with exit code %d; %s leads", lost.ID, code, next.ID)
@@ -143,7 +162,7 @@ func loseLeaseAndStay(ctx context.Context, a *act) error {
 		a.wrong("%s was to go on, and is process %d instead of %d", lost.ID, now, pid)
 	}
 	for range replicas - 1 {
-		if err := a.start(ctx); err != nil {
+		if err := a.start(ctx, whole); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@
 package soak
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -19,12 +18,12 @@ type Row struct {
 	// Sent is how many requests were sent, and Failed how many of them did not get the answer that was
 	// wanted. What only the API server could not answer, since it or etcd was away, is Unavailable.
 	Sent, Failed, Unavailable int
-	// Lost is how many webhook calls were in a replica when it was killed or cut off, or were sent to
-	// it before the Service knew: nobody could answer these any more, and no API server sends a call to
-	// a webhook twice.
-	Lost     int
-	P50, P99 time.Duration
-	Took     time.Duration
+	// InTheDead are those of Failed whose call was in a replica when it was killed or cut off, and
+	// SentToTheDead those whose call was sent to it before the Service knew: nobody could answer these any
+	// more, and no API server sends a call to a webhook twice.
+	InTheDead, SentToTheDead int
+	P50, P99                 time.Duration
+	Took                     time.Duration
 	// Notes say what happened and what was proven.
 	Notes []string
 	// Faults say what must not be, besides failed requests.
@@ -33,22 +32,33 @@ type Row struct {
 	Reasons []tally.Reason
 }
 
-// Sound says whether nothing failed that a replica could have answered, and nothing else was wrong.
-func (r Row) Sound() bool { return r.Failed <= r.Lost && len(r.Faults) == 0 }
+// Explained is how many of Failed were lost with a replica.
+func (r Row) Explained() int { return r.InTheDead + r.SentToTheDead }
 
-// WriteTable prints the rows, and below them why requests failed and what else was wrong.
+// Sound says whether nothing failed that a replica could have answered, and nothing else was wrong.
+func (r Row) Sound() bool { return r.Failed == r.Explained() && len(r.Faults) == 0 }
+
+// fault notes an error, if it is one.
+func (r *Row) fault(err error) {
+	if err != nil {
+		r.Faults = append(r.Faults, err.Error())
+	}
+}
+
+// WriteTable prints the rows, and below them why requests failed and what else was wrong. Explained are
+// those of the failed requests that were lost with a replica.
 func WriteTable(w io.Writer, rows []Row) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SCENARIO\tSENT\tFAILED\tP50 ms\tP99 ms\tTOOK\tWHAT HAPPENED")
+	fmt.Fprintln(table, "SCENARIO\tSENT\tFAILED\tEXPLAINED\tP50 ms\tP99 ms\tTOOK\tWHAT HAPPENED")
 	for _, r := range rows {
 		note := ""
 		if len(r.Notes) > 0 {
 			note = r.Notes[0]
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%.1f\t%.1f\t%s\t%s\n",
-			r.Scenario, r.Sent, r.Failed, milliseconds(r.P50), milliseconds(r.P99), r.Took.Round(time.Second), note)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.1f\t%.1f\t%s\t%s\n",
+			r.Scenario, r.Sent, r.Failed, r.Explained(), milliseconds(r.P50), milliseconds(r.P99), r.Took.Round(time.Second), note)
 		for i := 1; i < len(r.Notes); i++ {
-			fmt.Fprintf(table, "\t\t\t\t\t\t%s\n", r.Notes[i])
+			fmt.Fprintf(table, "\t\t\t\t\t\t\t%s\n", r.Notes[i])
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -82,24 +92,6 @@ func writeReasons(w io.Writer, r Row) error {
 }
 
 const clockFormat = "15:04:05.000"
-
-// WriteJSON writes the figures of the rows.
-func WriteJSON(w io.Writer, rows []Row) error {
-	type entry struct {
-		Scenario string  `json:"scenario"`
-		Sent     int     `json:"sent"`
-		Failed   int     `json:"failed"`
-		P50      float64 `json:"p50ms"`
-		P99      float64 `json:"p99ms"`
-	}
-	entries := make([]entry, 0, len(rows))
-	for _, r := range rows {
-		entries = append(entries, entry{r.Scenario, r.Sent, r.Failed, milliseconds(r.P50), milliseconds(r.P99)})
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(entries)
-}
 
 // milliseconds has a hundredth as its last digit.
 func milliseconds(d time.Duration) float64 {

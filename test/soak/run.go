@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/test/soak/blame"
+	"github.com/fairlead-dev/fairlead/test/soak/link"
 	"github.com/fairlead-dev/fairlead/test/soak/load"
 	"github.com/fairlead-dev/fairlead/test/soak/reign"
 	"github.com/fairlead-dev/fairlead/test/soak/tally"
@@ -30,8 +32,8 @@ type Options struct {
 	Operator string
 	// Only runs the scenarios whose name it matches. Default: all.
 	Only *regexp.Regexp
-	// Requests is how many are sent at least in each row of the first kind: those of everyday events.
-	// Rows of rare ones send a quarter. Default 20,000.
+	// Requests is how many are sent at least in each row. Those that are about an outage more than about
+	// load send a quarter. Default 20,000.
 	Requests int
 	// Seed decides what is sent. Default 0.
 	Seed uint64
@@ -63,7 +65,8 @@ func Scenarios() []string {
 }
 
 // Run plays the scenarios one after the other, each on a control plane of its own, and answers a row
-// for each. The error is that something could not be played at all.
+// for each. What goes wrong in one is a fault of its row, and the next is played all the same. The
+// error is that nothing matches, or that ctx ended.
 func Run(ctx context.Context, o Options) ([]Row, error) {
 	o.Requests = cmp.Or(o.Requests, defaultRequests)
 	o.Limit = cmp.Or(o.Limit, defaultLimit)
@@ -75,9 +78,9 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 		if o.Only != nil && !o.Only.MatchString(s.name) {
 			continue
 		}
-		row, err := play(ctx, o, s)
-		if err != nil {
-			return rows, fmt.Errorf("%s: %w", s.name, err)
+		row := play(ctx, o, s)
+		if ctx.Err() != nil {
+			return rows, fmt.Errorf("%s: %w", s.name, context.Cause(ctx))
 		}
 		rows = append(rows, row)
 		if o.Done != nil {
@@ -91,41 +94,40 @@ func Run(ctx context.Context, o Options) ([]Row, error) {
 }
 
 // play plays one scenario.
-func play(ctx context.Context, o Options, s scenario) (row Row, err error) {
+func play(ctx context.Context, o Options, s scenario) Row {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not over after %s", o.Limit))
 	defer cancel()
 	_, _ = fmt.Fprintf(o.Output, "%s %s\n", time.Now().Format(clockFormat), s.name)
-	there, err := openSite(ctx, o, s)
-	if err != nil {
-		return row, err
+	began := time.Now()
+	act := &act{tally: tally.New()}
+	var err error
+	if act.site, err = openSite(ctx, o, s); err != nil {
+		return Row{Scenario: s.name, Took: time.Since(began), Faults: []string{"it could not begin: " + err.Error()}}
 	}
-	defer func() { err = errors.Join(err, there.close()) }()
-	if err := there.inService(ctx, replicas); err != nil {
-		return row, err
-	}
-	if err := reachable(ctx, there); err != nil {
-		return row, err
-	}
-
-	act := &act{site: there, tally: tally.New()}
 	if s.rare {
 		o.Requests /= 4
 	}
-	began := time.Now()
-	playErr := act.underLoad(ctx, o, s)
-	row = act.row(s)
-	row.Took = time.Since(began)
-	if playErr != nil && ctx.Err() != nil {
-		return row, errors.Join(playErr, context.Cause(ctx))
+	err = act.begin(ctx)
+	if err == nil {
+		err = act.underLoad(ctx, o, s)
 	}
-	if playErr != nil {
-		row.Faults = append(row.Faults, playErr.Error())
-	}
+	row := act.row(s)
+	row.fault(err)
 	act.prove(s, &row)
 	if !row.Sound() {
 		act.logs(o.Output)
 	}
-	return row, nil
+	row.fault(act.close())
+	row.Took = time.Since(began)
+	return row
+}
+
+// begin waits until every replica is where it should be, and reached.
+func (a *act) begin(ctx context.Context) error {
+	if err := a.inService(ctx, replicas); err != nil {
+		return err
+	}
+	return reachable(ctx, a.site)
 }
 
 // reachable waits until the API server reaches the webhooks, with what was published for it.
@@ -151,7 +153,8 @@ type act struct {
 	tally *tally.Tally
 	notes []string
 	fault []string
-	lost  int // see Row.Lost
+	// losses are the calls that were lost with a replica.
+	losses []link.Loss
 }
 
 // note says what happened or was proven.
@@ -205,7 +208,7 @@ func (a *act) sent(ctx context.Context, want int) error {
 func (a *act) row(s scenario) Row {
 	sum := a.tally.Sum()
 	row := Row{
-		Scenario: s.name, Sent: sum.Sent, Failed: sum.Failed, Unavailable: sum.Unavailable, Lost: a.lost,
+		Scenario: s.name, Sent: sum.Sent, Failed: sum.Failed, Unavailable: sum.Unavailable,
 		P50: sum.P50, P99: sum.P99, Notes: slices.Clone(a.notes), Faults: slices.Clone(a.fault), Reasons: sum.Reasons,
 	}
 	if sum.Deferred > 0 {
@@ -219,8 +222,28 @@ func (a *act) row(s scenario) Row {
 	row.Reasons = slices.DeleteFunc(row.Reasons, func(r tally.Reason) bool {
 		return r.Outcome == tally.Deferred || s.controlPlane && r.Outcome == tally.Unavailable
 	})
+	if s.loses {
+		a.explain(&row, sum.Lost)
+	}
 	return row
 }
+
+// explain says which requests failed with the replica that was lost, and names those that did not.
+func (a *act) explain(row *Row, failed []tally.Request) {
+	verdict := blame.Explain(failed, a.losses)
+	row.InTheDead, row.SentToTheDead = len(verdict.Held), len(verdict.Missed)
+	if row.Failed > 0 {
+		row.Notes = append(row.Notes, fmt.Sprintf("of %d that failed, %d were in the replica that was lost, %d were sent to it before the Service knew, %d are unexplained",
+			row.Failed, row.InTheDead, row.SentToTheDead, row.Failed-row.Explained()))
+	}
+	for _, r := range verdict.Unexplained[:min(len(verdict.Unexplained), maxUnexplained)] {
+		row.Faults = append(row.Faults, fmt.Sprintf("unexplained, from %s for %s: %s: %s",
+			r.Sent.Format(clockFormat), r.Took.Round(time.Millisecond), r.Kind, r.Reason))
+	}
+}
+
+// maxUnexplained is how many requests are named that failed for no known reason.
+const maxUnexplained = 20
 
 // prove judges what the replicas wrote down, and their logs.
 func (a *act) prove(s scenario, row *Row) {

@@ -10,10 +10,15 @@ type scenario struct {
 	name string
 	// args of the replicas, besides the usual ones.
 	args []string
+	// apart says that the replicas only answer webhooks, and processes of their own reconcile.
+	apart bool
+	// loses says that a replica is lost, with the calls that it has and those that are sent to it before
+	// the Service knows. What fails because of these is explained; anything else is not.
+	loses bool
 	// controlPlane says that the API server or etcd is away for a while, so that requests may be
 	// unavailable without anybody to blame.
 	controlPlane bool
-	// rare scenarios send a quarter of the requests.
+	// rare scenarios send a quarter of the requests: what happens in them is over soon.
 	rare bool
 	// before prepares the cluster, before there is any replica; it may be nil.
 	before func(ctx context.Context, s *site, root string) error
@@ -26,14 +31,15 @@ var scenarios = []scenario{
 	{name: "CA rotation", args: []string{"--webhook-certificates-validity=2m"}, do: rotateAuthority},
 	{name: "cert-manager renewal", args: []string{"--webhook-certificates=certManager"}, before: withCertManager, do: renewIssued},
 	{name: "rolling update", do: rollOut},
-	{name: "leader SIGKILL", do: killLeaders},
-	{name: "leader SIGTERM", do: stopLeaders},
+	{name: "leader SIGKILL", apart: true, do: killReconcilers},
+	{name: "replica SIGKILL, webhooks and all", loses: true, do: killLeaders},
+	{name: "leader SIGTERM", rare: true, do: stopLeaders},
 	{name: "lease lost, exit", args: []string{"--on-lost-lease=exit"}, rare: true, do: loseLeaseAndExit},
 	{name: "lease lost, demote", args: []string{"--on-lost-lease=demote"}, rare: true, do: loseLeaseAndStay},
 	{name: "clock step", rare: true, do: stepClocks},
 	{name: "API server restart", controlPlane: true, rare: true, do: restartAPIServer},
 	{name: "etcd restart", controlPlane: true, rare: true, do: restartEtcd},
 	{name: "replica cannot reach the API server", rare: true, do: cutOffFromAPIServer},
-	{name: "replica refuses connections", rare: true, do: refuseConnections},
-	{name: "replica behind a silent network", rare: true, do: fallSilent},
+	{name: "replica refuses connections", rare: true, loses: true, do: refuseConnections},
+	{name: "replica behind a silent network", rare: true, loses: true, do: fallSilent},
 }

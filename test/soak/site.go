@@ -30,8 +30,10 @@ import (
 )
 
 const (
-	// replicas is how many there are of the operator.
-	replicas = 3
+	// replicas is how many there are of the operator, and reconcilers how many more where only these
+	// reconcile.
+	replicas    = 3
+	reconcilers = 2
 	// startTimeout is how long a part may take to be of use. The machine may be a busy one.
 	startTimeout = 2 * time.Minute
 	// grace is how long a replica may take to end: its own shutdown timeout, and a little.
@@ -49,6 +51,7 @@ const (
 // replica is one process of the operator, with the links around it.
 type replica struct {
 	*stage.Replica
+	role role
 	// webhook and probes are on the way to it, api on its way to the API server.
 	webhook, probes, api *link.Link
 }
@@ -122,8 +125,8 @@ func (s *site) fill(ctx context.Context, o Options, sc scenario) error {
 			return err
 		}
 	}
-	for range replicas {
-		if err := s.start(ctx); err != nil {
+	for _, role := range roles(sc) {
+		if err := s.start(ctx, role); err != nil {
 			return err
 		}
 	}
@@ -131,11 +134,17 @@ func (s *site) fill(ctx context.Context, o Options, sc scenario) error {
 	return err
 }
 
-// close ends everything.
+// close ends everything. Replicas are killed: nobody looks at how they end any more, and an orderly end
+// of all of them takes longer than some rows.
 func (s *site) close() error {
+	var ends sync.WaitGroup
 	for _, r := range slices.Concat(s.gone, s.running()) {
-		r.close()
+		ends.Go(func() {
+			r.Kill()
+			r.close()
+		})
 	}
+	ends.Wait()
 	if s.service != nil {
 		s.service.Close()
 	}
@@ -150,10 +159,11 @@ func (r *replica) close() {
 	}
 }
 
-// start runs one more replica, and returns once its webhooks answer and the Service knows it.
-func (s *site) start(ctx context.Context) error {
+// start runs one more replica, and returns once it is ready, and the Service knows it if it serves
+// webhooks.
+func (s *site) start(ctx context.Context, does role) error {
 	s.started++
-	r := &replica{Replica: &stage.Replica{ID: "replica-" + strconv.Itoa(s.started)}}
+	r := &replica{Replica: &stage.Replica{ID: "replica-" + strconv.Itoa(s.started)}, role: does}
 	kubeconfig, err := s.connect(ctx, r)
 	if err != nil {
 		return err
@@ -165,7 +175,7 @@ func (s *site) start(ctx context.Context) error {
 			"FAIRLEAD_RECONCILE_LOG=" + s.record, "FAIRLEAD_CLOCK=" + s.clockOf(r)},
 		Args: func() ([]string, error) {
 			usual, err := r.Arguments(kubeconfig)
-			return slices.Concat(usual, []string{"--webhook-drain-delay=" + drainDelay.String()}, s.args), err
+			return slices.Concat(usual, []string{"--webhook-drain-delay=" + drainDelay.String()}, does.args(), s.args), err
 		},
 		Ready:        r.Ready,
 		StartTimeout: startTimeout,
@@ -241,6 +251,9 @@ func (s *site) balance() {
 	present := s.running()
 	backends := make([]loopback.Backend, 0, len(present))
 	for _, r := range present {
+		if r.role == reconciles {
+			continue
+		}
 		backends = append(backends, loopback.Backend{Address: r.webhook.Address(), Readyz: "http://" + r.probes.Address() + "/readyz"})
 	}
 	s.service.SetBackends(backends...)
@@ -248,12 +261,15 @@ func (s *site) balance() {
 
 // inService waits until so many replicas are in the Service.
 func (s *site) inService(ctx context.Context, want int) error {
-	return stage.Eventually(ctx, startTimeout, func(context.Context) error {
-		if got := len(s.service.Ready()); got != want {
-			return fmt.Errorf("%d replicas are in the Service, not %d", got, want)
-		}
-		return nil
-	})
+	return stage.Eventually(ctx, startTimeout, func(context.Context) error { return s.ready(want) })
+}
+
+// ready is nil where so many replicas are in the Service.
+func (s *site) ready(want int) error {
+	if got := len(s.service.Ready()); got != want {
+		return fmt.Errorf("%d replicas are in the Service, not %d", got, want)
+	}
+	return nil
 }
 
 func (s *site) printf(format string, args ...any) {

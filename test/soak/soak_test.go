@@ -12,7 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/fairlead-dev/fairlead/test/soak/link"
 	"github.com/fairlead-dev/fairlead/test/soak/tally"
 )
 
@@ -61,13 +63,43 @@ func TestWhatIsUnavailableFailsUnlessTheControlPlaneWasAway(t *testing.T) {
 	counted := tally.New()
 	counted.Add(tally.Request{Kind: "get v1", Outcome: tally.Unavailable, Reason: "429"})
 	counted.Add(tally.Request{Kind: "get v1", Outcome: tally.Failed, Reason: "EOF"})
-	a := &act{tally: counted, lost: 1}
+	a := &act{tally: counted}
 	if row := a.row(scenario{name: "x"}); row.Failed != 2 || len(row.Reasons) != 2 || row.Sound() {
 		t.Errorf("with a control plane that stayed: %+v", row)
 	}
 	row := a.row(scenario{name: "x", controlPlane: true})
-	if row.Failed != 1 || row.Unavailable != 1 || len(row.Reasons) != 1 || !row.Sound() {
+	if row.Failed != 1 || row.Unavailable != 1 || len(row.Reasons) != 1 || row.Sound() {
 		t.Errorf("with a control plane that was away: %+v", row)
+	}
+}
+
+func TestOnlyWhatFailedWithALostReplicaIsExplainedAndOnlyWhereOneIsLost(t *testing.T) {
+	began := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	at := func(second int) time.Time { return began.Add(time.Duration(second) * time.Second) }
+	counted := tally.New()
+	for second := range 3 {
+		counted.Add(tally.Request{Kind: "get v1alpha1", Outcome: tally.Failed, Reason: "EOF", Sent: at(second * 10), Took: time.Second})
+	}
+	a := &act{tally: counted, losses: []link.Loss{{Held: true, From: at(0), To: at(1)}, {From: at(10), To: at(10)}, {From: at(5), To: at(6)}}}
+	row := a.row(scenario{name: "x", loses: true})
+	if row.Failed != 3 || row.InTheDead != 1 || row.SentToTheDead != 1 || row.Sound() || len(row.Faults) != 1 || !strings.Contains(row.Faults[0], "12:00:20.000") {
+		t.Errorf("with a replica that was lost: %+v", row)
+	}
+	if row := a.row(scenario{name: "x"}); row.Failed != 3 || row.Explained() != 0 || row.Sound() {
+		t.Errorf("with replicas that stayed: %+v", row)
+	}
+}
+
+// A checkout that there is not: no scenario can begin.
+func TestAScenarioThatCannotBePlayedIsARowAndTheNextIsTried(t *testing.T) {
+	rows, err := Run(t.Context(), Options{Root: t.TempDir(), Operator: "/nowhere", Only: regexp.MustCompile("^lease lost")})
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%d rows, error: %v", len(rows), err)
+	}
+	for _, row := range rows {
+		if row.Sound() || len(row.Faults) != 1 || !strings.Contains(row.Faults[0], "could not begin") {
+			t.Errorf("%+v", row)
+		}
 	}
 }
 

@@ -4,7 +4,8 @@
 // Command soak is `make soak`: it keeps three replicas of the operator under load on a real control
 // plane while certificates change, replicas come and go, and parts of the cluster fail, prints a row
 // for each scenario, and writes the figures as JSON. It ends with exit code 1 when a request failed
-// that a replica could have answered, or when two replicas reconciled at one instant.
+// that a replica could have answered, when two replicas reconciled at one instant, or when a scenario
+// could not be played; the others are played all the same.
 package main
 
 import (
@@ -14,8 +15,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -27,12 +28,12 @@ import (
 
 func main() {
 	o := soak.Options{Output: os.Stderr}
-	out := flag.String("out", "", "write the figures to this file, as JSON")
-	only := flag.String("only", "", "play only the scenarios whose name this regular expression matches")
+	out := flag.String("out", "", "write the figures to this file, as JSON, after each row")
+	only := flag.String("only", "", "play only the scenarios whose name this regular expression matches; the file keeps the rows of all others")
 	list := flag.Bool("list", false, "print the names of the scenarios")
 	flag.StringVar(&o.Root, "root", "..", "the checkout whose manifests and operator are used")
 	flag.StringVar(&o.Operator, "operator", "", "a program to run instead of the checkout's test/cmd/operator")
-	flag.IntVar(&o.Requests, "requests", 20_000, "how many requests are sent at least in a row; a quarter in rows of rare events")
+	flag.IntVar(&o.Requests, "requests", 20_000, "how many requests are sent at least in a row; a quarter in those that are over soon")
 	flag.Uint64Var(&o.Seed, "seed", 1, "decides what is sent")
 	flag.DurationVar(&o.Limit, "limit", 0, "how long a scenario may take; 0 is 30m")
 	flag.Parse()
@@ -59,34 +60,27 @@ func run(ctx context.Context, out, only string, o soak.Options) error {
 			return fmt.Errorf("--only: %w", err)
 		}
 	}
-	o.Done = func(row soak.Row) { _ = soak.WriteTable(os.Stderr, []soak.Row{row}) }
+	done := func(soak.Row) error { return nil }
+	if out != "" {
+		record, err := soak.OpenRecord(out, only != "")
+		if err != nil {
+			return err
+		}
+		done = record.Add
+	}
+	var unwritten error
+	o.Done = func(row soak.Row) {
+		_ = soak.WriteTable(os.Stderr, []soak.Row{row})
+		unwritten = errors.Join(unwritten, done(row))
+	}
 	rows, err := soak.Run(ctx, o)
+	err = errors.Join(err, unwritten)
 	if len(rows) > 0 {
 		fmt.Println()
-		err = errors.Join(err, soak.WriteTable(os.Stdout, rows), write(out, rows))
+		err = errors.Join(err, soak.WriteTable(os.Stdout, rows))
 	}
-	if err != nil {
-		return err
+	if slices.ContainsFunc(rows, func(row soak.Row) bool { return !row.Sound() }) {
+		err = errors.Join(err, errUnsound)
 	}
-	for _, row := range rows {
-		if !row.Sound() {
-			return errUnsound
-		}
-	}
-	return nil
-}
-
-func write(out string, rows []soak.Row) (err error) {
-	if out == "" {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o750); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(filepath.Clean(out), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return soak.WriteJSON(file, rows)
+	return err
 }

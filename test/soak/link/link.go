@@ -20,7 +20,7 @@ type Mode int
 const (
 	// Open forwards.
 	Open Mode = iota
-	// Refused ends all connections by a reset, and new ones at once, as a host without a server does.
+	// Refused ends all connections, and new ones at once, as a host without a server does.
 	Refused
 	// Silent forwards nothing, and ends nothing: as a network that drops packets does.
 	Silent
@@ -34,11 +34,9 @@ type Counts struct {
 	Opened int
 	// InFlight is on how many of them the client spoke last, and waits.
 	InFlight int
-	// Unanswered is how many ended at the far side while the client waited, with the link open.
-	Unanswered int
-	// Missed is how many found nobody: they came, or spoke, while the link was not open, or nobody
-	// listened at the far side.
-	Missed int
+	// Unanswered is how many were lost while the far side had them, and Missed how many found nobody.
+	// See Loss.
+	Unanswered, Missed int
 }
 
 // Link forwards one port of loopback to another. Its methods may be called from any goroutine.
@@ -49,12 +47,14 @@ type Link struct {
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
 
-	opened, unanswered, missed atomic.Int64
+	opened atomic.Int64
 
 	mu      sync.Mutex // guards what follows
 	mode    Mode
 	changed chan struct{} // closed at the next change of mode
 	open    map[*wire]struct{}
+	losses  []*Loss
+	counts  Counts // of losses
 }
 
 // Listen starts an open link to a target, host:port, until Close is called or ctx ends.
@@ -81,8 +81,16 @@ func (l *Link) Set(mode Mode) {
 	l.mode = mode
 	close(l.changed)
 	l.changed = make(chan struct{})
-	if mode == Refused {
-		l.cut()
+	now := time.Now()
+	for w := range l.open {
+		switch mode {
+		case Open:
+		case Refused:
+			l.note(w.end(now), now)
+			hangUp(w.backend) // which ends the rest in its turn
+		case Silent:
+			l.note(w.cutOff(now), now)
+		}
 	}
 }
 
@@ -90,13 +98,33 @@ func (l *Link) Set(mode Mode) {
 func (l *Link) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := Counts{Opened: int(l.opened.Load()), Unanswered: int(l.unanswered.Load()), Missed: int(l.missed.Load())}
+	c := l.counts
+	c.Opened = int(l.opened.Load())
 	for w := range l.open {
-		if w.waiting.Load() {
+		if w.isWaiting() {
 			c.InFlight++
 		}
 	}
 	return c
+}
+
+// Losses are the calls that were lost so far, the first maxLosses of them, in the order in which they
+// were noticed. Those of connections that wait in silence last until now: what their clients say is
+// not read before the silence ends.
+func (l *Link) Losses() []Loss {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mode == Silent {
+		now := time.Now()
+		for w := range l.open {
+			l.note(w.cutOff(now), now)
+		}
+	}
+	losses := make([]Loss, 0, len(l.losses))
+	for _, loss := range l.losses {
+		losses = append(losses, *loss)
+	}
+	return losses
 }
 
 // Close ends the link and its connections, and returns when nothing of it runs.
@@ -109,13 +137,7 @@ func (l *Link) hangUp() {
 	_ = l.listener.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cut()
-}
-
-// cut needs the lock.
-func (l *Link) cut() {
 	for w := range l.open {
-		w.cut.Store(true)
 		w.reset()
 	}
 }
@@ -132,33 +154,27 @@ func (l *Link) accept() {
 
 // serve forwards one connection until either side ends.
 func (l *Link) serve(client net.Conn) {
-	w := &wire{client: client}
-	if !l.passable(w) {
+	w := &wire{client: client, opened: time.Now()}
+	if !l.passable(w, nil) {
 		w.reset()
 		return
 	}
 	var err error
 	if w.backend, err = (&net.Dialer{Timeout: dialTimeout}).DialContext(l.ctx, "tcp", l.target); err != nil {
-		l.miss(w)
+		l.lost(w.miss(time.Now()))
 		w.reset() // as the target would have done
 		return
 	}
 	l.opened.Add(1)
 	if !l.enter(w) {
-		l.miss(w)
+		l.lost(w.miss(time.Now()))
 		w.reset()
 		return
 	}
 	defer l.exit(w)
 	var back sync.WaitGroup
-	back.Go(func() {
-		l.copy(w, client, w.backend, false)
-		if w.waiting.Swap(false) && !w.cut.Load() && !w.left.Load() {
-			l.unanswered.Add(1)
-		}
-	})
-	l.copy(w, w.backend, client, true)
-	w.left.Store(true)
+	back.Go(func() { l.answer(w) })
+	l.ask(w)
 	back.Wait()
 	_ = client.Close()
 	_ = w.backend.Close()
@@ -181,50 +197,107 @@ func (l *Link) exit(w *wire) {
 	delete(l.open, w)
 }
 
-// miss counts a connection that found nobody, once.
-func (l *Link) miss(w *wire) {
-	if !w.missed.Swap(true) {
-		l.missed.Add(1)
+// lost notes what has become a loss, or still is one; nil is none.
+func (l *Link) lost(loss *Loss) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.note(loss, time.Now())
+}
+
+// note needs the lock. What ends with the link itself is nobody's loss.
+func (l *Link) note(loss *Loss, now time.Time) {
+	if loss == nil || l.ctx.Err() != nil {
+		return
+	}
+	loss.To = now
+	if loss.noted {
+		return
+	}
+	loss.noted = true
+	if loss.Held {
+		l.counts.Unanswered++
+	} else {
+		l.counts.Missed++
+	}
+	if len(l.losses) < maxLosses {
+		l.losses = append(l.losses, loss)
 	}
 }
 
-// copy forwards one direction, and passes its end on. What fails is passed on as a reset, so that
-// nobody takes half an answer for a whole one.
-func (l *Link) copy(w *wire, to, from net.Conn, asks bool) {
-	buffer := make([]byte, 32<<10)
+// ask forwards what the client says until it has no more to say, also when nobody hears it any more.
+func (l *Link) ask(w *wire) {
+	buffer := make([]byte, bufferSize)
 	for {
-		n, err := from.Read(buffer)
+		n, err := w.client.Read(buffer)
 		if n > 0 {
-			w.waiting.Store(asks)
-			if asks && !l.passable(w) || !asks && !l.passable(nil) {
+			l.lost(w.ask(n, time.Now()))
+			if !l.passable(w, nil) {
 				err = net.ErrClosed
-			} else if _, failed := to.Write(buffer[:n]); failed != nil {
+			} else if _, failed := w.backend.Write(buffer[:n]); failed != nil {
+				l.lost(w.miss(time.Now()))
 				err = failed
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			if half, ok := to.(interface{ CloseWrite() error }); ok {
-				_ = half.CloseWrite()
-			}
+			w.leave()
+			closeWrite(w.backend)
 			return
 		case err != nil:
+			w.leave()
 			w.reset()
 			return
 		}
 	}
 }
 
-// passable waits while the link is silent, and says whether it forwards then. Where it does not now,
-// the connection is counted as one that found nobody.
-func (l *Link) passable(w *wire) bool {
+// answer forwards what the far side says until it ends. That is passed on as it came: by a reset where
+// a call was cut short by one, so that nobody takes half an answer for a whole one.
+func (l *Link) answer(w *wire) {
+	buffer := make([]byte, bufferSize)
+	for {
+		n, err := w.backend.Read(buffer)
+		passes := l.passable(nil, func() {
+			if n > 0 {
+				w.answer() // before the client hears it, who may go on at once
+			}
+		})
+		if n > 0 && passes {
+			if _, failed := w.client.Write(buffer[:n]); failed != nil {
+				w.reset()
+				return
+			}
+		}
+		if err == nil && passes {
+			continue
+		}
+		l.lost(w.end(time.Now()))
+		if w.wasLost() && !errors.Is(err, io.EOF) {
+			w.reset()
+			return
+		}
+		closeWrite(w.client)
+		return
+	}
+}
+
+// bufferSize is what a direction of a connection reads at once.
+const bufferSize = 32 << 10
+
+// passable waits while the link is silent, and says whether it forwards then. Where it does, it calls then
+// before anybody can change that. Where it does not now, the connection is counted as one that found nobody.
+func (l *Link) passable(w *wire, then func()) bool {
 	for {
 		l.mu.Lock()
 		mode, changed := l.mode, l.changed
-		l.mu.Unlock()
 		if mode != Open && w != nil {
-			l.miss(w)
+			now := time.Now()
+			l.note(w.miss(now), now)
 		}
+		if mode == Open && then != nil {
+			then()
+		}
+		l.mu.Unlock()
 		if mode != Silent {
 			return mode == Open && l.ctx.Err() == nil
 		}
@@ -232,25 +305,6 @@ func (l *Link) passable(w *wire) bool {
 		case <-changed:
 		case <-l.ctx.Done():
 			return false
-		}
-	}
-}
-
-// wire is one connection.
-type wire struct {
-	client, backend net.Conn    // backend is nil before it was reached
-	waiting         atomic.Bool // the client spoke last
-	left            atomic.Bool // the client has ended its side
-	cut             atomic.Bool // the link ended it
-	missed          atomic.Bool // it is counted
-}
-
-// reset ends both sides the way a port without a server would.
-func (w *wire) reset() {
-	for _, conn := range []net.Conn{w.client, w.backend} {
-		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0)
-			_ = tcp.Close()
 		}
 	}
 }

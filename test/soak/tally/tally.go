@@ -35,6 +35,8 @@ const (
 	maxReasons = 50
 	// other is the reason of all further ones.
 	other = "other reasons"
+	// maxFailures is how many failed requests are remembered one by one.
+	maxFailures = 1000
 )
 
 // Request is what became of one.
@@ -56,6 +58,7 @@ type Tally struct {
 	counts  [outcomes]int
 	kinds   map[string]int
 	reasons map[string]*Reason
+	failed  []Request
 }
 
 // New makes an empty one.
@@ -74,6 +77,9 @@ func (t *Tally) Add(r Request) {
 	}
 	if r.Outcome == OK {
 		return
+	}
+	if r.Outcome != Deferred && len(t.failed) < maxFailures {
+		t.failed = append(t.failed, r)
 	}
 	text := r.Kind + ": " + r.Reason
 	if _, known := t.reasons[text]; !known && len(t.reasons) >= maxReasons {
@@ -120,6 +126,9 @@ type Sum struct {
 	Kinds map[string]int
 	// Reasons are the most frequent first.
 	Reasons []Reason
+	// Lost are the requests that failed or were unavailable, the first maxFailures of them, in the order
+	// in which that was known.
+	Lost []Request
 }
 
 // Sum adds up.
@@ -128,7 +137,7 @@ func (t *Tally) Sum() Sum {
 	defer t.mu.Unlock()
 	s := Sum{
 		Sent: t.sent(), Failed: t.counts[Failed], Unavailable: t.counts[Unavailable], Deferred: t.counts[Deferred],
-		Kinds: map[string]int{},
+		Kinds: map[string]int{}, Lost: slices.Clone(t.failed),
 	}
 	for kind, n := range t.kinds {
 		s.Kinds[kind] = n

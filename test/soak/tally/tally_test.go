@@ -56,6 +56,11 @@ func TestEveryRequestIsCounted(t *testing.T) {
 			{Text: "get v1alpha1: connection refused", Outcome: Unavailable, Count: 1, First: began.Add(2 * time.Second), Last: began.Add(2 * time.Second)},
 			{Text: "list v1alpha1: 429", Outcome: Deferred, Count: 1, First: began.Add(4 * time.Second), Last: began.Add(4 * time.Second)},
 		},
+		Lost: []Request{
+			{Kind: "create v1", Outcome: Failed, Reason: "EOF", Sent: began.Add(time.Second), Took: 6 * time.Millisecond},
+			{Kind: "get v1alpha1", Outcome: Unavailable, Reason: "connection refused", Sent: began.Add(2 * time.Second), Took: time.Hour},
+			{Kind: "create v1", Outcome: Failed, Reason: "EOF", Sent: began.Add(3 * time.Second), Took: 8 * time.Millisecond},
+		},
 	}
 	if diff := cmp.Diff(want, tally.Sum()); diff != "" {
 		t.Error(diff)
@@ -67,11 +72,14 @@ func TestEveryRequestIsCounted(t *testing.T) {
 
 func TestReasonsAreBounded(t *testing.T) {
 	tally := New()
-	for i := range 1000 {
+	for i := range 1000 + maxFailures {
 		tally.Add(Request{Kind: "get", Outcome: Failed, Reason: fmt.Sprint(i)})
 	}
 	sum := tally.Sum()
-	if sum.Failed != 1000 || len(sum.Reasons) != maxReasons+1 || sum.Reasons[0].Text != other || sum.Reasons[0].Count != 1000-maxReasons {
+	if len(sum.Lost) != maxFailures {
+		t.Errorf("%d requests are remembered one by one", len(sum.Lost))
+	}
+	if sum.Failed != 1000+maxFailures || len(sum.Reasons) != maxReasons+1 || sum.Reasons[0].Text != other || sum.Reasons[0].Count != 1000+maxFailures-maxReasons {
 		t.Errorf("%d failed for %d reasons, most often %+v", sum.Failed, len(sum.Reasons), sum.Reasons[0])
 	}
 }
