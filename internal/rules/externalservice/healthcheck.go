@@ -88,20 +88,26 @@ func httpCheck(path rules.Path, h *v1.HTTPCheck) field.ErrorList {
 	return errs
 }
 
-// checkedPort demands that it is clear which port is checked.
-func checkedPort(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
+// checkedPort demands that it is clear which port is checked. Each rule is told by itself: where one was
+// broken already, another is no more forgiven than by the definition.
+func checkedPort(path rules.Path, spec *v1.ExternalServiceSpec) (errs field.ErrorList) {
 	h := spec.HealthCheck
-	switch {
-	case h == nil:
+	if h == nil {
 		return nil
-	case h.Port != "":
-		if !hasPort(spec.Ports, h.Port) {
-			return field.ErrorList{field.Invalid(path.Field(), h.Port, "healthCheck.port must name one of ports")}
-		}
-	case len(spec.Ports) != 1:
-		return field.ErrorList{field.Invalid(path.Field(), "", "healthCheck.port is required with more than one port")}
-	case protocol(spec.Ports[0]) != corev1.ProtocolTCP:
-		return field.ErrorList{field.Invalid(path.Field(), "", "name the TCP port to check")}
 	}
-	return nil
+	if h.Port != "" {
+		if !hasPort(spec.Ports, h.Port) {
+			errs = append(errs, field.Invalid(path.Field(), h.Port, "healthCheck.port must name one of ports"))
+		}
+		return errs
+	}
+	if len(spec.Ports) != 1 {
+		errs = append(errs, field.Invalid(path.Field(), "", "healthCheck.port is required with more than one port"))
+	}
+	for _, p := range spec.Ports {
+		if protocol(p) != corev1.ProtocolTCP {
+			return append(errs, field.Invalid(path.Field(), "", "name the TCP port to check"))
+		}
+	}
+	return errs
 }
