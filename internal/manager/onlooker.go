@@ -5,6 +5,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -17,22 +18,22 @@ import (
 // what goes wrong costs warnings and nothing else: it tries again until ctx ends.
 func (a *assembly) onlook(ctx context.Context) error {
 	filled := a.recorder.Begin(startup.Caches)
-	for pause := time.Second; ; pause = min(2*pause, maxPause) {
+	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		err := a.look(ctx, func() { filled(nil) })
 		a.overlaps.reader.Store(nil)
 		if ctx.Err() != nil {
-			return nil
+			break
 		}
 		a.Logger.Error(err, "writers are not warned of overlaps; retrying", "in", pause.String())
 		a.recorder.Progress(startup.Caches, "writers are not warned of overlaps: %v", err)
 		retry := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			retry.Stop()
-			return nil
 		case <-retry.C:
 		}
+		retry.Stop()
 	}
+	return nil
 }
 
 // look keeps one cache until ctx ends or it fails.
@@ -47,8 +48,7 @@ func (a *assembly) look(ctx context.Context, filled func()) error {
 	go func() { ended <- contain(ctx, named{"caches of admission", made.Start}) }()
 	if err := a.awaitOverlaps(ctx, made); err != nil {
 		cancel()
-		<-ended
-		return err
+		return errors.Join(err, <-ended)
 	}
 	defer cancel()
 	a.overlaps.open(made.GetCache())

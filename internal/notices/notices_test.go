@@ -104,7 +104,7 @@ func TestAnotherWindowObjectOrReasonIsAnotherEvent(t *testing.T) {
 			replicas[0].Tell(about("a", "ConversionFailed"))
 			replicas[0].Tell(about("b", "Undecodable"))
 			synctest.Wait()
-			time.Sleep(DefaultWindow)
+			<-time.After(DefaultWindow)
 			replicas[0].Tell(about("a", "Undecodable"))
 		})
 		if len(events) != 4 {
@@ -119,7 +119,7 @@ func TestAFloodIsBoundedAndNeverBlocks(t *testing.T) {
 			for i := range 100_000 {
 				replicas[0].Tell(about(fmt.Sprint("object-", i), "ConversionFailed"))
 			}
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 		})
 		if limit := burst + 60*perSecond + 1; float64(len(events)) > limit || len(events) < burst {
 			t.Errorf("%d Events in a minute, at most %v are right", len(events), limit)
@@ -150,7 +150,7 @@ func TestWhatCannotBeWrittenIsCountedAndNotTriedAgain(t *testing.T) {
 		go func() { ended <- n.Run(ctx) }()
 		n.Tell(about("a", "Undecodable"))
 		n.Tell(about("a", "Undecodable"))
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		cancel()
 		if err := <-ended; err != nil || tries != 1 || count(t, n, "failed") != 1 {
 			t.Errorf("%v: %d tries", err, tries)
