@@ -95,6 +95,17 @@ func rotateAuthority(ctx context.Context, a *act) error {
 	}); err != nil {
 		return err
 	}
+	// And the bundles that were published with both of them are written once more.
+	if err := stage.Eventually(ctx, rotatedWithin, func(context.Context) error {
+		for where, n := range w.trusted() {
+			if n != 1 {
+				return fmt.Errorf("the bundle of %s has %d certificates", where, n)
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	a.note("every replica showed a certificate of another root %s after it was asked for, and the old root was trusted by nobody after %s",
 		signed.Round(time.Second), time.Since(began).Round(time.Second))
 	return nil

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -199,6 +200,17 @@ func (w *sentinel) signers() map[string]int {
 		n[w.signer[r.ID]]++
 	}
 	delete(n, "")
+	return n
+}
+
+// trusted is how many certificates each published bundle has now.
+func (w *sentinel) trusted() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := map[string]int{}
+	for where, bundle := range w.now.bundles {
+		n[where] = strings.Count(bundle, "BEGIN CERTIFICATE")
+	}
 	return n
 }
 

@@ -55,7 +55,7 @@ func Bear(ctx context.Context, c client.Client, replica string) error {
 	}
 	// Its ServiceAccount is made by a controller.
 	if err := Eventually(ctx, time.Minute, func(ctx context.Context) error { return c.Create(ctx, pod) }); err != nil {
-		return fmt.Errorf("Pod of %s: %w", replica, err)
+		return fmt.Errorf("make the Pod of %s: %w", replica, err)
 	}
 	unborn := pod.DeepCopy()
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
