@@ -21,19 +21,25 @@ func (a *assembly) onlook(ctx context.Context) error {
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		err := a.look(ctx, func() { filled(nil) })
 		a.overlaps.reader.Store(nil)
-		if ctx.Err() != nil {
-			break
-		}
-		a.Logger.Error(err, "writers are not warned of overlaps; retrying", "in", pause.String())
-		a.recorder.Progress(startup.Caches, "writers are not warned of overlaps: %v", err)
-		retry := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-retry.C:
-		}
-		retry.Stop()
+		a.lookedAway(ctx, err, pause)
 	}
 	return nil
+}
+
+// lookedAway tells why nobody is warned, and lets a pause pass. Where ctx has ended, that is the reason,
+// and nobody's trouble.
+func (a *assembly) lookedAway(ctx context.Context, reason error, pause time.Duration) {
+	if ctx.Err() != nil {
+		return
+	}
+	a.Logger.Error(reason, "writers are not warned of overlaps; retrying", "in", pause.String())
+	a.recorder.Progress(startup.Caches, "writers are not warned of overlaps: %v", reason)
+	retry := time.NewTimer(pause)
+	defer retry.Stop()
+	select {
+	case <-ctx.Done():
+	case <-retry.C:
+	}
 }
 
 // look keeps one cache until ctx ends or it fails.
