@@ -70,8 +70,7 @@ func run(ctx context.Context, out, only string, o soak.Options) error {
 	}
 	var unwritten error
 	o.Done = func(row soak.Row) {
-		_ = soak.WriteTable(os.Stderr, []soak.Row{row})
-		unwritten = errors.Join(unwritten, done(row))
+		unwritten = errors.Join(unwritten, done(row), soak.WriteTable(os.Stderr, []soak.Row{row}))
 	}
 	rows, err := soak.Run(ctx, o)
 	err = errors.Join(err, unwritten)

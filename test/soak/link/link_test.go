@@ -148,15 +148,7 @@ func turnedAway(t *testing.T, l *Link) {
 }
 
 func TestWhoComesWhileNobodyListensIsCounted(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Listen(t.Context(), listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.Close)
+	listener, l := unattended(t)
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +205,22 @@ func established(t *testing.T, l *Link) *client {
 	return c
 }
 
+// unattended is a link to a port where nobody accepts.
+func unattended(t *testing.T) (net.Listener, *Link) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() }) // some tests have closed it
+	l, err := Listen(t.Context(), listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return listener, l
+}
+
 // mortal is a server of one connection, which answers one line, and whose end the test decides.
 func mortal(t *testing.T) (l *Link, answered chan<- string, die func()) {
 	t.Helper()
@@ -249,15 +257,7 @@ func mortal(t *testing.T) (l *Link, answered chan<- string, die func()) {
 // and with it the call for which it was opened, although its client does not wait for an answer yet.
 func TestAConnectionThatIsBeingOpenedIsLostWithTheFarSide(t *testing.T) {
 	t.Run("not accepted", func(t *testing.T) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := Listen(t.Context(), listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(l.Close)
+		listener, l := unattended(t)
 		c := dial(t, l)
 		becomes(t, l, Counts{Opened: 1})
 		_ = listener.Close() // the kernel resets what was not accepted
