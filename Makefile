@@ -17,7 +17,7 @@ GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION)
-MODULES  := . test test/cluster test/certmanager
+MODULES  := . test test/cluster test/certmanager test/argocd
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
@@ -49,12 +49,12 @@ test: test-unit test-integration ## Run every test.
 
 .PHONY: test-unit
 test-unit: ## Run unit tests and the seeds of the fuzz tests.
-	go test $(GOFLAGS) ./...
+	go test $(GOFLAGS) -timeout 20m ./...
 
 .PHONY: test-integration
 test-integration: build control-plane ## Run the suites against a real control plane.
 	cd test/cluster && go test $(GOFLAGS) -count=1 ./...
-	cd test && go test $(GOFLAGS) -count=1 -p 1 -timeout 20m ./...
+	cd test && go test $(GOFLAGS) -count=1 -p 1 -timeout 30m ./...
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.
@@ -86,7 +86,9 @@ lint: ## Run golangci-lint over every module.
 generate: ## Regenerate deep copies, CRDs and roles.
 	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./internal/config/...
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/networking/... paths=./api/autoreboot/... output:crd:dir=config/crd/bases
-	@$(CONTROLLER_GEN) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/chaos/... output:crd:dir=config/crd/bases
+	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/chaos/... output:crd:dir=config/crd/bases
+	@f=config/crd/bases/chaos.fairlead.dev_chaospods.yaml && awk -f config/crd/without_template_descriptions.awk $$f | sed -E -e '/^ {30,}default: /d' \
+	  -e '/ (imagePullSecrets|ports):$$/,/list-type: /{/-map-keys:$$/,/list-type: /{/list-type: /!d;s/map$$/atomic/;};}' > $$f.new && mv $$f.new $$f # the API server would write defaults into list items
 	@$(CONTROLLER_GEN) rbac:roleName=fairlead-manager paths=./controllers/... paths=./internal/manager/... paths=./certs/... output:rbac:dir=config/rbac
 	@go test $(GOFLAGS) -count=1 ./internal/floor -run TestTheShippedPoliciesAreCurrent -update >/dev/null
 

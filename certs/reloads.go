@@ -23,7 +23,7 @@ type Reloads struct{ vec *prometheus.CounterVec }
 // the registerer holds something else under the name.
 func NewReloads(registerer prometheus.Registerer) (*Reloads, error) {
 	vec, err := metric.Counter(registerer, "fairlead_certificate_reloads_total",
-		"How often the webhook's serving certificate or CA bundle was taken up anew (changed), or could not be (failed).", "result")
+		"How often the webhook's serving certificate or CA bundle was read again (changed), or could not be (failed).", "result")
 	if err != nil {
 		return nil, err
 	}

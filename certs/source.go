@@ -19,13 +19,13 @@ type Source interface {
 	// wrong meanwhile is logged and counted; the last good certificate stays in use.
 	Run(ctx context.Context) error
 
-	// GetCertificate answers the current certificate, for tls.Config. It fails before Prepare
+	// GetCertificate returns the current certificate, for tls.Config. It fails before Prepare
 	// has succeeded.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
-	// CABundle answers the PEM certificates that clients must trust. The bytes change only when
+	// CABundle returns the PEM certificates that clients must trust. The bytes change only when
 	// the set of authorities does, since every change makes the API server convert all stored
-	// objects anew. Nil means that somebody else brings the trust to the clients. The caller
+	// objects again. Nil means that another component brings the trust to the clients. The caller
 	// must not change the bytes.
 	CABundle() []byte
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// right is one thing that somebody may do.
+// right is one thing that a subject may do.
 type right struct {
 	namespace             string // empty: in all, and of what has none
 	group, resource, name string // an empty name: any
@@ -86,7 +86,7 @@ func TestApartTheTwoHaveTheGeneratedRightsBetweenThemAndNoOthers(t *testing.T) {
 	both := slices.Concat(rightsOfReconcilers(t), rightsOfWebhooks(t))
 	for _, one := range generated {
 		if !coveredBy(both, one) {
-			t.Errorf("neither may %s, which rbac/role.yaml allows: give it to whoever needs it", one)
+			t.Errorf("neither may %s, which rbac/role.yaml allows: give it to the one that needs it", one)
 		}
 	}
 	for _, one := range both {
@@ -97,7 +97,7 @@ func TestApartTheTwoHaveTheGeneratedRightsBetweenThemAndNoOthers(t *testing.T) {
 }
 
 // What both may do is little, and named here.
-func TestApartNobodyMayWhatOnlyTheOtherDoes(t *testing.T) {
+func TestApartNeitherMayWhatOnlyTheOtherDoes(t *testing.T) {
 	shared := map[string]bool{}
 	for _, webhooks := range rightsOfWebhooks(t) {
 		if coveredBy(rightsOfReconcilers(t), webhooks) {

@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/server"
 )
 
-// conversionTimeout is how long the API server waits for a conversion, which nobody can change
+// conversionTimeout is how long the API server waits for a conversion, which cannot be changed
 // (k8s.io/apiserver/pkg/util/webhook, defaultRequestTimeout).
 const conversionTimeout = 30 * time.Second
 
@@ -41,7 +41,7 @@ var serving = map[string]string{
 	"apart/webhook_deployment.yaml": "apart/webhook_pod_disruption_budget.yaml",
 }
 
-// Each of these times is above the one before it, or a replica is killed, or unknown to somebody, in
+// Each of these times is above the one before it, or a replica is killed, or unknown to a client, in
 // the midst of a request.
 func TestTheTimesOfARolloutFitIntoEachOther(t *testing.T) {
 	for path := range serving {

@@ -13,7 +13,7 @@ package controllers
 
 // The kinds. Of an ExternalService the operator writes the status and the finalizers; the latter takes
 // patch on the object itself, and so does the storage migration of every kind, which changes nothing
-// but managedFields. Update of its finalizers is what the API server demands of whoever makes a Service
+// but managedFields. Update of its finalizers is what the API server demands of the maker of a Service
 // that blocks its owner's deletion.
 //
 // +kubebuilder:rbac:groups=networking.fairlead.dev,resources=externalservices,verbs=get;list;watch;patch
@@ -22,6 +22,7 @@ package controllers
 // +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies/status,verbs=update;patch
 // +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods/status,verbs=update;patch
 
 // What an ExternalService becomes. Server-side apply is patch, and create where nothing stands yet.
 //
@@ -38,6 +39,14 @@ package controllers
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
 
+// What a ChaosPod kills, beside evictions: deletions, and canaries that are made from its template and
+// deleted. The name of the pod is the user's, so none can be named here. A ReplicaSet is read where it
+// controls pods by itself, and disruption budgets where the ChaosPod requires one.
+//
+// +kubebuilder:rbac:groups="",resources=pods,verbs=create;delete
+// +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list
+
 // What a RebootPolicy looks at. Of what is listed and watched the metadata alone is asked for, and
 // what is in a ConfigMap or Secret is read where a policy, or a pod template that it targets, names
 // it. With --sources=Poll nothing is listed or watched, and both verbs can be taken out; get can then
@@ -45,13 +54,13 @@ package controllers
 //
 // +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get;list;watch
 
-// Where the cluster is, so that nobody is led there: what nodes and Services have for addresses.
+// Where the cluster is, so that no client is led there: what nodes and Services have for addresses.
 //
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=get;list;watch
 
 // The Secret that a health check names in tls.caSecretName, by its name alone. Admission has asked
-// whether whoever named it may get it. To narrow this, take the rule out of the ClusterRole and grant
+// whether the user who named it may get it. To narrow this, take the rule out of the ClusterRole and grant
 // it by a Role, with resourceNames where they are known, in the namespaces that need it; elsewhere
 // such a check fails, and nothing else does.
 //
@@ -66,11 +75,12 @@ package controllers
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Where the certificate authority is published: these objects by name, and no others.
+// Where the certificate authority is published: these objects by name, and no others. Each is watched, by
+// its name, so that a bundle that was lost is put back within seconds.
 //
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=externalservices.networking.fairlead.dev;rebootpolicies.autoreboot.fairlead.dev;chaospods.chaos.fairlead.dev,verbs=get;patch
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=fairlead-mutating,verbs=get;patch
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=fairlead-validating,verbs=get;patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=externalservices.networking.fairlead.dev;rebootpolicies.autoreboot.fairlead.dev;chaospods.chaos.fairlead.dev,verbs=get;patch;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=fairlead-mutating,verbs=get;patch;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=fairlead-validating,verbs=get;patch;watch
 
 // What the storage migration notes on the same definitions (an annotation, by the rule above), what it
 // takes out of their status, and whether the API server migrates by itself.
@@ -78,9 +88,10 @@ package controllers
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=externalservices.networking.fairlead.dev;rebootpolicies.autoreboot.fairlead.dev;chaospods.chaos.fairlead.dev,verbs=patch
 // +kubebuilder:rbac:groups=storagemigration.k8s.io,resources=storageversionmigrations,verbs=list
 
-// In the operator's own namespace: the lease of the leader, and the authority and the key of
-// fingerprints that the replicas share.
+// In the operator's own namespace: the blackouts of the whole cluster, the lease of the leader, and the
+// authority and the key of fingerprints that the replicas share.
 //
+// +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=configmaps,resourceNames=fairlead-calendar,verbs=get;list;watch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fairlead-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fairlead-system,resources=leases,resourceNames=fairlead-manager,verbs=get;watch;update
 // +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,verbs=create

@@ -5,12 +5,12 @@ package common
 
 const (
 	// ConversionDataAnnotation stands on a v1alpha1 view whose v1 object holds more than
-	// v1alpha1 can say. It carries the v1 form, so that writing the view back loses nothing.
-	// It is absent when nothing would be lost.
+	// v1alpha1 can say. It carries the spec of v1, so that the view can be restored as a new
+	// object. It is absent when nothing would be lost.
 	ConversionDataAnnotation = "fairlead.dev/conversion-data"
 
 	// V1Alpha1DataAnnotation stands on a v1 object that was written at v1alpha1 with something
-	// that v1 cannot say. It carries the v1alpha1 form and is absent when nothing would be lost.
+	// that v1 cannot say. It carries the spec of v1alpha1 and is absent when nothing would be lost.
 	V1Alpha1DataAnnotation = "fairlead.dev/v1alpha1-data"
 
 	// ApprovedByAnnotation says who was entitled to what an object does: to point an ExternalService

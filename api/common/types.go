@@ -13,7 +13,7 @@ import (
 // Duration is a span of time in Go's notation without a sign, such as "30s", "1h30m" or "500ms".
 // The bytes stay as the user wrote them: "90s" is never rewritten to "1m30s".
 //
-// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h"
 // +kubebuilder:validation:MaxLength=32
 type Duration string
 
@@ -32,7 +32,7 @@ func DurationOf(d time.Duration) Duration {
 // Parse reads the span. It fails where Go's duration syntax does, or beyond about 292 years.
 func (d Duration) Parse() (time.Duration, error) { return time.ParseDuration(string(d)) }
 
-// Or reads the span, or answers fallback where d is nil or does not parse.
+// Or reads the span, or returns fallback where d is nil or does not parse.
 func (d *Duration) Or(fallback time.Duration) time.Duration {
 	if d == nil {
 		return fallback
@@ -47,16 +47,17 @@ func (d *Duration) Or(fallback time.Duration) time.Duration {
 // Window is a recurring span of time: it opens whenever the schedule fires and stays open for
 // the duration.
 type Window struct {
-	// schedule is a five-field cron expression of the moments at which the window opens.
+	// schedule is a five-field cron expression, or a macro such as @daily, of the moments at which
+	// the window opens.
 	//
-	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="use timeZone instead of TZ= or CRON_TZ="
 	Schedule string `json:"schedule"`
 
 	// duration says how long the window stays open, from 1m to 168h.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h')",message="duration must be between 1m and 168h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="duration must be between 1m and 168h"
 	Duration Duration `json:"duration"`
 
 	// timeZone is the IANA time zone of the schedule. The default is UTC.

@@ -3,7 +3,7 @@
 
 // Package certmanager has cert-manager issue the webhook's serving certificate. It makes the
 // Certificate, and an authority for it where no issuer is named, or uses a Certificate that
-// somebody else has made; it serves what stands in the Certificate's Secret, which it reads from
+// another user or tool has made; it serves what is in the Certificate's Secret, which it reads from
 // the API server, so that nothing waits for a kubelet.
 //
 // All replicas share the one certificate, and cert-manager replaces it and its authority at one
@@ -13,7 +13,7 @@
 // a Secret of the operator's own, fairlead-webhook-trust, so that every replica publishes the same
 // bytes, also after a restart. cert-manager's CA injector may take the bundle from there.
 //
-// The package never changes an Issuer, a Certificate or a Secret that somebody else has made, never
+// The package never changes an Issuer, a Certificate or a Secret that others have made, never
 // writes into the Secret that cert-manager fills, and never logs what a Secret holds. A certificate
 // that cannot be used leaves the last good one in use.
 //
@@ -22,7 +22,7 @@
 // get on issuers to tell what is wrong with one.
 package certmanager
 
-// The operator's own authority and Certificate, and the one of somebody else that has the name.
+// The operator's own authority and Certificate, and that of another user that has the name.
 // +kubebuilder:rbac:groups=cert-manager.io,namespace=fairlead-system,resources=certificates,verbs=create
 // +kubebuilder:rbac:groups=cert-manager.io,namespace=fairlead-system,resources=certificates,resourceNames=fairlead-webhook;fairlead-webhook-root,verbs=get;patch
 // +kubebuilder:rbac:groups=cert-manager.io,namespace=fairlead-system,resources=issuers,resourceNames=fairlead-webhook;fairlead-webhook-bootstrap,verbs=patch

@@ -31,7 +31,7 @@ var (
 	errRefused = errors.New("refused")
 )
 
-// ensure sees that the Certificate is there and fits. One that somebody else has made is all that is
+// ensure sees that the Certificate is there and fits. One that others have made is all that is
 // needed. Otherwise it and what signs it are made as far as they are missing, and where correct is
 // set, what the operator made before is brought up to date.
 func (s *Source) ensure(ctx context.Context, correct bool) error {
@@ -69,10 +69,10 @@ func (s *Source) ensureOne(ctx context.Context, one wanted, correct bool) (*unst
 	case standing.GetLabels()[common.ManagedByLabel] != common.ManagedBy, !correct, covers(standing.Object["spec"], object.Object["spec"]):
 		return standing, nil
 	}
-	// Without force: what somebody has changed in an object of ours stays as they want it.
+	// Without force: what a user has changed in an object of ours stays as it is.
 	applied, err := s.options.Dynamic.Resource(one.kind.resource).Namespace(s.options.Namespace).Apply(ctx, one.name, object, metav1.ApplyOptions{FieldManager: FieldOwner})
 	if apierrors.IsConflict(err) && standing != nil {
-		s.options.Log.Info("used as it is, since somebody else has changed it", "kind", one.kind.name, "name", one.name, "reason", err.Error())
+		s.options.Log.Info("used as it is, since another manager has changed it", "kind", one.kind.name, "name", one.name, "reason", err.Error())
 		return standing, nil
 	}
 	if err == nil {
@@ -99,7 +99,7 @@ func covers(standing, wanted any) bool {
 	return true
 }
 
-// check sees that the Certificate fits, whoever made it.
+// check sees that the Certificate fits, regardless of who made it.
 func (s *Source) check(object *unstructured.Unstructured) error {
 	var certificate certmanagerv1.Certificate
 	refuse := func(format string, a ...any) error {

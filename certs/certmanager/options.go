@@ -55,17 +55,17 @@ type Options struct {
 	// thirds of it. At least ten times Validity. Default: 10 years.
 	RootValidity time.Duration
 
-	// Observe looks whether every target carries all of the bundle, and answers nil where it does, an
+	// Observe looks whether every target carries all of the bundle, and returns nil where it does, an
 	// error that wraps certs.ErrNotCarried where it was seen not to, and any other where it could not
-	// look. Default: nobody can look, and what cert-manager issues is served at once.
+	// look. Defaults to nil: what cert-manager issues is served at once.
 	Observe func(ctx context.Context, bundle []byte) error
 
 	// Publish brings the bundle to every target, before Prepare returns, where an authority is trusted
-	// beside that of the certificate: others serve already, and what is served here is met by whoever
-	// calls. Default: somebody else does it, and Prepare waits for that.
+	// beside that of the certificate: others serve already, and what is served here reaches all who
+	// call. Defaults to nil: another component does it, and Prepare waits for that.
 	Publish func(ctx context.Context, bundle []byte) error
 
-	// Former answers the authorities, as PEM, under which replicas may serve that are configured for
+	// Former returns the authorities, as PEM, under which replicas may serve that are configured for
 	// another source. It is asked once, when the trust is first written. Default: there are none.
 	Former func(ctx context.Context) []byte
 
@@ -92,7 +92,7 @@ type Options struct {
 	Fallback       certs.Source
 	FormerValidity time.Duration
 
-	// OnChange is called after the bundle has changed; CABundle then answers the new one. It must
+	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must
 	// not block. Default: nothing is called.
 	OnChange func()
 

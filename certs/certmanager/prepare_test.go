@@ -61,7 +61,7 @@ func TestANamedIssuerNeedsNoAuthority(t *testing.T) {
 	})
 }
 
-func TestACertificateOfSomebodyElseIsCheckedAndNeverWritten(t *testing.T) {
+func TestACertificateOfAnotherOwnerIsCheckedAndNeverWritten(t *testing.T) {
 	spec := func(change func(map[string]any)) map[string]any {
 		fits := map[string]any{"secretName": "fairlead-webhook-tls", "dnsNames": []any{"*.fairlead-system.svc"}}
 		change(fits)
@@ -128,7 +128,7 @@ func TestWhatKeepsPrepareIsToldInTime(t *testing.T) {
 		want    []string
 	}{
 		"no cert-manager": {(*world).uninstall, []string{"cert-manager is not installed", "does not serve cert-manager.io/v1", "install cert-manager", "--cert-manager-fallback"}},
-		"nobody works": {func(w *world) {
+		"no controller works": {func(w *world) {
 			w.put(certificates, "fairlead-webhook", certificate, nil)
 		}, []string{"certificate fairlead-system/fairlead-webhook: cert-manager has not looked at it", "issuer fairlead-system/corporate does not exist: create it", "does not exist yet"}},
 		"an issuer that fails": {func(w *world) {
@@ -140,7 +140,7 @@ func TestWhatKeepsPrepareIsToldInTime(t *testing.T) {
 			data[certs.PrivateKey] = newAuthority(w.T).issue(w.T, start.Add(time.Hour))[certs.PrivateKey]
 			w.fill(data)
 		}, []string{"secret fairlead-system/fairlead-webhook-tls: tls.key: does not belong"}},
-		"the trust is somebody else's": {func(w *world) {
+		"the trust is another owner's": {func(w *world) {
 			w.fill(newAuthority(w.T).issue(w.T, start.Add(time.Hour)))
 			_, err := w.kube.CoreV1().Secrets(namespace).Create(w.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "fairlead-webhook-trust"}}, metav1.CreateOptions{})
 			w.must(err)

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/certs/internal/follow"
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+	"github.com/fairlead-dev/fairlead/internal/follow"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // Run takes up what cert-manager issues until ctx ends. Both Secrets are watched so that a change
@@ -23,7 +24,7 @@ func (s *Source) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer func() { cancel(); running.Wait() }()
 	for _, name := range []string{s.options.SecretName, s.options.Trust} {
-		running.Go(func() { s.follow(ctx, name, changed) })
+		running.Go(func() { panics.Go("certificates", func() { s.follow(ctx, name, changed) }) })
 	}
 	endFallback := s.runFallback(ctx, &running)
 
@@ -87,7 +88,8 @@ func (s *Source) runFallback(ctx context.Context, running *sync.WaitGroup) conte
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	running.Go(func() {
-		if err := s.options.Fallback.Run(ctx); err != nil && ctx.Err() == nil {
+		err := panics.Try("certificates", func() error { return s.options.Fallback.Run(ctx) })
+		if err != nil && ctx.Err() == nil {
 			s.options.Log.Error(err, "the fallback has ended; its last certificate stays in use")
 		}
 	})
@@ -100,7 +102,7 @@ func (s *Source) runFallback(ctx context.Context, running *sync.WaitGroup) conte
 func (s *Source) follow(ctx context.Context, name string, changed chan<- struct{}) {
 	var seen retry.Distinct
 	for ctx.Err() == nil {
-		err := follow.Secret(ctx, s.secrets, name, changed)
+		err := follow.Object(ctx, s.secrets, name, changed)
 		pause := min(again, s.options.Interval)
 		if err != nil {
 			pause = s.options.Interval

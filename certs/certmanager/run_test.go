@@ -62,7 +62,7 @@ func TestACertificateOfANewAuthorityWaitsUntilThatIsTrustedEverywhere(t *testing
 			t.Fatalf("not both are published, or not once: %d changes", w.changes.Load())
 		}
 		if !serves(source, old) {
-			t.Fatal("the new one is served, and nobody trusts it")
+			t.Fatal("the new one is served, and no target trusts it")
 		}
 		w.carry(both)
 		pass(3 * time.Second)
@@ -100,13 +100,13 @@ func TestEveryReplicaPublishesTheSameBytesAlsoAfterARestart(t *testing.T) {
 	})
 }
 
-func TestTheFormerIsNotServedWhereNobodyTrustsItAnyMore(t *testing.T) {
+func TestTheFormerIsNotServedWhereNoTargetTrustsItAnyMore(t *testing.T) {
 	for title, test := range map[string]struct {
 		expires time.Duration
 		happen  func(w *world, after *authority)
 	}{
-		"somebody has replaced the authority": {time.Hour, func(w *world, after *authority) { w.carry(certs.EncodeCertificates(after.certificate)) }},
-		"it expires, and nobody can look":     {50 * time.Second, func(w *world, _ *authority) { w.carried.Store(nil) }},
+		"the authority was replaced by hand": {time.Hour, func(w *world, after *authority) { w.carry(certs.EncodeCertificates(after.certificate)) }},
+		"it expires, and targets are unread": {50 * time.Second, func(w *world, _ *authority) { w.carried.Store(nil) }},
 	} {
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	})
 }
 
-func TestACertificateThatSomebodyDeletesIsMadeAgain(t *testing.T) {
+func TestACertificateThatAUserDeletesIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.running(newAuthority(t).issue(t, start.Add(9*time.Hour)))
@@ -223,7 +223,7 @@ func TestAnIssuerWithoutARootLeavesTheBundleAlone(t *testing.T) {
 			w.fill(data)
 			pass(time.Minute)
 			if !serves(source, good) || !bytes.Equal(source.CABundle(), good[certs.CAKey]) {
-				t.Error("a certificate is served that nobody trusts")
+				t.Error("a certificate is served that no target trusts")
 			}
 		})
 	})

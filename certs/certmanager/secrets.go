@@ -45,7 +45,7 @@ func (s *Source) issued(ctx context.Context) (*keypair.Pair, error) {
 }
 
 // remember adds the authorities of a pair, and those of other sources, to the trust Secret, takes out
-// those that are over, and answers who is trusted. Where another replica is faster, its trust is added
+// those that are over, and returns who is trusted. Where another replica is faster, its trust is added
 // to.
 func (s *Source) remember(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
 	identity := "secret " + s.options.Namespace + "/" + s.options.Trust
@@ -82,7 +82,7 @@ func (s *Source) rememberOnce(ctx context.Context, found *keypair.Pair, others [
 	if absent && s.options.Former != nil && found.Roots != nil {
 		others = append(bytes.Clone(others), s.options.Former(ctx)...)
 	}
-	// Nothing can be done about some that do not parse, and nobody published them either.
+	// Nothing can be done about some that do not parse, and none of them was published either.
 	if authorities, err := certs.ParseCertificates(others); err == nil {
 		all = all.with(authorities, s.lastOfOthers())
 	}
@@ -107,7 +107,7 @@ func (s *Source) rememberOnce(ctx context.Context, found *keypair.Pair, others [
 	return all, err
 }
 
-// blank is the trust Secret as it is created, without content. It holds no secret, but whoever may
+// blank is the trust Secret as it is created, without content. It holds no secret, but a user who may
 // write it decides whom the API server trusts, which is why it is no ConfigMap. The annotation lets
 // cert-manager's CA injector take ca.crt out of it.
 func blank(namespace, name string) *corev1.Secret {

@@ -111,7 +111,7 @@ func (s *Source) join(ctx context.Context) {
 	}
 }
 
-// GetCertificate answers the certificate in use, for any server name.
+// GetCertificate returns the certificate in use, for any server name.
 func (s *Source) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if s.fallback.Load() {
 		return s.options.Fallback.GetCertificate(hello)
@@ -122,7 +122,7 @@ func (s *Source) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 	return nil, fmt.Errorf("certificate %s/%s: none has been issued yet", s.options.Namespace, s.options.Certificate)
 }
 
-// CABundle answers the authorities of the trust Secret, or those of the fallback while nothing has
+// CABundle returns the authorities of the trust Secret, or those of the fallback while nothing has
 // been issued; nil where the issuer knows no root.
 func (s *Source) CABundle() []byte {
 	if bundle := s.bundle.Load(); bundle != nil {

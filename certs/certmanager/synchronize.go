@@ -81,7 +81,7 @@ func (s *Source) lastOfOthers() time.Time {
 	return s.options.Clock.Now().Truncate(step).Add(step + s.options.FormerValidity + skew)
 }
 
-// publish answers the bundle from now on.
+// publish sets the bundle that CABundle returns.
 func (s *Source) publish(bundle []byte) {
 	before := s.CABundle()
 	if string(before) == string(bundle) && s.bundle.Load() != nil {
@@ -96,7 +96,7 @@ func (s *Source) publish(bundle []byte) {
 	}
 }
 
-// serve answers the pair from now on, if it is another.
+// serve sets the pair that GetCertificate returns, if it is another.
 func (s *Source) serve(found *keypair.Pair) {
 	s.awaited, s.observed = nil, time.Time{}
 	before := s.served.Load()

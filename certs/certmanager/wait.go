@@ -18,7 +18,7 @@ import (
 func (s *Source) waits(ctx context.Context, found *keypair.Pair, now time.Time) bool {
 	trustedSoFar, expires := s.standing()
 	switch {
-	case trustedSoFar == nil: // nothing is served, or nobody knows by whom it is trusted
+	case trustedSoFar == nil: // nothing is served, or it is unknown by which targets it is trusted
 		return false
 	case s.options.Observe == nil, found.Bundle == nil:
 		return false
@@ -41,7 +41,7 @@ func (s *Source) waits(ctx context.Context, found *keypair.Pair, now time.Time) 
 	if s.observed.IsZero() {
 		s.observed = now
 	}
-	// Somebody else may have replaced the former authority instead of adding to it: then whatever is
+	// Another user may have replaced the former authority instead of adding to it: then whatever is
 	// served meanwhile is refused.
 	if err := s.options.Observe(ctx, trustedSoFar); errors.Is(err, certs.ErrNotCarried) {
 		return false

@@ -36,7 +36,7 @@ type world struct {
 	*testing.T
 	kube    *fake.Clientset
 	dynamic *dynamicfake.FakeDynamicClient
-	carried atomic.Pointer[[]byte] // what every target carries; nil: nobody can look
+	carried atomic.Pointer[[]byte] // what every target carries; nil: targets cannot be read
 	changes atomic.Int32
 }
 
@@ -87,7 +87,7 @@ func (w *world) source(change ...func(*Options)) *Source {
 func (w *world) observe(_ context.Context, bundle []byte) error {
 	carried := w.carried.Load()
 	if carried == nil {
-		return errors.New("nobody can look")
+		return errors.New("targets cannot be read")
 	}
 	wanted, err := certs.ParseCertificates(bundle)
 	if err != nil {
@@ -120,7 +120,7 @@ func (w *world) fill(data map[string][]byte) {
 	w.must(err)
 }
 
-// put makes an object of cert-manager as somebody else does.
+// put makes an object of cert-manager as another owner does.
 func (w *world) put(kind kind, name string, spec, status map[string]any) {
 	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec, "status": status}}

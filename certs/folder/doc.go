@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package folder serves a certificate that somebody else keeps fresh in a folder, such as a
+// Package folder serves a certificate that another component renews in a folder, such as a
 // mounted Secret of cert-manager: tls.crt with the whole chain, tls.key, and perhaps ca.crt.
 //
 // The folder itself is watched, since a mounted Secret changes by the swap of one link in it, and

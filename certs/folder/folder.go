@@ -62,7 +62,7 @@ func (f *Folder) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// GetCertificate answers the last good certificate, for any server name.
+// GetCertificate returns the last good certificate, for any server name.
 func (f *Folder) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if current := f.current.Load(); current != nil {
 		return current.Served, nil
@@ -70,7 +70,7 @@ func (f *Folder) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, fmt.Errorf("certificate folder %s: no certificate has been read yet", f.options.Path)
 }
 
-// CABundle answers the certificates of ca.crt, or nil where there is no such file: then whoever
+// CABundle returns the certificates of ca.crt, or nil where there is no such file: then the component that
 // fills the folder brings the trust to the clients.
 func (f *Folder) CABundle() []byte {
 	if current := f.current.Load(); current != nil {
@@ -125,7 +125,7 @@ func (f *Folder) Run(ctx context.Context) error {
 			noticed = false
 			if watcher != nil {
 				// Harmless where it is watched already, and needed where the folder was moved
-				// away and made anew. The reading below tells what is wrong with it.
+				// away and made again. The reading below tells what is wrong with it.
 				_ = watcher.Add(f.options.Path)
 			}
 			timer.Reset(f.refresh(&seen))

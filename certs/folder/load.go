@@ -70,7 +70,7 @@ func read(path, file string) ([]byte, error) {
 }
 
 func readBounded(whole string) ([]byte, error) {
-	opened, err := os.Open(whole) //nolint:gosec // whoever starts the process names the folder
+	opened, err := os.Open(whole) //nolint:gosec // the user who starts the process names the folder
 	if err != nil {
 		return nil, err
 	}

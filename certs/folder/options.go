@@ -28,7 +28,7 @@ type Options struct {
 	// Interval is how often the files are read, beside being watched. Default: 10 seconds.
 	Interval time.Duration
 
-	// OnChange is called after the bundle has changed; CABundle then answers the new one. It
+	// OnChange is called after the bundle has changed; CABundle then returns the new one. It
 	// must not block. Default: nothing is called.
 	OnChange func()
 

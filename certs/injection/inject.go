@@ -21,23 +21,46 @@ import (
 // once.
 const maxRaces = 5
 
-// inject brings the bundle to the target and answers the result to count.
-func (i *Injector) inject(ctx context.Context, t target, bundle []byte) (string, error) {
+// inject brings the bundle to the target and returns the result to count. Where a watch is why it looks, what
+// another replica has put there is left if it trusts all that the bundle trusts, as that of a replica with
+// another source does during a rolling update, or if no origin tells which bundle is the latest: that
+// replica may be ahead of this one by a moment.
+func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch bool) (string, error) {
 	for range maxRaces {
 		object, slots, err := i.read(ctx, t)
-		if err != nil {
+		switch {
+		case apierrors.IsNotFound(err):
+			i.lost(t, "", nil, "it was deleted")
+			return failed, err
+		case err != nil && object != nil:
+			i.lost(t, object.GetUID(), nil, "it has no place for one: "+err.Error())
+			return failed, err
+		case err != nil:
 			return failed, err
 		}
+		known := false
 		outcome, annotation := judge(t.kind, object, slots, bundle)
 		if outcome != leave && i.options.Latest != nil {
-			if bundle, err = i.latest(ctx, t, bundle); err != nil {
+			latest, err := i.latest(ctx, t)
+			if err != nil {
 				return failed, err
 			}
-			outcome, annotation = judge(t.kind, object, slots, bundle)
+			if latest != nil {
+				bundle, known = latest, true
+				outcome, annotation = judge(t.kind, object, slots, bundle)
+			}
+		}
+		if byWatch && outcome == replace && another(t.kind, object, slots, bundle) && (!known || covered(slots, bundle)) {
+			return unchanged, nil
+		}
+		if covered(slots, bundle) {
+			i.health.set(t, true)
+		} else if i.lost(t, object.GetUID(), bundle, "changed by "+writer(t.kind, object, slots)); outcome == apply && i.budget.kept(t) {
+			outcome = replace // it was there: a bundle that was put over ours leaves the webhooks without clients
 		}
 		switch outcome {
 		case leave:
-			i.budget.stands(t)
+			i.budget.stands(t, bundle)
 			return unchanged, nil
 		case foreign:
 			return failed, retry.Stubborn(fmt.Errorf("%s: its annotation %s hands caBundle to cert-manager, which has put in none or another than the webhook's: remove the annotation, or serve the certificate that cert-manager issues", t, annotation))
@@ -62,13 +85,24 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte) (string,
 	return failed, fmt.Errorf("%s: changed %d times in a row between reading and writing", t, maxRaces)
 }
 
-// latest is the bundle by its origin, learned after the target was read.
-func (i *Injector) latest(ctx context.Context, t target, bundle []byte) ([]byte, error) {
-	latest, err := i.options.Latest(ctx)
-	if err == nil && latest == nil {
-		return bundle, nil
+// lost notes that the target was seen without the bundle, and tells of it once where it was there before. A
+// nil bundle means any.
+func (i *Injector) lost(t target, uid types.UID, bundle []byte, how string) {
+	i.health.set(t, false)
+	if !i.budget.misses(t, bundle) {
+		return
 	}
-	if err == nil {
+	i.options.Log.Info("CA bundle lost", "kind", t.kind.name, "name", t.name, "how", how)
+	i.options.Lost(Loss{
+		APIVersion: t.kind.resource.GroupVersion().String(), Kind: t.kind.name, Name: t.name, UID: uid,
+		Note: fmt.Sprintf("The CA bundle of Fairlead's webhooks is no longer in this object (%s). API servers refuse what needs the webhooks until it is back; the operator puts it back where it can.", how),
+	})
+}
+
+// latest is the bundle by its origin, learned after the target was read; nil where the origin cannot tell.
+func (i *Injector) latest(ctx context.Context, t target) ([]byte, error) {
+	latest, err := i.options.Latest(ctx)
+	if err == nil && latest != nil {
 		err = usable(latest)
 	}
 	if err != nil {
@@ -90,7 +124,8 @@ func (i *Injector) observe(ctx context.Context, t target, bundle []byte) error {
 	return nil
 }
 
-// read gets the target and the places for a bundle in it.
+// read gets the target and the places for a bundle in it. Where it has none it returns the target with the
+// error.
 func (i *Injector) read(ctx context.Context, t target) (*unstructured.Unstructured, []slot, error) {
 	object, err := i.get(ctx, t)
 	if err != nil {
@@ -98,7 +133,7 @@ func (i *Injector) read(ctx context.Context, t target) (*unstructured.Unstructur
 	}
 	slots, err := t.kind.slots(object)
 	if err != nil {
-		return nil, nil, retry.Stubborn(fmt.Errorf("%s: %w", t, err))
+		return object, nil, retry.Stubborn(fmt.Errorf("%s: %w", t, err))
 	}
 	return object, slots, nil
 }
@@ -141,11 +176,11 @@ func explain(t target, err error) error {
 	case apierrors.IsNotFound(err):
 		return retry.Stubborn(fmt.Errorf("%s: does not exist: install the CRDs and the webhook configurations first (make install): %w", t, err))
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return retry.Stubborn(fmt.Errorf("%s: the operator may not use it: allow its service account to get and patch it by name (the roles of config/rbac do): %w", t, err))
+		return retry.Stubborn(fmt.Errorf("%s: the operator may not use it: allow its service account to get and patch it by name, and to watch it (the roles of config/rbac do): %w", t, err))
 	case owned(err):
 		return retry.Stubborn(fmt.Errorf("%s: another field manager owns a different caBundle: leave caBundle out of what it applies and remove it from the object, or let the operator take it over: %w", t, err))
 	case apierrors.IsInvalid(err):
-		return retry.Stubborn(fmt.Errorf("%s: cannot take the CA bundle: install it anew (make install): %w", t, err))
+		return retry.Stubborn(fmt.Errorf("%s: cannot take the CA bundle: install it again (make install): %w", t, err))
 	}
 	return fmt.Errorf("%s: %w", t, err)
 }

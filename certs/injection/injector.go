@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs/internal/metric"
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // The results that fairlead_ca_injections_total{target_kind,result} counts.
@@ -20,7 +21,7 @@ const (
 	written   = "written"
 	unchanged = "unchanged"
 	failed    = "failed"
-	withheld  = "withheld" // not written, since somebody keeps changing it
+	withheld  = "withheld" // not written, since another writer keeps changing it
 )
 
 // Injector keeps the CA bundle in its targets. Any number of replicas may run one: all write the
@@ -31,6 +32,7 @@ type Injector struct {
 	injections *prometheus.CounterVec
 	nudge      chan struct{}
 	budget     *budget
+	health     *health
 	mu         sync.Mutex // one pass over the targets at a time
 }
 
@@ -42,13 +44,18 @@ func New(options Options) (*Injector, error) {
 		return nil, err
 	}
 	injections, err := metric.Counter(options.Registerer, "fairlead_ca_injections_total",
-		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as somebody keeps changing it.", "target_kind", "result")
+		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as another manager keeps changing it.", "target_kind", "result")
+	if err != nil {
+		return nil, err
+	}
+	present, err := metric.Gauge(options.Registerer, "fairlead_ca_bundle_present",
+		"1 where the target was last seen with the CA bundle of the webhooks, 0 where it was not, or was gone.", "target_kind", "target")
 	if err != nil {
 		return nil, err
 	}
 	return &Injector{
 		options: options, targets: options.targets(), injections: injections,
-		nudge: make(chan struct{}, 1), budget: newBudget(options),
+		nudge: make(chan struct{}, 1), budget: newBudget(options), health: newHealth(present),
 	}, nil
 }
 
@@ -82,31 +89,7 @@ func (i *Injector) Trigger() {
 	}
 }
 
-// Run keeps the bundle in the targets until ctx ends, and then returns nil: a target that was
-// installed anew without it is healed within the interval. While bundle answers nil nothing is
-// done, since somebody else injects it.
-func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
-	var seen retry.Distinct
-	for pause := i.options.Interval; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-i.nudge:
-		case <-i.options.Clock.After(i.options.Jitter(pause)):
-		}
-		pause = i.options.Interval
-		if err := i.once(ctx, bundle()); err == nil {
-			seen.Reset()
-		} else if ctx.Err() == nil {
-			pause = i.options.Interval / 10
-			if seen.Add(err) {
-				i.options.Log.Error(err, "the CA bundle did not reach every target; calls to the webhook may fail")
-			}
-		}
-	}
-}
-
-func (i *Injector) once(ctx context.Context, bundle []byte) error {
+func (i *Injector) once(ctx context.Context, bundle []byte, byWatch bool) error {
 	if bundle == nil {
 		return nil
 	}
@@ -115,23 +98,32 @@ func (i *Injector) once(ctx context.Context, bundle []byte) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, i.options.AttemptTimeout)
 	defer cancel()
-	_, err := i.pass(bounded, i.targets, bundle)
+	_, err := i.look(bounded, i.targets, bundle, byWatch)
 	return err
 }
 
-// pass tries each target once, all at the same time, and answers those that failed. One after the
+// pass is a look that no watch is the reason for.
+func (i *Injector) pass(ctx context.Context, targets []target, bundle []byte) ([]target, error) {
+	return i.look(ctx, targets, bundle, false)
+}
+
+// look tries each target once, all at the same time, and returns those that failed. One after the
 // other they take the larger part of a first start: the API server answers the write of a CRD only
 // after some 200 ms.
-func (i *Injector) pass(ctx context.Context, targets []target, bundle []byte) ([]target, error) {
+func (i *Injector) look(ctx context.Context, targets []target, bundle []byte, byWatch bool) ([]target, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	errs := make([]error, len(targets))
 	var injecting sync.WaitGroup
 	for n, t := range targets {
 		injecting.Go(func() {
-			var result string
-			result, errs[n] = i.inject(ctx, t, bundle)
+			result := failed
+			errs[n] = panics.Try("CA injection", func() (err error) {
+				result, err = i.inject(ctx, t, bundle, byWatch)
+				return err
+			})
 			i.injections.WithLabelValues(t.kind.name, result).Inc()
+			i.health.note(t, errs[n])
 		})
 	}
 	injecting.Wait()

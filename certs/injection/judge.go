@@ -26,7 +26,7 @@ type verdict int
 const (
 	leave   verdict = iota // the bundle stands there
 	apply                  // apply, and be refused where another owner's bundle stands
-	replace                // apply, whoever else owns what stands there: it is ours, or no bundle at all
+	replace                // apply, regardless of who else owns what stands there: it is ours, or no bundle at all
 	foreign                // cert-manager brings the bundle, and it is not ours
 )
 
@@ -55,13 +55,23 @@ func judge(kind *kind, object *unstructured.Unstructured, slots []slot, bundle [
 	return outcome, ""
 }
 
+// another says whether what differs from the bundle is a bundle that the operator has put there.
+func another(kind *kind, object *unstructured.Unstructured, slots []slot, bundle []byte) bool {
+	for _, one := range slots {
+		if !same(one.standing, bundle) && (empty(one.standing) || !ours(object, kind.path(one))) {
+			return false
+		}
+	}
+	return true
+}
+
 // same says whether both trust the same roots. In another order they are worth no write.
 func same(standing, bundle []byte) bool {
 	return bytes.Equal(standing, bundle) || covers(standing, bundle) && covers(bundle, standing)
 }
 
 // empty says whether no client could trust anybody by the bundle, such as the lone line feed of
-// old scaffolds: nobody loses anything by its replacement.
+// old scaffolds: no client loses anything by its replacement.
 func empty(standing []byte) bool {
 	_, err := certs.ParseCertificates(standing)
 	return err != nil

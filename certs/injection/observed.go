@@ -10,11 +10,12 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// Observed reads all targets and answers nil where every one trusts all that the bundle trusts,
-// whoever has put it there. An error that wraps certs.ErrNotCarried names a target that was seen not
-// to; any other tells why a target could not be read. It writes nothing.
+// Observed reads all targets and returns nil where every one trusts all that the bundle trusts,
+// regardless of who has put it there. An error that wraps certs.ErrNotCarried names a target that was seen
+// not to; any other tells why a target could not be read. It writes nothing.
 func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
 	if err := usable(bundle); err != nil {
 		return err
@@ -22,7 +23,9 @@ func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
 	errs := make([]error, len(i.targets))
 	var reading sync.WaitGroup
 	for n, t := range i.targets {
-		reading.Go(func() { errs[n] = i.carries(ctx, t, bundle) })
+		reading.Go(func() {
+			errs[n] = panics.Try("CA injection", func() error { return i.carries(ctx, t, bundle) })
+		})
 	}
 	reading.Wait()
 	return errors.Join(errs...)

@@ -26,7 +26,7 @@ func TestObservedNamesWhatDoesNotTrustTheBundleAndWhoseBundleThatIs(t *testing.T
 	objects := standard()
 	put(t, objects[0].(*unstructured.Unstructured), one, "argocd-controller")
 	put(t, objects[1].(*unstructured.Unstructured), both, FieldOwner)
-	put(t, objects[2].(*unstructured.Unstructured), both, "somebody")
+	put(t, objects[2].(*unstructured.Unstructured), both, "another-manager")
 	client := newCluster(objects...)
 	injector := newInjector(t, client, Options{})
 	if err := injector.Observed(t.Context(), one); err != nil {
@@ -118,7 +118,7 @@ func TestAnotherOrderOfTheSameRootsIsNoReasonToWrite(t *testing.T) {
 }
 
 // A delivery tool whose manifests hold a blank caBundle wipes it at every look of its own.
-func TestWhoeverKeepsTakingTheBundleAwayIsNamedAndAnsweredEverMoreSeldom(t *testing.T) {
+func TestAWriterThatKeepsTakingTheBundleAwayIsNamedAndAnsweredEverMoreSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, bundle, log := newCluster(standard()...), newBundle(t), &lines{}
 		injector := newInjector(t, client, Options{Interval: 10 * time.Second, WriteBurst: 1000, Log: log.logger()})
@@ -220,7 +220,7 @@ func TestAnOwnerOfAnotherBundleIsNamedAndNotFought(t *testing.T) {
 	}
 }
 
-// wipe empties the definition's bundle, as somebody's update does.
+// wipe empties the definition's bundle, as another writer's update does.
 func wipe(t *testing.T, client interface {
 	Tracker() clienttesting.ObjectTracker
 }, manager string) {

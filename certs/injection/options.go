@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
@@ -17,6 +18,13 @@ import (
 
 // FieldOwner is the server-side-apply field manager that owns the caBundle fields.
 const FieldOwner = "fairlead-ca-injector"
+
+// Loss is a target that had the bundle and has it no longer.
+type Loss struct {
+	APIVersion, Kind, Name string
+	UID                    types.UID // empty where the target is gone
+	Note                   string    // a sentence or two for people
+}
 
 // Options of an Injector. Only Client must be set. A list of names that is nil means the default,
 // one that is empty but not nil means none.
@@ -44,19 +52,24 @@ type Options struct {
 	// seconds: to apply a caBundle to a large CRD takes a busy API server more than 10.
 	AttemptTimeout time.Duration
 
-	// Interval is how often Run looks at the targets. After a failure it is a tenth. Default: 5
-	// minutes.
+	// Interval is how often Run looks at the targets though no watch tells of a change, and the most that
+	// passes before a watch that was refused is tried again. After a failure it is a tenth at most.
+	// Default: 5 minutes.
 	Interval time.Duration
 
-	// Latest answers the bundle as it stands at its origin now. It is asked after a target was read
+	// Lost is called when a target that had the bundle was seen without it, once for each time. It must
+	// not block. Default: nothing is called.
+	Lost func(Loss)
+
+	// Latest returns the bundle as it stands at its origin now. It is asked after a target was read
 	// and before it is written, so that a replica which was cut off never brings an old bundle back:
-	// the write fails where the target has changed since it was read. Where it answers nil, and by
+	// the write fails where the target has changed since it was read. Where it returns nil, and by
 	// default, the bundle that was handed over is taken for the latest.
 	Latest func(ctx context.Context) ([]byte, error)
 
 	// WriteBurst is how often one target may be written in a row, and WriteEvery how long it takes
 	// until it may be written once more: each write of a CRD makes the API server convert all
-	// stored objects anew. Defaults: 10 and 1 minute.
+	// stored objects again. Defaults: 10 and 1 minute.
 	WriteBurst int
 	WriteEvery time.Duration
 
@@ -96,6 +109,9 @@ func (o Options) withDefaults() (Options, error) {
 	span(&o.WriteEvery, time.Minute)
 	if o.WriteBurst <= 0 {
 		o.WriteBurst = 10
+	}
+	if o.Lost == nil {
+		o.Lost = func(Loss) {}
 	}
 	if o.Jitter == nil {
 		o.Jitter = func(pause time.Duration) time.Duration { return wait.Jitter(pause, 0.2) }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ours says whether what stands at the path is what the injector applied last. Whoever changes it
-// takes the ownership away; whoever only repeated it, as kubectl replace of a dump does, shares
+// ours says whether what stands at the path is what the injector applied last. A writer that changes it
+// takes the ownership away; one that only repeated it, as kubectl replace of a dump does, shares
 // it, and must not keep a new bundle out.
 func ours(object *unstructured.Unstructured, path []string) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
@@ -35,7 +35,7 @@ func owns(entry metav1.ManagedFieldsEntry, path []string) bool {
 }
 
 // writer names, for a person, who has put in what stands in the slots: the other managers that own
-// a caBundle of the target, or, where a bundle was taken away and nobody owns it, who changed the
+// a caBundle of the target, or, where a bundle was taken away and no manager owns it, who changed the
 // target last.
 func writer(kind *kind, object *unstructured.Unstructured, slots []slot) string {
 	var owners []string
@@ -56,9 +56,9 @@ func writer(kind *kind, object *unstructured.Unstructured, slots []slot) string 
 		slices.Sort(owners)
 		return strings.Join(slices.Compact(owners), " and ")
 	case last != nil:
-		return named(*last) + ", who changed it last"
+		return named(*last) + ", the last one in its managed fields (a writer that only removes a field is not named there)"
 	}
-	return "somebody who is not in its managed fields"
+	return "a writer that is not in its managed fields"
 }
 
 func named(entry metav1.ManagedFieldsEntry) string {

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,6 +28,10 @@ type kind struct {
 	// fill is the least content by which server-side apply sets the bundle in the slots. What
 	// the object's schema requires beside it stands in the object already.
 	fill func(slots []slot, bundle string) map[string]any
+
+	// mostRest is how long a target is left alone at most where another writer keeps taking its bundle
+	// away. A definition gets longer: each write of it makes the API server convert all stored objects.
+	mostRest time.Duration
 }
 
 // slot is one place for a bundle: the name of the webhook, or nothing for a CRD, and what stands
@@ -57,6 +62,7 @@ var (
 		fill: func(_ []slot, bundle string) map[string]any {
 			return map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{"clientConfig": map[string]any{"caBundle": bundle}}}}}
 		},
+		mostRest: time.Hour,
 	}
 )
 
@@ -75,6 +81,7 @@ func webhooksKind(name, resource string) *kind {
 			}
 			return map[string]any{"webhooks": entries}
 		},
+		mostRest: time.Minute,
 	}
 }
 
@@ -100,7 +107,7 @@ func webhookSlots(object *unstructured.Unstructured) ([]slot, error) {
 		found = append(found, slot{name, standing})
 	}
 	if len(found) == 0 {
-		return nil, errors.New("has no webhooks: install the webhook configurations anew (make install)")
+		return nil, errors.New("has no webhooks: install the webhook configurations again (make install)")
 	}
 	return found, nil
 }

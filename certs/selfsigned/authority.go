@@ -87,7 +87,7 @@ func (a *Authority) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// GetCertificate answers the serving certificate for any server name.
+// GetCertificate returns the serving certificate for any server name.
 func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if certificate := a.served.Load(); certificate != nil {
 		return certificate, nil
@@ -95,7 +95,7 @@ func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	return nil, fmt.Errorf("secret %s: no serving certificate has been signed yet", a)
 }
 
-// CABundle answers the roots that the Secret says to trust; nil before Prepare has succeeded.
+// CABundle returns the roots that the Secret says to trust; nil before Prepare has succeeded.
 func (a *Authority) CABundle() []byte {
 	if bundle := a.bundle.Load(); bundle != nil {
 		return *bundle

@@ -8,7 +8,7 @@
 // The Secret is the truth. Its tls.crt and tls.key are the root that signs, its ca.crt are all
 // roots that clients must trust; the bundle is a pure function of it, so that every replica
 // publishes the same bytes. It is created if absent and otherwise updated against the
-// resourceVersion that was read; whoever loses a race reads again. The Secret must not be mounted
+// resourceVersion that was read; a replica that loses a race reads again. The Secret must not be mounted
 // into pods: the key in it signs for everybody who trusts the bundle.
 //
 // One root follows another in phases (certs/internal/rotation) that the Secret remembers in an

@@ -12,7 +12,7 @@ import (
 )
 
 // meeting is when this replica first met a phase. Waits that are short count from there: the clock
-// of whoever wrote the phase may be ahead or late.
+// of the replica that wrote the phase may be ahead or late.
 type meeting struct {
 	phase string
 	at    time.Time
@@ -52,7 +52,7 @@ func (a *Authority) judge(h *held, now time.Time) rotation.Verdict {
 }
 
 // signer is the root of the Secret, except while it is held back. The error is that of a root that
-// must sign though nobody has seen that clients trust it.
+// must sign though it was not seen that clients trust it.
 func (a *Authority) signer(now time.Time) (*root, error) {
 	if a.current == nil || a.current.signer.certificate().Equal(a.held.signer.certificate()) {
 		return a.held.signer, nil
@@ -84,7 +84,7 @@ func (a *Authority) trusted(now time.Time) bool {
 }
 
 // trustedAt is when clients will have come to trust the root of the Secret: by the record of a
-// rotation, since it was seen where they look, or, where nobody can look, by the time they need.
+// rotation, since it was seen where they look, or, where that cannot be read, by the time they need.
 func (a *Authority) trustedAt() (time.Time, bool) {
 	record := a.held.record
 	switch {

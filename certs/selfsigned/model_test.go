@@ -25,7 +25,7 @@ var (
 
 // TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust generates schedules of two to five
 // replicas with clocks that differ: requests and answers in any order, replicas that end at any
-// point of a request and begin anew, replicas that are cut off, rotations asked for, and Secrets
+// point of a request and begin again, replicas that are cut off, rotations asked for, and Secrets
 // deleted. After every single step each replica's certificate must be accepted by what each
 // target carries, and has carried within the time that API servers may lag behind.
 func TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust(t *testing.T) {

@@ -92,7 +92,7 @@ func (a *Authority) look(ctx context.Context) bool {
 	return l.sight == rotation.Missing && a.held.record.Phase == rotation.Observed
 }
 
-// Latest answers the bundle by the Secret as it stands now. Whoever is about to write a bundle over
+// Latest returns the bundle by the Secret as it stands now. A caller about to write a bundle over
 // another asks after having read that one: a replica that was cut off may hold a bundle that the
 // others have moved on from, and must not bring it back.
 func (a *Authority) Latest(ctx context.Context) ([]byte, error) {

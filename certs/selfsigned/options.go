@@ -45,13 +45,14 @@ type Options struct {
 	// the serving certificate. Default: 1 minute, at most a sixth of LeafValidity.
 	Interval time.Duration
 
-	// Observe looks whether all of the bundle stands wherever clients find it, and answers nil where
+	// Observe looks whether all of the bundle stands wherever clients find it, and returns nil where
 	// it does, an error that wraps certs.ErrNotCarried where it was seen not to, and any other where it
-	// could not look. A root signs only once it was observed. Default: nobody can look, and Overlap counts.
+	// could not look. A root signs only once it was observed. Defaults to nil: it cannot look, and Overlap
+	// counts.
 	Observe func(ctx context.Context, bundle []byte) error
 
 	// Overlap is, without Observe, how long a root is only trusted before replicas sign with it: the
-	// time in which whoever carries the bundle to clients must have done so. Default: 2 minutes, at
+	// time in which the bundle must have been carried to clients. Default: 2 minutes, at
 	// most a third of LeafValidity.
 	Overlap time.Duration
 
@@ -62,7 +63,7 @@ type Options struct {
 	// AttemptTimeout bounds one exchange with the API server. Default: 10 seconds.
 	AttemptTimeout time.Duration
 
-	// OnChange is called after the bundle has changed; CABundle then answers the new one. It
+	// OnChange is called after the bundle has changed; CABundle then returns the new one. It
 	// must not block. Default: nothing is called.
 	OnChange func()
 

@@ -33,7 +33,7 @@ func TestReplicasThatStartAtOnceShareOneRoot(t *testing.T) {
 	sources := make([]*Authority, replicas)
 	failures := make(chan error, replicas)
 	for i := range replicas {
-		first := sync.OnceFunc(func() { arrived.Done(); arrived.Wait() }) // nobody writes before all have read
+		first := sync.OnceFunc(func() { arrived.Done(); arrived.Wait() }) // no replica writes before all have read
 		sources[i] = newAuthority(t, Options{Client: gated{client, func(context.Context) error { first(); return nil }}})
 		go func() { failures <- sources[i].Prepare(bounded(t)) }()
 	}

@@ -34,7 +34,7 @@ const (
 )
 
 // record is a rotation as the Secret remembers it. It names the roots that it is about: when
-// somebody replaces them, it means nothing any more.
+// a user replaces them, it means nothing any more.
 type record struct {
 	Phase  rotation.Phase `json:"phase"`
 	Since  time.Time      `json:"since"`

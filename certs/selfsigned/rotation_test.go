@@ -85,10 +85,10 @@ func TestARotationSurvivesACrashAfterEveryStep(t *testing.T) {
 	}
 }
 
-func TestARotationThatNobodyCanObserveKeepsTheFormerRootUntilItExpires(t *testing.T) {
+func TestARotationThatCannotBeObservedKeepsTheFormerRootUntilItExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, log := newCluster(t), &lines{}
-		missing := errors.New("somebody else's bundle stands there")
+		missing := errors.New("the bundle of another owner is there")
 		source := prepared(t, Options{
 			Client: client, LeafValidity: time.Minute, RootValidity: 10 * time.Minute, Log: log.logger(),
 			Observe: func(context.Context, []byte) error { return missing },

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/certs/internal/follow"
 	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+	"github.com/fairlead-dev/fairlead/internal/follow"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // Run takes up what happens to the Secret, renews the serving certificate in time and carries
@@ -23,7 +24,7 @@ func (a *Authority) Run(ctx context.Context) error {
 	defer func() { cancel(); <-watching }()
 	go func() {
 		defer close(watching)
-		a.follow(ctx, changed)
+		panics.Go("certificates", func() { a.follow(ctx, changed) })
 	}()
 
 	var seen retry.Distinct
@@ -50,7 +51,7 @@ func (a *Authority) Run(ctx context.Context) error {
 	}
 }
 
-// shortest bounds how often the Secret is read though nobody says that it has changed.
+// shortest bounds how often the Secret is read though no event says that it has changed.
 const shortest = 100 * time.Millisecond
 
 // pause is how long there is nothing to do. What failed is not repeated before the interval has
@@ -105,7 +106,7 @@ func (a *Authority) looks() bool {
 func (a *Authority) follow(ctx context.Context, changed chan<- struct{}) {
 	var seen retry.Distinct
 	for ctx.Err() == nil {
-		if err := follow.Secret(ctx, a.secrets, a.options.Name, changed); err != nil && ctx.Err() == nil && seen.Add(err) {
+		if err := follow.Object(ctx, a.secrets, a.options.Name, changed); err != nil && ctx.Err() == nil && seen.Add(err) {
 			a.options.Log.Info("the Secret cannot be watched, so changes count only when it is next read",
 				"secret", a.String(), "interval", a.options.Interval.String(), "reason", err.Error())
 		}

@@ -114,7 +114,7 @@ func TestARootThatIsNoLongerTrustedStopsSigningAtOnce(t *testing.T) {
 	})
 }
 
-func TestADeletedSecretIsMadeAnewAndTheOldRootStaysTrusted(t *testing.T) {
+func TestADeletedSecretIsMadeAgainAndTheOldRootStaysTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newCluster(t)
 		one := prepared(t, Options{Client: client})

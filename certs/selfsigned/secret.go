@@ -25,7 +25,7 @@ type unusable struct {
 
 func (u *unusable) Error() string { return u.reason }
 
-// errRefused marks a Secret that must not be overwritten, since somebody put it there.
+// errRefused marks a Secret that must not be overwritten, since another user put it there.
 var errRefused = errors.New("refused")
 
 func refuse(format string, a ...any) error {

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/certs"
 )
 
-func TestASecretThatSomebodyMustDecideAboutIsRefusedAndKept(t *testing.T) {
+func TestASecretThatAUserMustDecideAboutIsRefusedAndKept(t *testing.T) {
 	now := time.Now()
 	good, _ := rootAt(t, now)
 	leaf, err := sign(good, []string{"x"}, now, time.Hour)

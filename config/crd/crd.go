@@ -13,7 +13,7 @@ import (
 //go:embed bases/*.yaml
 var bases embed.FS
 
-// Definition answers the CustomResourceDefinition of a kind in YAML, without its conversion, which
+// Definition returns the CustomResourceDefinition of a kind in YAML, without its conversion, which
 // the patches beside this file add. It is named by its group and its plural, such as
 // "networking.fairlead.dev" and "externalservices".
 func Definition(group, plural string) ([]byte, error) {

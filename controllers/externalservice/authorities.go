@@ -22,7 +22,7 @@ const (
 	caKey = "ca.crt"
 	// caMaxAge is after how long a Secret is read again, while it is used; up to a fifth of it is
 	// added at random. Secrets are read and not watched: the operator may see those that
-	// somebody lets it see, and no list of them.
+	// it was granted, and no list of them.
 	caMaxAge = time.Minute
 	// caRetry is the same after a failure.
 	caRetry = 15 * time.Second
@@ -53,7 +53,7 @@ type authority struct {
 	used  time.Time
 }
 
-// of answers what a Secret says, reading it where that is due.
+// of returns what a Secret says, reading it where that is due.
 func (a *authorities) of(ctx context.Context, secret types.NamespacedName) authority {
 	now := a.now()
 	a.mu.Lock()

@@ -118,7 +118,7 @@ func TestAuthoritiesAreBounded(t *testing.T) {
 	now = now.Add(time.Hour)
 	a.of(t.Context(), types.NamespacedName{Name: "last"})
 	if len(a.known) != 1 {
-		t.Errorf("%d are kept that nobody uses", len(a.known)-1)
+		t.Errorf("%d are kept that no probe uses", len(a.known)-1)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	secrets := &someSecrets{data: map[string][]byte{caKey: certificate(t)}}
 	s.authorities.reader = secrets
 	if again := s.reconciles(); again.RequeueAfter == 0 {
-		t.Error("nobody reads the Secret again")
+		t.Error("the Secret is not read again")
 	}
 	if string(s.health.check.TLS.RootPEM) != string(secrets.data[caKey]) {
 		t.Error("the check trusts other certificates")

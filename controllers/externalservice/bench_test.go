@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/resolution"
 )
 
-// still is a cache of three objects that nobody changes.
+// still is a cache of three objects that do not change.
 type still struct {
 	client.Client
 	es      *networkingv1.ExternalService

@@ -19,6 +19,13 @@ import (
 // maxNamed is how many things of a kind one message names.
 const maxNamed = 3
 
+// Parts of messages that an event tells of as well.
+const (
+	foreignFieldsSet = "others have set fields of the Service that stay as they are"
+	addressesLeftOut = "there are more addresses than are published of a name"
+	targetsLeftOut   = "left out since it points into the cluster"
+)
+
 // ready tells whether the Service and its slices are as the spec wants them. That everything outside
 // is down does not make it false.
 func (r *report) ready(f *findings, d *decision, service *corev1.Service, sliceCount int) {
@@ -30,18 +37,23 @@ func (r *report) ready(f *findings, d *decision, service *corev1.Service, sliceC
 			}
 		}
 	}
+	if len(refused) > 0 {
+		r.stalled(networkingv1.ReasonPolicyDenied, some(refused)+": left out; take it out of the spec, or have the egress policy allow it")
+		return
+	}
+	r.clear(networkingv1.ConditionStalled)
 	switch {
-	case len(refused) > 0:
-		r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonPolicyDenied,
-			some(refused)+": left out; take it out of the spec, or have the egress policy allow it")
 	case len(d.publish) == 0:
 		r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
-			"no endpoint that is Active has addresses: the Service has nothing behind it")
+			"no endpoint that is Active has addresses: the Service has no endpoints")
 	default:
 		where := fmt.Sprintf("in %s behind Service %s", plural(sliceCount, "EndpointSlice", "EndpointSlices"), service.Name)
 		message := plural(len(d.publish), "address", "addresses") + " " + where
 		if ready := d.ready(); ready < len(d.publish) {
 			message += fmt.Sprintf(", %d of them ready", ready)
+		}
+		if fields := foreignFields(service); len(fields) > 0 {
+			message += "; " + foreignFieldsSet + ": " + strings.Join(fields, ", ")
 		}
 		r.set(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
 	}
@@ -50,7 +62,7 @@ func (r *report) ready(f *findings, d *decision, service *corev1.Service, sliceC
 // resolved tells whether every name resolves. Drained endpoints do not count.
 func (r *report) resolved(f *findings) {
 	var worst string
-	var broken []string
+	var broken, left []string
 	names := 0
 	for i := range f.sites {
 		s := &f.sites[i]
@@ -60,6 +72,9 @@ func (r *report) resolved(f *findings) {
 		names++
 		reason := s.reason()
 		if reason == networkingv1.ReasonResolved {
+			if text := s.leftOut(); text != "" {
+				left = append(left, text)
+			}
 			continue
 		}
 		if gravity(reason) > gravity(worst) {
@@ -71,7 +86,7 @@ func (r *report) resolved(f *findings) {
 	case names == 0:
 		r.clear(networkingv1.ConditionResolved)
 	case len(broken) == 0:
-		r.set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved, plural(names, "name resolves", "names resolve"))
+		r.set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved, some(append([]string{plural(names, "name resolves", "names resolve")}, left...)))
 	case worst == "":
 		r.set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, some(broken))
 	default:
@@ -86,6 +101,30 @@ func gravity(reason string) int {
 	}, reason)
 }
 
+// leftOut says what of the answer is not published although the name resolves; "" where nothing is.
+func (s *site) leftOut() string {
+	var all []string
+	if n := s.state.Surplus; n > 0 {
+		all = append(all, fmt.Sprintf("%s: %d of at least %d are published", addressesLeftOut, len(s.addresses), len(s.addresses)+n))
+	}
+	denied := 0
+	for i := range s.addresses {
+		if s.addresses[i].denied != "" {
+			denied++
+		}
+	}
+	if denied > 0 {
+		all = append(all, fmt.Sprintf("the egress policy refuses %d of %s", denied, plural(len(s.addresses), "address", "addresses")))
+	}
+	if n := s.state.Denied; n > 0 {
+		all = append(all, fmt.Sprintf("%s, each %s", plural(n, "SRV target is refused", "SRV targets are refused"), targetsLeftOut))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("endpoint %q: %s: %s", s.Name, s.DNS.Name, strings.Join(all, ", "))
+}
+
 // trouble says what is the matter with a name, in words of ours.
 func (s *site) trouble(reason string) string {
 	name := fmt.Sprintf("endpoint %q: %s ", s.Name, s.DNS.Name)
@@ -93,12 +132,16 @@ func (s *site) trouble(reason string) string {
 	case "":
 		return name + "was not looked up yet"
 	case networkingv1.ReasonStale:
-		return name + fmt.Sprintf("does not resolve (%s), %s kept", s.state.Cause, plural(len(s.addresses), "last address is", "last addresses are"))
+		kept := plural(s.state.Kept, "last address is", "last addresses are")
+		if s.state.Failed != "" {
+			return name + fmt.Sprintf("resolves, except for its %s records (%s), of which %s kept", s.state.Failed, s.state.Cause, kept)
+		}
+		return name + fmt.Sprintf("does not resolve (%s), %s kept", s.state.Cause, kept)
 	case networkingv1.ReasonDenied:
 		if len(s.addresses) > 0 && s.state.Cause != string(dns.Denied) {
 			return name + "leads only to addresses that the egress policy refuses"
 		}
-		return name + "leads into the cluster"
+		return name + "points into the cluster"
 	case networkingv1.ReasonNXDomain:
 		return name + "does not exist, or has no record of the type"
 	case networkingv1.ReasonServFail:
@@ -151,6 +194,15 @@ func (r *report) healthy(es *networkingv1.ExternalService, f *findings, d *decis
 	case unknown > 0:
 		message += fmt.Sprintf(", %d not checked yet", unknown)
 	}
+	flaps := 0
+	active(f.sites, func(_ *site, a *address) {
+		if a.flaps {
+			flaps++
+		}
+	})
+	if flaps > 0 {
+		message += fmt.Sprintf("; the health of %s, and is held", plural(flaps, "address changes too often", "addresses changes too often"))
+	}
 	r.set(networkingv1.ConditionHealthy, status, reason, message)
 }
 
@@ -161,6 +213,9 @@ func (r *report) failedOver(f *findings, d *decision) {
 		r.clear(networkingv1.ConditionFailedOver)
 	case f.suspect && meta.IsStatusConditionTrue(r.status.Conditions, networkingv1.ConditionFailedOver):
 		// It stays as it was, like the health that it speaks of.
+	case r.status.Fault.Lasts():
+		r.set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected,
+			fmt.Sprintf("priority %d is published because of the fault that is injected", *d.active))
 	case d.pending != nil && d.asks:
 		r.set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
 			fmt.Sprintf("priority %d is published although priority %d is healthy again: failback is Manual; set the annotation %s to go back",
@@ -170,7 +225,7 @@ func (r *report) failedOver(f *findings, d *decision) {
 			fmt.Sprintf("priority %d is published; priority %d is healthy again and is taken once failbackDelay has passed", *d.active, *d.pending))
 	default:
 		r.set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy,
-			fmt.Sprintf("priority %d is published: no lower one has enough healthy addresses", *d.active))
+			fmt.Sprintf("failed over to priority %d: none before it has enough healthy addresses", *d.active))
 	}
 }
 

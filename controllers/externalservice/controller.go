@@ -23,6 +23,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probing"
 	"github.com/fairlead-dev/fairlead/internal/resolution"
 )
@@ -50,18 +51,29 @@ type Options struct {
 	Ping func(ctx context.Context) bool
 	// Dial opens the connections of health checks. Required.
 	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
+	// Reference says whether this process reaches what no tenant has a say in; it ends when ctx does.
+	// The default is that it does.
+	Reference func(ctx context.Context) bool
+	// OnSuspect is told when failed checks begin and cease to be taken for a fault of this process,
+	// and why. It must not block. The default tells no one.
+	OnSuspect func(suspect bool, cause string)
 	// Secrets reads the Secrets that health checks name. The default is the cluster's API reader.
 	Secrets client.Reader
 	// DrainPeriod is how long the endpoints of a deleted object stand as terminating before its
 	// Service goes. The default, 0, does not wait.
 	DrainPeriod time.Duration
+	// Freeze knows the blackouts of the cluster, in which no fault is injected. The default is that there
+	// are none.
+	Freeze *freeze.Freeze
+	// Unasked are the namespaces that admission is not called for. No fault is injected in them.
+	Unasked []string
 	// ResolveWorkers is how many names are looked up at once. The default is 64.
 	ResolveWorkers int
 	// ProbeWorkers is how many health checks run at once. The default is 1024.
 	ProbeWorkers int
 	// Registerer takes the metrics. The default takes none.
 	Registerer prometheus.Registerer
-	// Wrap answers what is called in place of the reconciler, and calls it. The default is the
+	// Wrap returns what is called in place of the reconciler, and calls it. The default is the
 	// reconciler itself.
 	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 }
@@ -85,7 +97,10 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 		o.Secrets = c.GetAPIReader()
 	}
 	rings := &bell.Bell{}
-	prober := probing.New(probing.Options{Dial: o.Dial, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer})
+	prober := probing.New(probing.Options{
+		Dial: o.Dial, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer,
+		Reference: o.Reference, OnSuspect: o.OnSuspect,
+	})
 	tracker := resolution.New(resolution.Options{
 		Lookup: o.Lookup, Ping: o.Ping, Workers: o.ResolveWorkers, Notify: rings.Ring, Registerer: o.Registerer,
 		OnReachable: func(reachable bool) { prober.SetNetworkDoubt(!reachable) },
@@ -94,6 +109,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 		Client: c.GetClient(), Live: c.GetAPIReader(), Secrets: o.Secrets,
 		Events: c.GetEventRecorder("fairlead-" + Name), Now: time.Now,
 		Resolution: tracker, Probes: prober, Policy: o.Policy, DrainPeriod: o.DrainPeriod,
+		Freeze: o.Freeze, Unasked: o.Unasked,
 	})
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(reconciler.metrics); err != nil {
@@ -124,9 +140,6 @@ func (c *Controller) Warmup(ctx context.Context) error {
 func (c *Controller) Start(ctx context.Context) error {
 	return parts.Together(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
 }
-
-// Suspect says whether so many health checks fail at once that the fault is probably this process's.
-func (c *Controller) Suspect() bool { return c.prober.Suspect() }
 
 // Again has every object reconciled once more, since what the policy says may have changed. It does
 // not block.

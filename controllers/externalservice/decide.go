@@ -55,7 +55,7 @@ type decision struct {
 	handled, refused bool
 	// qualified are the priorities that have enough healthy addresses, as bits.
 	qualified uint16
-	// again is when to decide anew although nothing will have changed. Zero if never.
+	// again is when to decide again although nothing will have changed. Zero if never.
 	again time.Time
 }
 
@@ -104,7 +104,7 @@ func decide(members []member, c circumstances) decision {
 	return d
 }
 
-// choose answers the index of the tier to publish.
+// choose returns the index of the tier to publish.
 func (c *circumstances) choose(tiers []tier, d *decision) int {
 	if !c.checked {
 		return 0

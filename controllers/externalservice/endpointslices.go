@@ -40,12 +40,17 @@ func (r *Reconciler) currentSlices(ctx context.Context, namespace, service strin
 }
 
 // publishSlices makes the EndpointSlices of a Service as they should be, in the order given, and
-// removes our others after that.
-func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []slice, m *memory) error {
+// removes our others after that. It returns whether any was written.
+func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []slice, m *memory) (wrote bool, err error) {
 	for i := range wanted {
-		if err := r.applySlice(ctx, service, &wanted[i], find(current, wanted[i].name), m); err != nil {
-			return err
+		was := find(current, wanted[i].name)
+		if was != nil && sliceMatches(was, service, &wanted[i]) {
+			continue
 		}
+		if err := r.applySlice(ctx, service, &wanted[i], was, m); err != nil {
+			return wrote, err
+		}
+		wrote = true
 	}
 	for _, leftover := range current {
 		if wants(wanted, leftover.Name) || leftover.DeletionTimestamp != nil {
@@ -53,11 +58,12 @@ func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service,
 		}
 		err := r.Client.Delete(ctx, leftover.DeepCopy(), client.Preconditions{UID: &leftover.UID, ResourceVersion: &leftover.ResourceVersion})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("remove EndpointSlice %s: %w", leftover.Name, err)
+			return wrote, fmt.Errorf("remove EndpointSlice %s: %w", leftover.Name, err)
 		}
 		m.wroteSlice(leftover.Name, "", r.Now())
+		wrote = true
 	}
-	return nil
+	return wrote, nil
 }
 
 func find(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.EndpointSlice {
@@ -81,9 +87,6 @@ func wants(wanted []slice, name string) bool {
 func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s *slice, current *discoveryv1.EndpointSlice, m *memory) error {
 	version := onlyCreate
 	if current != nil {
-		if sliceMatches(current, service, s) {
-			return nil
-		}
 		version = current.ResourceVersion
 	}
 	wanted := sliceConfiguration(service, s).WithResourceVersion(version)
@@ -121,7 +124,7 @@ func sliceConfiguration(service *corev1.Service, s *slice) *discoveryv1ac.Endpoi
 }
 
 // reclaimSlice applies a slice that exists although the cache does not show it among the Service's:
-// somebody took off or changed a label that it is found by. One that the Service does not own
+// a label that it is found by was removed or changed. One that the Service does not own
 // is not ours to touch.
 func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s *slice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
 	stray := &discoveryv1.EndpointSlice{}

@@ -10,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/notices"
 )
 
 // Reasons of events, beside those of Ready.
@@ -26,6 +28,9 @@ const (
 	eventFailbackRefused   = "FailbackRefused"
 	eventPanicEntered      = "PanicEntered"
 	eventAddressDenied     = "AddressDenied"
+	eventAddressesLeftOut  = "AddressesLeftOut"
+	eventForeignFields     = "ForeignFields"
+	eventServiceAdopted    = "ServiceAdopted"
 )
 
 // Actions of events: what the operator was doing.
@@ -44,14 +49,20 @@ const maxEvents = 3
 type transition struct {
 	reason, action, message string
 	warning                 bool
+	// endpoint that it is about; empty where it is about the whole object.
+	endpoint string
 }
 
-// transitions are what lies between two statuses. Whoever writes the status tells them, so that each
-// is told once, whatever is tried again.
+// transitions are what lies between two statuses. The writer of the status reports them, so that each
+// is reported once, whatever is tried again.
 func transitions(before, after *networkingv1.ExternalServiceStatus) []transition {
 	var out []transition
 	out = append(out, readiness(before, after)...)
+	out = append(out, faultChange(before, after)...)
 	out = append(out, priorityChange(before, after)...)
+	out = append(out, begins(before, after, networkingv1.ConditionReady, foreignFieldsSet, transition{eventForeignFields, actionPublish, "", true, ""})...)
+	out = append(out, begins(before, after, networkingv1.ConditionResolved, addressesLeftOut, transition{eventAddressesLeftOut, actionResolve, "", true, ""})...)
+	out = append(out, begins(before, after, networkingv1.ConditionResolved, targetsLeftOut, transition{eventAddressDenied, actionVet, "", true, ""})...)
 	for _, of := range []func(was, is *networkingv1.EndpointStatus) (transition, bool){denied, resolveFailed, addressesChanged, unhealthy, healthy} {
 		var same []transition
 		for i := range after.Endpoints {
@@ -76,27 +87,41 @@ func readiness(before, after *networkingv1.ExternalServiceStatus) []transition {
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 		return nil
 	}
-	return []transition{{is.Reason, actionPublish, is.Message, is.Status != metav1.ConditionTrue}}
+	return []transition{{is.Reason, actionPublish, is.Message, is.Status != metav1.ConditionTrue && is.Reason != networkingv1.ReasonDraining, ""}}
+}
+
+// begins is a condition of which the message says something that it did not say before.
+func begins(before, after *networkingv1.ExternalServiceStatus, kind, what string, t transition) []transition {
+	says := func(status *networkingv1.ExternalServiceStatus) string {
+		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && strings.Contains(c.Message, what) {
+			return c.Message
+		}
+		return ""
+	}
+	if t.message = says(after); t.message == "" || says(before) != "" {
+		return nil
+	}
+	return []transition{t}
 }
 
 // priorityChange is another priority that is published, or that all of one is in panic.
 func priorityChange(before, after *networkingv1.ExternalServiceStatus) []transition {
 	var out []transition
 	if was, is := before.ActivePriority, after.ActivePriority; was != nil && is != nil && *was != *is {
-		t := transition{eventFailedBack, actionPublish, fmt.Sprintf("priority %d is published again, instead of %d", *is, *was), false}
+		t := transition{eventFailedBack, actionPublish, fmt.Sprintf("failed back from priority %d to priority %d", *was, *is), false, ""}
 		if *is > *was {
-			t = transition{eventFailedOver, actionPublish, fmt.Sprintf("priority %d is published instead of %d", *is, *was), true}
+			t = transition{eventFailedOver, actionPublish, fmt.Sprintf("failed over from priority %d to priority %d", *was, *is), true, ""}
 		}
 		out = append(out, t)
 	}
 	if panicking(after) && !panicking(before) {
 		out = append(out, transition{eventPanicEntered, actionPublish,
-			fmt.Sprintf("no address is healthy anywhere: all of priority %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true})
+			fmt.Sprintf("no address is healthy anywhere: all of priority %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true, ""})
 	}
 	if after.LastHandledFailback != before.LastHandledFailback && after.ActivePriority != nil &&
 		ptr.Equal(before.ActivePriority, after.ActivePriority) && meta.IsStatusConditionTrue(after.Conditions, networkingv1.ConditionFailedOver) {
 		out = append(out, transition{eventFailbackRefused, actionPublish,
-			fmt.Sprintf("priority %d stays published: no lower one has enough healthy addresses", *after.ActivePriority), true})
+			fmt.Sprintf("priority %d stays published: none before it has enough healthy addresses", *after.ActivePriority), true, ""})
 	}
 	return out
 }
@@ -156,7 +181,7 @@ func changed(was, is *networkingv1.EndpointStatus, reason, action string, warnin
 	if len(list) > maxNamed {
 		message += ", ..."
 	}
-	return transition{reason, action, message, warning}, true
+	return transition{reason, action, message, warning, is.Name}, true
 }
 
 // resolveFailed is a name that did resolve, or was not looked up before, and does not.
@@ -168,7 +193,7 @@ func resolveFailed(was, is *networkingv1.EndpointStatus) (transition, bool) {
 	if n := len(is.Addresses); n > 0 && is.Reason == networkingv1.ReasonStale {
 		message += fmt.Sprintf(", %s kept", plural(n, "address is", "addresses are"))
 	}
-	return transition{eventResolveFailed, actionResolve, message, true}, true
+	return transition{eventResolveFailed, actionResolve, message, true, is.Name}, true
 }
 
 func well(reason string) bool { return reason == "" || reason == networkingv1.ReasonResolved }
@@ -193,7 +218,7 @@ func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {
 		return transition{}, false
 	}
 	return transition{eventAddressesChanged, actionResolve,
-		fmt.Sprintf("endpoint %q: %s leads to %s: %d new, %d gone", is.Name, is.DNSName, plural(len(is.Addresses), "address", "addresses"), added, removed), false}, true
+		fmt.Sprintf("endpoint %q: %s resolves to %s (%d added, %d removed)", is.Name, is.DNSName, plural(len(is.Addresses), "address", "addresses"), added, removed), false, is.Name}, true
 }
 
 // tell writes events on the object, and counts.
@@ -203,9 +228,16 @@ func (r *Reconciler) tell(es *networkingv1.ExternalService, all []transition) {
 		if t.warning {
 			kind = corev1.EventTypeWarning
 		}
-		r.Events.Eventf(es, nil, kind, t.reason, t.action, "%s", t.message)
-		if t.reason == eventFailedOver {
+		var regarding runtime.Object = es
+		if t.endpoint != "" { // what happens to one endpoint is a series of its own
+			regarding = notices.Part(r.Client.Scheme(), es, "spec.endpoints{"+t.endpoint+"}")
+		}
+		r.Events.Eventf(regarding, nil, kind, t.reason, t.action, "%s", t.message)
+		switch t.reason {
+		case eventFailedOver:
 			r.metrics.failedOver(es.Namespace, es.Name)
+		case eventFaultInjected, eventFaultEnded, eventFaultRefused:
+			r.metrics.faulted(t.reason)
 		}
 	}
 }

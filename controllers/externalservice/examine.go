@@ -29,7 +29,7 @@ type findings struct {
 	suspect bool
 	// fault is why nothing is checked, as a sentence; empty where checks run.
 	fault string
-	// again is when to look anew although nothing will have changed. Zero if never.
+	// again is when to look again although nothing will have changed. Zero if never.
 	again time.Time
 }
 
@@ -72,7 +72,8 @@ func (r *Reconciler) examine(ctx context.Context, es *networkingv1.ExternalServi
 	}
 	check(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), f.sites, left)
 	m.probed = true
-	f.suspect = r.Probes.Suspect()
+	f.again = timing.Soonest(f.again, damp(f.sites, m, r.Now()))
+	f.suspect = r.Probes.Frozen(key)
 	if !f.suspect && inherits(es, f.sites) {
 		f.suspect, f.again = true, timing.Soonest(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
 	}

@@ -37,13 +37,14 @@ type slice struct {
 // never in none. Slices of current that are not in the answer are to be removed.
 func arrange(name string, current []*discoveryv1.EndpointSlice, publish []publication) []slice {
 	var out []slice
+	names := map[string]bool{}
 	for len(publish) > 0 {
 		// Members are ordered by ports and then by address, IPv4 first.
 		first, end := &publish[0], 1
 		for end < len(publish) && publish[end].ports.digest == first.ports.digest && publish[end].ip.Is4() == first.ip.Is4() {
 			end++
 		}
-		g := newGroup(name, publish[:end])
+		g := newGroup(name, publish[:end], names)
 		g.keep(current)
 		g.dissolve()
 		g.place()
@@ -79,13 +80,20 @@ type part struct {
 	changes, gains bool
 }
 
-func newGroup(name string, publish []publication) *group {
+// newGroup names the slices of a group by the short digest of its ports. names are those that are
+// taken: of two groups with one short digest the second has the long one.
+func newGroup(name string, publish []publication, names map[string]bool) *group {
 	family := "ipv6"
 	if publish[0].ip.Is4() {
 		family = "ipv4"
 	}
+	prefix := name + "-" + family + "-" + publish[0].ports.short + "-"
+	if names[prefix] {
+		prefix = name + "-" + family + "-" + publish[0].ports.digest + "-"
+	}
+	names[prefix] = true
 	g := &group{
-		prefix: name + "-" + family + "-" + publish[0].ports.digest + "-",
+		prefix: prefix,
 		wanted: make(map[netip.Addr]*publication, len(publish)),
 		placed: make(map[netip.Addr]bool, len(publish)),
 		order:  publish,

@@ -156,7 +156,7 @@ func TestSlicesHoldAtMostAHundredAddressesOfOneFamilyAndPortSet(t *testing.T) {
 	publish := append(publications(four, append(upTo(150), netip.MustParseAddr("2001:db8::1"))...), publications(own, netip.MustParseAddr("203.0.113.1"))...)
 	got := arrange("db", nil, publish)
 	want := map[string]int{
-		"db-ipv4-" + four.digest + "-0": 100, "db-ipv4-" + four.digest + "-1": 50, "db-ipv6-" + four.digest + "-0": 1, "db-ipv4-" + own.digest + "-0": 1,
+		"db-ipv4-" + four.short + "-0": 100, "db-ipv4-" + four.short + "-1": 50, "db-ipv6-" + four.short + "-0": 1, "db-ipv4-" + own.short + "-0": 1,
 	}
 	if diff := cmp.Diff(want, sizes(got)); diff != "" {
 		t.Errorf("slices (-want +got):\n%s", diff)
@@ -213,13 +213,13 @@ func TestFewAddressesAreNotSpreadOverManySlices(t *testing.T) {
 	places(t, stored(random, got))
 }
 
-func TestSlicesThatSomebodyEditedAreReadAsTheyAre(t *testing.T) {
+func TestSlicesThatAUserEditedAreReadAsTheyAre(t *testing.T) {
 	ports := portsOfNumber(5432)
-	edited := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.digest + "-0"}, Endpoints: []discoveryv1.Endpoint{
+	edited := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.short + "-0"}, Endpoints: []discoveryv1.Endpoint{
 		{Addresses: []string{"not an address"}}, {Addresses: []string{"203.0.113.9"}}, {Addresses: []string{ipv4(1).String()}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}},
 		{Addresses: []string{ipv4(1).String()}},
 	}}
-	odd := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.digest + "-01"}}
+	odd := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.short + "-01"}}
 	got := arrange("db", []*discoveryv1.EndpointSlice{edited, odd}, publications(ports, upTo(2)...))
 	if len(got) != 1 || got[0].name != edited.Name || len(got[0].endpoints) != 2 || !*got[0].endpoints[0].Conditions.Ready {
 		t.Errorf("got %+v", got)

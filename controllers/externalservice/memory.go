@@ -9,10 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
 )
 
 // memory is what this process knows of one object beyond the API server. An object is reconciled
-// once at a time, and nobody else uses its memory.
+// once at a time, and its memory is used by no other reconcile.
 type memory struct {
 	uid types.UID
 	// first is when the object was first seen.
@@ -30,10 +33,20 @@ type memory struct {
 	regained [priorities]time.Time
 	// handled is the last request to go back that was acted upon.
 	handled string
+	// latest is the latest time at which a fault was decided about, ended the last fault that this
+	// process has ended, and confirmed the request of the one that was read from the API server.
+	latest    time.Time
+	ended     *networkingv1.FaultStatus
+	confirmed string
+	// flaps are the addresses that have become unhealthy in this process.
+	flaps map[target]*flap
+	// slices and texts are how often the slices, and what is not urgent of the status, were written
+	// lately.
+	slices, texts turbulence
 	// wrote are the writes of slices that the cache does not show yet.
 	wrote map[string]write
 	// reported is the last write of the status.
-	reported write
+	reported stale.Mark
 }
 
 // learn takes in a decision.
@@ -80,7 +93,7 @@ type drain struct {
 	began time.Time
 }
 
-// of answers the memory of an object. fresh says that it is new: the object was never seen, or is
+// of returns the memory of an object. fresh says that it is new: the object was never seen, or is
 // another one by the same name.
 func (all *memories) of(key types.NamespacedName, uid types.UID, now time.Time) (m *memory, fresh bool) {
 	all.mu.Lock()
@@ -113,7 +126,7 @@ func (all *memories) drained(key types.NamespacedName, uid types.UID, now time.T
 	all.drains[key] = drain{uid, now}
 }
 
-// draining answers since when the slices stand as terminating, as far as this process knows; zero
+// draining returns since when the slices stand as terminating, as far as this process knows; zero
 // where it did not write them.
 func (all *memories) draining(key types.NamespacedName, uid types.UID) time.Time {
 	all.mu.Lock()

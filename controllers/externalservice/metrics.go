@@ -20,9 +20,11 @@ type metrics struct {
 	rows map[types.NamespacedName]*row
 	// denials counts by reason, of which there are few.
 	denials map[egress.Reason]float64
+	// faultEvents counts by the reason of the event, of which there are three.
+	faultEvents map[string]float64
 
 	endpointHealthy, addresses, activePriority, resolveAge *prometheus.Desc
-	failovers, denied                                      *prometheus.Desc
+	failovers, denied, fault, faults                       *prometheus.Desc
 
 	now func() time.Time
 	// resolution knows when names last resolved.
@@ -33,11 +35,12 @@ var _ prometheus.Collector = (*metrics)(nil)
 
 // row is what the metrics say of one object.
 type row struct {
-	endpoints                         []endpointRow
-	healthy, unhealthy, unknown, deny int
-	published                         int
-	priority                          *int32
-	failovers                         float64
+	endpoints                                  []endpointRow
+	healthy, unhealthy, unknown, deny, leftOut int
+	published                                  int
+	priority                                   *int32
+	failovers                                  float64
+	fault                                      networkingv1.FaultType // that lasts; empty without
 }
 
 // endpointRow is what they say of one endpoint.
@@ -59,7 +62,7 @@ func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 	object := []string{"namespace", "name"}
 	endpoint := []string{"namespace", "name", "endpoint"}
 	return &metrics{
-		rows: map[types.NamespacedName]*row{}, denials: map[egress.Reason]float64{}, now: now, resolution: resolution,
+		rows: map[types.NamespacedName]*row{}, denials: map[egress.Reason]float64{}, faultEvents: map[string]float64{}, now: now, resolution: resolution,
 		endpointHealthy: prometheus.NewDesc("fairlead_externalservice_endpoint_healthy",
 			"Share of the addresses of an endpoint that are healthy, from 0 to 1.", endpoint, nil),
 		addresses: prometheus.NewDesc("fairlead_externalservice_addresses",
@@ -70,14 +73,21 @@ func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 			"Time since the name of an endpoint last resolved.", endpoint, nil),
 		failovers: prometheus.NewDesc("fairlead_externalservice_failovers_total",
 			"Failovers to a higher priority.", object, nil),
+		fault: prometheus.NewDesc("fairlead_externalservice_fault_injected",
+			"1 while a fault is injected on purpose, by its type.", []string{"namespace", "name", "type"}, nil),
+		faults: prometheus.NewDesc("fairlead_externalservice_faults_total",
+			"Faults that began (FaultInjected), ended (FaultEnded) or were refused (FaultRefused).", []string{"event"}, nil),
 		denied: prometheus.NewDesc("fairlead_externalservice_denied_addresses_total",
 			"Addresses that the egress policy refused, each counted when it appears.", []string{"reason"}, nil),
 	}
 }
 
 // record takes down what was found of an object and decided about it.
-func (m *metrics) record(key types.NamespacedName, f *findings, d *decision, checked bool) {
+func (m *metrics) record(key types.NamespacedName, f *findings, d *decision, checked bool, injected *networkingv1.FaultStatus) {
 	next := &row{endpoints: make([]endpointRow, 0, len(f.sites)), published: d.ready()}
+	if injected.Lasts() {
+		next.fault = injected.Type
+	}
 	if d.active != nil {
 		priority := *d.active
 		next.priority = &priority
@@ -104,6 +114,9 @@ func (m *metrics) record(key types.NamespacedName, f *findings, d *decision, che
 func (r *row) add(s *site, checked bool) {
 	e := endpointRow{name: s.Name, checked: checked && !s.drained, named: s.state != nil}
 	healthy, counted := 0, 0
+	if s.state != nil {
+		r.leftOut += s.state.Surplus
+	}
 	for i := range s.addresses {
 		a := &s.addresses[i]
 		switch {
@@ -163,6 +176,12 @@ func (m *metrics) failedOver(namespace, name string) {
 	}
 }
 
+func (m *metrics) faulted(event string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faultEvents[event]++
+}
+
 func (m *metrics) resolved(key types.NamespacedName, e *endpointRow) time.Time {
 	if !e.named {
 		return time.Time{}
@@ -172,7 +191,7 @@ func (m *metrics) resolved(key types.NamespacedName, e *endpointRow) time.Time {
 
 // Describe sends what Collect may.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{m.endpointHealthy, m.addresses, m.activePriority, m.resolveAge, m.failovers, m.denied} {
+	for _, desc := range []*prometheus.Desc{m.endpointHealthy, m.addresses, m.activePriority, m.resolveAge, m.failovers, m.denied, m.fault, m.faults} {
 		out <- desc
 	}
 }
@@ -197,16 +216,22 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 				add(m.resolveAge, prometheus.GaugeValue, now.Sub(resolved).Seconds(), key.Namespace, key.Name, e.name)
 			}
 		}
-		for state, n := range map[string]int{"Healthy": r.healthy, "Unhealthy": r.unhealthy, "Unknown": r.unknown, "Denied": r.deny, "Published": r.published} {
+		for state, n := range map[string]int{"Healthy": r.healthy, "Unhealthy": r.unhealthy, "Unknown": r.unknown, "Denied": r.deny, "LeftOut": r.leftOut, "Published": r.published} {
 			add(m.addresses, prometheus.GaugeValue, float64(n), key.Namespace, key.Name, state)
 		}
 		if r.priority != nil {
 			add(m.activePriority, prometheus.GaugeValue, float64(*r.priority), key.Namespace, key.Name)
 		}
 		add(m.failovers, prometheus.CounterValue, r.failovers, key.Namespace, key.Name)
+		if r.fault != "" {
+			add(m.fault, prometheus.GaugeValue, 1, key.Namespace, key.Name, string(r.fault))
+		}
 	}
 	for reason, n := range m.denials {
 		add(m.denied, prometheus.CounterValue, n, string(reason))
+	}
+	for event, n := range m.faultEvents {
+		add(m.faults, prometheus.CounterValue, n, event)
 	}
 	m.mu.Unlock()
 	// A reader that is slow must not hold the lock that reconcilers need.

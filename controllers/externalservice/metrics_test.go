@@ -37,6 +37,7 @@ func TestMetricsSayWhatIsKnownAndForgetWhatIsGone(t *testing.T) {
 		"active_priority{" + object + "} 1",
 		"addresses{" + object + " state=Denied} 1",
 		"addresses{" + object + " state=Healthy} 1",
+		"addresses{" + object + " state=LeftOut} 0",
 		"addresses{" + object + " state=Published} 1",
 		"addresses{" + object + " state=Unhealthy} 2",
 		"addresses{" + object + " state=Unknown} 0",
@@ -53,7 +54,7 @@ func TestMetricsSayWhatIsKnownAndForgetWhatIsGone(t *testing.T) {
 	s.must(s.store.Delete(t.Context(), s.object()))
 	s.reconciles()
 	s.reconciles()
-	if got := gathered(t, registry); len(got) != 1 { // the denials, which are nobody's
+	if got := gathered(t, registry); len(got) != 1 { // the denials, which belong to no object
 		t.Errorf("left are %q", got)
 	}
 }

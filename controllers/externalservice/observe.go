@@ -46,14 +46,17 @@ type address struct {
 	denied egress.Reason
 	why    string // the rest of a sentence that begins with the address
 	health probing.Health
+	// flaps says that health is held.
+	flaps bool
 }
 
 // portSet is the ports of an EndpointSlice, shared by all addresses that have the same.
 type portSet struct {
 	ports   []discoveryv1.EndpointPort
 	numbers []uint16
-	digest  string
-	probe   uint16 // the port to check
+	// digest identifies the set, and short names the slices that have it.
+	digest, short string
+	probe         uint16 // the port to check
 }
 
 // names are the DNS names to look up. Drained endpoints are among them, so that putting one back

@@ -15,7 +15,7 @@ import (
 
 // Resolution knows what DNS names lead to.
 type Resolution interface {
-	// Set says which names an object has, and answers what is known of them, in their order.
+	// Set says which names an object has, and returns what is known of them, in their order.
 	Set(key types.NamespacedName, names []resolution.Name) []resolution.State
 	// ResolvedTime is when a name last resolved: a lookup that changes nothing reconciles nothing.
 	ResolvedTime(key types.NamespacedName, endpoint string) time.Time
@@ -25,12 +25,12 @@ type Resolution interface {
 
 // Probes know which addresses are healthy.
 type Probes interface {
-	// Set says what the targets of an object are, and answers the health of each, in their order.
+	// Set says what the targets of an object are, and returns the health of each, in their order.
 	Set(key types.NamespacedName, check probing.Check, targets []probing.Target) []probing.Health
 	// Forget drops the targets of an object.
 	Forget(key types.NamespacedName)
-	// Suspect says whether failures decide nothing now.
-	Suspect() bool
+	// Frozen says whether failures decide nothing now for the targets of an object.
+	Frozen(key types.NamespacedName) bool
 }
 
 // Policy says which addresses may be published and checked.

@@ -4,6 +4,7 @@
 package externalservice
 
 import (
+	"encoding/hex"
 	"hash/fnv"
 	"strconv"
 
@@ -44,13 +45,15 @@ func portsOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoint
 			AppProtocol: optional(p.AppProtocol),
 		})
 	}
-	set.digest = digestOf(set.ports)
+	set.digest, set.short = digestOf(set.ports)
 	return set
 }
 
-// digestOf is a short name for a set of ports, the same in every process.
-func digestOf(ports []discoveryv1.EndpointPort) string {
-	hash := fnv.New32a()
+// digestOf identifies a set of ports: two of one object are the same where their digests are. short is
+// the part of it that names slices, as every version has named them; where two sets of one object have
+// the same, arrange tells them apart. Both are the same in every process.
+func digestOf(ports []discoveryv1.EndpointPort) (digest, short string) {
+	named, hash := fnv.New32a(), fnv.New64a()
 	var text []byte
 	for _, p := range ports {
 		text = append(text[:0], *p.Name...)
@@ -61,15 +64,10 @@ func digestOf(ports []discoveryv1.EndpointPort) string {
 		text = append(text, '/')
 		text = append(text, ptr.Deref(p.AppProtocol, "")...)
 		text = append(text, ';')
-		_, _ = hash.Write(text) // a hash never fails
+		_, _ = named.Write(text) // a hash never fails
+		_, _ = hash.Write(text)
 	}
-	const digits = "0123456789abcdef"
-	sum, out := hash.Sum32(), [8]byte{}
-	for i := range out {
-		out[7-i] = digits[sum&15]
-		sum >>= 4
-	}
-	return string(out[:])
+	return hex.EncodeToString(hash.Sum(nil)), hex.EncodeToString(named.Sum(nil))
 }
 
 // optional is nil for an empty string.

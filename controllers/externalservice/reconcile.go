@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
 	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -29,9 +31,6 @@ const (
 	conflictRetry = 30 * time.Second
 	// replaceRetry is the wait for a Service that is being removed.
 	replaceRetry = time.Second
-	// behindRetry is the wait for a cache that is behind. What it waits for comes as an event, most
-	// often sooner.
-	behindRetry = 200 * time.Millisecond
 	// unsyncedRetry is how often it is looked whether the policy can judge at last. That, too, comes
 	// as an event.
 	unsyncedRetry = 5 * time.Second
@@ -58,6 +57,10 @@ type Reconciler struct {
 	Policy     Policy
 	// DrainPeriod is how long the endpoints of a deleted object stand as terminating.
 	DrainPeriod time.Duration
+	// Freeze knows the blackouts of the cluster, in which no fault is injected.
+	Freeze *freeze.Freeze
+	// Unasked are the namespaces that admission is not called for, in which none is either.
+	Unasked []string
 
 	authorities *authorities
 	metrics     *metrics
@@ -90,8 +93,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case err == nil:
 		return result, nil
-	case apierrors.IsConflict(err), errors.Is(err, errBehind):
-		return reconcile.Result{RequeueAfter: behindRetry}, nil
+	case apierrors.IsConflict(err), errors.Is(err, stale.Err):
+		return reconcile.Result{RequeueAfter: stale.Retry}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, nil
 	}
@@ -102,14 +105,11 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 	key, now := client.ObjectKeyFromObject(es), r.Now()
 	report := newReport(es, now)
 	rules.Default(es)
-	if errs := rules.Validate(es, nil); len(errs) > 0 {
-		r.forget(key)
-		report.invalid(errs)
-		return reconcile.Result{}, r.writeStatus(ctx, es, report)
+	if errs := rules.Publishable(es); len(errs) > 0 {
+		return r.suspended(ctx, es, report, func() { report.invalid(errs) })
 	}
-	if ptr.Deref(es.Spec.Suspend, false) {
-		r.forget(key)
-		return reconcile.Result{}, r.writeStatus(ctx, es, report)
+	if ptr.Deref(es.Spec.Suspend, false) && !es.Status.Fault.Lasts() { // a fault ends first
+		return r.suspended(ctx, es, report, report.suspended)
 	}
 	if err := r.hold(ctx, es); err != nil {
 		return reconcile.Result{}, err
@@ -150,21 +150,38 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 		return r.whileWaiting(es, &found, begun), err
 	}
 	if m.behind(current, now) {
-		return reconcile.Result{RequeueAfter: behindRetry}, nil
+		return reconcile.Result{RequeueAfter: stale.Retry}, nil
 	}
 	decided := decide(membersOf(found.sites), r.circumstances(es, &found, m))
-	if es.Status.ObservedGeneration == 0 && len(current) == 0 && begun < quietStart && unchecked(&decided) {
+	if es.Status.ObservedGeneration <= 0 && len(current) == 0 && begun < quietStart && unchecked(&decided) {
 		return reconcile.Result{RequeueAfter: quietStart - begun}, nil
 	}
-	wanted := arrange(es.Name, current, decided.publish)
-	if err := r.publishSlices(ctx, service, current, wanted, m); err != nil {
+	injected, shown, err := r.inject(ctx, es, &found, &decided, m)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	again := timing.Soonest(shown.again, found.again, injected.again)
+	wanted := arrange(es.Name, current, shown.publish)
+	changes := injected.effect || es.Status.Fault.Lasts() || injected.status != es.Status.Fault
+	if due := m.postponed(es, service, current, wanted, &found, &shown, now); now.Before(due) && !changes {
+		return timing.After(now, again, due), nil
+	}
+	wrote, err := r.publishSlices(ctx, service, current, wanted, m)
+	if wrote {
+		writing.count(&m.slices, 1, now)
+	}
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	m.learn(&decided, now, requestOf(es))
-	r.metrics.record(key, &found, &decided, es.Spec.HealthCheck != nil)
-	report.published(es, service, &found, &decided, len(wanted))
+	r.metrics.record(key, &found, &shown, es.Spec.HealthCheck != nil, injected.status)
+	report.injected(&injected, es.Annotations[networkingv1.InjectFaultAnnotation])
+	report.published(es, service, &found, &shown, len(wanted))
 	report.status.LastHandledFailback = m.handled
-	return timing.After(now, decided.again, found.again), r.writeStatus(ctx, es, report)
+	if due := m.texts.at.Add(writing.hold(&m.texts, now)); now.Before(due) && onlyTexts(&es.Status, &report.status) {
+		return timing.After(now, again, due), nil
+	}
+	return timing.After(now, again), r.writeStatus(ctx, es, report)
 }
 
 // whileWaiting is when to look again. A lookup that ends comes as an event.

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
@@ -291,7 +293,7 @@ func TestWhatThePolicyRefusesIsLeftOutAndNeverChecked(t *testing.T) {
 	s.says("Ready", "True Published")
 }
 
-func TestAnswersOfNamesAreRefusedWhoeverWroteTheObject(t *testing.T) {
+func TestAddressesOfNamesAreRefusedRegardlessOfTheAuthor(t *testing.T) {
 	s := newStand(t, byName)
 	s.policy["10.0.0.1"] = egress.ReasonPod
 	s.edit(approvedBy("alice"))
@@ -376,6 +378,68 @@ func TestSuspendFreezesAndResumesWithoutAFlash(t *testing.T) {
 	}
 }
 
+func TestASuspendedObjectTellsWhetherItsSpecIsPublished(t *testing.T) {
+	s := newStand(t, plain)
+	suspend := func(on bool) func(*networkingv1.ExternalService) {
+		return func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(on) }
+	}
+	move := func(es *networkingv1.ExternalService) {
+		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.77"}
+	}
+	says := func(step string, status metav1.ConditionStatus, reason string, suspended bool) {
+		t.Helper()
+		s.reconciles()
+		es := s.object()
+		ready := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
+		if ready == nil || ready.Status != status || ready.Reason != reason || ready.ObservedGeneration != es.Generation || es.Status.ObservedGeneration != es.Generation {
+			t.Errorf("%s: Ready is %+v at generation %d, observed %d; want %s %s", step, ready, es.Generation, es.Status.ObservedGeneration, status, reason)
+		}
+		if meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionSuspended) != suspended {
+			t.Errorf("%s: Suspended is not %t: %+v", step, suspended, es.Status.Conditions)
+		}
+	}
+	says("published", metav1.ConditionTrue, networkingv1.ReasonPublished, false)
+	s.edit(suspend(true))
+	says("suspended alone", metav1.ConditionTrue, networkingv1.ReasonPublished, true)
+	s.quiet("suspended")
+	s.edit(move)
+	says("edited while suspended", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
+	s.quiet("edited while suspended")
+	s.publishes("192.0.2.1+ 192.0.2.2+")
+	s.edit(suspend(false))
+	says("resumed", metav1.ConditionTrue, networkingv1.ReasonPublished, false)
+	s.edit(func(es *networkingv1.ExternalService) {
+		suspend(true)(es)
+		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.78"}
+	})
+	says("suspended and edited at once", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports = nil })
+	says("invalid", metav1.ConditionFalse, networkingv1.ReasonInvalidSpec, true)
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Ports = []networkingv1.ServicePort{{Name: "sql", Port: 5432}}
+		move(es)
+	})
+	says("valid again", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
+	if meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionStalled) != nil {
+		t.Error("valid again, and still Stalled")
+	}
+}
+
+func TestANewbornThatIsSuspendedSaysSo(t *testing.T) {
+	s := newStand(t, plain)
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Suspend = ptr.To(true)
+		es.Status.ObservedGeneration = -1
+	})
+	s.reconciles()
+	status := s.object().Status
+	if got := meta.FindStatusCondition(status.Conditions, networkingv1.ConditionReady); got == nil || got.Status != metav1.ConditionUnknown ||
+		got.Reason != networkingv1.ReasonSuspended || !meta.IsStatusConditionTrue(status.Conditions, networkingv1.ConditionSuspended) ||
+		status.ObservedGeneration != s.object().Generation {
+		t.Errorf("status %+v", status)
+	}
+}
+
 func TestDeletionDrainsFirst(t *testing.T) {
 	s := newStand(t, plain)
 	s.reconciles()
@@ -385,7 +449,7 @@ func TestDeletionDrainsFirst(t *testing.T) {
 	if again := s.reconciles().RequeueAfter; again != 5*time.Second {
 		t.Errorf("drains for %s", again)
 	}
-	s.publishes("192.0.2.1 terminating 192.0.2.2 terminating")
+	s.publishes("192.0.2.1 serving terminating 192.0.2.2 serving terminating")
 	s.restart()
 	s.now = gone.Add(2 * time.Second)
 	if again := s.quiet("draining").RequeueAfter; again != 3*time.Second {
@@ -457,7 +521,7 @@ func TestASliceThatTheCacheDoesNotShowYetIsNotWrittenAgain(t *testing.T) {
 		t.Errorf("the cache has caught up, and %v is still waited for", m.wrote)
 	}
 	m.wroteSlice("a", "30", epoch)
-	if m.behind(old, epoch.Add(catchUp)) {
+	if m.behind(old, epoch.Add(stale.CatchUp)) {
 		t.Error("a cache is waited for that may never show the write")
 	}
 }
@@ -470,10 +534,10 @@ func TestNothingIsDecidedByACacheThatIsBehind(t *testing.T) {
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
 	})
-	if again := s.quiet("the cache is behind").RequeueAfter; again != behindRetry {
+	if again := s.quiet("the cache is behind").RequeueAfter; again != stale.Retry {
 		t.Errorf("looks again after %s", again)
 	}
-	s.passes(catchUp)
+	s.passes(stale.CatchUp)
 	s.reconciles()
 	s.publishes("192.0.2.7+")
 }
@@ -488,10 +552,10 @@ func TestAStatusThatTheCacheDoesNotShowYetIsNotBuiltUpon(t *testing.T) {
 	s.reconciles()
 	report := newReport(before, s.now)
 	s.writes = nil
-	if err := s.writeStatus(t.Context(), before, report); !errors.Is(err, errBehind) || len(s.writes) > 0 {
-		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, errBehind)
+	if err := s.writeStatus(t.Context(), before, report); !errors.Is(err, stale.Err) || len(s.writes) > 0 {
+		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, stale.Err)
 	}
-	s.passes(catchUp)
+	s.passes(stale.CatchUp)
 	if err := s.writeStatus(t.Context(), before, report); err != nil {
 		t.Errorf("a cache is waited for that may never show the write: %v", err)
 	}

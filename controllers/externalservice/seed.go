@@ -46,6 +46,9 @@ func legacyOf(es *networkingv1.ExternalService, current []*discoveryv1.EndpointS
 			}
 		}
 	}
+	if f := es.Status.Fault; f.Lasts() { // what is published says nothing about the outside
+		return &legacy{status: &es.Status, active: f.Priority}
+	}
 	counts := map[int32]int{}
 	active(all, func(s *site, a *address) {
 		if _, ok := l.published[place{a.ip, a.ports.digest}]; ok {
@@ -69,10 +72,11 @@ func legacyOf(es *networkingv1.ExternalService, current []*discoveryv1.EndpointS
 func digestOfSlice(slice *discoveryv1.EndpointSlice) string {
 	for _, p := range slice.Ports {
 		if p.Name == nil || p.Port == nil || p.Protocol == nil {
-			return "" // somebody has edited it
+			return "" // a user has edited it
 		}
 	}
-	return digestOf(slice.Ports)
+	digest, _ := digestOf(slice.Ports)
+	return digest
 }
 
 // seed is what is known of the health of an address, or nil.

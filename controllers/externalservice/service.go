@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,23 +24,21 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // onlyCreate is a resource version that no object has any more. Server-side apply with it makes
 // an object that does not exist, and is refused with a conflict where one does: a Service that
-// somebody else made a moment ago is never adopted.
+// another client made a moment ago is never adopted.
 const onlyCreate = "1"
-
-// appliedAnnotation carries the digest of what was applied.
-const appliedAnnotation = "networking.fairlead.dev/applied"
 
 var (
 	errForeignService = errors.New("a Service of this name exists and is not ours")
 	errReplacing      = errors.New("the Service is being replaced")
 )
 
-// publishService makes the Service as it should be and answers it. The error is
-// errForeignService where one of somebody else's stands in its place, and errReplacing where ours
+// publishService makes the Service as it should be and returns it. The error is
+// errForeignService where another owner's has its name, and errReplacing where ours
 // had to go first, since clusterIP cannot be changed in place.
 func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
 	current := &corev1.Service{}
@@ -49,11 +49,11 @@ func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.Extern
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return r.applyService(ctx, es, nil)
+		return r.makeService(ctx, es)
 	case err != nil:
 		return nil, fmt.Errorf("read Service: %w", err)
 	case !metav1.IsControlledBy(current, es):
-		return nil, errForeignService
+		return r.regain(ctx, es)
 	case !current.DeletionTimestamp.IsZero():
 		return nil, errReplacing
 	case headless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone):
@@ -61,7 +61,57 @@ func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.Extern
 	case serviceMatches(current, es):
 		return current, nil
 	}
-	return r.applyService(ctx, es, current.DeepCopy())
+	return r.applyService(ctx, es, current.DeepCopy(), "")
+}
+
+// makeService makes the Service with the address that it had before, where it was deleted: the
+// address is in the DNS caches and the connection pools of those that use it. Where it is taken, or the
+// cluster has other ranges now, it is another one. What the status says may be forged by those with the
+// right to write it; whatever it is, the API server gives out addresses of its Service ranges only.
+func (r *Reconciler) makeService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
+	before, err := netip.ParseAddr(es.Status.ClusterIP)
+	if err == nil && !headless(es) {
+		service, err := r.applyService(ctx, es, nil, before.String())
+		if !apierrors.IsInvalid(err) {
+			return service, err
+		}
+	}
+	return r.applyService(ctx, es, nil, "")
+}
+
+// regain makes a Service ours that is not, or says that it is foreign. That is right in two cases: it is
+// the one that this object has made, and whose owner was taken off; or an earlier object has left
+// it, and this one asks for it. The status, which says what this object has made, may be written by who
+// has no right to Services, so that the Service itself has to say it as well.
+func (r *Reconciler) regain(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
+	current := &corev1.Service{} // with its field managers, which the cache leaves out
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), current); err != nil {
+		return nil, fmt.Errorf("read Service: %w", err)
+	}
+	ref := es.Status.ServiceRef
+	switch {
+	case metav1.GetControllerOf(current) != nil || !current.DeletionTimestamp.IsZero():
+		return nil, errForeignService
+	case ref != nil && ref.UID == current.UID && wasApplied(current), rules.Adopts(es) && rules.IsOrphan(current):
+	default:
+		return nil, errForeignService
+	}
+	if headless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone) {
+		return nil, r.removeService(ctx, current)
+	}
+	service, err := r.applyService(ctx, es, current, "")
+	if err == nil {
+		r.Events.Eventf(es, nil, corev1.EventTypeNormal, eventServiceAdopted, actionPublish,
+			"Service %s was without an owner, and belongs to this ExternalService now", current.Name)
+	}
+	return service, err
+}
+
+// wasApplied reports whether the operator has made a Service, whatever others have changed since.
+func wasApplied(service *corev1.Service) bool {
+	return service.Annotations[rules.AppliedAnnotation] != "" || slices.ContainsFunc(service.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == common.FieldOwner && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
+	})
 }
 
 func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service) error {
@@ -72,13 +122,17 @@ func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service)
 	return errReplacing
 }
 
-func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) (*corev1.Service, error) {
+// applyService makes or changes the Service. A new one has clusterIP, unless that is empty.
+func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, clusterIP string) (*corev1.Service, error) {
 	wanted := desiredService(es).WithResourceVersion(onlyCreate).WithOwnerReferences(metav1ac.OwnerReference().
 		WithAPIVersion(networkingv1.GroupVersion.String()).WithKind("ExternalService").
 		WithName(es.Name).WithUID(es.UID).WithController(true).WithBlockOwnerDeletion(true))
+	if clusterIP != "" {
+		wanted.Spec.WithClusterIP(clusterIP)
+	}
 	if current != nil {
 		// What was applied last is what is wanted now, so whatever differs came from others.
-		if current.Annotations[appliedAnnotation] == wanted.Annotations[appliedAnnotation] {
+		if current.Annotations[rules.AppliedAnnotation] == wanted.Annotations[rules.AppliedAnnotation] {
 			if err := r.takeBack(ctx, es, current); err != nil {
 				return nil, err
 			}
@@ -100,6 +154,10 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 	}}
 	if wanted.Spec != nil {
 		applied.Spec.ClusterIP = ptr.Deref(wanted.Spec.ClusterIP, "")
+	}
+	if current != nil {
+		applied.Spec.ExternalIPs, applied.Spec.SessionAffinity = current.Spec.ExternalIPs, current.Spec.SessionAffinity
+		applied.Spec.InternalTrafficPolicy, applied.Spec.PublishNotReadyAddresses = current.Spec.InternalTrafficPolicy, current.Spec.PublishNotReadyAddresses
 	}
 	return applied, nil
 }
@@ -144,7 +202,7 @@ func desiredService(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConf
 		spec.WithPorts(port)
 	}
 	service := corev1ac.Service(es.Name, es.Namespace).WithLabels(serviceLabels(es)).WithSpec(spec)
-	return service.WithAnnotations(map[string]string{appliedAnnotation: digest(service)})
+	return service.WithAnnotations(map[string]string{rules.AppliedAnnotation: digest(service)})
 }
 
 // digest names what is applied. Where it differs from the one on the Service, something that was
@@ -193,6 +251,25 @@ func portsMatch(current *corev1.Service, wanted *corev1ac.ServiceApplyConfigurat
 		}
 	}
 	return true
+}
+
+// foreignFields names what others have set on our Service and the ExternalService says nothing about. It
+// is theirs, and is told: externalIPs take traffic of the nodes that is meant for others
+// (CVE-2020-8554), and the rest sends traffic elsewhere than the slices say.
+func foreignFields(service *corev1.Service) []string {
+	var all []string
+	for name, set := range map[string]bool{
+		"externalIPs":              len(service.Spec.ExternalIPs) > 0,
+		"sessionAffinity":          service.Spec.SessionAffinity != "" && service.Spec.SessionAffinity != corev1.ServiceAffinityNone,
+		"internalTrafficPolicy":    ptr.Deref(service.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster) != corev1.ServiceInternalTrafficPolicyCluster,
+		"publishNotReadyAddresses": service.Spec.PublishNotReadyAddresses,
+	} {
+		if set {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // contains says whether every wanted entry stands in have.

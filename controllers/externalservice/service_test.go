@@ -4,13 +4,16 @@
 package externalservice
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 func mustService(s *stand) *corev1.Service {
@@ -22,12 +25,12 @@ func mustService(s *stand) *corev1.Service {
 
 func TestAppliedDigestChangesWithWhatIsWanted(t *testing.T) {
 	es := &networkingv1.ExternalService{Spec: networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: 5432}}}}
-	before := desiredService(es).Annotations[appliedAnnotation]
-	if again := desiredService(es).Annotations[appliedAnnotation]; again != before || before == "" {
+	before := desiredService(es).Annotations[rules.AppliedAnnotation]
+	if again := desiredService(es).Annotations[rules.AppliedAnnotation]; again != before || before == "" {
 		t.Fatalf("digest is not stable: %q, then %q", before, again)
 	}
 	es.Spec.Service = &networkingv1.ServiceTemplate{Type: ptr.To(networkingv1.ServiceHeadless)}
-	if desiredService(es).Annotations[appliedAnnotation] == before {
+	if desiredService(es).Annotations[rules.AppliedAnnotation] == before {
 		t.Error("another type has the same digest")
 	}
 }
@@ -51,4 +54,109 @@ func TestAForeignServiceIsLeftAloneAndNothingIsCheckedMeanwhile(t *testing.T) {
 	s.reconciles()
 	s.publishes("192.0.2.1+")
 	s.says("Ready", "True Published")
+}
+
+func TestADeletedServiceComesBackWithItsAddress(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	es := s.object()
+	es.Status.ClusterIP = "10.0.0.77"
+	s.must(s.store.Status().Update(t.Context(), es))
+	s.must(s.store.Delete(t.Context(), mustService(s)))
+	s.reconciles()
+	if got := mustService(s).Spec.ClusterIP; got != "10.0.0.77" {
+		t.Errorf("the Service has %s, want the address that it had", got)
+	}
+	s.taken = "10.0.0.77"
+	s.must(s.store.Delete(t.Context(), mustService(s)))
+	s.reconciles()
+	if got := mustService(s).Spec.ClusterIP; got != "10.0.0.1" {
+		t.Errorf("the Service has %s although that is taken", got)
+	}
+	s.says("Ready", "True Published")
+}
+
+// edited changes the Service behind the reconciler's back.
+func edited(s *stand, change func(*corev1.Service)) {
+	s.Helper()
+	service := mustService(s)
+	change(service)
+	s.must(s.store.Update(s.Context(), service))
+	s.events = nil
+}
+
+func TestAServiceOfOursIsOursAgainWhateverWasTakenOff(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	edited(s, func(service *corev1.Service) {
+		service.OwnerReferences, service.Labels = nil, nil
+	})
+	s.reconciles()
+	s.told(eventServiceAdopted)
+	s.says("Ready", "True Published")
+	if service := mustService(s); len(service.OwnerReferences) != 1 || len(service.Labels) != 1 {
+		t.Errorf("owners %v, labels %v", service.OwnerReferences, service.Labels)
+	}
+	// The UID of the status alone is no proof: who may write the status may not write Services.
+	edited(s, func(service *corev1.Service) {
+		service.OwnerReferences, service.Annotations, service.ManagedFields = nil, nil, nil
+	})
+	s.reconciles()
+	s.says("Ready", "False ServiceConflict")
+}
+
+func TestAnOrphanIsAdoptedWhereTheObjectAsksForIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		asks    bool
+		change  func(*corev1.Service)
+		adopted bool
+	}{
+		"asked for":              {true, func(*corev1.Service) {}, true},
+		"not asked for":          {false, func(*corev1.Service) {}, false},
+		"without our annotation": {true, func(service *corev1.Service) { service.Annotations = nil }, false},
+		"without our label":      {true, func(service *corev1.Service) { service.Labels = nil }, false},
+		"of a controller that is there": {true, func(service *corev1.Service) {
+			service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "x", UID: "x", Controller: ptr.To(true)}}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, plain)
+			s.reconciles()
+			edited(s, func(service *corev1.Service) {
+				service.OwnerReferences = nil
+				test.change(service)
+			})
+			es := s.object() // as if it were another object by the same name
+			es.Status = networkingv1.ExternalServiceStatus{}
+			s.must(s.store.Status().Update(t.Context(), es))
+			if test.asks {
+				es.Annotations = map[string]string{networkingv1.AdoptServiceAnnotation: "true"}
+				s.must(s.store.Update(t.Context(), es))
+			}
+			s.reconciles()
+			want := "False ServiceConflict"
+			if test.adopted {
+				want = "True Published"
+			}
+			s.says("Ready", want)
+		})
+	}
+}
+
+func TestFieldsThatOthersHaveSetAreTold(t *testing.T) {
+	s := newStand(t, plain)
+	s.reconciles()
+	edited(s, func(service *corev1.Service) {
+		service.Spec.ExternalIPs, service.Spec.SessionAffinity = []string{"8.8.8.8"}, corev1.ServiceAffinityClientIP
+	})
+	s.reconciles()
+	s.told(eventForeignFields)
+	message := meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionReady).Message
+	if !strings.HasSuffix(message, foreignFieldsSet+": externalIPs, sessionAffinity") {
+		t.Error(message)
+	}
+	s.quiet("told")
+	edited(s, func(service *corev1.Service) { service.Spec.ExternalIPs, service.Spec.SessionAffinity = nil, "" })
+	s.reconciles()
+	s.told()
 }

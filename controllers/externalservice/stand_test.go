@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/dns"
@@ -48,6 +50,8 @@ type stand struct {
 	writes []string
 	events []string
 	now    time.Time
+	// taken is an address of Services that is in use.
+	taken string
 }
 
 var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
@@ -55,7 +59,7 @@ var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
 func newStand(t testing.TB, spec string) *stand {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, autorebootv1.AddToScheme, appsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +113,7 @@ func (s *stand) wrote(verb string, o client.Object) {
 }
 
 // applies does what matters here of server-side apply: the whole object is ours, a version must be
-// the present one, and "1" is nobody's.
+// the present one, and no object has "1".
 func (s *stand) applies(ctx context.Context, c client.WithWatch, given runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 	data, err := json.Marshal(given)
 	if err != nil {
@@ -132,6 +136,9 @@ func (s *stand) applies(ctx context.Context, c client.WithWatch, given runtime.A
 	case apierrors.IsNotFound(err):
 		object.SetResourceVersion("")
 		object.SetUID(types.UID("of " + object.GetName()))
+		if service, ok := object.(*corev1.Service); ok && s.taken != "" && service.Spec.ClusterIP == s.taken {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, service.Name, nil)
+		}
 		if service, ok := object.(*corev1.Service); ok && service.Spec.ClusterIP == "" {
 			service.Spec.ClusterIP = "10.0.0.1"
 		}
@@ -211,6 +218,9 @@ func (s *stand) published() string {
 			if *e.Conditions.Ready {
 				text += "+"
 			}
+			if *e.Conditions.Serving && !*e.Conditions.Ready {
+				text += " serving"
+			}
 			if *e.Conditions.Terminating {
 				text += " terminating"
 			}
@@ -272,6 +282,7 @@ type someNames struct {
 	reasons map[string]string
 	set     []resolution.Name
 	seeds   map[string][]dns.Address
+	left    resolution.State // what else is known of every name
 }
 
 func (n *someNames) Set(_ types.NamespacedName, names []resolution.Name) []resolution.State {
@@ -286,6 +297,7 @@ func (n *someNames) Set(_ types.NamespacedName, names []resolution.Name) []resol
 		}
 		state := resolution.State{Endpoint: name.Endpoint, Addresses: n.seeds[name.Endpoint], ResolvedTime: name.SeedTime}
 		if answer, ok := n.answers[name.Host]; ok {
+			state.Surplus, state.Denied, state.Failed, state.Kept = n.left.Surplus, n.left.Denied, n.left.Failed, n.left.Kept
 			state.Settled, state.Reason, state.ResolvedTime = true, networkingv1.ReasonResolved, epoch
 			state.Addresses = nil
 			for _, text := range answer {
@@ -344,8 +356,8 @@ func (h *someHealth) Set(_ types.NamespacedName, check probing.Check, targets []
 	return out
 }
 
-func (h *someHealth) Forget(types.NamespacedName) { h.targets, h.known = nil, nil }
-func (h *someHealth) Suspect() bool               { return h.suspect }
+func (h *someHealth) Forget(types.NamespacedName)      { h.targets, h.known = nil, nil }
+func (h *someHealth) Frozen(types.NamespacedName) bool { return h.suspect }
 
 // finds gives an address of an endpoint a state.
 func (h *someHealth) finds(endpoint, ip string, state networkingv1.AddressHealth) {
@@ -353,7 +365,14 @@ func (h *someHealth) finds(endpoint, ip string, state networkingv1.AddressHealth
 	if state == networkingv1.AddressUnhealthy {
 		reason = networkingv1.ProbeRefused
 	}
-	h.known[fmt.Sprint(endpoint, ip)] = probing.Health{State: state, Since: h.now(), LastProbe: h.now(), Reason: reason}
+	if h.known == nil {
+		h.known = map[string]probing.Health{}
+	}
+	before := h.known[fmt.Sprint(endpoint, ip)]
+	if before.State == networkingv1.AddressHealthy && state == networkingv1.AddressUnhealthy {
+		before.Falls++
+	}
+	h.known[fmt.Sprint(endpoint, ip)] = probing.Health{State: state, Since: h.now(), LastProbe: h.now(), Reason: reason, Falls: before.Falls}
 }
 
 // somePolicy refuses the addresses in it.

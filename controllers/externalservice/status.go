@@ -5,6 +5,9 @@ package externalservice
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,9 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/internal/notices"
 )
 
 // maxMessage keeps a message readable in `kubectl describe`, in bytes.
@@ -24,6 +30,7 @@ const maxMessage = 1024
 // report builds a status from the stored one, so that conditions keep their transition times.
 type report struct {
 	status     networkingv1.ExternalServiceStatus
+	spec       string // its digest
 	generation int64
 	now        metav1.Time
 }
@@ -31,17 +38,32 @@ type report struct {
 func newReport(es *networkingv1.ExternalService, now time.Time) *report {
 	stored := es.Status
 	stored.Endpoints = nil // they are replaced as a whole, never changed
-	r := &report{status: *stored.DeepCopy(), generation: es.Generation, now: metav1.NewTime(now)}
+	r := &report{status: *stored.DeepCopy(), spec: specDigest(es.Spec), generation: es.Generation, now: metav1.NewTime(now)}
 	r.status.Endpoints, r.status.ObservedGeneration = es.Status.Endpoints, es.Generation
+	if ptr.Deref(es.Spec.Suspend, false) {
+		r.set(networkingv1.ConditionSuspended, metav1.ConditionTrue, networkingv1.ReasonSuspended,
+			"nothing is resolved, checked or published while spec.suspend is true")
+	} else {
+		r.clear(networkingv1.ConditionSuspended)
+	}
 	return r
 }
 
-func (r *report) set(kind string, status metav1.ConditionStatus, reason, message string) {
-	if len(message) > maxMessage {
-		message = message[:maxMessage-3] + "..."
+// specDigest names a spec as it is stored, without suspend. Defaults are no part of it, so that one
+// which a later version adds leaves it as it is.
+func specDigest(spec networkingv1.ExternalServiceSpec) string {
+	spec.Suspend = nil
+	text, err := json.Marshal(&spec)
+	if err != nil {
+		return "" // no spec's
 	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+func (r *report) set(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message,
+		Type: kind, Status: status, Reason: reason, Message: notices.Cut(message, maxMessage),
 		ObservedGeneration: r.generation, LastTransitionTime: r.now,
 	})
 }
@@ -52,9 +74,9 @@ func (r *report) clear(kind string) { meta.RemoveStatusCondition(&r.status.Condi
 
 // published records what stands in the cluster now, and what was found outside.
 func (r *report) published(es *networkingv1.ExternalService, service *corev1.Service, f *findings, d *decision, sliceCount int) {
-	r.clear(networkingv1.ConditionStalled)
 	r.clear(networkingv1.ConditionReconciling)
 	r.served(service)
+	r.status.PublishedSpec = r.spec
 	r.status.ActivePriority = d.active
 	r.status.Endpoints = endpointStatuses(&es.Status, f.sites, es.Spec.HealthCheck != nil)
 	r.count(f, d, es.Spec.HealthCheck != nil)
@@ -98,15 +120,17 @@ func (r *report) waiting(service *corev1.Service, f *findings) {
 	}
 }
 
-// conflicted records that a Service of somebody else's stands in the way.
+// conflicted records that a Service of another owner has the name.
 func (r *report) conflicted(es *networkingv1.ExternalService) {
 	const message = "nothing is looked up or checked while the Service cannot be published"
 	r.status.ServiceRef, r.status.ClusterIP, r.status.ActivePriority = nil, "", nil
-	r.status.Addresses, r.status.Endpoints = nil, nil
-	r.clear(networkingv1.ConditionStalled)
-	r.clear(networkingv1.ConditionReconciling)
+	r.status.Addresses, r.status.Endpoints, r.status.PublishedSpec = nil, nil, ""
 	r.clear(networkingv1.ConditionFailedOver)
-	r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonServiceConflict, conflictMessage(es))
+	if f := r.status.Fault; f.Lasts() {
+		end(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", r.now.Time)
+		r.injected(&fault{status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
+	}
+	r.stalled(networkingv1.ReasonServiceConflict, conflictMessage(es))
 	if named(es) {
 		r.set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
 	} else {
@@ -134,16 +158,34 @@ func conflictMessage(es *networkingv1.ExternalService) string {
 
 // invalid records that the stored spec breaks a rule. What is published stays as it is.
 func (r *report) invalid(errs field.ErrorList) {
-	message := errs.ToAggregate().Error()
+	r.status.PublishedSpec = "" // Ready speaks of it no longer
+	r.stalled(networkingv1.ReasonInvalidSpec, errs.ToAggregate().Error())
+}
+
+// stalled records that a person must act before Ready can be true.
+func (r *report) stalled(reason, message string) {
 	r.clear(networkingv1.ConditionReconciling)
-	r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonInvalidSpec, message)
-	r.set(networkingv1.ConditionStalled, metav1.ConditionTrue, networkingv1.ReasonInvalidSpec, message)
+	r.set(networkingv1.ConditionReady, metav1.ConditionFalse, reason, message)
+	r.set(networkingv1.ConditionStalled, metav1.ConditionTrue, reason, message)
+}
+
+// suspended records that nothing is done. Ready stays as it was where it speaks of this spec.
+func (r *report) suspended() {
+	r.clear(networkingv1.ConditionReconciling)
+	ready := meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionReady)
+	if ready != nil && ready.Reason != networkingv1.ReasonSuspended && r.spec != "" && r.spec == r.status.PublishedSpec {
+		r.set(networkingv1.ConditionReady, ready.Status, ready.Reason, ready.Message)
+		return
+	}
+	r.clear(networkingv1.ConditionStalled)
+	r.set(networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended,
+		"the spec is not published while spec.suspend is true; what was published before stays as it is")
 }
 
 // writeStatus writes what changed, if a fact did, and tells of transitions by events.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, report *report) error {
 	if r.memories.unreported(es, r.Now()) {
-		return errBehind
+		return stale.Err
 	}
 	if sameFacts(&es.Status, &report.status) {
 		return nil

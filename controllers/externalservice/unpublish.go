@@ -58,12 +58,12 @@ func (r *Reconciler) release(ctx context.Context, es *networkingv1.ExternalServi
 	return reconcile.Result{}, nil
 }
 
-// unpublish answers how long the object must be held yet.
+// unpublish returns how long the object must be held yet.
 func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalService) (time.Duration, error) {
 	if ptr.Deref(es.Spec.DeletionPolicy, networkingv1.DeletionDelete) == networkingv1.DeletionOrphan {
 		return 0, r.disown(ctx, es)
 	}
-	// Whoever deletes with --cascade=orphan wants everything to stay as it is.
+	// A user who deletes with --cascade=orphan wants everything to stay as it is.
 	if r.DrainPeriod <= 0 || slices.Contains(es.Finalizers, metav1.FinalizerOrphanDependents) {
 		return 0, nil
 	}
@@ -89,6 +89,9 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 	case wrote:
 		r.memories.drained(key, es.UID, r.Now())
 	}
+	if err := r.tellDrain(ctx, es); err != nil {
+		return 0, err
+	}
 	// The deletion may have waited for a leader, and its time is in whole seconds: what counts is when
 	// the slices were written, unless an earlier process has done that.
 	began := es.DeletionTimestamp.Time
@@ -98,8 +101,19 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 	return began.Add(r.DrainPeriod).Sub(r.Now()), nil
 }
 
+// tellDrain has the object say that it takes no traffic any more.
+func (r *Reconciler) tellDrain(ctx context.Context, es *networkingv1.ExternalService) error {
+	report := newReport(es, r.Now())
+	report.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonDraining,
+		fmt.Sprintf("deleted: its endpoints are terminating for %s, then its Service goes", r.DrainPeriod))
+	if report.status.Addresses != nil {
+		report.status.Addresses.Published = 0
+	}
+	return r.writeStatus(ctx, es, report)
+}
+
 // drain says in every slice that its endpoints are going: proxies and load balancers send nothing
-// new there, and those that tell terminating endpoints apart let what is under way end. It answers
+// new there, and those that tell terminating endpoints apart let what is under way end. It returns
 // whether some slice did not say so yet.
 func (r *Reconciler) drain(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice) (wrote bool, err error) {
 	for _, c := range current {
@@ -108,7 +122,11 @@ func (r *Reconciler) drain(ctx context.Context, service *corev1.Service, current
 		}
 		s := slice{name: c.Name, family: c.AddressType, ports: c.Ports, endpoints: slices.Clone(c.Endpoints)}
 		for i := range s.endpoints {
-			s.endpoints[i].Conditions = discoveryv1.EndpointConditions{Ready: ptr.To(false), Serving: ptr.To(false), Terminating: ptr.To(true)}
+			s.endpoints[i].Conditions = discoveryv1.EndpointConditions{
+				Ready: ptr.To(false), Terminating: ptr.To(true),
+				// As for a pod that ends: proxies that have no other endpoint go on sending to it.
+				Serving: ptr.To(ptr.Deref(s.endpoints[i].Conditions.Serving, true)),
+			}
 		}
 		if sliceMatches(c, service, &s) {
 			continue

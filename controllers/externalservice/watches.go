@@ -80,7 +80,8 @@ func serviceOf(slice client.Object) []string {
 func annotated() predicate.TypedPredicate[*networkingv1.ExternalService] {
 	return predicate.TypedFuncs[*networkingv1.ExternalService]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*networkingv1.ExternalService]) bool {
-			for _, name := range []string{networkingv1.FailbackRequestedAnnotation, common.ApprovedByAnnotation} {
+			for _, name := range []string{networkingv1.FailbackRequestedAnnotation, networkingv1.InjectFaultAnnotation,
+				networkingv1.AdoptServiceAnnotation, common.ApprovedByAnnotation} {
 				if e.ObjectOld.Annotations[name] != e.ObjectNew.Annotations[name] {
 					return true
 				}

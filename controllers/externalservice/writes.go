@@ -4,7 +4,6 @@
 package externalservice
 
 import (
-	"errors"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -12,16 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
 )
 
-// errBehind is a cache that does not show yet what we wrote.
-var errBehind = errors.New("the cache is behind")
-
-// catchUp is how long the cache may be behind a write of ours before we act upon it anyway: what we
-// wrote may have been changed or removed before the cache saw it.
-const catchUp = 5 * time.Second
-
-// write is an object that we wrote, or removed where version is empty.
+// write is an EndpointSlice that we wrote, or removed where version is empty.
 type write struct {
 	version string
 	at      time.Time
@@ -40,7 +33,7 @@ func (m *memory) wroteSlice(name, version string, now time.Time) {
 func (m *memory) behind(current []*discoveryv1.EndpointSlice, now time.Time) bool {
 	behind := false
 	for name, w := range m.wrote {
-		if now.Sub(w.at) < catchUp && !w.shown(find(current, name)) {
+		if now.Sub(w.at) < stale.CatchUp && !w.shown(find(current, name)) {
 			behind = true
 			continue
 		}
@@ -56,12 +49,7 @@ func (w write) shown(cached *discoveryv1.EndpointSlice) bool {
 	case cached == nil:
 		return false
 	}
-	return w.reached(cached.ResourceVersion)
-}
-
-// reached says whether a version is that of the write, or a later one.
-func (w write) reached(version string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, w.version)
+	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, w.version)
 	return err != nil || order >= 0
 }
 
@@ -70,17 +58,17 @@ func (all *memories) reported(es *networkingv1.ExternalService, now time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if m := all.all[client.ObjectKeyFromObject(es)]; m != nil && m.uid == es.UID {
-		m.reported = write{es.ResourceVersion, now}
+		m.reported.Wrote(es, now)
+		writing.count(&m.texts, 1, now)
 	}
 }
 
 // unreported says whether an object, as the cache has it, lacks the status that we wrote last. To
-// build upon that would end in a conflict; and a status that is what stood there before would be
-// taken for the one that stands there.
+// build upon that would end in a conflict; and a status that is what was there before would be
+// taken for the one that is there.
 func (all *memories) unreported(es *networkingv1.ExternalService, now time.Time) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	m := all.all[client.ObjectKeyFromObject(es)]
-	return m != nil && m.uid == es.UID && m.reported.version != "" &&
-		now.Sub(m.reported.at) < catchUp && !m.reported.reached(es.ResourceVersion)
+	return m != nil && m.uid == es.UID && m.reported.Behind(es, now)
 }

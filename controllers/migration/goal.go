@@ -11,14 +11,19 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
 )
 
 // goal is what a definition wants of its objects.
 type goal struct {
-	resource schema.GroupVersionResource   // at the storage version
-	others   []schema.GroupVersionResource // at the other served versions, in the order of the definition
-	kind     string
-	served   []string // apiVersions, sorted
+	resource schema.GroupVersionResource // at the storage version
+	// through are the served versions, the one that Kubernetes prefers first. A write through any of them
+	// is stored at the storage version. Admission is registered at the first: through another one the API
+	// server converts the object some 20 times for webhooks, policies and managedFields, which made a
+	// roll-back five times as long as an upgrade.
+	through []schema.GroupVersionResource
+	kind    string
+	served  []string // apiVersions, sorted
 	// old are the versions that objects may still be stored at.
 	old []string
 
@@ -29,16 +34,14 @@ type goal struct {
 // goalOf a definition. It fails where there is no storage version, which the API server forbids.
 func goalOf(crd *apiextensionsv1.CustomResourceDefinition) (goal, error) {
 	g := goal{kind: crd.Spec.Names.Kind, uid: crd.UID, generation: crd.Generation}
-	for _, version := range crd.Spec.Versions {
-		at := schema.GroupVersion{Group: crd.Spec.Group, Version: version.Name}
-		if version.Storage {
+	for _, v := range crd.Spec.Versions {
+		at := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
+		if v.Storage {
 			g.resource = at.WithResource(crd.Spec.Names.Plural)
 		}
-		if version.Served {
+		if v.Served {
 			g.served = append(g.served, at.String())
-			if !version.Storage {
-				g.others = append(g.others, at.WithResource(crd.Spec.Names.Plural))
-			}
+			g.through = append(g.through, at.WithResource(crd.Spec.Names.Plural))
 		}
 	}
 	if g.resource.Empty() {
@@ -48,9 +51,12 @@ func goalOf(crd *apiextensionsv1.CustomResourceDefinition) (goal, error) {
 		return g, fmt.Errorf("definition %s does not serve %s, which it stores: objects can be rewritten only at a version that is served", crd.Name, g.resource.Version)
 	}
 	slices.Sort(g.served)
-	for _, version := range crd.Status.StoredVersions {
-		if version != g.resource.Version {
-			g.old = append(g.old, version)
+	slices.SortFunc(g.through, func(a, b schema.GroupVersionResource) int {
+		return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+	})
+	for _, stored := range crd.Status.StoredVersions {
+		if stored != g.resource.Version {
+			g.old = append(g.old, stored)
 		}
 	}
 	return g, nil
@@ -60,8 +66,8 @@ func goalOf(crd *apiextensionsv1.CustomResourceDefinition) (goal, error) {
 // UID, since one that was deleted and made again from a backup has other objects.
 func (g goal) String() string {
 	versions := make([]string, 0, len(g.served))
-	for _, version := range g.served {
-		versions = append(versions, version[strings.LastIndexByte(version, '/')+1:])
+	for _, served := range g.served {
+		versions = append(versions, served[strings.LastIndexByte(served, '/')+1:])
 	}
 	return fmt.Sprintf("%s stores %s serves %s", g.uid, g.resource.Version, strings.Join(versions, ","))
 }

@@ -65,6 +65,27 @@ func TestAGoalIsReachedOnlyWithNothingStoredAtAnOldVersion(t *testing.T) {
 	}
 }
 
+// A webhook or policy is registered at the preferred version: a write through another is converted for each.
+func TestObjectsAreRewrittenThroughThePreferredVersionWhateverIsStored(t *testing.T) {
+	for _, storage := range []string{"v1", "v1alpha1"} {
+		var versions []string
+		for _, version := range []string{"v1alpha1", "v1", "v1beta1", "v1beta2"} {
+			if version == storage {
+				version += " storage"
+			}
+			versions = append(versions, version+" served")
+		}
+		g := goalAt(t, definition([]string{"v1", "v1alpha1"}, append(versions, "v2")...))
+		var through []string
+		for _, resource := range g.through {
+			through = append(through, resource.Version)
+		}
+		if want := []string{"v1", "v1beta2", "v1beta1", "v1alpha1"}; !cmp.Equal(through, want) || g.resource.Version != storage {
+			t.Errorf("stored at %s, objects are rewritten through %v, want %s and %v", g.resource.Version, through, storage, want)
+		}
+	}
+}
+
 func TestAPassGoesOnOnlyWhereTheDefinitionIsAsItWas(t *testing.T) {
 	crd := definition([]string{"v1alpha1", "v1"}, "v1alpha1 served", "v1 served storage")
 	g := goalAt(t, crd)

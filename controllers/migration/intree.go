@@ -20,7 +20,7 @@ var inTree = []schema.GroupVersionResource{
 	{Group: "storagemigration.k8s.io", Version: "v1alpha1", Resource: "storageversionmigrations"},
 }
 
-// deferTo answers the name of a StorageVersionMigration of the resource that has not ended; empty
+// deferTo returns the name of a StorageVersionMigration of the resource that has not ended; empty
 // where there is none, or no such kind.
 func (m *Migrator) deferTo(ctx context.Context, resource schema.GroupResource) (string, error) {
 	if m.Migrations == nil {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// managers answers the managedFields of an object without the entries of versions that are not
-// served, and whether there were any. What was written through such a version belongs to nobody then.
+// managers returns the managedFields of an object without the entries of versions that are not
+// served, and whether there were any. What was written through such a version has no manager then.
 func (g goal) managers(of metav1.Object, now time.Time) ([]metav1.ManagedFieldsEntry, bool) {
 	entries := of.GetManagedFields()
 	served := func(e metav1.ManagedFieldsEntry) bool { return slices.Contains(g.served, e.APIVersion) }

@@ -15,7 +15,7 @@ type result string
 const (
 	rewritten result = "rewritten"
 	unchanged result = "unchanged" // stored as it should be already
-	gone      result = "gone"      // deleted, or rewritten by somebody else, meanwhile
+	gone      result = "gone"      // deleted, or rewritten by another client, meanwhile
 	failed    result = "failed"
 )
 

@@ -38,6 +38,9 @@ type state struct {
 	// left are objects that failed in the last pass, which came to all others; nil where there was
 	// none such.
 	left []string
+	// walked says that a pass came to all objects and left none, so that only the definition must still be
+	// written.
+	walked bool
 	// began is when the first pass for the goal did, and rewritten how many objects were since.
 	began     time.Time
 	rewritten int
@@ -88,7 +91,7 @@ func (m *Migrator) Status() string {
 	return strings.Join(lines, "; ")
 }
 
-// look does for one definition what can be done now, and answers when to look again at the latest.
+// look does for one definition what can be done now, and returns when to look again at the latest.
 func (m *Migrator) look(ctx context.Context, name string) time.Duration {
 	s := m.state[name]
 	if s == nil {
@@ -116,7 +119,7 @@ func (m *Migrator) look(ctx context.Context, name string) time.Duration {
 	return again
 }
 
-// advance answers what there is to say, and when to look again.
+// advance returns what there is to say, and when to look again.
 func (m *Migrator) advance(ctx context.Context, name string, s *state) (string, time.Duration, error) {
 	crd, err := m.Definitions.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -148,7 +151,7 @@ func (m *Migrator) advance(ctx context.Context, name string, s *state) (string, 
 	if other != "" {
 		return "left to StorageVersionMigration " + other, m.Interval, nil
 	}
-	if err := m.Healthy(); err != nil {
+	if err := m.Healthy(ctx); err != nil {
 		return "", m.Interval, fmt.Errorf("%w: %w", errPaused, err)
 	}
 	return m.migrate(ctx, crd, g, s)
@@ -162,10 +165,14 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 		s.began = m.Clock.Now()
 	}
 	var err error
-	if s.left != nil {
+	switch {
+	case s.walked: // all is rewritten, and only the definition could not be written then
+	case s.left != nil:
 		err = p.again(ctx, s.left)
-	} else if err = p.again(ctx, left); err == nil {
-		err = p.walk(ctx)
+	default:
+		if err = p.again(ctx, left); err == nil {
+			err = p.walk(ctx)
+		}
 	}
 	s.rewritten += p.tally[rewritten]
 	if err != nil {
@@ -173,6 +180,7 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 		return "", m.Interval, err
 	}
 	s.left = nil
+	s.walked = len(p.left) == 0
 	if len(p.left) > 0 {
 		if len(p.left) <= maxLeft {
 			s.left = p.left
@@ -182,15 +190,20 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 		return "", m.Interval, err
 	}
 	done, err := m.prune(ctx, crd.Name, g)
-	if err != nil || !done {
-		return "the definition has changed, beginning anew", 0, err
+	switch {
+	case err != nil:
+		m.tell(crd, corev1.EventTypeWarning, "StorageMigrationPaused", err.Error())
+		return "", m.Interval, err
+	case !done:
+		s.walked = false
+		return "the definition has changed, beginning again", min(time.Second, m.Interval), nil
 	}
 	m.metrics.completed(g.kind, true)
 	if p.every || s.rewritten > 0 {
 		m.tell(crd, corev1.EventTypeNormal, "StorageMigrated", fmt.Sprintf("All objects are stored at %s; this leader rewrote %d, and ended %s after it began",
 			g.resource.Version, s.rewritten, m.Clock.Since(s.began).Round(time.Millisecond)))
 	}
-	s.began, s.rewritten = time.Time{}, 0
+	s.walked, s.began, s.rewritten = false, time.Time{}, 0
 	return "complete", m.Interval, nil
 }
 
@@ -209,7 +222,7 @@ func (p *pass) again(ctx context.Context, keys []string) error {
 	var due []*metav1.PartialObjectMetadata
 	for _, key := range keys {
 		namespace, name, _ := strings.Cut(key, "/")
-		object, err := p.objectsOf(p.goal.resource, namespace).Get(ctx, name, metav1.GetOptions{})
+		object, err := p.objectsOf(p.goal.through[0], namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
@@ -228,7 +241,7 @@ func (m *Migrator) tell(crd *apiextensionsv1.CustomResourceDefinition, kind, rea
 	}
 	const most = 1024 // the API server's limit
 	if len(note) > most {
-		note = note[:most]
+		note = strings.ToValidUTF8(note[:most], "") // not in the middle of a character
 	}
 	m.Events.Eventf(&corev1.ObjectReference{
 		APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name, UID: crd.UID,

@@ -4,6 +4,7 @@
 package migration
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -52,16 +53,17 @@ type Options struct {
 	// default is 30 seconds.
 	Settle time.Duration
 	// Healthy says why objects should not be rewritten now, such as that conversions fail. It is
-	// asked before each object and must not block. The default is that they always may.
-	Healthy func() error
+	// asked before each object, and must return soon after ctx has ended. The default is that they always
+	// may.
+	Healthy func(ctx context.Context) error
 
-	// Events gets what becomes of a definition. The default is nobody.
+	// Events gets what becomes of a definition. Defaults to nil: none are written.
 	Events recorder.EventRecorder
 	// Clock tells the time. The default is the real one.
 	Clock clock.Clock
-	// Logger gets what happens. The default is nobody.
+	// Logger gets what happens. Defaults to logr.Discard().
 	Logger logr.Logger
-	// Registerer gets the metrics. The default is nobody.
+	// Registerer gets the metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 }
 
@@ -84,7 +86,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Settle = 30 * time.Second
 	}
 	if o.Healthy == nil {
-		o.Healthy = func() error { return nil }
+		o.Healthy = func(context.Context) error { return nil }
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

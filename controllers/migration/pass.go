@@ -11,6 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // errPaused says that a pass stopped on its way, to go on later from where it was.
@@ -35,7 +37,7 @@ type pass struct {
 func (p *pass) walk(ctx context.Context) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		page, err := p.Objects.Resource(p.goal.resource).List(ctx, options)
+		page, err := p.Objects.Resource(p.goal.through[0]).List(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
 			options.Continue = "" // from the beginning, past what was done already
 			continue
@@ -61,7 +63,7 @@ func (p *pass) walk(ctx context.Context) error {
 }
 
 // advanced keeps how far the pass has come, and what it left behind. Where that is too much to keep, the
-// position stays before it: whoever goes on from there must come to all of it again.
+// position stays before it: a pass that goes on from there must come to all of it again.
 func (p *pass) advanced(ctx context.Context) error {
 	if len(p.left) > maxKept {
 		return nil
@@ -119,10 +121,14 @@ feed:
 
 // object rewrites one, and says whether to pause. What fails for reasons of its own is noted.
 func (p *pass) object(ctx context.Context, object *metav1.PartialObjectMetadata) error {
-	if err := p.Healthy(); err != nil {
+	if err := p.Healthy(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errPaused, err)
 	}
-	outcome, err := p.rewrite(ctx, p.goal, object, p.every)
+	outcome := failed
+	err := panics.Try("storage migration", func() (err error) {
+		outcome, err = p.rewrite(ctx, p.goal, object, p.every)
+		return err
+	})
 	if ctx.Err() != nil {
 		return nil // it will be come to again
 	}

@@ -18,7 +18,7 @@ import (
 // maxRaces bounds how often an object that changed between reading and writing is read again.
 const maxRaces = 5
 
-// rewrite stores an object anew. A patch that changes nothing is stored where the bytes differ, and
+// rewrite stores an object again. A patch that changes nothing is stored where the bytes differ, and
 // they do where the object was stored at another version. With every, objects are rewritten whose
 // metadata shows no reason for it.
 func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialObjectMetadata, every bool) (result, error) {
@@ -45,9 +45,9 @@ func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialOb
 		case !apierrors.IsConflict(err):
 			return failed, err
 		case !stale:
-			return gone, nil // whoever was faster has stored it at the storage version
+			return gone, nil // the faster writer has stored it at the storage version
 		}
-		if object, err = m.objectsOf(g.resource, object.Namespace).Get(ctx, object.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		if object, err = m.objectsOf(g.through[0], object.Namespace).Get(ctx, object.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return gone, nil
 		} else if err != nil {
 			return failed, err
@@ -56,24 +56,25 @@ func (m *Migrator) rewrite(ctx context.Context, g goal, object *metav1.PartialOb
 	return failed, fmt.Errorf("changed %d times in a row between reading and writing", maxRaces)
 }
 
-// patch writes at the storage version, or in another way where the content is refused there. The API
-// server forgives an update what stood before, but for a rule that cannot be evaluated, such as for want
-// of a field, and for what defaulting makes of the object (k8s.io/apiextensions-apiserver,
+// patch writes through the version that Kubernetes prefers, or in another way where the content is refused
+// there. The API server forgives an update what was stored before, except a rule that cannot be evaluated, such
+// as for want of a field, and what defaulting makes of the object (k8s.io/apiextensions-apiserver,
 // pkg/apiserver/schema/cel, validateExpressions). What was valid when it was written is so at the version
-// it was written at; and a write of the status leaves everything else as it is, unasked. Either is
-// stored at the storage version.
+// it was written at; and a write of the status leaves everything else as it is, unasked. Each is stored at
+// the storage version.
 func (m *Migrator) patch(ctx context.Context, g goal, object *metav1.PartialObjectMetadata, body []byte) (*metav1.PartialObjectMetadata, error) {
 	options := metav1.PatchOptions{FieldManager: Name}
 	write := func(resource schema.GroupVersionResource, subresources ...string) (*metav1.PartialObjectMetadata, error) {
 		return m.objectsOf(resource, object.Namespace).Patch(ctx, object.Name, types.MergePatchType, body, options, subresources...)
 	}
-	written, refused := write(g.resource)
-	if !apierrors.IsInvalid(refused) {
-		return written, refused
-	}
-	for _, resource := range g.others {
-		if written, err := write(resource); !apierrors.IsInvalid(err) {
+	var refused error
+	for _, resource := range g.through {
+		written, err := write(resource)
+		if !apierrors.IsInvalid(err) {
 			return written, err
+		}
+		if refused == nil {
+			refused = err
 		}
 	}
 	// A kind without a status, or the right to write it, leaves it at the refusal.

@@ -7,21 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 )
 
@@ -30,13 +27,11 @@ const (
 	restartOwner = "fairlead-restart"
 	// restartedAt is the annotation of kubectl rollout restart.
 	restartedAt = "kubectl.kubernetes.io/restartedAt"
-	// budgets is how the API server calls what refuses an eviction.
-	budgets = "PodDisruptionBudget"
 )
 
 // actor restarts workloads through the API server, in whose name a policy says.
 type actor struct {
-	// as answers a client that acts as a ServiceAccount, or as the operator where the name is empty.
+	// as returns a client that acts as a ServiceAccount, or as the operator where the name is empty.
 	as func(namespace, serviceAccount string) (client.Client, error)
 }
 
@@ -55,7 +50,7 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 	case restart.Evict:
 		return evict(ctx, c, policy.Namespace, action.Pod)
 	}
-	return Deed{Outcome: restart.Again, Err: fmt.Errorf("nobody knows how to %s", action.Verb)}
+	return Deed{Outcome: restart.Again, Err: fmt.Errorf("unknown action %q", action.Verb)}
 }
 
 // annotate puts the restart's id on the pod template of the workload that was looked at, and of no
@@ -105,38 +100,22 @@ func evict(ctx context.Context, c client.Client, namespace string, pod *restart.
 	if pod == nil {
 		return Deed{Outcome: restart.Again, Err: errors.New("there is no pod to evict")}
 	}
-	name := metav1.ObjectMeta{Namespace: namespace, Name: pod.Name}
-	err := c.SubResource("eviction").Create(ctx, &corev1.Pod{ObjectMeta: name}, &policyv1.Eviction{
-		ObjectMeta:    name,
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
-	})
-	return Deed{Outcome: evicted(err), Err: err}
+	r := eviction.Evict(ctx, c, types.NamespacedName{Namespace: namespace, Name: pod.Name}, pod.UID, eviction.Options{})
+	return Deed{Outcome: evicted(r.Outcome), Err: r.Err, Budget: r.Budget}
 }
 
-// evicted says what an answer of the eviction API means.
-func evicted(err error) restart.Outcome {
-	var status apierrors.APIStatus
-	switch {
-	case err == nil, apierrors.IsNotFound(err):
+// evicted is what the outcome of an eviction means for a restart.
+func evicted(outcome eviction.Outcome) restart.Outcome {
+	switch outcome {
+	case eviction.Done, eviction.Gone:
 		return restart.Done
-	case apierrors.IsTooManyRequests(err) && apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
+	case eviction.Blocked:
 		return restart.Blocked
-	case apierrors.IsForbidden(err) && ofBudget(err):
-		return restart.Blocked // a budget that is not up to date, or has let too many go
-	case apierrors.IsForbidden(err):
-		return restart.Forbidden
-	case errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError && strings.Contains(status.Status().Message, budgets):
+	case eviction.Misconfigured:
 		return restart.Misconfigured
+	case eviction.Forbidden:
+		return restart.Forbidden
+	case eviction.Replaced, eviction.Again:
 	}
 	return restart.Again
-}
-
-// ofBudget says whether an error is about a disruption budget rather than about rights.
-func ofBudget(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && strings.EqualFold(details.Kind, budgets)
 }

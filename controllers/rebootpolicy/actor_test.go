@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 )
 
@@ -125,68 +124,13 @@ func TestEvictNamesThePodThatWasSeen(t *testing.T) {
 	}
 }
 
-func TestWhatEvictingComesTo(t *testing.T) {
-	budget := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-	budget.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
-	of := func(code int32, reason metav1.StatusReason, message string) error {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
-	}
-	pods := schema.GroupResource{Resource: "pods"}
-	for name, test := range map[string]struct {
-		err  error
-		want restart.Outcome
-	}{
-		"done":                     {nil, restart.Done},
-		"gone already":             {apierrors.NewNotFound(pods, "p"), restart.Done},
-		"another pod by that name": {apierrors.NewConflict(pods, "p", errors.New("Precondition failed: UID in precondition")), restart.Again},
-		"a budget":                 {budget, restart.Blocked},
-		"a busy API server":        {apierrors.NewTooManyRequests("too many requests", 1), restart.Again},
-		"two budgets":              {of(http.StatusInternalServerError, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."), restart.Misconfigured},
-		"a broken API server":      {of(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away"), restart.Again},
-		"no right to":              {apierrors.NewForbidden(schema.GroupResource{Resource: "pods/eviction"}, "p", errors.New("no")), restart.Forbidden},
-		"a budget that is behind":  {apierrors.NewForbidden(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudget"}, "b", errors.New("pdb disruptions allowed is negative")), restart.Blocked},
-		"nobody knows what became": {context.DeadlineExceeded, restart.Again},
+func TestWhatAnEvictionMeansForARestart(t *testing.T) {
+	for outcome, want := range map[eviction.Outcome]restart.Outcome{
+		eviction.Done: restart.Done, eviction.Gone: restart.Done, eviction.Replaced: restart.Again, eviction.Blocked: restart.Blocked,
+		eviction.Misconfigured: restart.Misconfigured, eviction.Forbidden: restart.Forbidden, eviction.Again: restart.Again,
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got := evicted(test.err); got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
-		})
-	}
-}
-
-func TestClientsOfServiceAccountsAreKeptWithinABound(t *testing.T) {
-	made := map[string]int{}
-	own := fake.NewClientBuilder().Build()
-	c := newClients(own, nil)
-	c.make = func(user string) (client.Client, error) {
-		made[user]++
-		return fake.NewClientBuilder().Build(), nil
-	}
-	if got, err := c.as("shop", ""); err != nil || got != own {
-		t.Errorf("without a ServiceAccount: %v, %v", got, err)
-	}
-	for i := range maxClients + 1 {
-		for _, account := range []string{fmt.Sprint(i), "busy"} {
-			if _, err := c.as("shop", account); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if _, err := c.as("shop", "0"); err != nil {
-		t.Fatal(err)
-	}
-	if len(c.byUser) != maxClients || c.recent.Len() != maxClients {
-		t.Errorf("%d clients are kept", len(c.byUser))
-	}
-	for user, want := range map[string]int{"busy": 1, "0": 2} {
-		if got := made["system:serviceaccount:shop:"+user]; got != want {
-			t.Errorf("the client of %s was made %d times", user, got)
-		}
-	}
-	for user := range made {
-		if !strings.HasPrefix(user, "system:serviceaccount:shop:") {
-			t.Errorf("acts as %s", user)
+		if got := evicted(outcome); got != want {
+			t.Errorf("%s means %s, want %s", outcome, got, want)
 		}
 	}
 }

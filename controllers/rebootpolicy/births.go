@@ -5,6 +5,7 @@ package rebootpolicy
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,16 +18,55 @@ import (
 // births are the versions of the pods that were seen to be made, in namespaces with a policy. A pod
 // itself does not keep the version that it began with, and its creationTimestamp cannot tell whether
 // it was made before or after a Secret that was written in the same second, as by one helm upgrade.
+//
+// Of a pod that was made while no process looked, the API server is asked whether it was there at the
+// version of the Secret, for as long as it remembers.
 type births struct {
 	mu       sync.RWMutex
 	versions map[types.UID]string
+	// absent are versions at which a pod had not been made, and asked all that was asked for.
+	absent map[types.UID]string
+	asked  map[birth]bool
 }
 
-// of answers the version at which a pod was made; empty where nobody saw that.
+// birth is whether a pod was there at a version.
+type birth struct {
+	pod     types.UID
+	version string
+}
+
+// of returns the version at which a pod was made; empty where that was not seen.
 func (b *births) of(pod types.UID) string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.versions[pod]
+}
+
+// before is a version at which a pod had not been made; empty where none is known.
+func (b *births) before(pod types.UID) string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.absent[pod]
+}
+
+// unasked says whether it is not known yet, nor was ever asked, if a pod was there at a version.
+func (b *births) unasked(pod types.UID, version string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.versions[pod] == "" && !b.asked[birth{pod, version}]
+}
+
+// answer takes down whether a pod was there at a version.
+func (b *births) answer(pod types.UID, version string, there bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.absent == nil {
+		b.absent, b.asked = map[types.UID]string{}, map[birth]bool{}
+	}
+	b.asked[birth{pod, version}] = true
+	if !there {
+		b.absent[pod] = version
+	}
 }
 
 // noting takes down births and deaths before another handler hears of them.
@@ -64,4 +104,6 @@ func (b *births) forget(pod types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.versions, pod)
+	delete(b.absent, pod)
+	maps.DeleteFunc(b.asked, func(asked birth, _ bool) bool { return asked.pod == pod })
 }

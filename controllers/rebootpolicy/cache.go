@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -14,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
@@ -26,11 +29,11 @@ const lastApplied = corev1.LastAppliedConfigAnnotation
 // they are watched.
 func Cache(mode sources.Mode) map[client.Object]cache.ByObject {
 	held := map[client.Object]cache.ByObject{
-		&appsv1.Deployment{}:  {Transform: stripWorkload},
-		&appsv1.StatefulSet{}: {Transform: stripWorkload},
-		&appsv1.DaemonSet{}:   {Transform: stripWorkload},
-		replicaSet():          {Transform: stripReplicaSet},
-		&corev1.Pod{}:         {Transform: stripPod},
+		&appsv1.Deployment{}:    {Transform: stripWorkload},
+		&appsv1.StatefulSet{}:   {Transform: stripWorkload},
+		&appsv1.DaemonSet{}:     {Transform: stripWorkload},
+		workloads.ReplicaSets(): {Transform: stripReplicaSet},
+		&corev1.Pod{}:           {Transform: stripPod},
 	}
 	if mode == sources.Watch {
 		maps.Copy(held, sources.ByObject())
@@ -38,14 +41,13 @@ func Cache(mode sources.Mode) map[client.Object]cache.ByObject {
 	return held
 }
 
+// Index has the cache keep the index by which this controller and that of ChaosPods find pods. It must be
+// called once for each cache.
+func Index(ctx context.Context, in client.FieldIndexer) error { return workloads.Index(ctx, in) }
+
 // Kinds are all that the controller reads from the cache.
 func Kinds(mode sources.Mode) []client.Object {
-	return append(slices.Collect(maps.Keys(Cache(mode))), &autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{})
-}
-
-// replicaSet asks for the metadata of ReplicaSets.
-func replicaSet() *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ReplicaSet"}}
+	return append(slices.Collect(maps.Keys(Cache(mode))), &autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{}, &chaosv1.ChaosPod{})
 }
 
 func stripWorkload(in any) (any, error) {
@@ -114,7 +116,7 @@ func readyAlone(all []corev1.PodCondition) []corev1.PodCondition {
 	return []corev1.PodCondition{ready}
 }
 
-// restartsAlone sums up: nobody asks which container it was.
+// restartsAlone sums up: which container it was does not matter.
 func restartsAlone(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	total := int32(0)
 	for i := range all {
@@ -129,7 +131,7 @@ func restartsAlone(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 // samePod says whether two pods lead to the same decisions.
 func samePod(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && a.Status.Phase == b.Status.Phase && a.Status.PodIP == b.Status.PodIP &&
-		isReady(a) == isReady(b) && restartsOf(a) == restartsOf(b) &&
+		workloads.Ready(a) == workloads.Ready(b) && workloads.Restarts(a) == workloads.Restarts(b) &&
 		a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
-		controllerOf(a) == controllerOf(b) && maps.Equal(a.Labels, b.Labels)
+		workloads.ControllerOf(a) == workloads.ControllerOf(b) && maps.Equal(a.Labels, b.Labels)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
@@ -49,15 +50,26 @@ func zoneOf(s *autorebootv1.ScheduleTrigger) string {
 	return *s.TimeZone
 }
 
-// at is what windows and blackouts say, and when they next say something else.
-func (t *times) at(now time.Time) (c restart.Calendar, until time.Time) {
-	if t.broken {
-		return restart.Calendar{Broken: true}, time.Time{}
+// at is what windows and blackouts say, those of the cluster included, and when they next say something
+// else.
+func (t *times) at(now time.Time, cluster freeze.State) (c restart.Calendar, until time.Time) {
+	words := cluster.Words(now)
+	if cluster.Unknown != "" || t.broken {
+		return restart.Calendar{Broken: true, Cluster: words}, cluster.Blackouts.At(now).Until
 	}
-	moment := t.calendar.At(now)
+	calendar := t.calendar.And(cluster.Blackouts)
+	moment := calendar.At(now)
 	c = restart.Calendar{
-		Window: moment.Window, Blackout: moment.Blackout,
-		NextOpen: t.calendar.NextOpen(now), BlackoutEnds: t.calendar.NextOutsideBlackout(now),
+		Window: moment.Window, Blackout: moment.Blackout, Cluster: words,
+		NextOpen: calendar.NextOpen(now), BlackoutEnds: calendar.NextOutsideBlackout(now),
 	}
 	return c, moment.Until
+}
+
+// thaw has every policy look at what holds all of them, which has changed: the blackouts of the cluster,
+// or whether this process suspects itself.
+func (r *Reconciler) thaw() {
+	for _, key := range r.interests.everything() {
+		r.ringer.Stir(key)
+	}
 }

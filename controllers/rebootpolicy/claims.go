@@ -23,7 +23,7 @@ func holderOf(key types.NamespacedName) disruption.Holder {
 }
 
 // claim decides, with the ledger held. What the policy claims from then on is what either status says,
-// the one that stands and the one that is to stand, until the latter is stored: nobody else takes what
+// the one that stands and the one that is to stand, until the latter is stored: no other policy takes what
 // may be in use, however the write ends.
 func (r *Reconciler) claim(s *survey) restart.Decision {
 	var d restart.Decision
@@ -74,16 +74,16 @@ func (s *survey) wait(view disruption.View, waits bool) {
 	}
 }
 
-// restore tells the ledger what was in flight before this process, for all policies at once: no policy
-// may decide before that.
-func (r *Reconciler) restore(ctx context.Context, from client.Reader) error {
+// Restore tells the ledger what was in flight before this process, for all policies at once: nothing may
+// decide before that.
+func Restore(ctx context.Context, from client.Reader, ledger Ledger) error {
 	var policies autorebootv1.RebootPolicyList
 	if err := from.List(ctx, &policies, shared); err != nil {
 		return fmt.Errorf("list RebootPolicies: %w", err)
 	}
 	for i := range policies.Items {
 		policy := &policies.Items[i]
-		r.Ledger.Restore(holderOf(client.ObjectKeyFromObject(policy)), groupOf(policy), claimsOf(&policy.Status))
+		ledger.Restore(holderOf(client.ObjectKeyFromObject(policy)), groupOf(policy), claimsOf(&policy.Status))
 	}
 	return nil
 }

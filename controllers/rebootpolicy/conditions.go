@@ -76,8 +76,15 @@ func (r *report) ready(s *survey) {
 		r.set(autorebootv1.ConditionReady, metav1.ConditionFalse, reason, some(messages))
 		return
 	}
-	r.set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, fmt.Sprintf("%s by %s",
-		plural(s.selected(), "workload is watched", "workloads are watched"), plural(len(s.policy.Spec.Triggers), "trigger", "triggers")))
+	c := s.calendar
+	message := fmt.Sprintf("%s by %s",
+		plural(s.selected(), "workload is watched", "workloads are watched"), plural(len(s.policy.Spec.Triggers), "trigger", "triggers"))
+	if c.Cluster != "" {
+		message += "; no restart starts now: " + c.Cluster
+	} else if !c.Broken && (!c.Window || c.Blackout) && c.NextOpen.IsZero() {
+		message += "; no restart ever starts: no window is open outside of the blackouts"
+	}
+	r.set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)
 }
 
 // pending tells what a restart waits for.
@@ -91,7 +98,7 @@ func (r *report) pending(s *survey, message string) {
 		message = fmt.Sprintf("%s %s waits", longest.Kind, longest.Name)
 	}
 	if s.barred != "" {
-		message = fmt.Sprintf("%s %s: no restart starts until Ready says otherwise than %s", longest.Kind, longest.Name, s.barred)
+		message = fmt.Sprintf("%s %s: blocked until Ready is no longer %s", longest.Kind, longest.Name, s.barred)
 	}
 	if n := waiting(r.status); n > 1 {
 		message += fmt.Sprintf(" (and %s)", plural(n-1, "more workload waits", "more workloads wait"))
@@ -129,7 +136,11 @@ func (r *report) progressing() {
 	var all []string
 	for i := range r.status.InFlight {
 		f := &r.status.InFlight[i]
-		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, does(f.Phase), strings.Join(f.Triggers, ", ")))
+		what := does(f.Phase)
+		if f.BlockedBy != "" {
+			what += ", which the PodDisruptionBudget " + f.BlockedBy + " refuses"
+		}
+		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, what, strings.Join(f.Triggers, ", ")))
 	}
 	if len(all) == 0 {
 		r.clear(autorebootv1.ConditionProgressing)
@@ -164,12 +175,15 @@ func (r *report) verified(notices []restart.Notice) {
 		if ended.Result == autorebootv1.ResultSucceeded {
 			status, what = metav1.ConditionTrue, "succeeded"
 		}
+		if ended.Message != "" {
+			what += ": " + ended.Message
+		}
 		r.set(autorebootv1.ConditionVerified, status, ended.Reason,
 			fmt.Sprintf("restart %s of %s %s %s", ended.ID, ended.Target.Kind, ended.Target.Name, what))
 	}
 }
 
-// stalled tells that a human must act, and how.
+// stalled tells that a person must act, and how.
 func (r *report) stalled(s *survey) {
 	halt := r.status.Halt
 	switch {
@@ -180,7 +194,12 @@ func (r *report) stalled(s *survey) {
 			"%s %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)",
 			halt.Target.Kind, halt.Target.Name, halts(halt), autorebootv1.ResumeAnnotation))
 	default:
-		r.clear(autorebootv1.ConditionStalled)
+		reason, messages := s.worst()
+		if reason != autorebootv1.ReasonForbidden && reason != autorebootv1.ReasonTooManyTargets {
+			r.clear(autorebootv1.ConditionStalled)
+			return
+		}
+		r.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, reason, some(messages))
 	}
 }
 
@@ -189,7 +208,7 @@ func halts(halt *autorebootv1.Halt) string {
 	case autorebootv1.ReasonLimitReached:
 		return "limit.maxRestarts is used up"
 	case autorebootv1.ReasonTargetReverted:
-		return fmt.Sprintf("the workload's owner has taken restart %s back; use the strategy Evict", halt.RestartID)
+		return fmt.Sprintf("restart %s was reverted by the workload's owner (Argo CD, Flux, Helm?); use the strategy Evict", halt.RestartID)
 	case autorebootv1.ReasonVerificationFailed:
 		return fmt.Sprintf("restart %s failed", halt.RestartID)
 	}

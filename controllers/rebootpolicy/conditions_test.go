@@ -123,6 +123,28 @@ func TestTheGravestNoteGivesReadyItsReason(t *testing.T) {
 	}
 }
 
+func TestWhatOnlyAPersonCanFixIsStalled(t *testing.T) {
+	for reason, stalled := range map[string]bool{
+		autorebootv1.ReasonForbidden: true, autorebootv1.ReasonTooManyTargets: true,
+		autorebootv1.ReasonTargetNotFound: false, autorebootv1.ReasonSourceNotFound: false,
+	} {
+		s := surveyed()
+		before := s.reported(&autorebootv1.RebootPolicyStatus{}, "", nil)
+		s.note(reason, "so it is")
+		during := s.reported(before, "", nil)
+		want := ""
+		if stalled {
+			want = "True " + reason + ": so it is"
+		}
+		if got := conditionOf(during, autorebootv1.ConditionStalled); got != want {
+			t.Errorf("%s: Stalled %q, want %q", reason, got, want)
+		}
+		if got := conditionOf(surveyed().reported(during, "", nil), autorebootv1.ConditionStalled); got != "" {
+			t.Errorf("%s: Stalled %q although it is fixed", reason, got)
+		}
+	}
+}
+
 func TestNextAllowedTimeIsThereWhileNothingMayStart(t *testing.T) {
 	opens := epoch.Add(8 * time.Hour)
 	for name, test := range map[string]struct {
@@ -149,5 +171,25 @@ func TestNextAllowedTimeIsThereWhileNothingMayStart(t *testing.T) {
 func TestMessagesAreCutWithinACharacter(t *testing.T) {
 	if got := cut(strings.Repeat("é", maxMessage)); len(got) > maxMessage || !strings.HasSuffix(got, "é...") {
 		t.Errorf("%d bytes, ends with %q", len(got), got[len(got)-8:])
+	}
+}
+
+func TestReadySaysThatNoRestartEverStarts(t *testing.T) {
+	for name, test := range map[string]struct {
+		calendar restart.Calendar
+		never    bool
+	}{
+		"open":                       {restart.Calendar{Window: true, NextOpen: epoch}, false},
+		"closed":                     {restart.Calendar{NextOpen: epoch.Add(time.Hour)}, false},
+		"windows that are blackouts": {restart.Calendar{BlackoutEnds: epoch}, true},
+		"a blackout without an end":  {restart.Calendar{Window: true, Blackout: true}, true},
+		"cannot be read":             {restart.Calendar{Broken: true}, false},
+	} {
+		s := surveyed()
+		s.calendar = test.calendar
+		got := s.reported(&autorebootv1.RebootPolicyStatus{}, "", nil)
+		if ready := conditionOf(got, autorebootv1.ConditionReady); strings.Contains(ready, "no restart ever starts") != test.never {
+			t.Errorf("%s: Ready %s", name, ready)
+		}
 	}
 }

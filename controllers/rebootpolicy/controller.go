@@ -10,8 +10,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
-
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
@@ -20,13 +18,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
+	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/podhealth"
+	"github.com/fairlead-dev/fairlead/internal/probing"
 	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
@@ -44,11 +46,14 @@ type Options struct {
 	// Logger of the controller. The default drops everything.
 	Logger logr.Logger
 
-	// Unasked are namespaces that the webhooks are not called for. What is written there was approved by
-	// nobody, and restarts nothing. The default is none.
+	// Unasked are namespaces that the webhooks are not called for. What is written there has no
+	// approval, and restarts nothing. The default is none.
 	Unasked []string
 	// Ledger of all disruptions in this process. Required. Its Wake must reach Controller.Wake.
 	Ledger *disruption.Ledger
+	// Restore tells the ledger what all kinds had under way before this process. It is called before
+	// anything is decided. Required.
+	Restore func(ctx context.Context) error
 	// Key of fingerprints. Required.
 	Key *fingerprint.Key
 	// Kubernetes reads ConfigMaps and Secrets, and Metadata lists what they are called. Required.
@@ -63,23 +68,31 @@ type Options struct {
 	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
 	// Lookup asks what the host of a Probe trigger leads to. By default hosts must be IPs.
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
-	// Suspect says whether others find that the network of this process is probably at fault: failed
-	// checks then decide nothing. The default is that nobody does.
-	Suspect func() bool
+	// Suspicions say whether anything finds that the network of this process is probably at fault: failed
+	// checks then decide nothing. The default is that nothing does.
+	Suspicions *probing.Suspicions
+	// Reference says whether this process reaches what no tenant has a say in; it ends when ctx does.
+	// The default is that it does.
+	Reference func(ctx context.Context) bool
+	// OnSuspect is told when failed checks begin and cease to be taken for a fault of this process,
+	// and why. It must not block. The default tells no one.
+	OnSuspect func(suspect bool, cause string)
 	// ProbeWorkers is how many checks run at once. The default is 256.
 	ProbeWorkers int
+	// Freeze knows the blackouts of the whole cluster, which hold restarts. The default is none.
+	Freeze *freeze.Freeze
 	// Now is the clock. The default is time.Now.
 	Now func() time.Time
 	// Registerer takes the metrics. The default takes none.
 	Registerer prometheus.Registerer
-	// Wrap answers what is called in place of the reconciler, and calls it. The default is the
+	// Wrap returns what is called in place of the reconciler, and calls it. The default is the
 	// reconciler itself.
 	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 }
 
 // Controller reconciles RebootPolicies, and observes what they name.
 type Controller struct {
-	cluster     cluster.Cluster
+	restore     func(ctx context.Context) error
 	reconciling controller.Controller
 	reconciler  *Reconciler
 	sources     *sources.Sources
@@ -87,33 +100,34 @@ type Controller struct {
 }
 
 // New makes the controller. The caller starts it, once this replica leads, and sees that the cluster's
-// cache runs.
-func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error) {
-	if o.Ledger == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil {
-		return nil, errors.New("controller " + Name + ": Ledger, Key, Kubernetes, Metadata and Dial are required")
+// cache runs and has the index of package workloads.
+func New(c cluster.Cluster, o Options) (*Controller, error) {
+	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil {
+		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata and Dial are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Suspect == nil {
-		o.Suspect = func() bool { return false }
-	}
-	rings := newRinger(o.Now)
+	rings := bell.NewRinger(o.Now)
 	observed, err := sources.New(sources.Options{
 		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
-		Interval: o.SourcesInterval, Notify: rings.stir, Registerer: o.Registerer,
+		Interval: o.SourcesInterval, Notify: rings.Stir, Registerer: o.Registerer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sources of RebootPolicies: %w", err)
 	}
 	health := podhealth.New(podhealth.Options{
 		Dial: o.Dial, Lookup: o.Lookup, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer,
+		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
-		Sources: observed, Health: doubted{health, o.Suspect}, Ledger: o.Ledger, Key: o.Key,
-		Actor: &actor{as: newClients(c.GetClient(), c.GetConfig()).as}, ringer: rings, Unasked: o.Unasked,
+		Sources: observed, Health: doubted{health, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
+		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetConfig()).As}, ringer: rings, Unasked: o.Unasked,
+		Freeze: o.Freeze,
 	})
+	o.Freeze.Subscribe(reconciler.thaw)
+	o.Suspicions.Subscribe(reconciler.thaw)
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(reconciler.metrics); err != nil {
 			return nil, fmt.Errorf("metrics of RebootPolicies: %w", err)
@@ -126,10 +140,10 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := reconciler.watch(ctx, c, reconciling); err != nil {
+	if err := reconciler.watch(c, reconciling); err != nil {
 		return nil, err
 	}
-	return &Controller{cluster: c, reconciling: reconciling, reconciler: reconciler, sources: observed, health: health}, nil
+	return &Controller{restore: o.Restore, reconciling: reconciling, reconciler: reconciler, sources: observed, health: health}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled or observed before
@@ -139,15 +153,13 @@ func (c *Controller) Warmup(ctx context.Context) error {
 }
 
 // Start reconciles and observes until ctx ends or a part fails, and returns when all have ended. No
-// policy decides before the ledger knows what all of them have in flight.
+// policy decides before the ledger knows what all of them have in flight, and before the blackouts of the
+// cluster were read.
 func (c *Controller) Start(ctx context.Context) error {
-	// This waits until the policies have been listed.
-	if _, err := c.cluster.GetCache().GetInformer(ctx, &autorebootv1.RebootPolicy{}); err != nil {
+	if err := c.restore(ctx); err != nil {
 		return fmt.Errorf("controller %s: %w", Name, err)
 	}
-	if err := c.reconciler.restore(ctx, c.cluster.GetCache()); err != nil {
-		return fmt.Errorf("controller %s: %w", Name, err)
-	}
+	c.reconciler.Freeze.Wait(ctx)
 	return parts.Together(ctx, c.sources.Run, c.health.Run, c.reconciling.Start)
 }
 

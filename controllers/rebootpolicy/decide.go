@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
-
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 )
 
@@ -32,6 +32,11 @@ const (
 func (r *Reconciler) decide(ctx context.Context, s *survey) (restart.Decision, error) {
 	notices := s.recall()
 	d := r.claim(s)
+	if more, err := r.require(ctx, s, &d); err != nil {
+		return d, err
+	} else if more {
+		d = r.claim(s)
+	}
 	s.look(d.Again)
 	notices = append(notices, d.Notices...)
 	if err := r.store(ctx, s, s.reported(&d.Status, d.Message, notices), notices); err != nil {
@@ -78,7 +83,8 @@ func (r *Reconciler) store(ctx context.Context, s *survey, status *autorebootv1.
 	s.stored = updated
 	s.policy = s.policy.DeepCopy()
 	s.policy.Status, s.policy.ResourceVersion = updated.Status, updated.ResourceVersion
-	s.memory.wrote, s.memory.wroteAt, s.confirmed = updated.ResourceVersion, r.Now(), true
+	s.memory.mark.Wrote(updated, r.Now())
+	s.confirmed = true
 	if len(updated.Status.InFlight) < len(before.InFlight) {
 		s.look(s.now) // the pods of what has ended are checked from now on
 	}
@@ -86,18 +92,13 @@ func (r *Reconciler) store(ctx context.Context, s *survey, status *autorebootv1.
 	return nil
 }
 
-// confirm makes sure that a status which was not just written is the one that stands. A process that
-// has lost the lead, or a cache that is behind, would otherwise do what was done long ago.
+// confirm makes sure that a status which was not just written is the one that is stored.
 func (r *Reconciler) confirm(ctx context.Context, s *survey) error {
 	if s.confirmed {
 		return nil
 	}
-	var live autorebootv1.RebootPolicy
-	if err := r.Live.Get(ctx, s.key, &live); err != nil {
-		return fmt.Errorf("read the policy: %w", err)
-	}
-	if live.UID != s.stored.UID || live.ResourceVersion != s.stored.ResourceVersion {
-		return errBehind
+	if err := stale.Confirm(ctx, r.Live, s.stored, &autorebootv1.RebootPolicy{}); err != nil {
+		return err
 	}
 	s.confirmed = true
 	return nil
@@ -105,8 +106,8 @@ func (r *Reconciler) confirm(ctx context.Context, s *survey) error {
 
 // act does what was decided, one after the other.
 func (r *Reconciler) act(ctx context.Context, s *survey, d restart.Decision) ([]restart.Result, error) {
-	if len(d.Actions) == 0 {
-		return nil, nil
+	if len(d.Actions) == 0 || s.barred != "" {
+		return nil, nil // what is barred is known by its status alone, which is no right to act
 	}
 	if err := r.confirm(ctx, s); err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (r *Reconciler) act(ctx context.Context, s *survey, d restart.Decision) ([]
 		case restart.Done, restart.Gone:
 			delete(s.memory.refused, uid)
 		}
-		results = append(results, restart.Result{Action: action, Outcome: deed.Outcome, Generation: deed.Generation})
+		results = append(results, restart.Result{Action: action, Outcome: deed.Outcome, Generation: deed.Generation, Budget: deed.Budget})
 	}
 	return results, nil
 }
@@ -142,7 +143,7 @@ func (r *Reconciler) act(ctx context.Context, s *survey, d restart.Decision) ([]
 // version is that of a workload as it was looked at.
 func (s *survey) version(uid types.UID) string {
 	if w := s.workload(uid); w != nil {
-		return w.version
+		return w.Version
 	}
 	return ""
 }
@@ -176,7 +177,7 @@ func (s *survey) forbid(refused refusal) {
 	s.look(refused.until)
 }
 
-// record stores what came of the actions, and answers when to look again.
+// record stores what came of the actions, and returns when to look again.
 func (r *Reconciler) record(ctx context.Context, s *survey, d restart.Decision, results []restart.Result) (time.Time, error) {
 	if s.postpone(d, results) {
 		return d.Again, nil

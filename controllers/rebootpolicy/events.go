@@ -23,8 +23,9 @@ const (
 // targets stands in the status.
 const maxEvents = 10
 
-// tell writes events about what has happened, on the policy and on the workload. Whoever stores a
-// status tells them, so that each is told once, whatever is tried again.
+// tell writes events about what has happened: that a restart started on the workload, what fails on the
+// policy and the workload, and all else on the policy, so that a restart that goes well has two. The
+// writer of a status reports them, so that each is reported once, whatever is tried again.
 func (r *Reconciler) tell(s *survey, before *autorebootv1.RebootPolicyStatus, notices []restart.Notice) {
 	r.tellReady(s, before)
 	told := map[string]int{}
@@ -32,6 +33,9 @@ func (r *Reconciler) tell(s *survey, before *autorebootv1.RebootPolicyStatus, no
 		n := &notices[i]
 		if n.Ended != nil {
 			r.metrics.ended(s.policy, n.Ended)
+		}
+		if n.Reason == "TriggerFired" {
+			continue // a restart tells its triggers, and until it starts the status does
 		}
 		if told[n.Reason]++; told[n.Reason] > maxEvents {
 			continue
@@ -45,8 +49,13 @@ func (r *Reconciler) tell(s *survey, before *autorebootv1.RebootPolicyStatus, no
 			r.Events.Eventf(s.stored, nil, kind, n.Reason, actionRestart, "%s", cut(n.Message))
 			continue
 		}
-		r.Events.Eventf(s.stored, target, kind, n.Reason, actionRestart, "%s", cut(n.Message))
-		r.Events.Eventf(target, s.stored, kind, n.Reason, actionRestart, "%s", cut("RebootPolicy "+s.key.Name+": "+n.Message))
+		started := n.Reason == "RestartStarted"
+		if n.Warning || !started {
+			r.Events.Eventf(s.stored, target, kind, n.Reason, actionRestart, "%s", cut(n.Message))
+		}
+		if n.Warning || started {
+			r.Events.Eventf(target, s.stored, kind, n.Reason, actionRestart, "%s", cut("RebootPolicy "+s.key.Name+": "+n.Message))
+		}
 	}
 }
 

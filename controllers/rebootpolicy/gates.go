@@ -10,11 +10,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/chaos"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // closed says which gates are closed and why. One that cannot be read is closed.
@@ -25,7 +30,32 @@ func (r *Reconciler) closed(ctx context.Context, s *survey) []string {
 			why = append(why, reason)
 		}
 	}
+	return append(why, r.faults(ctx, s)...)
+}
+
+// faults says which ExternalServices that the policy depends on have a fault injected. Restarts are held
+// meanwhile, unless the policy takes part: what the fault breaks is no reason to restart, and a restart
+// would make it worse. What cannot be read is for the gates and triggers to tell.
+func (r *Reconciler) faults(ctx context.Context, s *survey) []string {
+	if takesPart(s.policy) {
+		return nil
+	}
+	var why []string
+	for _, name := range rules.ExternalServices(&s.policy.Spec) {
+		var es networkingv1.ExternalService
+		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &es, shared); err != nil {
+			continue
+		}
+		if c := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionFaultInjected); c != nil && c.Status == metav1.ConditionTrue {
+			why = append(why, fmt.Sprintf("a fault is injected into ExternalService %s: %s", name, c.Message))
+		}
+	}
 	return why
+}
+
+// takesPart says whether a policy treats a fault that is injected as one that is real.
+func takesPart(policy *autorebootv1.RebootPolicy) bool {
+	return policy.Annotations[autorebootv1.OnInjectedFaultAnnotation] == autorebootv1.OnInjectedFaultRestart
 }
 
 // gate says why a gate is closed; "" where it is open.
@@ -46,6 +76,8 @@ func (r *Reconciler) gate(ctx context.Context, s *survey, g *autorebootv1.Gate) 
 		return ""
 	case autorebootv1.GateNoPods:
 		return r.noPodsGate(ctx, s.key.Namespace, g)
+	case autorebootv1.GateChaosSurvived:
+		return r.survivedGate(ctx, s, g)
 	}
 	return fmt.Sprintf("a gate of type %q is not known", g.Type)
 }
@@ -64,6 +96,21 @@ func (r *Reconciler) healthyGate(ctx context.Context, namespace, name string) st
 	return ""
 }
 
+func (r *Reconciler) survivedGate(ctx context.Context, s *survey, g *autorebootv1.Gate) string {
+	var c chaosv1.ChaosPod
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: g.Name}, &c, shared)
+	within, broken := g.Within.Parse()
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("ChaosPod %s does not exist", g.Name)
+	case err != nil:
+		return fmt.Sprintf("ChaosPod %s cannot be read", g.Name)
+	case broken != nil:
+		return "within of a gate cannot be read"
+	}
+	return chaos.Unproven(&c, within, s.now)
+}
+
 func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autorebootv1.Gate) string {
 	selector, err := g.Selector.Selector()
 	if err != nil {
@@ -77,7 +124,7 @@ func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autore
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		switch {
-		case finished(pod):
+		case workloads.Finished(pod):
 		case first == "" || pod.Name < first:
 			if first != "" {
 				more++

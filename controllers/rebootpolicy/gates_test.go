@@ -8,13 +8,17 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
@@ -58,8 +62,40 @@ func TestGates(t *testing.T) {
 	}
 }
 
+// A fault that is injected on purpose holds the restarts of all that depend on the ExternalService, by a
+// gate or a trigger, unless they take part.
+func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
+	const held = "a fault is injected into ExternalService db: no address is published as ready until noon"
+	gate, trigger := config+"gates: [{type: ExternalServiceHealthy, name: db}]\n", moves
+	for name, test := range map[string]struct {
+		spec, annotation string
+		status           metav1.ConditionStatus
+		want             string
+	}{
+		"by a gate":       {gate, "", metav1.ConditionTrue, held},
+		"by a trigger":    {trigger, "Hold", metav1.ConditionTrue, held},
+		"it has ended":    {gate, "", metav1.ConditionFalse, ""},
+		"it takes part":   {gate, "Restart", metav1.ConditionTrue, ""},
+		"another's":       {config, "", metav1.ConditionTrue, ""},
+		"an unknown word": {gate, "restart", metav1.ConditionTrue, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := db()
+			broken.Status.Conditions = append(broken.Status.Conditions, metav1.Condition{
+				Type: networkingv1.ConditionFaultInjected, Status: test.status, Reason: "BlackHole", Message: "no address is published as ready until noon",
+			})
+			s := newStand(t, test.spec, append(deployment("api", 1, nil), broken)...)
+			seen := s.begin(s.object())
+			metav1.SetMetaDataAnnotation(&seen.policy.ObjectMeta, autorebootv1.OnInjectedFaultAnnotation, test.annotation)
+			if got := strings.Join(s.closed(t.Context(), seen), "; "); got != test.want {
+				t.Errorf("closed: %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
-	s := newStand(t, config+`gates: [{type: ExternalServiceHealthy, name: db}, {type: NoPods, selector: {matchLabels: {job: month-end}}}]`, append(deployment("api", 1, nil), db())...)
+	s := newStand(t, config+`gates: [{type: ExternalServiceHealthy, name: db}, {type: NoPods, selector: {matchLabels: {job: month-end}}}, {type: ChaosSurvived, name: c}]`, append(deployment("api", 1, nil), db())...)
 	seen := s.begin(s.object())
 	broken := errors.New("broken")
 	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{
@@ -68,7 +104,64 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 		},
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return broken },
 	})
-	if got := strings.Join(s.closed(t.Context(), seen), "; "); got != "ExternalService db cannot be read; the pods of a gate cannot be read" {
+	if got := strings.Join(s.closed(t.Context(), seen), "; "); got != "ExternalService db cannot be read; the pods of a gate cannot be read; ChaosPod c cannot be read" {
 		t.Errorf("closed: %q", got)
+	}
+}
+
+func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
+	survived := func(change func(*chaosv1.ChaosPod)) []client.Object {
+		began := metav1.NewTime(epoch.Add(-time.Hour))
+		c := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}, Spec: chaosv1.ChaosPodSpec{DryRun: ptr.To(false)}}
+		c.Status.LastSuccessfulRunTime = &began
+		c.Status.Conditions = []metav1.Condition{{Type: chaosv1.ConditionSurvived, Status: metav1.ConditionTrue, Reason: chaosv1.ReasonRecovered}}
+		if change != nil {
+			change(c)
+		}
+		return []client.Object{c}
+	}
+	never := func(c *chaosv1.ChaosPod) { c.Status = chaosv1.ChaosPodStatus{} }
+	const gate = "{type: ChaosSurvived, name: c, within: 2h}"
+	for name, test := range map[string]struct {
+		gate    string
+		objects []client.Object
+		want    string
+	}{
+		"survived":             {gate, survived(nil), ""},
+		"no ChaosPod":          {gate, nil, "ChaosPod c does not exist"},
+		"never looked at":      {gate, survived(never), "ChaosPod c has had no run that was verified"},
+		"never ran, suspended": {gate, survived(func(c *chaosv1.ChaosPod) { never(c); c.Spec.Suspend = ptr.To(true) }), "ChaosPod c has had no run that was verified, and it is suspended"},
+		"dry runs": {gate, survived(func(c *chaosv1.ChaosPod) {
+			never(c)
+			c.Spec.DryRun = nil
+			c.Status.Runs = []chaosv1.Run{{Outcome: chaosv1.RunDryRun}}
+		}), "ChaosPod c has had dry runs alone, which prove nothing, and dryRun is true"},
+		"a dry run since": {gate, survived(func(c *chaosv1.ChaosPod) {
+			c.Spec.DryRun = ptr.To(true)
+			c.Status.Runs = []chaosv1.Run{{Outcome: chaosv1.RunDryRun}, {Outcome: chaosv1.RunSurvived}}
+		}), ""},
+		"suspended since": {gate, survived(func(c *chaosv1.ChaosPod) { c.Spec.Suspend = ptr.To(true) }), ""},
+		"not survived": {gate, survived(func(c *chaosv1.ChaosPod) {
+			c.Status.Conditions[0].Status = metav1.ConditionFalse
+		}), "the last run of ChaosPod c was not survived"},
+		"no verdict": {gate, survived(func(c *chaosv1.ChaosPod) {
+			c.Status.Conditions[0].Status = metav1.ConditionUnknown
+			c.Status.Halt = &chaosv1.Halt{Reason: "EvictionMisconfigured"}
+		}), "ChaosPod c has had no run that was verified, and it has halted"},
+		"no time":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime = nil }), "it is not known when ChaosPod c was last survived"},
+		"at the end":  {"{type: ChaosSurvived, name: c, within: 1h}", survived(nil), ""},
+		"too old":     {"{type: ChaosSurvived, name: c, within: 59m}", survived(nil), "the last run of ChaosPod c that was survived began at " + epoch.Add(-time.Hour).Format(time.RFC3339) + ", more than 59m0s ago"},
+		"to come":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(time.Hour) }), "the last run of ChaosPod c that was survived began at " + epoch.Add(time.Hour).Format(time.RFC3339) + ", which is to come"},
+		"the default": {"{type: ChaosSurvived, name: c}", survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168 * time.Hour) }), ""},
+		"after the default": {"{type: ChaosSurvived, name: c}", survived(func(c *chaosv1.ChaosPod) {
+			c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168*time.Hour - time.Second)
+		}), "the last run of ChaosPod c that was survived began at " + epoch.Add(-168*time.Hour-time.Second).Format(time.RFC3339) + ", more than 168h0m0s ago"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, config+"gates: ["+test.gate+"]\n", append(deployment("api", 1, nil), test.objects...)...)
+			if got := strings.Join(s.looks().gates, "; "); got != test.want {
+				t.Errorf("closed: %q, want %q", got, test.want)
+			}
+		})
 	}
 }

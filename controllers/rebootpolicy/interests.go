@@ -17,6 +17,7 @@ type interest struct {
 	workloads        map[workloadName]bool
 	selectors        []kindSelector
 	externalServices map[string]bool
+	chaosPods        map[string]bool
 	// blockers select the pods of the gates NoPods.
 	blockers []labels.Selector
 	// owners are the workloads and ReplicaSets whose pods the policy has looked at.
@@ -35,7 +36,7 @@ type kindSelector struct {
 
 // interestOf reads a spec. A selector that does not compile selects nothing; the rules say so.
 func interestOf(spec *autorebootv1.RebootPolicySpec) *interest {
-	i := &interest{workloads: map[workloadName]bool{}, externalServices: map[string]bool{}}
+	i := &interest{workloads: map[workloadName]bool{}, externalServices: map[string]bool{}, chaosPods: map[string]bool{}}
 	for n := range spec.Targets {
 		t := &spec.Targets[n]
 		if t.Selector == nil {
@@ -50,6 +51,8 @@ func interestOf(spec *autorebootv1.RebootPolicySpec) *interest {
 			i.externalServices[g.Name] = true
 		case autorebootv1.GateWorkloadAvailable:
 			i.workloads[workloadName{g.Kind, g.Name}] = true
+		case autorebootv1.GateChaosSurvived:
+			i.chaosPods[g.Name] = true
 		case autorebootv1.GateNoPods:
 			if selector, err := g.Selector.Selector(); err == nil {
 				i.blockers = append(i.blockers, selector)
@@ -112,13 +115,26 @@ func (is *interests) any(namespace string) bool {
 	return len(is.all[namespace]) > 0
 }
 
-// in answers the policies of a namespace that care.
+// in returns the policies of a namespace that care.
 func (is *interests) in(namespace string, cares func(*interest) bool) []types.NamespacedName {
 	is.mu.RLock()
 	defer is.mu.RUnlock()
 	var keys []types.NamespacedName
 	for name, i := range is.all[namespace] {
 		if cares(i) {
+			keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return keys
+}
+
+// everything are all policies.
+func (is *interests) everything() []types.NamespacedName {
+	is.mu.RLock()
+	defer is.mu.RUnlock()
+	var keys []types.NamespacedName
+	for namespace, of := range is.all {
+		for name := range of {
 			keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
 		}
 	}

@@ -9,20 +9,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 )
 
-// catchUp is how long the cache may be behind our last write of a status before it is used anyway:
-// what we wrote may have been changed or removed before the cache saw it. A decision on an old status
-// is then refused by the API server, and nothing is acted on.
-const catchUp = 5 * time.Second
-
 // memory is what this process knows of one policy beyond the API server. It could be lost at any time
-// without a restart too many or too few. A policy is reconciled once at a time, and nobody else uses
+// without a restart too many or too few. A policy is reconciled once at a time, and no other reconcile uses
 // its memory.
 type memory struct {
 	uid   types.UID
@@ -33,14 +28,13 @@ type memory struct {
 	// disrupted are the workloads of the policy that others disrupted when it was last decided.
 	disrupted map[types.UID]bool
 	// refused are the workloads that may not be restarted, so that it is not tried all the time. It is
-	// tried at once when somebody changes the spec or asked, the annotations by which users speak.
+	// tried at once when a user changes the spec or asked, the annotations by which users speak.
 	refused map[types.UID]refusal
 	asked   []string
 	// results are of actions that the next look records.
 	results []restart.Result
-	// wrote is the version of the policy that our last write of its status made.
-	wrote   string
-	wroteAt time.Time
+	// mark is our last write of the status.
+	mark stale.Mark
 }
 
 // refusal is a restart that was forbidden.
@@ -56,7 +50,7 @@ type memories struct {
 	all map[types.NamespacedName]*memory
 }
 
-// of answers the memory of a policy, which is new where another one has taken the name.
+// of returns the memory of a policy, which is new where another one has taken the name.
 func (all *memories) of(policy *autorebootv1.RebootPolicy) *memory {
 	key := types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name}
 	all.mu.Lock()
@@ -84,7 +78,7 @@ func (all *memories) of(policy *autorebootv1.RebootPolicy) *memory {
 // askedOf are the values of the annotations by which a user asks for something, or is entitled to it.
 func askedOf(policy *autorebootv1.RebootPolicy) []string {
 	var values []string
-	for _, name := range []string{autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, common.ApprovedByAnnotation} {
+	for _, name := range []string{autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.OnInjectedFaultAnnotation, common.ApprovedByAnnotation} {
 		values = append(values, policy.Annotations[name])
 	}
 	return values
@@ -94,13 +88,4 @@ func (all *memories) drop(key types.NamespacedName) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.all, key)
-}
-
-// behind says whether a policy, as the cache has it, lacks the status that we wrote last.
-func (m *memory) behind(policy *autorebootv1.RebootPolicy, now time.Time) bool {
-	if m.wrote == "" || now.Sub(m.wroteAt) >= catchUp {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(policy.ResourceVersion, m.wrote)
-	return err == nil && order < 0
 }

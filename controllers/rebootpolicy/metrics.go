@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/histogram"
 )
 
 // metrics are read from a table in memory with one row for each policy, which goes with it. Their
@@ -29,7 +30,7 @@ var _ prometheus.Collector = (*metrics)(nil)
 // row is what the metrics say of one policy.
 type row struct {
 	restarts map[ending]float64
-	lasted   histogram
+	lasted   histogram.Histogram
 	// waits are the reasons for which targets wait, and held how long targets have waited for each.
 	waits  map[string]int
 	held   map[string]float64
@@ -62,7 +63,7 @@ func newMetrics(now func() time.Time) *metrics {
 	}
 }
 
-// of answers the row of a policy. The lock is held.
+// of returns the row of a policy. The lock is held.
 func (m *metrics) of(key types.NamespacedName) *row {
 	r := m.rows[key]
 	if r == nil {
@@ -108,7 +109,7 @@ func (m *metrics) ended(policy *autorebootv1.RebootPolicy, record *autorebootv1.
 	r := m.of(types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name})
 	r.restarts[ending{string(record.Target.Kind), triggerType(policy, record.Triggers), string(record.Result)}]++
 	if record.Result != autorebootv1.ResultSuperseded && record.StartedTime != nil && record.CompletedTime != nil {
-		r.lasted.observe(record.CompletedTime.Sub(record.StartedTime.Time).Seconds())
+		r.lasted.Observe(record.CompletedTime.Sub(record.StartedTime.Time).Seconds())
 	}
 }
 
@@ -165,8 +166,8 @@ func (m *metrics) collected() []prometheus.Metric {
 		for e, n := range r.restarts {
 			add(m.restarts, prometheus.CounterValue, n, e.kind, e.trigger, e.result)
 		}
-		if r.lasted.count > 0 {
-			take(prometheus.NewConstHistogram(m.duration, r.lasted.count, r.lasted.sum, r.lasted.cumulative(), key.Namespace, key.Name))
+		if r.lasted.Count > 0 {
+			take(prometheus.NewConstHistogram(m.duration, r.lasted.Count, r.lasted.Sum, r.lasted.Cumulative(), key.Namespace, key.Name))
 		}
 		for reason, n := range r.waits {
 			add(m.pending, prometheus.GaugeValue, float64(n), reason)

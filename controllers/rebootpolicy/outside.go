@@ -13,15 +13,16 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/fingerprint"
 	"github.com/fairlead-dev/fairlead/internal/podhealth"
+	"github.com/fairlead-dev/fairlead/internal/probing"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // Sources know what ConfigMaps and Secrets hold.
 type Sources interface {
-	// Select answers the sources of a policy's namespace that carry labels.
+	// Select returns the sources of a policy's namespace that carry labels.
 	Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error)
-	// Observe answers what all sources of a policy hold, in the order of wants.
+	// Observe returns what all sources of a policy hold, in the order of wants.
 	Observe(ctx context.Context, by types.NamespacedName, wants []sources.Want) ([]sources.State, error)
 	// Forget drops the sources of a policy.
 	Forget(by types.NamespacedName)
@@ -33,8 +34,8 @@ type Health interface {
 	Set(policy types.NamespacedName, wants []podhealth.Want)
 	// Verdict is what a trigger says of a workload.
 	Verdict(policy types.NamespacedName, trigger string, workload types.UID) podhealth.Verdict
-	// Suspect says whether failures decide nothing now.
-	Suspect() bool
+	// Frozen says whether failures decide nothing now for some of what is checked for a policy.
+	Frozen(policy types.NamespacedName) bool
 	// Forget drops the checks of a policy.
 	Forget(policy types.NamespacedName)
 }
@@ -42,11 +43,13 @@ type Health interface {
 // doubted is Health that others may find at fault.
 type doubted struct {
 	Health
-	suspect func() bool
+	suspicions *probing.Suspicions
 }
 
-// Suspect says whether anybody does.
-func (d doubted) Suspect() bool { return d.Health.Suspect() || d.suspect() }
+// Frozen says whether either does.
+func (d doubted) Frozen(policy types.NamespacedName) bool {
+	return d.Health.Frozen(policy) || d.suspicions.Any()
+}
 
 // Keyed makes fingerprints that tell nothing without the key of the installation.
 type Keyed interface {
@@ -64,13 +67,15 @@ type Deed struct {
 	Outcome restart.Outcome
 	// Generation of the workload after it was annotated.
 	Generation int64
+	// Budget is the disruption budget that refused an eviction; empty where it is not known.
+	Budget string
 	// Err is why it was not done, for the log; nil otherwise.
 	Err error
 }
 
 // Ledger knows what is being disrupted, by whomever.
 type Ledger interface {
-	// Do lets a policy decide what it disrupts, while nobody else does.
+	// Do lets a policy decide what it disrupts, while no other policy does.
 	Do(policy disruption.Holder, group string, decide func(disruption.View) []disruption.Claim)
 	// Restore sets what a policy disrupted when the process began.
 	Restore(policy disruption.Holder, group string, claims []disruption.Claim)

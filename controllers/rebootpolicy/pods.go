@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 )
 
@@ -42,7 +43,7 @@ func (r *Reconciler) pods(ctx context.Context, s *survey) error {
 		var owned []corev1.Pod
 		for _, owner := range append(through[w.UID], w.UID) {
 			var list corev1.PodList
-			if err := r.Client.List(ctx, &list, client.InNamespace(s.key.Namespace), client.MatchingFields{byOwner: string(owner)}, shared); err != nil {
+			if err := r.Client.List(ctx, &list, client.InNamespace(s.key.Namespace), client.MatchingFields{workloads.ByOwner: string(owner)}, shared); err != nil {
 				return fmt.Errorf("list pods of %s %s: %w", w.Kind, w.Name, err)
 			}
 			owned = append(owned, list.Items...)
@@ -59,9 +60,9 @@ func (r *Reconciler) replicaSets(ctx context.Context, s *survey) (map[types.UID]
 		if w.Kind != autorebootv1.TargetDeployment {
 			continue
 		}
-		list := metav1.PartialObjectMetadataList{TypeMeta: replicaSet().TypeMeta}
+		list := metav1.PartialObjectMetadataList{TypeMeta: workloads.ReplicaSets().TypeMeta}
 		list.Kind += "List"
-		if err := r.Client.List(ctx, &list, client.InNamespace(s.key.Namespace), client.MatchingFields{byOwner: string(w.UID)}, shared); err != nil {
+		if err := r.Client.List(ctx, &list, client.InNamespace(s.key.Namespace), client.MatchingFields{workloads.ByOwner: string(w.UID)}, shared); err != nil {
 			return nil, fmt.Errorf("list ReplicaSets of Deployment %s: %w", w.Name, err)
 		}
 		for i := range list.Items {
@@ -71,18 +72,23 @@ func (r *Reconciler) replicaSets(ctx context.Context, s *survey) (map[types.UID]
 	return through, nil
 }
 
-// take adds the pods that have not finished, and that a rollout would replace.
+// take adds the pods that have not finished; those that a rollout would leave as they are come apart.
 func (w *workload) take(pods []corev1.Pod, births *births) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {
 		p := &pods[i]
-		if finished(p) || w.keeps != nil && w.keeps(ordinalOf(p)) {
+		if workloads.Finished(p) {
 			continue
 		}
-		w.Pods = append(w.Pods, restart.Pod{
-			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: births.of(p.UID), Ready: isReady(p),
-			Terminating: !p.DeletionTimestamp.IsZero(), Restarts: restartsOf(p),
-		})
+		pod := restart.Pod{
+			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: births.of(p.UID), Ready: workloads.Ready(p),
+			Terminating: !p.DeletionTimestamp.IsZero(), Restarts: workloads.Restarts(p),
+		}
+		if w.Keeps != nil && w.Keeps(workloads.Ordinal(p)) {
+			w.Kept = append(w.Kept, pod)
+			continue
+		}
+		w.Pods = append(w.Pods, pod)
 		w.ips = append(w.ips, p.Status.PodIP)
 	}
 }

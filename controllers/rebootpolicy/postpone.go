@@ -6,6 +6,7 @@ package rebootpolicy
 import (
 	"slices"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 )
 
@@ -18,11 +19,11 @@ func (s *survey) postpone(d restart.Decision, results []restart.Result) bool {
 		return false
 	}
 	s.memory.results = results
-	s.look(s.now.Add(quiet))
+	s.look(s.now.Add(bell.Quiet))
 	return true
 }
 
-// recall folds in what was postponed, and answers what is to be told of it. What was restarted since
+// recall folds in what was postponed, and returns what is to be told of it. What was restarted since
 // under another id is not there any more, and is passed over.
 func (s *survey) recall() []restart.Notice {
 	if len(s.memory.results) == 0 {

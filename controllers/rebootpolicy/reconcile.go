@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,19 +19,18 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
 	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 const (
-	// behindRetry is the wait for a cache that is behind.
-	behindRetry = 200 * time.Millisecond
 	// unreadableRetry is how often that is tried of which no event says when it works again.
 	unreadableRetry = 30 * time.Second
 )
-
-// errBehind is a cache that does not show yet what was written.
-var errBehind = errors.New("the cache is behind")
 
 // Reconciler restarts what RebootPolicies name.
 type Reconciler struct {
@@ -50,12 +47,14 @@ type Reconciler struct {
 	Health  Health
 	Ledger  Ledger
 	Key     Keyed
+	// Freeze knows the blackouts of the whole cluster; nil for none.
+	Freeze *freeze.Freeze
 	// Actor restarts workloads.
 	Actor Actor
 	// Unasked are namespaces whose writers admission does not ask: nothing is restarted there.
 	Unasked []string
 
-	ringer    *ringer
+	ringer    *bell.Ringer
 	interests *interests
 	births    *births
 	memories  *memories
@@ -64,7 +63,7 @@ type Reconciler struct {
 
 func newReconciler(r Reconciler) *Reconciler {
 	if r.ringer == nil {
-		r.ringer = newRinger(r.Now)
+		r.ringer = bell.NewRinger(r.Now)
 	}
 	r.interests, r.births, r.memories, r.metrics = &interests{}, &births{}, &memories{}, newMetrics(r.Now)
 	return &r
@@ -87,19 +86,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case err == nil:
 		return timing.After(r.Now(), again), nil
-	case apierrors.IsConflict(err), errors.Is(err, errBehind):
-		return reconcile.Result{RequeueAfter: behindRetry}, nil
+	case apierrors.IsConflict(err), errors.Is(err, stale.Err):
+		return reconcile.Result{RequeueAfter: stale.Retry}, nil
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, fmt.Errorf("rebootpolicy %s: %w", req.NamespacedName, err)
 }
 
-// reconcile goes through the steps, and answers when to do so again.
+// reconcile goes through the steps, and returns when to do so again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootPolicy) (time.Time, error) {
 	s := r.begin(stored)
-	if s.memory.behind(stored, s.now) {
-		return time.Time{}, errBehind
+	if s.memory.mark.Behind(stored, s.now) {
+		return time.Time{}, stale.Err
 	}
 	if err := r.survey(ctx, s); err != nil {
 		return time.Time{}, err
@@ -132,7 +131,7 @@ func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *survey {
 		s.note(s.barred, s.invalid)
 	} else if !approval.RebootPolicyApproved(policy, r.Unasked...) {
 		s.barred = autorebootv1.ReasonForbidden
-		s.note(s.barred, r.unapproved(s.key.Namespace))
+		s.note(s.barred, r.unapproved(policy))
 	}
 	r.interests.set(s.key, interestOf(&policy.Spec))
 	return s
@@ -140,11 +139,14 @@ func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *survey {
 
 // unapproved says what to do about a policy of which it is not known whether its writer may do what it
 // does.
-func (r *Reconciler) unapproved(namespace string) string {
-	if slices.Contains(r.Unasked, namespace) {
-		return "no admission webhook is called in namespace " + namespace + ", so that nobody is known to be entitled to what the policy does: nothing is restarted here"
+func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
+	if slices.Contains(r.Unasked, policy.Namespace) {
+		return "no admission webhook is called in namespace " + policy.Namespace + ", so it is not known whether the writer of the policy has the rights to what it does: nothing is restarted here"
 	}
-	return "nobody is known to be entitled to what the policy does: somebody who is must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
+	if policy.Annotations[common.ApprovedByAnnotation] != "" {
+		return "annotation " + common.ApprovedByAnnotation + " does not cover the policy as it is now: it is of an earlier version of Fairlead, or the policy was changed where no admission webhook was called; the next write by a user with the rights to what the policy does renews it"
+	}
+	return "it is not known whether the writer of the policy has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
 // survey finds out what there is to know.
@@ -156,7 +158,7 @@ func (r *Reconciler) survey(ctx context.Context, s *survey) error {
 		return err
 	}
 	var until time.Time
-	s.calendar, until = s.memory.times.at(s.now)
+	s.calendar, until = s.memory.times.at(s.now, r.Freeze.State())
 	s.look(until)
 	if s.barred == "" {
 		s.gates = r.closed(ctx, s)
@@ -172,5 +174,5 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Ledger.Forget(holderOf(key))
 	r.memories.drop(key)
 	r.metrics.drop(key)
-	r.ringer.forget(key)
+	r.ringer.Forget(key)
 }

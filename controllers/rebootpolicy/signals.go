@@ -52,7 +52,7 @@ func (r *Reconciler) signals(ctx context.Context, s *survey) error {
 		return err
 	}
 	s.boundSignals()
-	return nil
+	return r.past(ctx, s)
 }
 
 // frozen stands for triggers that cannot be read: what was seen stays, and nothing fires.
@@ -76,19 +76,25 @@ func (s *survey) boundSignals() {
 			}
 		}
 		if excess := len(w.Signals) - levels - maxSignals; excess > 0 {
+			var left []string
+			for _, signal := range w.Signals[len(w.Signals)-excess:] {
+				left = append(left, signal.Source)
+			}
 			w.Signals = w.Signals[:len(w.Signals)-excess]
 			s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
-				"%s %s has more than %d sources: %s not watched; list those that count, with discovery Explicit",
-				w.Kind, w.Name, maxSignals, plural(excess, "is", "are")))
+				"%s %s has more than %d sources, restart-now and other triggers included: not watched: %s; list those that count, with discovery Explicit",
+				w.Kind, w.Name, maxSignals, some(left)))
 		}
 		total += len(w.Signals) - levels
 		if total > maxBaselines {
-			s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
-				"the workloads have more than %d sources together: %s left alone; spread them over several policies",
-				maxBaselines, plural(len(s.workloads)-i, "is", "are")))
+			var left []string
 			for _, rest := range s.workloads[i:] {
+				left = append(left, string(rest.Kind)+" "+rest.Name)
 				rest.Signals, rest.Unselected = nil, true
 			}
+			s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
+				"the workloads have more than %d sources together, each counted for each workload, restart-now included: left alone: %s; spread them over several policies",
+				maxBaselines, some(left)))
 			return
 		}
 	}

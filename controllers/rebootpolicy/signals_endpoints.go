@@ -48,7 +48,7 @@ func (r *Reconciler) fromEndpoints(ctx context.Context, s *survey, t *autoreboot
 		s.note(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, broken.Fault))
 	case err != nil:
 		return fmt.Errorf("read ExternalService %s: %w", name, err)
-	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected):
+	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected) && !takesPart(s.policy):
 		unknown = networkingv1.ConditionFaultInjected
 	}
 	for _, event := range t.EndpointsChange.Events {
@@ -131,7 +131,7 @@ type steady struct {
 }
 
 // settle lets new addresses count only after they have stayed for the delay of the ExternalService's
-// failback: what flaps restarts nobody. Until then the former ones stand, which a process that has
+// failback: what flaps restarts no workload. Until then the former ones stand, which a process that has
 // just begun finds among the baselines.
 func (s *survey) settle(signal *restart.Signal, w *workload, es *networkingv1.ExternalService) {
 	key := signal.Trigger + "/" + signal.Source
@@ -159,6 +159,6 @@ func (s *survey) settle(signal *restart.Signal, w *workload, es *networkingv1.Ex
 	if former == signal.Fingerprint {
 		return
 	}
-	signal.Fingerprint, signal.Again = former, settles
+	signal.Fingerprint, signal.Again, signal.Settles = former, settles, settles
 	s.look(settles)
 }

@@ -77,7 +77,7 @@ func TestAddressesCountOnceTheyHaveStayed(t *testing.T) {
 	}
 	move("192.0.2.3")
 	unsettled := s.event(autorebootv1.EndpointsAddressesChanged)
-	if unsettled.Fingerprint != first.Fingerprint || !unsettled.Again.Equal(s.now.Add(time.Minute)) {
+	if unsettled.Fingerprint != first.Fingerprint || !unsettled.Again.Equal(s.now.Add(time.Minute)) || !unsettled.Settles.Equal(unsettled.Again) {
 		t.Errorf("at once: %+v", unsettled)
 	}
 	s.passes(30 * time.Second)
@@ -136,7 +136,7 @@ func TestEventsOfConditionsFireOneWay(t *testing.T) {
 		"healthy":                {calm, autorebootv1.EndpointsRecovered, restart.Signal{SilentAppear: true}},
 		"nothing is healthy":     {condition(networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy), autorebootv1.EndpointsRecovered, restart.Signal{Fingerprint: down, SilentAppear: true}},
 		"something is healthy":   {condition(networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded), autorebootv1.EndpointsRecovered, restart.Signal{SilentAppear: true}},
-		"nobody knows":           {condition(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown), autorebootv1.EndpointsRecovered, restart.Signal{Unknown: "Unknown", SilentAppear: true}},
+		"health unknown":         {condition(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown), autorebootv1.EndpointsRecovered, restart.Signal{Unknown: "Unknown", SilentAppear: true}},
 		"a fault on purpose":     {condition(networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "Drill"), autorebootv1.EndpointsRecovered, restart.Signal{Unknown: "FaultInjected"}},
 		"a fault on purpose too": {condition(networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "Drill"), autorebootv1.EndpointsAddressesChanged, restart.Signal{Unknown: "FaultInjected"}},
 	} {

@@ -4,9 +4,11 @@
 package rebootpolicy
 
 import (
+	"fmt"
 	"net/netip"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/podhealth"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -20,7 +22,7 @@ func (r *Reconciler) fromProbes(s *survey) {
 		r.Health.Forget(s.key)
 		return
 	}
-	s.suspect = r.Health.Suspect()
+	s.suspect = r.Health.Frozen(s.key)
 	checked := func(w *workload) bool { return len(s.gates) == 0 && !s.inFlight(w.UID) && !s.memory.disrupted[w.UID] }
 	var wants []podhealth.Want
 	each(s, func(t *autorebootv1.Trigger, w *workload) {
@@ -34,6 +36,12 @@ func (r *Reconciler) fromProbes(s *survey) {
 		if checked(w) {
 			verdict := r.Health.Verdict(s.key, t.Name, w.UID)
 			signal.Firing, signal.Unknown = verdict.Firing, verdict.Unsupported
+			switch verdict.Unsupported {
+			case podhealth.ExecUnsupported:
+				s.note(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q never fires: commands are not run; use httpGet, tcpSocket or grpc", t.Name))
+			case networkingv1.ProbeDenied:
+				s.note(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q does not fire: the egress policy refuses what it asks", t.Name))
+			}
 		}
 		w.Signals = append(w.Signals, signal)
 	})

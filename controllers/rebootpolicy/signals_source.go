@@ -31,6 +31,8 @@ type origin struct {
 	listed, demanded bool
 	// departed says that nothing leads to it any more but its baseline.
 	departed bool
+	// required says that it is looked at only because a restart waits for it to exist.
+	required bool
 }
 
 // fromSources looks at all ConfigMaps and Secrets together, each once however many look at it.
@@ -50,6 +52,7 @@ func (r *Reconciler) fromSources(ctx context.Context, s *survey) error {
 			}
 		}
 	}
+	all = append(all, s.awaited()...)
 	wants, at := distinct(all)
 	s.sources = len(wants)
 	states, err := r.Sources.Observe(ctx, s.key, wants)
@@ -60,6 +63,12 @@ func (r *Reconciler) fromSources(ctx context.Context, s *survey) error {
 		from, state := &all[i], &states[at[i]]
 		if state.Err != nil {
 			ctrllog.FromContext(ctx).V(1).Info("A source is unknown", "source", nameOf(&from.want), "reason", state.Unknown, "error", state.Err.Error())
+		}
+		if from.required {
+			if from.workload.checked = true; state.Missing {
+				from.workload.Missing = append(from.workload.Missing, nameOf(&from.want))
+			}
+			continue
 		}
 		if from.departed && !state.Missing && state.Unknown == "" {
 			continue // it is there, and does not count any more
@@ -131,7 +140,7 @@ func configOf(s *survey, t *autorebootv1.Trigger, w *workload, listed []origin) 
 		add(from)
 	}
 	if ptr.Deref(t.ConfigChange.Discovery, autorebootv1.DiscoveryReferenced) == autorebootv1.DiscoveryReferenced {
-		for _, ref := range references.Of(w.template) {
+		for _, ref := range references.Of(w.Template) {
 			add(origin{want: sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: s.key.Namespace, Name: ref.Name}, Keys: ref.Keys}})
 		}
 	}
@@ -229,7 +238,8 @@ func (s *survey) judge(from *origin, state *sources.State) {
 // signalOf is what a trigger sees of a source.
 func (r *Reconciler) signalOf(s *survey, from *origin, state *sources.State) restart.Signal {
 	t := from.trigger
-	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written, Version: state.Version}
+	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written, Version: state.Version,
+		FirstSeen: state.FirstSeen, ValuesWritten: state.ValuesWritten, Recorded: state.Recorded, Keys: state.Keys}
 	scope := r.scope(&from.want)
 	if !state.Missing && state.Unknown == "" {
 		out.Fingerprint = scope + "/" + state.Fingerprint
@@ -249,7 +259,7 @@ func (r *Reconciler) signalOf(s *survey, from *origin, state *sources.State) res
 	switch {
 	case known == "":
 	case state.Missing && out.SilentAppear && out.SilentVanish:
-		// It may come back with other content, and whether somebody looks in between is chance.
+		// It may come back with other content, and whether a reconcile reads in between is chance.
 		out.Fingerprint = known
 	case out.Fingerprint != "":
 		before, _, _ := strings.Cut(known, "/")

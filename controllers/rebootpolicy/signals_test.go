@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/podhealth"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 	"github.com/fairlead-dev/fairlead/internal/sources"
@@ -239,6 +240,19 @@ func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
 	}
 }
 
+func TestAProbeThatNeverFiresIsToldByTheCondition(t *testing.T) {
+	for unsupported, want := range map[string]string{
+		podhealth.ExecUnsupported: autorebootv1.ReasonProbeUnavailable, networkingv1.ProbeDenied: autorebootv1.ReasonProbeUnavailable,
+		podhealth.HostUnresolved: "", "": "",
+	} {
+		s := newStand(t, probed, deployment("api", 1, nil)...)
+		s.checks.verdicts = map[types.UID]podhealth.Verdict{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}
+		if reason, messages := s.looks().worst(); reason != want || want != "" && !strings.Contains(some(messages), `"wedged"`) {
+			t.Errorf("%q: Ready has %q, %q; want %q", unsupported, reason, messages, want)
+		}
+	}
+}
+
 func TestTokensFitIntoTheStatus(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	if got := bounded(long); len(got) > maxFingerprint || got == bounded(long+"y") {
@@ -275,7 +289,9 @@ func TestSignalsHaveABound(t *testing.T) {
 	if total > maxBaselines || left != 40-maxBaselines/maxSignals {
 		t.Errorf("%d sources, %d workloads left alone", total, left)
 	}
-	if reason, _ := s.worst(); reason != autorebootv1.ReasonTooManyTargets {
-		t.Errorf("reason %s", reason)
+	reason, messages := s.worst()
+	if said := strings.Join(messages, "\n"); reason != autorebootv1.ReasonTooManyTargets || !strings.Contains(said, "not watched: 64;") ||
+		!strings.Contains(said, "more than 1000 sources") || !strings.Contains(said, fmt.Sprintf("left alone:  %d;", maxBaselines/maxSignals)) {
+		t.Errorf("reason %s: %q", reason, messages)
 	}
 }

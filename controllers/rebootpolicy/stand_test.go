@@ -28,8 +28,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/approval"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/podhealth"
@@ -72,7 +74,7 @@ verification: {soak: 10s}
 func newStand(t testing.TB, spec string, objects ...client.Object) *stand {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, autorebootv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, chaosv1.AddToScheme, autorebootv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -80,8 +82,8 @@ func newStand(t testing.TB, spec string, objects ...client.Object) *stand {
 	s := &stand{TB: t, now: epoch, ledger: disruption.New(disruption.Options{})}
 	s.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{}).
-		WithIndex(&corev1.Pod{}, byOwner, ownerOf).
-		WithIndex(replicaSet(), byOwner, ownerOf).Build()
+		WithIndex(&corev1.Pod{}, workloads.ByOwner, workloads.OwnerOf).
+		WithIndex(workloads.ReplicaSets(), workloads.ByOwner, workloads.OwnerOf).Build()
 	s.content = &someSources{states: map[string]sources.State{"Secret/creds": {Fingerprint: "hmac:1", Written: epoch.Add(-time.Hour)}}}
 	s.checks = &someHealth{verdicts: map[types.UID]podhealth.Verdict{}}
 	s.doer = &someActor{stand: s}
@@ -106,7 +108,7 @@ func (s *stand) restart() {
 		Live:   s.store, Events: (*someEvents)(s), Now: func() time.Time { return s.now },
 		Sources: s.content, Health: s.checks, Ledger: s.ledger, Key: someKey{}, Actor: s.doer,
 	})
-	s.must(s.restore(s.Context(), s.store))
+	s.must(Restore(s.Context(), s.store, s.ledger))
 }
 
 // cached is the cache, which may be behind.
@@ -314,8 +316,8 @@ func (h *someHealth) Set(_ types.NamespacedName, wants []podhealth.Want) { h.wan
 func (h *someHealth) Verdict(_ types.NamespacedName, _ string, workload types.UID) podhealth.Verdict {
 	return h.verdicts[workload]
 }
-func (h *someHealth) Suspect() bool               { return h.suspect }
-func (h *someHealth) Forget(types.NamespacedName) { h.wants = nil }
+func (h *someHealth) Frozen(types.NamespacedName) bool { return h.suspect }
+func (h *someHealth) Forget(types.NamespacedName)      { h.wants = nil }
 
 // someActor rolls out what it is told to, and complains where that does not stand in the status.
 type someActor struct {
@@ -360,7 +362,7 @@ func (s *stand) rolledOut(name string) {
 	d.Status.ObservedGeneration = d.Generation
 	s.must(s.store.Status().Update(s.Context(), &d))
 	var pods corev1.PodList
-	s.must(s.store.List(s.Context(), &pods, client.InNamespace("shop"), client.MatchingFields{byOwner: "rs-uid-" + name}))
+	s.must(s.store.List(s.Context(), &pods, client.InNamespace("shop"), client.MatchingFields{workloads.ByOwner: "rs-uid-" + name}))
 	for i := range pods.Items {
 		old := &pods.Items[i]
 		s.must(s.store.Delete(s.Context(), old))

@@ -61,7 +61,7 @@ func (s *survey) note(reason, message string) {
 func (s *survey) worst() (reason string, messages []string) {
 	for _, reason := range []string{
 		autorebootv1.ReasonInvalidSpec, autorebootv1.ReasonForbidden, autorebootv1.ReasonTooManyTargets,
-		autorebootv1.ReasonTargetNotFound, autorebootv1.ReasonSourceNotFound,
+		autorebootv1.ReasonTargetNotFound, autorebootv1.ReasonSourceNotFound, autorebootv1.ReasonProbeUnavailable,
 	} {
 		for _, n := range s.notes {
 			if n.reason == reason {
@@ -131,7 +131,7 @@ func (s *survey) workload(uid types.UID) *workload {
 func (s *survey) observation() restart.Observation {
 	o := restart.Observation{Now: s.now, Gates: s.gates, Calendar: s.calendar, Suspect: s.suspect}
 	for _, w := range s.workloads {
-		o.Workloads = append(o.Workloads, w.Workload)
+		o.Workloads = append(o.Workloads, w.Workload.Workload)
 	}
 	return o
 }

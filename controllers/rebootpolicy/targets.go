@@ -10,13 +10,13 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
 // maxTargets is how many workloads a policy watches; what the status holds of each has its size.
@@ -24,6 +24,15 @@ const maxTargets = 100
 
 // shared reads objects as the cache holds them. They must not be changed.
 const shared = client.UnsafeDisableDeepCopy
+
+// workload is a target as the cache has it.
+type workload struct {
+	workloads.Workload
+	// checked says that Missing is whole.
+	checked bool
+	// ips are the addresses of the pods of Workload, in their order.
+	ips []string
+}
 
 // targets finds the workloads of a policy, each once with its lowest wave, ordered by wave, kind and
 // name. Notes about what is missing, or beyond the bound, go into the survey.
@@ -152,33 +161,11 @@ func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv
 
 // named reads one workload; nil where there is none.
 func (r *Reconciler) named(ctx context.Context, namespace string, kind autorebootv1.TargetKind, name string, evicts bool) (*workload, error) {
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	var w *workload
-	var err error
-	switch kind {
-	case autorebootv1.TargetDeployment:
-		var d appsv1.Deployment
-		if err = r.Client.Get(ctx, key, &d, shared); err == nil {
-			w = deploymentOf(&d, evicts)
-		}
-	case autorebootv1.TargetStatefulSet:
-		var set appsv1.StatefulSet
-		if err = r.Client.Get(ctx, key, &set, shared); err == nil {
-			w = statefulSetOf(&set, evicts)
-		}
-	case autorebootv1.TargetDaemonSet:
-		var set appsv1.DaemonSet
-		if err = r.Client.Get(ctx, key, &set, shared); err == nil {
-			w = daemonSetOf(&set, evicts)
-		}
+	found, err := workloads.Named(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, kind, evicts)
+	if found == nil || err != nil {
+		return nil, err
 	}
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", kind, name, err)
-	}
-	return w, nil
+	return &workload{Workload: *found}, nil
 }
 
 func (r *Reconciler) selected(ctx context.Context, namespace string, kind autorebootv1.TargetKind, selector labels.Selector, evicts bool) ([]*workload, error) {
@@ -190,19 +177,19 @@ func (r *Reconciler) selected(ctx context.Context, namespace string, kind autore
 		var list appsv1.DeploymentList
 		err = r.Client.List(ctx, &list, in...)
 		for i := range list.Items {
-			out = append(out, deploymentOf(&list.Items[i], evicts))
+			out = append(out, &workload{Workload: *workloads.Deployment(&list.Items[i], evicts)})
 		}
 	case autorebootv1.TargetStatefulSet:
 		var list appsv1.StatefulSetList
 		err = r.Client.List(ctx, &list, in...)
 		for i := range list.Items {
-			out = append(out, statefulSetOf(&list.Items[i], evicts))
+			out = append(out, &workload{Workload: *workloads.StatefulSet(&list.Items[i], evicts)})
 		}
 	case autorebootv1.TargetDaemonSet:
 		var list appsv1.DaemonSetList
 		err = r.Client.List(ctx, &list, in...)
 		for i := range list.Items {
-			out = append(out, daemonSetOf(&list.Items[i], evicts))
+			out = append(out, &workload{Workload: *workloads.DaemonSet(&list.Items[i], evicts)})
 		}
 	}
 	if err != nil {

@@ -5,14 +5,12 @@ package rebootpolicy
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -24,39 +22,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
-
-// byOwner is the index of ReplicaSets and pods by the uid of their controller.
-const byOwner = "metadata.controller"
 
 // queue is what the handlers of events are given.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // watch has policies reconciled when they change, and when what they look at moves.
-func (r *Reconciler) watch(ctx context.Context, c cluster.Cluster, to controller.Controller) error {
-	for _, owned := range []client.Object{&corev1.Pod{}, replicaSet()} {
-		if err := c.GetCache().IndexField(ctx, owned, byOwner, ownerOf); err != nil {
-			return fmt.Errorf("index %T by owner: %w", owned, err)
-		}
-	}
+func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
 		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
-			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}, asked())),
+			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}, asked(), begun())),
 		source.Kind(c.GetCache(), &appsv1.Deployment{}, stirs(r, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))),
 		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, stirs(r, workloadCares[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
 		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, stirs(r, workloadCares[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
-		source.Kind(c.GetCache(), replicaSet(), stirs(r, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
-			owner := controllerOf(rs)
+		source.Kind(c.GetCache(), workloads.ReplicaSets(), stirs(r, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
+			owner := workloads.ControllerOf(rs)
 			return func(i *interest) bool { return i.owners[owner] }
 		}), cameOrWent()),
 		source.Kind(c.GetCache(), &corev1.Pod{}, r.births.noting(r.interests, stirs(r, func(pod *corev1.Pod) func(*interest) bool {
-			owner, set := controllerOf(pod), labels.Set(pod.Labels)
+			owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
 			return func(i *interest) bool { return i.inPod(owner, set) }
 		})), moved()),
 		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, stirs(r, func(es *networkingv1.ExternalService) func(*interest) bool {
 			return func(i *interest) bool { return i.externalServices[es.Name] }
+		})),
+		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, stirs(r, func(chaos *chaosv1.ChaosPod) func(*interest) bool {
+			return func(i *interest) bool { return i.chaosPods[chaos.Name] }
 		})),
 		r.ringer.Source(),
 	} {
@@ -71,7 +66,7 @@ func (r *Reconciler) watch(ctx context.Context, c cluster.Cluster, to controller
 func stirs[T client.Object](r *Reconciler, cares func(T) func(*interest) bool) handler.TypedEventHandler[T, reconcile.Request] {
 	stir := func(object T) {
 		for _, key := range r.interests.in(object.GetNamespace(), cares(object)) {
-			r.ringer.stir(key)
+			r.ringer.Stir(key)
 		}
 	}
 	return handler.TypedFuncs[T, reconcile.Request]{
@@ -104,11 +99,23 @@ func asked() predicate.TypedPredicate[*autorebootv1.RebootPolicy] {
 	}
 }
 
+// begun lets a status pass that has a restart in flight which it had not before. Where it was not this
+// process that wrote it, and the approved spec does not select the workload, it is taken out.
+func begun() predicate.TypedPredicate[*autorebootv1.RebootPolicy] {
+	return predicate.TypedFuncs[*autorebootv1.RebootPolicy]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*autorebootv1.RebootPolicy]) bool {
+			return slices.ContainsFunc(e.ObjectNew.Status.InFlight, func(f autorebootv1.InFlightRestart) bool {
+				return !slices.ContainsFunc(e.ObjectOld.Status.InFlight, func(was autorebootv1.InFlightRestart) bool { return was.ID == f.ID })
+			})
+		},
+	}
+}
+
 // cameOrWent drops the changes of a ReplicaSet: what its pods do comes from the pods.
 func cameOrWent() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
 	return predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
-			return controllerOf(e.ObjectOld) != controllerOf(e.ObjectNew)
+			return workloads.ControllerOf(e.ObjectOld) != workloads.ControllerOf(e.ObjectNew)
 		},
 	}
 }
@@ -118,18 +125,4 @@ func moved() predicate.TypedPredicate[*corev1.Pod] {
 	return predicate.TypedFuncs[*corev1.Pod]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool { return !samePod(e.ObjectOld, e.ObjectNew) },
 	}
-}
-
-func ownerOf(object client.Object) []string {
-	if owner := controllerOf(object); owner != "" {
-		return []string{string(owner)}
-	}
-	return nil
-}
-
-func controllerOf(object metav1.Object) types.UID {
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		return owner.UID
-	}
-	return ""
 }

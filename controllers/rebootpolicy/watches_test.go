@@ -19,6 +19,8 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
 // someQueue notes what is added, and when it is due.
@@ -31,9 +33,9 @@ type someQueue struct {
 func (q *someQueue) Add(reconcile.Request)                         { q.now++ }
 func (q *someQueue) AddAfter(_ reconcile.Request, d time.Duration) { q.later = append(q.later, d) }
 
-func ringing(t *testing.T, now func() time.Time) (*ringer, *someQueue) {
+func ringing(t *testing.T, now func() time.Time) (*bell.Ringer, *someQueue) {
 	t.Helper()
-	b, q := newRinger(now), &someQueue{}
+	b, q := bell.NewRinger(now), &someQueue{}
 	if err := b.Source().Start(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
@@ -43,19 +45,19 @@ func ringing(t *testing.T, now func() time.Time) (*ringer, *someQueue) {
 func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 	now := epoch
 	b, q := ringing(t, func() time.Time { return now })
-	b.stir(policyKey)
+	b.Stir(policyKey)
 	if q.now != 1 {
 		t.Fatalf("the first event: %d looks", q.now)
 	}
 	for range 999 {
 		now = now.Add(time.Millisecond)
-		b.stir(policyKey)
+		b.Stir(policyKey)
 	}
-	if q.now != 1 || len(q.later) != 999 || q.later[0] > quiet || q.later[998] != time.Millisecond {
+	if q.now != 1 || len(q.later) != 999 || q.later[0] > bell.Quiet || q.later[998] != time.Millisecond {
 		t.Errorf("%d looks at once, the last event is looked at after %s", q.now, q.later[len(q.later)-1])
 	}
 	now = now.Add(time.Second)
-	b.stir(policyKey)
+	b.Stir(policyKey)
 	if q.now != 2 {
 		t.Errorf("after some quiet: %d looks", q.now)
 	}
@@ -78,6 +80,7 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 			{Type: autorebootv1.GateWorkloadAvailable, Kind: autorebootv1.TargetStatefulSet, Name: "ledger"},
 			{Type: autorebootv1.GateNoPods, Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"job": "month-end"}}},
 			{Type: autorebootv1.GateExternalServiceHealthy, Name: "db"},
+			{Type: autorebootv1.GateChaosSurvived, Name: "c"},
 		},
 		Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "cache"}}},
 	}
@@ -99,9 +102,11 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		"other labels":              {"shop", workload(autorebootv1.TargetDeployment, "web", labels.Set{"part": "bank"}), false},
 		"a gate's workload":         {"shop", workload(autorebootv1.TargetStatefulSet, "ledger", nil), true},
 		"a pod of a target":         {"shop", func(i *interest) bool { return i.inPod("rs-1", nil) }, true},
-		"a pod of somebody else":    {"shop", func(i *interest) bool { return i.inPod("rs-2", nil) }, false},
+		"a pod of another workload": {"shop", func(i *interest) bool { return i.inPod("rs-2", nil) }, false},
 		"a pod that closes a gate":  {"shop", func(i *interest) bool { return i.inPod("", labels.Set{"job": "month-end"}) }, true},
 		"a gate's ExternalService":  {"shop", func(i *interest) bool { return i.externalServices["db"] }, true},
+		"a gate's ChaosPod":         {"shop", func(i *interest) bool { return i.chaosPods["c"] }, true},
+		"another ChaosPod":          {"shop", func(i *interest) bool { return i.chaosPods["db"] }, false},
 		"a trigger's":               {"shop", func(i *interest) bool { return i.externalServices["cache"] }, true},
 		"another ExternalService":   {"shop", func(i *interest) bool { return i.externalServices["other"] }, false},
 	} {
@@ -117,7 +122,7 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	handler.Update(t.Context(), event.TypedUpdateEvent[*appsv1.Deployment]{ObjectOld: named("api", "1"), ObjectNew: named("api", "1")}, nil)
 	handler.Create(t.Context(), event.TypedCreateEvent[*appsv1.Deployment]{Object: named("other", "1")}, nil)
 	if q.now != 0 {
-		t.Error("a resync, or somebody else's workload, is looked at")
+		t.Error("a resync, or another policy's workload, is looked at")
 	}
 	handler.Update(t.Context(), event.TypedUpdateEvent[*appsv1.Deployment]{ObjectOld: named("api", "1"), ObjectNew: named("api", "2")}, nil)
 	if q.now != 1 {
@@ -185,7 +190,7 @@ func TestTheCacheHoldsOfAPodWhatDecisionsAreMadeFrom(t *testing.T) {
 	}
 }
 
-func TestTheCacheDropsWhatNobodyReadsOfAWorkload(t *testing.T) {
+func TestTheCacheDropsWhatIsNotReadOfAWorkload(t *testing.T) {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Annotations:   map[string]string{lastApplied: "all of it", "kept": "x"},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
@@ -196,9 +201,9 @@ func TestTheCacheDropsWhatNobodyReadsOfAWorkload(t *testing.T) {
 	if diff := cmp.Diff(metav1.ObjectMeta{Annotations: map[string]string{"kept": "x"}}, d.ObjectMeta); diff != "" {
 		t.Error(diff)
 	}
-	rs := replicaSet()
+	rs := workloads.ReplicaSets()
 	rs.Labels, rs.OwnerReferences = map[string]string{"a": "b"}, owned("Deployment", "api", "u")
-	if _, err := stripReplicaSet(rs); err != nil || rs.Labels != nil || controllerOf(rs) != "u" {
+	if _, err := stripReplicaSet(rs); err != nil || rs.Labels != nil || workloads.ControllerOf(rs) != "u" {
 		t.Errorf("a ReplicaSet keeps %+v (%v)", rs.ObjectMeta, err)
 	}
 }

@@ -21,7 +21,7 @@ const defaultWorkers = 16
 type Options[K comparable] struct {
 	// Workers is how many keys run at once at most. The default is 16.
 	Workers int
-	// Do runs a key that is due and answers when it is due next; the zero time drops the key. It
+	// Do runs a key that is due and returns when it is due next; the zero time drops the key. It
 	// must end soon after ctx has ended. Required.
 	Do func(ctx context.Context, key K) (next time.Time)
 	// Share names whom a key belongs to, always the same for the same key. A share gets another
@@ -30,7 +30,7 @@ type Options[K comparable] struct {
 	// workers, the share with the fewest running comes first. The default is no shares: any key
 	// may use any worker.
 	Share func(key K) string
-	// Observe is told how long after it was due a key was started. The default tells nobody.
+	// Observe is told how long after it was due a key was started. Defaults to nil: it is not called.
 	Observe func(late time.Duration)
 }
 
@@ -71,7 +71,7 @@ func New[K comparable](o Options[K]) *Agenda[K] {
 
 // Set makes the key due at a time, instead of any time it had. A time that has passed means now. A
 // key that runs is due again at that time, but not before its run has ended, whatever the run
-// answers.
+// returns.
 func (a *Agenda[K]) Set(key K, at time.Time) {
 	var name string
 	if a.Share != nil {

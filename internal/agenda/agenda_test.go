@@ -159,7 +159,7 @@ func TestNoMoreThanTheWorkersRunAndTheyEnd(t *testing.T) {
 	})
 }
 
-// hold has Do wait for the end of Run for every key of some shares, and answers what else ran.
+// hold has Do wait for the end of Run for every key of some shares, and returns what else ran.
 func hold(t *testing.T, workers int, hogs string, keys ...string) (ran string, running int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -347,4 +347,27 @@ func TestAgendaDoesWhatAListWouldDo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A panic ends the run of its key, and neither the process, nor the worker, nor the key.
+func TestAPanicEndsTheRunOfItsKeyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{began: time.Now()}
+		a := New(Options[string]{Workers: 1, Do: func(_ context.Context, key string) time.Time {
+			j.add(key)
+			if key == "bad" {
+				panic("a defect") //nolint:forbidigo // what it tests
+			}
+			return time.Time{}
+		}})
+		defer run(t, a)()
+		a.Set("bad", time.Now())
+		pass(time.Second)
+		a.Set("good", time.Now())
+		pass(afterPanic)
+		j.want(t, "0s bad", "1s good", "1m0s bad")
+		if a.Running() != 0 || a.Len() != 1 {
+			t.Errorf("%d run, of %d keys", a.Running(), a.Len())
+		}
+	})
 }

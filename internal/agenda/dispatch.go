@@ -6,6 +6,8 @@ package agenda
 import (
 	"context"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // advance starts what can start, and says how long until a key is due.
@@ -41,11 +43,11 @@ func (a *Agenda[K]) collect(now time.Duration) {
 func (a *Agenda[K]) dispatch(ctx context.Context, now time.Duration) {
 	for e := a.take(ctx); e != nil; e = a.take(ctx) {
 		late := now - e.at
-		a.workers.Go(func() { a.work(ctx, e, late) })
+		a.workers.Go(func() { panics.Go("agenda", func() { a.work(ctx, e, late) }) })
 	}
 }
 
-// take answers an entry that now counts as running, or nil where nothing waits or may start. The
+// take returns an entry that now counts as running, or nil where nothing waits or may start. The
 // lock is held.
 func (a *Agenda[K]) take(ctx context.Context) *entry[K] {
 	if len(a.waiting) == 0 || ctx.Err() != nil {
@@ -72,11 +74,22 @@ func (a *Agenda[K]) take(ctx context.Context) *entry[K] {
 func (a *Agenda[K]) work(ctx context.Context, e *entry[K], late time.Duration) {
 	for e != nil {
 		a.Observe(max(late, 0))
-		e, late = a.finish(ctx, e, a.Do(ctx, e.key))
+		e, late = a.finish(ctx, e, a.do(ctx, e.key))
 	}
 }
 
-// finish plans an entry anew or drops it, and answers the next one for the same worker.
+// afterPanic is when a key whose run has panicked is due again: it must be neither lost nor run without end.
+const afterPanic = time.Minute
+
+// do runs a key, and returns when it is due next, also where it panics.
+func (a *Agenda[K]) do(ctx context.Context, key K) (next time.Time) {
+	if panics.Try("agenda", func() error { next = a.Do(ctx, key); return nil }) != nil {
+		return time.Now().Add(afterPanic)
+	}
+	return next
+}
+
+// finish plans an entry again or drops it, and returns the next one for the same worker.
 func (a *Agenda[K]) finish(ctx context.Context, e *entry[K], next time.Time) (*entry[K], time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

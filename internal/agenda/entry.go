@@ -65,7 +65,7 @@ func (s *share[K]) reorder(a *Agenda[K]) {
 	}
 }
 
-// shareOf answers the share, with one more key. The lock is held.
+// shareOf returns the share, with one more key. The lock is held.
 func (a *Agenda[K]) shareOf(name string) *share[K] {
 	s, ok := a.shares[name]
 	if !ok {

@@ -6,55 +6,48 @@ package approval
 import (
 	"slices"
 
-	"k8s.io/utils/ptr"
-
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// RebootPolicyDigest names what of a spec is approved: what is done to what and in whose name, and
-// what is read for it. When and how carefully that happens is for whoever may write the policy.
+// RebootPolicyDigest names what of a spec is approved: all that decides what is restarted, when, how
+// carefully, in whose name, and what is read for it. Left out are the names of triggers, the order of
+// lists, what is kept of the past, and suspend and dryRun: setting these has less done, and unsetting
+// them is asked about by admission. A value that equals its default counts as absent.
 func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
+	policy := &autorebootv1.RebootPolicy{Spec: *spec.DeepCopy()}
+	rebootpolicy.Default(policy)
+	full := &policy.Spec
 	var p parts
-	if spec.ServiceAccountName != "" {
-		p.add("serviceAccount", spec.ServiceAccountName)
+	for i := range full.Targets {
+		p.add("target", full.Targets[i])
 	}
-	if s := spec.Strategy; s != nil && s.Type != autorebootv1.StrategyRolloutRestart {
-		p.add("strategy", s.Type)
-	}
-	for i := range spec.Targets {
-		t := &spec.Targets[i]
-		p.add("target", t.Kind, t.Name, t.Selector)
-	}
-	for i := range spec.Triggers {
-		trigger(&p, &spec.Triggers[i])
-	}
-	for i := range spec.Gates {
-		g := &spec.Gates[i]
-		p.add("gate", g.Type, g.Kind, g.Name, g.Selector)
-	}
-	return p.digest()
-}
-
-// trigger adds what a trigger reads or runs for the writer. The pods of a target are checked for
-// whoever may restart it; a host is judged by the egress policy at every connection.
-func trigger(p *parts, t *autorebootv1.Trigger) {
-	if c := t.ConfigChange; c != nil {
-		for i := range c.Sources {
-			s := &c.Sources[i]
-			p.add("source", s.Kind, s.Name, s.Selector, append([]string{}, slices.Sorted(slices.Values(s.Keys))...))
+	for i := range full.Triggers {
+		t := full.Triggers[i]
+		t.Name = ""
+		if c := t.ConfigChange; c != nil {
+			for j := range c.Sources {
+				slices.Sort(c.Sources[j].Keys)
+			}
 		}
+		p.add("trigger", t)
 	}
-	if c := t.CertificateRenewal; c != nil {
-		p.add("certificate", c.SecretName, ptr.Deref(c.Key, rebootpolicy.DefaultTLSKey))
+	for i := range full.Gates {
+		p.add("gate", full.Gates[i])
 	}
-	if c := t.Probe; c != nil && c.Exec != nil {
-		p.add("exec", c.Exec.Container, c.Exec.Command)
+	for i := range full.Windows {
+		p.add("window", full.Windows[i])
 	}
-	if e := t.EndpointsChange; e != nil {
-		p.add("externalService", e.ExternalServiceName)
+	for i := range full.Blackouts {
+		p.add("blackout", full.Blackouts[i])
 	}
+	full.Targets, full.Triggers, full.Gates, full.Windows, full.Blackouts = nil, nil, nil, nil, nil
+	full.Suspend, full.DryRun, full.HistoryLimit = nil, nil, nil
+	usual := &autorebootv1.RebootPolicy{}
+	rebootpolicy.Default(usual)
+	p.settings(full, &usual.Spec)
+	return p.digest()
 }
 
 // RebootPolicyValue is the value of the annotation by which user is known to be entitled to what
@@ -65,7 +58,7 @@ func RebootPolicyValue(policy *autorebootv1.RebootPolicy, user string) string {
 
 // RebootPolicyApproved says whether an approval is on policy that covers it as it is now. Unasked are
 // the namespaces whose writers admission never asks, as the webhook configurations leave them out:
-// nobody approves there.
+// an approval there is never valid.
 func RebootPolicyApproved(policy *autorebootv1.RebootPolicy, unasked ...string) bool {
 	return !slices.Contains(unasked, policy.Namespace) &&
 		Covers(policy.Annotations[common.ApprovedByAnnotation], RebootPolicyDigest(&policy.Spec))

@@ -29,7 +29,7 @@ func (f *Flags) general(g group) {
 	flag(g, "kube-api-qps", func(c *Configuration) *float32 { return &c.ClientConnection.QPS },
 		"Requests per second to the API server; -1 for no limit. Election is not limited.")
 	flag(g, "kube-api-burst", func(c *Configuration) *int { return &c.ClientConnection.Burst },
-		"Requests to the API server that may be sent at once.")
+		"Burst of requests to the API server.")
 	flag(g, "kube-api-start-timeout", func(c *Configuration) *metav1.Duration { return &c.ClientConnection.StartTimeout },
 		"How long an API server that does not answer is retried at start.")
 	flag(g, "webhooks", func(c *Configuration) *bool { return &c.Webhook.Enabled },
@@ -42,6 +42,10 @@ func (f *Flags) general(g group) {
 		"Rewrite objects that are stored at an old version, on the elected replica.")
 	flag(g, "storage-migration-rate", func(c *Configuration) *int { return &c.StorageMigration.Rate },
 		"Objects that the migration rewrites in a second.")
+	flag(g, "storage-migration-settle", func(c *Configuration) *metav1.Duration { return &c.StorageMigration.Settle },
+		"How long a storage version must have been seen before the migration begins.")
+	flag(g, "calendar-config-map", func(c *Configuration) *string { return &c.Calendar.ConfigMap },
+		"ConfigMap of the operator's namespace with blackouts of the whole cluster. Empty: none.")
 	g.concurrency("concurrency", "Objects reconciled at the same time, by kind, such as ExternalService=20,ChaosPod=4.")
 	flag(g, "cache-sync-timeout", func(c *Configuration) *metav1.Duration { return &c.Controllers.CacheSyncTimeout },
 		"How long the first LIST of a kind may take.")
@@ -173,7 +177,11 @@ func (f *Flags) serving(g group) {
 
 func (f *Flags) logging(g group) {
 	flag(g, "log-format", func(c *Configuration) *string { return &c.Logging.Format },
-		"Form of the log: json or text.")
-	flag(g, "log-level", func(c *Configuration) *string { return &c.Logging.Level },
-		"Level of the log: error, info, debug, or a number from 1 to 7 for ever more detail.")
+		"Log format. One of: json, text.")
+	const level = "log-level"
+	at := func(c *Configuration) *string { return &c.Logging.Level }
+	// -v is what every component of Kubernetes calls it.
+	g.set.StringVarP(at(g.flags.given), level, "v", *at(g.flags.given),
+		"Log level: error, info, debug, or a number from 1 to 7 for ever more detail.")
+	g.flags.carry[level] = func(from, to *Configuration) { *at(to) = *at(from) }
 }

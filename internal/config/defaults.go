@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Default answers the configuration of a file that says nothing.
+// Default returns the configuration of a file that says nothing.
 func Default() *Configuration {
 	return &Configuration{
 		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
@@ -31,12 +31,13 @@ func Default() *Configuration {
 		},
 		ExternalServices: defaultExternalServices(),
 		RebootPolicies:   defaultRebootPolicies(),
-		StorageMigration: StorageMigration{Enabled: true, Rate: 20},
+		Calendar:         Calendar{ConfigMap: "fairlead-calendar"},
+		StorageMigration: StorageMigration{Enabled: true, Rate: 20, Settle: duration(30 * time.Second)},
 		Egress:           defaultEgress(),
 		Webhook: Webhook{
 			Enabled:      true,
 			Port:         9443,
-			MaxBodyBytes: 16 << 20,
+			MaxBodyBytes: 4 << 20,
 			DrainDelay:   duration(10 * time.Second),
 			DrainTimeout: duration(40 * time.Second),
 			TLS:          TLS{MinVersion: "VersionTLS13"},

@@ -4,7 +4,7 @@
 // Package config is the component configuration of the operator: a versioned YAML file, its
 // defaults and its rules, and the command line flags that override it.
 //
-// A file is decoded strictly: a field that nobody knows is an error that names it and its line,
+// A file is decoded strictly: an unknown field is an error that names it and its line,
 // because a misspelled option that is ignored is found out only when it is missed. Flags override
 // the file, and only those that were really given.
 //

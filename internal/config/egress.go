@@ -133,7 +133,7 @@ func atMost(path *field.Path, n, most int) field.ErrorList {
 	return nil
 }
 
-// cidr refuses bits after the prefix as well: whoever wrote 10.1.2.3/8 meant something else.
+// cidr refuses bits after the prefix as well: the author of 10.1.2.3/8 meant something else.
 func cidr(path *field.Path, text string) field.ErrorList {
 	prefix, err := netip.ParsePrefix(text)
 	switch {

@@ -21,14 +21,14 @@ func (l Logging) Verbosity() (int, error) {
 	switch l.Level {
 	case "error":
 		return QuietLevel, nil
-	case "info":
+	case "info", "0":
 		return 0, nil
 	case "debug":
 		return 1, nil
 	}
 	n, err := strconv.Atoi(l.Level)
 	if err != nil || n < 1 || n > maxLevel {
-		return 0, fmt.Errorf("must be error, info, debug, or a number from 1 to %d", maxLevel)
+		return 0, fmt.Errorf("must be error, info, debug, or a number from 1 to %d (0 is info): above it, client-go would log Secrets", maxLevel)
 	}
 	return n, nil
 }

@@ -22,7 +22,7 @@ const maxFileBytes = 1 << 20
 // not YAML, is of another apiVersion or kind, or has a field that is unknown, given twice or of
 // the wrong type; the error names the file, the line and the field.
 func Load(path string) (*Configuration, error) {
-	file, err := os.Open(path) //nolint:gosec // whoever starts the process names the file
+	file, err := os.Open(path) //nolint:gosec // the user who starts the process names the file
 	if err != nil {
 		return nil, fmt.Errorf("configuration file: %w", err)
 	}

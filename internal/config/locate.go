@@ -48,7 +48,7 @@ func (p positions) walk(path string, node *yaml.Node) {
 	}
 }
 
-// at answers "file:line" of a field, or the file alone where the line is not known.
+// at returns "file:line" of a field, or the file alone where the line is not known.
 func (p positions) at(file, field string) string {
 	if line, ok := p[field]; ok {
 		return fmt.Sprintf("%s:%d", file, line)

@@ -4,6 +4,8 @@
 package config
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -41,6 +43,9 @@ type Configuration struct {
 
 	// RebootPolicies says how workloads are restarted.
 	RebootPolicies RebootPolicies `json:"rebootPolicies,omitempty"`
+
+	// Calendar says when nothing is disrupted in the whole cluster.
+	Calendar Calendar `json:"calendar,omitempty"`
 
 	// StorageMigration says how objects that are stored at an old version are rewritten.
 	StorageMigration StorageMigration `json:"storageMigration,omitempty"`
@@ -130,10 +135,18 @@ type StorageMigration struct {
 
 	// Rate is how many objects are rewritten in a second. The default is 20.
 	Rate int `json:"rate,omitempty"`
+
+	// Settle is how long a leader must have seen a storage version before it rewrites objects: until
+	// then an API server may not know the definition, and store at the old version. The default is 30s.
+	Settle metav1.Duration `json:"settle,omitempty"`
 }
 
 func (s StorageMigration) validate(path *field.Path) field.ErrorList {
-	return within(path.Child("rate"), s.Rate, 1, 1000)
+	errs := within(path.Child("rate"), s.Rate, 1, 1000)
+	if d := s.Settle.Duration; d < time.Second || d > time.Hour {
+		errs = append(errs, field.Invalid(path.Child("settle"), d.String(), "must be from 1s to 1h"))
+	}
+	return errs
 }
 
 const (

@@ -18,7 +18,7 @@ import (
 // kinds are the keys of controllers.concurrency.
 var kinds = []string{"ChaosPod", "ExternalService", "RebootPolicy"}
 
-// Validate answers every problem of the configuration, with the paths of the fields.
+// Validate returns every problem of the configuration, with the paths of the fields.
 func (c *Configuration) Validate() field.ErrorList {
 	errs := c.roles()
 	errs = append(errs, c.ClientConnection.validate(field.NewPath("clientConnection"))...)
@@ -27,10 +27,11 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, c.Controllers.validate(field.NewPath("controllers"))...)
 	errs = append(errs, c.ExternalServices.validate(field.NewPath("externalServices"))...)
 	errs = append(errs, c.RebootPolicies.validate(field.NewPath("rebootPolicies"))...)
+	errs = append(errs, c.Calendar.validate(field.NewPath("calendar"))...)
 	errs = append(errs, c.StorageMigration.validate(field.NewPath("storageMigration"))...)
 	errs = append(errs, c.Egress.validate(field.NewPath("egress"))...)
 	errs = append(errs, c.Webhook.validate(field.NewPath("webhook"))...)
-	if c.Controllers.Enabled { // or nobody stands for election
+	if c.Controllers.Enabled { // otherwise there is no election
 		errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)
 	}
 	errs = append(errs, c.serving()...)

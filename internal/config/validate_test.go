@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
 
 func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
@@ -20,9 +22,13 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"externalServices.drainPeriod":           func(c *Configuration) { c.ExternalServices.DrainPeriod = duration(-time.Second) },
 		"rebootPolicies.maxRestarts":             func(c *Configuration) { c.RebootPolicies.MaxRestarts = 0 },
 		"rebootPolicies.sources":                 func(c *Configuration) { c.RebootPolicies.Sources = "List" },
+		"storageMigration.rate":                  func(c *Configuration) { c.StorageMigration.Rate = 0 },
+		"storageMigration.settle":                func(c *Configuration) { c.StorageMigration.Settle = duration(0) },
 		"rebootPolicies.sourcesPollInterval":     func(c *Configuration) { c.RebootPolicies.SourcesPollInterval = duration(time.Millisecond) },
 		"rebootPolicies.probeWorkers":            func(c *Configuration) { c.RebootPolicies.ProbeWorkers = 1 },
 		"rebootPolicies.fingerprintSecret":       func(c *Configuration) { c.RebootPolicies.FingerprintSecret = "No" },
+		"calendar.blackouts":                     func(c *Configuration) { c.Calendar.Blackouts = []schedule.Blackout{{Name: "year-end"}} },
+		"calendar.configMap":                     func(c *Configuration) { c.Calendar.ConfigMap = "A" },
 		"clientConnection.qps":                   func(c *Configuration) { c.ClientConnection.QPS = 0 },
 		"clientConnection.burst":                 func(c *Configuration) { c.ClientConnection.QPS, c.ClientConnection.Burst = 50, 0 },
 		"clientConnection.startTimeout":          func(c *Configuration) { c.ClientConnection.StartTimeout = duration(0) },

@@ -37,8 +37,8 @@ type Webhook struct {
 	// Port is the port to listen on. The default is 9443.
 	Port int `json:"port,omitempty"`
 
-	// MaxBodyBytes bounds the body of a request. The default is 16 MiB, ten times the largest
-	// object that etcd stores.
+	// MaxBodyBytes bounds the body of a request. The default is 4 MiB: etcd stores 1.5 MiB of an object,
+	// admission is sent an object and its old state, and an API server asks to convert one at a time.
 	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
 
 	// DrainDelay is how long a stopping server goes on accepting, not ready, so that the API
@@ -82,7 +82,8 @@ type Certificates struct {
 	SecretName string `json:"secretName,omitempty"`
 
 	// DNSNames are further names or addresses of the certificate, for sources selfSigned and
-	// certManager. The names of the Service are always in it.
+	// certManager; the names of the Service are always in it. For source folder the first one is the name
+	// that the certificate must be valid for, which defaults to that of the Service.
 	DNSNames []string `json:"dnsNames,omitempty"`
 
 	// Validity is how long a serving certificate is valid, for sources selfSigned and certManager. It
@@ -97,7 +98,7 @@ type Certificates struct {
 	CertManager CertManager `json:"certManager,omitempty"`
 
 	// InjectCA publishes the root in the webhook configurations and CRDs. The default is true;
-	// false leaves it to somebody else, such as cert-manager's cainjector.
+	// false leaves it to another component, such as cert-manager's cainjector.
 	InjectCA bool `json:"injectCA"`
 }
 
@@ -114,7 +115,7 @@ type CertManager struct {
 	IssuerGroup string `json:"issuerGroup,omitempty"`
 
 	// Certificate is the name of the Certificate. It is made where there is none, and used as it is
-	// where somebody else has made it. The default is fairlead-webhook.
+	// where it exists. The default is fairlead-webhook.
 	Certificate string `json:"certificate,omitempty"`
 
 	// SecretName is the Secret that the Certificate fills. The default is fairlead-webhook-tls.
@@ -125,7 +126,7 @@ type CertManager struct {
 	Fallback bool `json:"fallback,omitempty"`
 }
 
-// Clients says who may call the webhooks. Whoever reaches the port may, by default: the API server
+// Clients says who may call the webhooks. By default every client that reaches the port may: the API server
 // authenticates itself only where it was configured to.
 type Clients struct {
 	// CAFile is a PEM file with the authorities of the clients' certificates, followed when it

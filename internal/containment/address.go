@@ -24,7 +24,7 @@ type question struct {
 	at    *url.URL
 }
 
-// Transport answers questions for the address of a list, and sends everything else on. It belongs into
+// Transport responds to questions for the address of a list, and sends everything else on. It belongs into
 // the configuration that the cache's HTTP client is made from: controller-runtime keeps to itself which
 // namespace and which selector an informer is for, and puts a decoder of its own into its clients
 // whatever their configuration says.
@@ -48,7 +48,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport, to close its idle connections.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// addressOf answers what a lister would ask the API server for. Nothing is sent.
+// addressOf returns what a lister would ask the API server for. Nothing is sent.
 func addressOf(ctx context.Context, lister cache.ListerWithContext, empty []byte) (*url.URL, error) {
 	asked := &question{empty: empty}
 	if _, err := lister.ListWithContext(context.WithValue(ctx, asking{}, asked), metav1.ListOptions{}); err != nil {

@@ -37,7 +37,7 @@ type decoder struct {
 	whole runtime.Decoder
 }
 
-// Decode answers an error where not even the envelope can be read: what comes of that is client-go's to
+// Decode returns an error where not even the envelope can be read: what comes of that is client-go's to
 // decide, as ever.
 func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	decoded, kind, failure := d.whole.Decode(data, defaults, into)

@@ -34,7 +34,7 @@ func newScheme(t testing.TB) *runtime.Scheme {
 	return scheme
 }
 
-// newDecoders answers ours, and that of every other client.
+// newDecoders returns ours, and that of every other client.
 func newDecoders(t testing.TB) (ours, plain runtime.Decoder) {
 	t.Helper()
 	scheme := newScheme(t)

@@ -188,7 +188,7 @@ func TestACacheHoldsEveryObjectAndNamesTheBrokenOnes(t *testing.T) {
 	}
 }
 
-// Whoever reads by the client is refused the object, and the reconciler of its kind, and of no other, is
+// A reader that uses the client is refused the object, and the reconciler of its kind, and of no other, is
 // spared the error.
 func TestABrokenObjectIsRefusedAndItsReconcilerSpared(t *testing.T) {
 	from := &source{items: []string{stored("a", goodSpec), stored("b", `{"ports":"x"}`)}}

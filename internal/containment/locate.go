@@ -35,7 +35,7 @@ func (n nest) around(value []byte) []byte {
 	return slices.Concat([]byte(n.before), value, []byte(n.after))
 }
 
-// locate answers the path of the first value that does not decode, and what kind of value it is. The
+// locate returns the path of the first value that does not decode, and what kind of value it is. The
 // decoder's own words would do, were it not that they repeat values.
 func locate(object []byte, decodes func(document []byte) bool) string {
 	path, value := descend("", object, nest{}, decodes, maxDepth)

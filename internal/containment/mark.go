@@ -11,7 +11,7 @@ import (
 )
 
 // mark is an annotation, in memory alone, that says what is wrong. An annotation goes wherever the
-// object is copied to. No API server admits a name with two slashes, so nobody sets it on a good object.
+// object is copied to. No API server admits a name with two slashes, so it is never set on a good object.
 const mark = "fairlead.dev/in-memory/undecodable"
 
 // markedGeneration is the generation of marked objects: one that is mended has another, also where it
@@ -21,7 +21,7 @@ const markedGeneration = -1
 // Remedy is what finds and names everything that is wrong with what is stored.
 const Remedy = "kubectl fairlead vet --cluster"
 
-// Fault answers what does not decode in an object that an informer of this package delivered, and ""
+// Fault returns what does not decode in an object that an informer of this package delivered, and ""
 // where all of it did.
 func Fault(object metav1.Object) string { return object.GetAnnotations()[mark] }
 

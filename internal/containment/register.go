@@ -37,8 +37,8 @@ type RegisterOptions struct {
 	// Logger gets a line for each object that does not decode, and one when it does again. The default
 	// drops both.
 	Logger logr.Logger
-	// Tell is called once for each object and fault, not at every list. It must not block. The default
-	// is nobody.
+	// Tell is called once for each object and fault, not at every list. It must not block. Defaults to
+	// nil: it is not called.
 	Tell func(Entry)
 }
 

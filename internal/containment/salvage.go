@@ -14,7 +14,7 @@ import (
 
 // salvage reads what can be read of an object that does not decode as a whole, and marks it. What is
 // left of the spec and the status is for those who must count on it even so, such as the ledger of
-// restarts in flight; nobody may act on it.
+// restarts in flight; it must not be acted on.
 func (d *decoder) salvage(raw []byte) (runtime.Object, error) {
 	made, err := d.scheme.New(d.kind)
 	if err != nil {

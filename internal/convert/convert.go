@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -44,6 +45,8 @@ type Options struct {
 	// MaxRestore is how large a restore annotation may be that admission takes, in bytes. The default,
 	// 0, is any size.
 	MaxRestore int
+	// Vet says what is wrong with a converted object, given as JSON. Default: nothing is looked for.
+	Vet func(object []byte) []string
 }
 
 // Conversion converts texts. It is safe for concurrent use.
@@ -75,7 +78,7 @@ func New(o Options) (*Conversion, error) {
 	return c, nil
 }
 
-// Versions answers the served versions of all kinds, sorted.
+// Versions returns the served versions of all kinds, sorted.
 func Versions(kinds []Kind) []string {
 	all := map[string]bool{}
 	for _, kind := range kinds {
@@ -88,7 +91,7 @@ func Versions(kinds []Kind) []string {
 
 // Finding is something about one object.
 type Finding struct {
-	Line int
+	manifest.Position
 	// Object is such as "ExternalService shop/billing-db".
 	Object string
 	Text   string
@@ -113,12 +116,14 @@ const (
 
 // Result is a converted text.
 type Result struct {
-	Text    []byte
-	JSON    bool      // the text is JSON, and only that
-	Stale   []Finding // objects that were at another version
-	Notes   []Finding // what its reader should know
-	Failed  []Finding // objects that could not be converted, and stayed
-	Changed bool
+	Text []byte
+	// Documents counts those that hold anything but comments.
+	Documents int
+	JSON      bool      // the text is JSON, and only that
+	Stale     []Finding // objects that were at another version
+	Notes     []Finding // what its reader should know
+	Failed    []Finding // objects that could not be converted, and stayed
+	Changed   bool
 }
 
 // Text converts all objects of a text. The error is for a text that cannot be read.
@@ -129,6 +134,9 @@ func (c *Conversion) Text(text []byte, form Form) (Result, error) {
 	}
 	out := Result{JSON: true}
 	for _, part := range parts {
+		if !blank(part.Text) {
+			out.Documents++
+		}
 		if form == AsIs && !c.mentioned(part.Text) {
 			out.JSON = false
 			out.Text = append(out.Text, part.Text...)
@@ -145,6 +153,17 @@ func (c *Conversion) Text(text []byte, form Form) (Result, error) {
 	}
 	out.Changed = string(out.Text) != string(text)
 	return out, nil
+}
+
+// blank says that a text has no lines but empty ones, comments and marks of documents.
+func blank(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
+		if len(line) > 0 && line[0] != '#' && string(line) != "---" && string(line) != "..." {
+			return false
+		}
+	}
+	return true
 }
 
 // mentioned says whether a document may hold an object of ours. What does not is never parsed, and so
@@ -169,11 +188,11 @@ func (c *Conversion) part(part manifest.Part, form Form, out *Result) ([]byte, e
 	value, order := w.value(document.Value(), nil)
 	text, notes, err := document.Rewrite(value, order)
 	if err != nil {
-		out.Failed = append(out.Failed, Finding{Line: document.Line(), Object: w.first, Text: err.Error()})
+		out.Failed = append(out.Failed, Finding{Position: document.Position(), Object: w.first, Text: err.Error()})
 		return part.Text, nil //nolint:nilerr // it was found, and the others are converted
 	}
 	for _, note := range notes {
-		out.Notes = append(out.Notes, Finding{Line: note.Line, Text: note.Text})
+		out.Notes = append(out.Notes, Finding{Position: manifest.Position{Line: note.Line, Column: 1}, Text: note.Text})
 	}
 	if form == AsIs {
 		return text, nil

@@ -30,7 +30,7 @@ const Stdin = "-"
 
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// find answers the files that paths name, each once: folders with all below them, but for hidden ones.
+// find returns the files that paths name, each once: folders with all below them, except hidden ones.
 func find(ctx context.Context, paths []string) (files []string, err error) {
 	seen := map[string]bool{}
 	add := func(path string) error {
@@ -88,7 +88,7 @@ func find(ctx context.Context, paths []string) (files []string, err error) {
 func load(path string, stdin io.Reader) ([]byte, error) {
 	from := stdin
 	if path != Stdin {
-		file, err := os.Open(path) //nolint:gosec // whoever starts the process names the file
+		file, err := os.Open(path) //nolint:gosec // the user who starts the process names the file
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func load(path string, stdin io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// replace puts a text in the place of a file at once: whoever reads the file sees the old text or the
+// replace puts a text in the place of a file at once: a reader of the file sees the old text or the
 // new one, also where the machine stops in between.
 func replace(path string, was, text []byte) (err error) {
 	path, err = filepath.EvalSymlinks(path)
@@ -121,7 +121,7 @@ func replace(path string, was, text []byte) (err error) {
 		return err
 	}
 	if string(now) != string(was) {
-		return errors.New("it was changed by somebody else in the meantime, and was left alone")
+		return errors.New("it was changed by another process in the meantime, and was left alone")
 	}
 	next, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

@@ -20,7 +20,7 @@ type walk struct {
 	first      string // the first object that was converted
 }
 
-// value answers what a value becomes, and the order of its fields. Failures are in the result.
+// value returns what a value becomes, and the order of its fields. Failures are in the result.
 func (w *walk) value(value any, path []any) (any, *manifest.Order) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -120,7 +120,23 @@ func (w *walk) object(object map[string]any, path []any, kind *Kind, version str
 			w.note(path, label, fmt.Sprintf("%s left out, and with it what %s cannot say", strings.Join(dropped, ", "), w.conversion.To))
 		}
 	}
+	if w.conversion.Vet != nil {
+		if raw, err := manifest.Encode(converted); err == nil {
+			w.vetted(path, label, w.conversion.Vet(raw))
+		}
+	}
 	return converted, manifest.OrderOf(kind.Types[w.conversion.To], kind.Successors)
+}
+
+// vetted notes what a cluster would refuse, which converters let through: a webhook has to.
+func (w *walk) vetted(path []any, label string, wrong []string) {
+	switch len(wrong) {
+	case 0:
+	case 1:
+		w.note(path, label, "the result does not pass vet: "+wrong[0])
+	default:
+		w.note(path, label, fmt.Sprintf("the result does not pass vet: %s; and %d more", wrong[0], len(wrong)-1))
+	}
 }
 
 // object converts one object. What a converter may answer beyond that, such as empty parts, is noise in
@@ -199,7 +215,7 @@ func without(object map[string]any, name string) map[string]any {
 	return out
 }
 
-// drop takes annotations out of a converted object, which nobody else holds.
+// drop takes annotations out of a converted object, which has no other reference.
 func drop(object map[string]any, names []string) (dropped []string) {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -232,16 +248,16 @@ func name(object map[string]any) string {
 }
 
 func (w *walk) stale(path []any, object, version string) {
-	w.out.Stale = append(w.out.Stale, Finding{w.document.Line(path...), object, "is at " + version + ", not at " + w.conversion.To})
+	w.out.Stale = append(w.out.Stale, Finding{w.document.Position(path...), object, "is at " + version + ", not at " + w.conversion.To})
 }
 
 func (w *walk) note(path []any, object, text string) {
-	w.out.Notes = append(w.out.Notes, Finding{w.document.Line(path...), object, text})
+	w.out.Notes = append(w.out.Notes, Finding{w.document.Position(path...), object, text})
 }
 
 func (w *walk) fail(path []any, object map[string]any, err error) {
 	kind, _ := object["kind"].(string)
-	w.out.Failed = append(w.out.Failed, Finding{w.document.Line(path...), fmt.Sprintf("%.100s %s", kind, name(object)), err.Error()})
+	w.out.Failed = append(w.out.Failed, Finding{w.document.Position(path...), fmt.Sprintf("%.100s %s", kind, name(object)), err.Error()})
 }
 
 func (c *Conversion) kindsOf(group string) string {

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/fairlead-dev/fairlead/internal/manifest"
 )
 
 // ErrInput is an input that cannot be read, or a request that asks for two things at once.
@@ -27,6 +29,9 @@ type Request struct {
 	Form Form
 	// Write replaces the files instead of writing to Out. Check writes nothing but names.
 	Write, Check bool
+	// AllowEmpty takes an empty standard input, and inputs that hold no document together, for success. Default:
+	// ErrInput, since the command in front of a pipe may have failed.
+	AllowEmpty bool
 }
 
 // ErrFound is that objects could not be converted, or that Check found some at another version.
@@ -50,7 +55,11 @@ func (c *Conversion) Run(ctx context.Context, r Request) error {
 		}
 		if err := w.file(file); err != nil {
 			w.unread++
-			w.say(file, 0, "error: ", err.Error())
+			var at manifest.Position
+			if syntax := (*manifest.SyntaxError)(nil); errors.As(err, &syntax) {
+				at = syntax.Position
+			}
+			w.say(file, at, "error: ", err.Error())
 		}
 		if w.read > MaxBytes {
 			return fmt.Errorf("%wthe files together are larger than %d bytes; convert them in parts", quiet{ErrInput}, MaxBytes)
@@ -58,6 +67,8 @@ func (c *Conversion) Run(ctx context.Context, r Request) error {
 	}
 	return w.end()
 }
+
+var errEmpty = errors.New("nothing was read: there is no document; give --allow-empty where that is no fault")
 
 // quiet marks an error without a word of its own.
 type quiet struct{ error }
@@ -90,6 +101,7 @@ type run struct {
 	out        bytes.Buffer
 	json       bool // whether what stands in out last is JSON
 	read       int
+	documents  int
 	stale      int
 	failed     int
 	unread     int
@@ -106,19 +118,23 @@ func (w *run) file(path string) error {
 	if err != nil {
 		return err
 	}
+	w.documents += result.Documents
+	if path == Stdin && len(bytes.TrimSpace(text)) == 0 && !w.AllowEmpty {
+		return errEmpty
+	}
 	for _, failure := range result.Failed {
-		w.say(path, failure.Line, "error: ", failure.String())
+		w.say(path, failure.Position, "error: ", failure.String())
 	}
 	w.failed += len(result.Failed)
 	w.stale += len(result.Stale)
 	if w.Check {
 		for _, found := range result.Stale {
-			_, _ = fmt.Fprintf(&w.out, "%s:%d: %s\n", shown(path), found.Line, found)
+			_, _ = fmt.Fprintf(&w.out, "%s:%d:%d: %s\n", shown(path), found.Line, found.Column, found)
 		}
 		return nil
 	}
 	for _, note := range result.Notes {
-		w.say(path, note.Line, "note: ", note.String())
+		w.say(path, note.Position, "note: ", note.String())
 	}
 	switch {
 	case !w.Write:
@@ -164,6 +180,8 @@ func (w *run) end() error {
 		nothing = "; nothing was written"
 	}
 	switch {
+	case w.unread == 0 && w.documents == 0 && !w.AllowEmpty:
+		return fmt.Errorf("%w%w", quiet{ErrInput}, errEmpty)
 	case w.unread > 0:
 		return fmt.Errorf("%w%s could not be read or written%s", quiet{ErrInput}, count(w.unread, "file"), nothing)
 	case w.failed > 0:
@@ -174,17 +192,17 @@ func (w *run) end() error {
 	return nil
 }
 
-func (w *run) say(path string, line int, what, text string) {
+func (w *run) say(path string, at manifest.Position, what, text string) {
 	place := shown(path)
-	if line > 0 {
-		place = fmt.Sprintf("%s:%d", place, line)
+	if at.Line > 0 {
+		place = fmt.Sprintf("%s:%d:%d", place, at.Line, at.Column)
 	}
 	_, _ = fmt.Fprintf(w.Messages, "%s: %s%s\n", place, what, text)
 }
 
 func shown(path string) string {
 	if path == Stdin {
-		return "<stdin>"
+		return "stdin"
 	}
 	return path
 }

@@ -97,7 +97,7 @@ func TestWriteReplacesOnlyWhatChanges(t *testing.T) {
 func TestAFailureSparesItsFileAlone(t *testing.T) {
 	lay(t, map[string]string{"bad.yaml": old + "---\n" + old + "spec: {old: fail}\n", "good.yaml": old, "broken.yaml": "toys.example.com: [\n"})
 	out, said, err := runToys(t, Request{Paths: []string{"bad.yaml", "good.yaml"}, Write: true})
-	if !errors.Is(err, ErrFound) || out != "good.yaml\n" || !strings.Contains(said, "bad.yaml:4: error: Toy without a name: cannot be said") {
+	if !errors.Is(err, ErrFound) || out != "good.yaml\n" || !strings.Contains(said, "bad.yaml:4:1: error: Toy without a name: cannot be said") {
 		t.Errorf("%v, %q, %q", err, out, said)
 	}
 	if content(t, "bad.yaml") != old+"---\n"+old+"spec: {old: fail}\n" || content(t, "good.yaml") != fresh {
@@ -108,7 +108,7 @@ func TestAFailureSparesItsFileAlone(t *testing.T) {
 		t.Errorf("%v, and half a stream: %q", err, out)
 	}
 	out, said, err = runToys(t, Request{Paths: []string{"broken.yaml", "good.yaml"}})
-	if !errors.Is(err, ErrInput) || out != "" || !strings.Contains(said, "broken.yaml: error: document at line 1") {
+	if !errors.Is(err, ErrInput) || out != "" || !strings.Contains(said, "broken.yaml:1:1: error: not YAML: ") {
 		t.Errorf("%v, %q, %q", err, out, said)
 	}
 }
@@ -116,7 +116,7 @@ func TestAFailureSparesItsFileAlone(t *testing.T) {
 func TestCheckListsAndWritesNothing(t *testing.T) {
 	lay(t, map[string]string{"a.yaml": fresh + "---\n" + old + "metadata: {name: a}\n", "b.yaml": fresh})
 	out, _, err := runToys(t, Request{Paths: []string{"."}, Check: true})
-	if want := "a.yaml:4: Toy a: is at v1alpha1, not at v1\n"; !errors.Is(err, ErrFound) || out != want {
+	if want := "a.yaml:4:1: Toy a: is at v1alpha1, not at v1\n"; !errors.Is(err, ErrFound) || out != want {
 		t.Errorf("%v, %q, want %q", err, out, want)
 	}
 	if !strings.HasSuffix(content(t, "a.yaml"), old+"metadata: {name: a}\n") {
@@ -147,7 +147,7 @@ func TestSeveralTextsAreOneStream(t *testing.T) {
 	}
 }
 
-func TestReplaceLeavesWhatSomebodyElseChanged(t *testing.T) {
+func TestReplaceLeavesWhatWasChangedMeanwhile(t *testing.T) {
 	lay(t, map[string]string{"a.yaml": "new"})
 	if err := replace("a.yaml", []byte("old"), []byte("x")); err == nil || content(t, "a.yaml") != "new" {
 		t.Errorf("%v, %q", err, content(t, "a.yaml"))

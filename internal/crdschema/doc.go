@@ -3,7 +3,7 @@
 
 // Package crdschema runs a CustomResourceDefinition's own rules without a cluster: schema
 // defaults, pruning, OpenAPI validation, list types and CEL, built from the same libraries and in
-// the same order as the API server applies them. It answers what a cluster would answer to an
+// the same order as the API server applies them. It returns what a cluster would answer to an
 // object, so that a rule written in Go can be compared with its twin in the CRD, and a manifest
 // can be checked before it is sent.
 //

@@ -30,7 +30,7 @@ func (k *Kind) Default(version string, obj map[string]any) {
 	}
 }
 
-// Prune drops, in place, what the version's schema does not know, and answers the paths of what
+// Prune drops, in place, what the version's schema does not know, and returns the paths of what
 // it dropped, sorted. It covers the object's own metadata and embedded metadata, where a
 // malformed field is dropped as well, and removes nulls that have neither meaning nor default
 // (these are not answered: the API server does not report them either). An unknown version

@@ -23,7 +23,7 @@ type Options struct {
 	// Most is how many workloads of the cluster may be disrupted at once. The default is 10.
 	Most int
 	// Wake tells a holder that waits to try again. It is called without a lock held, must not block,
-	// and may be called for one that does not wait any more. The default tells nobody: who waits
+	// and may be called for one that does not wait any more. Defaults to nil: a holder that waits
 	// must then try by itself.
 	Wake func(Holder)
 }
@@ -164,7 +164,7 @@ func (l *Ledger) wake(f release) []Holder {
 	return l.line.next(l.free())
 }
 
-// free is how many claims nobody has and nobody was woken for.
+// free is how many claims are neither held nor promised to a holder that was woken.
 func (l *Ledger) free() int { return l.Most - l.held - l.line.woken }
 
 func (l *Ledger) claims(h Holder) int {

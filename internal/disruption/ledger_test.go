@@ -91,7 +91,7 @@ func TestViewCountsWhatOthersHold(t *testing.T) {
 	}
 }
 
-func TestDefaultsLetTenAtOnceAndWakeNobody(t *testing.T) {
+func TestDefaultsLetTenAtOnceAndWakeNoHolder(t *testing.T) {
 	l := New(Options{})
 	for i := range 12 {
 		if got := take(l, fmt.Sprint(i), "", types.UID(fmt.Sprint(i))); got != (i < 10) {

@@ -47,7 +47,7 @@ func (l *line) look(h Holder) bool {
 	return woken
 }
 
-// join lets w wait. It keeps its place unless it got something since: otherwise whoever asks for
+// join lets w wait. It keeps its place unless it got something since: otherwise a holder that asks for
 // more than there is would be overtaken for ever.
 func (l *line) join(w *waiter, progressed bool) {
 	old := l.byHolder[w.holder]

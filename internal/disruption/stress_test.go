@@ -46,7 +46,7 @@ func (a *actor) step(l *Ledger, most int) error {
 		a.todo = left
 		for _, uid := range a.doing {
 			if v.Busy[uid] {
-				problem = fmt.Errorf("%s disrupts %s, and so does somebody else", a.holder.Name, uid)
+				problem = fmt.Errorf("%s disrupts %s, and so does another holder", a.holder.Name, uid)
 			}
 		}
 		if crowded || len(busy) > 0 {

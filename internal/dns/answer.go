@@ -46,16 +46,21 @@ type Part struct {
 	// Addresses are sorted, each there once. There are none unless Outcome is Resolved.
 	Addresses []Address
 	// TTL is how long the outcome holds: the shortest of all records that led to it, or what
-	// RFC 2308 says of a name or type that does not exist. 0 where nobody said.
+	// RFC 2308 says of a name or type that does not exist. 0 where neither is given.
 	TTL time.Duration
 	// Partial means that there may be more addresses: the answer was cut, or a target of an SRV
 	// record could not be looked up. That an address is missing then means nothing.
 	Partial bool
+	// NoName means that the name was said not to exist (RFC 2308), and not only to have no record of
+	// the family. Where the other family resolves, one of the two replies is wrong.
+	NoName bool
 }
 
 // Answer is what Lookup found.
 type Answer struct {
 	IPv4, IPv6 Part
+	// Denied is how many targets of SRV records were left out since they lead into the cluster.
+	Denied int
 	// Err is the detail of what failed, and may quote what a server sent: for logs at debug level
 	// only.
 	Err error
@@ -77,7 +82,7 @@ func all(o Outcome, ttl time.Duration, err error) Answer {
 	return Answer{IPv4: part, IPv6: part, Err: err}
 }
 
-// sorted answers the addresses in order, each once.
+// sorted returns the addresses in order, each once.
 func sorted(addresses []Address) []Address {
 	slices.SortFunc(addresses, Address.Compare)
 	return slices.Compact(addresses)

@@ -17,13 +17,15 @@ import (
 const maxLinks = 8
 
 // errDenied is a name that leads into the cluster.
-var errDenied = errors.New("leads into the cluster")
+var errDenied = errors.New("points into the cluster")
 
 // found is the end of a chain: records of the type that was asked for, or none.
 type found struct {
 	records []dns.RR
 	ttl     time.Duration
 	cut     bool
+	// noName says that the name, or what it leads to, was said not to exist at all.
+	noName bool
 }
 
 // chain is a walk from a name over its aliases, in as many answers as it takes.
@@ -53,7 +55,7 @@ func (l *lookup) find(ctx context.Context, name string, kind uint16) (found, err
 		}
 		// A server that was asked for an alias may say no more than where it leads.
 		if c.links == before || reply.Rcode == dns.RcodeNameError || negative(reply, c.at) >= 0 {
-			return found{ttl: max(shorter(c.ttl, negative(reply, c.at)), 0)}, nil
+			return found{ttl: max(shorter(c.ttl, negative(reply, c.at)), 0), noName: reply.Rcode == dns.RcodeNameError}, nil
 		}
 	}
 }
@@ -91,7 +93,7 @@ func (c *chain) follow(reply *dns.Msg, kind uint16, inside func(string) bool) (f
 	}
 }
 
-// next answers where an alias leads: that of the name itself, or that of a domain around it; the
+// next returns where an alias leads: that of the name itself, or that of a domain around it; the
 // empty name where there is none.
 func (c *chain) next(records []dns.RR) (string, time.Duration, error) {
 	next, h := c.alias(records)
@@ -104,7 +106,7 @@ func (c *chain) next(records []dns.RR) (string, time.Duration, error) {
 	return next, ttlOf(h), nil
 }
 
-// alias answers the target and the header of the record that applies.
+// alias returns the target and the header of the record that applies.
 func (c *chain) alias(records []dns.RR) (string, *dns.RR_Header) {
 	for _, record := range records {
 		if alias, ok := record.(*dns.CNAME); ok && alias.Hdr.Class == dns.ClassINET && sameName(alias.Hdr.Name, c.at) {
@@ -136,7 +138,7 @@ func negative(reply *dns.Msg, name string) time.Duration {
 	return -1
 }
 
-// shorter answers the shorter of two times, of which negative ones are unknown.
+// shorter returns the shorter of two times, of which negative ones are unknown.
 func shorter(a, b time.Duration) time.Duration {
 	if a < 0 || (b >= 0 && b < a) {
 		return b

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/miekg/dns"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // addresses looks up both families side by side.
@@ -17,11 +19,23 @@ func (l *lookup) addresses(ctx context.Context, name string) Answer {
 	var a Answer
 	var failed4, failed6 error
 	var both sync.WaitGroup
-	both.Go(func() { a.IPv4, failed4 = l.family(ctx, name, dns.TypeA) })
-	both.Go(func() { a.IPv6, failed6 = l.family(ctx, name, dns.TypeAAAA) })
+	both.Go(func() { a.IPv4, failed4 = l.contained(ctx, name, dns.TypeA) })
+	both.Go(func() { a.IPv6, failed6 = l.contained(ctx, name, dns.TypeAAAA) })
 	both.Wait()
 	a.Err = errors.Join(failed4, failed6)
 	return a
+}
+
+// contained is family where a panic, as by a reply that nothing foresaw, is a server's failure.
+func (l *lookup) contained(ctx context.Context, name string, kind uint16) (part Part, err error) {
+	err = panics.Try("DNS lookup", func() (err error) {
+		part, err = l.family(ctx, name, kind)
+		return err
+	})
+	if _, ok := errors.AsType[*panics.Error](err); ok {
+		part = Part{Outcome: ServFail}
+	}
+	return part, err
 }
 
 // family looks up one family.
@@ -31,7 +45,7 @@ func (l *lookup) family(ctx context.Context, name string, kind uint16) (Part, er
 		return Part{Outcome: outcomeOf(err)}, err
 	}
 	if len(f.records) == 0 {
-		return Part{Outcome: NXDomain, TTL: f.ttl}, nil
+		return Part{Outcome: NXDomain, TTL: f.ttl, NoName: f.noName}, nil
 	}
 	p := Part{Outcome: Resolved, TTL: f.ttl, Partial: f.cut}
 	for _, record := range f.records {

@@ -5,7 +5,9 @@ package dns
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/miekg/dns"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // plain compares addresses by what they are.
@@ -23,6 +26,11 @@ var plain = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
 func resolved(ttl int, addresses ...string) Part {
 	return Part{Outcome: Resolved, TTL: time.Duration(ttl) * time.Second, Addresses: at(addresses...)}
+}
+
+// missing is a name that does not exist.
+func missing(ttl int) Part {
+	return Part{Outcome: NXDomain, TTL: time.Duration(ttl) * time.Second, NoName: true}
 }
 
 func failed(o Outcome, ttl int) Part { return Part{Outcome: o, TTL: time.Duration(ttl) * time.Second} }
@@ -52,8 +60,8 @@ func TestLookupFollowsRecords(t *testing.T) {
 		"BOTH.example.com.":            {resolved(30, "192.0.2.1", "192.0.2.2"), resolved(200, "2001:db8::1")},
 		"four.example.com":             {resolved(300, "192.0.2.1"), failed(NXDomain, 90)},
 		"one.example.com":              {resolved(30, "192.0.2.1", "192.0.2.2"), resolved(50, "2001:db8::1")},
-		"none.example.com":             {failed(NXDomain, 90), failed(NXDomain, 90)},
-		"dangling.example.com":         {failed(NXDomain, 70), failed(NXDomain, 70)},
+		"none.example.com":             {missing(90), missing(90)},
+		"dangling.example.com":         {missing(70), missing(70)},
 		"c1.example.com":               {resolved(9, "192.0.2.1"), failed(NXDomain, 9)},
 		"c0.example.com":               {failed(ServFail, 0), failed(ServFail, 0)},
 		"loop.example.com":             {failed(ServFail, 0), failed(ServFail, 0)},
@@ -72,7 +80,7 @@ func TestLookupFollowsRecords(t *testing.T) {
 		"old.example.com":              {resolved(0, "192.0.2.1"), failed(NXDomain, 90)},
 		"":                             {failed(NXDomain, 0), failed(NXDomain, 0)},
 		strings.Repeat("a.", 200):      {failed(NXDomain, 0), failed(NXDomain, 0)},
-		"notcluster.local.example.com": {failed(NXDomain, 90), failed(NXDomain, 90)},
+		"notcluster.local.example.com": {missing(90), missing(90)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := look(t, resolver(s), name)
@@ -197,6 +205,9 @@ func TestServicesLeadToTheTargetsOfTheLowestPriority(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := resolver(s).Lookup(context.Background(), name, networkingv1.RecordSRV)
+			if denied := map[string]int{"_in._tcp.example.com": 1, "_half._tcp.example.com": 1}[name]; got.Denied != denied {
+				t.Errorf("%d targets are left out since they lead into the cluster, want %d", got.Denied, denied)
+			}
 			if diff := cmp.Diff(want.four, got.IPv4, plain); diff != "" {
 				t.Errorf("IPv4 (-want +got):\n%s", diff)
 			}
@@ -239,5 +250,16 @@ func TestAddressesInAnAdditionalSectionDoNotCount(t *testing.T) {
 	got := resolver(s).Lookup(context.Background(), "_db._tcp.example.com", networkingv1.RecordSRV).IPv4.Addresses
 	if !slices.Equal(got, at("192.0.2.1:80")) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// What a nameserver sends is parsed below goroutines, where a panic would end the process.
+func TestAPanicBelowALookupIsAServersFailure(t *testing.T) {
+	r := New(Options{Nameservers: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:53")}, Dial: func(context.Context, string, netip.AddrPort) (net.Conn, error) {
+		panic("a defect") //nolint:forbidigo // what it tests
+	}})
+	a := r.Lookup(t.Context(), "db.example.com", networkingv1.RecordAddress)
+	if _, ok := errors.AsType[*panics.Error](a.Err); !ok || a.IPv4.Outcome != ServFail || a.IPv6.Outcome != ServFail {
+		t.Errorf("%+v", a)
 	}
 }

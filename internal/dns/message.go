@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	// errForeign is a message that does not answer the question: late, for somebody else, forged.
+	// errForeign is a message that does not answer the question: late, for another question, forged.
 	errForeign = errors.New("not an answer to the question")
 	// errTruncated is an answer that did not fit.
 	errTruncated = errors.New("truncated answer")

@@ -22,7 +22,7 @@ const (
 	recheck = 5 * time.Second
 	// maxFile is how much of it is read.
 	maxFile = 64 << 10
-	// dnsPort is where nameservers listen unless somebody says otherwise.
+	// dnsPort is where nameservers listen unless configured otherwise.
 	dnsPort = 53
 )
 
@@ -48,7 +48,7 @@ func newNameservers(o Options) *nameservers {
 	return n
 }
 
-// list answers whom to ask. A file that went away, or that has no nameserver any more, changes
+// list returns whom to ask. A file that went away, or that has no nameserver any more, changes
 // nothing: it is probably being written. It is looked at again until it has some.
 func (n *nameservers) list() ([]netip.AddrPort, error) {
 	n.mu.Lock()
@@ -71,7 +71,7 @@ func (n *nameservers) list() ([]netip.AddrPort, error) {
 	return n.servers, nil
 }
 
-// reread answers the nameservers of the file, and nothing where it is the file that was read last.
+// reread returns the nameservers of the file, and nothing where it is the file that was read last.
 func (n *nameservers) reread() (servers []netip.AddrPort, err error) {
 	info, err := os.Stat(n.path)
 	if err != nil {
@@ -92,7 +92,7 @@ func (n *nameservers) reread() (servers []netip.AddrPort, err error) {
 	return servers, nil
 }
 
-// parseResolvConf answers the nameservers, each once. Lines that make no sense are passed over, as
+// parseResolvConf returns the nameservers, each once. Lines that make no sense are passed over, as
 // the C library does.
 func parseResolvConf(from io.Reader) ([]netip.AddrPort, error) {
 	var servers []netip.AddrPort

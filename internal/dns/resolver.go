@@ -58,7 +58,7 @@ type Resolver struct {
 	domains     []string
 }
 
-// New makes a Resolver. It asks nobody yet.
+// New makes a Resolver. It sends nothing yet.
 func New(o Options) *Resolver {
 	if o.ResolvConf == "" {
 		o.ResolvConf = "/etc/resolv.conf"
@@ -113,7 +113,7 @@ func (r *Resolver) Lookup(ctx context.Context, name string, records networkingv1
 }
 
 // Reachable asks whether any nameserver answers anything at all, be it an error. The question is
-// one about the root, so that no name that somebody chose has a part in the result.
+// one about the root, so that no name that a user chose affects the result.
 func (r *Resolver) Reachable(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.Total)
 	defer cancel()

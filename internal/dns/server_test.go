@@ -83,7 +83,7 @@ func (s *nameserver) add(t *testing.T, records ...string) {
 	}
 }
 
-// ServeDNS answers like a nameserver that recurses: with the whole chain.
+// ServeDNS responds like a nameserver that recurses: with the whole chain.
 func (s *nameserver) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *nameserver) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	s.reply(w, query)
 }
 
-// reply answers from the zone.
+// reply responds from the zone.
 func (s *nameserver) reply(w dns.ResponseWriter, query *dns.Msg) {
 	w.WriteMsg(s.answer(query)) //nolint:errcheck // A client that is gone is not the test's matter.
 }
@@ -134,7 +134,7 @@ func (s *nameserver) answer(query *dns.Msg) *dns.Msg {
 	return reply
 }
 
-// with puts a handler in the way; it answers whether it took the query.
+// with puts a handler in the way; it returns whether it took the query.
 func (s *nameserver) with(handle func(w dns.ResponseWriter, query *dns.Msg) bool) *nameserver {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,12 +49,15 @@ func (l *lookup) services(ctx context.Context, name string) Answer {
 	errs := make([]error, 0, len(answers))
 	for _, each := range answers {
 		errs = append(errs, each.Err)
+		if each.Outcome() == Denied {
+			a.Denied++
+		}
 	}
 	a.Err = errors.Join(errs...)
 	return a
 }
 
-// preferred answers the targets of the lowest priority, the heaviest first, and whether there are
+// preferred returns the targets of the lowest priority, the heaviest first, and whether there are
 // more than are followed. A target of "." means that there is no such service (RFC 2782); port 0
 // is none.
 func preferred(records []dns.RR) (services []service, cut bool) {
@@ -101,7 +104,7 @@ func (l *lookup) targets(ctx context.Context, services []service) map[string]Ans
 	for range min(targetsAtOnce, len(names)) {
 		workers.Go(func() {
 			for i := range work {
-				results[i] = l.addresses(ctx, names[i])
+				results[i] = l.addresses(ctx, names[i]) // which contains panics
 			}
 		})
 	}

@@ -22,7 +22,7 @@ type standing struct {
 	silent map[netip.AddrPort]time.Time
 }
 
-// order answers the servers in their order, those that were silent lately last.
+// order returns the servers in their order, those that were silent lately last.
 func (s *standing) order(servers []netip.AddrPort) []netip.AddrPort {
 	s.mu.Lock()
 	defer s.mu.Unlock()

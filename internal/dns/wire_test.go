@@ -195,7 +195,7 @@ func TestTheNameOfTheQuestionMayComeBackInAnyCase(t *testing.T) {
 	}
 }
 
-// rcode answers every question with a code.
+// rcode responds to every question with a code.
 func rcode(code int) func(dns.ResponseWriter, *dns.Msg) bool {
 	return func(w dns.ResponseWriter, query *dns.Msg) bool {
 		return w.WriteMsg(new(dns.Msg).SetRcode(query, code)) == nil

@@ -14,6 +14,8 @@ var (
 	sixToFour   = netip.MustParsePrefix("2002::/16")       // RFC 3056
 	nat64       = netip.MustParsePrefix("64:ff9b::/96")    // RFC 6052
 	nat64Local  = netip.MustParsePrefix("64:ff9b:1::/48")  // RFC 8215
+	siteLocal   = netip.MustParsePrefix("fec0::/10")       // RFC 3879
+	discarded   = netip.MustParsePrefix("100::/64")        // RFC 6666
 )
 
 // metadata are the metadata services that are not link-local, and what clouds serve beside them.
@@ -27,7 +29,7 @@ var metadata = newSet([]Range{
 	{netip.MustParsePrefix("fd00:42::42/128"), ReasonMetadata},        // Scaleway
 })
 
-// never answers why no one may ever use the address, or "".
+// never returns why no one may ever use the address, or "".
 func never(ip netip.Addr) Reason {
 	switch {
 	case !ip.IsValid():
@@ -44,10 +46,22 @@ func never(ip netip.Addr) Reason {
 		return ReasonMulticast
 	case reserved4.Contains(ip):
 		return ReasonReserved
-	case compatible.Contains(ip), translated.Contains(ip), teredo.Contains(ip):
+	case compatible.Contains(ip), translated.Contains(ip), teredo.Contains(ip), isISATAP(ip):
 		return ReasonTunnel
+	case siteLocal.Contains(ip), discarded.Contains(ip):
+		return ReasonReserved
 	}
 	return ""
+}
+
+// isISATAP says whether the interface identifier of an address holds an IPv4 address that a router may
+// tunnel to (RFC 5214, section 6.1).
+func isISATAP(ip netip.Addr) bool {
+	if !ip.Is6() || ip.Is4In6() {
+		return false
+	}
+	b := ip.As16()
+	return b[8]&^0x03 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
 // forms are the ways to read one address: as it is, and the IPv4 addresses that it may lead to.

@@ -25,7 +25,7 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("connect to %s: the address %s (%s): %v", netip.AddrPortFrom(e.Query.IP, e.Query.Port), e.Verdict.Detail, e.Verdict.Reason, ErrDenied)
 }
 
-// Unwrap answers ErrDenied.
+// Unwrap returns ErrDenied.
 func (e *DeniedError) Unwrap() error { return ErrDenied }
 
 // Dialer connects to what the policy allows at that moment, and to nothing else.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// listening answers a listener on loopback, its port, and the connections that reached it.
+// listening returns a listener on loopback, its port, and the connections that reached it.
 func listening(t *testing.T) (port uint16, reached <-chan struct{}) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -18,7 +18,7 @@ type Query struct {
 	IP netip.Addr
 	// Port that it is about; 0 for the address as such, which is allowed where any port of it is.
 	Port uint16
-	// Authorized says that the address stands in the spec, and that whoever wrote it was asked for
+	// Authorized says that the address is in the spec, and that its author was asked for
 	// the right to publish addresses of the cluster. It is never true for an answer of DNS.
 	Authorized bool
 }
@@ -41,7 +41,7 @@ type Options struct {
 	// of the cluster, if its CIDR is as narrow as the range that it opens, or narrower: one that
 	// happens to be around them does not. Default: none.
 	Allow []Rule
-	// Deny is what nobody may use, whatever Allow says. Default: none.
+	// Deny is what no query may use, whatever Allow says. Default: none.
 	Deny []Rule
 	// ClusterCIDRs are ranges of the cluster that cannot be discovered. Default: none.
 	ClusterCIDRs []netip.Prefix
@@ -52,7 +52,7 @@ type Options struct {
 	// them out: an approval there may be anybody's writing, and opens nothing. Default: none.
 	Unasked []string
 	// Notify is told, from the goroutine of a Ranges, that verdicts may be others than before. It
-	// must not block. Default: nobody.
+	// must not block. Defaults to nil: it is not called.
 	Notify func()
 }
 
@@ -111,7 +111,25 @@ func (p *Policy) Check(q Query) Verdict {
 	return Verdict{true, reason, details[reason]}
 }
 
-// closed answers why ip is closed to the query unless somebody opens it; "" where it is open, and
+// Knows says whether an address lies in a range that is known to be the cluster's, whatever the policy
+// makes of it. It is true while the ranges are not known.
+func (p *Policy) Knows(ip netip.Addr) bool {
+	cluster := p.cluster.Load()
+	if cluster == nil {
+		return true
+	}
+	f := read(ip)
+	for _, ip := range f.list() {
+		for _, ranges := range [2]*set{cluster.server, cluster.others} {
+			if _, in := ranges.find(ip); in {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// closed returns why ip is closed to the query unless the configuration opens it; "" where it is open, and
 // ReasonAuthorized where the writer's right opens it.
 func (p *Policy) closed(cluster *clusterRanges, q Query, ip netip.Addr) Reason {
 	for _, ranges := range [3]*set{metadata, cluster.server, cluster.others} {

@@ -73,6 +73,13 @@ func TestEveryClassOfAddressHasItsVerdict(t *testing.T) {
 		"::7f00:1":        ReasonTunnel,
 		"::ffff:0:7f00:1": ReasonTunnel,
 		"2001::1":         ReasonTunnel,
+		"fec0::1":         ReasonReserved,
+		"feff::1":         ReasonReserved,
+		"100::1":          ReasonReserved,
+
+		"2001:db8::5efe:7f00:1":    ReasonTunnel, // ISATAP, to 127.0.0.1
+		"2001:db8::200:5efe:a00:1": ReasonTunnel,
+		"2001:db8::5efe:c633:6401": ReasonTunnel, // whatever it holds
 
 		"::ffff:127.0.0.1":                   ReasonLoopback,
 		"::ffff:169.254.169.254":             ReasonLinkLocal,
@@ -126,6 +133,23 @@ func TestEveryClassOfAddressHasItsVerdict(t *testing.T) {
 	}
 }
 
+func TestRangesOfTheClusterAreKnownWhateverThePolicySays(t *testing.T) {
+	p := policyOf(Options{ClusterCIDRs: cidrs("10.128.0.0/14"), Allow: []Rule{{CIDRs: cidrs("10.244.0.0/24")}}, Deny: []Rule{{CIDRs: cidrs("192.0.2.0/24")}}, DefaultDeny: true})
+	for address, want := range map[string]bool{
+		"10.244.0.5": true, "10.96.0.1": true, "10.0.0.11": true, "10.128.0.1": true, "::ffff:10.244.0.5": true, "64:ff9b::10.244.0.5": true,
+		"10.244.1.5": false, "192.0.2.1": false, "2001:db8::1": false,
+	} {
+		if got := p.Knows(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s: %t, want %t", address, got, want)
+		}
+	}
+	unsynced := NewPolicy(Options{})
+	unsynced.await()
+	if !unsynced.Knows(netip.MustParseAddr("192.0.2.1")) {
+		t.Error("before the ranges are known, nothing is known to lie outside of them")
+	}
+}
+
 func TestOnlyTheClusterIsOpenedByTheWritersRight(t *testing.T) {
 	open, shut := policyOf(Options{}), policyOf(Options{ClusterDeny: true})
 	strict := policyOf(Options{DefaultDeny: true})
@@ -150,7 +174,7 @@ func TestOnlyTheClusterIsOpenedByTheWritersRight(t *testing.T) {
 	}
 }
 
-func TestAnApprovalIsOfNoUseWhereAdmissionAsksNobody(t *testing.T) {
+func TestAnApprovalIsOfNoUseWhereWebhooksAreNotCalled(t *testing.T) {
 	p := policyOf(Options{Unasked: []string{"kube-system"}})
 	for namespace, want := range map[string]Reason{"shop": ReasonAuthorized, "kube-system": ReasonNode} {
 		if got := p.Check(Query{Namespace: namespace, IP: netip.MustParseAddr("10.0.0.11"), Port: 443, Authorized: true}); got.Reason != want {

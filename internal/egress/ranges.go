@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // RangesOptions of a Ranges.
@@ -32,7 +34,7 @@ type RangesOptions struct {
 	Recheck time.Duration
 	// Retry is the pause after an API server that failed to say whether it has ServiceCIDRs. Default 2s.
 	Retry time.Duration
-	// Logger is told what is missing, and what changed. Default: nobody.
+	// Logger is told what is missing, and what changed. Defaults to logr.Discard().
 	Logger logr.Logger
 }
 
@@ -84,7 +86,7 @@ func (r *Ranges) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	r.watches.Go(func() { r.survey(ctx) })
+	r.watches.Go(func() { panics.Go("egress ranges", func() { r.survey(ctx) }) })
 	r.publish(ctx)
 	return nil
 }
@@ -101,7 +103,7 @@ func (r *Ranges) follow(ctx context.Context, start func(kubernetes.Interface) (*
 	r.mu.Lock()
 	r.feeds = append(r.feeds, f)
 	r.mu.Unlock()
-	r.watches.Go(func() { f.informer.RunWithContext(ctx) })
+	r.watches.Go(func() { panics.Go("egress ranges", func() { f.informer.RunWithContext(ctx) }) })
 	r.watches.Go(func() {
 		select {
 		case <-f.informer.HasSyncedChecker().Done():

@@ -43,7 +43,7 @@ func objects() []runtime.Object {
 	}
 }
 
-// running starts a Ranges over a client and answers the policy that it informs, and what counts its
+// running starts a Ranges over a client and returns the policy that it informs, and what counts its
 // changes.
 func running(t *testing.T, client *fake.Clientset, change func(*RangesOptions)) (*Policy, *Ranges, <-chan struct{}) {
 	t.Helper()

@@ -21,9 +21,9 @@ const (
 	ReasonLinkLocal Reason = "LinkLocal"
 	// ReasonMulticast: 224.0.0.0/4 and ff00::/8.
 	ReasonMulticast Reason = "Multicast"
-	// ReasonReserved: 240.0.0.0/4, with the broadcast address.
+	// ReasonReserved: 240.0.0.0/4 with the broadcast address, fec0::/10 and 100::/64.
 	ReasonReserved Reason = "Reserved"
-	// ReasonTunnel: Teredo and the deprecated ways to write an IPv4 address as an IPv6 one.
+	// ReasonTunnel: Teredo, ISATAP and the deprecated ways to write an IPv4 address as an IPv6 one.
 	ReasonTunnel Reason = "Tunnel"
 	// ReasonUnsynced: the ranges of the cluster are not known yet. Ask again.
 	ReasonUnsynced Reason = "Unsynced"

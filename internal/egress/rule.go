@@ -18,7 +18,7 @@ type Rule struct {
 	Namespaces []string
 }
 
-// match answers how narrow the narrowest CIDR of the rule is that holds ip, in bits; -1 where the
+// match returns how narrow the narrowest CIDR of the rule is that holds ip, in bits; -1 where the
 // rule is not about the query.
 func (r *Rule) match(q Query, ip netip.Addr) int {
 	narrowest := -1

@@ -22,7 +22,7 @@ type set struct {
 }
 
 // clusterRanges are those of the cluster. The API server's stand apart: they lie within those of Services or
-// nodes, and whoever opens these has not thought of it.
+// nodes, and a user who opens these has not thought of it.
 type clusterRanges struct {
 	server, others *set
 }
@@ -79,7 +79,7 @@ func unmapped(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// find answers the widest range that holds ip.
+// find returns the widest range that holds ip.
 func (s *set) find(ip netip.Addr) (Range, bool) {
 	family := s.v6
 	if ip.Is4() {

@@ -6,13 +6,14 @@ package election
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// bounded runs a request for at most a limit by the clock. It answers at the limit even where the
+// bounded runs a request for at most a limit by the clock. It returns at the limit even where the
 // request does not heed its context: the election must not hang with a connection.
 func bounded[T any](ctx context.Context, by clock.Clock, limit time.Duration, request func(context.Context) (T, error)) (T, error) {
 	type answer struct {
@@ -23,8 +24,12 @@ func bounded[T any](ctx context.Context, by clock.Clock, limit time.Duration, re
 	defer cancel()
 	answers := make(chan answer, 1)
 	go func() {
-		value, err := request(ctx)
-		answers <- answer{value, err}
+		var got answer
+		got.err = panics.Try("election", func() (err error) {
+			got.value, err = request(ctx)
+			return err
+		})
+		answers <- got
 	}()
 	timer := by.NewTimer(limit)
 	defer timer.Stop()
@@ -39,17 +44,12 @@ func bounded[T any](ctx context.Context, by clock.Clock, limit time.Duration, re
 	}
 }
 
-// contained runs the work and answers a panic as an error, so that the Lease is released.
-func contained(ctx context.Context, work func(context.Context) error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic while leading: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	return work(ctx)
+// contained runs the work and returns a panic as an error, so that the Lease is released.
+func contained(ctx context.Context, work func(context.Context) error) error {
+	return panics.Try("leading", func() error { return work(ctx) })
 }
 
-// reset sets a timer anew whether or not it has fired.
+// reset sets a timer again whether or not it has fired.
 func reset(timer clock.Timer, d time.Duration) {
 	if !timer.Stop() {
 		select {

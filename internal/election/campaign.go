@@ -11,16 +11,18 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// campaign waits until this replica holds the Lease. It answers nil when ctx ended first.
+// campaign waits until this replica holds the Lease. It returns nil when ctx ended first.
 func (e *Elector) campaign(ctx context.Context) (*term, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	defer following.Wait()
 	defer cancel()
 	leases := make(chan *coordinationv1.Lease)
-	following.Go(func() { e.follow(ctx, leases) })
+	following.Go(func() { panics.Go("election", func() { e.follow(ctx, leases) }) })
 
 	var seen sighting
 	alarm := e.Clock.NewTimer(e.LeaseDuration)
@@ -50,7 +52,7 @@ func (e *Elector) campaign(ctx context.Context) (*term, error) {
 	}
 }
 
-// missed answers what is known after an attempt that failed. Where somebody else was faster the
+// missed returns what is known after an attempt that failed. Where another candidate was faster the
 // Lease is read again, since a watch that is dead without knowing it would never show the winner.
 func (e *Elector) missed(ctx context.Context, seen sighting, err error) sighting {
 	if ctx.Err() != nil {

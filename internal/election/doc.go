@@ -23,11 +23,11 @@
 // less than LeaseDuration to RenewDeadline. The work of another one has ended before anybody begins, or
 // Run has answered ErrOutlived; for that rates may differ by less than LeaseDuration to the middle
 // between the two, and it does not hold for a process that did not run meanwhile, which finds out when
-// it goes on. With the faults gone somebody leads within LeaseDuration and a RetryPeriod, which is
+// it goes on. With the faults gone a replica leads within LeaseDuration and a RetryPeriod, which is
 // jittered by up to a fifth. A model in the tests plays thousands of schedules against that.
 //
 // Who passes Check and is stopped before it has sent its request sends it late. What reconcilers write
-// must be right then too, which server-side apply of computed state is. And whoever deletes the Lease of
+// must be right then too, which server-side apply of computed state is. And a user who deletes the Lease of
 // a leader, or edits it, decides instead of the election.
 //
 // The package never ends the process and never decides what leading means.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newElapsed answers a clock that nobody sets and that runs while the machine sleeps. Go's own stands
+// newElapsed returns a clock that cannot be set and that runs while the machine sleeps. Go's own stands
 // still then.
 func newElapsed() func() time.Duration { return sinceBoot }
 

@@ -7,7 +7,7 @@ package election
 
 import "time"
 
-// newElapsed answers Go's clock, which stands still on some systems while the machine sleeps: the next
+// newElapsed returns Go's clock, which stands still on some systems while the machine sleeps: the next
 // renewal finds out then.
 func newElapsed() func() time.Duration {
 	began := time.Now()

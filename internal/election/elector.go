@@ -16,20 +16,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrLost is what Run answers when the Lease was lost while this replica led: it could not be
-// renewed in time, or somebody else holds it.
+// ErrLost is what Run returns when the Lease was lost while this replica led: it could not be
+// renewed in time, or another replica holds it.
 var ErrLost = errors.New("leader election lost")
 
-// ErrTaken says that the Lease is somebody else's. Where that was how it was lost, the cause of the
+// ErrTaken says that another replica holds the Lease. Where that was how it was lost, the cause of the
 // context's end is this as well as ErrLost: there is no time left, as there is after a renewal that
 // only failed.
 var ErrTaken = errors.New("the Lease is held by another replica")
 
 // ErrOutlived says that the Lease was lost and that what leading means went on for too long after.
-// Somebody else may lead by now: whoever gets it must end the process, at once.
+// Another replica may lead by now: the caller must end the process at once.
 var ErrOutlived = errors.New("the process must end at once")
 
-// ErrNotLeading is what Check answers where this replica must not act.
+// ErrNotLeading is what Check returns where this replica must not act.
 var ErrNotLeading = errors.New("this replica does not lead")
 
 // Options configure an Elector.
@@ -53,7 +53,7 @@ type Options struct {
 	// Lease is left to run out. The default is RenewDeadline.
 	DrainTimeout time.Duration
 	// LossTimeout bounds how long the work may take to end once the Lease is lost. After it Run
-	// answers ErrOutlived. The default is half of what is left of the Lease at the renew deadline.
+	// returns ErrOutlived. The default is half of what is left of the Lease at the renew deadline.
 	LossTimeout time.Duration
 
 	// Life makes the leader one for life: what elects is that a Pod exists, and the durations above
@@ -63,7 +63,7 @@ type Options struct {
 	// Work names what leading means, for the log and for errors. The default is "the reconcilers".
 	Work string
 	// Announce is told who begins and who stops leading. It runs in a goroutine of its own, and
-	// what it does is bounded by its context. Nil means nobody is told.
+	// what it does is bounded by its context. Nil means that neither is announced.
 	Announce Announcer
 	// Metrics gets fairlead_leader and fairlead_leader_transitions_total. Nil means none.
 	Metrics prometheus.Registerer
@@ -71,7 +71,7 @@ type Options struct {
 	Logger logr.Logger
 	// Clock is the clock. Nil means the real one.
 	Clock clock.Clock
-	// Elapsed is a clock that nobody sets and that runs while the machine sleeps, which Clock need
+	// Elapsed is a clock that cannot be set and that runs while the machine sleeps, which Clock need
 	// not. It decides whether this replica may act. Nil means the system's.
 	Elapsed func() time.Duration
 }
@@ -87,7 +87,7 @@ type Elector struct {
 
 	mu      sync.Mutex
 	leader  string
-	stuck   string // why nobody may take over from a leader that seems not to work
+	stuck   string // why no replica may take over from a leader that seems not to work
 	leading bool
 }
 
@@ -140,7 +140,7 @@ func New(o Options) (*Elector, error) {
 // lead returns. The context of lead is canceled at once in each case, and Run waits for lead to
 // return; the Lease is renewed meanwhile, and released after.
 //
-// It answers nil when ctx ended, ErrLost when the Lease was lost, the error of lead where lead
+// It returns nil when ctx ended, ErrLost when the Lease was lost, the error of lead where lead
 // returned one, and an error where lead did not return within the drain timeout. That error is
 // ErrOutlived as well as ErrLost where the Lease was lost.
 //
@@ -175,7 +175,7 @@ func (e *Elector) Status() string {
 	case e.leading:
 		return e.Identity + " (this replica)"
 	case e.leader == "":
-		return "nobody yet"
+		return "none yet"
 	case e.stuck != "":
 		return e.leader + ": " + e.stuck
 	default:
@@ -183,17 +183,10 @@ func (e *Elector) Status() string {
 	}
 }
 
-// Check is nil while this replica leads, by the time of this very call: whoever is about to write
-// asks it. A process that was stopped, or a machine that slept, finds out here and not only when its
+// Check is nil while this replica leads, by the time of this very call: a caller that is about to write
+// calls it. A process that was stopped, or a machine that slept, finds out here and not only when its
 // timers have fired. What remains is a stop between this call and the sending of the request.
 func (e *Elector) Check() error { return e.fence.check(e.Elapsed()) }
-
-// Leading says whether this replica leads.
-func (e *Elector) Leading() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.leading
-}
 
 func (e *Elector) setLeading(leading bool) {
 	e.mu.Lock()
@@ -202,7 +195,7 @@ func (e *Elector) setLeading(leading bool) {
 	e.metrics.leading(leading)
 }
 
-// saw notes who holds the Lease; nobody where holder is empty.
+// saw notes who holds the Lease; it is not held where holder is empty.
 func (e *Elector) saw(holder string) {
 	e.mu.Lock()
 	changed := e.leader != holder

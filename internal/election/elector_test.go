@@ -226,7 +226,7 @@ func TestWhoHasSleptPastTheDeadlineMayNotActThoughNoTimerHasFired(t *testing.T) 
 	if err := r.Check(); !errors.Is(err, ErrNotLeading) || !strings.Contains(err.Error(), "1m0s ago") || ctx.Err() != nil {
 		t.Errorf("after the sleep: %v", err)
 	}
-	// Nobody has taken the Lease meanwhile: the next renewal is as good as ever.
+	// No other replica has taken the Lease meanwhile: the next renewal is as good as ever.
 	eventually(t, "timers are set", func() bool { return clock.Waiters() >= 2 })
 	clock.Step(2 * time.Second)
 	eventually(t, "it may act again", func() bool { return r.Check() == nil })
@@ -277,7 +277,7 @@ func TestALeaderWhoseLeaseIsTakenStopsAtTheNextRenewal(t *testing.T) {
 	}
 }
 
-func TestALeaderKeepsALeaseThatSomebodyTouchedButDidNotTake(t *testing.T) {
+func TestALeaderKeepsALeaseThatWasTouchedButNotTaken(t *testing.T) {
 	for name, disturb := range map[string]func(*server){
 		"labeled": func(s *server) {
 			s.edit(func(lease *coordinationv1.Lease) { lease.Labels = map[string]string{"x": "y"} })
@@ -403,7 +403,7 @@ func TestAnAPIServerThatIsAwayIsRetriedAndStoppingStillWorks(t *testing.T) {
 	s.setIntercept(func(context.Context, string) error { return apierrors.NewServiceUnavailable("starting") })
 	r := start(t, options(s, clock, "a"))
 	eventually(t, "it waits", clock.HasWaiters)
-	if r.Status() != "nobody yet" {
+	if r.Status() != "none yet" {
 		t.Errorf("status %q", r.Status())
 	}
 	s.setIntercept(nil)

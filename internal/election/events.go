@@ -5,6 +5,7 @@ package election
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,6 +14,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 const (
@@ -23,7 +26,7 @@ const (
 	announceTimeout = 2 * time.Second
 )
 
-// Announcer tells that somebody begins or stops leading.
+// Announcer tells that a replica begins or stops leading.
 type Announcer func(ctx context.Context, lease *coordinationv1.Lease, reason, note string)
 
 func (e *Elector) announce(ctx context.Context, t term, reason, note string) {
@@ -33,12 +36,12 @@ func (e *Elector) announce(ctx context.Context, t term, reason, note string) {
 	e.pending.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout)
 		defer cancel()
-		e.Announce(ctx, t.lease, reason, note)
+		panics.Go("election", func() { e.Announce(ctx, t.lease, reason, note) })
 	})
 }
 
 // Events announces by an Event on the Lease, which also names the pod where there is one. An
-// Event that cannot be written is a line in the log: nobody may lose an election to it.
+// Event that cannot be written is a line in the log: it must never cost a replica the election.
 func Events(client eventsv1client.EventsGetter, identity, pod string, logger logr.Logger) Announcer {
 	return func(ctx context.Context, lease *coordinationv1.Lease, reason, note string) {
 		event := &eventsv1.Event{
@@ -67,7 +70,7 @@ func Events(client eventsv1client.EventsGetter, identity, pod string, logger log
 // truncated cuts to the limits that the API server puts on Events.
 func truncated(s string, limit int) string {
 	if len(s) > limit {
-		return s[:limit]
+		return strings.ToValidUTF8(s[:limit], "") // not in the middle of a character
 	}
 	return s
 }

@@ -137,7 +137,7 @@ func (w *watcher) Stop() {
 	delete(w.server.watchers, w)
 }
 
-// edit changes the Lease as somebody else would.
+// edit changes the Lease as another client would.
 func (s *server) edit(change func(*coordinationv1.Lease)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,4 +183,11 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	if err != nil {
 		t.Fatalf("never: %s", what)
 	}
+}
+
+// Leading reports whether this replica leads, by what it was told last.
+func (e *Elector) Leading() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leading
 }

@@ -40,7 +40,7 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 					t = done.term
 				}
 			}
-			e.fence.close() // before the release can arrive, from when on somebody else may act
+			e.fence.close() // before the release can arrive, from when on another replica may act
 			e.releaseNow(ctx, t)
 			return err
 

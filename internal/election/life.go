@@ -49,14 +49,14 @@ func (l *Life) validate() error {
 	}
 }
 
-// self answers the reference by which the lock goes with this Pod. It retries while the API server is
+// self returns the reference by which the lock goes with this Pod. It retries while the API server is
 // away. A Pod that is not there is an error: nothing would ever release the lock.
 func (e *Elector) self(ctx context.Context) (*metav1.OwnerReference, error) {
 	for {
 		pod, err := e.pod(ctx, e.Life.Pod)
 		switch {
 		case ctx.Err() != nil:
-			return nil, nil //nolint:nilerr // whoever asked has left
+			return nil, nil //nolint:nilerr // the caller has left
 		case err != nil:
 			e.Logger.Error(err, "cannot read this replica's own Pod; retrying", "pod", e.Namespace+"/"+e.Life.Pod, "period", e.RetryPeriod)
 			e.pause(ctx, jittered(e.RetryPeriod))

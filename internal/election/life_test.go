@@ -126,7 +126,7 @@ func TestWhetherALockForLifeIsTakenDependsOnWhatIsKnownOfItsPod(t *testing.T) {
 		"node away, terminating": {func(pod *corev1.Pod, node *corev1.Node) {
 			away(pod, node)
 			leaving(pod)
-		}, "", false, "nobody else leads until that is certain"},
+		}, "", false, "no other replica leads until that is certain"},
 		"node out of service, but not terminating": {func(pod *corev1.Pod, node *corev1.Node) {
 			away(pod, node)
 			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}
@@ -208,7 +208,7 @@ func TestAContainerThatIsRestartedLeadsAgainAtOnce(t *testing.T) {
 	}
 }
 
-func TestALockForLifeThatSomebodyDeletesIsMadeAgainAndNotTaken(t *testing.T) {
+func TestALockForLifeThatAUserDeletesIsMadeAgainAndNotTaken(t *testing.T) {
 	s, clock, client := &server{}, newClock(), pods(t, "a", "b")
 	a := start(t, forLife(s, clock, client, "a", "a-1"))
 	ctx := leads(t, a)
@@ -275,7 +275,7 @@ func TestBothKindsOfElectionExcludeEachOther(t *testing.T) {
 	})
 }
 
-func TestWithoutAPodOfItsOwnNobodyLeadsForLifeAndTheErrorSaysWhatToDo(t *testing.T) {
+func TestWithoutAPodOfItsOwnNoReplicaLeadsForLifeAndTheErrorSaysWhatToDo(t *testing.T) {
 	s, clock, client := &server{}, newClock(), pods(t, "a")
 	if _, err := New(forLife(s, clock, client, "", "x")); err == nil || !strings.Contains(err.Error(), "POD_NAME") {
 		t.Errorf("no name: %v", err)

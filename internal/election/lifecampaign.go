@@ -9,11 +9,13 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 const reasonStuck = "LeaderStuck"
 
-// campaignForLife waits until this replica's Pod holds the lock. It answers nil when ctx ended first.
+// campaignForLife waits until this replica's Pod holds the lock. It returns nil when ctx ended first.
 func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	self, err := e.self(ctx)
@@ -25,7 +27,7 @@ func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 	defer following.Wait()
 	defer cancel()
 	locks := make(chan *coordinationv1.Lease)
-	following.Go(func() { e.follow(ctx, locks) })
+	following.Go(func() { panics.Go("election", func() { e.follow(ctx, locks) }) })
 
 	var seen sighting
 	var before *metav1.OwnerReference
@@ -41,7 +43,7 @@ func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 			e.saw(holder(lock))
 		case <-alarm.C():
 		}
-		if seen.lease != nil { // released: of nobody
+		if seen.lease != nil { // released: it has no owner
 			before = owning(seen.lease)
 		}
 		found, err := e.judge(ctx, seen, before, self)

@@ -13,14 +13,16 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // errNoPod says that this replica's own Pod is gone, as after a deletion by force: the process is
-// what nobody believes to run any more.
+// believed by all others to have ended.
 var errNoPod = errors.New("this replica's own Pod is gone")
 
 // holdForLife runs lead until it has returned. Nothing is renewed. The lock is followed: where it
-// vanished without the Pod it is made again, and where somebody else has it this replica has lost.
+// vanished without the Pod it is made again, and where another replica has it this one has lost.
 func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Context) error) error {
 	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -32,12 +34,19 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 	defer others.Wait()
 	defer cancel()
 	locks := make(chan *coordinationv1.Lease)
-	others.Go(func() { e.follow(following, locks) })
+	others.Go(func() { panics.Go("election", func() { e.follow(following, locks) }) })
 	claims := make(chan renewal, 1)
 	claiming := false
 	claim := func() {
 		claiming = true
-		others.Go(func() { claims <- e.claim(following, t) })
+		others.Go(func() {
+			done := renewal{term: t}
+			done.err = panics.Try("election", func() error {
+				done = e.claim(following, t)
+				return done.err
+			})
+			claims <- done
+		})
 	}
 
 	stopped := ctx.Done()
@@ -57,7 +66,7 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 				}
 			default:
 			}
-			e.fence.close() // before the release can arrive, from when on somebody else may act
+			e.fence.close() // before the release can arrive, from when on another replica may act
 			e.releaseNow(ctx, t)
 			return err
 
@@ -101,8 +110,8 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 	}
 }
 
-// claim makes a lock again that somebody deleted, or finds that this replica must not lead. Meanwhile
-// nobody else takes it: candidates that saw it go look at the Pod first.
+// claim makes a lock again that was deleted, or finds that this replica must not lead. Meanwhile
+// no other replica takes it: candidates that saw it go look at the Pod first.
 func (e *Elector) claim(ctx context.Context, t term) renewal {
 	owner := owning(t.lease)
 	pod, err := e.pod(ctx, e.Life.Pod)

@@ -20,7 +20,7 @@ var (
 // than the twelfth by which chrony changes a rate at most.
 const tolerated = 0.09
 
-func TestNoTwoReplicasActAtOneInstantAndSomebodyLeadsOnceTheFaultsAreOver(t *testing.T) {
+func TestNoTwoReplicasActAtOneInstantAndOneLeadsOnceTheFaultsAreOver(t *testing.T) {
 	for name, life := range map[string]bool{"lease": false, "for life": true} {
 		t.Run(name, func(t *testing.T) {
 			if *modelSeed != 0 {

@@ -49,7 +49,7 @@ type process struct {
 
 var errNetwork = errors.New("the network is broken")
 
-// during answers the fault of a kind that there is at a time.
+// during returns the fault of a kind that there is at a time.
 func (m *machine) during(k kind, at time.Duration) (fault, bool) {
 	for _, f := range m.faults[k] {
 		if f.holds(at) {
@@ -60,7 +60,7 @@ func (m *machine) during(k kind, at time.Duration) (fault, bool) {
 }
 
 // fly is a request. It is on its way for a while, is lost or slow where the network is, and may be
-// carried out long after who sent it has given up or died. It answers when the process runs.
+// carried out long after who sent it has given up or died. It returns when the process runs.
 func fly[T any](ctx context.Context, m *machine, apply func() (T, error)) (T, error) {
 	type answer struct {
 		value T

@@ -22,7 +22,7 @@ import (
 type kind string
 
 const (
-	partitioned kind = "partitioned" // nothing arrives, and nobody is told
+	partitioned kind = "partitioned" // nothing arrives, and no error is returned
 	refused     kind = "refused"     // every request fails at once
 	answerless  kind = "answerless"  // requests are carried out, their answers are lost
 	slowed      kind = "slowed"      // requests and answers take long
@@ -134,8 +134,8 @@ func (w *world) others(than *process) []*process {
 	return all
 }
 
-// begins is the start of a term: nobody else's work may still run. Where a process, or its machine, has
-// stood still shortly before, its work is only told to stop after it goes on; it may not act.
+// begins is the start of a term: no other replica's work may still run. Where a process, or its machine,
+// has stood still shortly before, its work is only told to stop after it goes on; it may not act.
 func (w *world) begins(p *process) {
 	w.mu.Lock()
 	w.terms++
@@ -153,7 +153,7 @@ func (w *world) begins(p *process) {
 // bothAct is what must never be.
 const bothAct = "may both act"
 
-// acts is a write: nobody else may be able to.
+// acts is a write: no other replica may be able to.
 func (w *world) acts(p *process) {
 	if p.isDead() || p.Check() != nil {
 		return
@@ -168,7 +168,7 @@ func (w *world) acts(p *process) {
 	}
 }
 
-// leads says whether somebody does, and may act.
+// leads says whether a replica does, and may act.
 func (w *world) leads() bool {
 	for _, p := range w.others(nil) {
 		if p.Leading() && p.Check() == nil {
@@ -184,7 +184,7 @@ type played struct {
 	acted, terms int
 }
 
-// play runs a schedule, and answers what was wrong; nothing where all was well.
+// play runs a schedule, and returns what was wrong; nothing where all was well.
 func play(t *testing.T, p plan) (result played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func play(t *testing.T, p plan) (result played) {
 		strikes.Wait()
 		time.Sleep(w.grace()) //nolint:forbidigo // in a bubble
 		if !w.leads() {
-			w.violates("nobody leads %s after the last fault was over", w.grace())
+			w.violates("no replica leads %s after the last fault was over", w.grace())
 		}
 		for _, m := range w.machines {
 			m.kill()
@@ -238,7 +238,7 @@ func play(t *testing.T, p plan) (result played) {
 	return result
 }
 
-// grace is when somebody must lead, after the last fault was over.
+// grace is when a replica must lead, after the last fault was over.
 func (w *world) grace() time.Duration {
 	slowest := slices.Min(w.plan.rates)
 	// Where nothing wakes an attempt, the retry period and the fifth that it is jittered by.

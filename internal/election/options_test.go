@@ -4,9 +4,15 @@
 package election
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 func TestDurationsThatDoNotFitAreRefused(t *testing.T) {
@@ -26,5 +32,18 @@ func TestDurationsThatDoNotFitAreRefused(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+func TestAPanicInARequestIsItsErrorAndEndsNothingElse(t *testing.T) {
+	got, err := bounded(t.Context(), clock.RealClock{}, time.Minute, func(context.Context) (int, error) { panic("a defect") }) //nolint:forbidigo // what it tests
+	if _, ok := errors.AsType[*panics.Error](err); !ok || got != 0 {
+		t.Errorf("%d, %v", got, err)
+	}
+}
+
+func TestWhatIsCutKeepsWholeCharacters(t *testing.T) {
+	if got := truncated("aé", 2); got != "a" {
+		t.Errorf("%q", got)
 	}
 }

@@ -19,7 +19,7 @@ type sighting struct {
 	since time.Time
 }
 
-// with answers the sighting after the Lease was seen at a time. A Lease whose spec is as before
+// with returns the sighting after the Lease was seen at a time. A Lease whose spec is as before
 // has not been renewed, and the time goes on.
 func (s sighting) with(lease *coordinationv1.Lease, now time.Time) sighting {
 	next := sighting{known: true, lease: lease, since: now}
@@ -29,7 +29,7 @@ func (s sighting) with(lease *coordinationv1.Lease, now time.Time) sighting {
 	return next
 }
 
-// freeIn answers how long to wait before the Lease may be taken: nothing where nobody holds it,
+// freeIn returns how long to wait before the Lease may be taken: nothing where it is not held,
 // and its own duration after it was last seen to be renewed. What was never seen is not free.
 func (s sighting) freeIn(now time.Time, unknown time.Duration) time.Duration {
 	if !s.known {

@@ -38,8 +38,8 @@ func (e *Elector) get(ctx context.Context) (*coordinationv1.Lease, error) {
 	return lease, err
 }
 
-// take writes this replica into the Lease as it was seen, or creates it. It fails where somebody
-// else was faster. owners are whom the Lease goes with, in place of any Pod it went with before.
+// take writes this replica into the Lease as it was seen, or creates it. It fails where
+// another replica was faster. owners are whom the Lease goes with, in place of any Pod it went with before.
 func (e *Elector) take(ctx context.Context, seen *coordinationv1.Lease, duration int32, owners ...metav1.OwnerReference) (*term, error) {
 	t := e.begin()
 	t.acquired = metav1.NewMicroTime(e.wall().Truncate(time.Microsecond))
@@ -63,7 +63,7 @@ func (e *Elector) take(ctx context.Context, seen *coordinationv1.Lease, duration
 	return &t, nil
 }
 
-// begin answers a term that is written now.
+// begin returns a term that is written now.
 func (e *Elector) begin() term {
 	return term{sent: e.Elapsed(), renewed: e.Clock.Now(), lasts: e.tenure()}
 }
@@ -81,7 +81,7 @@ func (e *Elector) put(ctx context.Context, read *coordinationv1.Lease, spec coor
 	return e.leases.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
-// renew answers the term with its Lease renewed, or ErrTaken.
+// renew returns the term with its Lease renewed, or ErrTaken.
 func (e *Elector) renew(ctx context.Context, t term) (term, error) {
 	next := e.begin()
 	next.acquired = t.acquired
@@ -110,7 +110,7 @@ func (e *Elector) release(ctx context.Context, t term) error {
 }
 
 // rewrite writes the spec into the Lease of this term. Where the Lease has changed since, it is
-// read again, and written only where it is still of this term: somebody may have put a label on
+// read again, and written only where it is still of this term: a user may have put a label on
 // it, or an answer of ours was lost on the way.
 func (e *Elector) rewrite(ctx context.Context, t term, spec coordinationv1.LeaseSpec) (*coordinationv1.Lease, error) {
 	lease, err := e.put(ctx, t.lease, spec)

@@ -16,9 +16,9 @@ import (
 // verdict is whether a lock for life may be taken.
 type verdict struct {
 	free bool
-	// why is the reason where the lock is somebody's and may be taken all the same.
+	// why is the reason where the lock is held and may be taken all the same.
 	why string
-	// stuck is what keeps a lock that nobody seems to use, and what an administrator can do.
+	// stuck is what keeps a lock that seems to be unused, and what an administrator can do.
 	stuck string
 }
 
@@ -44,7 +44,7 @@ func (e *Elector) judge(ctx context.Context, seen sighting, before *metav1.Owner
 	}
 }
 
-// judgePod says whether a Pod can run again. Where nobody can know, it can.
+// judgePod says whether a Pod can run again. Where that is unknown, it can.
 func (e *Elector) judgePod(ctx context.Context, owner metav1.OwnerReference) (verdict, error) {
 	pod, err := e.pod(ctx, owner.Name)
 	if err != nil {
@@ -71,11 +71,11 @@ func (e *Elector) judgePod(ctx context.Context, owner metav1.OwnerReference) (ve
 		return verdict{free: true, why: fmt.Sprintf("Node %s of its Pod %s is out of service", node.Name, owner.Name)}, nil
 	case node != nil && !readyNode(node):
 		return verdict{stuck: fmt.Sprintf(
-			"Node %s is not ready, and Pod %s may still run on it: nobody else leads until that is certain. Once the machine is off: kubectl delete pod %s -n %s, and kubectl taint node %s %s=nodeshutdown:NoExecute",
+			"Node %s is not ready, and Pod %s may still run on it: no other replica leads until that is certain. Once the machine is off: kubectl delete pod %s -n %s, and kubectl taint node %s %s=nodeshutdown:NoExecute",
 			node.Name, owner.Name, owner.Name, e.Namespace, node.Name, corev1.TaintNodeOutOfService)}, nil
 	case pod.DeletionTimestamp != nil && e.Clock.Now().After(pod.DeletionTimestamp.Add(time.Minute)):
 		return verdict{stuck: fmt.Sprintf(
-			"Pod %s should have ended at %s and may still run: nobody else leads until that is certain. See kubectl describe pod %s -n %s",
+			"Pod %s should have ended at %s and may still run: no other replica leads until that is certain. See kubectl describe pod %s -n %s",
 			owner.Name, pod.DeletionTimestamp.UTC().Format(time.RFC3339), owner.Name, e.Namespace)}, nil
 	}
 	return verdict{}, nil

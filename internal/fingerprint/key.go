@@ -21,7 +21,7 @@ const Size = 32
 // prefix says how a fingerprint was made, so that another way could be told from it.
 const prefix = "hmac:"
 
-// shown is how many bytes of the 32 of a hash a fingerprint shows: nobody without the key can look
+// shown is how many bytes of the 32 of a hash a fingerprint shows: without the key it is impossible to look
 // for two contents that meet, so 128 bits are plenty.
 const shown = 16
 

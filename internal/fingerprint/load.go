@@ -37,7 +37,7 @@ func Load(ctx context.Context, client kubernetes.Interface, namespace, name stri
 	stored, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		stored, err = secrets.Create(ctx, fresh(namespace, name), metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) { // somebody else was first
+		if apierrors.IsAlreadyExists(err) { // another replica was first
 			stored, err = secrets.Get(ctx, name, metav1.GetOptions{})
 		}
 	}

@@ -69,7 +69,7 @@ func TestReplicasThatStartAtOnceEndWithTheSameKey(t *testing.T) {
 		t.Error("the second has another key")
 	}
 	if early {
-		t.Error("nobody looked")
+		t.Error("the key was not looked for")
 	}
 }
 

@@ -77,7 +77,7 @@ type Refusal struct {
 	Failed bool
 }
 
-// Judge answers what the policy has against a request.
+// Judge returns what the policy has against a request.
 func (j *Judge) Judge(ctx context.Context, r Request) []Refusal {
 	object := &unstructured.Unstructured{Object: r.Object}
 	gvk := schema.GroupVersionKind{Group: j.kind.Group, Version: hub, Kind: j.kind.Name}
@@ -108,7 +108,7 @@ func (j *Judge) Judge(ctx context.Context, r Request) []Refusal {
 	return found
 }
 
-// rights answers what a test says.
+// rights returns what a test says.
 type rights func(a authorizer.Attributes) bool
 
 // Authorize allows what the function does, and everything where there is none.

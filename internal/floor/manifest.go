@@ -13,7 +13,7 @@ import (
 )
 
 // head stands above each file of policies.
-const head = `# Made by package internal/floor from the definitions and rules: do not edit. To make it anew:
+const head = `# Made by package internal/floor from the definitions and rules: do not edit. To regenerate it:
 #
 #   go test -trimpath ./internal/floor -run TestTheShippedPoliciesAreCurrent -update
 #

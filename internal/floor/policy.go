@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// excluded are the namespaces in which no policy looks, the same as those of the webhooks. Whoever may
+// excluded are the namespaces in which no policy looks, the same as those of the webhooks. A user who may
 // write there may do anything to the cluster already, and nothing may keep them from its repair.
 var excluded = []string{"kube-system", "fairlead-system"}
 

@@ -3,7 +3,11 @@
 
 package floor
 
-import "fmt"
+import (
+	"fmt"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
 
 // Remedies, in the words of package webhooks/authorization.
 const (
@@ -18,7 +22,7 @@ const (
 // about, unless the policy begins to act with it.
 func rebootPolicyRights() content {
 	c := content{}
-	c.asking("suspend", "dryRun")
+	c.asking([]string{"suspend", "dryRun"}, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation)
 	c.approval()
 	c.let("account", "object.spec.?serviceAccountName.orValue('')")
 	c.let("otherAccount", "variables.asked || oldObject.spec.?serviceAccountName.orValue('') != variables.account")
@@ -55,7 +59,7 @@ func reading(name string) string { return "(" + name + " == '' ? 'list' : 'get')
 // rebootPolicyReads are what it takes to have ConfigMaps and Secrets observed.
 func rebootPolicyReads() content {
 	c := content{}
-	c.asking("suspend", "dryRun")
+	c.asking([]string{"suspend", "dryRun"}, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation)
 	c.let("triggers", "object.spec.?triggers.orValue([])")
 	c.let("before", "oldObject == null ? [] : oldObject.spec.?triggers.orValue([])")
 	for i := range askedTriggers {

@@ -15,7 +15,7 @@ func by(user string) string { return `{"user":"` + user + digest }
 
 const approved = "fairlead.dev/approved-by"
 
-func TestNobodyApprovesInAnothersNameOrWithoutTheRights(t *testing.T) {
+func TestNoUserApprovesInAnothersNameOrWithoutTheRights(t *testing.T) {
 	s := newScene(t, "ExternalService")
 	const spec = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [10.0.0.1]}]}`
 	both := []string{"create services", "create endpointslices"}
@@ -54,6 +54,28 @@ func TestASecretIsReadForThoseWhoMayReadIt(t *testing.T) {
 	s.wants("another", s.judge(Request{Object: spec("other", false), Old: spec("roots", false), Rights: only(nil, "get secrets roots")}), says)
 	s.wants("resumed", s.judge(Request{Object: spec("roots", false), Old: spec("roots", true), Rights: only(nil)}), says)
 	s.wants("suspended", s.judge(Request{Object: spec("roots", true), Old: spec("roots", false), Rights: only(nil)}), "")
+}
+
+func TestAFaultIsInjectedByThoseWhoMayUpdateEndpointSlices(t *testing.T) {
+	s := newScene(t, "ExternalService")
+	const spec, annotation = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`, "networking.fairlead.dev/inject-fault"
+	const one, other = "BlackHole for=10m at=2026-03-02T14:00:00Z", "BlackHole for=10m at=2026-03-02T15:00:00Z"
+	const says, right = "you may not update endpointslices", "update endpointslices"
+	for name, c := range map[string]struct {
+		object, old map[string]any
+		rights      []string
+		want        string
+	}{
+		"new":                 {s.object(spec, annotation, one), nil, nil, says},
+		"new, with the right": {s.object(spec, annotation, one), nil, []string{right}, ""},
+		"added":               {s.object(spec, annotation, one), s.object(spec), nil, says},
+		"changed":             {s.object(spec, annotation, other), s.object(spec, annotation, one), nil, says},
+		"as it was":           {s.object(spec, annotation, one), s.object(spec, annotation, one), nil, ""},
+		"removed":             {s.object(spec), s.object(spec, annotation, one), nil, ""},
+		"emptied":             {s.object(spec, annotation, ""), s.object(spec, annotation, one), nil, ""},
+	} {
+		s.wants(name, s.judge(Request{Object: c.object, Old: c.old, Rights: only(nil, c.rights...)}), c.want)
+	}
 }
 
 const policy = `{targets: [{kind: Deployment, name: web}, {kind: StatefulSet, selector: {matchLabels: {app: db}}}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`
@@ -126,15 +148,18 @@ func TestChaosTakesTheRightToEndPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec, old, right, want string
 	}{
-		"evict":           {of(""), "", "create pods/eviction", ""},
-		"evict, without":  {of(""), "", "delete pods", "may not create pods/eviction"},
-		"delete":          {of(", action: {type: Delete}"), "", "delete pods", ""},
-		"delete, without": {of(", action: {type: Delete}"), "", "create pods/eviction", "may not delete pods"},
-		"canary":          {canary, "", "create pods", ""},
-		"canary, without": {canary, "", "delete pods", "may not create pods in"},
-		"count":           {of(", count: 2"), of(""), "", ""},
-		"for earnest":     {of(", dryRun: false"), of(", dryRun: true"), "", "may not create pods/eviction"},
-		"another target":  {strings.Replace(of(""), "web", "api", 1), of(""), "", "may not create pods/eviction"},
+		"evict":            {of(""), "", "create pods/eviction", ""},
+		"evict, without":   {of(""), "", "delete pods", "may not create pods/eviction"},
+		"delete":           {of(", action: {type: Delete}"), "", "delete pods", ""},
+		"delete, without":  {of(", action: {type: Delete}"), "", "create pods/eviction", "may not delete pods"},
+		"canary, without":  {canary, "", "delete pods", "may not create pods in"},
+		"canary, killing":  {canary, "", "create pods", "may not delete pods in"},
+		"account":          {of(", serviceAccountName: robot"), "", "impersonate serviceaccounts robot", ""},
+		"account, without": {of(", serviceAccountName: robot"), "", "create pods/eviction", "may not impersonate"},
+		"another account":  {of(", serviceAccountName: robot"), of(", serviceAccountName: maid"), "", "may not impersonate"},
+		"count":            {of(", count: 2"), of(""), "", ""},
+		"for earnest":      {of(", dryRun: false"), of(", dryRun: true"), "", "may not create pods/eviction"},
+		"another target":   {strings.Replace(of(""), "web", "api", 1), of(""), "", "may not create pods/eviction"},
 	} {
 		r := Request{Object: s.object(c.spec), Rights: only(nil, c.right)}
 		if c.old != "" {

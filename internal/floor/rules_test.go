@@ -65,9 +65,9 @@ func TestWhatStoodIsForgiven(t *testing.T) {
 func TestNothingKeepsAnObjectFromBeingRelabeledOrDeleted(t *testing.T) {
 	for _, kind := range []string{"ExternalService", "RebootPolicy", "ChaosPod"} {
 		s := newScene(t, kind)
-		broken := s.object(`{nothing: right}`, "fairlead.dev/conversion-data", strings.Repeat("x", 70_000), approved, "by nobody")
+		broken := s.object(`{nothing: right}`, "fairlead.dev/conversion-data", strings.Repeat("x", 70_000), approved, "by no user")
 		none := only(nil)
-		relabeled := s.object(`{nothing: right}`, "fairlead.dev/conversion-data", strings.Repeat("x", 70_000), approved, "by nobody")
+		relabeled := s.object(`{nothing: right}`, "fairlead.dev/conversion-data", strings.Repeat("x", 70_000), approved, "by no user")
 		meta, _ := relabeled["metadata"].(map[string]any)
 		meta["labels"], meta["finalizers"] = map[string]any{"a": "b"}, []any{"example.com/hold"}
 		s.wants(kind+" relabeled", s.judge(Request{Object: relabeled, Old: broken, Version: "v1alpha1", Rights: none}), "")

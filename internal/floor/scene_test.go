@@ -94,7 +94,7 @@ func whole(value any) any {
 	return value
 }
 
-// judge asks all policies, and answers their words.
+// judge asks all policies, and returns their words.
 func (s *scene) judge(r Request) string {
 	s.Helper()
 	if r.User == "" {

@@ -20,7 +20,7 @@ const (
 const gate = 3
 
 // Aide is what a process does that was started by Options.Aide: args are what followed that command
-// line. It answers the exit code. An aide that begins the command becomes it, and does not return.
+// line. It returns the exit code. An aide that begins the command becomes it, and does not return.
 func Aide(args []string) (int, error) {
 	switch {
 	case len(args) == 1 && args[0] == aideWatch:

@@ -94,7 +94,7 @@ func (c *candidate) exits(want int) {
 	}
 }
 
-// says waits for a line of the command that begins with a word, and answers its numbers.
+// says waits for a line of the command that begins with a word, and returns its numbers.
 func (c *candidate) says(word string) (numbers []int) {
 	c.Helper()
 	until(c.T, fmt.Sprintf("the command says %q", word), func() bool {
@@ -116,7 +116,7 @@ func (c *candidate) says(word string) (numbers []int) {
 	return numbers
 }
 
-// dies waits for processes to be gone and answers when they were.
+// dies waits for processes to be gone and returns when they were.
 func dies(t *testing.T, pids ...int) time.Time {
 	t.Helper()
 	for _, pid := range pids {

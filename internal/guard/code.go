@@ -28,7 +28,7 @@ type notStarted struct{ error }
 
 func (n notStarted) Unwrap() error { return n.error }
 
-// Code answers the exit code for an error of New: where the command is what is wrong, that of a shell.
+// Code returns the exit code for an error of New: where the command is what is wrong, that of a shell.
 func Code(err error) int {
 	switch {
 	case !errors.As(err, &notStarted{}):

@@ -15,5 +15,5 @@
 //     the command begins only when it is watched.
 //   - The Lease is released when the command and all that it started have ended, and not before.
 //
-// The package never decides who holds the Lease, and starts nothing while nobody knows.
+// The package never decides who holds the Lease, and starts nothing while that is unknown.
 package guard

@@ -4,6 +4,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -21,12 +22,13 @@ type Guard struct {
 	path     string // of the command
 	elector  *election.Elector
 	tenure   *tenure
+	refusals *refusals
 	family   *family
 	watchman *orders
 
 	mu      sync.Mutex // guards what follows
 	running *process
-	asked   syscall.Signal // to end, by a signal; 0 while nobody has
+	asked   syscall.Signal // to end, by a signal; 0 while none was received
 	outcome *outcome       // of the command that ran last
 }
 
@@ -40,7 +42,11 @@ type outcome struct {
 // New validates the options. Errors say which duration does not fit which.
 func New(o Options) (*Guard, error) {
 	t := newTenure(elapsed, o.RenewDeadline, o.Grace)
-	elector, err := o.validated(noting{o.Leases, o.Identity, t})
+	if err := validNames(o.Namespace, o.Name); err != nil {
+		return nil, err
+	}
+	refused := newRefusals(o.Namespace+"/"+o.Name, elapsed)
+	elector, err := o.validated(noting{o.Leases, o.Identity, t, refused})
 	if err != nil {
 		return nil, err
 	}
@@ -48,10 +54,10 @@ func New(o Options) (*Guard, error) {
 	if err != nil {
 		return nil, notStarted{err}
 	}
-	return &Guard{Options: o, path: path, elector: elector, tenure: t, family: &family{}}, nil
+	return &Guard{Options: o, path: path, elector: elector, tenure: t, refusals: refused, family: &family{}}, nil
 }
 
-// Notify answers the signals that are for the command, without those that whoever started this
+// Notify returns the signals that are for the command, without those that the starter of this
 // process wants ignored, as nohup(1) does. They are no longer received after stop.
 func Notify() (signals <-chan os.Signal, stop func()) {
 	received := make(chan os.Signal, 16)
@@ -63,7 +69,7 @@ func Notify() (signals <-chan os.Signal, stop func()) {
 	return received, func() { signal.Stop(received) }
 }
 
-// Run waits for the Lease, runs the command and answers the exit code, which is the command's
+// Run waits for the Lease, runs the command and returns the exit code, which is the command's
 // where it ended by itself. An error says why it is another. The end of ctx is as SIGTERM.
 func (g *Guard) Run(ctx context.Context) (int, error) {
 	if err := adopt(); err != nil {
@@ -76,6 +82,7 @@ func (g *Guard) Run(ctx context.Context) (int, error) {
 
 	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	g.refusals.end = cancel
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	over := make(chan struct{})
@@ -86,7 +93,7 @@ func (g *Guard) Run(ctx context.Context) (int, error) {
 		err := g.elector.Run(waiting, g.serve)
 		switch ended, asked := g.last(); {
 		case ended == nil && asked == 0:
-			return CodeFailed, err
+			return CodeFailed, cmp.Or(g.refusals.reason(), err)
 		case ended == nil:
 			return codeSignal + int(asked), nil
 		case ended.err != nil:
@@ -100,8 +107,8 @@ func (g *Guard) Run(ctx context.Context) (int, error) {
 	}
 }
 
-// last answers how the command of the last term ended, nil where none ran, and the signal by which
-// somebody asked for an end.
+// last returns how the command of the last term ended, nil where none ran, and the signal by which
+// an end was asked for.
 func (g *Guard) last() (*outcome, syscall.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -79,7 +79,7 @@ func TestTheCommandDoesNotOutliveAGuardThatIsKilled(t *testing.T) {
 }
 
 // The kernel sees to the command itself where there is no watchman.
-func TestTheCommandDiesWithAGuardThatNobodyWatches(t *testing.T) {
+func TestTheCommandDiesWithAGuardThatHasNoWatchman(t *testing.T) {
 	t.Parallel()
 	c := stand(t, newAPI(t), "-watched=false", "--", "sh", "-c", `echo pids $$; exec sleep 1000`)
 	pids := c.says("pids")
@@ -165,7 +165,7 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-func TestUnderDemoteTheCommandRunsAnewWhenTheLeaseIsWonAgain(t *testing.T) {
+func TestUnderDemoteTheCommandRunsAgainWhenTheLeaseIsWonAgain(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	c := stand(t, a, "-demote", "--", "sh", "-c", `trap 'exit 0' TERM; echo pids $$; while :; do sleep 0.02; done`)

@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 	case "alone":
 		os.Exit(alone(os.Args[2]))
 	default:
+		if signal.Ignored(syscall.SIGHUP) { // as under nohup: what is caught here has its default action in new processes
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		}
 		os.Exit(m.Run())
 	}
 }

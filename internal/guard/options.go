@@ -42,7 +42,7 @@ type Options struct {
 	// Command is the command and its arguments.
 	Command []string
 	// Aide is a command line that calls Aide with the arguments that are added to it: this very
-	// program, as a rule. Empty means none: then whoever stops or kills this process must see to the
+	// program, as a rule. Empty means none: then what stops or kills this process must also end the
 	// command.
 	Aide []string
 	// Stdin, Stdout and Stderr are passed to the command. Nil means the null device.
@@ -55,7 +55,7 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// validated answers an elector for the options.
+// validated returns an elector for the options.
 func (o Options) validated(leases coordinationv1client.LeasesGetter) (*election.Elector, error) {
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return nil, errors.New("no command")

@@ -43,7 +43,7 @@ func (f *family) start(command *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// signal sends to the group. Nobody left in it is no error.
+// signal sends to the group. An empty group is no error.
 func (p *process) signal(s syscall.Signal) { _ = syscall.Kill(-p.pid, s) }
 
 // code is the exit code of a command that has ended, as a shell would put it.

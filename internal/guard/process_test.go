@@ -89,6 +89,7 @@ func TestWhatACommandLeavesBehindIsKilledBeforeTheLeaseIsReleased(t *testing.T) 
 	t.Parallel()
 	a := newAPI(t)
 	pids := make(chan []int, 1)
+	t.Cleanup(func() { close(pids) }) // the server's end waits for its requests
 	a.released = func() {
 		for _, pid := range <-pids {
 			if !gone(pid) {
@@ -96,8 +97,12 @@ func TestWhatACommandLeavesBehindIsKilledBeforeTheLeaseIsReleased(t *testing.T) 
 			}
 		}
 	}
-	c := stand(t, a, "--", "sh", "-c", members+"sleep 0.2; exit 3")
+	seen := filepath.Join(t.TempDir(), "seen")
+	c := stand(t, a, "--", "sh", "-c", members+"until [ -e "+seen+" ]; do sleep 0.05; done; exit 3")
 	pids <- append(c.says("pids"), c.says("outside")...)
+	if err := os.WriteFile(seen, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	c.exits(3)
 	if a.holder() != "" {
 		t.Errorf("the Lease is held by %q", a.holder())

@@ -43,7 +43,7 @@ func (g *Guard) serve(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the command, unless somebody has asked to end since the Lease was won.
+// launch starts the command, unless an end was asked for since the Lease was won.
 func (g *Guard) launch(ctx context.Context, screen *terminal) (*process, error) {
 	command := exec.CommandContext(context.WithoutCancel(ctx), g.path, g.Command[1:]...) //nolint:gosec // to run what it is told is its purpose
 	command.Args[0] = g.Command[0]
@@ -67,6 +67,7 @@ func (g *Guard) launch(ctx context.Context, screen *terminal) (*process, error) 
 	if g.Stderr != nil {
 		command.Stderr = g.Stderr
 	}
+	command.Env = environment(g.tenure.written())
 	command.SysProcAttr = ofCommand()
 	screen.lend(command.SysProcAttr)
 	g.mu.Lock()
@@ -86,7 +87,7 @@ func (g *Guard) launch(ctx context.Context, screen *terminal) (*process, error) 
 		g.arm(ctx, p)
 		// The machine may have slept since the Lease was won. From here on the watchman kills in time.
 		if due, _ := g.tenure.due(); due == goOn {
-			_, _ = write.Write([]byte{0}) // one that has died meanwhile is seen by whoever tends it
+			_, _ = write.Write([]byte{0}) // one that has died meanwhile is seen by the next wait for it
 		}
 	}
 	return p, nil
@@ -176,7 +177,7 @@ func (g *Guard) give(p *process, o order) {
 	p.signal(syscall.SIGCONT)
 }
 
-// arm tells the watchman until when the command may live, and answers that.
+// arm tells the watchman until when the command may live, and returns that.
 func (g *Guard) arm(ctx context.Context, p *process) time.Duration {
 	deadline := g.tenure.deadline()
 	word := watch{p.pid, deadline}

@@ -20,12 +20,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// api is as much of an API server as one Lease needs. Nobody may watch, so candidates poll.
+// api is as much of an API server as one Lease needs. Watches are forbidden, so candidates poll.
 type api struct {
 	*httptest.Server
 
 	mu       sync.Mutex
 	away     bool
+	refusal  *apierrors.StatusError // of every request; nil: none
 	lease    *coordinationv1.Lease
 	version  int
 	renewed  time.Time // when the last write by a holder came in
@@ -61,6 +62,8 @@ func (a *api) answer(r *http.Request) (*coordinationv1.Lease, *apierrors.StatusE
 	switch {
 	case a.away:
 		return nil, apierrors.NewServiceUnavailable("away")
+	case a.refusal != nil:
+		return nil, a.refusal
 	case strings.Contains(r.URL.RawQuery, "watch="):
 		return nil, apierrors.NewForbidden(kind, "turn", nil)
 	case r.Method == http.MethodGet && a.lease == nil:
@@ -95,7 +98,7 @@ func (a *api) storeLocked(lease *coordinationv1.Lease) {
 	a.lease = lease
 }
 
-// cut makes the server unavailable, and answers when the Lease was last renewed.
+// cut makes the server unavailable, and returns when the Lease was last renewed.
 func (a *api) cut(away bool) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +106,7 @@ func (a *api) cut(away bool) time.Time {
 	return a.renewed
 }
 
-// give makes somebody else the holder.
+// give makes another the holder.
 func (a *api) give(holder string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,6 +117,20 @@ func (a *api) give(holder string) {
 	now := metav1.NowMicro()
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: ptr.To(int32(3600)), AcquireTime: &now, RenewTime: &now}
 	a.storeLocked(lease)
+}
+
+// refuse has every request refused.
+func (a *api) refuse(why *apierrors.StatusError) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refusal = why
+}
+
+// remove deletes the Lease.
+func (a *api) remove() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lease = nil
 }
 
 // writes counts those of the Lease.

@@ -18,7 +18,7 @@ import (
 // shared says that the watchman reads the same clock.
 const shared = true
 
-// elapsed is a clock that nobody sets and that runs while the machine sleeps. All processes of a
+// elapsed is a clock that cannot be set and that runs while the machine sleeps. All processes of a
 // machine read the same.
 func elapsed() time.Duration {
 	var now unix.Timespec
@@ -42,8 +42,8 @@ func Self() (string, error) { return "/proc/self/exe", nil }
 // they are found when the command has to end.
 func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// awaitExit waits until a child has ended and leaves it a zombie, whose number, and that of its
-// group, nobody else can be given.
+// awaitExit waits until a child has ended and leaves it a zombie: until then neither its number nor that of
+// its group is given to another process.
 func awaitExit(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

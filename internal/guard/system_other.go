@@ -16,7 +16,7 @@ const shared = false
 
 var began = time.Now()
 
-// elapsed is a clock that nobody sets. It is of this process only, and stands still while the
+// elapsed is a clock that cannot be set. It is of this process only, and stands still while the
 // machine sleeps: here the watchman knows no deadline, and only follows the death of the guard.
 func elapsed() time.Duration { return time.Since(began) }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
@@ -23,10 +24,25 @@ type tenure struct {
 	mu              sync.Mutex
 	renewed, killAt time.Duration
 	held            bool
+	lease           *coordinationv1.Lease // as it was written last
 }
 
 func newTenure(now func() time.Duration, renewal, grace time.Duration) *tenure {
 	return &tenure{now: now, renewal: renewal, grace: grace, extended: make(chan struct{}, 1)}
+}
+
+// wrote notes the Lease as a write of this candidate has left it.
+func (t *tenure) wrote(lease *coordinationv1.Lease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lease = lease
+}
+
+// written is the Lease as this candidate wrote it last.
+func (t *tenure) written() *coordinationv1.Lease {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lease
 }
 
 // extend notes a renewal that was sent at a time and has succeeded.
@@ -51,7 +67,7 @@ const (
 	kill
 )
 
-// due answers what the time demands, and how long nothing more will.
+// due returns what the time demands, and how long nothing more will.
 func (t *tenure) due() (order, time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,11 +90,13 @@ func (t *tenure) deadline() time.Duration {
 }
 
 // noting is a client that tells a tenure of the writes by which a candidate took or renewed the
-// Lease. The time that counts is that of sending: others count from when they see the write.
+// Lease, and refusals of every request but watches, which polling replaces. The time that counts is that of
+// sending: others count from when they see the write.
 type noting struct {
 	coordinationv1client.LeasesGetter
 	identity string
 	tenure   *tenure
+	refusals *refusals
 }
 
 func (n noting) Leases(namespace string) coordinationv1client.LeaseInterface {
@@ -90,18 +108,30 @@ type notingLeases struct {
 	noting
 }
 
+func (n notingLeases) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordinationv1.Lease, error) {
+	lease, err := n.LeaseInterface.Get(ctx, name, o)
+	if apierrors.IsNotFound(err) {
+		n.refusals.note("get", nil) // it may be read, and is to be created
+	} else {
+		n.refusals.note("get", err)
+	}
+	return lease, err
+}
+
 func (n notingLeases) Create(ctx context.Context, lease *coordinationv1.Lease, o metav1.CreateOptions) (*coordinationv1.Lease, error) {
-	return n.noted(lease, func() (*coordinationv1.Lease, error) { return n.LeaseInterface.Create(ctx, lease, o) })
+	return n.noted("create", lease, func() (*coordinationv1.Lease, error) { return n.LeaseInterface.Create(ctx, lease, o) })
 }
 
 func (n notingLeases) Update(ctx context.Context, lease *coordinationv1.Lease, o metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	return n.noted(lease, func() (*coordinationv1.Lease, error) { return n.LeaseInterface.Update(ctx, lease, o) })
+	return n.noted("update", lease, func() (*coordinationv1.Lease, error) { return n.LeaseInterface.Update(ctx, lease, o) })
 }
 
-func (n notingLeases) noted(lease *coordinationv1.Lease, write func() (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
+func (n notingLeases) noted(verb string, lease *coordinationv1.Lease, write func() (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
 	sent := n.tenure.now()
 	written, err := write()
+	n.refusals.note(verb, err)
 	if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") == n.identity {
+		n.tenure.wrote(written)
 		n.tenure.extend(sent)
 	}
 	return written, err

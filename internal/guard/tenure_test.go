@@ -47,7 +47,7 @@ func TestOrdersFollowTheTimeSinceTheLastRenewal(t *testing.T) {
 	}
 }
 
-// scripted answers writes with an error or none, after the clock has moved.
+// scripted responds to writes with an error or none, after the clock has moved.
 type scripted struct {
 	coordinationv1client.LeaseInterface
 	write func() error
@@ -67,7 +67,7 @@ func TestARenewalCountsFromWhenItWasSentAndOnlyIfItSucceeds(t *testing.T) {
 	now := 100 * time.Second
 	var fails error
 	tenure := newTenure(func() time.Duration { return now }, 10*time.Second, 3*time.Second)
-	client := noting{scripted{write: func() error { now += 4 * time.Second; return fails }}, "a", tenure}.Leases("default")
+	client := noting{scripted{write: func() error { now += 4 * time.Second; return fails }}, "a", tenure, newRefusals("default/turn", elapsed)}.Leases("default")
 	lease := func(holder string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
 	}
@@ -184,7 +184,7 @@ func TestAWatchmanThatIsToldNonsenseKillsAndSaysSo(t *testing.T) {
 	}
 }
 
-// lines is a reader that answers a text, and then waits for the end.
+// lines is a reader that returns a text, and then waits for the end.
 type lines struct {
 	*strings.Reader
 	over chan struct{}

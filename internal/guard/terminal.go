@@ -14,7 +14,7 @@ import (
 // terminal is the one that the command may read from. Nil is none.
 type terminal struct{ fd int }
 
-// controlled answers the terminal that a file is, where this process is in its foreground. A command
+// controlled returns the terminal that a file is, where this process is in its foreground. A command
 // in another group than that could not read from it: it would be stopped, and keep the Lease.
 func controlled(file *os.File) *terminal {
 	if file == nil {

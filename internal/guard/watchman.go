@@ -18,14 +18,14 @@ import (
 // timers stand still in its sleep.
 const beat = 200 * time.Millisecond
 
-// watch is one word to the watchman: which group to kill, and when. A group of 0 is nobody.
+// watch is one word to the watchman: which group to kill, and when. A group of 0 is none.
 type watch struct {
 	group    int
 	deadline time.Duration
 }
 
 // Watch kills a process group when its deadline passes, or when orders end, which they do when the
-// process that gives them dies. It returns then. It heeds no signal that asks to end: whoever sends
+// process that gives them dies. It returns then. It heeds no signal that asks to end: the sender of
 // one to all processes of a container or a terminal does not mean the last that watches.
 func Watch(orders io.Reader) error {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP)
@@ -87,7 +87,7 @@ func (w watchman) end(on *watch) {
 	*on = watch{}
 }
 
-// orders is the way to a watchman that runs. A nil one is to nobody.
+// orders is the way to a watchman that runs. A nil one leads nowhere.
 type orders struct {
 	to      *os.File
 	process *os.Process

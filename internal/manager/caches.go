@@ -68,7 +68,7 @@ func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByO
 		ByObject:          held,
 		// Nothing reads them, and they are a quarter of an object in memory.
 		DefaultTransform: cache.TransformStripManagedFields(),
-		// A read that nobody warmed would list a whole kind in the middle of a reconcile.
+		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}
 	if err := a.containing(api, &options); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -16,12 +17,13 @@ import (
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/injection"
 	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/internal/notices"
 )
 
 // certificates is where the serving certificate comes from, and how its root is published.
 type certificates struct {
 	certs.Source
-	injector *injection.Injector // nil: somebody else publishes the root
+	injector *injection.Injector // nil: another component publishes the root
 	limit    time.Duration       // for each phase of the start
 	absent   string              // why there is nothing to publish
 }
@@ -32,17 +34,18 @@ type certificateClients struct {
 	dynamic    dynamic.Interface
 }
 
-func newCertificates(c *config.Configuration, where place, clients certificateClients, by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
+func newCertificates(c *config.Configuration, where place, clients certificateClients, tell func(notices.Notice), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
 	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration}
 	// What waiting seldom heals gets less time than the phase, so that its own error is shown
 	// and not that of the phase's end.
 	patience := all.limit * 3 / 4
 	onChange := func() {}
 	wanted := c.Webhook.Certificates
-	// Whoever does not write the bundle may still look where it has got to.
+	// A replica that does not write the bundle may still look where it has got to.
 	observer, err := injection.New(injection.Options{
 		Client: clients.dynamic, Patience: patience, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
-		Log: logger.WithName("ca-injection"), Registerer: metrics,
+		Lost: func(loss injection.Loss) { tell(lostBundle(loss)) },
+		Log:  logger.WithName("ca-injection"), Registerer: metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -66,6 +69,15 @@ func newCertificates(c *config.Configuration, where place, clients certificateCl
 	return all, err
 }
 
+// lostBundle is the Event about an object that has lost the CA bundle.
+func lostBundle(loss injection.Loss) notices.Notice {
+	return notices.Notice{
+		Regarding:     corev1.ObjectReference{APIVersion: loss.APIVersion, Kind: loss.Kind, Name: loss.Name, UID: loss.UID},
+		ClusterScoped: true,
+		Reason:        "CABundleLost", Action: "Inject", Note: loss.Note,
+	}
+}
+
 // Prepare is that of the source, bounded.
 func (c *certificates) Prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
@@ -74,7 +86,7 @@ func (c *certificates) Prepare(ctx context.Context) error {
 }
 
 // publish puts the root where the API server looks for it. A source without a root of its own,
-// such as a folder without ca.crt, leaves that to whoever filled the folder.
+// such as a folder without ca.crt, leaves that to the component that filled the folder.
 func (c *certificates) publish(ctx context.Context) error {
 	bundle := c.CABundle()
 	if bundle == nil {
@@ -100,7 +112,11 @@ func (c *certificates) latest(ctx context.Context) ([]byte, error) {
 	return nil, nil
 }
 
-// serverName is the name by which the API server calls the webhooks.
+// serverName is the name by which the API server calls the webhooks: that of their Service, or of a
+// certificate in a folder that is not made for a Service, as in envtest.
 func serverName(c *config.Configuration, where place) string {
+	if names := c.Webhook.Certificates.DNSNames; c.Webhook.Certificates.Source == config.SourceFolder && len(names) > 0 {
+		return names[0]
+	}
 	return c.Service.Name + "." + where.namespace + ".svc"
 }

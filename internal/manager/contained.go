@@ -37,7 +37,7 @@ func (a *assembly) nameBroken(p *parts) error {
 	if err != nil {
 		return fmt.Errorf("notices: %w", err)
 	}
-	a.conversions.tell = told.Tell
+	a.tell, a.conversions.tell = told.Tell, told.Tell
 	a.undecodable = containment.NewRegister(containment.RegisterOptions{
 		Logger: a.Logger.WithName("containment"),
 		Tell:   func(e containment.Entry) { told.Tell(undecodable(e)) },

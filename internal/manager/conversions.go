@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,7 @@ const troubled = time.Minute
 // conversions remembers when one failed on this replica, and has the object named.
 type conversions struct {
 	failed atomic.Int64
-	tell   func(notices.Notice) // nil: nobody
+	tell   func(notices.Notice) // nil: notices are dropped
 }
 
 // Failed is told of each that fails. It never blocks.
@@ -43,7 +44,7 @@ func (c *conversions) Failed(f conversion.Failure) {
 }
 
 // healthy is nil where none has failed for a while.
-func (c *conversions) healthy() error {
+func (c *conversions) healthy(context.Context) error {
 	at := c.failed.Load()
 	if since := time.Since(time.Unix(0, at)); at != 0 && since < troubled {
 		return fmt.Errorf("a conversion failed %s ago: the log names the object", since.Round(time.Second))

@@ -20,7 +20,7 @@ import (
 func TestAnObjectThatWouldNotConvertIsNamedWhereItsKindIsOurs(t *testing.T) {
 	var told []notices.Notice
 	c := &conversions{tell: func(n notices.Notice) { told = append(told, n) }}
-	if err := c.healthy(); err != nil {
+	if err := c.healthy(t.Context()); err != nil {
 		t.Errorf("before any failed: %v", err)
 	}
 	for _, apiVersion := range []string{"networking.fairlead.dev/v1", "networking.fairlead.dev/v9", "chaos.fairlead.dev/v1", "example.com/v1", "a/b/c", ""} {
@@ -42,7 +42,7 @@ func TestAnObjectThatWouldNotConvertIsNamedWhereItsKindIsOurs(t *testing.T) {
 	if diff := cmp.Diff(want, regarding); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if c.healthy() == nil {
+	if c.healthy(t.Context()) == nil {
 		t.Error("conversions fail, and none is said to")
 	}
 }

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func slice(name, service string, ready ...*bool) *discoveryv1.EndpointSlice {
 	return s
 }
 
-func TestWebhooksAreServedWhereAnEndpointIsReadyOrNobodyCanTell(t *testing.T) {
+func TestWebhooksAreServedWhereAnEndpointIsReadyOrThatIsUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
 		there []runtime.Object
 		want  string
@@ -36,13 +37,13 @@ func TestWebhooksAreServedWhereAnEndpointIsReadyOrNobodyCanTell(t *testing.T) {
 		"one is ready":                      {[]runtime.Object{slice("a", "w", ptr.To(false)), slice("b", "w", ptr.To(false), ptr.To(true))}, ""},
 		"nothing said counts as ready":      {[]runtime.Object{slice("a", "w", nil)}, ""},
 		"none is ready":                     {[]runtime.Object{slice("a", "w", ptr.To(false))}, "no endpoint of the Service fairlead-system/w is ready"},
-		"no pod at all":                     {[]runtime.Object{slice("a", "w")}, "nobody serves webhooks"},
+		"no pod at all":                     {[]runtime.Object{slice("a", "w")}, "no replica serves webhooks"},
 		"only those of another Service":     {[]runtime.Object{slice("a", "other", ptr.To(false))}, ""},
 		"a Service that leads out of there": {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &endpoints{client: fake.NewClientset(test.there...), namespace: "fairlead-system", service: "w", clock: testclock.NewFakePassiveClock(time.Now())}
-			err := s.healthy()
+			err := s.healthy(t.Context())
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
@@ -61,12 +62,36 @@ func TestTheServersOfWebhooksAreLookedForNowAndThen(t *testing.T) {
 	})
 	s := &endpoints{client: client, namespace: "fairlead-system", service: "w", clock: now}
 	for range 20 {
-		if err := s.healthy(); err != nil {
+		if err := s.healthy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now.SetTime(now.Now().Add(endpointsAge + time.Second))
-	if err := s.healthy(); err == nil || !strings.Contains(err.Error(), "etcd is away") || asked != 2 {
+	if err := s.healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "etcd is away") || asked != 2 {
 		t.Errorf("%v after %d questions", err, asked)
+	}
+}
+
+// A stop must not wait for a question that hangs, nor may those who ask meanwhile.
+func TestAskingForEndpointsEndsWithItsContext(t *testing.T) {
+	client, asked := fake.NewClientset(), make(chan struct{})
+	hang := make(chan struct{})
+	client.PrependReactor("list", "endpointslices", func(clienttesting.Action) (bool, runtime.Object, error) {
+		close(asked)
+		<-hang
+		return true, nil, errors.New("etcd is away")
+	})
+	s := &endpoints{client: client, namespace: "fairlead-system", service: "w", clock: testclock.NewFakePassiveClock(time.Now())}
+	first := make(chan error, 1)
+	go func() { first <- s.healthy(t.Context()) }()
+	<-asked
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.healthy(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("while another one asks: %v", err)
+	}
+	close(hang)
+	if err := <-first; err == nil || !strings.Contains(err.Error(), "etcd is away") {
+		t.Errorf("the one that asked: %v", err)
 	}
 }

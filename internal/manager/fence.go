@@ -13,7 +13,7 @@ import (
 
 // fenced refuses what a replica that does not lead would write. Reconcilers are told to stop when the
 // Lease is lost; this holds also for one that was stopped in the middle, with its whole process, and
-// goes on after somebody else has begun.
+// goes on after another replica has begun.
 type fenced struct {
 	next  http.RoundTripper
 	check func() error // nil while this replica leads

@@ -43,7 +43,7 @@ type parts struct {
 	republish run // keeps the root published
 
 	// onlook fills what admission warns from, where no term does, and records the phase of the caches.
-	// Nobody waits for it. Nil with term.
+	// Nothing waits for it. Nil with term.
 	onlook run
 
 	// term makes what reconciles, before the election and again after every demotion.
@@ -74,7 +74,7 @@ type lifecycle struct {
 	stopTimeout, workTimeout time.Duration
 }
 
-// Run starts everything, waits until ctx ends or a part fails, and stops everything. It answers
+// Run starts everything, waits until ctx ends or a part fails, and stops everything. It returns
 // nil only for a stop that was asked for and went well.
 func (l *lifecycle) Run(ctx context.Context) error {
 	running, fail := context.WithCancelCause(ctx)
@@ -112,7 +112,7 @@ func (l *lifecycle) Run(ctx context.Context) error {
 }
 
 // start goes through the phases. A phase that is interrupted because ctx ended, or because a part
-// that was started before has failed, answers with that reason and not with its own.
+// that was started before has failed, returns with that reason and not with its own.
 func (l *lifecycle) start(ctx context.Context, s *stages) error {
 	s.servers.Go(l.servers...)
 	var taken *seat

@@ -126,7 +126,7 @@ func fakes(t *testing.T) (*staged, *diary) {
 	return &staged{l, made}, d
 }
 
-// ran starts a lifecycle and answers its error.
+// ran starts a lifecycle and returns its error.
 func ran(ctx context.Context, l *staged) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()

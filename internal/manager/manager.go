@@ -5,6 +5,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -24,6 +25,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/internal/containment"
 	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/startup"
 	"github.com/fairlead-dev/fairlead/webhooks/authorization"
 )
@@ -41,7 +44,7 @@ type Options struct {
 	// default is the network.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
 	// Reconciles gets a line of JSON whenever this replica begins or ends to lead, or to reconcile an
-	// object. The default is nobody.
+	// object. Defaults to nil: none is written.
 	Reconciles io.Writer
 	// Clock tells the time by which certificates are judged. The election needs none: it counts what has
 	// passed. The default is the real one.
@@ -51,7 +54,7 @@ type Options struct {
 // Manager is the operator, assembled.
 type Manager struct{ lifecycle *lifecycle }
 
-// Run runs the operator until ctx ends, and stops it in order. It answers nil for a stop that was
+// Run runs the operator until ctx ends, and stops it in order. It returns nil for a stop that was
 // asked for, and election.ErrLost where the Lease was lost.
 func (m *Manager) Run(ctx context.Context) error { return m.lifecycle.Run(ctx) }
 
@@ -72,6 +75,7 @@ func New(c *config.Configuration, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	LimitMemory(o.Logger) // of which the parts take a share
 	a := &assembly{Options: o, config: c, place: where, api: api, witness: newWitness(where.identity, o.Reconciles, o.Logger)}
 	l, err := a.assemble()
 	if err != nil {
@@ -92,10 +96,12 @@ type assembly struct {
 	overlaps *overlaps
 	outside  *outside
 	witness  *witness
-	metrics  *exchange    // those of reconcilers
-	check    func() error // whether reconcilers may write; nil: always
-	healthy  func() error // whether objects may be rewritten that may need a conversion
+	metrics  *exchange                   // those of reconcilers
+	check    func() error                // whether reconcilers may write; nil: always
+	degraded func() error                // what is wrong that this replica cannot help being ready by; nil: nothing
+	healthy  func(context.Context) error // whether objects may be rewritten that may need a conversion
 
+	tell        func(notices.Notice)  // writes an Event
 	conversions conversions           // whether any has failed lately
 	undecodable *containment.Register // what is stored and does not fit its type
 }
@@ -104,6 +110,9 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	var err error
 	if a.recorder, err = startup.New(startup.Options{Logger: a.Logger, Metrics: a.Metrics, Version: a.Version}); err != nil {
 		return nil, err
+	}
+	if err := a.Metrics.Register(panics.Metric()); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+		return nil, fmt.Errorf("metrics of panics: %w", err)
 	}
 	if a.scheme, err = NewScheme(); err != nil {
 		return nil, err
@@ -120,6 +129,8 @@ func (a *assembly) assemble() (*lifecycle, error) {
 		return nil, err
 	}
 	a.overlaps = &overlaps{logger: a.Logger.WithName("admission")}
+	a.overlaps.budgets.client, a.overlaps.budgets.logger = a.client, a.overlaps.logger
+	a.overlaps.pods.known = func(ip netip.Addr) bool { return a.outside.policy.Knows(ip) }
 
 	p := parts{
 		reachable: reach{
@@ -178,6 +189,7 @@ func (a *assembly) authorization() authorizers {
 			Policy: a.outside.policy, Reviewer: reviewer, Services: authorization.NewServiceReader(a.client),
 		}),
 		rebootPolicies: authorization.NewRebootPolicy(authorization.RebootPolicyOptions{Policy: a.outside.policy, Reviewer: reviewer}),
+		chaosPods:      authorization.NewChaosPod(reviewer),
 	}
 }
 
@@ -185,7 +197,7 @@ func (a *assembly) authorization() authorizers {
 func (a *assembly) servers(ready func() error) ([]named, error) {
 	var servers []named
 	if at := a.config.Health.BindAddress; at != config.Off {
-		servers = append(servers, serveHTTP("probe server", at, "--health-probe-bind-address", probes(ready, a.recorder), a.Logger))
+		servers = append(servers, serveHTTP("probe server", at, "--health-probe-bind-address", probes(ready, a.degraded, a.recorder), a.Logger))
 	}
 	if a.config.Metrics.BindAddress != config.Off {
 		metrics, err := metricsServer(a.config, a.api.unlimited())

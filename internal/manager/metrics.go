@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -60,6 +61,16 @@ func metricsServer(c *config.Configuration, api *rest.Config) (named, error) {
 		return named{}, fmt.Errorf("metrics server: %w", err)
 	}
 	return named{"metrics server", func(ctx context.Context) error {
+		// The server makes its key before it listens. A port that is taken must be told before the webhooks
+		// serve, which would have to drain then.
+		var listening net.ListenConfig
+		trial, err := listening.Listen(ctx, "tcp", c.Metrics.BindAddress)
+		if err == nil {
+			err = trial.Close()
+		}
+		if err != nil {
+			return inUse("metrics server", c.Metrics.BindAddress, "--metrics-bind-address", err)
+		}
 		if err := server.Start(ctx); err != nil {
 			return inUse("metrics server", c.Metrics.BindAddress, "--metrics-bind-address", err)
 		}

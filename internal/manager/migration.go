@@ -38,7 +38,7 @@ func (i *incumbent) migrator() (reconciler, error) {
 	}
 	made, err := migration.New(migration.Options{
 		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Migrations: migrations, Names: definitions(),
-		Rate: i.config.StorageMigration.Rate, Healthy: i.healthy,
+		Rate: i.config.StorageMigration.Rate, Settle: i.config.StorageMigration.Settle.Duration, Healthy: i.healthy,
 		Events: i.cluster.GetEventRecorder(migration.Name),
 		Logger: i.Logger.WithName("storage-migration"), Registerer: i.metrics,
 	})

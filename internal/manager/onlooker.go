@@ -14,7 +14,7 @@ import (
 )
 
 // onlook fills what admission warns from on a replica that has no term: two kinds, at the version that
-// is stored, so nothing is converted for it. It begins when the webhooks answer, nobody waits for it, and
+// is stored, so nothing is converted for it. It begins when the webhooks answer, nothing waits for it, and
 // what goes wrong costs warnings and nothing else: it tries again until ctx ends.
 func (a *assembly) onlook(ctx context.Context) error {
 	filled := a.recorder.Begin(startup.Caches)
@@ -26,8 +26,8 @@ func (a *assembly) onlook(ctx context.Context) error {
 	return nil
 }
 
-// lookedAway tells why nobody is warned, and lets a pause pass. Where ctx has ended, that is the reason,
-// and nobody's trouble.
+// lookedAway tells why no user is warned, and lets a pause pass. Where ctx has ended, that is the reason,
+// and no fault.
 func (a *assembly) lookedAway(ctx context.Context, reason error, pause time.Duration) {
 	if ctx.Err() != nil {
 		return

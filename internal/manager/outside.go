@@ -80,7 +80,7 @@ func (o *outside) settle(ctx context.Context) {
 }
 
 // unasked are the namespaces that the webhooks are not called for. What is written there was approved
-// by nobody, whatever its annotations say.
+// by no one, whatever its annotations say.
 func unasked(where place) []string { return []string{metav1.NamespaceSystem, where.namespace} }
 
 // egressOptions are those of the policy.

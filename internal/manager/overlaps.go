@@ -16,23 +16,27 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// overlaps warns of objects that act on the same workload. It reads the cache once that has
+// overlaps warns of objects that act on the same workload, and of what else only the caches know. It reads the cache once that has
 // synced and says nothing before: a warning is not worth a wait, and a validator that waits for a
 // cache holds up the very writes that the cache's start may need (elastic/cloud-on-k8s#5025).
 type overlaps struct {
 	reader atomic.Pointer[client.Reader] // nil until it has synced
 	logger logr.Logger
+	pods   podAddresses
+	// budgets are those that a policy's evictions meet.
+	budgets budgets
 }
 
 // open lets it read from now on.
 func (o *overlaps) open(reader client.Reader) { o.reader.Store(&reader) }
 
 func (o *overlaps) ofRebootPolicy(ctx context.Context, obj *autorebootv1.RebootPolicy) []string {
+	warnings := o.budgets.ofRebootPolicy(ctx, obj)
 	var others autorebootv1.RebootPolicyList
 	if !o.list(ctx, &others, obj.Namespace) {
-		return nil
+		return warnings
 	}
-	return rebootpolicy.Overlaps(obj, others.Items)
+	return append(warnings, rebootpolicy.Overlaps(obj, others.Items)...)
 }
 
 func (o *overlaps) ofChaosPod(ctx context.Context, obj *chaosv1.ChaosPod) []string {

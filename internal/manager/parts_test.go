@@ -74,7 +74,7 @@ func TestEveryReplicaHasAnIdentityOfItsOwn(t *testing.T) {
 	}
 }
 
-// reaching makes a reach for an API server that answers by a function.
+// reaching makes a reach for an API server that responds by a function.
 func reaching(t *testing.T, limit time.Duration, answer http.HandlerFunc) reach {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -140,8 +140,8 @@ func TestBeingToldToStopEndsTheWait(t *testing.T) {
 
 func TestProbesSayAliveFromTheBeginningAndReadyWithTheWebhooks(t *testing.T) {
 	unready := errors.New("webhook server is not ready: it does not listen yet")
-	ready := unready
-	handler := probes(func() error { return ready }, http.NotFoundHandler())
+	ready, lost := unready, error(nil)
+	handler := probes(func() error { return ready }, func() error { return lost }, http.NotFoundHandler())
 	get := func(path string) (int, string) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
@@ -154,8 +154,12 @@ func TestProbesSayAliveFromTheBeginningAndReadyWithTheWebhooks(t *testing.T) {
 		t.Errorf("/readyz %d %q", code, body)
 	}
 	ready = nil
-	if code, _ := get("/readyz"); code != 200 {
-		t.Errorf("/readyz %d", code)
+	if code, body := get("/readyz"); code != 200 || body != "ok\n" {
+		t.Errorf("/readyz %d %q", code, body)
+	}
+	lost = errors.New("its CA bundle is missing")
+	if code, body := get("/readyz"); code != 200 || body != "ok\ndegraded: its CA bundle is missing\n" {
+		t.Errorf("/readyz %d %q", code, body)
 	}
 	if code, _ := get("/metrics"); code != 404 {
 		t.Errorf("/metrics %d on the probe server", code)

@@ -21,23 +21,37 @@ import (
 // waits for the API server is not healed by a restart. Ready means that webhooks answer, never
 // that caches are filled: a cache may need the webhooks of the very pod that would not be ready
 // (kubernetes-sigs/controller-runtime#2322). A replica that serves none is ready when it could take
-// over, which takes caches: the webhooks that those may need wait for nobody in this process.
-func probes(ready func() error, statusz http.Handler) http.Handler {
+// over, which takes caches: the webhooks that those may need do not wait for this process.
+//
+// What is degraded, such as a CA bundle that the cluster has lost, is told in the body of /readyz and does
+// not make the replica unready: it is so for all replicas at once, and with none behind the Service
+// calls that still work would fail as well. It may be nil.
+func probes(ready, degraded func() error, statusz http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, ready()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil, nil) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		var note error
+		if degraded != nil {
+			note = degraded()
+		}
+		answer(w, ready(), note)
+	})
 	mux.Handle("GET /statusz", statusz)
 	return mux
 }
 
-func answer(w http.ResponseWriter, err error) {
+func answer(w http.ResponseWriter, err, degraded error) {
 	w.Header().Set("Cache-Control", "no-store")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte("ok\n")) // a prober that is gone is nobody to tell
+	text := "ok\n"
+	if degraded != nil {
+		text += "degraded: " + degraded.Error() + "\n"
+	}
+	_, _ = w.Write([]byte(text)) // an error would be that of a client that is gone
 }
 
 // profiles are the handlers of net/http/pprof by path. That package also puts them on

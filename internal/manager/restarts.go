@@ -15,7 +15,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/internal/containment"
-	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/fingerprint"
 	"github.com/fairlead-dev/fairlead/internal/sources"
 	"github.com/fairlead-dev/fairlead/internal/startup"
@@ -28,14 +27,14 @@ const keyRetry = 10 * time.Second
 // that is broken stops restarts alone: webhooks and the other kinds go on, since the whole cluster
 // depends on them.
 type restarts struct {
-	incumbent *incumbent
-	logger    logr.Logger
-	suspect   func() bool // of the network, by what ExternalServices see of it
-	made      *rebootpolicy.Controller
+	incumbent   *incumbent
+	logger      logr.Logger
+	disruptions *disruptions
+	made        *rebootpolicy.Controller
 }
 
-func (i *incumbent) restarts(suspect func() bool) *restarts {
-	return &restarts{incumbent: i, logger: i.Logger.WithName(rebootpolicy.Name), suspect: suspect}
+func (i *incumbent) restarts(shared *disruptions) *restarts {
+	return &restarts{incumbent: i, logger: i.Logger.WithName(rebootpolicy.Name), disruptions: shared}
 }
 
 func sourcesMode(c *config.Configuration) sources.Mode {
@@ -46,7 +45,7 @@ func sourcesMode(c *config.Configuration) sources.Mode {
 }
 
 // make makes the controller, unless it is made.
-func (r *restarts) make(ctx context.Context, key *fingerprint.Key) error {
+func (r *restarts) make(key *fingerprint.Key) error {
 	if r.made != nil {
 		return nil
 	}
@@ -61,14 +60,14 @@ func (r *restarts) make(ctx context.Context, key *fingerprint.Key) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	ledger := disruption.New(disruption.Options{Most: settings.MaxRestarts, Wake: func(h disruption.Holder) { r.made.Wake(h) }})
-	r.made, err = rebootpolicy.New(ctx, a.cluster, rebootpolicy.Options{
+	made, err := rebootpolicy.New(a.cluster, rebootpolicy.Options{
 		Concurrency:      c.Concurrency["RebootPolicy"],
 		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
 		Warmup:           true, // when to warm is decided by the lifecycle
 		Logger:           a.Logger,
 		Unasked:          unasked(a.place),
-		Ledger:           ledger,
+		Ledger:           r.disruptions.ledger,
+		Restore:          r.disruptions.restore,
 		Key:              key,
 		Kubernetes:       typed,
 		Metadata:         untyped,
@@ -76,12 +75,20 @@ func (r *restarts) make(ctx context.Context, key *fingerprint.Key) error {
 		SourcesInterval:  settings.SourcesPollInterval.Duration,
 		Dial:             a.outside.dialer.Dial,
 		Lookup:           a.outside.resolver.Lookup,
-		Suspect:          r.suspect,
+		Suspicions:       &r.disruptions.suspicions,
+		Reference:        a.reference,
+		OnSuspect:        r.disruptions.suspicions.Of("RebootPolicy", a.suspects("RebootPolicy")),
 		ProbeWorkers:     settings.ProbeWorkers,
+		Freeze:           r.disruptions.freeze,
 		Registerer:       a.metrics,
 		Wrap:             containment.Spare("RebootPolicy", a.witness.of("RebootPolicy")),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	r.made = made
+	r.disruptions.wakes(made.Wake)
+	return nil
 }
 
 func (r *restarts) key(ctx context.Context) (*fingerprint.Key, error) {
@@ -95,7 +102,7 @@ func (r *restarts) warm(ctx context.Context, phase startup.Phase) error {
 		r.logger.Error(err, "RebootPolicies are not reconciled yet")
 		return nil
 	}
-	if err := r.make(ctx, key); err != nil {
+	if err := r.make(key); err != nil {
 		return err
 	}
 	if err := r.incumbent.synced(ctx, phase, rebootpolicy.Kinds(sourcesMode(r.incumbent.config))); err != nil {
@@ -109,7 +116,7 @@ func (r *restarts) start(ctx context.Context) error {
 	for r.made == nil {
 		key, err := r.key(ctx)
 		if err == nil {
-			if err := r.make(ctx, key); err != nil {
+			if err := r.make(key); err != nil {
 				return err
 			}
 			break

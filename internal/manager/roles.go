@@ -18,9 +18,9 @@ const (
 	reconciledElsewhere = "other replicas reconcile (controllers.enabled is false)"
 )
 
-// serve adds what serves webhooks, and answers what a replica that does is ready by.
+// serve adds what serves webhooks, and returns what a replica that does is ready by.
 func (a *assembly) serve(p *parts, untyped dynamic.Interface) (ready func() error, err error) {
-	source, err := newCertificates(a.config, a.place, certificateClients{a.client, untyped}, a.Clock, a.Metrics, a.Logger)
+	source, err := newCertificates(a.config, a.place, certificateClients{a.client, untyped}, a.tell, a.Clock, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +44,8 @@ func (a *assembly) serve(p *parts, untyped dynamic.Interface) (ready func() erro
 	}
 	if source.injector != nil {
 		p.publish, p.republish = source.publish, source.republish
+		a.degraded = source.injector.Missing
+		a.recorder.Tell("CA bundle", func() string { return oneLine(a.degraded()) })
 	} else {
 		p.skip[startup.CAPublished] = source.absent
 	}
@@ -51,8 +53,8 @@ func (a *assembly) serve(p *parts, untyped dynamic.Interface) (ready func() erro
 	return webhook.Ready, nil
 }
 
-// serveElsewhere is serve for a replica that only reconciles. Whom it waits for before it is ready is
-// nobody that waits for it: webhooks start in processes that need no reconciler.
+// serveElsewhere is serve for a replica that only reconciles. What it waits for before it is ready
+// does not wait for it: webhooks start in processes that need no reconciler.
 func (a *assembly) serveElsewhere(p *parts) (ready func() error) {
 	for _, phase := range []startup.Phase{startup.Certificates, startup.WebhookServer, startup.CAPublished} {
 		p.skip[phase] = servedElsewhere
@@ -62,7 +64,7 @@ func (a *assembly) serveElsewhere(p *parts) (ready func() error) {
 	return func() error { return standing(a.recorder.Status()) }
 }
 
-// reconcile adds what is made anew for each term.
+// reconcile adds what is made for each term.
 func (a *assembly) reconcile(p *parts) error {
 	a.metrics = &exchange{}
 	if err := a.Metrics.Register(a.metrics); err != nil {

@@ -7,11 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // stages are the groups that stop one after another, the last named here first.
@@ -39,7 +38,7 @@ func newStages(ctx context.Context, fail context.CancelCauseFunc) *stages {
 	return s
 }
 
-// lend answers a group for the informers of a term. They outlive its reconcilers, since admission
+// lend returns a group for the informers of a term. They outlive its reconcilers, since admission
 // reads them until its server has drained.
 func (s *stages) lend() *group {
 	s.mu.Lock()
@@ -110,7 +109,7 @@ func (g *group) Go(parts ...named) {
 // Wait returns when every part has ended.
 func (g *group) Wait() { g.wait.Wait() }
 
-// Stop cancels the group and waits for it within ctx. It answers the parts that still run.
+// Stop cancels the group and waits for it within ctx. It returns the parts that still run.
 func (g *group) Stop(ctx context.Context) []string {
 	g.cancel()
 	ended := make(chan struct{})
@@ -134,14 +133,8 @@ func (g *group) late() []error {
 	return slices.Clone(g.errs)
 }
 
-// contain runs a part and answers a panic as an error: the other parts stop in their order then,
+// contain runs a part and returns a panic as an error: the other parts stop in their order then,
 // and the Lease is released.
-func contain(ctx context.Context, part named) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			ctrllog.Log.Info("panic", "part", part.name, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
-			err = fmt.Errorf("%s: panic: %v (its stack is in the log)", part.name, cause)
-		}
-	}()
-	return part.run(ctx)
+func contain(ctx context.Context, part named) error {
+	return panics.Try(part.name, func() error { return part.run(ctx) })
 }

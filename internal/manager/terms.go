@@ -38,7 +38,7 @@ type seat struct {
 	caches         *group
 }
 
-// sit makes a term, starts its cache and warms its reconcilers. What it answers must be vacated, also
+// sit makes a term, starts its cache and warms its reconcilers. What it returns must be vacated, also
 // with an error.
 func (l *lifecycle) sit(ctx context.Context, s *stages) (*seat, error) {
 	made, err := l.term(ctx)
@@ -101,7 +101,7 @@ func (l *lifecycle) work(ctx context.Context, s *stages, taken *seat) error {
 }
 
 // sitAgain is sit for a replica that serves webhooks meanwhile: what would end a start is tried again
-// and again. It answers nil where ctx has ended.
+// and again. It returns nil where ctx has ended.
 func (l *lifecycle) sitAgain(ctx context.Context, s *stages) *seat {
 	pause := l.pause
 	for {

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/startup"
 )
 
-// losing is an election that is won at once, and lost whenever somebody sends. What the work answers is
+// losing is an election that is won at once, and lost whenever a value is sent. What the work returns is
 // passed on.
 func losing(d *diary, lose <-chan struct{}, answers chan<- error) func(context.Context, func(context.Context) error) error {
 	return func(ctx context.Context, lead func(context.Context) error) error {

@@ -14,7 +14,7 @@ import (
 
 // watchEnds has a watch that we end end, where it would fail otherwise. client-go makes an event of
 // the failure, and the filter that controller-runtime puts around watches of metadata waits for ever
-// for somebody to take it (k8s.io/apimachinery/pkg/watch, filteredWatch): a goroutine and its buffers
+// for a receiver (k8s.io/apimachinery/pkg/watch, filteredWatch): a goroutine and its buffers
 // for each such watch of each term.
 type watchEnds struct{ next http.RoundTripper }
 

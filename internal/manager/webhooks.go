@@ -44,6 +44,7 @@ const (
 type authorizers struct {
 	externalServices *authorization.ExternalService
 	rebootPolicies   *authorization.RebootPolicy
+	chaosPods        *authorization.ChaosPod
 }
 
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy
@@ -56,17 +57,19 @@ func handlers(c config.Webhook, authorize authorizers, overlapping *overlaps, fa
 		options:  admission.Options{MaxBody: c.MaxBodyBytes, Logger: logger.WithName("admission"), Registerer: metrics},
 	}
 	add(w, networkingv1.GroupVersion.WithKind("ExternalService"), externalservice.New(), rules[networkingv1.ExternalService]{
-		Default: rulesofexternalservice.Default, Validate: rulesofexternalservice.Validate, Warnings: rulesofexternalservice.Warnings,
-		Stamp: authorize.externalServices.Stamp, Authorize: authorize.externalServices.Validate,
+		Default: rulesofexternalservice.DefaultMaps, Validate: rulesofexternalservice.Validate, Warnings: rulesofexternalservice.Warnings,
+		Overlaps: overlapping.pods.ofExternalService,
+		Stamp:    authorize.externalServices.Stamp, Authorize: authorize.externalServices.Validate,
 	})
 	add(w, autorebootv1.GroupVersion.WithKind("RebootPolicy"), rebootpolicy.New(), rules[autorebootv1.RebootPolicy]{
-		Default: rulesofrebootpolicy.Default, Validate: rulesofrebootpolicy.Validate, Warnings: rulesofrebootpolicy.Warnings,
+		Default: rulesofrebootpolicy.DefaultMaps, Validate: rulesofrebootpolicy.Validate, Warnings: rulesofrebootpolicy.Warnings,
 		Overlaps: overlapping.ofRebootPolicy,
 		Stamp:    authorize.rebootPolicies.Stamp, Authorize: authorize.rebootPolicies.Validate,
 	})
 	add(w, chaosv1.GroupVersion.WithKind("ChaosPod"), chaospod.New(), rules[chaosv1.ChaosPod]{
 		Default: rulesofchaospod.Default, Validate: rulesofchaospod.Validate, Warnings: rulesofchaospod.Warnings,
 		Overlaps: overlapping.ofChaosPod,
+		Stamp:    authorize.chaosPods.Stamp, Authorize: authorize.chaosPods.Validate,
 	})
 	if w.err != nil {
 		return nil, w.err
@@ -110,6 +113,7 @@ func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.C
 			r.Default(obj)
 			return nil
 		},
+		Keep:  keeper{converter}.keep,
 		Stamp: r.Stamp,
 	})
 	w.byPath[admission.ValidatePath(kind)] = admission.Validating(options, admission.Validator[T]{
@@ -122,7 +126,7 @@ func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.C
 			if old != nil {
 				before = old
 			}
-			errs := append(r.Validate(obj, old), restorable(converter, spoke, obj, before)...)
+			errs := append(r.Validate(obj, old), restorable(converter, spoke, req.RequestKind.Version, obj, before)...)
 			// Rights are asked for what is valid only: that costs a call, and the answer would speak
 			// of fields that must change anyway.
 			if len(errs) == 0 && r.Authorize != nil {
@@ -161,6 +165,7 @@ func webhookServer(c *config.Configuration, where place, source *certificates, c
 		Host: c.Webhook.Host, Port: c.Webhook.Port,
 		Certificate: source.GetCertificate, CABundle: source.CABundle, ServerName: serverName(c, where),
 		MinTLSVersion: version, CipherSuites: suites,
+		Memory:     requestMemory(),
 		DrainDelay: c.Webhook.DrainDelay.Duration, DrainTimeout: c.Webhook.DrainTimeout.Duration,
 		Logger: logger.WithName("webhook"), Registerer: metrics, Now: by.Now,
 	}

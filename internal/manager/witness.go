@@ -31,7 +31,7 @@ type witness struct {
 	now     func() time.Time
 
 	mu sync.Mutex
-	to io.Writer // nil: nobody wants to know
+	to io.Writer // nil: nothing is written
 }
 
 // deed is one line.
@@ -65,7 +65,7 @@ func (w *witness) note(d deed) {
 	}
 }
 
-// of answers what to put around the reconciler of a kind; nil where nobody wants to know.
+// of returns what to put around the reconciler of a kind; nil where nothing is written.
 func (w *witness) of(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
 	if w == nil || w.to == nil {
 		return nil

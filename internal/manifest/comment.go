@@ -8,7 +8,7 @@ import "strings"
 // quoting follows quotes from line to line, to tell a comment from text that looks like one.
 type quoting struct{ open byte }
 
-// comment answers where a comment begins in a line, or -1.
+// comment returns where a comment begins in a line, or -1.
 func (q *quoting) comment(line string) int {
 	for i := 0; i < len(line); i++ {
 		c := line[i]
@@ -33,7 +33,7 @@ func begins(before string) bool {
 	return before == "" || strings.IndexByte(" \t[{,", before[len(before)-1]) >= 0
 }
 
-// indentOf answers how many spaces a line begins with; -1 for a blank one.
+// indentOf returns how many spaces a line begins with; -1 for a blank one.
 func indentOf(line string) int {
 	text := strings.TrimLeft(line, " ")
 	if strings.TrimSpace(text) == "" {

@@ -5,7 +5,6 @@ package manifest
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,15 +24,21 @@ const (
 
 var errTooLarge = fmt.Errorf("more than %d levels or %d values", MaxDepth, maxValues)
 
+// SyntaxError is a text that cannot be read, and where.
+type SyntaxError struct{ Problem }
+
+func (e *SyntaxError) Error() string { return e.Message }
+
 // Document is one document, read.
 type Document struct {
-	text []byte
-	line int
-	json bool
-	head int // where the value of a JSON document begins and ends in text
-	tail int
-	root *yaml.Node
-	tree *tree
+	places *Node // of its values; nil until one was asked for
+	text   []byte
+	line   int
+	json   bool
+	head   int // where the value of a JSON document begins and ends in text
+	tail   int
+	root   *yaml.Node
+	tree   *tree
 }
 
 // Parse reads a part. A document of nothing but comments is nil. The error has the line.
@@ -45,9 +50,7 @@ func Parse(p Part) (*Document, error) {
 	body := bytes.TrimPrefix(p.Text, bom)
 	root, value, err := load(body)
 	if err != nil {
-		// Only now, since it costs a copy: the same error, with the line of the whole text.
-		_, _, again := load(append(bytes.Repeat([]byte("\n"), p.Line-1), body...))
-		return nil, fmt.Errorf("document at line %d: %w", p.Line, cmp.Or(again, err))
+		return nil, &SyntaxError{*syntaxError(Part{Text: body, Line: p.Line}, err)}
 	}
 	if root == nil || value == nil {
 		return nil, nil
@@ -55,7 +58,7 @@ func Parse(p Part) (*Document, error) {
 	d.root = root
 	budget := maxValues
 	if d.tree = treeOf(root, value, p.Line-1, &budget); budget < 0 {
-		return nil, fmt.Errorf("document at line %d: %w", p.Line, errTooLarge)
+		return nil, &SyntaxError{*syntaxError(p, errTooLarge)}
 	}
 	return d, nil
 }
@@ -73,7 +76,7 @@ func (d *Document) parseJSON() bool {
 	return d.json
 }
 
-// load answers the layout of a document, nil where there is none, and its value as kubectl reads it.
+// load returns the layout of a document, nil where there is none, and its value as kubectl reads it.
 func load(body []byte) (root *yaml.Node, value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -131,38 +134,38 @@ func decode(raw []byte) (value any, err error) {
 	return value, err
 }
 
-// Value answers what the document says: maps, slices, strings, json.Numbers, booleans and nil.
+// Value returns what the document says: maps, slices, strings, json.Numbers, booleans and nil.
 func (d *Document) Value() any { return d.tree.value() }
 
 // JSON says that the document is written in JSON.
 func (d *Document) JSON() bool { return d.json }
 
-// Line answers the line of a value: names of members and indexes of items lead to it. Of a path that
-// is not there it is the line of what is nearest.
-func (d *Document) Line(path ...any) int {
-	at, line := d.tree, d.line
-	for _, step := range path {
-		if at.line > 0 {
-			line = at.line
+// Position returns where a value stands: names of members and indexes of items lead to it. Of a path
+// that is not there it is the place of what is nearest.
+func (d *Document) Position(path ...any) Position {
+	if d.places == nil {
+		d.places = &Node{Position: Position{d.line, 1}}
+		if values := Read(Part{Text: d.text, Line: d.line}); len(values) > 0 && values[0].Root != nil {
+			d.places = values[0].Root
 		}
-		var next *tree
+	}
+	at := d.places
+	for _, step := range path {
+		var next *Node
 		switch step := step.(type) {
 		case string:
-			next = at.members[step]
+			next = at.Get(step)
 		case int:
-			if step >= 0 && step < len(at.items) {
-				next = at.items[step]
+			if step >= 0 && step < len(at.Items) {
+				next = at.Items[step]
 			}
 		}
 		if next == nil {
-			return line
+			break
 		}
 		at = next
 	}
-	if at.line > 0 {
-		line = at.line
-	}
-	return line
+	return at.Position
 }
 
 // treeOf joins the layout of a document with its value. What only the value has, such as members that

@@ -88,7 +88,7 @@ func (e *editor) scalars(n *yaml.Node, indent int) {
 	}
 }
 
-// mapping answers the lines of a block mapping with other members.
+// mapping returns the lines of a block mapping with other members.
 func (e *editor) mapping(n *yaml.Node, old *tree, value map[string]any, order *Order, from, to int) ([]string, bool) {
 	b, ok := e.layout(n, from, to)
 	if !ok || n.Kind != yaml.MappingNode || len(value) == 0 {
@@ -149,7 +149,7 @@ func (e *editor) mapping(n *yaml.Node, old *tree, value map[string]any, order *O
 const merging = "<<"
 
 // rehouse puts the comments of entries that are gone before what has taken their place, or else
-// before the next entry that is still there. It answers those that found none.
+// before the next entry that is still there. It returns those that found none.
 func (e *editor) rehouse(b block, written map[string][]string, order *Order) (left []string) {
 	carried := map[string][]string{}
 	var homeless []string // the fields that left their comments to a stranger
@@ -203,7 +203,7 @@ func (o *Order) full(name string) string {
 	return path
 }
 
-// comments answers the comments of an entry that is gone, those before it as they are.
+// comments returns the comments of an entry that is gone, those before it as they are.
 func (e *editor) comments(at entry, indent int) (out []string) {
 	lead := e.lines[at.lead:at.line]
 	if slices.ContainsFunc(lead, commentOnly) {
@@ -212,7 +212,7 @@ func (e *editor) comments(at entry, indent int) (out []string) {
 	return append(out, e.inner(at.line, at.end, indent)...)
 }
 
-// inner answers the comments among some lines, each on a line of its own.
+// inner returns the comments among some lines, each on a line of its own.
 func (e *editor) inner(from, to, indent int) (out []string) {
 	var quotes quoting
 	for i := from; i < to; i++ {

@@ -77,7 +77,7 @@ func canonical(t *tree) string {
 	return string(raw)
 }
 
-// take answers a region of the same value.
+// take returns a region of the same value.
 func (e *editor) take(t *tree) *region {
 	if t.kind == 0 || t.node != nil || len(e.moved) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (e *editor) take(t *tree) *region {
 	return nil
 }
 
-// member answers the lines of a member that is written anew.
+// member returns the lines of a member that is written again.
 func (e *editor) member(name string, t *tree, indent int) ([]string, bool) {
 	return e.encode(&tree{kind: '{', names: []string{name}, members: map[string]*tree{name: t}}, indent)
 }
@@ -132,7 +132,7 @@ func place(i int, regions []*region) string {
 	return fmt.Sprintf("lines-%d-%d", regions[i].from, regions[i].to)
 }
 
-// shifted answers the lines of a region below a key.
+// shifted returns the lines of a region below a key.
 func (e *editor) shifted(r *region, key string) (out []string) {
 	indent := len(key) - len(strings.TrimLeft(key, " -")) + e.step
 	if r.array {
@@ -152,7 +152,7 @@ func (e *editor) shifted(r *region, key string) (out []string) {
 	return out
 }
 
-// node answers the layout of a tree, in the style that its parts have in the text.
+// node returns the layout of a tree, in the style that its parts have in the text.
 func (e *editor) node(t *tree, regions *[]*region) *yaml.Node {
 	switch t.kind {
 	case '{':

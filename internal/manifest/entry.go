@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// entry answers the lines of a member whose value may have changed.
+// entry returns the lines of a member whose value may have changed.
 func (e *editor) entry(at entry, indent int, old *tree, value any, order *Order) ([]string, bool) {
 	if old.is(value) {
 		return e.lines[at.lead:at.end], true

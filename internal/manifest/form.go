@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// AsJSON answers the document as indented JSON, in its order.
+// AsJSON returns the document as indented JSON, in its order.
 func (d *Document) AsJSON() ([]byte, error) {
 	var out bytes.Buffer
 	d.tree.json(&out)
@@ -22,7 +22,7 @@ func (d *Document) AsJSON() ([]byte, error) {
 	return append(slices.Clone(value), '\n'), nil
 }
 
-// AsYAML answers the document as YAML: as it is, or in blocks where it was JSON.
+// AsYAML returns the document as YAML: as it is, or in blocks where it was JSON.
 func (d *Document) AsYAML() ([]byte, error) {
 	if !d.json {
 		return d.text, nil
@@ -39,7 +39,7 @@ func (d *Document) AsYAML() ([]byte, error) {
 	return text, nil
 }
 
-// Decode reads a JSON value as Value answers it.
+// Decode reads a JSON value as Value returns it.
 func Decode(raw []byte) (any, error) { return decode(raw) }
 
 // Encode writes a value as JSON.

@@ -94,7 +94,7 @@ func writeJSON(t *tree, like []byte) ([]byte, error) {
 	return value, nil
 }
 
-// indentation answers one step of the indentation of a JSON text, and whether it has lines at all.
+// indentation returns one step of the indentation of a JSON text, and whether it has lines at all.
 func indentation(text []byte) (string, bool) {
 	_, rest, many := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
 	if !many {

@@ -24,7 +24,7 @@ type block struct {
 	tail    int // the first line of what follows the last entry
 }
 
-// layout takes the lines of a block apart. It answers false for anything that is written otherwise.
+// layout takes the lines of a block apart. It returns false for anything that is written otherwise.
 func (e *editor) layout(n *yaml.Node, from, to int) (b block, ok bool) {
 	if n.Style != 0 || n.Anchor != "" || len(n.Content) == 0 {
 		return b, false
@@ -78,7 +78,7 @@ func (e *editor) place(b *block, i, from, to int) bool {
 	return at.key.Kind == yaml.ScalarNode && at.key.Anchor == "" && offset(text, at.key.Column) == indent
 }
 
-// above answers the first of the lines before a line that belong to what begins there: blank ones,
+// above returns the first of the lines before a line that belong to what begins there: blank ones,
 // and comments that do not stand deeper.
 func (e *editor) above(line, first, indent int) int {
 	for line > first && (blank(e.lines[line-1]) || commentOnly(e.lines[line-1]) && indentOf(e.lines[line-1]) <= indent) {

@@ -52,7 +52,7 @@ type Problem struct {
 	Message string
 }
 
-// Get answers the value of a key, or nil.
+// Get returns the value of a key, or nil.
 func (n *Node) Get(key string) *Node {
 	if n == nil {
 		return nil
@@ -65,7 +65,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Text answers the string that stands under a key; "" where there is none.
+// Text returns the string that stands under a key; "" where there is none.
 func (n *Node) Text(key string) string {
 	if value := n.Get(key); value != nil {
 		text, _ := value.Value.(string)
@@ -74,7 +74,7 @@ func (n *Node) Text(key string) string {
 	return ""
 }
 
-// Data answers the value as decoded JSON, which the caller may change.
+// Data returns the value as decoded JSON, which the caller may change.
 func (n *Node) Data() any {
 	switch n.Kind {
 	case Mapping:

@@ -112,7 +112,7 @@ func fields(t reflect.Type) (all []field) {
 	return all
 }
 
-// rank answers the place of each field; what the type does not know has none.
+// rank returns the place of each field; what the type does not know has none.
 func (o *Order) rank() func(name string) (int, bool) {
 	ranks := map[string]int{"apiVersion": -2, "kind": -1}
 	if t := o.plain(); t != nil {

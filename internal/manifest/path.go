@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Find answers where the field of a path stands, such as spec.endpoints[0].addresses[1]. Of a field
-// that is not there it answers the place of the nearest one above it, and false.
+// Find returns where the field of a path stands, such as spec.endpoints[0].addresses[1]. Of a field
+// that is not there it returns the place of the nearest one above it, and false.
 func (n *Node) Find(path string) (Position, bool) {
 	at := n.Position
 	for path != "" {
@@ -22,7 +22,7 @@ func (n *Node) Find(path string) (Position, bool) {
 	return at, true
 }
 
-// ScalarAt answers the scalar that stands at a path.
+// ScalarAt returns the scalar that stands at a path; false where there is none.
 func (n *Node) ScalarAt(path string) (any, bool) {
 	for path != "" {
 		next, _, rest := n.step(path)

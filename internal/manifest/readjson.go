@@ -140,7 +140,7 @@ func numeral(text string) any {
 	return text // beyond every number that there is
 }
 
-// behind answers where what was just read begins, given its length.
+// behind returns where what was just read begins, given its length.
 func (r *nodeReader) behind(length int) Position {
 	return r.position(int(r.decoder.InputOffset()) - length)
 }

@@ -58,7 +58,25 @@ func syntaxError(p Part, err error) *Problem {
 		}
 	}
 	problem.Message = "not YAML: " + message
+	for _, number := range []int{problem.Line, problem.Line + 1} { // the library names either
+		if column := tabbed(p, number); column > 0 && (number == problem.Line || strings.Contains(message, "tab")) {
+			problem.Position, problem.Message = Position{number, column}, "not YAML: a tab indents this line, and YAML takes spaces alone"
+			break
+		}
+	}
 	return problem
+}
+
+// tabbed returns the column of a tab in the indentation of a line of the file; 0 where there is none.
+func tabbed(p Part, number int) int {
+	at := p.Line
+	for line := range bytes.Lines(p.Text) {
+		if at == number {
+			return bytes.IndexByte(line[:len(line)-len(bytes.TrimLeft(line, " \t"))], '\t') + 1
+		}
+		at++
+	}
+	return 0
 }
 
 // builder makes nodes of those of the YAML library.
@@ -160,7 +178,7 @@ func (b *builder) merge(n *Node, seen map[string]int, value *yaml.Node, depth in
 	}
 }
 
-// key answers a key as the string that it becomes in JSON.
+// key returns a key as the string that it becomes in JSON.
 func (b *builder) key(name *yaml.Node) (string, bool) {
 	if name.Kind == yaml.AliasNode {
 		name = name.Alias
@@ -200,7 +218,7 @@ func (b *builder) scalar(n *Node, from *yaml.Node) {
 	}
 }
 
-// tagged answers a scalar that says its own type.
+// tagged returns a scalar that says its own type.
 func (b *builder) tagged(n *Node, from *yaml.Node) any {
 	value := resolve(from.Value)
 	ok := false

@@ -17,7 +17,7 @@ var (
 	decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 )
 
-// resolve answers what a plain scalar means in YAML 1.1 as kubectl reads it.
+// resolve returns what a plain scalar means in YAML 1.1 as kubectl reads it.
 func resolve(plain string) any {
 	switch plain {
 	case "", "~", "null", "Null", "NULL":
@@ -55,7 +55,7 @@ func resolve(plain string) any {
 	return plain
 }
 
-// whole answers an integer where the number reads as one once it was written as JSON: kubectl sends
+// whole returns an integer where the number reads as one once it was written as JSON: kubectl sends
 // 5.0 as 5, and 1e21 as it is.
 func whole(value float64) any {
 	if value == math.Trunc(value) && math.Abs(value) < 1<<63 {

@@ -21,7 +21,7 @@ type Note struct {
 
 var errUnwritable = errors.New("the new object cannot be written in the form of this text; take out its anchors and tags, and try again")
 
-// Rewrite answers the text of the part with another value. Fields that are the same keep their lines;
+// Rewrite returns the text of the part with another value. Fields that are the same keep their lines;
 // new ones stand in their order. Comments of fields that are gone go to what has taken their place, or
 // else stay, and a note says where. Where nothing changes, the text comes back as it is.
 func (d *Document) Rewrite(value any, order *Order) ([]byte, []Note, error) {
@@ -41,7 +41,7 @@ func (d *Document) Rewrite(value any, order *Order) ([]byte, []Note, error) {
 	e := newEditor(d)
 	for _, way := range []func(*tree) ([]string, bool){
 		func(t *tree) ([]string, bool) { return e.document(d.root, t, value, order) },
-		func(t *tree) ([]string, bool) { return e.anew(t.merge(value, order)) },
+		func(t *tree) ([]string, bool) { return e.whole(t.merge(value, order)) },
 	} {
 		e.reset()
 		lines, ok := way(d.tree)
@@ -50,10 +50,11 @@ func (d *Document) Rewrite(value any, order *Order) ([]byte, []Note, error) {
 		}
 		text := e.join(lines)
 		if _, again, err := load(text); err == nil && reflect.DeepEqual(again, value) {
+			notes := append(e.notes, d.unshared(text)...)
 			if bytes.HasPrefix(d.text, bom) {
 				text = slices.Concat(bom, text)
 			}
-			return text, e.notes, nil
+			return text, notes, nil
 		}
 	}
 	return nil, nil, errUnwritable
@@ -97,7 +98,7 @@ func (e *editor) document(root *yaml.Node, old *tree, value any, order *Order) (
 	return slices.Concat(e.lines[:from], lines, e.lines[to:]), ok
 }
 
-// body answers the lines between the markers of a document.
+// body returns the lines between the markers of a document.
 func (e *editor) body() (from, to int) {
 	to = len(e.lines)
 	for i, line := range e.lines {
@@ -111,8 +112,8 @@ func (e *editor) body() (from, to int) {
 	return from, max(from, to)
 }
 
-// anew writes a whole document from its tree, below all of its comments.
-func (e *editor) anew(t *tree) ([]string, bool) {
+// whole writes a whole document from its tree, below all of its comments.
+func (e *editor) whole(t *tree) ([]string, bool) {
 	from, to := e.body()
 	out := slices.Clone(e.lines[:from])
 	var comments []string

@@ -39,7 +39,7 @@ func NewSplitter(from io.Reader, limit int) *Splitter {
 	return &Splitter{from: bufio.NewReaderSize(from, 64<<10), limit: limit, line: 1}
 }
 
-// Next answers the next part, or io.EOF. It may be Empty.
+// Next returns the next part, or io.EOF. It may be Empty.
 func (s *Splitter) Next() (Part, error) {
 	if s.done && len(s.ahead) == 0 {
 		return Part{}, io.EOF
@@ -116,7 +116,7 @@ func (p Part) Empty() bool {
 	return true
 }
 
-// body answers a part without the byte order mark and the marker that it begins with, unless content
+// body returns a part without the byte order mark and the marker that it begins with, unless content
 // follows on the marker's own line.
 func (p Part) body() Part {
 	p.Text = bytes.TrimPrefix(p.Text, bom)

@@ -45,7 +45,7 @@ func build(value any, order *Order) *tree {
 	return &tree{scalar: value}
 }
 
-// merge answers the tree of a new value, in the order and style of the old one where it stays.
+// merge returns the tree of a new value, in the order and style of the old one where it stays.
 func (t *tree) merge(value any, order *Order) *tree {
 	switch value := value.(type) {
 	case map[string]any:

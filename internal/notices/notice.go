@@ -4,6 +4,7 @@
 package notices
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -23,8 +24,10 @@ const (
 
 // Notice is what an Event says. It must hold nothing of an object's values.
 type Notice struct {
-	// Regarding is the object, in a namespace and with a name.
+	// Regarding is the object, with a name, and with a namespace unless ClusterScoped says that it has none.
 	Regarding corev1.ObjectReference
+	// ClusterScoped puts the Event into the namespace "default", as the API server demands.
+	ClusterScoped bool
 	// Reason and Action are words in CamelCase, Note is a sentence for people.
 	Reason, Action, Note string
 }
@@ -39,28 +42,34 @@ func (n *Notice) matter() matter {
 	return matter{r.Kind, r.Namespace, r.Name, string(r.UID), n.Reason}
 }
 
+// namespace is where the Event belongs.
+func (n *Notice) namespace() string { return cmp.Or(n.Regarding.Namespace, metav1.NamespaceDefault) }
+
 // event is the Event of a notice, named after its matter and the window.
 func (n *Notice) event(instance string, at time.Time, window time.Duration) *eventsv1.Event {
 	m := n.matter()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", []string{m.kind, m.namespace, m.name, m.uid, m.reason}, at.Truncate(window).Unix()))
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: m.namespace, Name: strings.ToLower(m.kind) + "." + hex.EncodeToString(sum[:12]),
+			Namespace: n.namespace(), Name: strings.ToLower(m.kind) + "." + hex.EncodeToString(sum[:12]),
 		},
 		EventTime:           metav1.NewMicroTime(at),
 		ReportingController: "fairlead.dev/manager",
-		ReportingInstance:   cut(instance, maxInstance),
+		ReportingInstance:   Cut(instance, maxInstance),
 		Action:              n.Action,
 		Reason:              n.Reason,
-		Note:                cut(n.Note, maxNote),
+		Note:                Cut(n.Note, maxNote),
 		Type:                corev1.EventTypeWarning,
 		Regarding:           n.Regarding,
 	}
 }
 
-func cut(s string, limit int) string {
-	if len(s) > limit {
-		return strings.ToValidUTF8(s[:limit], "")
+// Cut returns text as valid UTF-8 of at most so many bytes, more than 3. What is cut off ends in three
+// dots. The API server replaces what is not valid, and who compares the two would write for ever.
+func Cut(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit-3], "") + "..."
 	}
-	return s
+	return text
 }

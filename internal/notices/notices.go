@@ -86,7 +86,7 @@ func New(o Options) (*Notices, error) {
 
 // Tell takes a notice. It never blocks; what is too much, or was told of in this window, is dropped.
 func (n *Notices) Tell(notice Notice) {
-	if notice.Regarding.Namespace == "" || notice.Regarding.Name == "" || !n.fresh(notice.matter()) {
+	if (notice.Regarding.Namespace == "") != notice.ClusterScoped || notice.Regarding.Name == "" || !n.fresh(notice.matter()) {
 		return
 	}
 	select {
@@ -133,7 +133,7 @@ func (n *Notices) Run(ctx context.Context) error {
 func (n *Notices) write(ctx context.Context, notice Notice) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err := n.Client.Events(notice.Regarding.Namespace).Create(ctx, notice.event(n.Instance, n.Clock.Now(), n.Window), metav1.CreateOptions{})
+	_, err := n.Client.Events(notice.namespace()).Create(ctx, notice.event(n.Instance, n.Clock.Now(), n.Window), metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		n.counts.WithLabelValues("written").Inc()

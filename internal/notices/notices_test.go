@@ -26,7 +26,7 @@ func about(name, reason string) Notice {
 	}
 }
 
-// written runs replicas, has use give them notices, and answers the Events that are there after that.
+// written runs replicas, has use give them notices, and returns the Events that are there after that.
 func written(t *testing.T, replicas int, use func(replicas []*Notices)) (events []string, of []*Notices) {
 	t.Helper()
 	client := fake.NewClientset()
@@ -167,6 +167,24 @@ func TestAnObjectWithoutANameOrNamespaceGetsNoEvent(t *testing.T) {
 			replicas[0].Tell(homeless)
 		})
 		if len(events) > 0 {
+			t.Errorf("Events: %v", events)
+		}
+	})
+}
+
+func TestTheEventOfAnObjectWithoutNamespacesIsInDefault(t *testing.T) {
+	notice := about("fairlead-validating", "CABundleLost")
+	notice.Regarding.Namespace, notice.ClusterScoped = "", true
+	if event := notice.event("replica", time.Unix(1e9, 0), DefaultWindow); event.Namespace != metav1.NamespaceDefault || event.Regarding.Namespace != "" {
+		t.Errorf("%+v", event)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		events, _ := written(t, 3, func(replicas []*Notices) {
+			for _, replica := range replicas {
+				replica.Tell(notice)
+			}
+		})
+		if len(events) != 1 {
 			t.Errorf("Events: %v", events)
 		}
 	})

@@ -21,8 +21,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probing"
 )
 
-// defaultWorkers is used where Options.Workers is not positive.
-const defaultWorkers = 256
+const (
+	// defaultWorkers is used where Options.Workers is not positive.
+	defaultWorkers = 256
+	// maxSuspicion is how long failures are held back for their number alone.
+	maxSuspicion = time.Hour
+)
 
 // Options of Checks.
 type Options struct {
@@ -37,13 +41,17 @@ type Options struct {
 	Workers int
 	// Now gives the time. The default is time.Now.
 	Now func() time.Time
-	// Rand answers a number from 0 up to but not including 1, and may be called from anywhere. The
+	// Rand returns a number from 0 up to but not including 1, and may be called from anywhere. The
 	// default is math/rand/v2's.
 	Rand func() float64
 	// Notify is told of a policy when Firing or Unsupported of one of its Verdicts changed other than
 	// by Set, and when Suspect changed while one fires. It must not block, nor call Set or Forget.
-	// The default tells nobody.
+	// Defaults to nil: it is not called.
 	Notify func(policy types.NamespacedName)
+	// Reference and OnSuspect are those of package probing. What is restarted for nothing harms more
+	// than what is restarted late, so that failures may be held back for an hour.
+	Reference func(ctx context.Context) bool
+	OnSuspect func(suspect bool, cause string)
 	// Registerer gets the metrics. The default is nowhere.
 	Registerer prometheus.Registerer
 }
@@ -77,6 +85,7 @@ func New(o Options) *Checks {
 	}
 	c.prober = probing.New(probing.Options{
 		Dial: c.dial, Lookup: c.lookup, Patient: true, Group: group, Names: names(),
+		Reference: o.Reference, OnSuspect: o.OnSuspect, MaxSuspicion: maxSuspicion,
 		Workers: o.Workers, Now: o.Now, Rand: o.Rand, Notify: c.heard, Registerer: o.Registerer,
 	})
 	return c
@@ -108,6 +117,19 @@ func (c *Checks) Run(ctx context.Context) error {
 
 // Suspect says whether failures decide nothing now, since the fault is probably on this side.
 func (c *Checks) Suspect() bool { return c.prober.Suspect() }
+
+// Frozen says whether failures decide nothing now for some check of a policy: this process is suspect,
+// and nothing that the check is about succeeds.
+func (c *Checks) Frozen(policy types.NamespacedName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, about := range c.policies[policy] {
+		if about.unsupported == "" && c.prober.Frozen(about.key) {
+			return true
+		}
+	}
+	return false
+}
 
 // heard is the prober's news about one check.
 func (c *Checks) heard(key types.NamespacedName) {

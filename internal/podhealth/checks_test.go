@@ -212,7 +212,7 @@ func TestNotifiesOnlyWhereTheOutcomeMayHaveChanged(t *testing.T) {
 		}
 		s.Set(policy("p"), of(probe(), pods(3)))
 		if got := s.told(); len(got) > 0 {
-			t.Errorf("whoever sets looks anyway, and %v are notified", got)
+			t.Errorf("the caller of Set looks anyway, and %v are notified", got)
 		}
 	})
 }
@@ -238,14 +238,14 @@ func TestNoNewsIsLostBetweenTwoSets(t *testing.T) {
 	})
 }
 
-func TestWhatIsSetAnewStartsWithNothingKnown(t *testing.T) {
+func TestWhatIsSetAgainStartsWithNothingKnown(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.Set(policy("p"), of(probe(), pods(1)))
 		s.pass(time.Minute)
 		s.Set(policy("p"), nil)
 		s.Set(policy("p"), of(probe(), pods(1)))
-		s.says("anew", Verdict{Checked: 1, Unknown: 1})
+		s.says("set again", Verdict{Checked: 1, Unknown: 1})
 		s.pass(21 * time.Second)
 		s.says("after three failures", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
 	})

@@ -88,7 +88,7 @@ func newWorld(policy *egress.Policy) *world {
 	return w
 }
 
-// judge runs Checks until the verdict is made up, and answers it.
+// judge runs Checks until the verdict is made up, and returns it.
 func (w *world) judge(t *testing.T, p *autorebootv1.Probe, all []Pod) Verdict {
 	t.Helper()
 	return w.judgeSome(t, p, all, 0)

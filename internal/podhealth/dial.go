@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probing"
 )
 
-// dial asks the policy first as if nobody had vouched for the address, to know why it is refused: an
+// dial asks the policy first as if the address had no approval, to know why it is refused: an
 // authorized query would open the API server as well.
 func (c *Checks) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	asked := to
@@ -37,7 +37,7 @@ func (c *Checks) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	return nil, err
 }
 
-// lookup answers all addresses of a host.
+// lookup returns all addresses of a host.
 func (c *Checks) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if c.Lookup == nil {
 		return nil, fmt.Errorf("look up %q: no resolver is configured", host)

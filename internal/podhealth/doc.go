@@ -13,7 +13,7 @@
 // is unhealthy after failureThreshold failures in a row, be it fresh or not, and healthy with its
 // first success ever and after successThreshold successes in a row later. A pod is known by its UID
 // and its IP: what is known of it survives that others come and go, and that the policy's pace
-// changes. A change of what is asked keeps its health and counts anew.
+// changes. A change of what is asked keeps its health and starts counting from zero.
 //
 // # Firing
 //
@@ -22,12 +22,12 @@
 // cannot be asked count among them, so that they speak against firing, and never for it.
 //
 // Pods that another actor disrupts should not be given, nor any while a gate is closed: what was
-// found out then would otherwise decide once it opens. What is given anew starts with nothing known.
+// found out then would otherwise decide once it opens. What is given again starts with nothing known.
 //
 // # What may be asked
 //
-// Everything is dialed through Options.Dial, and judged by its policy as what nobody has vouched
-// for. Where that refuses the IP of a pod since it lies among those of pods or nodes, as it should,
+// Everything is dialed through Options.Dial, and judged by its policy as what has no
+// approval. Where that refuses the IP of a pod since it lies among those of pods or nodes, as it should,
 // it is asked again as authorized. Where it lies elsewhere in the cluster, among Services or at the
 // API server, it stays refused, whatever a pod's status claims. A host gets no such second chance.
 //
@@ -40,7 +40,7 @@
 // # Suspecting oneself
 //
 // Where most of what is checked turns bad at once, and at least three workloads have no pod left
-// that answers, the fault is probably here: verdicts stay as they are until that ends. Pods that
+// that responds, the fault is probably here: verdicts stay as they are until that ends. Pods that
 // never answered count too, since the process may have started without a network. Package probing
 // has the details; a workload counts once, however many triggers it has, and so does a host.
 package podhealth

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-func TestWhatCannotBeCheckedSaysWhyAndAsksNobody(t *testing.T) {
+func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
 	header := func(name, value string) *autorebootv1.Probe {
 		return &autorebootv1.Probe{HTTPGet: &autorebootv1.HTTPGet{Port: 80, Headers: []autorebootv1.HTTPHeader{{Name: "X-Fine", Value: "y"}, {Name: name, Value: value}}}}
 	}
@@ -84,7 +84,7 @@ func TestDefaultsOfAProbe(t *testing.T) {
 	}
 }
 
-func TestMetricsAreThePoliciesOwnAndNameNobody(t *testing.T) {
+func TestMetricsAreThePoliciesOwnAndNameNoObject(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	New(Options{Registerer: registry})
 	families, err := registry.Gather()

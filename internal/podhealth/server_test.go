@@ -54,7 +54,7 @@ func briefly(change func(*autorebootv1.Probe, int32)) func(*autorebootv1.Probe, 
 	}
 }
 
-// serve has a handler serve HTTP, and answers its port.
+// serve has a handler serve HTTP, and returns its port.
 func serve(t *testing.T, start func(*httptest.Server), handler http.HandlerFunc) uint16 {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -64,7 +64,7 @@ func serve(t *testing.T, start func(*httptest.Server), handler http.HandlerFunc)
 	return server.Listener.Addr().(*net.TCPAddr).AddrPort().Port()
 }
 
-// listen has a function handle connections, and answers their port.
+// listen has a function handle connections, and returns their port.
 func listen(t *testing.T, handle func(net.Conn)) uint16 {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

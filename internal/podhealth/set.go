@@ -80,7 +80,7 @@ func (c *Checks) begin(policy types.NamespacedName, want *Want, kept map[types.N
 	return about
 }
 
-// replace exchanges what a policy has, and answers the keys that are over. Who calls Set looks at
+// replace exchanges what a policy has, and returns the keys that are over. Who calls Set looks at
 // the verdicts next: what they are now is no news.
 func (c *Checks) replace(policy types.NamespacedName, slots map[slot]*check, kept map[types.NamespacedName]*check) []types.NamespacedName {
 	c.mu.Lock()

@@ -109,7 +109,7 @@ func (s *stage) fail(err error, all ...netip.Addr) {
 	}
 }
 
-// told answers who was notified since the last call, each once.
+// told returns who was notified since the last call, each once.
 func (s *stage) told() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

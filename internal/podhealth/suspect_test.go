@@ -27,7 +27,7 @@ func TestMassFailureIsOurOwnFault(t *testing.T) {
 				}
 				s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2), ip(3), ip(4), ip(5))
 				set()
-				s.pass(time.Hour)
+				s.pass(50 * time.Minute)
 				if got := s.Verdict(policy("p"), "wedged", "w"); !s.Suspect() || got.Firing || got.Unhealthy > 0 {
 					t.Errorf("suspect %t, %+v", s.Suspect(), got)
 				}

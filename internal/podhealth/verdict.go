@@ -70,7 +70,7 @@ func (c *Checks) verdictOf(about *check) Verdict {
 // newsOf is the news about a check as it is now.
 func (c *Checks) newsOf(about *check) news {
 	v := c.verdictOf(about)
-	return news{firing: v.Firing, held: v.Firing && c.prober.Suspect(), unsupported: v.Unsupported}
+	return news{firing: v.Firing, held: v.Firing && c.prober.Frozen(about.key), unsupported: v.Unsupported}
 }
 
 // required is how many of so many pods must be unhealthy.

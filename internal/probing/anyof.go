@@ -7,6 +7,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // mostAddresses of a name are asked. They are asked at once, so that one that hangs does not use up
@@ -32,7 +34,9 @@ func (a *asker) askAny(ctx context.Context, q *question, at place, deadline time
 				results[i] = unresolved
 				return
 			}
-			if results[i] = a.ask(ctx, q, there, time.Until(deadline)); results[i] == connected {
+			results[i] = local // what a panic leaves: the address was not asked
+			panics.Go("probe", func() { results[i] = a.ask(ctx, q, there, time.Until(deadline)) })
+			if results[i] == connected {
 				cancel()
 			}
 		})

@@ -71,3 +71,23 @@ func TestANameIsAsWellAsTheBestOfItsAddresses(t *testing.T) {
 		})
 	}
 }
+
+func TestAPanicAtOneAddressIsNoResultOfIt(t *testing.T) {
+	bad, good := ip(1), ip(2)
+	a := asker{
+		dial: func(_ context.Context, to egress.Query) (net.Conn, error) {
+			if to.IP == bad {
+				panic("a defect") //nolint:forbidigo // what it tests
+			}
+			return nothing{}, nil
+		},
+		lookup: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{bad, good}, nil },
+	}
+	if got := a.ask(t.Context(), newQuestion(&Check{}), place{host: "db.example.com"}, time.Minute); got != connected {
+		t.Errorf("%s, though one address answers", got.reason())
+	}
+	a.lookup = func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{bad}, nil }
+	if got := a.ask(t.Context(), newQuestion(&Check{}), place{host: "db.example.com"}, time.Minute); got != local {
+		t.Errorf("%s", got.reason())
+	}
+}

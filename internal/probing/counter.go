@@ -3,6 +3,8 @@
 
 package probing
 
+import "math"
+
 // condition is the health of a target, in a byte.
 type condition uint8
 
@@ -20,6 +22,8 @@ type counter struct {
 	condition condition
 	// fell: it became unhealthy by the failures that still go on.
 	fell bool
+	// falls is how often it became unhealthy, up to the most that fits.
+	falls uint16
 	// count of successes in a row, or of failures where it is negative.
 	count int16
 }
@@ -41,18 +45,26 @@ func (c counter) decided(toHealthy, toUnhealthy int, patient bool) counter {
 	switch {
 	case patient && c.condition == unknown && c.count < 0:
 		if -int(c.count) >= toUnhealthy {
-			c.condition, c.fell = unhealthy, true
+			c = c.fallen()
 		}
 	case c.condition == unknown && c.count > 0, c.condition == unhealthy && int(c.count) >= toHealthy:
 		c.condition = healthy
 	case c.condition == unknown && c.count < 0:
 		c.condition = unhealthy
 	case c.condition == healthy && -int(c.count) >= toUnhealthy:
-		c.condition, c.fell = unhealthy, true
+		c = c.fallen()
+	}
+	return c
+}
+
+func (c counter) fallen() counter {
+	c.condition, c.fell = unhealthy, true
+	if c.falls < math.MaxUint16 {
+		c.falls++
 	}
 	return c
 }
 
 // afresh is the counter after a change of what is checked: the condition stays, as if it had been
 // seeded.
-func (c counter) afresh() counter { return counter{condition: c.condition} }
+func (c counter) afresh() counter { return counter{condition: c.condition, falls: c.falls} }

@@ -16,7 +16,7 @@
 // UnhealthyThreshold failures, or HealthyThreshold successes, in a row. An unexpected HTTP status is
 // a failure like any other. A result that says something about this process only, such as too many
 // open files, does not count. Whatever does not change what is checked keeps the count; a change of
-// kind, port, TLS, path, statuses or host keeps the health, starts counting anew, and is probed soon.
+// kind, port, TLS, path, statuses or host keeps the health, starts counting from zero, and is probed soon.
 //
 // A patient Prober lets UnhealthyThreshold failures in a row decide about an address that nothing is
 // known of, too; and one that cannot be asked, since the egress policy refuses it or its name leads

@@ -17,7 +17,7 @@ const (
 	// headerLimit is how much of an answer is read at most: its header, and what of its body came
 	// along with that.
 	headerLimit = 64 << 10
-	// interim answers (1xx) that are skipped before the real one.
+	// interim responses (1xx) that are skipped before the real one.
 	interim = 5
 )
 

@@ -49,7 +49,7 @@ func TestAPatientProberTakesARefusalForNoAnswer(t *testing.T) {
 
 func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T) {
 	for patient, want := range map[bool]State{true: networkingv1.AddressUnknown, false: networkingv1.AddressUnhealthy} {
-		onStage(t, 0.5, Options{Patient: patient}, func(s *stage) {
+		onStage(t, 0.5, Options{Patient: patient, MaxSuspicion: 2 * time.Hour}, func(s *stage) {
 			s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2))
 			all := func(when string, want State) {
 				t.Helper()
@@ -74,9 +74,7 @@ func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T
 			for i := range 3 {
 				s.Forget(key(fmt.Sprint("es", i)))
 			}
-			if s.suspicion != (suspicion{}) {
-				t.Errorf("sums of nothing: %+v", s.suspicion)
-			}
+			empty(t, &s.suspicion)
 		})
 	}
 }
@@ -112,8 +110,8 @@ func TestObjectsOfOneGroupCountOnceInTheSuspicion(t *testing.T) {
 			for i := range all {
 				s.Forget(key(fmt.Sprint("es", i)))
 			}
-			if s.suspicion != (suspicion{}) || len(s.tallies) > 0 {
-				t.Errorf("%d groups: sums of nothing: %+v, %d tallies", groups, s.suspicion, len(s.tallies))
+			if empty(t, &s.suspicion); len(s.tallies) > 0 {
+				t.Errorf("%d groups: %d tallies of nothing", groups, len(s.tallies))
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,8 @@ import (
 const (
 	// defaultWorkers is used where Options.Workers is not positive.
 	defaultWorkers = 1024
+	// maxSuspicion is used where Options.MaxSuspicion is not positive.
+	maxSuspicion = 10 * time.Minute
 	// prompt is how many new targets a second are probed right away, and how many at once.
 	prompt = 100
 )
@@ -32,7 +35,7 @@ type Options struct {
 	// Dial opens the TCP connection of a probe. It must end when ctx ends, and its error wraps
 	// egress.ErrDenied where the policy refuses the address. Required.
 	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
-	// Lookup answers what the Host of a target without IP leads to: it is healthy where any of the
+	// Lookup returns what the Host of a target without IP leads to: it is healthy where any of the
 	// first eight addresses is, and nothing was asked where there are none. It must end when ctx
 	// ends. The default is that every target needs an IP.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -42,9 +45,19 @@ type Options struct {
 	// first of which decides.
 	Patient bool
 	// Group names what a key's targets belong to when this process suspects itself: keys of the same
-	// group count as one. It always answers the same for the same key. The default is that each
-	// counts by itself.
+	// group count as one, with one destination. It always returns the same for the same key. The
+	// default is that each counts by itself.
 	Group func(key types.NamespacedName) string
+	// Reference says whether this process reaches something that no namespace has a say in, such as
+	// the API server and a nameserver. It is asked when much begins to fail, and every 5s while it
+	// returns false, and must end when ctx ends, which is after 5s. The default is that it is reached.
+	Reference func(ctx context.Context) bool
+	// MaxSuspicion is how long failures may be held back for no other reason than how many there
+	// are; it takes five times as long until they may be for as long again. The default is 10m.
+	MaxSuspicion time.Duration
+	// OnSuspect is told when a suspicion begins, with a sentence about its cause, and when it ends.
+	// It must not block. The default tells no one.
+	OnSuspect func(suspect bool, cause string)
 	// Names of the metrics. The default is those of ExternalServices.
 	Names Names
 	// Workers is how many probes are under way at once at most; one namespace may use half of what
@@ -53,12 +66,12 @@ type Options struct {
 	// Now gives the times in Health. The default is time.Now. Probes are timed by the process's
 	// own monotonic clock.
 	Now func() time.Time
-	// Rand answers a number from 0 up to but not including 1, and may be called from anywhere. The
+	// Rand returns a number from 0 up to but not including 1, and may be called from anywhere. The
 	// default is math/rand/v2's.
 	Rand func() float64
 	// Notify is told of every key one of whose targets changed its State, or what it cannot be asked
-	// for, and of every one that has targets when Suspect changes. It must not block. The default
-	// tells nobody.
+	// for, and of every one that has targets when Suspect or Frozen changes. It must not block. The
+	// default tells no one.
 	Notify func(key types.NamespacedName)
 	// Registerer gets the metrics. The default is nowhere.
 	Registerer prometheus.Registerer
@@ -79,12 +92,23 @@ type Prober struct {
 	// broken is why Run refuses.
 	broken error
 
+	// telling keeps what OnSuspect is told in order. It is taken before mu.
+	telling sync.Mutex
+
 	mu        sync.Mutex
 	objects   map[types.NamespacedName]*object
 	tallies   tallies
 	suspicion suspicion
+	allowance allowance
+	expiry    *time.Timer
+	reference reference
 	doubt     bool
 	suspect   bool
+	cause     string
+	news      []news
+
+	// told says that there is no news that OnSuspect was not told.
+	told atomic.Bool
 }
 
 // New makes a Prober without targets. Nothing is probed before Run.
@@ -101,6 +125,9 @@ func New(o Options) *Prober {
 	if o.Notify == nil {
 		o.Notify = func(types.NamespacedName) {}
 	}
+	if o.MaxSuspicion <= 0 {
+		o.MaxSuspicion = maxSuspicion
+	}
 	if o.Names == (Names{}) {
 		o.Names = ofExternalServices()
 	}
@@ -111,6 +138,10 @@ func New(o Options) *Prober {
 		prompt:  rate.NewLimiter(prompt, prompt),
 		objects: map[types.NamespacedName]*object{},
 		tallies: tallies{},
+
+		suspicion: newSuspicion(),
+		allowance: allowance{most: o.MaxSuspicion, left: o.MaxSuspicion, at: time.Now()},
+		reference: reference{questions: make(chan struct{}, 1)},
 	}
 	p.agenda = agenda.New(agenda.Options[*target]{
 		Workers: o.Workers,
@@ -133,44 +164,11 @@ func (p *Prober) Run(ctx context.Context) error {
 	if p.broken != nil {
 		return p.broken
 	}
-	return p.agenda.Run(ctx)
-}
-
-// Suspect says whether failures decide nothing now, since the fault is probably on this side.
-func (p *Prober) Suspect() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.suspect
-}
-
-// SetNetworkDoubt says that something else shows this process to be cut off, such as no nameserver
-// answering. It is suspect until the doubt is taken back.
-func (p *Prober) SetNetworkDoubt(doubt bool) {
-	p.mu.Lock()
-	p.doubt = doubt
-	told := p.judge()
-	p.mu.Unlock()
-	p.notify(told)
-}
-
-// judge decides whether this process is suspect, and answers whom to tell of a change. The lock is
-// held; Notify is called without it.
-func (p *Prober) judge() []types.NamespacedName {
-	suspect := p.suspicion.judge() || p.doubt
-	if suspect == p.suspect {
-		return nil
-	}
-	p.suspect = suspect
-	p.metrics.doubt(suspect)
-	keys := make([]types.NamespacedName, 0, len(p.objects))
-	for key := range p.objects {
-		keys = append(keys, key)
-	}
-	return keys
-}
-
-func (p *Prober) notify(keys []types.NamespacedName) {
-	for _, key := range keys {
-		p.Notify(key)
-	}
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	asking.Go(func() { p.consult(ctx) })
+	err := p.agenda.Run(ctx)
+	cancel()
+	asking.Wait()
+	return err
 }

@@ -93,7 +93,7 @@ func (s *stage) fail(err error, all ...netip.Addr) {
 	}
 }
 
-// since answers what was noted in a list, and empties it.
+// since returns what was noted in a list, and empties it.
 func (s *stage) since(list *[]string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *stage) want(what string, list *[]string, want ...string) {
 	}
 }
 
-// states answers the health of an object as a letter for each target.
+// states returns the health of an object as a letter for each target.
 func states(all []Health) string {
 	var b strings.Builder
 	for _, h := range all {

@@ -134,7 +134,7 @@ func cutShort(ctx context.Context, conn net.Conn) (stop func()) {
 func (q *question) tls(at place) *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: q.roots, ServerName: at.name()}
 	if q.TLS != nil {
-		c.InsecureSkipVerify = q.TLS.SkipVerify // asked for by whoever wrote the check
+		c.InsecureSkipVerify = q.TLS.SkipVerify // asked for by the author of the check
 		if q.TLS.ServerName != "" {
 			c.ServerName = q.TLS.ServerName
 		}

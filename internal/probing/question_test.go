@@ -166,7 +166,7 @@ func TestAProbeEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// requestOf answers what a probe sends.
+// requestOf returns what a probe sends.
 func requestOf(t *testing.T, c Check, host string, ip netip.Addr) string {
 	t.Helper()
 	here, there := net.Pipe()

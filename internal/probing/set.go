@@ -12,7 +12,7 @@ import (
 )
 
 // Set says what an object's targets are and how to probe them, instead of what was said
-// before, and answers the health of each, in order. Targets of the same endpoint, address and port
+// before, and returns the health of each, in order. Targets of the same endpoint, address and port
 // keep their health and count, also where the check is paced otherwise; where it asks otherwise, or
 // the port or the host is another, they keep their health only. Others are dropped. It is cheap
 // where nothing changed.
@@ -24,7 +24,11 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 	p.mu.Lock()
 	o, known := p.objects[key]
 	if !known {
-		o = &object{key: key, ask: newQuestion(&check), pace: check.pace(), tally: p.tallies.take(p.group(key)), patient: p.Patient}
+		group := p.group(key)
+		o = &object{
+			key: key, ask: newQuestion(&check), pace: check.pace(), patient: p.Patient,
+			tally: p.tallies.take(group), group: group, namespace: p.suspicion.enter(key.Namespace),
+		}
 		p.objects[key] = o
 	}
 	if known {
@@ -48,7 +52,8 @@ func (p *Prober) Forget(key types.NamespacedName) {
 		for _, t := range o.targets {
 			p.drop(t)
 		}
-		p.tallies.give(p.group(key))
+		p.tallies.give(o.group)
+		p.suspicion.leave(o.namespace)
 		delete(p.objects, key)
 	}
 	told := p.judge()
@@ -120,7 +125,12 @@ func (t *target) is(wanted *Target) bool {
 // update brings one target up to date.
 func (p *Prober) update(t *target, wanted *Target) {
 	if t.port != wanted.Port || t.host != wanted.Host {
+		stood := t.standing()
+		p.suspicion.move(t.object.tally, t.destination, stood, standing{})
+		p.suspicion.release(t.destination)
 		t.port, t.host, t.authorized = wanted.Port, wanted.Host, wanted.Authorized
+		t.destination = p.suspicion.use(t.object.namespace, t.remote())
+		p.suspicion.move(t.object.tally, t.destination, standing{}, stood)
 		p.startAfresh(t)
 	}
 	if t.authorized != wanted.Authorized {
@@ -129,12 +139,12 @@ func (p *Prober) update(t *target, wanted *Target) {
 	}
 }
 
-// startAfresh has a target keep its health and count anew.
+// startAfresh has a target keep its health and count from zero.
 func (p *Prober) startAfresh(t *target) {
 	before := t.standing()
-	t.counter = t.afresh()
+	t.set(t.afresh())
 	t.asked++
-	p.suspicion.move(t.object.tally, before, t.standing())
+	p.suspicion.move(t.object.tally, t.destination, before, t.standing())
 	p.schedule(t, p.soon(t.object.pace.interval))
 }
 
@@ -155,7 +165,8 @@ func (p *Prober) add(o *object, wanted *Target) *target {
 	if t.condition == unknown {
 		at = p.soon(o.pace.interval)
 	}
-	p.suspicion.move(o.tally, standing{}, t.standing())
+	t.destination = p.suspicion.use(o.namespace, t.remote())
+	p.suspicion.move(o.tally, t.destination, standing{}, t.standing())
 	p.metrics.targets.Inc()
 	p.schedule(t, at)
 	return t
@@ -163,7 +174,9 @@ func (p *Prober) add(o *object, wanted *Target) *target {
 
 // drop ends a target. A probe of it that is under way comes to nothing.
 func (p *Prober) drop(t *target) {
-	p.suspicion.move(t.object.tally, t.standing(), standing{})
+	p.suspicion.move(t.object.tally, t.destination, t.standing(), standing{})
+	p.suspicion.release(t.destination)
+	t.set(t.afresh())
 	t.gone = true
 	p.metrics.targets.Dec()
 	p.agenda.Remove(t)
@@ -191,7 +204,7 @@ func newPool(all []*target) pool {
 	return p
 }
 
-// take answers a target and takes it out, or nil.
+// take returns a target and takes it out, or nil.
 func (p pool) take(endpoint string, ip netip.Addr, port uint16) *target {
 	at := address{endpoint, ip}
 	left := p.byAddress[at]

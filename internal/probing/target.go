@@ -47,6 +47,9 @@ type Health struct {
 	LastProbe time.Time
 	// Reason is the word for the last result (networkingv1.Probe...); empty before the first.
 	Reason string
+	// Falls is how often this process has seen State become Unhealthy after Healthy, or after failures
+	// that were believed late. It stays at 65535.
+	Falls uint16
 }
 
 // object is what has targets, such as an ExternalService.
@@ -56,6 +59,13 @@ type object struct {
 	ask     *question
 	targets []*target
 	tally   *tally
+	// namespace of the object, and the group that it belongs to.
+	namespace *namespace
+	group     string
+	// succeeding is how many targets have a success as their last result.
+	succeeding int
+	// results is how many have come, and succeeded the number of the last success.
+	results, succeeded uint64
 	// patient is Options.Patient.
 	patient bool
 }
@@ -70,17 +80,43 @@ type target struct {
 	port       uint16
 	authorized bool
 	gone       bool
-	result     outcome
+	// held: its last failure waits for the reference.
+	held   bool
+	result outcome
 	counter
+	destination *destination
 	// asked tells a result that came after a change of what is asked.
 	asked uint32
 	// since and lastProbe are wall clock times, due is counted from Prober.began.
 	since, lastProbe int64
 	due              time.Duration
+	// failed is the number of the result that began the running streak of failures.
+	failed uint64
 }
 
+// remote is what the target's destination is.
+func (t *target) remote() remote {
+	switch {
+	case t.object.group != "":
+		return remote{host: t.object.group}
+	case t.ip.IsValid():
+		return remote{ip: t.ip, port: t.port}
+	}
+	return remote{host: t.host, port: t.port}
+}
+
+// set replaces the counter.
+func (t *target) set(c counter) {
+	t.object.succeeding += int(one(c.count > 0) - one(t.count > 0))
+	t.counter = c
+}
+
+// confirmed says that a failure is the target's own: another target of the object, of which the last
+// success before the probe is given, has succeeded since the target first failed.
+func (t *target) confirmed(succeeded uint64) bool { return succeeded > t.failed }
+
 func (t *target) health() Health {
-	return Health{State: t.state(), Since: moment(t.since), LastProbe: moment(t.lastProbe), Reason: t.result.reason()}
+	return Health{State: t.state(), Since: moment(t.since), LastProbe: moment(t.lastProbe), Reason: t.result.reason(), Falls: t.falls}
 }
 
 // void says that the target cannot be asked, and that this is not its fault.

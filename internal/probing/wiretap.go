@@ -68,7 +68,7 @@ func (w *wiretap) end() {
 	_ = w.Conn.SetDeadline(time.Unix(1, 0)) // one that cannot be cut is closed already
 }
 
-// seen says whether the other side spoke HTTP/2, and answers the first failure.
+// seen says whether the other side spoke HTTP/2, and returns the first failure.
 func (w *wiretap) seen() (http2 bool, failure error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

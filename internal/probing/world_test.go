@@ -83,7 +83,7 @@ func nothingLeft(t *testing.T, w *world) (check func()) {
 	}
 }
 
-// listen has a server handle one connection after the other, and answers its port and how to end it.
+// listen has a server handle one connection after the other, and returns its port and how to end it.
 func listen(t testing.TB, handle func(net.Conn)) (port uint16, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

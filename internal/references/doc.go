@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package references finds the ConfigMaps and Secrets that a pod template refers to: those whose
-// content a container only sees anew, or sees for certain, in a new pod.
+// content a container only sees again, or sees for certain, in a new pod.
 //
 // These count:
 //   - env and envFrom of containers and init containers, with those that run beside them (sidecars).
@@ -15,7 +15,7 @@
 //   - imagePullSecrets: the kubelet reads them at each pull, and what runs has been pulled.
 //   - tokens of the ServiceAccount, cluster trust bundles and pod certificates: the kubelet and the
 //     client libraries renew them. The ConfigMap kube-root-ca.crt comes with them, at admission of the
-//     pod, and is in no template unless somebody wrote it there.
+//     pod, and is in no template unless a user wrote it there.
 //   - ephemeral containers: no template has any.
 //
 // It is pure, and knows nothing of whether what is referred to exists.

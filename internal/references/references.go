@@ -22,7 +22,7 @@ type Reference struct {
 	Optional bool
 }
 
-// Of answers what the template refers to, ordered by kind and name.
+// Of returns what the template refers to, ordered by kind and name.
 func Of(template *corev1.PodTemplateSpec) []Reference {
 	found := found{}
 	spec := &template.Spec

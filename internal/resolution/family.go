@@ -18,6 +18,13 @@ const (
 	large = 8
 	// memory is for how many TTLs an address that left is remembered, to notice that it returns.
 	memory = 20
+	// turns is how many lookups in a row an address may be missing from a name that is known to
+	// rotate, and longest for how long at most where that is longer than in any rotation.
+	turns   = 10
+	longest = time.Hour
+	// proof is in how many lookups addresses must have come back for a small answer to be one of a
+	// pool, and not of a failover and its failback.
+	proof = 4
 	// misses is how often in a row a family must be said to have no records.
 	misses = 2
 )
@@ -28,6 +35,8 @@ type sighting struct {
 	seen    time.Time
 	// until is how long the address stays in a rotation.
 	until time.Time
+	// absent is how many answers in a row lacked it.
+	absent int
 	// latest: it was in the last answer. shown: it counts; others are only remembered. seeded: no
 	// answer had it yet.
 	latest, shown, seeded bool
@@ -44,8 +53,10 @@ type family struct {
 	missed int
 	// confirmed: an answer had an address of the seed.
 	confirmed bool
-	// returned are the last two lookups in which an address came back, the later one first.
-	returned [2]time.Time
+	// returned are the last lookups in which an address came back, the latest first.
+	returned [proof]time.Time
+	// surplus is how many addresses were found beyond those that may count.
+	surplus int
 }
 
 // seed puts in what was known before this process.
@@ -59,11 +70,13 @@ func (f *family) seed(addresses []dns.Address, at time.Time) {
 // answered takes in addresses. interval is the time between lookups.
 func (f *family) answered(p dns.Part, s settings, interval time.Duration, now time.Time) {
 	f.good, f.missed = now, 0
+	found := sorted(p.Addresses)
+	f.surplus = max(0, len(found)-maxAddresses)
 	hold, window := 2*interval+interval/4, memory*interval
 	fresh := make([]sighting, 0, len(f.known)+len(p.Addresses))
 	back := false
 	rest := f.known
-	for _, address := range firstOf(p.Addresses) {
+	for _, address := range found[:min(len(found), maxAddresses)] {
 		for len(rest) > 0 && rest[0].address.Compare(address) < 0 {
 			fresh, rest = append(fresh, rest[0].gone(hold)), rest[1:]
 		}
@@ -78,15 +91,24 @@ func (f *family) answered(p dns.Part, s settings, interval time.Duration, now ti
 		fresh = append(fresh, each.gone(hold))
 	}
 	if back {
-		f.returned = [2]time.Time{now, f.returned[0]}
+		copy(f.returned[1:], f.returned[:])
+		f.returned[0] = now
 	}
-	rotates := len(p.Addresses) >= large || (!f.returned[1].IsZero() && now.Sub(f.returned[1]) <= window)
+	cameBack := func(times int) bool {
+		at := f.returned[times-1]
+		return !at.IsZero() && now.Sub(at) <= window
+	}
+	isLarge := len(p.Addresses) >= large
+	rotates := isLarge || cameBack(2)
+	isPool := cameBack(proof) || isLarge && cameBack(2)
 	for i := range fresh {
 		each := &fresh[i]
 		if each.latest {
 			continue
 		}
-		held := (rotates || (each.seeded && f.confirmed)) && now.Before(each.until)
+		inherited := each.seeded && f.confirmed
+		held := (rotates || inherited) && now.Before(each.until) ||
+			(isPool || isLarge && inherited) && each.absent <= turns && (each.seeded || now.Sub(each.seen) < longest)
 		if p.Partial {
 			held = now.Sub(each.seen) < max(s.keep, hold)
 		}
@@ -98,9 +120,10 @@ func (f *family) answered(p dns.Part, s settings, interval time.Duration, now ti
 	f.trim()
 }
 
-// gone answers the sighting as one that the last answer did not have.
+// gone returns the sighting as one that the last answer did not have.
 func (s sighting) gone(hold time.Duration) sighting {
 	s.latest = false
+	s.absent++
 	if s.seeded {
 		s.until = s.seen.Add(hold)
 	}
@@ -119,7 +142,9 @@ func (f *family) trim() {
 	shown, remembered := 0, 0
 	f.known = slices.DeleteFunc(f.known, func(each sighting) bool {
 		if each.shown {
-			shown++
+			if shown++; shown > maxAddresses {
+				f.surplus = max(f.surplus, 1) // how many it is changes with each answer of a rotation
+			}
 			return shown > maxAddresses
 		}
 		remembered++
@@ -131,14 +156,14 @@ func (f *family) trim() {
 // absent takes in that there are no records, although the other family resolves.
 func (f *family) absent() {
 	if f.missed++; f.missed >= misses {
-		f.known = nil
+		f.known, f.surplus = nil, 0
 	}
 }
 
 // expire forgets what has been kept for too long.
 func (f *family) expire(at, now time.Time) {
 	if !at.IsZero() && !now.Before(at) {
-		f.known = nil
+		f.known, f.surplus = nil, 0
 	}
 }
 
@@ -157,7 +182,7 @@ func (f *family) size() int {
 	return n
 }
 
-// latest answers the addresses that count, at most n of them, in order.
+// latest returns the addresses that count, at most n of them, in order.
 func (f *family) latest(n int) []dns.Address {
 	var shown []sighting
 	for _, each := range f.known {
@@ -179,10 +204,14 @@ func (f *family) latest(n int) []dns.Address {
 	return addresses
 }
 
-// firstOf answers the addresses in order, each once, as many as may count.
+// firstOf returns the addresses in order, each once, as many as may count.
 func firstOf(addresses []dns.Address) []dns.Address {
+	addresses = sorted(addresses)
+	return addresses[:min(len(addresses), maxAddresses)]
+}
+
+func sorted(addresses []dns.Address) []dns.Address {
 	addresses = slices.Clone(addresses)
 	slices.SortFunc(addresses, dns.Address.Compare)
-	addresses = slices.Compact(addresses)
-	return addresses[:min(len(addresses), maxAddresses)]
+	return slices.Compact(addresses)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 const (
@@ -41,8 +42,8 @@ type landing struct {
 	at    time.Time
 }
 
-// do answers a query, by asking or by waiting for who asks already. The error is that the context
-// ended.
+// do returns the answer to a query, by asking or by waiting for the caller that asks already. The error is
+// that the context ended.
 func (f *flights) do(ctx context.Context, q query) (dns.Answer, error) {
 	f.mu.Lock()
 	f.sweep()
@@ -59,7 +60,11 @@ func (f *flights) do(ctx context.Context, q query) (dns.Answer, error) {
 	f.under[q] = mine
 	f.mu.Unlock()
 
-	mine.answer = f.look(ctx, q)
+	// A panic must not leave those waiting who came after.
+	if err := panics.Try("DNS lookup", func() error { mine.answer = f.look(ctx, q); return nil }); err != nil {
+		failed := dns.Part{Outcome: dns.ServFail}
+		mine.answer = dns.Answer{IPv4: failed, IPv6: failed, Err: err}
+	}
 	mine.err = ctx.Err()
 
 	f.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// do looks up a name that is due, and answers when it is due again.
+// do looks up a name that is due, and returns when it is due again.
 func (t *Tracker) do(ctx context.Context, of task) time.Time {
 	if of == (task{}) {
 		return t.ping(ctx)
@@ -34,7 +34,7 @@ func (t *Tracker) do(ctx context.Context, of task) time.Time {
 	return t.learn(of, e, answer)
 }
 
-// entry answers what a task stands for, or nil where it has been forgotten.
+// entry returns what a task stands for, or nil where it has been forgotten.
 func (t *Tracker) entry(of task) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,17 +44,20 @@ func (t *Tracker) entry(of task) *entry {
 // learn takes in an answer unless its name was replaced meanwhile; what replaced it is on the
 // agenda, so that the time answered then does not count.
 func (t *Tracker) learn(of task, e *entry, answer dns.Answer) time.Time {
+	matters := false
+	defer func() {
+		if matters {
+			t.Notify(of.object)
+		}
+	}()
 	t.mu.Lock()
+	defer t.mu.Unlock() // also where what the answer holds makes it panic; and before anybody is notified
 	if t.objects[of.object][of.endpoint] != e {
-		t.mu.Unlock()
 		return time.Time{}
 	}
 	before := e.record.state
 	e.record.apply(answer, t.Now(), t.Rand())
 	after := e.record.state
-	t.mu.Unlock()
-	if after.matters(before) {
-		t.Notify(of.object)
-	}
+	matters = after.matters(before)
 	return after.NextTime
 }

@@ -73,7 +73,7 @@ func (w *world) answer() dns.Answer {
 	return dns.Answer{IPv4: w.part(w.four, w.failing[0]), IPv6: w.part(w.six, w.failing[1])}
 }
 
-// ofFamily answers the addresses of one family.
+// ofFamily returns the addresses of one family.
 func ofFamily(list []dns.Address, six bool) []dns.Address {
 	return slices.DeleteFunc(slices.Clone(list), func(a dns.Address) bool { return a.IP.Is4() == six })
 }

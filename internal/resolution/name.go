@@ -50,6 +50,15 @@ type State struct {
 	// Cause is how the last lookup ended. Where Reason is Stale for one family only, it is how
 	// that family's ended.
 	Cause string
+	// Failed is the family that failed where the other one resolved: A or AAAA. Empty where both
+	// did, or neither.
+	Failed string
+	// Kept is how many of Addresses are there only because their family failed.
+	Kept int
+	// Surplus is how many addresses were found that do not count, since there are more than 100.
+	Surplus int
+	// Denied is how many targets of SRV records the last answer had that lead into the cluster.
+	Denied int
 	// Settled says that a lookup has ended in this process.
 	Settled bool
 	// ExpiresAt is when the first addresses go unless the name resolves before. Zero if none will.
@@ -59,6 +68,7 @@ type State struct {
 // matters says whether a reconciler has to know of the change. That lookups go on is no news.
 func (s State) matters(before State) bool {
 	return s.Settled != before.Settled || s.Reason != before.Reason || s.Cause != before.Cause ||
+		s.Failed != before.Failed || s.Kept != before.Kept || s.Surplus != before.Surplus || s.Denied != before.Denied ||
 		!s.ExpiresAt.Equal(before.ExpiresAt) || !slices.Equal(s.Addresses, before.Addresses)
 }
 

@@ -18,7 +18,7 @@ type pace struct {
 	full time.Time
 }
 
-// next answers when one more may begin.
+// next returns when one more may begin.
 func (p *pace) next(now time.Time) time.Time {
 	const gap = time.Second / firstRate
 	if p.full.Before(now) {

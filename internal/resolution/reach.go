@@ -17,7 +17,7 @@ const (
 	// time between two questions because of lookups without an answer.
 	pingEvery = 5 * time.Second
 	// silences is how many lookups in a row get no answer before that means something, where
-	// nobody can be asked.
+	// there is no Ping.
 	silences = 3
 )
 
@@ -34,7 +34,7 @@ type reach struct {
 func (t *Tracker) hear(a dns.Answer) {
 	switch {
 	case a.Outcome() == dns.Denied:
-		// Perhaps nobody was asked.
+		// Perhaps no question was sent.
 		return
 	case a.IPv4.Outcome != dns.Timeout || a.IPv6.Outcome != dns.Timeout:
 		t.heard()

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// record is what is known of one name. It has no clock and asks nobody: answers go in by apply,
+// record is what is known of one name. It has no clock and sends nothing: answers go in by apply,
 // and the state comes out.
 type record struct {
 	settings
@@ -23,7 +23,7 @@ type record struct {
 	state    State
 }
 
-// newRecord makes the record of a name that nobody has looked up yet.
+// newRecord makes the record of a name that was not looked up yet.
 func newRecord(n Name) *record {
 	r := &record{settings: n.settings(), state: State{Endpoint: n.Endpoint}}
 	var ipv4, ipv6 []dns.Address
@@ -46,8 +46,12 @@ func newRecord(n Name) *record {
 // apply takes in an answer. at, from 0 to 1, places the next lookup within its jitter.
 func (r *record) apply(a dns.Answer, now time.Time, at float64) {
 	r.asked, r.state.Settled = now, true
-	r.ipv4.last, r.ipv6.last = a.IPv4.Outcome, a.IPv6.Outcome
 	resolved := a.Outcome() == dns.Resolved
+	if resolved {
+		a.IPv4, a.IPv6 = r.ipv4.believed(a.IPv4), r.ipv6.believed(a.IPv6)
+	}
+	r.state.Denied = a.Denied
+	r.ipv4.last, r.ipv6.last = a.IPv4.Outcome, a.IPv6.Outcome
 	interval := r.interval(a)
 	if resolved {
 		r.state.ResolvedTime = now
@@ -74,6 +78,16 @@ func (f *family) take(p dns.Part, s settings, interval time.Duration, now time.T
 		f.absent()
 	case dns.ServFail, dns.Timeout, dns.Denied:
 	}
+}
+
+// believed is the part of a family of a name that resolves in the other one. Some load balancers say
+// of such a name that it does not exist where they mean that they have no answer: where there were
+// addresses, that is a failure.
+func (f *family) believed(p dns.Part) dns.Part {
+	if p.NoName && f.size() > 0 {
+		p.Outcome = dns.ServFail
+	}
+	return p
 }
 
 // failed says whether a part is neither addresses nor word that there are none.
@@ -114,9 +128,9 @@ func (f *family) doubted() bool { return f.last == dns.NXDomain && f.missed > 0 
 // conclude says what the last answer means by now.
 func (r *record) conclude(now time.Time) {
 	whole := dns.Answer{IPv4: dns.Part{Outcome: r.ipv4.last}, IPv6: dns.Part{Outcome: r.ipv6.last}}.Outcome()
-	r.state.ExpiresAt = time.Time{}
+	r.state.ExpiresAt, r.state.Failed, r.state.Kept = time.Time{}, "", 0
 	kept := dns.Outcome("")
-	for _, f := range []*family{&r.ipv4, &r.ipv6} {
+	for i, f := range []*family{&r.ipv4, &r.ipv6} {
 		if !f.keeps() || (whole == dns.Resolved && f.last == dns.NXDomain) {
 			continue
 		}
@@ -131,8 +145,13 @@ func (r *record) conclude(now time.Time) {
 			}
 		}
 		kept = f.last
+		r.state.Kept += f.size()
+		if whole == dns.Resolved {
+			r.state.Failed = []string{"A", "AAAA"}[i]
+		}
 	}
 	r.state.Addresses = r.addresses()
+	r.state.Surplus = r.ipv4.surplus + r.ipv6.surplus + max(0, r.ipv4.size()+r.ipv6.size()-maxAddresses)
 	switch {
 	case whole == dns.Denied || (kept == "" && whole != dns.Resolved):
 		r.state.Reason, r.state.Cause = string(whole), string(whole)
@@ -145,7 +164,7 @@ func (r *record) conclude(now time.Time) {
 	}
 }
 
-// addresses answers those that count. Each family has a right to half of the places.
+// addresses returns those that count. Each family has a right to half of the places.
 func (r *record) addresses() []dns.Address {
 	four, six := r.ipv4.size(), r.ipv6.size()
 	const half = maxAddresses / 2

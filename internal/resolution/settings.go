@@ -34,10 +34,10 @@ func (n Name) settings() settings {
 	}
 }
 
-// clamp answers the time between lookups that a TTL asks for.
+// clamp returns the time between lookups that a TTL asks for.
 func (s settings) clamp(ttl time.Duration) time.Duration { return min(max(ttl, s.shortest), s.longest) }
 
-// retry answers the time until the next lookup after some failures in a row.
+// retry returns the time until the next lookup after some failures in a row.
 func (s settings) retry(failures int) time.Duration {
 	wait, most := min(firstRetry, s.shortest), s.mostRetry()
 	for ; failures > 1 && wait < most; failures-- {

@@ -22,7 +22,7 @@ type Options struct {
 	// Lookup asks what a name leads to, and ends soon after ctx has. Required.
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
 	// Ping asks whether any nameserver answers anything at all. It settles what a lookup that got
-	// no answer means: that the nameservers are gone, or that somebody's name is slow. By default
+	// no answer means: that the nameservers are gone, or that the name's own servers are slow. By default
 	// three such lookups in a row are taken for the former.
 	Ping func(ctx context.Context) bool
 	// Workers is how many names are looked up at once; one namespace gets about half of them. The
@@ -30,13 +30,13 @@ type Options struct {
 	Workers int
 	// Now tells the time. The default is time.Now.
 	Now func() time.Time
-	// Rand answers a number from 0 to 1, for jitter. The default is rand.Float64.
+	// Rand returns a number from 0 to 1, for jitter. The default is rand.Float64.
 	Rand func() float64
 	// Notify is told of an object of which a name has changed in a way that matters to a
-	// reconciler. It must not block. The default tells nobody.
+	// reconciler. It must not block. Defaults to nil: it is not called.
 	Notify func(key types.NamespacedName)
 	// OnReachable is told when the nameservers stop to answer anything, and when they answer
-	// again. It must not block. The default tells nobody.
+	// again. It must not block. Defaults to nil: it is not called.
 	OnReachable func(reachable bool)
 	// Registerer takes the metrics. The default takes none.
 	Registerer prometheus.Registerer
@@ -112,7 +112,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 	return t.agenda.Run(ctx)
 }
 
-// Set says which names an object has, and answers what is known of them, in their order. Names
+// Set says which names an object has, and returns what is known of them, in their order. Names
 // whose endpoint, host and records are as before keep their state; those that are gone are
 // forgotten. Setting the same names again changes nothing.
 func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
@@ -142,7 +142,7 @@ func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	return states
 }
 
-// adopt answers the entry of a name: the one that it had, or a new one that is due for its first
+// adopt returns the entry of a name: the one that it had, or a new one that is due for its first
 // lookup.
 func (t *Tracker) adopt(key types.NamespacedName, name Name, e *entry, now time.Time) *entry {
 	if e != nil && e.query == name.query() {

@@ -18,6 +18,11 @@ import (
 // status can remember.
 const tooManySources = "TooManySources"
 
+// refreshAfter is how much later than a baseline remembers its source must have been written, with the same
+// content, for that to be stored. A source whose metadata changes all the time must not have the status
+// written as often.
+const refreshAfter = 10 * time.Minute
+
 // signals are those of a target that count, in order and each once: of triggers that the spec has,
 // and no more than the status can remember.
 func (r *run) signals(w *Workload) []*Signal {
@@ -73,6 +78,9 @@ func (r *run) remember(t *target) {
 		if s.Level {
 			continue
 		}
+		if !s.Settles.IsZero() {
+			r.settles[s.Trigger] = s.Settles
+		}
 		key := [2]string{s.Trigger, s.Source}
 		b, ok := old[key]
 		delete(old, key)
@@ -85,6 +93,10 @@ func (r *run) remember(t *target) {
 		case b.Fingerprint != s.fingerprint() && s.silent(b.Fingerprint):
 			b = baselineOf(s)
 			r.moved[s.Trigger] = true
+		case b.Fingerprint == s.fingerprint() && s.Keys != "" && (b.Keys == "" || s.Recorded.After(timeOf(b.WrittenTime).Add(refreshAfter))):
+			// It was stored by a version that did not remember all of it; or the source was written, and a
+			// key that is removed later must not be taken for that.
+			b = baselineOf(s)
 		}
 		baselines = append(baselines, b)
 	}
@@ -143,7 +155,11 @@ func (s *Signal) silent(baseline string) bool {
 }
 
 func baselineOf(s *Signal) autorebootv1.Baseline {
-	b := autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source, Fingerprint: s.fingerprint()}
+	b := autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source, Fingerprint: s.fingerprint(), Keys: s.Keys}
+	if s.Keys != "" && !s.Recorded.IsZero() {
+		recorded := metav1.NewTime(s.Recorded.UTC().Truncate(time.Second))
+		b.WrittenTime = &recorded
+	}
 	if s.Expires != nil {
 		expires := metav1.NewTime(s.Expires.UTC().Truncate(time.Second))
 		b.Expires = &expires

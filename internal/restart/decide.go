@@ -27,6 +27,7 @@ func (r *run) decide() Decision {
 	r.advance()
 	r.sense()
 	r.start()
+	r.summary()
 	r.forget()
 	r.report()
 	d := r.decision()
@@ -115,7 +116,7 @@ func (r *run) resume() {
 		r.apply(t, occurrence{event: event})
 		return
 	}
-	// The target that halted is gone or in flight no more: there is nobody left to tell.
+	// The target that halted is gone or in flight no more: there is nothing left to report on.
 	r.absolve()
 }
 

@@ -18,13 +18,13 @@ type Decision struct {
 	Actions []Action
 	// Notices tell people what happened, in order. Each is told once.
 	Notices []Notice
-	// Again is when to decide anew though nothing changed; zero for never.
+	// Again is when to decide again though nothing changed; zero for never.
 	Again time.Time
 	// Message is a sentence on the restart that waits longest, for the condition RestartPending; its
 	// reason is the one in Status. It is empty while none waits.
 	Message string
 	// Waits says that a restart waits for a slot of the group or the cluster, or for a workload that
-	// somebody else disrupts, and for nothing else.
+	// another actor disrupts, and for nothing else.
 	Waits bool
 }
 
@@ -87,4 +87,6 @@ type Result struct {
 	Outcome Outcome
 	// Generation of the workload after Annotate was Done.
 	Generation int64
+	// Budget is the PodDisruptionBudget that Blocked an eviction; empty where it is not known.
+	Budget string
 }

@@ -15,7 +15,7 @@ import (
 func (r *run) fire(t *target, o occurrence) {
 	if t.Pending == nil {
 		since := r.stamp
-		// What is asked for anew must not look like a retry: see owed.
+		// What is asked for again must not look like a retry: see owed.
 		if t.LastRestartTime != nil && !since.After(t.LastRestartTime.Time) {
 			since = metav1.NewTime(t.LastRestartTime.Add(time.Second))
 		}
@@ -69,9 +69,14 @@ func (r *run) expire(t *target, o occurrence) {
 
 func (r *run) supersede(t *target, o occurrence) {
 	triggers := t.Pending.Triggers
+	if t.owed() {
+		t.Attempts = 0 // another actor's rollout has done what ours failed to do
+	}
 	t.Pending = nil
 	r.accept(t, nil)
+	r.satisfied(triggers)
 	r.drop(t, triggers, o.reason, "is not needed: all pods are newer than what changed")
+	r.rest(t)
 }
 
 // drop records a restart that was never started.
@@ -127,7 +132,6 @@ func (r *run) plan(t *target, _ occurrence) {
 	r.status.InFlight = append(r.status.InFlight, f)
 	r.started++
 	r.expect(&f)
-	r.tell(Notice{Reason: "RestartPlanned", Target: t.id(), Message: "restart " + f.ID + " of " + titled(t.id()) + " was planned because of " + named(f.Triggers)})
 }
 
 func (r *run) recent(at metav1.Time) bool { return at.Add(r.within).After(r.now) }
@@ -144,17 +148,33 @@ func (r *run) evicting(t *target, _ occurrence) {
 
 func (r *run) begin(t *target, f *autorebootv1.InFlightRestart, phase autorebootv1.RestartPhase) {
 	f.Phase, f.PhaseTime = phase, r.at()
-	r.tell(Notice{Reason: "RestartStarted", Target: t.id(), Message: "restart " + f.ID + " of " + titled(t.id()) + " has started"})
+	r.tell(Notice{Reason: "RestartStarted", Target: t.id(), Message: "restart " + f.ID + " of " + titled(t.id()) + " has started because of " + named(f.Triggers)})
 }
 
 func (r *run) soak(t *target, _ occurrence) {
 	f := r.flight(t.id())
-	f.Phase, f.PhaseTime, f.BlockedTime = autorebootv1.PhaseSoaking, r.at(), nil
+	f.Phase, f.PhaseTime, f.BlockedTime, f.BlockedBy = autorebootv1.PhaseSoaking, r.at(), nil, ""
+	desired := t.workload.Desired
+	f.Desired = &desired
 }
 
-func (r *run) verified(t *target, _ occurrence) {
-	record := r.end(t, autorebootv1.ResultSucceeded, autorebootv1.ReasonVerified)
-	r.tell(Notice{Reason: "RestartVerified", Target: t.id(), Message: "restart " + record.ID + " of " + titled(t.id()) + " was verified", Ended: &record})
+func (r *run) verified(t *target, o occurrence) {
+	o.reason = autorebootv1.ReasonVerified
+	record := r.end(t, autorebootv1.ResultSucceeded, o)
+	r.satisfied(record.Triggers)
+	r.tell(Notice{Reason: "RestartVerified", Target: t.id(), Message: "restart " + record.ID + " of " + titled(t.id()) + " was verified" + besides(record.Message), Ended: &record})
+}
+
+// satisfied notes that a restart was verified, or not needed, that a user had asked for by hand.
+func (r *run) satisfied(triggers []string) {
+	r.answered = r.answered || slices.Contains(triggers, autorebootv1.RestartNowTrigger)
+}
+
+func besides(message string) string {
+	if message == "" {
+		return ""
+	}
+	return " (" + message + ")"
 }
 
 // failed keeps what the restart was for: it is owed, though no trigger may ask for it again.
@@ -184,27 +204,27 @@ func (r *run) reverted(t *target, o occurrence) {
 }
 
 func (r *run) fail(t *target, o occurrence) autorebootv1.RestartRecord {
-	record := r.end(t, autorebootv1.ResultFailed, o.reason)
+	record := r.end(t, autorebootv1.ResultFailed, o)
 	t.Attempts++
 	if o.reason == autorebootv1.ReasonTargetReverted {
-		r.tell(Notice{Reason: "TargetReverted", Warning: true, Target: t.id(), Message: "the owner of " + titled(t.id()) + " has taken restart " + record.ID + " back: use the strategy Evict"})
+		r.tell(Notice{Reason: "TargetReverted", Warning: true, Target: t.id(), Message: "restart " + record.ID + " of " + titled(t.id()) + " was reverted by the workload's owner (Argo CD, Flux, Helm?): use the strategy Evict"})
 	}
-	r.tell(Notice{Reason: "RestartFailed", Warning: true, Target: t.id(), Message: "restart " + record.ID + " of " + titled(t.id()) + " failed: " + o.reason, Ended: &record})
+	r.tell(Notice{Reason: "RestartFailed", Warning: true, Target: t.id(), Message: "restart " + record.ID + " of " + titled(t.id()) + " failed: " + o.reason + besides(record.Message), Ended: &record})
 	return record
 }
 
 // vanished leaves nothing behind: a successor of the same name has baselines of its own.
 func (r *run) vanished(t *target, o occurrence) {
-	record := r.end(t, autorebootv1.ResultFailed, o.reason)
+	record := r.end(t, autorebootv1.ResultFailed, o)
 	*t.TargetStatus = autorebootv1.TargetStatus{Kind: t.Kind, Name: t.Name, LastRestartID: record.ID}
 	r.tell(Notice{Reason: "RestartFailed", Warning: true, Target: t.id(), Message: "restart " + record.ID + " of " + titled(t.id()) + " failed: " + o.reason, Ended: &record})
 }
 
 // end moves the restart from what is in flight to what has ended.
-func (r *run) end(t *target, result autorebootv1.RestartResult, reason string) autorebootv1.RestartRecord {
+func (r *run) end(t *target, result autorebootv1.RestartResult, o occurrence) autorebootv1.RestartRecord {
 	f := r.flight(t.id())
 	record := autorebootv1.RestartRecord{
-		ID: f.ID, Triggers: f.Triggers, Target: t.id(), Result: result, Reason: reason,
+		ID: f.ID, Triggers: f.Triggers, Target: t.id(), Result: result, Reason: o.reason, Message: clip(o.message, maxRecord),
 		StartedTime: f.StartedTime, CompletedTime: r.at(),
 	}
 	r.status.InFlight = slices.DeleteFunc(r.status.InFlight, func(other autorebootv1.InFlightRestart) bool { return other.ID == record.ID })

@@ -5,6 +5,8 @@ package restart
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +20,10 @@ const (
 	blockedAfter   = 10 * time.Second
 	forbiddenAfter = time.Minute
 )
+
+// unavailableFor is how long pods may be unavailable during a soak that the workload cannot do without:
+// a readiness probe may fail once, and what replaces a pod takes a moment to be seen.
+const unavailableFor = 10 * time.Second
 
 // stepsAtOnce bounds how many phases a restart can go through in one decision.
 const stepsAtOnce = 4
@@ -42,7 +48,7 @@ func (r *run) advance() {
 }
 
 // next is what has become of a restart, if anything. What is good comes before what is too late:
-// while nobody looked, time has passed but the workload has not waited.
+// while there was no reconcile, time has passed but the workload has not waited.
 func (r *run) next(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w := t.workload
 	started := timeOf(f.StartedTime)
@@ -56,6 +62,8 @@ func (r *run) next(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool
 	switch f.Phase {
 	case autorebootv1.PhasePlanned:
 		switch {
+		case w.Unselected && w.RestartID != f.ID:
+			return occurrence{event: Vanished, reason: autorebootv1.ReasonTargetGone}, true // nothing was done yet
 		case w.RestartID == f.ID:
 			return occurrence{event: Annotated, generation: w.Generation}, true
 		case r.evict && w.renewed(started):
@@ -72,29 +80,110 @@ func (r *run) next(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool
 			return occurrence{event: Renewed}, true
 		}
 		if f.BlockedTime != nil && !r.now.Before(f.BlockedTime.Add(r.evictTimeout)) {
-			return r.failure(t, autorebootv1.ReasonEvictionBlocked), true
+			o := r.failure(t, autorebootv1.ReasonEvictionBlocked)
+			if f.BlockedBy != "" {
+				o.message = "by the PodDisruptionBudget " + f.BlockedBy
+			}
+			return o, true
 		}
 	case autorebootv1.PhaseSoaking:
-		switch {
-		// After evictions nothing tells how old the workload's own status is: its pods must agree.
-		case !w.Available && (f.Generation == 0 && !w.staffed(started) || f.Generation > 0 && w.Generation >= f.Generation):
-			return r.failure(t, autorebootv1.ReasonUnavailable), true
-		case !r.now.Before(timeOf(f.PhaseTime).Add(r.soakTime)):
-			return occurrence{event: Verified}, true
-		}
-		return occurrence{}, false
+		return r.soaking(t, f)
 	}
 	if !r.now.Before(started.Add(r.timeout)) {
+		if w.Unselected {
+			return occurrence{event: Vanished, reason: autorebootv1.ReasonTargetGone}, true
+		}
 		return r.failure(t, autorebootv1.ReasonTimedOut), true
 	}
 	return occurrence{}, false
+}
+
+// soaking is what has become of a restart that is watched. Its pods may be unavailable for a moment. Those
+// that the workload could do without in a rollout, and those whose successors have yet to start, may be
+// until verification.timeout; without them all at the end, nothing is verified.
+func (r *run) soaking(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
+	w, ends := t.workload, timeOf(f.PhaseTime).Add(r.soakTime)
+	short := w.short(f)
+	if short <= 0 {
+		f.UnavailableTime = nil
+		return occurrence{event: Verified, message: w.left()}, !r.now.Before(ends)
+	}
+	if f.UnavailableTime == nil {
+		f.UnavailableTime = r.at()
+	}
+	until := f.UnavailableTime.Add(unavailableFor)
+	if short <= min(w.MaxUnavailable, w.wanted(f)-1) || short <= w.starting(f) {
+		until = latest(until, latest(ends, timeOf(f.StartedTime).Add(r.timeout)))
+	}
+	r.look(until)
+	return r.failure(t, autorebootv1.ReasonUnavailable), !r.now.Before(until)
+}
+
+// wanted is how many pods must be available: those that are desired now, and were when the soak began.
+func (w *Workload) wanted(f *autorebootv1.InFlightRestart) int32 {
+	if f.Desired == nil {
+		return w.Desired
+	}
+	return min(w.Desired, *f.Desired)
+}
+
+// short is how many pods too few are available.
+func (w *Workload) short(f *autorebootv1.InFlightRestart) int32 {
+	if w.Available || w.Generation < f.Generation {
+		return 0 // or a view from before the restart
+	}
+	available := w.AvailablePods
+	if f.Generation == 0 { // after evictions nothing tells how old the workload's own status is: its pods must agree
+		ready := int32(0)
+		for i := range w.Pods {
+			if pod := &w.Pods[i]; pod.Ready && !pod.Terminating && !pod.Created.Before(timeOf(f.StartedTime)) {
+				ready++
+			}
+		}
+		available = max(available, ready)
+	}
+	return w.wanted(f) - available
+}
+
+// starting is how many pods were made after the soak began and are not ready.
+func (w *Workload) starting(f *autorebootv1.InFlightRestart) int32 {
+	n := int32(0)
+	for i := range w.Pods {
+		if pod := &w.Pods[i]; !pod.Ready && !pod.Terminating && pod.Created.After(timeOf(f.PhaseTime)) {
+			n++
+		}
+	}
+	return n
+}
+
+// left says which pods a restart has left as they were; empty where none.
+func (w *Workload) left() string {
+	if len(w.Kept) == 0 || w.RestartID == "" {
+		return ""
+	}
+	names := make([]string, 0, maxNamed)
+	for i := range w.Kept[:min(len(w.Kept), maxNamed)] {
+		names = append(names, w.Kept[i].Name)
+	}
+	words := "the partition keeps these pods as they were: " + strings.Join(names, ", ")
+	if more := len(w.Kept) - maxNamed; more > 0 {
+		words += " and " + strconv.Itoa(more) + " more"
+	}
+	return words
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // failure says what follows a restart that failed.
 func (r *run) failure(t *target, reason string) occurrence {
 	o := occurrence{event: Failed, reason: reason}
 	exhausted := t.Attempts+1 > r.maxAttempts
-	// Neither goes away by itself, and to go on would be to fight somebody.
+	// Neither goes away by itself, and to go on would be to fight another writer.
 	hopeless := reason == autorebootv1.ReasonTargetReverted || reason == autorebootv1.ReasonEvictionMisconfigured
 	switch {
 	case hopeless && r.status.Halt == nil && reason == autorebootv1.ReasonTargetReverted:
@@ -130,8 +219,8 @@ func (r *run) actions() []Action {
 	for i := range r.status.InFlight {
 		f := &r.status.InFlight[i]
 		w := r.workloads[nameOf(f.Kind, f.Name)]
-		if w == nil {
-			continue
+		if w == nil || w.Unselected {
+			continue // whatever the status says of it, the policy does not name it
 		}
 		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartedTime)}
 		switch {
@@ -148,7 +237,7 @@ func (r *run) actions() []Action {
 	return actions
 }
 
-// victims are the pods to evict now, those first that serve nobody. No more places may be empty
+// victims are the pods to evict now, those first that serve no traffic. No more places may be empty
 // because of the restart than allowed; a place is filled by an old pod or by a new one that is ready.
 func (w *Workload) victims(started time.Time, allowed int) []*Pod {
 	var old []*Pod

@@ -24,7 +24,7 @@ func TestARestartIsVerified(t *testing.T) {
 	if d := b.after(2 * time.Minute); !d.Again.IsZero() {
 		t.Errorf("again at %s", d.Again)
 	}
-	want := []string{"TriggerFired", "RestartPlanned", "RestartStarted", "RestartVerified"}
+	want := []string{"TriggerFired", "RestartStarted", "RestartVerified"}
 	if diff := cmp.Diff(want, b.all); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
@@ -47,7 +47,7 @@ func TestAPlannedRestartIsRepeatedWithTheSameValues(t *testing.T) {
 		}
 		b.record(d, Again)
 	}
-	// It was done, and nobody recorded it.
+	// It was done, and that was not recorded.
 	b.workload(0).RestartID, b.workload(0).Generation = first.Actions[0].ID, 2
 	d := b.after(time.Second)
 	if f := b.p.Status.InFlight[0]; len(d.Actions) > 0 || f.Generation != 2 || f.Phase != autorebootv1.PhaseSoaking {
@@ -77,6 +77,7 @@ func TestFailures(t *testing.T) {
 			b.after(time.Second)
 			b.workload(0).Available = false
 			b.after(time.Second)
+			b.after(unavailableFor)
 		}, autorebootv1.ReasonUnavailable},
 		"containers restart": {func(b *bench) {
 			b.workload(0).Complete = false
@@ -85,7 +86,7 @@ func TestFailures(t *testing.T) {
 		}, autorebootv1.ReasonContainerRestarts},
 		"the owner reverts": {func(b *bench) { b.workload(0).RestartID = ""; b.after(time.Second) }, autorebootv1.ReasonTargetReverted},
 		"gone":              {func(b *bench) { b.o.Workloads = nil; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
-		"made anew":         {func(b *bench) { b.workload(0).UID = "other"; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
+		"recreated":         {func(b *bench) { b.workload(0).UID = "other"; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -263,7 +264,7 @@ func TestEvictionsKeepTheirDistanceAndTheirBudget(t *testing.T) {
 		return names
 	}
 	if diff := cmp.Diff([]string{"a", "c"}, victims(d)); diff != "" {
-		t.Fatalf("the first two, and those first that serve nobody (-want +got):\n%s", diff)
+		t.Fatalf("the first two, and those first that serve no traffic (-want +got):\n%s", diff)
 	}
 	b.record(d, Blocked)
 	blocked := b.p.Status.InFlight[0].BlockedTime

@@ -36,12 +36,13 @@ func heldUntil(reason, words string, until time.Time) verdict {
 	return v
 }
 
-// judge says why a restart may not start yet: the first of the checks that holds it, in an order in
-// which what only a human can change comes first.
+// judge says why a restart may not start yet: the first of the checks that holds it. Whether it is
+// still needed comes before everything else, so that nothing holds a restart that is not; then comes
+// what only a human can change.
 func (r *run) judge(t *target) verdict {
 	checks := []func(*target) (verdict, bool){
-		r.stopped, r.obstructed, r.settling, r.superseded, r.progressing, r.backing, r.cooling,
-		r.limited, r.outside, r.gated, r.below, r.crowded, r.rehearsed,
+		r.superseded, r.stopped, r.obstructed, r.settling, r.progressing, r.backing, r.cooling,
+		r.limited, r.outside, r.gated, r.bereft, r.below, r.crowded, r.rehearsed,
 	}
 	for _, check := range checks {
 		if v, ok := check(t); ok {
@@ -82,21 +83,28 @@ func (r *run) settling(t *target) (verdict, bool) {
 	return heldUntil(autorebootv1.ReasonDebouncing, "for further changes", until), until.After(r.now)
 }
 
-// superseded drops a restart for changes that every pod was made after. One that is owed is not:
-// its pods are new, and yet it failed.
+// superseded drops a restart for changes that every pod was made after. A restart that failed is
+// dropped only once every pod was made after its failure, and the workload is whole again.
 func (r *run) superseded(t *target) (verdict, bool) {
-	q := &t.asks
-	if t.owed() || q.level || q.now || q.undated || !q.lasting {
+	q, w := &t.asks, t.workload
+	owed := t.owed()
+	if q.level || q.now || q.undated || !owed && !q.lasting || owed && !w.Complete || r.stateOf(t) == Halted {
 		return verdict{}, false
 	}
+	all := w.Pods
+	if w.Obstacle == autorebootv1.ReasonPartitioned {
+		all = w.Kept
+	}
 	pods := 0
-	for i := range t.workload.Pods {
-		if pod := &t.workload.Pods[i]; !pod.Terminating {
-			if slices.ContainsFunc(q.dated, func(s *Signal) bool { return !pod.since(s) }) {
-				return verdict{}, false
-			}
-			pods++
+	for i := range all {
+		pod := &all[i]
+		if pod.Terminating {
+			continue
 		}
+		if slices.ContainsFunc(q.dated, func(s *Signal) bool { return !pod.since(s) }) || owed && !pod.Created.After(t.LastRestartTime.Time) {
+			return verdict{}, false
+		}
+		pods++
 	}
 	return verdict{occurrence: occurrence{event: Superseded, reason: autorebootv1.ReasonNewerPods}}, pods > 0
 }
@@ -106,15 +114,19 @@ func (r *run) superseded(t *target) (verdict, bool) {
 // kinds in several stores, whose versions mean nothing to each other.
 func (p *Pod) since(s *Signal) bool {
 	written := s.Written.UTC().Truncate(time.Second)
-	if !p.Created.Equal(written) || p.Version == "" || s.Version == "" {
+	if !p.Created.Equal(written) || s.Version == "" {
 		return p.Created.After(written)
 	}
-	order, err := resourceversion.CompareResourceVersion(p.Version, s.Version)
-	return err == nil && order > 0
+	if p.Version != "" {
+		order, err := resourceversion.CompareResourceVersion(p.Version, s.Version)
+		return err == nil && order > 0
+	}
+	order, err := resourceversion.CompareResourceVersion(p.Absent, s.Version)
+	return err == nil && order >= 0
 }
 
-// progressing holds while somebody else's rollout is under way. A workload that is broken, rather
-// than on its way, is not held: it may be what the restart is to heal.
+// progressing holds while a rollout that another actor began is under way. A workload that is broken,
+// rather than on its way, is not held: it may be what the restart is to heal.
 func (r *run) progressing(t *target) (verdict, bool) {
 	w := t.workload
 	youngest := w.youngest()
@@ -145,7 +157,7 @@ func (r *run) progressing(t *target) (verdict, bool) {
 func (r *run) backing(t *target) (verdict, bool) {
 	if t.owed() {
 		until := t.LastRestartTime.Add(r.wait(t.Attempts))
-		return heldUntil(autorebootv1.ReasonBackoff, "its latest restart failed, and is tried again not", until), until.After(r.now) && !t.asks.now
+		return heldUntil(autorebootv1.ReasonBackoff, "its last restart failed; next attempt not", until), until.After(r.now) && !t.asks.now
 	}
 	if !r.haltOnFailure {
 		return verdict{}, false
@@ -183,10 +195,18 @@ func (r *run) limited(t *target) (verdict, bool) {
 func (r *run) outside(t *target) (verdict, bool) {
 	c := &r.seen.Calendar
 	switch {
+	case c.Cluster != "":
+		v := held(autorebootv1.ReasonBlackout, c.Cluster)
+		v.until = c.BlackoutEnds
+		return v, true
 	case c.Broken:
 		return held(autorebootv1.ReasonOutsideWindow, "a window or blackout cannot be read"), true
 	case c.Blackout:
-		return heldUntil(autorebootv1.ReasonBlackout, "a blackout lasts", c.BlackoutEnds), true
+		v := heldUntil(autorebootv1.ReasonBlackout, "a blackout lasts", c.BlackoutEnds)
+		if c.NextOpen.IsZero() {
+			v.message += "; no window is ever open outside of the blackouts"
+		}
+		return v, true
 	case c.Window, slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger):
 		return verdict{}, false
 	}
@@ -194,7 +214,11 @@ func (r *run) outside(t *target) (verdict, bool) {
 	if !urgent.IsZero() && !urgent.After(r.now) {
 		return verdict{}, false
 	}
-	v := heldUntil(autorebootv1.ReasonOutsideWindow, "no window is open", c.NextOpen)
+	words := "no window is open"
+	if c.NextOpen.IsZero() {
+		words = "no window is ever open outside of the blackouts"
+	}
+	v := heldUntil(autorebootv1.ReasonOutsideWindow, words, c.NextOpen)
 	if !urgent.IsZero() && (v.until.IsZero() || urgent.Before(v.until)) {
 		v.until = urgent
 	}
@@ -216,6 +240,20 @@ func (r *run) gated(t *target) (verdict, bool) {
 	return held(autorebootv1.ReasonProbeSelfSuspect, "so many checks fail that the fault is probably the operator's own"), true
 }
 
+// bereft holds a restart whose pods could not start: a rollout would at best come to a stop, and at
+// worst take away pods that run.
+func (r *run) bereft(t *target) (verdict, bool) {
+	missing := t.workload.Missing
+	if len(missing) == 0 {
+		return verdict{}, false
+	}
+	words := strings.Join(missing[:min(len(missing), maxNamed)], ", ")
+	if more := len(missing) - maxNamed; more > 0 {
+		words += " and " + strconv.Itoa(more) + " more"
+	}
+	return held(autorebootv1.ReasonSourceMissing, "new pods cannot start without "+words), true
+}
+
 // below holds a wave while one below it restarts, or waits to, for a trigger that both share. One
 // that cannot be restarted as it is, such as scaled to zero, would hold the others for ever: it does
 // not count. Nor does any that waits count for one that others wait for.
@@ -225,7 +263,7 @@ func (r *run) below(t *target) (verdict, bool) {
 		if other.workload.Wave >= t.workload.Wave {
 			continue
 		}
-		waits := other.Pending != nil && !r.first(t) && other.workload.Obstacle == "" && !other.workload.Unselected &&
+		waits := other.Pending != nil && !r.first(t) && other.workload.Obstacle == "" && len(other.workload.Missing) == 0 && !other.workload.Unselected &&
 			slices.ContainsFunc(other.Pending.Triggers, func(name string) bool { return slices.Contains(t.Pending.Triggers, name) })
 		if waits || r.flight(other.id()) != nil {
 			return held(autorebootv1.ReasonLowerWave, "for "+titled(other.id())+" of a lower wave"), true

@@ -47,6 +47,7 @@ func obstacles() []obstacle {
 		}},
 		{autorebootv1.ReasonOutsideWindow, 2 * time.Hour, func(b *bench) { b.o.Calendar.Window, b.o.Calendar.NextOpen = false, b.o.Now.Add(2*time.Hour) }},
 		{autorebootv1.ReasonGateClosed, 0, func(b *bench) { b.o.Gates = []string{"a gate is closed"} }},
+		{autorebootv1.ReasonSourceMissing, 0, func(b *bench) { b.workload(1).Missing = []string{"Secret/req"} }},
 		{autorebootv1.ReasonLowerWave, 0, func(b *bench) {
 			b.target(0).Pending = b.target(1).Pending.DeepCopy()
 			b.workload(0).Signals[0] = b.workload(1).Signals[0]
@@ -152,6 +153,10 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 		}, autorebootv1.ReasonRolloutInProgress, 700 * time.Millisecond, false},
 		"a lower wave that waits for something else": {func(b *bench) {
 			b.workload(0).Signals[1].Fingerprint = "tuesday"
+		}, "", 0, false},
+		"a lower wave whose source is missing": {func(b *bench) {
+			b.workload(0).Signals[0] = b.workload(1).Signals[0]
+			b.workload(0).Missing = []string{"Secret/req"}
 		}, "", 0, false},
 		"a lower wave that cannot be restarted": {func(b *bench) {
 			b.workload(0).Signals[0] = b.workload(1).Signals[0]

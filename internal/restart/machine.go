@@ -33,7 +33,7 @@ type Event string
 
 // The events of a target.
 const (
-	// Fired says that a trigger asks for a restart that did not before, or asks anew.
+	// Fired says that a trigger asks for a restart that did not before, or asks again.
 	Fired Event = "Fired"
 	// Eased says that some of the triggers do not ask any more, Recovered that none does.
 	Eased     Event = "Eased"
@@ -96,7 +96,7 @@ func Transitions() []Transition {
 		{[]State{Halted}, Recovered, Stay, (*run).recovered},
 		{[]State{Idle, Pending, BackingOff}, Expired, Idle, (*run).expire},
 		{[]State{GivenUp, Halted}, Expired, Stay, (*run).expire},
-		{[]State{Pending}, Superseded, Idle, (*run).supersede},
+		{[]State{Pending, BackingOff}, Superseded, Idle, (*run).supersede},
 		{[]State{Pending, BackingOff, Halted}, Held, Stay, (*run).hold},
 		{[]State{Pending, BackingOff}, OverLimit, Halted, (*run).overLimit},
 		{[]State{Pending, BackingOff}, Start, Planned, (*run).plan},

@@ -17,7 +17,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func states() []State {
 	return []State{Idle, Pending, BackingOff, Planned, RollingOut, Evicting, Soaking, GivenUp, Halted}
@@ -169,7 +169,8 @@ Every target of a RebootPolicy is in one of these states. This page is made from
 	b.WriteString(`
 ## Why a restart waits
 
-The first of these that holds is the reason of the condition ` + "`RestartPending`" + `, and of ` + "`status.targets[].pending.reason`" + `:
+A restart whose pods are all newer than what changed is dropped as ` + "`Superseded`" + `, whatever else would hold it. Otherwise
+the first of these that holds is the reason of the condition ` + "`RestartPending`" + `, and of ` + "`status.targets[].pending.reason`" + `:
 
 `)
 	for i, s := range reasons() {
@@ -187,15 +188,16 @@ func reasons() []string {
 		"`Suspended`: `spec.suspend` is true.",
 		"`Halted`: the policy needs a human; see `status.halt`.",
 		"`Terminating`, `Paused`, `ScaledToZero`, `OnDelete`, `Partitioned`: the workload cannot be restarted as it is.",
-		"`Debouncing`: something changed within `debounce.quietPeriod`, and the first change is younger than `debounce.maxDelay`. After this a restart whose pods are all newer than the change is dropped as `Superseded`.",
-		"`RolloutInProgress`: a rollout that somebody else began. A workload whose pods are all of the latest revision and yet unavailable counts as broken and not as rolling out: at once for a Probe or PodAge trigger, a retry and `restart-now`, and for others once no pod is younger than `verification.timeout`.",
+		"`Debouncing`: something changed within `debounce.quietPeriod`, and the first change is younger than `debounce.maxDelay`.",
+		"`RolloutInProgress`: a rollout that another user or controller began. A workload whose pods are all of the latest revision and yet unavailable counts as broken and not as rolling out: at once for a Probe or PodAge trigger, a retry and `restart-now`, and for others once no pod is younger than `verification.timeout`.",
 		"`Backoff`: the latest restart of this target failed, or, with `onFailure: Halt`, that of another target, which is tried again first.",
 		"`Cooldown`: the latest restart of this target ended less than `cooldown` ago. After this the limit is looked at: a target that has used it up halts the policy.",
-		"`Blackout`: one of `blackouts`.",
+		"`Blackout`: a blackout of the whole cluster, or one of `blackouts`. It is the reason as well while those of the cluster cannot be read and never were; the message says so.",
 		"`OutsideWindow`: none of `windows` is open, and `urgentBefore` does not allow it yet; or a window or blackout cannot be read.",
-		"`GateClosed`: one of `gates`.",
+		"`GateClosed`: one of `gates`: an ExternalService that is not healthy, a workload that is not available, pods that have not finished, a ChaosPod without recent evidence that its target survives; or a fault that is injected into an ExternalService that a gate or trigger names.",
 		"`ProbeSelfSuspect`: only Probe triggers ask, and so many checks fail at once that the operator itself is the likely fault.",
-		"`LowerWave`: a target of a lower wave restarts, or waits to for a trigger that this one has too. One that cannot be restarted as it is, or was given up, holds nobody.",
+		"`SourceMissing`: a ConfigMap or Secret does not exist that is not optional to the workload's pods: new ones would not start.",
+		"`LowerWave`: a target of a lower wave restarts, or waits to for a trigger that this one has too. One that cannot be restarted as it is, or was given up, holds no other target.",
 		"`ChaosActive`: a ChaosPod or another policy disrupts the workload.",
 		"`ConcurrencyLimit`: `concurrency.maxTargets`, its group, or the operator's cap for the cluster.",
 		"`DryRun`: nothing but `spec.dryRun`.",
@@ -214,11 +216,11 @@ func descriptions() map[string]string {
 		"GivenUp":    "`attempts` above `retry.maxAttempts`|A new change, or peace for `retry.resetAfter`.",
 		"Halted":     "`status.halt` names it|A human: a change of the spec, or the annotation `resume`.",
 
-		"Fired":         "A trigger asks that did not before, or asks anew.",
+		"Fired":         "A trigger asks that did not before, or asks again.",
 		"Eased":         "Some of its triggers do not ask any more.",
 		"Recovered":     "None of its triggers asks any more.",
 		"Expired":       "The last trigger that asked has passed its deadline.",
-		"Superseded":    "Every pod was made after what changed.",
+		"Superseded":    "Every pod was made after what changed; for a retry, also after the restart that failed, and the workload is whole.",
 		"Held":          "It waits for another reason than before.",
 		"Start":         "Nothing stands against it. Baselines move, and the restart's id is stored.",
 		"OverLimit":     "One more restart would exceed `limit`.",

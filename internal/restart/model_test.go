@@ -127,12 +127,10 @@ func (m *model) event(s step) {
 	case "pass":
 		m.pass(s.span)
 	case "change":
-		src.change++
-		src.content, src.written = src.change, m.now.Truncate(time.Second)
+		src.changes(src.change+1, m.now)
 	case "change back":
 		if src.content > 0 {
-			src.change++
-			src.content, src.written = src.content-1, m.now.Truncate(time.Second)
+			src.changes(src.content-1, m.now)
 			// Pods that were made in between keep what they read, unless the change was acted on.
 			for _, w := range m.workloads {
 				m.lapsed[types.UID(w.uid)] = true
@@ -232,6 +230,11 @@ func (m *model) round(crash string) time.Time {
 		m.fail("Decide changed its argument")
 	}
 	m.repeat(o, d)
+	if crash == "before the store" || crash == "after the store" || crash == "after the actions" {
+		for i := range m.sources {
+			m.sources[i].unseen = true // by the next process
+		}
+	}
 	if crash == "before the store" {
 		return d.Again
 	}
@@ -294,11 +297,11 @@ func (m *model) bytes(v any) string {
 	return string(data)
 }
 
-// repeat decides once more from what is stored: nothing may have changed, nobody is told again.
+// repeat decides once more from what is stored: nothing may have changed, nothing is reported again.
 func (m *model) repeat(o Observation, d Decision) {
 	p := m.policy.DeepCopy()
 	p.Status = d.Status
-	// What ended has not left the ledger yet: its slot goes to whoever waits longest.
+	// What ended has not left the ledger yet: its slot goes to the target that waits longest.
 	for _, f := range p.Status.InFlight {
 		if !slices.ContainsFunc(m.policy.Status.InFlight, func(old autorebootv1.InFlightRestart) bool { return old.ID == f.ID }) {
 			o.Others.Free--
@@ -323,7 +326,7 @@ func (m *model) store(d Decision) {
 			m.lapsed[types.UID(s.uid)] = n.Reason == "TriggerRecovered"
 		}
 		if n.Ended != nil {
-			// An id may be given anew once nothing remembers it: no workload, no record.
+			// An id may be given again once nothing remembers it: no workload, no record.
 			key := fmt.Sprint(n.Ended.ID, n.Ended.Target, n.Ended.StartedTime)
 			if m.told[key]++; m.told[key] > 1 {
 				m.fail("%s ended twice", n.Ended.ID)

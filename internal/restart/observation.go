@@ -36,6 +36,9 @@ type Calendar struct {
 	NextOpen time.Time
 	// BlackoutEnds is when an urgent restart may start next; it is Now outside of blackouts.
 	BlackoutEnds time.Time
+	// Cluster says which blackout of the whole cluster holds and when it ends, or why that is not known, in
+	// the words of a message. It is empty where none holds.
+	Cluster string
 	// Broken says that a window cannot be read: nothing starts.
 	Broken bool
 }
@@ -65,19 +68,27 @@ type Workload struct {
 	// latest revision, and all desired ones are available. Where the workload itself keeps pods at an
 	// older revision (OnDelete, a partition, paused), those count as of the latest.
 	Complete bool
-	// Updated is Complete whether the pods are available or not: nobody's rollout is under way, but
+	// Updated is Complete whether the pods are available or not: no rollout is under way, but
 	// the workload may be broken.
 	Updated bool
-	// Available says that all desired pods are available, of whatever revision.
-	Available bool
+	// Available says that all desired pods are available, of whatever revision, and AvailablePods how
+	// many are.
+	Available     bool
+	AvailablePods int32
+	// MaxUnavailable is how many pods may be unavailable while the workload itself rolls out.
+	MaxUnavailable int32
 	// Generation is the workload's metadata.generation, and RestartID the annotation on its pod
 	// template.
 	Generation int64
 	RestartID  string
 	// Desired is how many pods it should have.
 	Desired int32
-	// Pods that the workload owns and that have not finished.
-	Pods []Pod
+	// Pods that the workload owns and that have not finished. Kept are those that a rollout leaves as
+	// they are: the ones below a StatefulSet's partition.
+	Pods, Kept []Pod
+	// Missing are the sources that do not exist and without which no new pod starts, such as
+	// Secret/shared-creds, as far as anyone has looked.
+	Missing []string
 	// Signals of the triggers about this workload.
 	Signals []Signal
 	// Unselected says that the policy does not target the workload any more, and that it is here for
@@ -90,10 +101,11 @@ type Pod struct {
 	Name    string
 	UID     types.UID
 	Created time.Time // whole seconds
-	// Version is the pod's resourceVersion when it was made; empty where nobody saw that.
-	Version     string
-	Ready       bool
-	Terminating bool
+	// Version is the pod's resourceVersion when it was made, and Absent one at which it had not been made
+	// yet. Each is empty where it is not known.
+	Version, Absent string
+	Ready           bool
+	Terminating     bool
 	// Restarts of all its containers together.
 	Restarts int32
 }
@@ -124,6 +136,14 @@ type Signal struct {
 	// what was later within one second, and is empty where it is not known.
 	Written time.Time
 	Version string
+	// FirstSeen says that Written is merely when the process first saw the source: it may have been
+	// written at any time before. ValuesWritten is when the values there now were written, or later, and
+	// Recorded the latest write that is recorded; both are zero where nothing says so. What removes a
+	// key alone may be later than either.
+	FirstSeen               bool
+	ValuesWritten, Recorded time.Time
+	// Keys stands for the names of the keys that the source has; empty where it has none.
+	Keys string
 	// Expires is when the certificate in the source expires.
 	Expires *time.Time
 	// Urgent is how long before the baseline's certificate expires the restart may start outside of
@@ -132,6 +152,8 @@ type Signal struct {
 	// Deadline is when the trigger gives up on a restart that has not started; zero for never. What
 	// it saw becomes the baseline then.
 	Deadline time.Time
+	// Settles is when what changed counts if it stays until then; zero where nothing is on its way.
+	Settles time.Time
 	// Again is when a signal without memory may fire by the mere passing of time; zero for never.
 	Again time.Time
 }

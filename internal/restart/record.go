@@ -53,7 +53,7 @@ func (r *run) foldOne(t *target, f *autorebootv1.InFlightRestart, result Result,
 			return
 		}
 		r.apply(t, occurrence{event: EvictionBegun})
-		f.BlockedTime = nil
+		f.BlockedTime, f.BlockedBy = nil, ""
 	case Blocked:
 		if annotate {
 			r.look(r.now.Add(repeatAfter))
@@ -62,6 +62,9 @@ func (r *run) foldOne(t *target, f *autorebootv1.InFlightRestart, result Result,
 		r.apply(t, occurrence{event: EvictionBegun})
 		if f.BlockedTime == nil && !evicted {
 			f.BlockedTime = r.at()
+		}
+		if f.BlockedTime != nil && result.Budget != "" {
+			f.BlockedBy = clip(result.Budget, maxName)
 		}
 		r.look(r.now.Add(blockedAfter))
 	case Misconfigured:

@@ -67,9 +67,63 @@ func (r *run) report() {
 			s.State = autorebootv1.TriggerPending
 		case r.blind[name] != "":
 			s.State, s.Reason = autorebootv1.TriggerUnknown, r.blind[name]
+		case !r.settles[name].IsZero():
+			s.State, s.Reason = autorebootv1.TriggerPending, autorebootv1.ReasonSettling
+			if known[name].Reason != autorebootv1.ReasonSettling {
+				r.tell(Notice{Reason: "RestartExpected", Message: "trigger " + name + " asks for restarts at " +
+					r.settles[name].UTC().Format(time.RFC3339) + " if the addresses stay as they are"})
+			}
 		}
 		r.status.Triggers = append(r.status.Triggers, s)
 	}
+}
+
+// summary says where the policy stands, and whether the latest token was acted on with success.
+func (r *run) summary() {
+	st := &r.status
+	st.WatchedTargets = 0
+	waits, asked := false, false
+	for i := range r.targets {
+		t := &r.targets[i]
+		if !t.workload.Unselected {
+			st.WatchedTargets++
+		}
+		waits = waits || t.Pending != nil
+		asked = asked || t.Attempts > r.maxAttempts || t.Pending != nil && slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger)
+	}
+	phase := autorebootv1.RestartPhase("")
+	for i := range st.InFlight {
+		f := &st.InFlight[i]
+		asked = asked || slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger)
+		if phase == "" || slices.Index(phases(), f.Phase) < slices.Index(phases(), phase) {
+			phase = f.Phase
+		}
+	}
+	if r.answered && !asked {
+		st.VerifiedRestartNow = st.LastRestartNow
+		if token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]; token != "" && len(token) <= maxToken {
+			st.VerifiedRestartNow = token
+		}
+	}
+	switch {
+	case st.Halt != nil:
+		st.State = autorebootv1.StateHalted
+	case phase == autorebootv1.PhasePlanned || phase == autorebootv1.PhaseRollingOut:
+		st.State = autorebootv1.StateRollingOut
+	case phase != "":
+		st.State = autorebootv1.PolicyState(phase)
+	case waits:
+		st.State = autorebootv1.StatePending
+	case len(st.History) > 0 && st.History[0].Result == autorebootv1.ResultFailed:
+		st.State = autorebootv1.StateFailed
+	default:
+		st.State = autorebootv1.StateIdle
+	}
+}
+
+// phases are in the order in which a restart goes through them.
+func phases() []autorebootv1.RestartPhase {
+	return []autorebootv1.RestartPhase{autorebootv1.PhasePlanned, autorebootv1.PhaseRollingOut, autorebootv1.PhaseEvicting, autorebootv1.PhaseSoaking}
 }
 
 // digest is the only fingerprint there is, or one of all.

@@ -20,7 +20,12 @@ const (
 	maxHistory     = 50
 	maxFingerprint = 128
 	maxToken       = 256
+	maxRecord      = 512
+	maxName        = 253
 )
+
+// maxNamed is how many things of a kind one message names.
+const maxNamed = 3
 
 // run is one decision in the making.
 type run struct {
@@ -41,8 +46,12 @@ type run struct {
 	again   time.Time
 	started int
 	waits   bool
+	// answered says that a restart which RestartNow had asked for was verified, or not needed.
+	answered bool
 	// fired and moved are the triggers that asked for a restart, and those whose sources changed.
 	fired, moved map[string]bool
+	// settles is when what a trigger has seen counts.
+	settles map[string]time.Time
 	// blind says in one word why a trigger cannot be observed.
 	blind   map[string]string
 	waiting waiting
@@ -68,7 +77,7 @@ type occurrence struct {
 	triggers []string
 	// news are triggers that did not ask before, lost those that do not ask any more.
 	news, lost []string
-	// changed is when one last asked anew.
+	// changed is when one last asked again.
 	changed    time.Time
 	generation int64
 }
@@ -79,6 +88,7 @@ func newRun(p *autorebootv1.RebootPolicy, o Observation) *run {
 		stamp: metav1.NewTime(o.Now.UTC().Truncate(time.Second)), table: Transitions(),
 		workloads: map[autorebootv1.RestartTarget]*Workload{},
 		fired:     map[string]bool{}, moved: map[string]bool{}, blind: map[string]string{},
+		settles: map[string]time.Time{},
 	}
 	p.Status.DeepCopyInto(&r.status)
 	for i := range o.Workloads[:min(len(o.Workloads), maxTargets)] {
@@ -95,7 +105,7 @@ func nameOf(kind autorebootv1.TargetKind, name string) autorebootv1.RestartTarge
 func (t *target) id() autorebootv1.RestartTarget { return nameOf(t.Kind, t.Name) }
 
 // owed says that the pending restart is the retry of one that failed: it was asked for before the
-// latest one ended. What asks later asks anew.
+// latest one ended. What asks later is a new request.
 func (t *target) owed() bool {
 	return t.Pending != nil && t.LastRestartTime != nil && !t.Pending.Since.After(t.LastRestartTime.Time)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// play runs a schedule, and answers what it broke.
+// play runs a schedule, and returns what it broke.
 func play(seed uint64, steps []step, seen map[string]int) error {
 	m := newModel(seed, seen)
 	m.round("")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
@@ -21,8 +23,10 @@ type request struct {
 	// undated says that one with memory fires, and when it was written means nothing.
 	undated bool
 	// dated are those with memory, and written is the latest time that one of them was written.
-	dated   []*Signal
-	written time.Time
+	// fingerprint stands for all of them.
+	dated       []*Signal
+	written     time.Time
+	fingerprint string
 	// urgent is when the restart may start outside of windows; zero for never.
 	urgent time.Time
 	// expired are signals that have given up.
@@ -57,11 +61,7 @@ func (r *run) ask(t *target) request {
 			}
 			q.lasting = true
 			q.now = q.now || s.Trigger == autorebootv1.RestartNowTrigger
-			q.undated = q.undated || s.Written.IsZero()
 			q.dated = append(q.dated, s)
-			if s.Written.After(q.written) {
-				q.written = s.Written.UTC().Truncate(time.Second)
-			}
 			if at := s.urgent(b); !at.IsZero() && (q.urgent.IsZero() || at.Before(q.urgent)) {
 				q.urgent = at
 			}
@@ -70,7 +70,50 @@ func (r *run) ask(t *target) request {
 			q.triggers = append(q.triggers, s.Trigger)
 		}
 	}
+	t.date(&q)
 	return q
+}
+
+// date finds when what differs was written. A process that has just begun does not know that of a source
+// from which a key may have been removed: it is what an earlier one stored, if nothing has changed since;
+// else what the source records, if that is later than what it recorded when its baseline was taken.
+func (t *target) date(q *request) {
+	var all []string
+	for _, s := range q.dated {
+		all = append(all, s.Trigger+"\x00"+s.Source+"\x00"+s.fingerprint())
+	}
+	q.fingerprint = digest(all)
+	stored := time.Time{}
+	if t.Pending != nil && t.Pending.Fingerprint == q.fingerprint {
+		stored = timeOf(t.Pending.WrittenTime)
+	}
+	for i, s := range q.dated {
+		if at := s.written(t.baseline(s), stored); !at.Equal(s.Written) {
+			dated := *s
+			dated.Written = at
+			q.dated[i] = &dated
+			s = &dated
+		}
+		q.undated = q.undated || s.Written.IsZero()
+		if s.Written.After(q.written) {
+			q.written = s.Written.UTC().Truncate(time.Second)
+		}
+	}
+}
+
+func (s *Signal) written(b *autorebootv1.Baseline, stored time.Time) time.Time {
+	recorded := timeOf(b.WrittenTime)
+	switch {
+	case !s.FirstSeen:
+		return s.Written
+	case !stored.IsZero():
+		return stored
+	case !s.ValuesWritten.IsZero() && (b.Fingerprint == "" || b.Keys != "" && b.Keys == s.Keys):
+		return s.ValuesWritten // no key was removed
+	case !recorded.IsZero() && s.Recorded.After(recorded):
+		return s.Recorded
+	}
+	return s.Written
 }
 
 // urgent is when the certificate that the pods hold is near its end.
@@ -90,6 +133,13 @@ func (r *run) sense() {
 		}
 		t.asks = r.ask(t)
 		r.senseOne(t, t.asks)
+		if p := t.Pending; p != nil {
+			p.Fingerprint, p.WrittenTime = "", nil
+			if !t.asks.written.IsZero() {
+				written := metav1.NewTime(t.asks.written)
+				p.Fingerprint, p.WrittenTime = t.asks.fingerprint, &written
+			}
+		}
 	}
 }
 

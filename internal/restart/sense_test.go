@@ -37,7 +37,7 @@ func TestWhatFires(t *testing.T) {
 			b.target(0).Baselines[0].Fingerprint = ""
 			b.workload(0).Signals[0].SilentAppear = true
 		}, nil},
-		"an appearance":                   {func(b *bench) { b.target(0).Baselines[0].Fingerprint = "" }, []string{"config"}},
+		"an appearance":                   {func(b *bench) { b.change("old"); b.target(0).Baselines[0].Fingerprint = "" }, []string{"config"}},
 		"a silent end":                    {func(b *bench) { b.change(""); b.workload(0).Signals[0].SilentVanish = true }, nil},
 		"an end":                          {func(b *bench) { b.change("") }, []string{"config"}},
 		"a change where an end is silent": {func(b *bench) { b.change("new"); b.workload(0).Signals[0].SilentVanish = true }, []string{"config"}},
@@ -113,10 +113,23 @@ func TestNewerPodsSupersedeARestart(t *testing.T) {
 			pod := &b.workload(0).Pods[0]
 			pod.Created, pod.Version, b.workload(0).Signals[0].Version = noon().Add(-time.Second), "1002", "999"
 		}, false},
-		"an old one goes":   {func(b *bench) { b.workload(0).Pods[0].Created, b.workload(0).Pods[0].Terminating = noon(), true }, true},
-		"a probe fires too": {func(b *bench) { b.workload(0).Signals[2].Firing = true }, false},
-		"a run is due too":  {func(b *bench) { b.workload(0).Signals[1].Fingerprint = "tuesday" }, false},
-		"there is no pod":   {func(b *bench) { b.workload(0).Pods = nil }, false},
+		"an old one goes":                      {func(b *bench) { b.workload(0).Pods[0].Created, b.workload(0).Pods[0].Terminating = noon(), true }, true},
+		"a probe fires too":                    {func(b *bench) { b.workload(0).Signals[2].Firing = true }, false},
+		"a run is due too":                     {func(b *bench) { b.workload(0).Signals[1].Fingerprint = "tuesday" }, false},
+		"there is no pod":                      {func(b *bench) { b.workload(0).Pods = nil }, false},
+		"the workload rolls out by hand alone": {func(b *bench) { b.workload(0).Obstacle = autorebootv1.ReasonOnDelete }, true},
+		"a partition keeps the pods, which are new": {func(b *bench) {
+			b.workload(0).Obstacle, b.workload(0).Kept, b.workload(0).Pods = autorebootv1.ReasonPartitioned, b.workload(0).Pods, nil
+		}, true},
+		"a partition keeps the pods, of which one is old": {func(b *bench) {
+			b.workload(0).Obstacle, b.workload(0).Kept, b.workload(0).Pods = autorebootv1.ReasonPartitioned, b.workload(0).Pods, nil
+			b.workload(0).Kept[0].Created = noon()
+		}, false},
+		"the policy is suspended": {func(b *bench) { on := true; b.p.Spec.Suspend = &on }, true},
+		"the policy was halted by another target": {func(b *bench) {
+			b.p.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Time: *stampOf(noon()), Generation: 1, Target: autorebootv1.RestartTarget{Kind: "Deployment", Name: "other"}}
+		}, true},
+		"no window is open": {func(b *bench) { b.o.Calendar.Window = false }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -130,6 +143,39 @@ func TestNewerPodsSupersedeARestart(t *testing.T) {
 			superseded := slices.Contains(b.all, "RestartSuperseded")
 			if superseded != c.want || (c.want && (b.target(0).Pending != nil || b.target(0).Baselines[0].Fingerprint != "new" || b.p.Status.History[0].Reason != autorebootv1.ReasonNewerPods)) {
 				t.Errorf("superseded %t: %+v", superseded, b.p.Status)
+			}
+		})
+	}
+}
+
+func TestARolloutByOthersSupersedesARetryOnceAllIsNewAndWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		put  func(w *Workload, failed time.Time)
+		want bool
+	}{
+		"all pods are newer":            {func(*Workload, time.Time) {}, true},
+		"one was there as it failed":    {func(w *Workload, failed time.Time) { w.Pods[0].Created = failed }, false},
+		"the workload is not whole yet": {func(w *Workload, _ time.Time) { w.Complete, w.Available = false, false }, false},
+		"a probe fires":                 {func(w *Workload, _ time.Time) { w.Signals[2].Firing = true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.start()
+			b.fails()
+			failed := b.o.Now.Truncate(time.Second)
+			w := b.workload(0)
+			w.Complete, w.Available = true, true
+			for i := range w.Pods {
+				w.Pods[i].Created = failed.Add(10 * time.Second)
+			}
+			c.put(w, failed)
+			d := b.after(time.Minute)
+			superseded := slices.Contains(b.all, "RestartSuperseded")
+			if superseded != c.want || (b.target(0).Pending == nil) != c.want {
+				t.Errorf("superseded %t: %+v", superseded, b.target(0))
+			}
+			if d = b.after(time.Hour); c.want && (len(d.Actions) > 0 || b.target(0).Attempts != 0) {
+				t.Errorf("%+v, then %+v", b.target(0), d.Actions)
 			}
 		})
 	}

@@ -48,6 +48,19 @@ type source struct {
 	content, change int
 	written         time.Time
 	unknown         bool
+	// unseen says that the process has not looked since it began, and first is when it did; zero where
+	// it has seen the latest change itself.
+	unseen bool
+	first  time.Time
+}
+
+// changes is a write that the API server records.
+func (s *source) changes(content int, now time.Time) {
+	s.change++
+	s.content, s.written = content, now.Truncate(time.Second)
+	if !s.unseen {
+		s.first = time.Time{}
+	}
 }
 
 // world is a small cluster.
@@ -203,8 +216,14 @@ func (w *world) view(s *simWorkload, token string) Workload {
 
 func (w *world) signal(trigger, name string, i int, dated bool) Signal {
 	s := Signal{Trigger: trigger, Source: name, Fingerprint: fmt.Sprintf("content-%d", w.sources[i].content)}
-	if dated {
-		s.Written = w.sources[i].written
+	if src := &w.sources[i]; dated {
+		if src.unseen {
+			src.unseen, src.first = false, w.now
+		}
+		s.Written, s.Recorded, s.Keys = src.written, src.written, "keys"
+		if !src.first.IsZero() {
+			s.Written, s.FirstSeen, s.ValuesWritten = src.first, true, src.written
+		}
 	}
 	if w.sources[i].unknown {
 		s.Unknown, s.Fingerprint = "Forbidden", ""

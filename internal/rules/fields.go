@@ -6,6 +6,7 @@ package rules
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -38,36 +39,69 @@ func Name(name string) field.ErrorList {
 func Text(path Path, value string, least, most int) field.ErrorList {
 	switch n := utf8.RuneCountInString(value); {
 	case n < least:
-		return field.ErrorList{field.Invalid(path.Field(), value, fmt.Sprintf("must be at least %d characters", least))}
+		return field.ErrorList{field.Invalid(path.Field(), value, atLeastCharacters(least))}
 	case n > most:
 		return field.ErrorList{field.TooLong(path.Field(), value, most)}
 	}
 	return nil
 }
 
-// Expression is a regular expression, or what decides as one does.
-type Expression interface {
-	MatchString(text string) bool
-	String() string
+func atLeastCharacters(least int) string {
+	if least == 1 {
+		return "must not be empty"
+	}
+	return fmt.Sprintf("must be at least %d characters", least)
 }
 
-// Pattern demands that value matches the whole expression.
-func Pattern(path Path, value string, pattern Expression) field.ErrorList {
+// Expression is a regular expression, or what decides as one does.
+type Expression interface{ MatchString(text string) bool }
+
+// Pattern demands that value matches the whole expression; message says what that takes.
+func Pattern(path Path, value string, pattern Expression, message string) field.ErrorList {
 	if pattern.MatchString(value) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Field(), value, "must match "+pattern.String())}
+	return field.ErrorList{field.Invalid(path.Field(), value, message)}
+}
+
+// NameMessage is what the expression of a short name takes, in words.
+const NameMessage = "must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
+
+// DurationMessage is what the notation of a span takes, in words.
+const DurationMessage = "must be a duration such as 30s, 5m or 24h: the units are ms, s, m and h"
+
+// RequestPath demands that the path of a request, which may be absent, begins with a slash.
+func RequestPath(path Path, value *string) field.ErrorList {
+	if value == nil || strings.HasPrefix(*value, "/") {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Field(), *value, "must start with /")}
+}
+
+// Within are the items that there may be, at most; Items tells of the others, which need not be looked at.
+func Within[T any](list []T, most int) []T { return list[:min(len(list), most)] }
+
+// Excessive says that one of the errors is about more items than there may be.
+func Excessive(errs field.ErrorList) bool {
+	return slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeTooMany })
 }
 
 // Items bounds the length of a list.
 func Items(path Path, n, least, most int) field.ErrorList {
 	switch {
 	case n < least:
-		return field.ErrorList{field.Invalid(path.Field(), n, fmt.Sprintf("must have at least %d items", least))}
+		return field.ErrorList{field.Invalid(path.Field(), n, "must have at least "+items(least))}
 	case n > most:
 		return field.ErrorList{field.TooMany(path.Field(), n, most)}
 	}
 	return nil
+}
+
+func items(n int) string {
+	if n == 1 {
+		return "1 item"
+	}
+	return fmt.Sprintf("%d items", n)
 }
 
 // Enum demands one of the allowed values.
@@ -88,9 +122,9 @@ func Range[T ~int32 | ~int64](path Path, value, least, most T) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Field(), value, fmt.Sprintf("must be between %d and %d", least, most))}
 }
 
-// Duration checks a span's notation and answers it; ok is false where it cannot be compared.
+// Duration checks a span's notation and returns it; ok is false where it cannot be compared.
 func Duration(path Path, d common.Duration) (span time.Duration, ok bool, errs field.ErrorList) {
-	errs = append(Text(path, string(d), 0, 32), Pattern(path, string(d), durationPattern)...)
+	errs = append(Text(path, string(d), 0, 32), Pattern(path, string(d), durationPattern, DurationMessage)...)
 	span, err := d.Parse()
 	if err != nil && len(errs) == 0 {
 		errs = append(errs, field.Invalid(path.Field(), string(d), "must be below 292 years"))

@@ -28,7 +28,7 @@ func TestAPathReadsAsThatOfAnError(t *testing.T) {
 	}
 }
 
-func TestAPathThatNobodyAsksForTakesNoMemory(t *testing.T) {
+func TestAPathThatIsNotAskedForTakesNoMemory(t *testing.T) {
 	values := []string{"a", "b"}
 	if n := testing.AllocsPerRun(100, func() {
 		spec := At("spec")

@@ -23,12 +23,12 @@ func Selector(path Path, s *common.LabelSelector) field.ErrorList {
 	}
 	expressions := path.Child("matchExpressions")
 	errs = append(errs, Items(expressions, len(s.MatchExpressions), 0, 16)...)
-	for i, r := range s.MatchExpressions {
+	for i, r := range Within(s.MatchExpressions, 16) {
 		at := expressions.Index(i)
 		errs = append(errs, Text(at.Child("key"), r.Key, 1, 317)...)
 		errs = append(errs, Enum(at.Child("operator"), r.Operator, "In", "NotIn", "Exists", "DoesNotExist")...)
 		errs = append(errs, Items(at.Child("values"), len(r.Values), 0, 32)...)
-		for j, value := range r.Values {
+		for j, value := range Within(r.Values, 32) {
 			errs = append(errs, Text(at.Child("values").Index(j), string(value), 0, 63)...)
 		}
 	}

@@ -24,17 +24,19 @@ func Cron(path Path, cron, noZone string) field.ErrorList {
 // schedule fires at least once in five years. It stays silent where the structural rules already
 // speak.
 func CronSyntax(cronPath Path, cron string, zonePath Path, zone *string) field.ErrorList {
+	var errs field.ErrorList
 	name := ptr.Deref(zone, "")
 	if _, err := schedule.Location(name); err != nil {
-		return field.ErrorList{field.Invalid(zonePath.Field(), name, err.Error())}
+		errs = append(errs, field.Invalid(zonePath.Field(), name, err.Error()))
+		name = "" // the expression is read nevertheless
 	}
 	if strings.Contains(cron, "TZ=") {
-		return nil
+		return errs
 	}
 	if _, err := schedule.Parse(cron, name); err != nil {
-		return field.ErrorList{field.Invalid(cronPath.Field(), cron, err.Error())}
+		errs = append(errs, field.Invalid(cronPath.Field(), cron, err.Error()))
 	}
-	return nil
+	return errs
 }
 
 // Windows is the structural twin of a list of windows or blackouts, at most 16.
@@ -42,7 +44,7 @@ func Windows(path Path, windows []common.Window) field.ErrorList {
 	errs := Items(path, len(windows), 0, 16)
 	for i, w := range windows {
 		at := path.Index(i)
-		errs = append(errs, Text(at.Child("schedule"), w.Schedule, 9, 128)...)
+		errs = append(errs, Text(at.Child("schedule"), w.Schedule, 1, 128)...)
 		errs = append(errs, noOwnZone(at.Child("schedule"), w.Schedule, "use timeZone instead of TZ= or CRON_TZ=")...)
 		span, ok, durationErrs := Duration(at.Child("duration"), w.Duration)
 		errs = append(errs, durationErrs...)

@@ -5,6 +5,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -52,12 +53,23 @@ func newUnion(name string, windows []common.Window) (union, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
-		u = append(u, w)
+		u = append(u, named{piece: w})
 	}
 	return u, nil
 }
 
-// At answers what the Calendar says of an instant.
+// And returns a Calendar with the windows of this one, and the blackouts of both. Either may be nil.
+func (c *Calendar) And(blackouts *Calendar) *Calendar {
+	switch {
+	case blackouts == nil || len(blackouts.blackouts) == 0:
+		return c
+	case c == nil:
+		return &Calendar{blackouts: blackouts.blackouts}
+	}
+	return &Calendar{windows: c.windows, blackouts: slices.Concat(c.blackouts, blackouts.blackouts)}
+}
+
+// At returns what the Calendar says of an instant.
 func (c *Calendar) At(t time.Time) Moment {
 	if c == nil {
 		return Moment{Window: true}
@@ -71,8 +83,8 @@ func (c *Calendar) At(t time.Time) Moment {
 	}
 }
 
-// NextOpen answers the first instant from t on at which the Calendar is open, which may be t. It
-// answers the zero time if there is none within five years, or if thousands of windows have to be
+// NextOpen returns the first instant from t on at which the Calendar is open, which may be t. It
+// returns the zero time if there is none within five years, or if thousands of windows have to be
 // passed to get there.
 func (c *Calendar) NextOpen(t time.Time) time.Time {
 	if c == nil {
@@ -94,8 +106,8 @@ func (c *Calendar) NextOpen(t time.Time) time.Time {
 	}
 }
 
-// NextOutsideBlackout answers the first instant from t on that no blackout holds, which may be t,
-// whether or not it is inside a window. It answers the zero time as NextOpen does.
+// NextOutsideBlackout returns the first instant from t on that no blackout holds, which may be t,
+// whether or not it is inside a window. It returns the zero time as NextOpen does.
 func (c *Calendar) NextOutsideBlackout(t time.Time) time.Time {
 	if c == nil {
 		return t
@@ -107,7 +119,7 @@ func (c *Calendar) NextOutsideBlackout(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// earlier answers the earlier of two times; a zero time is none.
+// earlier returns the earlier of two times; a zero time is none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -129,7 +129,7 @@ func (m *days) read(always bool) {
 	}
 }
 
-// after answers the first of a list after a minute, if it is within five years.
+// after returns the first of a list after a minute, if it is within five years.
 func (m *days) after(list []int, minute int, at time.Time) time.Time {
 	n := sort.SearchInts(list, minute+1)
 	if n == len(list) {
@@ -142,7 +142,7 @@ func (m *days) after(list []int, minute int, at time.Time) time.Time {
 	return found
 }
 
-// instants answers when to ask: anywhere in the years that the model can answer for, and close to
+// instants returns when to ask: anywhere in the years that the model covers, and close to
 // changes. The first days are left out, since the model does not know what had begun before them.
 func (m *days) instants(r *rand.Rand) []time.Time {
 	from, to := 8*24*60, int(m.first.AddDate(5, 0, 0).Sub(m.first)/time.Minute)-1

@@ -21,7 +21,7 @@ const (
 // seconds are Unix seconds plus the offset.
 type clock struct{ location *time.Location }
 
-// offset answers how far the clock is from UTC at an instant, and an instant after it until which
+// offset returns how far the clock is from UTC at an instant, and an instant after it until which
 // that stays so.
 func (c clock) offset(at int64) (offset, until int64) {
 	t := time.Unix(at, 0).In(c.location)
@@ -39,7 +39,7 @@ func (c clock) offset(at int64) (offset, until int64) {
 	}
 }
 
-// shown answers the latest local second that the clock has shown up to an instant. While it
+// shown returns the latest local second that the clock has shown up to an instant. While it
 // repeats an hour, that is not the one it shows.
 func (c clock) shown(at int64) int64 {
 	from := at - 2*farthest // nothing shown before then can be later than what is shown at the instant
@@ -53,7 +53,7 @@ func (c clock) shown(at int64) int64 {
 	}
 }
 
-// first answers the instant to which a local minute belongs: the first at which the clock shows
+// first returns the instant to which a local minute belongs: the first at which the clock shows
 // that minute or a later one.
 func (c clock) first(minute int64) time.Time {
 	local := minute * secondsPerMinute
@@ -67,7 +67,7 @@ func (c clock) first(minute int64) time.Time {
 	}
 }
 
-// minuteOf answers the local minute that holds a local second.
+// minuteOf returns the local minute that holds a local second.
 func minuteOf(local int64) int64 { return floor(local, secondsPerMinute) }
 
 // floor divides and rounds down, before 1970 too.

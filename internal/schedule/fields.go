@@ -6,16 +6,11 @@ package schedule
 import (
 	"math/bits"
 	"time"
-
-	"github.com/robfig/cron/v3"
 )
 
 const (
 	minutesPerHour = 60
 	minutesPerDay  = 24 * minutesPerHour
-
-	// starBit is how the parser marks a field that holds a bare star.
-	starBit = 1 << 63
 )
 
 // fields are the local minutes that an expression names, with one bit for each value. They know
@@ -28,18 +23,7 @@ type fields struct {
 	eitherDay bool
 }
 
-func fieldsOf(spec *cron.SpecSchedule) fields {
-	return fields{
-		minutes:   spec.Minute &^ starBit,
-		hours:     spec.Hour &^ starBit,
-		days:      spec.Dom &^ starBit,
-		months:    spec.Month &^ starBit,
-		weekdays:  spec.Dow &^ starBit,
-		eitherDay: (spec.Dom|spec.Dow)&starBit == 0,
-	}
-}
-
-// next answers the first matching minute after a minute and not after the limit.
+// next returns the first matching minute after a minute and not after the limit.
 func (f *fields) next(after, limit int64) (int64, bool) {
 	day := floor(after+1, minutesPerDay)
 	from := after + 1 - day*minutesPerDay
@@ -55,7 +39,7 @@ func (f *fields) next(after, limit int64) (int64, bool) {
 	return 0, false
 }
 
-// latest answers the last matching minute up to a minute and not before the limit.
+// latest returns the last matching minute up to a minute and not before the limit.
 func (f *fields) latest(upTo, limit int64) (int64, bool) {
 	day := floor(upTo, minutesPerDay)
 	to := upTo - day*minutesPerDay
@@ -103,7 +87,7 @@ func (f *fields) everyDay() bool {
 	return f.days == days && f.weekdays == weekdays
 }
 
-// fromMinute answers the first matching minute of a day from one on.
+// fromMinute returns the first matching minute of a day from one on.
 func (f *fields) fromMinute(from int64) (int64, bool) {
 	hour := from / minutesPerHour
 	if rest := f.minutes >> (from % minutesPerHour); has(f.hours, hour) && rest != 0 {
@@ -116,7 +100,7 @@ func (f *fields) fromMinute(from int64) (int64, bool) {
 	return int64(bits.TrailingZeros64(later)*minutesPerHour + bits.TrailingZeros64(f.minutes)), true
 }
 
-// toMinute answers the last matching minute of a day up to one.
+// toMinute returns the last matching minute of a day up to one.
 func (f *fields) toMinute(to int64) (int64, bool) {
 	hour := to / minutesPerHour
 	if rest := f.minutes & (2<<(to%minutesPerHour) - 1); has(f.hours, hour) && rest != 0 {

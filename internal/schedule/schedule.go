@@ -5,11 +5,8 @@ package schedule
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
-
-	"github.com/robfig/cron/v3"
 )
 
 // ErrNeverFires marks a schedule without a single moment in five years, such as 30 February.
@@ -20,12 +17,8 @@ var ErrNeverFires = errors.New("fires at no time within five years")
 const horizonYears = 5
 
 // horizonStart opens the five years, one of them a leap year, in which a schedule must fire. An
-// expression has no year, so any such span answers for all: the rule needs no clock.
+// expression has no year, so any such span decides for all: the rule needs no clock.
 var horizonStart = time.Date(2023, time.January, 1, 0, 0, 0, 0, time.UTC)
-
-// parser takes the five fields of crontab(5) and its named descriptors. It has no seconds, and
-// no "@every", whose phase would depend on when the process started.
-var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 // Schedule is a cron expression bound to a time zone. It is immutable.
 type Schedule struct {
@@ -40,29 +33,22 @@ func Parse(expression, zone string) (*Schedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return nil, errors.New("carries a time zone: use timeZone")
 	}
-	if strings.HasPrefix(expression, "@every") {
-		return nil, errors.New("@every is not a schedule: use an interval")
-	}
 	location, err := Location(zone)
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parser.Parse(expression)
+	parsed, err := parseFields(expression)
 	if err != nil {
-		return nil, fmt.Errorf("not a five-field cron expression: %w", err)
+		return nil, err
 	}
-	spec, ok := parsed.(*cron.SpecSchedule)
-	if !ok {
-		return nil, errors.New("not a five-field cron expression")
-	}
-	s := &Schedule{fields: fieldsOf(spec), clock: clock{location}}
+	s := &Schedule{fields: parsed, clock: clock{location}}
 	if s.Next(horizonStart).IsZero() {
 		return nil, ErrNeverFires
 	}
 	return s, nil
 }
 
-// Next answers the first moment strictly after t at which the schedule fires, in the schedule's
+// Next returns the first moment strictly after t at which the schedule fires, in the schedule's
 // zone, or the zero time if there is none within five years.
 //
 // A local time that the clock skips fires at the first instant after the gap, once, however many
@@ -81,7 +67,7 @@ func (s *Schedule) Next(t time.Time) time.Time {
 	return fires
 }
 
-// Latest answers the last moment after the one and not after the other at which the schedule
+// Latest returns the last moment after the one and not after the other at which the schedule
 // fired, in the schedule's zone, or the zero time if there is none. What it costs does not depend
 // on how often the schedule fires.
 func (s *Schedule) Latest(after, until time.Time) time.Time {

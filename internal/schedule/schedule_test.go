@@ -14,13 +14,13 @@ import (
 
 func TestParseRefusesWhatCannotBeASchedule(t *testing.T) {
 	for name, c := range map[string]struct{ expression, zone, want string }{
-		"empty":           {"", "", "five-field"},
-		"six fields":      {"0 0 * * * *", "", "five-field"},
+		"empty":           {"", "", "five fields"},
+		"six fields":      {"0 0 * * * *", "", "five fields"},
 		"own zone":        {"TZ=UTC 0 0 * * *", "", "use timeZone"},
 		"own cron zone":   {"CRON_TZ=UTC 0 0 * * *", "", "use timeZone"},
 		"every":           {"@every 5m", "", "interval"},
-		"no minute":       {", 0 * * *", "", "five years"},
-		"minute 60":       {"60 0 * * *", "", "five-field"},
+		"no minute":       {", 0 * * *", "", "minute \"\""},
+		"minute 60":       {"60 0 * * *", "", "takes 0-59"},
 		"30 February":     {"0 0 30 2 *", "", "five years"},
 		"local":           {"0 0 * * *", "Local", "IANA"},
 		"local lowercase": {"0 0 * * *", "local", "IANA"},

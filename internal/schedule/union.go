@@ -5,8 +5,25 @@ package schedule
 
 import "time"
 
-// union is open wherever one of its windows is.
-type union []window
+// piece is a stretch of time, or one that repeats.
+type piece interface {
+	// reach returns an instant until which it is sure to be open from t on, or t itself where it is
+	// closed at t. It need not look beyond the horizon.
+	reach(t, horizon time.Time) time.Time
+	// covers tells whether it is open at t.
+	covers(t time.Time) bool
+	// next returns the first moment after t at which it begins; zero if there is none.
+	next(t time.Time) time.Time
+}
+
+// named is a piece that people know by a name, which may be empty.
+type named struct {
+	piece
+	name string
+}
+
+// union is open wherever one of its pieces is.
+type union []named
 
 // at tells whether the union is open at t, and when that next changes; zero if not within the
 // horizon.
@@ -26,18 +43,18 @@ func (u union) at(t time.Time) (open bool, until time.Time) {
 // covers tells whether the union is open at t.
 func (u union) covers(t time.Time) bool {
 	for i := range u {
-		if !u[i].Latest(t.Add(-u[i].length), t).IsZero() {
+		if u[i].covers(t) {
 			return true
 		}
 	}
 	return false
 }
 
-// next answers the first moment after t at which a window begins.
+// next returns the first moment after t at which a piece begins.
 func (u union) next(t time.Time) time.Time {
 	var first time.Time
 	for i := range u {
-		first = earlier(first, u[i].Next(t))
+		first = earlier(first, u[i].next(t))
 	}
 	return first
 }
@@ -57,8 +74,8 @@ func lookAhead(t time.Time) search {
 	return search{horizon: t.UTC().AddDate(horizonYears, 0, 0), looks: patience}
 }
 
-// end answers the first instant from t on at which the union is closed. If that is beyond the
-// horizon or the looks are spent, it answers how far the union is known to be open, and false.
+// end returns the first instant from t on at which the union is closed. If that is beyond the
+// horizon or the looks are spent, it returns how far the union is known to be open, and false.
 func (s *search) end(u union, t time.Time) (end time.Time, closed bool) {
 	for s.looks > 0 && !t.After(s.horizon) {
 		s.looks -= len(u)

@@ -27,25 +27,25 @@ type window struct {
 	daily, always bool
 }
 
-func newWindow(w common.Window) (window, error) {
+func newWindow(w common.Window) (*window, error) {
 	s, err := Parse(w.Schedule, ptr.Deref(w.TimeZone, ""))
 	if err != nil {
-		return window{}, fmt.Errorf("schedule %q: %w", w.Schedule, err)
+		return nil, fmt.Errorf("schedule %q: %w", w.Schedule, err)
 	}
 	length, err := w.Duration.Parse()
 	if err != nil {
-		return window{}, fmt.Errorf("duration %q: write it as 30m or 6h", w.Duration)
+		return nil, fmt.Errorf("duration %q: write it as 30m or 6h", w.Duration)
 	}
 	if length < shortest || length > longest {
-		return window{}, fmt.Errorf("duration %q: must be between 1m and 168h", w.Duration)
+		return nil, fmt.Errorf("duration %q: must be between 1m and 168h", w.Duration)
 	}
 	within, overnight := s.fields.widestGaps()
 	daily := time.Duration(within)*time.Minute <= length
 	always := daily && s.fields.everyDay() && time.Duration(overnight)*time.Minute <= length
-	return window{Schedule: s, length: length, daily: daily, always: always}, nil
+	return &window{Schedule: s, length: length, daily: daily, always: always}, nil
 }
 
-// reach answers an instant until which the window is sure to be open from t on, or t itself where
+// reach returns an instant until which the window is sure to be open from t on, or t itself where
 // it is closed at t.
 func (w *window) reach(t, horizon time.Time) time.Time {
 	fired := w.Latest(t.Add(-w.length), t)
@@ -58,7 +58,13 @@ func (w *window) reach(t, horizon time.Time) time.Time {
 	return fired.Add(w.length)
 }
 
-// unbroken answers an instant up to which the firings from this one on follow each other within
+// covers tells whether the window is open at t.
+func (w *window) covers(t time.Time) bool { return !w.Latest(t.Add(-w.length), t).IsZero() }
+
+// next returns the first moment after t at which the window begins.
+func (w *window) next(t time.Time) time.Time { return w.Next(t) }
+
+// unbroken returns an instant up to which the firings from this one on follow each other within
 // the window's length. It does not look beyond the next change of the clock.
 func (w *window) unbroken(fired, horizon time.Time) time.Time {
 	if !w.daily {
@@ -75,7 +81,7 @@ func (w *window) unbroken(fired, horizon time.Time) time.Time {
 	return time.Unix(min(until-1, horizon.Unix()), 0)
 }
 
-// widestGaps answers the longest gap between matching minutes of one day, and the gap from the
+// widestGaps returns the longest gap between matching minutes of one day, and the gap from the
 // last of a day to the first of the next, in minutes.
 func (f *fields) widestGaps() (within, overnight int64) {
 	first, _ := f.fromMinute(0)

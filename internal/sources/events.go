@@ -15,7 +15,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// handler hears of the metadata of one kind. What it does for an object that nobody observes is two
+// handler hears of the metadata of one kind. What it does for an object that is not observed is two
 // look-ups in maps.
 type handler struct {
 	sources *Sources
@@ -66,7 +66,7 @@ func (s *Sources) event(kind autorebootv1.SourceKind, before, after *metav1.Part
 	s.mu.Lock()
 	if !s.watched {
 		s.mu.Unlock()
-		return // all is read anew when it is
+		return // all is read again when it is
 	}
 	concerned := map[types.NamespacedName]struct{}{}
 	if o := s.objects[Ref{Kind: kind, Namespace: about.Namespace, Name: about.Name}]; o != nil {

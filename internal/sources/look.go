@@ -6,6 +6,9 @@ package sources
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,10 +24,7 @@ type content struct {
 // look is what one view shows of a content; Missing where there is none.
 type look struct {
 	state State
-	// recorded is when the source says that this was written last, and sure that nothing can have
-	// been written later.
-	recorded time.Time
-	sure     bool
+	written
 }
 
 // look makes fingerprints of a content; nil is a source that is missing, or was not read.
@@ -41,9 +41,9 @@ func (s *Sources) look(found *content, wants map[viewKey]Want) map[viewKey]look 
 		}
 		seen := look{state: s.fingerprint(found, &want)}
 		if seen.state.Unknown == "" {
-			seen.state.Version = found.version
+			seen.state.Version, seen.state.Keys = found.version, s.keysOf(found, &want, keys)
 		}
-		seen.recorded, seen.sure = found.recorded(keys)
+		seen.written = found.recorded(keys)
 		looks[key] = seen
 	}
 	return looks
@@ -70,6 +70,18 @@ func (s *Sources) fingerprint(found *content, want *Want) State {
 	return State{Fingerprint: id("certificate", leaf.Raw), NotAfter: leaf.NotAfter}
 }
 
+// keysOf stands for the names of the keys that are there, of those that count.
+func (s *Sources) keysOf(found *content, want *Want, keys []string) string {
+	parts := [][]byte{[]byte(want.Kind), []byte(want.Namespace), []byte(want.Name)}
+	for _, key := range slices.Sorted(maps.Keys(found.data)) {
+		if keys == nil || slices.Contains(keys, key) {
+			parts = append(parts, []byte(key))
+		}
+	}
+	_, sum, _ := strings.Cut(s.Key.Sum("keys", parts...), ":")
+	return sum[:min(len(sum), 8)]
+}
+
 // leafOf is the first certificate of a file, which by the TLS convention is the leaf.
 func leafOf(file []byte) (*x509.Certificate, error) {
 	for {
@@ -88,22 +100,28 @@ func leafOf(file []byte) (*x509.Certificate, error) {
 func (v *view) take(seen look, now time.Time) {
 	state, before := seen.state, v.state
 	same := v.known && before.Missing == state.Missing && before.Fingerprint == state.Fingerprint
-	moved := v.known && seen.recorded.After(v.recorded)
+	moved := v.known && seen.values.After(v.recorded)
 	switch {
 	case state.Unknown != "":
 	case seen.sure:
-		state.Written = seen.recorded
+		state.Written = seen.values
 	case same && !moved:
-		state.Written, state.Version = before.Written, before.Version
+		state = before
 	case same:
-		state.Written = latest(before.Written, seen.recorded)
+		state.Written = latest(before.Written, seen.values)
 	case moved:
-		state.Written = seen.recorded
+		state.Written = seen.values
 	default:
 		// The source does not say: the time of a write that removes a key is recorded nowhere.
-		state.Written = now
+		state.Written, state.FirstSeen = now, !v.known
+		if seen.covered {
+			state.ValuesWritten = seen.values
+		}
 	}
-	v.state, v.known, v.recorded = state, true, latest(v.recorded, seen.recorded)
+	if state.Unknown == "" {
+		state.Recorded = seen.any
+	}
+	v.state, v.known, v.recorded = state, true, latest(v.recorded, seen.values)
 }
 
 func latest(a, b time.Time) time.Time {

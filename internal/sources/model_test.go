@@ -67,7 +67,7 @@ func (m *model) owners() []types.NamespacedName {
 	return []types.NamespacedName{alice, bob, {Namespace: shop, Name: "carol"}}
 }
 
-// turn is something that happens outside: a write, a deletion, an event, a watch that begins anew.
+// turn is something that happens outside: a write, a deletion, an event, a watch that begins again.
 func (m *model) turn() {
 	ref := secret(m.names[m.rnd.IntN(len(m.names))])
 	m.pass(time.Second)
@@ -210,7 +210,7 @@ func (m *model) remind() {
 
 func (m *model) check(seed uint64) {
 	m.t.Helper()
-	// Nobody has looked at these before: they are read now.
+	// These were not observed before: they are read now.
 	truth := newStand(m.t, Watch)
 	truth.world.objects = m.world.objects
 	for _, by := range m.owners() {

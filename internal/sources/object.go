@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// object is what is remembered of one source that somebody observes.
+// object is what is remembered of one observed source.
 type object struct {
 	views map[viewKey]*view
 
@@ -131,7 +131,7 @@ func (o *object) take(found *content, err error, shown bool, looks map[viewKey]l
 }
 
 // changed takes note of an event: the source is now at a version, or was when it was deleted. An
-// empty version is one that nobody knows.
+// empty version is an unknown one.
 func (o *object) changed(version string, deleted bool) {
 	o.latest = exists
 	if deleted {

@@ -5,12 +5,14 @@ package sources
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Observe answers what each of wants holds, in their order. It reads live what may have changed since
+// Observe returns what each of wants holds, in their order. It reads live what may have changed since
 // it was read last, which any other owner may have caused; where nothing is watched, what was read
 // more than half an interval ago.
 //
@@ -62,25 +64,42 @@ func (s *Sources) refresh(ctx context.Context, ref Ref) error {
 		o.busy, o.stale, o.heard, o.latest = done, false, "", none
 		wants := o.wants(ref)
 		s.mu.Unlock()
+		return s.readOnce(ctx, ref, o, wants, done)
+	}
+}
 
-		found, err := s.reader.read(ctx, ref)
-		s.metrics.read(ref.Kind, err)
-		shown := err == nil && s.shown(ctx, ref)
-		looks := s.look(found, wants)
-		now := s.Now()
-
+// readOnce reads a source for all that wait for it. However it ends, they go on: a source is parsed as
+// strangers wrote it, and what panics there must not block every later Observe.
+func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[viewKey]Want, done chan struct{}) (err error) {
+	var found *content
+	var shown bool
+	var looks map[viewKey]look
+	failed := errPanicked
+	defer func() {
+		now, cause := s.Now(), recover()
 		s.mu.Lock()
-		if ctx.Err() != nil {
+		defer s.mu.Unlock()
+		switch {
+		case cause != nil:
+			o.take(nil, fmt.Errorf("%w: %v", errPanicked, cause), false, nil, now)
+		case ctx.Err() != nil:
 			o.stale = true // says nothing about the source
-		} else {
-			o.take(found, err, shown, looks, now)
+		default:
+			o.take(found, failed, shown, looks, now)
 		}
 		o.busy = nil
 		close(done)
-		s.mu.Unlock()
-		return ctx.Err()
-	}
+		err = ctx.Err()
+	}()
+	found, failed = s.reader.read(ctx, ref)
+	s.metrics.read(ref.Kind, failed)
+	shown = failed == nil && s.shown(ctx, ref)
+	looks = s.look(found, wants)
+	return nil
 }
+
+// errPanicked says that a source could not be read because the code that reads it is broken.
+var errPanicked = errors.New("reading the source panicked")
 
 // fresh says whether what is remembered of a source still stands. The lock is held.
 func (s *Sources) fresh(o *object) bool {
@@ -104,7 +123,7 @@ func (s *Sources) shown(ctx context.Context, ref Ref) bool {
 	return watched && s.Cache.Get(ctx, key, partial(ref.Kind)) == nil
 }
 
-// states answers what is remembered, and whether the owner should ask again though nothing changes.
+// states returns what is remembered, and whether the owner should ask again though nothing changes.
 func (s *Sources) states(wants []Want) (states []State, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,7 +162,7 @@ func TestOnlyThoseWhoObserveAreNotified(t *testing.T) {
 	s.updated(secret("b"))
 	s.bellsFor()
 	if len(s.Sources.objects)+len(s.owners) != 0 {
-		t.Errorf("%d sources and %d owners are remembered for nobody", len(s.Sources.objects), len(s.owners))
+		t.Errorf("%d sources and %d owners are remembered without an observer", len(s.Sources.objects), len(s.owners))
 	}
 }
 
@@ -294,6 +295,22 @@ func TestAReadThatIsCutOffSaysNothing(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	s.reads(secret("a"), 2)
+}
+
+func TestAPanicWhileASourceIsReadHoldsNoOther(t *testing.T) {
+	s := newStand(t, Watch)
+	ref := secret("creds")
+	s.write(ref, "password", "first", epoch)
+	s.during = func(Ref) { panic("broken") } //nolint:forbidigo // what is tested
+	for range 2 {
+		if got := s.observe(alice, want("creds"))[0]; got.Unknown != Unreadable || got.Err == nil || !strings.Contains(got.Err.Error(), "broken") {
+			t.Fatalf("%+v", got)
+		}
+	}
+	s.during = nil
+	if got := s.observe(bob, want("creds"))[0]; got.Unknown != "" || got.Fingerprint == "" {
+		t.Errorf("after the panic: %+v", got)
+	}
 }
 
 func TestOneReadServesAllWhoWaitForIt(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// owner is somebody who observes.
+// owner is one that observes.
 type owner struct {
 	views map[viewID]struct{}
 	// selects are the selectors that notify; next are those since the latest Observe, which do too.
@@ -156,7 +156,7 @@ func (s *Sources) Forget(by types.NamespacedName) {
 	s.agenda.Remove(by)
 }
 
-// remind notifies an owner, and answers when to do so again: never while events arrive.
+// remind notifies an owner, and returns when to do so again: never while events arrive.
 func (s *Sources) remind(_ context.Context, by types.NamespacedName) time.Time {
 	s.mu.Lock()
 	who, watched := s.owners[by], s.watched

@@ -18,7 +18,7 @@ import (
 
 // reader reads from the API server itself.
 type reader interface {
-	// read answers nil and an error where the source is missing too.
+	// read returns nil and an error where the source is missing too.
 	read(ctx context.Context, ref Ref) (*content, error)
 	list(ctx context.Context, from scope, selector labels.Selector, most int64) ([]string, error)
 }

@@ -87,7 +87,7 @@ func TestNewWantsWhatItNeeds(t *testing.T) {
 		"no client":       {func(o *Options) { o.Client = nil }, false},
 		"no metadata":     {func(o *Options) { o.Metadata = nil }, false},
 		"no key":          {func(o *Options) { o.Key = nil }, false},
-		"nobody to tell":  {func(o *Options) { o.Notify = nil }, false},
+		"none to notify":  {func(o *Options) { o.Notify = nil }, false},
 	} {
 		o := whole
 		c.spoil(&o)
@@ -108,7 +108,7 @@ func TestNewWantsWhatItNeeds(t *testing.T) {
 	}
 }
 
-func TestMetricsCountAndNameNobody(t *testing.T) {
+func TestMetricsCountAndNameNoObject(t *testing.T) {
 	s := newStand(t, Watch)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(s.metrics)

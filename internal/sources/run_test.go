@@ -84,7 +84,7 @@ func (r *fakeRegistration) HasSyncedChecker() toolscache.DoneChecker { return r 
 func (r *fakeRegistration) Name() string                             { return "fake" }
 func (r *fakeRegistration) Done() <-chan struct{}                    { return r.done }
 
-// running runs Sources until the function it answers is called.
+// running runs Sources until the function it returns is called.
 func running(t *testing.T, s *stand) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -326,7 +326,7 @@ func TestSelectorsNotifyWhenOthersMatch(t *testing.T) {
 	s.Forget(bob)
 	check()
 	if len(s.selecting) != 0 {
-		t.Errorf("%d namespaces are selected from by nobody", len(s.selecting))
+		t.Errorf("%d namespaces are selected from without an owner", len(s.selecting))
 	}
 }
 

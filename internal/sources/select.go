@@ -24,7 +24,7 @@ const MostSelected = 64
 // ErrTooMany says that a selector matches more than MostSelected sources.
 var ErrTooMany = errors.New("too many sources")
 
-// Select answers the sources of the owner's namespace whose labels match, ordered by name. The owner
+// Select returns the sources of the owner's namespace whose labels match, ordered by name. The owner
 // is notified when others match, until the Observe after its next; where nothing is watched, as it is
 // of anything. The error is ErrTooMany, or that of the API server, as for a list that is forbidden.
 func (s *Sources) Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]Ref, error) {

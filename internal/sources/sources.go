@@ -30,7 +30,7 @@ type Ref struct {
 	Namespace, Name string
 }
 
-// Want is what somebody asks of a source.
+// Want is what an owner asks of a source.
 type Want struct {
 	Ref
 	// Keys whose values count; none for all of them.
@@ -49,6 +49,15 @@ type State struct {
 	// Written is when what counts was written last, and never earlier: where nothing says when, it is
 	// when it was first seen. It is zero while unknown.
 	Written time.Time
+	// FirstSeen says that Written is merely when this process first saw the source, since a key may have
+	// been removed at any time before, which is recorded nowhere. Then ValuesWritten is when what is there
+	// now was written, or later, and zero where nothing says so.
+	FirstSeen     bool
+	ValuesWritten time.Time
+	// Recorded is the latest write of the source that is recorded, of whatever it was; zero where none is.
+	Recorded time.Time
+	// Keys stands for the names of the keys that count and are there; it is empty while unknown.
+	Keys string
 	// Version is the source's resourceVersion when that was read: what counts was written at it or
 	// before. It is empty while unknown, and where the source is missing.
 	Version string
@@ -116,7 +125,7 @@ type Sources struct {
 	reader  reader
 	agenda  *agenda.Agenda[types.NamespacedName]
 	metrics *metrics
-	// jitter answers a number from 0 to 1.
+	// jitter returns a number from 0 to 1.
 	jitter func() float64
 
 	mu      sync.Mutex

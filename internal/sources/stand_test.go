@@ -188,7 +188,7 @@ func (s *stand) bell(by types.NamespacedName) {
 	s.bells = append(s.bells, by)
 }
 
-// notified answers who was, once each and in order, since it was asked last.
+// notified returns who was, once each and in order, since it was asked last.
 func (s *stand) notified() []types.NamespacedName {
 	s.noted.Lock()
 	defer s.noted.Unlock()

@@ -68,7 +68,7 @@ func TestAStormReadsEachSecretOnce(t *testing.T) {
 		t.Fatalf("%d reads at first", e.reads)
 	}
 	s.bellsFor()
-	// What nobody observes costs no notification and no read.
+	// What is not observed costs no notification and no read.
 	for i := range stormSecrets {
 		s.events.OnAdd(meta(secret(fmt.Sprint("other-", i)), 11, nil), false)
 	}
@@ -108,11 +108,11 @@ func TestMemoryDoesNotGrowWithContent(t *testing.T) {
 		s.Forget(by)
 	}
 	if len(s.Sources.objects) != 0 {
-		t.Errorf("%d sources are remembered for nobody", len(s.Sources.objects))
+		t.Errorf("%d sources are remembered without an observer", len(s.Sources.objects))
 	}
 }
 
-// BenchmarkEvent is what each Secret of the cluster costs that nobody observes.
+// BenchmarkEvent is what each Secret of the cluster costs that is not observed.
 func BenchmarkEvent(b *testing.B) {
 	s, _, _ := storm(b, 10)
 	before, after := meta(Ref{autorebootv1.SourceSecret, "elsewhere", "a"}, 1, nil), meta(Ref{autorebootv1.SourceSecret, "elsewhere", "a"}, 2, nil)

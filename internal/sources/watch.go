@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // Cache is the part of a cache.Cache that is needed.
@@ -23,7 +24,7 @@ type Cache interface {
 }
 
 // ByObject is what the cache must hold in mode Watch: the metadata of ConfigMaps and Secrets, as
-// Transform leaves it. Nobody may ask that cache for their content.
+// Transform leaves it. That cache must not be asked for their content.
 func ByObject() map[client.Object]cache.ByObject {
 	shared := true
 	each := cache.ByObject{Transform: Transform, UnsafeDisableDeepCopy: &shared}
@@ -59,7 +60,7 @@ func (s *Sources) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	start := func(part func(context.Context) error) {
 		parts.Go(func() {
-			if err := part(running); err != nil {
+			if err := panics.Try("sources", func() error { return part(running) }); err != nil {
 				stop(err)
 			}
 		})

@@ -5,6 +5,8 @@ package sources
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,34 +18,50 @@ type owned struct {
 	BinaryData map[string]json.RawMessage `json:"f:binaryData"`
 }
 
-// recorded is when managedFields say that keys, or all where nil, were written last; zero where they
-// do not say.
+// written is what managedFields say of keys, or of all where there are none.
+type written struct {
+	// values is when a manager last set one of them; zero where none is known to have.
+	values time.Time
+	// covered says that each key that is there has such a manager: only a removal can be later.
+	covered bool
+	// sure says that nothing can be later, since every chosen key is there.
+	sure bool
+	// any is when any manager last set anything.
+	any time.Time
+}
+
+// recorded is when managedFields say that keys, or all where nil, were written last.
 //
 // The API server notes the time when a manager sets a value, together with all else that the manager
-// owns, so the time is that of the write or later. It notes nothing when a key is removed: sure says
-// that this cannot matter, because every chosen key is there and somebody owns it.
-func (c *content) recorded(keys []string) (at time.Time, sure bool) {
-	held := make(map[string]bool, len(keys))
+// owns, so the time is that of the write or later. It notes nothing when a key is removed.
+func (c *content) recorded(keys []string) written {
+	var w written
+	held := make(map[string]bool, len(c.data))
 	for i := range c.fields {
 		e := &c.fields[i]
 		if e.Time == nil {
 			continue
 		}
+		w.any = latest(w.any, e.Time.Time)
 		fields, ok := dataOf(e)
 		if !ok || !fields.holds(keys, held) {
 			continue
 		}
-		at = latest(at, e.Time.Time)
+		w.values = latest(w.values, e.Time.Time)
 	}
-	if keys == nil {
-		return at, false
-	}
-	for _, key := range keys {
-		if _, ok := c.data[key]; !ok || !held[key] {
-			return at, false
+	w.covered = !w.values.IsZero()
+	for key := range c.data {
+		if (keys == nil || slices.Contains(keys, key)) && !held[key] {
+			w.covered = false
 		}
 	}
-	return at, !at.IsZero()
+	w.sure = w.covered && keys != nil
+	for _, key := range keys {
+		if _, ok := c.data[key]; !ok {
+			w.sure = false
+		}
+	}
+	return w
 }
 
 func dataOf(e *metav1.ManagedFieldsEntry) (owned, bool) {
@@ -57,6 +75,13 @@ func dataOf(e *metav1.ManagedFieldsEntry) (owned, bool) {
 // holds says whether any of keys, or any key at all where nil, is among the fields.
 func (f *owned) holds(keys []string, held map[string]bool) bool {
 	if keys == nil {
+		for _, of := range []map[string]json.RawMessage{f.Data, f.BinaryData} {
+			for key := range of {
+				if name, ok := strings.CutPrefix(key, "f:"); ok {
+					held[name] = true
+				}
+			}
+		}
 		return f.Data != nil || f.BinaryData != nil
 	}
 	found := false

@@ -127,7 +127,7 @@ func (r *Recorder) Do(ctx context.Context, phase Phase, step func(context.Contex
 	return nil
 }
 
-// Begin records the start of a phase, and the function it answers its end, for a phase that ends
+// Begin records the start of a phase, and the function it returns its end, for a phase that ends
 // elsewhere than it begins.
 func (r *Recorder) Begin(phase Phase) (end func(error)) {
 	now := r.clock.Now()
@@ -176,7 +176,7 @@ func (r *Recorder) end(phase Phase, state State, progress string) {
 		took = row.took
 	})
 	if state == Failed {
-		// The error itself is returned, and logged once by whoever ends the process.
+		// The error itself is returned, and logged once by the caller that ends the process.
 		r.logger.Info("start: phase failed", "phase", phase, "seconds", took.Seconds())
 		return
 	}

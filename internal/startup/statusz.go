@@ -39,7 +39,7 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// Status answers how the start stands now.
+// Status returns how the start stands now.
 func (r *Recorder) Status() Status {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -63,12 +63,12 @@ func (r *Recorder) Status() Status {
 	return status
 }
 
-// ServeHTTP answers /statusz as a text table, or as JSON by ?format=json or an Accept header.
+// ServeHTTP returns /statusz as a text table, or as JSON by ?format=json or an Accept header.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	status := r.Status()
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	// A client that is gone is nobody to tell of a write error.
+	// A write error cannot be reported to a client that is gone.
 	if wantsJSON(request) {
 		w.Header().Set("Content-Type", "application/json")
 		encoder := json.NewEncoder(w)

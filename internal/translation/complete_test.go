@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/translation"
 )
 
-// definition answers the schemas of a kind by version.
+// definition returns the schemas of a kind by version.
 func definition(t *testing.T, kind string) map[string]*apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	at := map[string][2]string{
@@ -39,7 +39,7 @@ func definition(t *testing.T, kind string) map[string]*apiextensionsv1.JSONSchem
 	return schemas
 }
 
-// paths answers the paths of all fields below one. Lists have one item, and maps one key, which has a
+// paths returns the paths of all fields below one. Lists have one item, and maps one key, which has a
 // dot in it.
 func paths(schema *apiextensionsv1.JSONSchemaProps, at string) []string {
 	all := []string{at}

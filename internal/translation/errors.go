@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Error answers an error of a v1 field as the author of the object knows it. Where v1alpha1 has no such
+// Error returns an error of a v1 field as the author of the object knows it. Where v1alpha1 has no such
 // field, the message names the one of v1.
 func (o *Object) Error(err *field.Error) *field.Error {
 	own, at := o.Own(err)
@@ -23,7 +23,7 @@ func (o *Object) Error(err *field.Error) *field.Error {
 	return own
 }
 
-// Own is Error without the name of the field of v1, which it answers by itself.
+// Own is Error without the name of the field of v1, which it returns by itself.
 func (o *Object) Own(err *field.Error) (*field.Error, Field) {
 	own := *err
 	if own.Field == "<nil>" {
@@ -37,7 +37,7 @@ func (o *Object) Own(err *field.Error) (*field.Error, Field) {
 	return &own, at
 }
 
-// Warning answers a warning, which begins with the path of a v1 field, as the author of the object
+// Warning returns a warning, which begins with the path of a v1 field, as the author of the object
 // knows it.
 func (o *Object) Warning(warning string) string {
 	path, said, ok := strings.Cut(warning, ": ")
@@ -65,7 +65,7 @@ func aside(at Field, value any) string {
 		at.Stored, is, Version, common.ConversionDataAnnotation)
 }
 
-// value answers what the author wrote in the place of the value that an error of v1 shows.
+// value returns what the author wrote in the place of the value that an error of v1 shows.
 func (o *Object) value(at Field, err *field.Error) any {
 	text, isText := textOf(err.BadValue)
 	switch value, there := find(o.view, at.Path); {
@@ -93,7 +93,7 @@ func foreign(value any, text string) bool {
 	return is && !strings.Contains(written, text) && !strings.Contains(text, written)
 }
 
-// textOf answers a text, also of a type of its own.
+// textOf returns a text, also of a type of its own.
 func textOf(value any) (string, bool) {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.String {
 		return v.String(), true

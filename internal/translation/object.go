@@ -12,7 +12,7 @@ import (
 // Version is the one that fields are translated to. The rules speak of v1.
 const Version = "v1alpha1"
 
-// Object is an object that somebody wrote at v1alpha1.
+// Object is an object that was written at v1alpha1.
 type Object struct {
 	kind   string
 	stored map[string]any // at v1
@@ -59,7 +59,7 @@ type Field struct {
 // Exact says that v1alpha1 has the field.
 func (f Field) Exact() bool { return f.Stored == "" }
 
-// Field answers what a field of v1 is at v1alpha1.
+// Field returns what a field of v1 is at v1alpha1.
 func (o *Object) Field(path string) Field {
 	if path == "spec" || !within(path, "spec") {
 		return Field{Path: path} // metadata is common to all versions, and no rule speaks of the status
@@ -83,7 +83,7 @@ func (o *Object) Field(path string) Field {
 	return Field{Path: to, Stored: path}
 }
 
-// locate fills in what stands in braces. Where the object does not say, it answers what is above,
+// locate fills in what stands in braces. Where the object does not say, it returns what is above,
 // and false.
 func (o *Object) locate(to string, indexes []int) (path string, known bool) {
 	for {
@@ -100,7 +100,7 @@ func (o *Object) locate(to string, indexes []int) (path string, known bool) {
 	}
 }
 
-// at answers what stands at names of members, one below the other.
+// at returns what stands at names of members, one below the other.
 func at(value any, names ...string) any {
 	for _, name := range names {
 		object, _ := value.(map[string]any)

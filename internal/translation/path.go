@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// match says that a path begins with a pattern, and answers what is behind it and the indexes that
+// match says that a path begins with a pattern, and returns what is behind it and the indexes that
 // "[*]" stands for.
 func match(path, pattern string) (rest string, indexes []int, ok bool) {
 	for {
@@ -31,7 +31,7 @@ func match(path, pattern string) (rest string, indexes []int, ok bool) {
 	}
 }
 
-// find answers the value at a path. Keys may have dots themselves, so that the longest one that the
+// find returns the value at a path. Keys may have dots themselves, so that the longest one that the
 // path begins with is meant.
 func find(value any, path string) (any, bool) {
 	for path != "" {
@@ -56,7 +56,7 @@ func find(value any, path string) (any, bool) {
 	return value, true
 }
 
-// member answers the longest key of an object that a path begins with, and what is behind it.
+// member returns the longest key of an object that a path begins with, and what is behind it.
 func member(object map[string]any, path string) (best, rest string) {
 	inside, bracket := strings.CutPrefix(path, "[")
 	if !bracket {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// place answers what stands for a name in braces, given the indexes of the path at v1; false where the
+// place returns what stands for a name in braces, given the indexes of the path at v1; false where the
 // object has nothing there that v1alpha1 shows.
 func (o *Object) place(name string, indexes []int) (string, bool) {
 	switch name {
@@ -37,7 +37,7 @@ func (o *Object) place(name string, indexes []int) (string, bool) {
 	return "", false
 }
 
-// handler answers where the port of a probe stands. Without a handler it stands nowhere, and with
+// handler returns where the port of a probe stands. Without a handler it stands nowhere, and with
 // several, which is an error of its own, the first of them counts for conversion too.
 func (o *Object) handler() string {
 	for _, known := range []struct{ stored, written string }{{"tcp", "tcpSocket"}, {"http", "httpGet"}, {"grpc", "grpc"}} {
@@ -48,7 +48,7 @@ func (o *Object) handler() string {
 	return ""
 }
 
-// policy answers which policy a trigger is: v1alpha1 shows those that probe.
+// policy returns which policy a trigger is: v1alpha1 shows those that probe.
 func (o *Object) policy(trigger int) (string, bool) {
 	triggers := list(o.stored, "spec", "triggers")
 	if trigger >= len(triggers) || text(triggers[trigger], "type") != "Probe" {
@@ -63,7 +63,7 @@ func (o *Object) policy(trigger int) (string, bool) {
 	return index(policy), true
 }
 
-// host answers which host the address of an endpoint is: v1alpha1 lists all of them in the order of
+// host returns which host the address of an endpoint is: v1alpha1 lists all of them in the order of
 // failover.
 func (o *Object) host(endpoint, address int) (string, bool) {
 	endpoints := list(o.stored, "spec", "endpoints")

@@ -120,6 +120,7 @@ var tables = map[string][]rule{
 		{"spec", "spec", block},
 		{"spec.suspend", "spec", only},
 		{"spec.dryRun", "spec", only},
+		{"spec.serviceAccountName", "spec", only},
 		{"spec.target", "spec.template", block},
 		{"spec.target.template", "spec.template", keep},
 		{"spec.target.workload", "spec.template", only},

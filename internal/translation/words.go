@@ -9,19 +9,20 @@ import (
 )
 
 // eitherName is what v1 says of a target: v1alpha1 has no selectors.
-const eitherName = "exactly one of name or selector is required"
+const eitherName = "set exactly one of name or selector"
 
 // words are what messages of v1 say and what v1alpha1 calls it, by kind. Messages without any of it
 // read the same at both.
 var words = map[string][]string{
 	"ExternalService": {
 		"timeout must not exceed interval", "timeoutSeconds must not exceed periodSeconds",
-		"interval must be at least 1s", "periodSeconds must be at least 1",
+		"interval must be at least 1s and below 292 years", "periodSeconds must be at least 1",
 		"healthCheck.port must name one of ports", "must be the number of one of spec.ports",
 		"healthCheck.port is required with more than one port", "must be the number of one of spec.ports",
-		"exactly one of tcp, http, grpc is required", "exactly one of tcpSocket, httpGet, grpc is required",
-		"exactly one of dns or addresses is required", "must be one DNS name or one IP address",
+		"set exactly one of tcp, http, grpc", "set exactly one of tcpSocket, httpGet, grpc",
+		"set exactly one of dns or addresses", "must be one DNS name or one IP address",
 		"use addresses for an IP", "must be a DNS name here, which an IP address is not",
+		"must be an IP address: use dns.name for a name", "must be an IP address",
 		"port and protocol must be unique", "two ports must not have the same number",
 		"needs healthCheck", "needs spec.probe",
 	},
@@ -29,15 +30,15 @@ var words = map[string][]string{
 		"timeout must not exceed period", "timeoutSeconds must not exceed periodSeconds",
 		"period must be at least 1s", "periodSeconds must be at least 1",
 		eitherName, "name is required",
-		"this version: trigger ", "this version: policy ",
+		"supported yet: trigger ", "supported yet: policy ",
 		"leave the trigger out", "leave the policy out",
 		"in spec.serviceAccountName", "in spec.serviceAccountName, at v1",
 		"use spec.suspend to pause", "use spec.suspend, at v1, to pause",
 	},
 	"ChaosPod": {
 		"target.template cannot be added or removed", "the template cannot be filled in or taken away",
-		"exactly one of workload, selector, template is required", "a template is required",
-		"one of cron, interval, at is required", "nextStop is required, or cron or interval at v1",
+		"set exactly one of workload, selector, template", "a template is required",
+		"set one of cron, interval, at", "set nextStop, or cron or interval at v1",
 		"count must be 1 with target.template", "count must be 1 with a template",
 		"use spec.suspend to pause", "use spec.suspend, at v1, to pause",
 	},
@@ -47,10 +48,10 @@ var words = map[string][]string{
 var always = []string{", or write the object at " + Version, ""}
 
 // endpointName is how messages name an endpoint. Those that v1alpha1 makes have names of their own,
-// which nobody has seen.
+// which users have not seen.
 var endpointName = regexp.MustCompile(`endpoint "[^"]*"`)
 
-// Words answers a message of v1 as v1alpha1 says it.
+// Words returns a message of v1 as v1alpha1 says it.
 func (o *Object) Words(message string) string {
 	message = strings.NewReplacer(append(words[o.kind], always...)...).Replace(message)
 	return endpointName.ReplaceAllStringFunc(message, func(named string) string {

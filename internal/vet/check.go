@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/translation"
 )
 
-// maxFindings bounds the findings of an object: beyond, nobody reads them.
+// maxFindings bounds the findings of an object: beyond, they are not read.
 const maxFindings = 100
 
 // checking is the check of one object.
@@ -29,17 +29,24 @@ type checking struct {
 	served  []string // by the cluster that has stored it; nil where none has
 	atHub   []byte   // the object at v1, where it is written at another version
 	written *translation.Object
+	// template is what to say of a value that is a template; "" where the text has none.
+	template string
 	// said are the fields that the schema has spoken of, with its messages.
 	said map[string][]string
 	// unusable are those of them that are not there, or of another type: nothing inside counts.
 	unusable map[string]bool
+	// mistyped are the fields of another type, with the one that they must have.
+	mistyped map[string]string
 }
 
 // run checks in the order in which a cluster would. A stage that cannot work with what the stages
 // before it found is left out: correcting the rest brings it back.
 func (c *checking) run(ctx context.Context) {
-	c.said, c.unusable = map[string][]string{}, map[string]bool{}
+	c.said, c.unusable, c.mistyped = map[string][]string{}, map[string]bool{}, map[string]string{}
 	c.node.AllProblems(func(path string, p manifest.Problem) {
+		if c.template != "" && p.Rule == string(RuleSyntax) {
+			p.Message = c.template
+		}
 		c.put(Finding{Severity: Error, Rule: Rule(p.Rule), Line: p.Line, Column: p.Column, Field: path, Message: p.Message})
 	})
 	definition, err := c.kind.definition()
@@ -63,6 +70,38 @@ func (c *checking) run(ctx context.Context) {
 	c.schema(ctx, definition)
 	if raw, ok := c.rules(); ok && !c.failed() {
 		c.conversion(definition.Versions(), raw)
+	}
+	c.templates()
+}
+
+// templates says of values that are templates yet that they are, and nothing else.
+func (c *checking) templates() {
+	if c.template == "" {
+		return
+	}
+	told := map[string]bool{}
+	for i := range c.Findings {
+		if f := &c.Findings[i]; f.Message == c.template {
+			told[f.Field] = true // what stands there is no text, such as {{ .Values.x }}
+		}
+	}
+	c.Findings = slices.DeleteFunc(c.Findings, func(f Finding) bool {
+		if f.Message != c.template && told[f.Field] {
+			return true
+		}
+		value, _ := c.node.ScalarAt(f.Field)
+		text, _ := value.(string)
+		if !strings.Contains(text, "{{") {
+			return false
+		}
+		twice := told[f.Field]
+		told[f.Field] = true
+		return twice
+	})
+	for i := range c.Findings {
+		if f := &c.Findings[i]; told[f.Field] {
+			f.Rule, f.Message = RuleSyntax, c.template
+		}
 	}
 }
 
@@ -95,7 +134,7 @@ func inOrder(findings []Finding) {
 	})
 }
 
-// translated answers where a field of v1 was written.
+// translated returns where a field of v1 was written.
 func (c *checking) translated(path string) Finding {
 	known := translation.Field{Path: path}
 	if c.version != hub {
@@ -104,7 +143,7 @@ func (c *checking) translated(path string) Finding {
 	return c.find(known)
 }
 
-// find answers where a field stands.
+// find returns where a field stands.
 func (c *checking) find(known translation.Field) Finding {
 	at, _ := c.node.Find(known.Path)
 	return Finding{Field: known.Path, StoredField: known.Stored, Line: at.Line, Column: at.Column}
@@ -123,15 +162,18 @@ func (c *checking) author() *translation.Object {
 // schemaErrors records those of a list, each once.
 func (c *checking) schemaErrors(errs field.ErrorList) {
 	for _, err := range errs {
-		path, text := fieldOf(err), message(err)
+		path, text := fieldOf(err), c.message(err)
 		if path == "" && strings.HasPrefix(err.Detail, "some rules were not checked") {
 			continue // the rules in Go check the same
 		}
-		if slices.Contains(c.said[path], text) {
-			continue
+		if _, mistyped := c.mistyped[path]; mistyped || slices.Contains(c.said[path], text) {
+			continue // of what has another type, no more is to be said
 		}
 		c.said[path] = append(c.said[path], text)
 		c.unusable[path] = err.Type == field.ErrorTypeRequired || err.Type == field.ErrorTypeTypeInvalid
+		if wrong := typeOf.FindStringSubmatch(plain(err)); wrong != nil && err.Type == field.ErrorTypeTypeInvalid {
+			c.mistyped[path] = wrong[1]
+		}
 		c.add(RuleSchema, path, text)
 	}
 }

@@ -94,7 +94,7 @@ func (c *checking) annotations(version string, raw, view []byte) {
 	}
 }
 
-// ordinary answers the metadata without the annotations of the conversion itself, which may come and
+// ordinary returns the metadata without the annotations of the conversion itself, which may come and
 // go.
 func ordinary(object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
@@ -112,7 +112,7 @@ func ordinary(object map[string]any) map[string]any {
 	return metadata
 }
 
-// difference answers the path of the first value of before that is not in after, or, where exact is
+// difference returns the path of the first value of before that is not in after, or, where exact is
 // set, of after that is not in before. A null is as good as nothing.
 func difference(before, after any, path string, exact bool) (string, bool) {
 	switch before := before.(type) {

@@ -27,16 +27,26 @@ const (
 func (v *Vet) document(ctx context.Context, part manifest.Part, parsed manifest.Reading) document {
 	if p := parsed.Err; p != nil {
 		finding := Finding{Severity: Error, Rule: Rule(p.Rule), Line: p.Line, Column: p.Column, Message: p.Message}
+		if templated(part) {
+			finding.Message = v.template()
+		}
 		if !bytes.Contains(part.Text, []byte(domain)) {
 			// Folders hold templates and more; they are not ours to judge.
 			finding.Severity = Warning
-			finding.Message += " (passed over: it does not mention " + domain + ")"
+			finding.Message += " (skipped: it does not mention " + domain + ")"
 		}
 		return document{objects: []checked{{Object: Object{Line: p.Line, Findings: []Finding{finding}}}}}
 	}
-	var d document
+	d := document{templated: templated(part)}
 	v.collect(ctx, &d, parsed.Root, schema.GroupVersionKind{}, 0)
 	return d
+}
+
+// templated says that a text has what templates of Helm have.
+func templated(part manifest.Part) bool { return bytes.Contains(part.Text, []byte("{{")) }
+
+func (v *Vet) template() string {
+	return "looks like a Helm template: run `helm template . | " + v.program + " vet -` instead"
 }
 
 // collect checks what a node is, or what its items are; items of a typed list may leave to it what
@@ -68,6 +78,9 @@ func (v *Vet) collect(ctx context.Context, d *document, node *manifest.Node, imp
 	}
 	if known := v.kinds[schema.GroupKind{Group: gv.Group, Kind: name}]; known != nil {
 		c := &checking{checked: checked{Object: object, kind: known}, node: node, version: gv.Version, served: v.stored[known.GroupKind]}
+		if d.templated {
+			c.template = v.template()
+		}
 		c.run(ctx)
 		d.objects = append(d.objects, c.checked)
 		return

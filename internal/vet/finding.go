@@ -30,6 +30,8 @@ const (
 	RuleOverlap      Rule = "overlap"
 	RuleTwice        Rule = "duplicate-object"
 	RuleStorage      Rule = "storage"
+	RuleIgnore       Rule = "ignore-comment"
+	RuleUnchecked    Rule = "unchecked"
 	RuleInternal     Rule = "internal"
 )
 
@@ -54,14 +56,18 @@ func Rules() []RuleText {
 		{RuleOverlap, "No other object acts on the same workload."},
 		{RuleTwice, "No object is given twice."},
 		{RuleStorage, "What a cluster keeps of the object fits the versions that it serves."},
-		{RuleInternal, "The check itself came to an end."},
+		{RuleIgnore, "A comment fairlead:ignore names ids that exist."},
+		{RuleUnchecked, "No error keeps further rules from being checked."},
+		{RuleInternal, "Internal error in the checker."},
 	}
 }
 
 // Finding is one thing to look at.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	Rule     Rule     `json:"rule"`
+	// ID is that of the Check.
+	ID   string `json:"id"`
+	Rule Rule   `json:"rule"`
 	// Line and Column of the field, or of the nearest one above it that is there; from 1, and 0 for
 	// what was read from a cluster.
 	Line   int `json:"line"`
@@ -106,6 +112,12 @@ type Summary struct {
 	// Cluster is what was read; "" where files were.
 	Cluster string `json:"cluster,omitempty"`
 	Files   int    `json:"files"`
+	// Skipped counts files that were not read: excluded ones, patches and templates.
+	Skipped int `json:"skipped,omitempty"`
+	// Documents counts what was read, of whatever kind, and Ignored those of them that a comment keeps
+	// from being checked.
+	Documents int `json:"documents"`
+	Ignored   int `json:"ignored,omitempty"`
 	// Objects of Fairlead's kinds, which were checked.
 	Objects int `json:"objects"`
 	// PassedOver counts documents, and items of lists, of other kinds.
@@ -122,6 +134,9 @@ type Summary struct {
 // Add adds another summary.
 func (s *Summary) Add(other Summary) {
 	s.Files += other.Files
+	s.Skipped += other.Skipped
+	s.Documents += other.Documents
+	s.Ignored += other.Ignored
 	s.Objects += other.Objects
 	s.PassedOver += other.PassedOver
 	s.Errors += other.Errors

@@ -19,7 +19,7 @@ const maxListed = 12
 // schemas are the schemas of a definition by version, to name the fields that there are.
 type schemas map[string]*apiextensionsv1.JSONSchemaProps
 
-// readSchemas answers nothing where the definition cannot be read: crdschema says so.
+// readSchemas returns nothing where the definition cannot be read: crdschema says so.
 func readSchemas(text []byte) schemas {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(text, &crd); err != nil {
@@ -56,7 +56,7 @@ func (c *checking) instead(path string) string {
 	return "the fields here are " + strings.Join(known, ", ")
 }
 
-// properties answers those of the object at a path.
+// properties returns those of the object at a path.
 func properties(schema *apiextensionsv1.JSONSchemaProps, path string) map[string]apiextensionsv1.JSONSchemaProps {
 	if schema == nil || strings.HasPrefix(path, "metadata") {
 		return nil
@@ -82,7 +82,7 @@ func properties(schema *apiextensionsv1.JSONSchemaProps, path string) map[string
 	return schema.Properties
 }
 
-// nearest answers the name that differs by a slip of the finger, or by case.
+// nearest returns the name that differs by a slip of the finger, or by case.
 func nearest(name string, known []string) string {
 	best, least := "", 3
 	for _, candidate := range known {

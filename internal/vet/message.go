@@ -15,7 +15,7 @@ import (
 // maxShown bounds the characters of a value that a message repeats.
 const maxShown = 64
 
-// fieldOf answers the path of an error; "" for the object itself.
+// fieldOf returns the path of an error; "" for the object itself.
 func fieldOf(err *field.Error) string {
 	if err.Field == "<nil>" {
 		return ""
@@ -23,7 +23,7 @@ func fieldOf(err *field.Error) string {
 	return err.Field
 }
 
-// message words an error for whoever wrote the field: what is wrong, and with which value.
+// message words an error for the author of the field: what is wrong, and with which value.
 func message(err *field.Error) string {
 	detail := plain(err)
 	switch err.Type {
@@ -64,7 +64,7 @@ const twice = "is listed twice; remove one of them"
 var (
 	// typeOf is how OpenAPI validation speaks of types, and of formats.
 	typeOf = regexp.MustCompile(`^must be of type (\S+): "(.*)"$`)
-	// syntax is the part of a message that nobody reads who is told of an example.
+	// syntax is the part of a message that is left out where an example is given.
 	syntax = regexp.MustCompile(`, regex used for validation is '.*'\)$`)
 )
 
@@ -78,7 +78,7 @@ func mismatch(wanted, got string) string {
 	want, known := types[wanted]
 	if !known {
 		if wanted == "date-time" {
-			return fmt.Sprintf("%q is no time, such as 2026-01-31T08:00:00Z", got)
+			return fmt.Sprintf("%q: must be an RFC 3339 timestamp, such as 2026-01-31T08:00:00Z", got)
 		}
 		return fmt.Sprintf("%q is no %s", got, wanted)
 	}
@@ -98,13 +98,19 @@ func mismatch(wanted, got string) string {
 	return text
 }
 
-// plain answers the detail without the words that OpenAPI validation puts around it.
+// plain returns the detail without the words that OpenAPI validation puts around it.
 func plain(err *field.Error) string {
 	detail := syntax.ReplaceAllString(err.Detail, ")")
 	if _, after, found := strings.Cut(detail, " in body "); found && strings.HasPrefix(detail, err.Field) {
 		detail = after
 	}
-	return detail
+	switch detail {
+	case "should have at least 1 items":
+		return "must have at least 1 item"
+	case "should be at least 1 chars long":
+		return "must not be empty"
+	}
+	return strings.Replace(detail, "should ", "must ", 1)
 }
 
 func with(value any, verb, rest string) string {
@@ -118,7 +124,7 @@ func with(value any, verb, rest string) string {
 	return text
 }
 
-// show answers a value that is short enough to be repeated; "" for others.
+// show returns a value that is short enough to be repeated; "" for others.
 func show(value any) string {
 	switch value := value.(type) {
 	case field.OmitValueType, nil:

@@ -96,7 +96,7 @@ func describe(value any) string {
 	}
 }
 
-// mistyped answers which field of a value could not be decoded, and why.
+// mistyped returns which field of a value could not be decoded, and why.
 func mistyped(value any, err error) (path, text string) {
 	var semantic *jsonv2.SemanticError
 	if !errors.As(err, &semantic) {
@@ -110,7 +110,7 @@ func mistyped(value any, err error) (path, text string) {
 	return path, text
 }
 
-// pathOf writes a JSON pointer as a path, and answers what it points to.
+// pathOf writes a JSON pointer as a path, and returns what it points to.
 func pathOf(value any, pointer jsontext.Pointer) (path string, found any) {
 	for token := range pointer.Tokens() {
 		switch at := value.(type) {

@@ -19,7 +19,7 @@ const (
 	maxRemembered = 20_000
 )
 
-// overlapping answers, of the objects of a kind in the order in which they come, what the webhook
+// overlapping returns, of the objects of a kind in the order in which they come, what the webhook
 // would say of each about those before it. It is nil for kinds that do not act on workloads.
 type overlapping func() func(obj any) []string
 

@@ -29,7 +29,7 @@ func (c *checking) kept() {
 	switch value, has := annotations[common.V1Alpha1DataAnnotation].(string); {
 	case !has || c.version != hub:
 	case len(value) > common.MaxRestoreBytes:
-		c.suspect(common.V1Alpha1DataAnnotation, fmt.Sprintf("takes %d bytes, and may take %d: nobody can write the object as it is; remove it, and with it what v1alpha1 said and v1 cannot",
+		c.suspect(common.V1Alpha1DataAnnotation, fmt.Sprintf("takes %d bytes, and may take %d: the object cannot be written as it is; remove it, and with it what v1alpha1 said and v1 cannot",
 			len(value), common.MaxRestoreBytes))
 	case !restorable(value):
 		c.suspect(common.V1Alpha1DataAnnotation, "cannot be read, and counts as if it were not there: "+

@@ -5,12 +5,14 @@ package vet
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
 // tally numbers and counts what was checked, and compares objects with those before them.
 type tally struct {
 	report   func(Object) error
+	disabled map[string]bool
 	files    atomic.Int64
 	counts   Summary
 	file     string
@@ -19,8 +21,8 @@ type tally struct {
 	overlaps map[*kind]func(obj any) []string
 }
 
-func newTally(report func(Object) error) *tally {
-	return &tally{report: report, seen: map[string]string{}, overlaps: map[*kind]func(obj any) []string{}}
+func newTally(report func(Object) error, disabled map[string]bool) *tally {
+	return &tally{report: report, disabled: disabled, seen: map[string]string{}, overlaps: map[*kind]func(obj any) []string{}}
 }
 
 func (t *tally) summary() Summary {
@@ -34,9 +36,13 @@ func (t *tally) add(file string, documents []document) error {
 	}
 	for _, d := range documents {
 		t.document++
+		t.counts.Documents++
 		t.counts.PassedOver += d.passed
+		if d.ignore.whole {
+			t.counts.Ignored++
+		}
 		for i := range d.objects {
-			if err := t.object(&d.objects[i]); err != nil {
+			if err := t.object(&d.objects[i], &d.ignore); err != nil {
 				return err
 			}
 		}
@@ -44,7 +50,7 @@ func (t *tally) add(file string, documents []document) error {
 	return nil
 }
 
-func (t *tally) object(c *checked) error {
+func (t *tally) object(c *checked, ignore *ignoring) error {
 	c.File, c.Document = t.file, t.document
 	if c.kind != nil {
 		t.counts.Objects++
@@ -55,6 +61,10 @@ func (t *tally) object(c *checked) error {
 		t.compare(c)
 		inOrder(c.Findings)
 	}
+	for i := range c.Findings {
+		Identify(&c.Findings[i])
+	}
+	c.Findings = slices.DeleteFunc(c.Findings, func(f Finding) bool { return t.disabled[f.ID] || ignore.hides(&f) })
 	for i := range c.Findings {
 		if c.Findings[i].Severity == Error {
 			t.counts.Errors++

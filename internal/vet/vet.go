@@ -4,6 +4,7 @@
 package vet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,13 @@ type Options struct {
 	// Stored says that the objects were read from a cluster, which has stored them and serves their
 	// kinds at these versions: then what became of them there is checked, too. Default: they were not.
 	Stored map[schema.GroupKind][]string
+	// Disabled are the ids of checks whose findings are not reported. Default: none.
+	Disabled map[string]bool
+	// AllowEmpty takes a standard input without any document for success. Default: it is an error, since
+	// the command before the pipe may have failed.
+	AllowEmpty bool
+	// Program is how the user calls this one, for messages. Default: fairlead.
+	Program string
 }
 
 // Vet checks manifests. It is made once, and compiles the definition of a kind when it first meets it.
@@ -35,11 +43,15 @@ type Vet struct {
 	workers     int
 	maxDocument int
 	stored      map[schema.GroupKind][]string
+	disabled    map[string]bool
+	allowEmpty  bool
+	program     string
 }
 
 // New makes a Vet for all kinds of Fairlead.
 func New(o Options) *Vet {
-	v := &Vet{kinds: map[schema.GroupKind]*kind{}, workers: o.Workers, maxDocument: o.MaxDocument, stored: o.Stored}
+	v := &Vet{kinds: map[schema.GroupKind]*kind{}, workers: o.Workers, maxDocument: o.MaxDocument, stored: o.Stored,
+		disabled: o.Disabled, allowEmpty: o.AllowEmpty, program: cmp.Or(o.Program, "fairlead")}
 	v.ours = kinds()
 	for _, k := range v.ours {
 		v.kinds[k.GroupKind] = k
@@ -73,15 +85,19 @@ type Source func(files.Visit) error
 
 // job is a part of a file on its way through the workers.
 type job struct {
-	file string
-	part manifest.Part
-	done chan []document
+	file  string
+	above []byte // comments that stand in front of the marker of the document
+	part  manifest.Part
+	done  chan []document
 }
 
 // document is what became of one document.
 type document struct {
 	objects []checked
 	passed  int // of other kinds
+	// templated says that the text has what templates of Helm have.
+	templated bool
+	ignore    ignoring
 }
 
 // checked is an object, and what is needed to compare it with others.
@@ -104,7 +120,7 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 	var (
 		queue = make(chan job)
 		order = make(chan job, 4*v.workers) // which bounds what is in memory at a time
-		tally = newTally(report)
+		tally = newTally(report, v.disabled)
 		group sync.WaitGroup
 		read  error
 	)
@@ -114,7 +130,7 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 		read = source(func(name string, content io.Reader) error {
 			tally.files.Add(1)
 			return v.split(ctx, name, content, func(j job) error {
-				// A job is done once it was taken, so whoever waits in order is never let down.
+				// A job is done once it was taken, so a waiter always gets its result in order.
 				select {
 				case queue <- j:
 					order <- j
@@ -151,20 +167,28 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 
 // split cuts a file into jobs.
 func (v *Vet) split(ctx context.Context, name string, content io.Reader, send func(job) error) error {
+	var above []byte
+	documents := 0
 	for splitter := manifest.NewSplitter(content, v.maxDocument); ctx.Err() == nil; {
 		part, err := splitter.Next()
 		if errors.Is(err, io.EOF) {
+			if documents == 0 && name == files.StdinName && !v.allowEmpty {
+				return errors.New("nothing was read: did the command in front of the pipe fail? Give --allow-empty where nothing is no fault")
+			}
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		if part.Empty() {
+			above = part.Text
 			continue
 		}
-		if err := send(job{file: name, part: part, done: make(chan []document, 1)}); err != nil {
+		documents++
+		if err := send(job{file: name, above: above, part: part, done: make(chan []document, 1)}); err != nil {
 			return err
 		}
+		above = nil
 	}
 	return files.ErrStop
 }
@@ -179,8 +203,19 @@ func (v *Vet) documents(ctx context.Context, j job) (all []document) {
 			}}}}}})
 		}
 	}()
+	ignore := ignored(j.part)
+	before := ignored(manifest.Part{Text: j.above, Line: 1})
+	if before.whole || ignore.whole {
+		return []document{{ignore: ignoring{whole: true}}}
+	}
+	ignore.ids = append(ignore.ids, before.ids...)
 	for _, parsed := range manifest.Read(j.part) {
-		all = append(all, v.document(ctx, j.part, parsed))
+		d := v.document(ctx, j.part, parsed)
+		d.ignore = ignore
+		all = append(all, d)
+	}
+	if len(ignore.wrong) > 0 {
+		all = append(all, document{objects: []checked{{Object: Object{Line: j.part.Line, Findings: ignore.wrong}}}})
 	}
 	return all
 }

@@ -40,7 +40,7 @@ func (c *call) send() {
 	c.handler.ServeHTTP(&c.answer, c.request)
 }
 
-// ask answers the body of one answer, for keeps.
+// ask returns the body of one answer, for keeps.
 func (c *call) ask() ([]byte, error) {
 	c.send()
 	if c.answer.code != http.StatusOK {
@@ -68,7 +68,7 @@ func (r *recorder) Header() http.Header               { return r.header }
 func (r *recorder) WriteHeader(code int)              { r.code = code }
 func (r *recorder) Write(content []byte) (int, error) { return r.body.Write(content) }
 
-// floor reads the body and answers as much: what the harness itself costs.
+// floor reads the body and returns as much: what the harness itself costs.
 var floor = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	answer, ok := w.(*recorder)
 	if !ok {

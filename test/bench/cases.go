@@ -179,7 +179,7 @@ func (b *builder) validate(name string, obj, old *unstructured.Unstructured, tar
 		func(c *Case) (string, error) { return b.checkValidation(c, obj, old) })
 }
 
-// add appends a case once it has passed its check, which answers the note.
+// add appends a case once it has passed its check, which returns the note.
 func (b *builder) add(c Case, handler func(side) http.Handler, body []byte, check func(*Case) (string, error)) (err error) {
 	c.ours, c.stock = newCall(handler(b.ours), body), newCall(handler(b.stock), body)
 	if c.Note, err = check(&c); err != nil {

@@ -22,8 +22,8 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// checkConversion demands that both sides answer the same object, but for the restore annotations,
-// and that Fairlead's answer converts back without loss. What stock's answer loses, the note says.
+// checkConversion demands that both sides answer the same object, but for the restore annotations and
+// the status that the other version's carries, and that Fairlead's answer converts back without loss. What stock's answer loses, the note says.
 func (b *builder) checkConversion(c *Case, source *unstructured.Unstructured) (string, error) {
 	ours, theirs, err := c.converted()
 	if err != nil {
@@ -40,7 +40,19 @@ func (b *builder) checkConversion(c *Case, source *unstructured.Unstructured) (s
 	if err != nil {
 		return "", fmt.Errorf("and back by stock: %w", err)
 	}
-	return losses(source, back, stockBack)
+	note, err := losses(source, back, stockBack)
+	return note + carried(ours), err
+}
+
+// carried says that Fairlead does more than stock: the status that the other version cannot express travels
+// in that of the answer.
+func carried(answer *unstructured.Unstructured) string {
+	for _, version := range []string{"v1", "v1alpha1"} {
+		if status, has, err := unstructured.NestedMap(answer.Object, "status", version); has && err == nil {
+			return fmt.Sprintf("; fairlead alone writes status.%s, %d bytes", version, len(encode(status)))
+		}
+	}
+	return ""
 }
 
 // checkRestored demands that Fairlead's answer is the object that the view was made of.
@@ -97,6 +109,9 @@ func alike(ours, theirs *unstructured.Unstructured) error {
 		annotations = nil
 	}
 	ours.SetAnnotations(annotations)
+	for _, version := range []string{"v1", "v1alpha1"} {
+		unstructured.RemoveNestedField(ours.Object, "status", version)
+	}
 	compare := same[v1.ExternalService]
 	if ours.GetAPIVersion() == v1alpha1.GroupVersion.String() {
 		compare = same[v1alpha1.ExternalService]

@@ -47,7 +47,7 @@ func quotient(a, b float64) float64 {
 	return a / b
 }
 
-// summarize answers zeros for no values. The median of an even number is the mean of the middle
+// summarize returns zeros for no values. The median of an even number is the mean of the middle
 // two.
 func summarize(values []float64) Summary {
 	if len(values) == 0 {

@@ -27,7 +27,7 @@ type ListOptions struct {
 	Rounds int
 	// Limit bounds everything. Default 20 minutes.
 	Limit time.Duration
-	// Output is told what happens. Default: nobody.
+	// Output is told what happens. Defaults to nil: nothing is written.
 	Output io.Writer
 }
 

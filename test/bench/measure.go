@@ -15,7 +15,7 @@ type Options struct {
 	Rounds int
 	// Slot is how long a handler is called in a round, of the wall's clock. Default 200ms.
 	Slot time.Duration
-	// Progress is told when a round begins. Default: nobody.
+	// Progress is told when a round begins. Defaults to nil: it is not called.
 	Progress func(round, of int)
 }
 
@@ -47,7 +47,7 @@ type Result struct {
 type round struct{ ours, stock sample }
 
 // Run measures the cases in turn, round by round, with both sides of a case next to each other in
-// time and taking turns at being first. It answers early, with the error of ctx, where that ends.
+// time and taking turns at being first. It returns early, with the error of ctx, where that ends.
 //
 // Everything runs on one processor, so that the CPU time of the process is that of the handler and
 // of the garbage it leaves. Both sides have answered once before; neither has any other warm-up.
@@ -106,7 +106,7 @@ func Floor(c Case, slot time.Duration) (ns, allocs float64) {
 const batch = 16
 
 func measure(c *call, slot time.Duration) sample {
-	// Nobody pays for the garbage of whoever was measured before.
+	// No subject pays for the garbage of the one measured before.
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

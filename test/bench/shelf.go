@@ -24,7 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/cluster"
 )
 
-// Who converts: nobody, Fairlead, or controller-runtime's stock handler.
+// Who converts: no webhook, Fairlead, or controller-runtime's stock handler.
 const (
 	sidePlain    = "plain"
 	sideFairlead = "fairlead"
@@ -97,7 +97,7 @@ func (s *shelf) close() error {
 	return err
 }
 
-// send makes a request, and answers the body of the answer where it is wanted.
+// send makes a request, and returns the body of the answer where it is wanted.
 func (s *shelf) send(ctx context.Context, method, path, contentType string, body []byte, answer io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *shelf) convertBy(ctx context.Context, side string) error {
 	return s.send(ctx, http.MethodPatch, definitions+"/"+definition, "application/merge-patch+json", patch, io.Discard)
 }
 
-// list changes who converts, by which the API server forgets every object of the kind, and answers how
+// list changes who converts, by which the API server forgets every object of the kind, and returns how
 // long it takes from the first request after that until all objects have been listed.
 func (s *shelf) list(ctx context.Context, side string, size int) (took time.Duration, calls int64, err error) {
 	counted := s.calls[side]

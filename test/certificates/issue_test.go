@@ -16,6 +16,7 @@ import (
 )
 
 func TestACertificateIsIssuedFromNothing(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.installCertManager()
 	for _, r := range s.start(2, issuing, "--webhook-dns-names=webhooks.example.com,192.0.2.7") {
@@ -43,7 +44,7 @@ func TestACertificateIsIssuedFromNothing(t *testing.T) {
 	}
 }
 
-// theirs is an authority of somebody else, and a Certificate that lives for seconds.
+// theirs is an authority of another owner, and a Certificate that lives for seconds.
 const theirs = `
 apiVersion: cert-manager.io/v1
 kind: Issuer
@@ -77,7 +78,8 @@ spec:
   issuerRef: {name: theirs, kind: Issuer, group: cert-manager.io}
 `
 
-func TestACertificateOfSomebodyElseIsUsedAsItIsAndRenewed(t *testing.T) {
+func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.installCertManager()
 	s.apply(fmt.Sprintf(theirs, "'*.fairlead-system.svc'"))
@@ -116,7 +118,7 @@ func TestACertificateOfSomebodyElseIsUsedAsItIsAndRenewed(t *testing.T) {
 	}
 	for _, own := range []string{"issuer/fairlead-webhook", "issuer/fairlead-webhook-bootstrap", "certificate/fairlead-webhook-root"} {
 		if out, err := s.Kubectl(t.Context(), "get", own, "-n", stage.Namespace); err == nil {
-			t.Errorf("the operator has made an authority that nobody needs:\n%s", out)
+			t.Errorf("the operator has made an authority that is not needed:\n%s", out)
 		}
 	}
 }

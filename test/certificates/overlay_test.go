@@ -47,6 +47,7 @@ func (s *scene) overlay(components ...string) []*unstructured.Unstructured {
 }
 
 func TestTheComponentInstallsAnOperatorThatHasItsCertificateIssued(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.installCertManager()
 	var manifests strings.Builder
@@ -79,6 +80,7 @@ func arguments(deployment *appsv1.Deployment) []string {
 }
 
 func TestTheComponentForCertManagersInjectorHandsItEveryTarget(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	handed := map[string]bool{}
 	for _, object := range s.overlay("certmanager", "certmanager/cainjector") {

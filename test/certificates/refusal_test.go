@@ -23,30 +23,32 @@ func (s *scene) launch(args ...string) *stage.Replica {
 }
 
 func TestAMissingCertManagerIsNamedWithItsRemedies(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.fails(s.launch(), "cert-manager is not installed in this cluster", "does not serve cert-manager.io/v1",
 		"install cert-manager", "selfSigned", "--cert-manager-fallback")
 }
 
 func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.installCertManager()
 	t.Run("an issuer that is not there", func(t *testing.T) {
 		s := s.sub(t)
-		s.fails(s.launch("--cert-manager-issuer=nobody", "--cert-manager-certificate=fairlead-webhook"),
-			"certificate fairlead-system/fairlead-webhook: is not ready", "nobody")
+		s.fails(s.launch("--cert-manager-issuer=absent", "--cert-manager-certificate=fairlead-webhook"),
+			"certificate fairlead-system/fairlead-webhook: is not ready", "absent")
 		s.must(s.client.Resource(certificates).Namespace(stage.Namespace).Delete(t.Context(), serving, metav1.DeleteOptions{}))
 	})
 	t.Run("a validity that cert-manager does not take", func(t *testing.T) {
 		s := s.sub(t)
 		s.fails(s.launch("--webhook-certificates-validity=10m"), "webhook.certificates.validity is 10m0s", "cert-manager takes 1h0m0s at least")
 	})
-	t.Run("a Certificate of somebody else without the name", func(t *testing.T) {
+	t.Run("a Certificate of another owner without the name", func(t *testing.T) {
 		s := s.sub(t)
 		s.apply(fmt.Sprintf(theirs, "somewhere.example.com"))
 		s.fails(s.launch(), "certificate fairlead-system/fairlead-webhook: refused", `spec.dnsNames lacks \"`+serverName+`\"`, "add it")
 	})
-	t.Run("a Certificate of somebody else that fills another Secret", func(t *testing.T) {
+	t.Run("a Certificate of another owner that fills another Secret", func(t *testing.T) {
 		s := s.sub(t)
 		s.apply(fmt.Sprintf(theirs, serverName))
 		s.kubectl("patch", "certificate", serving, "-n", stage.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
@@ -62,6 +64,7 @@ func (s *scene) sub(t *testing.T) *scene {
 }
 
 func TestACertificateThatIsThereIsServedAlthoughCertManagerIsAway(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.installCertManager()
 	s.Retire(s.start(1, issuing)[0])

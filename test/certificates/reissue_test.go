@@ -20,13 +20,13 @@ import (
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
-// renew has cert-manager issue a Certificate anew, in the way of `cmctl renew`, and waits until its
+// renew has cert-manager issue a Certificate again, in the way of `cmctl renew`, and waits until its
 // Secret holds another one.
 func (s *scene) renew(certificate, secret string) {
 	s.Helper()
 	before := s.secret(secret, certs.CertKey)
 	client := s.client.Resource(certificates).Namespace(stage.Namespace)
-	s.eventually(func() error { // whoever writes the status at the same time may win
+	s.eventually(func() error { // another writer of the status may win
 		object, err := client.Get(s.Context(), certificate, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -47,12 +47,13 @@ func (s *scene) renew(certificate, secret string) {
 	})
 	s.eventually(func() error {
 		if bytes.Equal(s.secret(secret, certs.CertKey), before) {
-			return fmt.Errorf("certificate %s has not been issued anew", certificate)
+			return fmt.Errorf("certificate %s has not been issued again", certificate)
 		}
 		return nil
 	})
 }
 
+// It has three replicas, all under load, and a processor for itself.
 func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
 	s := newScene(t)
 	s.installCertManager()
@@ -72,7 +73,7 @@ func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
 			}
 		}
 	})
-	// The old one stays trusted: somebody may serve under it until it expires.
+	// The old one stays trusted: a replica may serve under it until it expires.
 	s.trusted(func() []byte { return append(bytes.Clone(oldRoot), s.secret(servingKey, certs.CAKey)...) })
 
 	once := s.generations()
@@ -82,7 +83,7 @@ func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
 		}
 	}
 	s.underLoad(func() []*stage.Replica { return replicas[:1] }, func() {
-		// Whoever starts now has never seen the old certificate, and publishes the same bytes.
+		// A replica that starts now has never seen the old certificate, and publishes the same bytes.
 		s.Retire(replicas[2])
 		s.start(1, issuing)
 		s.renew(serving, servingKey)
@@ -94,7 +95,7 @@ func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
 }
 
 // generations count the writes to each target. One to a definition makes the API server convert all
-// its objects anew.
+// its objects again.
 func (s *scene) generations() []int64 {
 	s.Helper()
 	var all []int64
@@ -107,6 +108,7 @@ func (s *scene) generations() []int64 {
 }
 
 func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.installCertManager()
 	for _, target := range targets {
@@ -136,6 +138,7 @@ func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 }
 
 func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.installCertManager()
 	replicas := s.start(2)
@@ -161,6 +164,7 @@ func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
 }
 
 func TestTheFallbackServesUntilCertManagerIsInstalled(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	replicas := s.start(2, issuing, "--cert-manager-fallback")
 	s.trusted(func() []byte { return s.secret("fairlead-webhook-ca", certs.CAKey) })
@@ -179,6 +183,6 @@ func TestTheFallbackServesUntilCertManagerIsInstalled(t *testing.T) {
 		}
 		return ctx.Err()
 	}))
-	// From now on it is cert-manager's, also for whoever starts.
+	// From now on it is cert-manager's, also for a replica that starts.
 	s.serves(s.start(1, issuing, "--cert-manager-fallback")[0], s.issuance)
 }

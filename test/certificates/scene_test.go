@@ -39,7 +39,7 @@ var (
 	validating   = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 )
 
-// scene is one test on a stage of its own: what cert-manager has made must be nobody else's.
+// scene is one test on a stage of its own: what cert-manager has made must belong to no other test.
 type scene struct {
 	*testing.T
 	*stage.Stage
@@ -98,7 +98,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-// eventually waits until ask answers nil.
+// eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
 	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))

@@ -47,11 +47,10 @@ func Run(ctx context.Context, o Options) error {
 	if o.Health != "" {
 		group.Go(func() error { return health(running, o.Health, func() bool { return waiting.Load() == 0 }) })
 	}
-	err := group.Wait()
-	if ctx.Err() != nil {
-		return nil // whatever fails on the way out was told to end
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil // what fails on the way out was told to end
 }
 
 // health serves /healthz and /readyz until ctx ends.
@@ -75,8 +74,8 @@ func health(ctx context.Context, address string, ready func() bool) error {
 	case err := <-served:
 		return fmt.Errorf("health server: %w", err)
 	case <-ctx.Done():
-		_ = server.Close() // nobody waits for an answer about health any more
-		<-served
+		_ = server.Close() // no client waits for a response about health any more
+		_ = <-served       // the server is closed
 		return nil
 	}
 }

@@ -87,7 +87,7 @@ func (c *Cluster) apiServerArgs(port int) []string {
 		"--shutdown-watch-termination-grace-period=1s",
 	}
 	if c.options.WithoutControllerManager {
-		// Nobody makes the ServiceAccount that this plugin would demand of every pod.
+		// No controller makes the ServiceAccount that this plugin would demand of every pod.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
 	if c.options.AuditPolicy != "" {

@@ -63,7 +63,7 @@ func newPKI(folder string) (*pki, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The others serve nobody but whoever asks here whether they are ready.
+	// The others serve only the readiness checks made here.
 	component, err := p.ca.issue(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "fairlead-local-component"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

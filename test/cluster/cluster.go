@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// errStopped answers whoever wants something of a cluster that has ended.
+// errStopped is the error of calls to a cluster that has ended.
 var errStopped = errors.New("the cluster is stopped")
 
 // Options of Start. The zero value is a good cluster.
@@ -227,7 +227,7 @@ func (c *Cluster) Stop() error {
 	c.stopOnce.Do(func() {
 		defer close(c.done)
 		c.mu.Lock()
-		c.cancel() // under the lock: whoever adds a component after this sees it
+		c.cancel() // under the lock: a call that adds a component after this sees it
 		components := slices.Clone(c.components)
 		c.mu.Unlock()
 		for _, k := range slices.Backward(components) {

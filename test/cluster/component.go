@@ -20,13 +20,13 @@ const (
 	defaultGrace        = 10 * time.Second
 	probeEvery          = 25 * time.Millisecond
 	probeTimeout        = 5 * time.Second
-	// portAttempts bounds how often a component is started again because somebody else took its
+	// portAttempts bounds how often a component is started again because another process took its
 	// port between the moment it was found free and the moment the component listened on it.
 	portAttempts = 5
 )
 
 // errPortTaken is the one failure of a start that another try with another port mends.
-var errPortTaken = errors.New("its port was taken by somebody else")
+var errPortTaken = errors.New("its port was taken by another process")
 
 // errEnded is a program that gave up by itself.
 var errEnded = errors.New("ended before it was ready")
@@ -75,8 +75,8 @@ func (k *Component) Name() string { return k.spec.Name }
 // LogPath is the file that takes the output of the component, across restarts.
 func (k *Component) LogPath() string { return k.logPath }
 
-// Logs returns the end of the log, at most 256 KiB, across restarts.
-func (k *Component) Logs() (string, error) { return tail(k.logPath, 0, 256<<10) }
+// Logs returns the end of the log, at most 1 MiB, across restarts.
+func (k *Component) Logs() (string, error) { return tail(k.logPath, 0, 1<<20) }
 
 // PID is the process id of the component, or 0 when it does not run.
 func (k *Component) PID() int {
@@ -249,7 +249,7 @@ func (k *Component) died(p *process) error {
 	return fmt.Errorf("%s %w: %s%s", k.spec.Name, errEnded, p.howItEnded(), lines)
 }
 
-// report says on the cluster's output that a process ended although nobody asked it to. It ends
+// report says on the cluster's output that a process ended although it was not asked to. It ends
 // with the process.
 func (k *Component) report(p *process) {
 	<-p.done

@@ -13,7 +13,7 @@ import (
 )
 
 // lock takes the lock file at path, which the kernel frees when its holder dies, and returns what
-// frees it. It calls waiting once if somebody else holds it. The file stays: removing it would let
+// frees it. It calls waiting once if another process holds it. The file stays: removing it would let
 // two processes hold locks on two files of one name.
 func lock(ctx context.Context, path string, waiting func()) (func(), error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644) //nolint:gosec // there is nothing in it

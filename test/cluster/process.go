@@ -15,7 +15,7 @@ type process struct {
 	cmd   *exec.Cmd
 	done  chan struct{} // closed once the process has been reaped
 	err   error         // how it ended; read only after done
-	asked atomic.Bool   // end was called: nobody is surprised
+	asked atomic.Bool   // end was called: its end is expected
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
@@ -43,7 +43,7 @@ func (p *process) running() bool {
 }
 
 // end asks the process to end, insists after grace, and returns once it has ended. It signals
-// nothing that has been reaped: the number may belong to somebody else by then.
+// nothing that has been reaped: the number may belong to another process by then.
 func (p *process) end(grace time.Duration) {
 	p.asked.Store(true)
 	if !p.running() {
@@ -63,7 +63,7 @@ func (p *process) end(grace time.Duration) {
 	<-p.done
 }
 
-// howItEnded describes the end of a process that nobody asked to end.
+// howItEnded describes the end of a process that was not asked to end.
 func (p *process) howItEnded() string {
 	if p.err == nil {
 		return "exit status 0"

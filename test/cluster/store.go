@@ -16,7 +16,7 @@ import (
 // maxStored bounds an answer of etcd; it takes no value above 1.5 MiB.
 const maxStored = 4 << 20
 
-// Stored answers the bytes that etcd holds under a key, such as
+// Stored returns the bytes that etcd holds under a key, such as
 // /registry/networking.fairlead.dev/externalservices/default/db: what a client never sees. It fails
 // where there are none.
 func (c *Cluster) Stored(ctx context.Context, key string) ([]byte, error) {

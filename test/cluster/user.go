@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// User is somebody the API server knows by a client certificate.
+// User is a user the API server knows by a client certificate.
 type User struct {
 	// Name and Groups as RBAC sees them. Every user is in system:authenticated besides.
 	Name   string
@@ -36,7 +36,7 @@ func (c *Cluster) Admin() User {
 }
 
 // User makes a user of that name and those groups. It may do what RBAC grants it, which is little
-// until somebody binds a role.
+// until a role is bound.
 func (c *Cluster) User(name string, groups ...string) (User, error) {
 	c.mu.Lock()
 	c.users++

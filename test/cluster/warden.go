@@ -40,7 +40,7 @@ type warden struct {
 }
 
 // newWarden starts a warden and makes folder, which must not exist. The warden comes first: there
-// is no moment at which the folder exists and nobody would remove it.
+// is no moment at which the folder exists and nothing would remove it.
 func newWarden(folder string) (*warden, error) {
 	cmd := exec.Command("/bin/sh", "-c", wardenScript, "fairlead-warden", folder)
 	// A session of its own keeps the terminal's Ctrl-C and hang-up away from it.

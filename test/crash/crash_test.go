@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 func TestWhateverBreaksAtWhicheverRequestAChangeIsOneRestart(t *testing.T) {
@@ -23,40 +25,60 @@ func TestWhateverBreaksAtWhicheverRequestAChangeIsOneRestart(t *testing.T) {
 			for _, resources := range [][]string{{"rebootpolicies/status", act}, {"events"}} {
 				t.Run(fmt.Sprintf("%s, %s, at %s", strategy, fault, strings.Join(resources, " and ")), func(t *testing.T) {
 					t.Parallel()
-					newScene(t, strategy, "0s").breakEach(strategy, fault, resources...)
+					s := newWorkload(t, strategy, "0s")
+					g := s.newGateway()
+					replica := s.launch(g, "--leader-elect=false")
+					s.watched()
+					s.breakEach(g, replica, fault, round{
+						begin: func(n int) { s.change(strconv.Itoa(n)) },
+						ended: s.ended,
+						check: func(n int) { s.restarted(strategy, n) },
+					}, resources...)
 				})
 			}
 		}
 	}
 }
 
-// breakEach restarts the workload again and again, and each time has the next of the writes to the
-// resources meet a fault, until there is none left.
-func (s *scene) breakEach(strategy autorebootv1.StrategyType, fault fault, resources ...string) {
+// round is what happens again and again. Its functions are given how many times, this one included.
+type round struct {
+	begin func(n int)
+	// ended is nil once it has ended.
+	ended func(n int) error
+	// check fails the test unless everything has happened as often as it should.
+	check func(n int)
+}
+
+// breakEach has a round begin again and again, and each time the next of the writes to the resources
+// meets a fault, until there is none left.
+func (s *scene) breakEach(g *gateway, replica *stage.Replica, fault fault, of round, resources ...string) {
 	s.Helper()
-	g := s.newGateway()
-	replica := s.launch(g, "--leader-elect=false")
+	var killed atomic.Bool // and not started since
+	kill := func() {
+		replica.Kill()
+		killed.Store(true)
+	}
 	revive := func() {
-		if g.met() != "" && replica.PID() == 0 {
+		if killed.CompareAndSwap(true, false) {
 			s.must(replica.Start(s.Context()))
 		}
 	}
-	s.watched()
 	s.eventually(g.still)
-	restarts := 0
+	defer g.arm(charge{match: func(string) bool { return false }}) // what comes later meets no fault
+	rounds := 0
 	for _, resource := range resources {
 		match := func(name string) bool { return strings.HasSuffix(name, " "+resource) }
 		for n := 1; ; n++ {
-			g.arm(charge{fault: fault, nth: n, match: match, kill: replica.Kill})
-			restarts++
-			s.change(strconv.Itoa(restarts))
+			g.arm(charge{fault: fault, nth: n, match: match, kill: kill})
+			rounds++
+			of.begin(rounds)
 			s.eventually(func() error {
 				revive()
-				return s.ended(restarts)
+				return of.ended(rounds)
 			})
 			s.eventually(g.still) // the last writes are events that tell of the end
 			revive()
-			if s.restarted(strategy, restarts); s.Failed() {
+			if of.check(rounds); s.Failed() {
 				s.Fatalf("%s: write %d to %s (%s); all writes so far: %q", fault, n, resource, g.met(), g.writes())
 			}
 			if g.met() == "" {
@@ -80,12 +102,29 @@ func (s *scene) election() []string {
 		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=5s", "--leader-elect-retry-period=1s"}
 }
 
+// followed waits until the first replica has met a fault and ended, and the second has done what is to be.
+func (s *scene) followed(g *gateway, first, second *stage.Replica, done func() error) {
+	s.Helper()
+	s.eventually(func() error {
+		if g.met() == "" || first.PID() != 0 {
+			return fmt.Errorf("the first replica still leads")
+		}
+		return nil
+	})
+	s.eventually(func() error {
+		if second.PID() == 0 { // even this one may have lost its Lease on a busy machine
+			s.must(second.Start(s.Context()))
+		}
+		return done()
+	})
+}
+
 func TestALeaderThatIsCutOffLeavesItsRestartToTheNext(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []fault{sever, late} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, autorebootv1.StrategyRolloutRestart, "8s")
+			s := newWorkload(t, autorebootv1.StrategyRolloutRestart, "8s")
 			election := s.election()
 			g := s.newGateway()
 			first := s.launch(g, election...)
@@ -94,27 +133,16 @@ func TestALeaderThatIsCutOffLeavesItsRestartToTheNext(t *testing.T) {
 			s.eventually(func() error { return second.Ready(t.Context()) })
 			g.arm(charge{fault: fault, nth: 1, match: func(name string) bool { return name == "PATCH deployments" }})
 			s.change("second")
-			s.eventually(func() error {
-				if g.met() == "" || first.PID() != 0 {
-					return fmt.Errorf("the first replica still leads")
-				}
-				return nil
-			})
-			s.eventually(func() error {
-				if second.PID() == 0 { // even this one may have lost its Lease on a busy machine
-					s.must(second.Start(t.Context()))
-				}
-				return s.ended(1)
-			})
+			s.followed(g, first, second, func() error { return s.ended(1) })
 			if fault == late {
 				// What the first had sent says the same, or is refused since it knows less.
 				if code := g.deliver(); code != 200 && code != 409 {
-					t.Errorf("the API server answers what came late by %d", code)
+					t.Errorf("the API server responds to what came late with %d", code)
 				}
 			}
 			s.eventually(func() error {
-				if n := s.told()["RestartVerified"]; n != 1 {
-					return fmt.Errorf("%d events RestartVerified, want 1: %v", n, s.told())
+				if n := s.told("RebootPolicy", "p")["RestartVerified"]; n != 1 {
+					return fmt.Errorf("%d events RestartVerified, want 1: %v", n, s.told("RebootPolicy", "p"))
 				}
 				return nil
 			})

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crash breaks the operator at every request of a restart: a proxy between it and the API
+// Package crash breaks the operator at every request of a restart, and of a run of a ChaosPod: a proxy between it and the API
 // server kills its process just before or just after a request, loses an answer, or answers in the
 // API server's place. Whatever is broken, a change leads to exactly one restart.
 //

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ const (
 	failure    fault = "refused by 500"
 	// sever lets the request through, and no election from then on.
 	sever fault = "the lease is lost"
-	// late is sever, and the request is delivered when somebody calls deliver.
+	// late is sever, and the request is delivered when deliver is called.
 	late fault = "the lease is lost, and the request comes late"
 )
 
@@ -58,11 +59,19 @@ type gateway struct {
 	mu      sync.Mutex
 	armed   *charge
 	struck  string   // the request that the last charge met
+	faulty  bool     // the request that a charge met is being handled
 	seen    []string // all writes
 	latest  time.Time
 	severed bool
 	delayed func() int // delivers what is late
+	killed  []string   // the UIDs of pods that the API server was asked to end, and agreed
 }
+
+// victim is the key of the UID of the pod that a request is to end, in its context.
+type victim struct{}
+
+// uuid is what a UID looks like, in whichever encoding.
+var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // newGateway starts one, for as long as the test runs.
 func (s *scene) newGateway() *gateway {
@@ -70,7 +79,7 @@ func (s *scene) newGateway() *gateway {
 	return s.newGatewayFor(s.play.Operator())
 }
 
-// newGatewayFor speaks to the API server as somebody else.
+// newGatewayFor speaks to the API server as another user.
 func (s *scene) newGatewayFor(user cluster.User) *gateway {
 	s.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", user.Kubeconfig)
@@ -86,6 +95,14 @@ func (s *scene) newGatewayFor(user cluster.User) *gateway {
 		FlushInterval: -1, // watches
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { drop() },
+		ModifyResponse: func(response *http.Response) error {
+			if uid, ends := response.Request.Context().Value(victim{}).(string); ends && response.StatusCode < 300 {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				g.killed = append(g.killed, uid)
+			}
+			return nil
+		},
 	}
 	server := httptest.NewUnstartedServer(g)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -126,10 +143,19 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if cut {
 		drop()
 	}
+	if name := g.name(r); name == "POST pods/eviction" || name == "DELETE pods" {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			drop()
+		}
+		r = r.WithContext(context.WithValue(r.Context(), victim{}, string(uuid.Find(body))))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
 	if c == nil {
 		g.proxy.ServeHTTP(w, r)
 		return
 	}
+	defer g.handled()
 	switch c.fault {
 	case killBefore:
 		c.kill()
@@ -153,7 +179,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// note counts a request, and answers the charge that it meets.
+// note counts a request, and returns the charge that it meets.
 func (g *gateway) note(r *http.Request) (c *charge, cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,9 +194,16 @@ func (g *gateway) note(r *http.Request) (c *charge, cut bool) {
 	if g.armed.nth--; g.armed.nth > 0 {
 		return nil, false
 	}
-	c, g.armed, g.struck = g.armed, nil, name
+	c, g.armed, g.struck, g.faulty = g.armed, nil, name, true
 	g.severed = g.severed || c.fault == sever || c.fault == late
 	return c, false
+}
+
+// handled notes that the fault of a request has happened.
+func (g *gateway) handled() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.faulty, g.latest = false, time.Now()
 }
 
 // arm has the next request that fits meet a fault.
@@ -194,11 +227,18 @@ func (g *gateway) writes() []string {
 	return append([]string(nil), g.seen...)
 }
 
-// still is nil once nothing was written for a moment.
+// ended are the UIDs of the pods that the API server agreed to end, as often as it did.
+func (g *gateway) ended() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]string(nil), g.killed...)
+}
+
+// still is nil once nothing was written for a moment, and no fault is under way.
 func (g *gateway) still() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if ago := time.Since(g.latest); ago < 400*time.Millisecond {
+	if ago := time.Since(g.latest); g.faulty || ago < 400*time.Millisecond {
 		return fmt.Errorf("the last write was %s ago", ago)
 	}
 	return nil
@@ -221,7 +261,7 @@ func (g *gateway) postpone(r *http.Request) {
 	}
 }
 
-// deliver sends on what is late, and answers the status that the API server has for it.
+// deliver sends on what is late, and returns the status that the API server has for it.
 func (g *gateway) deliver() int {
 	g.mu.Lock()
 	send := g.delayed
@@ -232,7 +272,7 @@ func (g *gateway) deliver() int {
 	return send()
 }
 
-// refuse answers as the API server does.
+// refuse responds as the API server does.
 func refuse(w http.ResponseWriter, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)

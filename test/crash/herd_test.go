@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// herd knows every pod that there ever was.
+// herd knows every pod that there ever was, by its label app.
 type herd struct {
 	mu   sync.Mutex
-	seen map[types.UID]bool
+	seen map[types.UID]string
 }
 
 // watchPods ends with the test.
 func (s *scene) watchPods() *herd {
 	s.Helper()
-	h := &herd{seen: map[types.UID]bool{}}
+	h := &herd{seen: map[types.UID]string{}}
 	changes, err := s.client.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.namespace))
 	s.must(err)
 	var work sync.WaitGroup
@@ -28,7 +28,7 @@ func (s *scene) watchPods() *herd {
 		for change := range changes.ResultChan() {
 			if pod, ok := change.Object.(*corev1.Pod); ok {
 				h.mu.Lock()
-				h.seen[pod.UID] = true
+				h.seen[pod.UID] = pod.Labels["app"]
 				h.mu.Unlock()
 			}
 		}
@@ -40,8 +40,14 @@ func (s *scene) watchPods() *herd {
 	return h
 }
 
-func (h *herd) size() int {
+func (h *herd) size(app string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.seen)
+	n := 0
+	for _, of := range h.seen {
+		if of == app {
+			n++
+		}
+	}
+	return n
 }

@@ -23,12 +23,12 @@ import (
 )
 
 // patience is how long a condition may take. The machine may be a busy one.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // pods is how many the workload has.
 const pods = 2
 
-// scene is a namespace of a test's own, with one workload that takes one Secret, and a policy.
+// scene is a namespace of a test's own.
 type scene struct {
 	*testing.T
 	play      *play
@@ -37,9 +37,7 @@ type scene struct {
 	herd      *herd
 }
 
-// newScene readies all but the operator. The strategy is a type of spec.strategy; slow is how long a
-// pod takes until it is ready.
-func newScene(t *testing.T, strategy autorebootv1.StrategyType, slow string) *scene {
+func newScene(t *testing.T) *scene {
 	t.Helper()
 	p, err := open()
 	if err != nil {
@@ -49,23 +47,38 @@ func newScene(t *testing.T, strategy autorebootv1.StrategyType, slow string) *sc
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
 	s.must(s.client.Create(t.Context(), namespace))
 	s.namespace = namespace.Name
-	s.make("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: first}}")
-	s.make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: %d, revisionHistoryLimit: 100,
-		selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}, annotations: {kwok.fairlead.dev/ready-after: %s}},
-		spec: {containers: [{name: main, image: none, envFrom: [{secretRef: {name: creds}}]}]}}}}`, pods, slow))
-	s.eventually(func() error {
-		web := s.workload()
-		if st := web.Status; st.ObservedGeneration != web.Generation || st.AvailableReplicas != pods || st.Replicas != pods {
-			return fmt.Errorf("not available: %s", text(st))
-		}
-		return nil
-	})
 	s.herd = s.watchPods()
+	return s
+}
+
+// newWorkload is a scene with a workload that takes a Secret, and a policy. The strategy is a type of
+// spec.strategy; slow is how long a pod takes until it is ready.
+func newWorkload(t *testing.T, strategy autorebootv1.StrategyType, slow string) *scene {
+	t.Helper()
+	s := newScene(t)
+	s.make("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: first}}")
+	s.deploy("web", ", annotations: {kwok.fairlead.dev/ready-after: "+slow+"}", "envFrom: [{secretRef: {name: creds}}]")
 	s.make(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {
 		targets: [{kind: Deployment, name: web}], triggers: [{name: config, type: ConfigChange, configChange: {}}], strategy: {type: %s},
 		debounce: {quietPeriod: 0s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, retry: {maxAttempts: 0},
 		verification: {soak: 1s, timeout: 2m}, historyLimit: 50}}`, strategy))
 	return s
+}
+
+// deploy makes a Deployment, and waits until its pods are ready. Meta and container are added to those
+// of the template.
+func (s *scene) deploy(name, meta, container string) {
+	s.Helper()
+	s.make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, revisionHistoryLimit: 100,
+		selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}%[3]s},
+		spec: {containers: [{name: main, image: none, %[4]s}]}}}}`, name, pods, meta, container))
+	s.eventually(func() error {
+		d := s.deployment(name)
+		if st := d.Status; st.ObservedGeneration != d.Generation || st.AvailableReplicas != pods || st.Replicas != pods {
+			return fmt.Errorf("not available: %s", text(st))
+		}
+		return nil
+	})
 }
 
 // must ends the test on an error.
@@ -76,7 +89,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-// eventually waits until ask answers nil. Many wait at once, and the processors are for what they wait
+// eventually waits until ask returns nil. Many wait at once, and the processors are for what they wait
 // for: they ask less often than others do.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
@@ -127,11 +140,11 @@ func (s *scene) launch(g *gateway, args ...string) *stage.Replica {
 	return replica
 }
 
-func (s *scene) workload() *appsv1.Deployment {
+func (s *scene) deployment(name string) *appsv1.Deployment {
 	s.Helper()
-	var web appsv1.Deployment
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "web"}, &web))
-	return &web
+	var d appsv1.Deployment
+	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &d))
+	return &d
 }
 
 func (s *scene) status() autorebootv1.RebootPolicyStatus {
@@ -169,7 +182,7 @@ func (s *scene) ended(n int) error {
 // one of.
 func (s *scene) restarted(strategy autorebootv1.StrategyType, n int) {
 	s.Helper()
-	st, web := s.status(), s.workload()
+	st, web := s.status(), s.deployment("web")
 	ids := map[string]bool{}
 	for _, record := range st.History {
 		ids[record.ID] = true
@@ -196,16 +209,16 @@ func (s *scene) restarted(strategy autorebootv1.StrategyType, n int) {
 		s.Errorf("%d ReplicaSets, want %d", len(sets.Items), templates)
 	}
 	s.eventually(func() error { // the watch may be a little behind
-		if seen := s.herd.size(); seen < pods*(1+n) {
+		if seen := s.herd.size("web"); seen < pods*(1+n) {
 			return fmt.Errorf("%d pods in all, want each of %d replaced %d times", seen, pods, n)
 		}
 		return nil
 	})
-	if seen := s.herd.size(); seen > pods*(1+n) {
+	if seen := s.herd.size("web"); seen > pods*(1+n) {
 		s.Errorf("%d pods in all, want each of %d replaced %d times", seen, pods, n)
 	}
 	// A crash may keep an event from being told. None may be told that is not true.
-	told := s.told()
+	told := s.told("RebootPolicy", "p")
 	for _, reason := range []string{"RestartPlanned", "RestartStarted", "RestartVerified"} {
 		if told[reason] > n {
 			s.Errorf("%d events %s of %d restarts", told[reason], reason, n)
@@ -218,14 +231,14 @@ func (s *scene) restarted(strategy autorebootv1.StrategyType, n int) {
 	}
 }
 
-// told counts the events about the policy, by reason.
-func (s *scene) told() map[string]int {
+// told counts the events about an object, by reason.
+func (s *scene) told(kind, name string) map[string]int {
 	s.Helper()
 	var list eventsv1.EventList
 	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace)))
 	told := map[string]int{}
 	for _, event := range list.Items {
-		if event.Regarding.Kind == "RebootPolicy" {
+		if event.Regarding.Kind == kind && event.Regarding.Name == name {
 			told[event.Reason] += int(ptr.Deref(event.Series, eventsv1.EventSeries{Count: 1}).Count)
 		}
 	}

@@ -53,7 +53,7 @@ func (s *scene) strict() cluster.User {
 
 func TestWithoutTheRightToListSecretsNoChangeIsLostEither(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, autorebootv1.StrategyRolloutRestart, "0s")
+	s := newWorkload(t, autorebootv1.StrategyRolloutRestart, "0s")
 	g := s.newGatewayFor(s.strict())
 	replica := s.launch(g, "--leader-elect=false", "--sources=Poll", "--sources-poll-interval=1s")
 	s.watched()
@@ -61,7 +61,7 @@ func TestWithoutTheRightToListSecretsNoChangeIsLostEither(t *testing.T) {
 	s.eventually(func() error { return s.ended(1) })
 	s.eventually(g.still)
 	replica.Kill()
-	s.change("while nobody looks")
+	s.change("while no replica runs")
 	s.change("twice")
 	s.must(replica.Start(t.Context()))
 	s.eventually(func() error { return s.ended(2) })

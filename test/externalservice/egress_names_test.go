@@ -22,7 +22,7 @@ import (
 // quickly is a health check and the lookups of tests that wait for both.
 const quickly = `healthCheck: {tcp: {}, ` + often + `}, ` + hasten
 
-// Ports of servers that nobody may ever connect to. Neither two tests nor two suites on one host share
+// Ports of servers that must never be connected to. Neither two tests nor two suites on one host share
 // one, since addresses that are forbidden are the same for all.
 var (
 	canaryPort  = uint16(10000 + os.Getpid()%10000*2)
@@ -74,7 +74,7 @@ func (s *scene) checkedAgain(servers ...*outside.Server) {
 	})
 }
 
-func TestANameThatLeadsWhereNobodyMayGoIsNeverFollowed(t *testing.T) {
+func TestANameThatLeadsToAForbiddenAddressIsNeverFollowed(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	node, pod := s.newNode()
@@ -224,7 +224,7 @@ func TestAPublishedAddressThatBecomesANodesIsTakenOut(t *testing.T) {
 		t.Errorf("the node was connected to %d times after it was denied", now-before)
 	}
 
-	// Somebody without the right changes nothing by touching it; somebody with the right does.
+	// A user without the right changes nothing by touching it; a user with the right does.
 	s.must(eve.update("db", touch))
 	if got := s.approver("db"); got != "" {
 		t.Errorf("approved by %q, who may not", got)

@@ -12,7 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/stage"
@@ -103,9 +106,47 @@ func TestTheConfiguredPolicyDecides(t *testing.T) {
 	s.must(s.client.Create(t.Context(), s.object("v1", "resolved", `{ports: [{name: web, port: 7443}], endpoints: [{name: a, dns: {name: policy.example.com}}], `+hasten+`}`)))
 	s.publishes("resolved", "10.96.55.8", "203.0.113.140", "203.0.113.141")
 
+	// To suspend an object does not make it immune, whether its address stands in it or came by a name.
+	both := func(name, endpoint string) {
+		s.must(s.client.Create(t.Context(), s.object("v1", name, `{ports: [{name: web, port: 7443}], endpoints: [`+endpoint+`], `+hasten+`}`)))
+	}
+	both("asleep", `{name: a, addresses: [203.0.113.10, 203.0.113.11]}`)
+	both("asleep-by-name", `{name: a, dns: {name: policy.example.com}}`)
+	s.publishes("asleep", "203.0.113.10", "203.0.113.11")
+	s.publishes("asleep-by-name", "10.96.55.8", "203.0.113.140", "203.0.113.141")
+	s.publishes("cluster-by-right", "10.96.56.7")
+	for _, name := range []string{"asleep", "asleep-by-name", "cluster-by-right"} {
+		s.change(name, func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
+	}
+
 	// A policy that changes reaches what is published.
 	restart(fmt.Sprintf(policy, ", 203.0.113.10/32, 203.0.113.140/32"))
 	s.condition("named", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonPolicyDenied)
 	s.publishes("named")
 	s.publishes("resolved", "10.96.55.8", "203.0.113.141")
+	s.publishes("asleep", "203.0.113.11")
+	s.publishes("asleep-by-name", "10.96.55.8", "203.0.113.141")
+	for _, name := range []string{"asleep", "asleep-by-name"} {
+		s.condition(name, networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonPolicyDenied)
+	}
+
+	// Nor does it outlive the approval, which only a write past the webhooks can take away.
+	s.publishes("cluster-by-right", "10.96.56.7")
+	s.kubectl("delete", "mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating")
+	s.eventually(func() error {
+		var es networkingv1.ExternalService
+		if err := s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "cluster-by-right"}, &es); err != nil {
+			return err
+		}
+		delete(es.Annotations, common.ApprovedByAnnotation)
+		if err := s.client.Update(t.Context(), &es); err != nil {
+			return err
+		}
+		if es.Annotations[common.ApprovedByAnnotation] != "" {
+			return fmt.Errorf("webhooks are still called, and put the approval back")
+		}
+		return nil
+	})
+	s.publishes("cluster-by-right")
+	s.condition("cluster-by-right", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonPolicyDenied)
 }

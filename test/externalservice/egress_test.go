@@ -13,7 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -55,7 +57,7 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "kubernetes-", Namespace: "default",
-			Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes", discoveryv1.LabelManagedBy: "somebody"},
+			Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes", discoveryv1.LabelManagedBy: "another"},
 		},
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{endpoint}}},
 	}
@@ -196,7 +198,7 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 	}))
 	s.publishes("db", outside, address)
 
-	// Whoever takes the address out cannot put it back.
+	// A user who takes the address out cannot put it back.
 	s.must(eve.update("db", endpoints(outside, s.address())))
 	if got := s.approver("db"); got != "" {
 		t.Errorf("approved by %q, without an address that needs it", got)
@@ -223,8 +225,9 @@ func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 		annotations[common.ConversionDataAnnotation] = strings.ReplaceAll(saved, outside, address)
 		o.SetAnnotations(annotations)
 	}
-	s.must(expected(eve.updateAt("v1alpha1", "db", hostile), address, "spec.hosts[0]"))
-	s.must(expected(eve.updateAt("v1alpha1", "asleep", hostile), address, "spec.hosts[0]"))
+	// An update takes from the stored object what v1alpha1 cannot express.
+	s.must(eve.updateAt("v1alpha1", "db", hostile))
+	s.must(eve.updateAt("v1alpha1", "asleep", hostile))
 	for _, of := range []string{"db", "asleep"} {
 		view := eve.view("v1alpha1", of)
 		hostile(view)
@@ -232,13 +235,7 @@ func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 		fresh := s.object("v1alpha1", name, "{}")
 		fresh.SetAnnotations(view.GetAnnotations())
 		fresh.Object["spec"] = view.Object["spec"]
-		err := eve.client.Create(t.Context(), fresh)
-		// The data of an object with a status does not fit one without, and is not believed then.
-		if err == nil && of == "db" {
-			s.publishes(name, outside)
-			continue
-		}
-		s.must(expected(err, address, "spec.hosts[0]"))
+		s.must(expected(eve.client.Create(t.Context(), fresh), address, "spec.hosts[0]"))
 		s.absent(name)
 	}
 	var all networkingv1.ExternalServiceList
@@ -247,6 +244,67 @@ func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 		if strings.Contains(text(all.Items[i].Spec), address) {
 			t.Errorf("%s has %s: %s", all.Items[i].Name, address, text(all.Items[i].Spec))
 		}
+	}
+}
+
+func TestAnApprovalCoversWhatHealthChecksAsk(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
+	const address = "10.96.7.8"
+	const pace = `interval: 1h, unhealthyInterval: 1h`
+	s.must(ann.create("v1", "db", fmt.Sprintf(`{ports: [{name: sql, port: 5432}, {name: admin, port: 22}], endpoints: [{name: a, addresses: [%q]}], healthCheck: {tcp: {}, port: sql, %s}}`, address, pace)))
+	approved := s.approver("db")
+	if approved != ann.name {
+		t.Fatalf("approved by %q, want %q", approved, ann.name)
+	}
+	to := func(check string) func(*unstructured.Unstructured) {
+		var parsed map[string]any
+		s.must(yaml.Unmarshal([]byte("{"+check+", "+pace+"}"), &parsed))
+		return func(o *unstructured.Unstructured) {
+			s.must(unstructured.SetNestedMap(o.Object, parsed, "spec", "healthCheck"))
+		}
+	}
+	for name, check := range map[string]string{
+		"another port":     "tcp: {}, port: admin",
+		"another protocol": "http: {path: /admin}, port: sql",
+		"a service":        "grpc: {service: admin}, port: sql",
+	} {
+		if err := expected(eve.update("db", to(check)), address, "may not create services", "Forbidden"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s.must(eve.update("db", to("tcp: {}, port: sql, healthyThreshold: 3"))) // no more is asked
+	s.must(eve.update("db", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "healthCheck") }))
+	s.must(expected(eve.update("db", to("tcp: {}, port: admin")), address, "may not create services"))
+	if got := s.approver("db"); got != approved {
+		t.Errorf("approved by %q, want %q still", got, approved)
+	}
+	s.must(ann.update("db", to("tcp: {}, port: admin")))
+}
+
+func TestAWriterIsWarnedOfAPodOutsideOfTheKnownRanges(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	address, other := s.address(), s.address()
+	var pod *unstructured.Unstructured
+	s.eventually(func() error { // its ServiceAccount comes by itself
+		pod = s.parse(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {schedulerName: none, containers: [{name: c, image: none}]}}`)
+		return s.client.Create(t.Context(), pod)
+	})
+	s.must(s.client.Status().Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"status": {"podIP": %q, "podIPs": [{"ip": %q}]}}`, address, address)))))
+	tries := 0
+	s.eventually(func() error { // replicas learn of it a moment later
+		tries++
+		_, told, err := s.try(s.manifest(fmt.Sprint("db-", tries), static(other, address)))
+		s.must(err)
+		if want := "spec.endpoints[0].addresses[1]: " + address + " is the address of a pod of this cluster"; !strings.Contains(told, want) {
+			return fmt.Errorf("told %q, want %q", told, want)
+		}
+		return nil
+	})
+	if _, told, err := s.try(s.manifest("fine", static(other, s.address()))); err != nil || strings.Contains(told, "pod") {
+		t.Errorf("%v: told %q", err, told)
 	}
 }
 
@@ -274,7 +332,7 @@ func TestANameThatAServiceHasIsRefusedAndThatServiceNeverTaken(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	theirs := func(name string) {
-		s.make(`{apiVersion: v1, kind: Service, metadata: {name: ` + name + `, labels: {owner: somebody}}, spec: {selector: {app: theirs}, ports: [{port: 80}]}}`)
+		s.make(`{apiVersion: v1, kind: Service, metadata: {name: ` + name + `, labels: {owner: another}}, spec: {selector: {app: theirs}, ports: [{port: 80}]}}`)
 	}
 	outside := s.address()
 	spec := fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%q]}]}`, outside)
@@ -283,7 +341,7 @@ func TestANameThatAServiceHasIsRefusedAndThatServiceNeverTaken(t *testing.T) {
 	s.must(expected(eve.create("v1", "taken", spec), "metadata.name", `a Service "taken" exists`, "choose another name"))
 	s.absent("taken")
 
-	// Asleep, the object is stored, and no Service made: somebody else is first.
+	// Asleep, the object is stored, and no Service made: another client is first.
 	s.must(eve.create("v1", "late", strings.Replace(spec, "{", "{suspend: true, ", 1)))
 	theirs("late")
 	s.must(eve.update("late", func(o *unstructured.Unstructured) {

@@ -141,7 +141,7 @@ func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
 		s.publishes("automatic", addresses[0])
 		s.condition("manual", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending)
 		if got := s.published("manual"); !slices.Equal(got, addresses[1:]) {
-			t.Fatalf("%q is published, and nobody has asked for it", got)
+			t.Fatalf("%q is published, and was not asked for", got)
 		}
 	}
 	for i, token := range []string{"first", "second"} {

@@ -43,7 +43,7 @@ func (s *scene) pictures(names ...string) map[string]picture {
 	return all
 }
 
-func TestAnOutageIsLeftAsItIsByWhoeverLeadsNext(t *testing.T) {
+func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 	s := newScene(t)
 	s.amongMany()
 	addresses, servers := s.tcp(5432, 6)

@@ -40,7 +40,7 @@ func (s *scene) applyAll(specs map[string]string) {
 	}
 }
 
-// change changes an ExternalService, as whoever edits it does, and waits until the operator has seen
+// change changes an ExternalService, as a user does, and waits until the operator has seen
 // it.
 func (s *scene) change(name string, edit func(*networkingv1.ExternalService)) {
 	s.Helper()
@@ -167,7 +167,7 @@ func (s *scene) told(name string) map[string][]corev1.Event {
 	return events
 }
 
-// tells waits until events of a reason were seen so many times, and answers them. More is an error.
+// tells waits until events of a reason were seen so many times, and returns them. More is an error.
 func (s *scene) tells(name, reason string, times int) []corev1.Event {
 	s.Helper()
 	var events []corev1.Event

@@ -105,12 +105,19 @@ func (s *scene) object(version, name, spec string) *unstructured.Unstructured {
 // make creates an object of the namespace, as the administrator.
 func (s *scene) make(manifest string) *unstructured.Unstructured {
 	s.Helper()
+	object := s.parse(manifest)
+	s.must(s.client.Create(s.Context(), object))
+	return object
+}
+
+// parse reads an object of the namespace from YAML.
+func (s *scene) parse(manifest string) *unstructured.Unstructured {
+	s.Helper()
 	object := &unstructured.Unstructured{}
 	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
 	if !strings.HasPrefix(object.GetKind(), "Cluster") {
 		object.SetNamespace(s.namespace)
 	}
-	s.must(s.client.Create(s.Context(), object))
 	return object
 }
 
@@ -119,7 +126,7 @@ func (s *scene) afterwards(object client.Object) {
 	s.Cleanup(func() { _ = s.client.Delete(context.Background(), object) })
 }
 
-// newNode joins a node, and answers its address and one of its pods'.
+// newNode joins a node, and returns its address and one of its pods'.
 func (s *scene) newNode() (address, pod string) {
 	s.Helper()
 	address = s.address()

@@ -25,7 +25,7 @@ const residents = 200
 // time must stay the lesser part.
 const everyday = "everyday"
 
-// populate makes the population once, and answers its namespace.
+// populate makes the population once, and returns its namespace.
 var populate = struct {
 	once      sync.Once
 	namespace string

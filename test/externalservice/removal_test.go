@@ -44,22 +44,27 @@ func (s *scene) vanishes(name string) {
 }
 
 // watchSlices tells of every change of the namespace's EndpointSlices from now on.
-func (s *scene) watchSlices() watch.Interface {
+func (s *scene) watchSlices() watch.Interface { return s.watch(&discoveryv1.EndpointSliceList{}) }
+
+// watch tells of every change of the namespace's objects of a kind from now on.
+func (s *scene) watch(list client.ObjectList, options ...client.ListOption) watch.Interface {
 	s.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", s.play.Kubeconfig())
 	s.must(err)
 	scheme := runtime.NewScheme()
-	s.must(discoveryv1.AddToScheme(scheme))
+	for _, add := range []func(*runtime.Scheme) error{discoveryv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme} {
+		s.must(add(scheme))
+	}
 	watching, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	s.must(err)
-	changes, err := watching.Watch(s.Context(), &discoveryv1.EndpointSliceList{}, client.InNamespace(s.namespace))
+	changes, err := watching.Watch(s.Context(), list, append(options, client.InNamespace(s.namespace))...)
 	s.must(err)
 	s.Cleanup(changes.Stop)
 	return changes
 }
 
 // drains follows a deletion to its end: every slice stands as terminating before it goes, and nothing
-// is left. It answers when the first one went.
+// is left. It returns when the first one went.
 func (s *scene) drains(name string, slices int, changes watch.Interface) (gone time.Time) {
 	s.Helper()
 	terminating := map[string]bool{}
@@ -99,9 +104,11 @@ func (s *scene) drains(name string, slices int, changes watch.Interface) (gone t
 	return gone
 }
 
+// going reports whether all endpoints, which were healthy, end as those of pods do: proxies that have
+// no other go on with them.
 func going(slice *discoveryv1.EndpointSlice) bool {
 	for _, e := range slice.Endpoints {
-		if ptr.Deref(e.Conditions.Ready, true) || ptr.Deref(e.Conditions.Serving, true) || !ptr.Deref(e.Conditions.Terminating, false) {
+		if ptr.Deref(e.Conditions.Ready, true) || !ptr.Deref(e.Conditions.Serving, false) || !ptr.Deref(e.Conditions.Terminating, false) {
 			return false
 		}
 	}
@@ -123,12 +130,13 @@ func TestADeletedObjectDrainsAndThenGoesWithAllThatItMade(t *testing.T) {
 	})
 	from := time.Now()
 	s.delete("db")
+	s.tells("db", networkingv1.ReasonDraining, 1)
 	if took := s.drains("db", 2, changes).Sub(from); took < drainPeriod {
 		t.Errorf("the slices went after %s, want at least %s", took, drainPeriod)
 	}
 }
 
-func TestADeletionThatNobodyLedThroughDrainsAllTheSame(t *testing.T) {
+func TestADeletionWithoutALeaderDrainsAllTheSame(t *testing.T) {
 	s := newScene(t)
 	s.apply("db", plainly(s.address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
@@ -137,7 +145,7 @@ func TestADeletionThatNobodyLedThroughDrainsAllTheSame(t *testing.T) {
 		s.delete("db")
 		es, err := s.get("db")
 		s.must(err)
-		s.eventually(func() error { // the drain period has passed already when somebody leads
+		s.eventually(func() error { // the drain period has passed already when a replica leads
 			if left := time.Until(es.DeletionTimestamp.Add(drainPeriod)); left > 0 {
 				return fmt.Errorf("%s are left", left)
 			}

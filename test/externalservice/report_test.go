@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/outside"
 )
 
-// normal ends the test unless the object reads as current to whoever waits for a rollout.
+// normal ends the test unless the object reads as current to a client that waits for a rollout.
 func (s *scene) normal(name string) {
 	s.Helper()
 	es, err := s.get(name)

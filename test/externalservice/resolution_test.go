@@ -271,8 +271,8 @@ func TestAnswersThatRotateThroughAPoolDoNotChurnSlices(t *testing.T) {
 	for range 12 {
 		pool = append(pool, s.address())
 	}
-	// An address stays for 2 TTLs and a bit after it was seen last: long enough for a question that
-	// has to be asked twice.
+	// An address stays for 2 TTLs and a bit after it was seen last, long enough for a question that has
+	// to be asked twice; and for ten lookups once the name is known to rotate.
 	const ttl = 3 * time.Second
 	s.must(s.World.DNS.Reply(host, outside.A, outside.Reply{Data: pool, TTL: ttl, Window: 8}))
 	s.apply("pool", named(host, `resolution: {minTTL: 1s, maxTTL: 1h}`))
@@ -320,7 +320,7 @@ func TestNamesAreFullyQualified(t *testing.T) {
 	for _, query := range s.World.DNS.Queries() {
 		for _, host := range []string{label, s.host("none"), s.host("dot")} {
 			if strings.HasPrefix(query.Name, host+".") {
-				t.Errorf("%s was asked for, which nobody has named", query.Name)
+				t.Errorf("%s was asked for, which no object names", query.Name)
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func (s *scene) server(server *outside.Server, err error) *outside.Server {
 	return server
 }
 
-// try applies a manifest, and answers what kubectl wrote and complained of.
+// try applies a manifest, and returns what kubectl wrote and complained of.
 func (s *scene) try(manifest string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -188,7 +188,7 @@ func (s *scene) publishes(service string, addresses ...string) {
 	})
 }
 
-// eventually waits until ask answers nil.
+// eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
 	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))

@@ -135,7 +135,7 @@ func (p *script) failures() int {
 	return p.bad
 }
 
-// asked waits until there were so many requests, and answers when.
+// asked waits until there were so many requests, and returns when.
 func (p *script) asked(s *scene, n int) []time.Time {
 	s.Helper()
 	var times []time.Time

@@ -23,23 +23,23 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 	}{
 		{externalServices, "v1", `{ports: [{name: http, port: 80}], endpoints: [{name: a, dns: {name: db.example.com}}], healthCheck: {http: {}}}`, map[string]string{
 			"spec.suspend": "false", "spec.deletionPolicy": "Delete", "spec.service": "{type: ClusterIP}",
-			"spec.ports":       "[{name: http, port: 80, protocol: TCP}]",
-			"spec.endpoints":   "[{name: a, dns: {name: db.example.com, recordType: Address}, priority: 0, state: Active}]",
+			"spec.ports":       "[{name: http, port: 80}]",
+			"spec.endpoints":   "[{name: a, dns: {name: db.example.com}}]",
 			"spec.resolution":  "{minTTL: 30s, maxTTL: 1h, onFailure: KeepLast, keepLastFor: 24h}",
 			"spec.healthCheck": `{http: {path: /, scheme: HTTP}, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, healthyThreshold: 2, unhealthyThreshold: 3}`,
 		}},
 		{externalServices, "v1alpha1", `{hosts: [192.0.2.1], ports: {sql: 5432}, probe: {tcpSocket: {port: 5432}}}`, map[string]string{
 			"spec.healthCheck": `{tcp: {}, port: sql, interval: 10s, unhealthyInterval: 30s, timeout: 2s, jitterPercent: 10, healthyThreshold: 2, unhealthyThreshold: 3}`,
-			"spec.endpoints":   "[{name: host-0, addresses: [192.0.2.1], priority: 0, state: Active}]",
+			"spec.endpoints":   "[{name: host-0, addresses: [192.0.2.1]}]",
 		}},
 		{rebootPolicies, "v1", `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`, map[string]string{
 			"spec.dryRun": "false", "spec.cooldown": "10m", "spec.strategy": "{type: RolloutRestart}", "spec.limit": "{maxRestarts: 6, within: 24h}",
-			"spec.debounce": "{quietPeriod: 15s, maxDelay: 5m}", "spec.retry": "{maxAttempts: 3, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}",
+			"spec.debounce": "{quietPeriod: 15s, maxDelay: 5m}", "spec.retry": "{maxAttempts: 3, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}", "spec.targets": "[{kind: Deployment, name: web}]",
 			"spec.verification": "{timeout: 15m, soak: 2m, maxContainerRestarts: 0, onFailure: Halt}", "spec.historyLimit": "10",
 		}},
 		{rebootPolicies, "v1alpha1", `{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {httpGet: {port: 80}}}}]}`, map[string]string{
 			"spec.cooldown": "10m",
-			"spec.triggers": `[{name: up, type: Probe, probe: {httpGet: {path: /, port: 80, scheme: HTTP}, period: 30s, timeout: 5s, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}}]`,
+			"spec.triggers": `[{name: up, type: Probe, probe: {httpGet: {port: 80}}}]`,
 		}},
 		{chaosPods, "v1", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`, map[string]string{
 			"spec.dryRun": "true", "spec.action": "{type: Evict}", "spec.count": "1", "spec.filter": "{minAge: 10m}",
@@ -98,11 +98,11 @@ func TestKubectlPrintsWarningsOfWhatIsAllowedAndProbablyNotMeant(t *testing.T) {
 		"drained": {externalServices.object("v1", "drained", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1], state: Drained}]}`),
 			"Warning: spec.endpoints: every endpoint is Drained"},
 		"twice": {externalServices.object("v1", "twice", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}, {name: b, addresses: [192.0.2.1]}]}`),
-			`Warning: spec.endpoints[1].addresses[0]: 192.0.2.1 stands in endpoint "a" as well`},
+			`Warning: spec.endpoints[1].addresses[0]: 192.0.2.1 is also listed in endpoint "a"`},
 		"never": {chaosPods.object("v1", "never", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}, count: 0}`),
 			"Warning: spec.count: 0 never kills anything"},
 		"delay": {rebootPolicies.object("v1alpha1", "delay", `{target: {kind: Deployment, name: web}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}, initialDelaySeconds: 10}}}]}`),
-			"Warning: spec.policies[0].trigger.probe.initialDelaySeconds: kept, but without effect"},
+			"Warning: spec.policies[0].trigger.probe.initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sub := *s
@@ -175,7 +175,7 @@ func TestBothReplicasAnswerWebhooks(t *testing.T) {
 		samples := s.metrics(replica, token)
 		for _, bad := range []string{`result="panic"`, `result="error"`, `result="failed"`} {
 			n := samples.Sum("fairlead_admission_requests_total", bad) + samples.Sum("fairlead_conversion_objects_total", bad)
-			// Another test sends what must fail: a version that nobody knows, which counts as of no kind.
+			// Another test sends what must fail: an unknown version, which counts as of no kind.
 			if n -= samples.Sum("fairlead_conversion_objects_total", bad, `kind="unknown"`); n > 0 {
 				t.Errorf("%s: %v requests with %s", replica.ID, n, bad)
 			}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -84,27 +82,11 @@ func annotate(object map[string]any, key, value string) {
 	metadata["annotations"].(map[string]any)[key] = value
 }
 
-// newBrokenScene makes a namespace on a stage of its own, whose operator is not told of what the test
-// puts into etcd: others would find it in their lists.
+// newBrokenScene makes a namespace whose operator is not told of what the test puts into etcd: others
+// would find it in their lists.
 func newBrokenScene(t *testing.T) (*scene, *etcd, *stage.Replica) {
 	t.Helper()
-	st, err := stage.Open(t.Context(), stage.Options{Root: root, Output: os.Stderr, Operator: stage.Outside,
-		Cluster: cluster.Options{WithoutControllerManager: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &scene{T: t, kubectl: st}
-	replica, err := st.StartReplica(t.Context(), "--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
-	s.must(err)
-	s.must(st.Reachable(t.Context()))
-	s.client, err = stage.NewClient(st.Kubeconfig())
-	s.must(err)
-	s.makeNamespace()
+	s, st, replica := newOwnScene(t)
 	return s, s.etcdOf(st.Cluster), replica
 }
 
@@ -175,7 +157,7 @@ func (s *scene) failNoList(store *etcd) {
 	}
 }
 
-// listed answers the objects of a LIST by name. It goes to etcd, and not to a cache that was filled
+// listed returns the objects of a LIST by name. It goes to etcd, and not to a cache that was filled
 // before.
 func (s *scene) listed(k kind, version string) map[string]*unstructured.Unstructured {
 	s.Helper()
@@ -189,7 +171,7 @@ func (s *scene) listed(k kind, version string) map[string]*unstructured.Unstruct
 	return found
 }
 
-// watched answers which objects a WATCH begins with.
+// watched returns which objects a WATCH begins with.
 func (s *scene) watched(k kind, version string) (names []string) {
 	s.Helper()
 	answer := s.run("get", "--raw", fmt.Sprintf("/apis/%s/%s/namespaces/%s/%s?watch=1&resourceVersion=0&timeoutSeconds=2", k.group, version, s.namespace, k.resource))

@@ -18,13 +18,13 @@ var badReasons = map[string][]string{
 	"noprobecooldown": {
 		"spec: cooldown is required with a Probe trigger",
 		"spec.targets: a target may be listed once",
-		"spec.triggers[0].probe: exactly one of httpGet, tcpSocket, grpc, exec is required",
+		"spec.triggers[0].probe: set exactly one of httpGet, tcpSocket, grpc, exec",
 		"spec.triggers[0].probe: timeout must not exceed period",
 	},
 	"union": {
-		"spec.targets[0]: exactly one of name or selector is required",
-		"spec.triggers[0]: podAge must be set if and only if type is PodAge",
-		"spec.triggers[0]: schedule must be set if and only if type is Schedule",
+		"spec.targets[0]: set exactly one of name or selector",
+		"spec.triggers[0]: type PodAge and podAge go together: set both or neither",
+		"spec.triggers[0]: type Schedule and schedule go together: set both or neither",
 		"spec.triggers[0].schedule.cron: use timeZone",
 		"spec.windows[0].duration: duration must be between 1m and 168h",
 		"spec.windows[0].timeZone: timeZone must be an IANA name, not Local",
@@ -39,7 +39,7 @@ var badReasons = map[string][]string{
 		"spec.endpoints[0].addresses[5]: loopback, unspecified, link-local and multicast link-local addresses are not allowed",
 		"spec.endpoints[0].addresses[6]: must be an IP address",
 		"spec.endpoints[0].addresses[7]: must be in canonical form",
-		"spec.endpoints[0].addresses[9]: must be an IP address",
+		"spec.endpoints[0].addresses[9]: must be an IP address: use dns.name for a name",
 		"spec.ports: port and protocol must be unique",
 	},
 	"baddns": {
@@ -47,12 +47,12 @@ var badReasons = map[string][]string{
 		"spec: more than one priority needs healthCheck",
 		"spec.endpoints[0].dns.name: in-cluster and localhost names are not allowed",
 		"spec.endpoints[1].dns.name: use addresses for an IP",
-		"spec.endpoints[2]: exactly one of dns or addresses is required",
+		"spec.endpoints[2]: set exactly one of dns or addresses",
 	},
 	"forced": {
 		"spec.action: gracePeriodSeconds 0 needs type Delete and allowForceDelete",
 		"spec.count: must be a non-negative integer or a percentage 0%-100%",
-		"spec.schedule: one of cron, interval, at is required",
+		"spec.schedule: set one of cron, interval, at",
 		"spec.schedule: timeZone goes with cron",
 		"spec.target: an empty selector is not allowed",
 	},
@@ -139,7 +139,7 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 	s := newScene(t)
 	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`))
 	s.apply(rebootPolicies.object("v1", "restart", `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`))
-	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
+	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {at: "2026-01-01T00:00:00Z", interval: 24h}}`))
 	s.run("wait", "--for=condition=Ready", "--timeout="+patience.String(), "extsvc/db")
 
 	s.expect(s.run("get", "fairlead", "-A"),
@@ -150,7 +150,7 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 		values   []string
 	}{
 		{"extsvc", []string{"NAME", "READY", "HEALTHY", "SUSPENDED", "CLUSTER-IP", "PUBLISHED", "AGE"}, []string{"db", "True", "false", "10.96.", "2"}},
-		{"rbp", []string{"NAME", "READY", "SUSPENDED", "PENDING", "NEXT", "LAST", "AGE"}, []string{"restart", "false"}},
+		{"rbp", []string{"NAME", "READY", "STATE", "VERIFIED", "TARGETS", "SUSPENDED", "PENDING", "NEXT", "LAST", "AGE"}, []string{"restart", "false"}},
 		{"chp", []string{"NAME", "READY", "SURVIVED", "SUSPENDED", "NEXT", "LAST", "AGE"}, []string{"monkey", "false"}},
 	} {
 		out := s.run("get", c.resource)
@@ -162,6 +162,9 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 	}
 	s.expect(s.run("get", "extsvc", "-o", "wide"), "PRIORITY", "REASON", "Published")
 	s.expect(s.run("get", externalServices.at("v1alpha1")), "HEALTHY", "RESOLVED", "AGE", "db")
+	// NEXT is the next run, not the time in the spec, which may be long past.
+	s.run("wait", "--for=jsonpath={.status.nextRunTime}", "--timeout="+patience.String(), "chp/monkey")
+	s.expect(s.run("get", chaosPods.at("v1alpha1")), "NEXT", s.run("get", "chp/monkey", "--output=jsonpath={.status.nextRunTime}"))
 }
 
 func TestFieldsAreExplained(t *testing.T) {

@@ -52,7 +52,7 @@ func (s *scene) policies() {
 	}
 }
 
-// asUser runs kubectl as somebody who may write Fairlead's kinds in the namespace, and nothing else but
+// asUser runs kubectl as a user who may write Fairlead's kinds in the namespace, and nothing else but
 // what a role of this test says.
 func (s *scene) asUser(args ...string) said {
 	s.Helper()
@@ -145,7 +145,7 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 		s.run("patch", p.at("v1alpha1"), "pair", "--type=merge", "-p", p.oldEdit)
 	}
 
-	// Nobody calls the webhooks, and conversion still works: the stored form is the floor's to hold.
+	// The webhooks are not called, and conversion still works: the stored form is the floor's to hold.
 	s.failing("")
 	s.eventually(func() error {
 		answer := s.try(append(create, smuggled)...)
@@ -216,7 +216,7 @@ func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 		s.expect(answer.err, "failed calling webhook")
 		return nil
 	})
-	s.run("delete", "extsvc", "before", "--wait=false") // is nobody's to refuse
+	s.run("delete", "extsvc", "before", "--wait=false") // must not be refused
 	s.failing("Ignore")
 	s.eventually(func() error {
 		return s.try(append(create, externalServices.object("v1", "open", database))...).failure

@@ -135,7 +135,7 @@ func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 	}
 }
 
-// post sends an empty body to a replica's webhook server, and answers the status code. Who serves
+// post sends an empty body to a replica's webhook server, and returns the status code. Who serves
 // is not the question here, so the certificate is not verified.
 func (s *scene) post(replica *stage.Replica, path string) int {
 	s.Helper()

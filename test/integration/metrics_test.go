@@ -67,8 +67,8 @@ func (s *scene) fetchMetrics(replica *stage.Replica, token string) (int, string,
 func TestMetricsAreShownToThoseWhoMayReadThem(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.run("create", "serviceaccount", "nobody")
-	stranger := strings.TrimSpace(s.run("create", "token", "nobody"))
+	s.run("create", "serviceaccount", "stranger")
+	stranger := strings.TrimSpace(s.run("create", "token", "stranger"))
 	token := s.metricsToken()
 	for _, replica := range s.play.replicas {
 		if samples := s.metrics(replica, token); samples.Sum("fairlead_webhook_ready") != 1 {

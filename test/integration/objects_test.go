@@ -95,7 +95,7 @@ func (s *scene) view(k kind, version, name string) *unstructured.Unstructured {
 	return object
 }
 
-// field answers a part of an object as JSON, given its path with dots, or "" where there is none.
+// field returns a part of an object as JSON, given its path with dots, or "" where there is none.
 func field(object *unstructured.Unstructured, path string) string {
 	value, found, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)
 	if err != nil || !found {

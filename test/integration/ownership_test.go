@@ -20,7 +20,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-const foreignService = `{"apiVersion":"v1","kind":"Service","metadata":{"name":%q,"labels":{"owner":"somebody"}},"spec":{"selector":{"app":"theirs"},"ports":[{"port":80}]}}`
+const foreignService = `{"apiVersion":"v1","kind":"Service","metadata":{"name":%q,"labels":{"owner":"another"}},"spec":{"selector":{"app":"theirs"},"ports":[{"port":80}]}}`
 
 func TestTheNameOfAForeignServiceIsRefused(t *testing.T) {
 	t.Parallel()
@@ -161,7 +161,7 @@ func TestForeignSlicesOfTheServiceAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.publish("db", database)
-	s.run("create", "-f", "-", "--", `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"theirs","labels":{"kubernetes.io/service-name":"db","endpointslice.kubernetes.io/managed-by":"somebody"}},
+	s.run("create", "-f", "-", "--", `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"theirs","labels":{"kubernetes.io/service-name":"db","endpointslice.kubernetes.io/managed-by":"another"}},
   "addressType":"IPv4","ports":[{"name":"sql","port":5432}],"endpoints":[{"addresses":["203.0.113.1"]}]}`)
 	s.publish("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.2]}]}`)
 	s.publishes("db", "192.0.2.2", "203.0.113.1")
@@ -182,7 +182,7 @@ func TestDeletionTakesAllOfItAway(t *testing.T) {
 	})
 }
 
-func TestOrphanLeavesServiceAndSlicesToNobody(t *testing.T) {
+func TestOrphanLeavesServiceAndSlicesWithoutAnOwner(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.publish("db", database)
@@ -194,7 +194,7 @@ func TestOrphanLeavesServiceAndSlicesToNobody(t *testing.T) {
 	}
 	s.publishes("db", "192.0.2.1")
 
-	// It is nobody's now, so a new ExternalService of that name cannot have it.
+	// It has no owner now, so a new ExternalService of that name cannot have it.
 	answer := s.try("apply", "-f", "-", "--", externalServices.object("v1", "db", database))
 	s.expect(answer.err, "metadata.name", `Service "db"`)
 }

@@ -28,6 +28,8 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{true, []string{"watch", "servicecidrs.networking.k8s.io"}},
 		{true, []string{"update", "leases.coordination.k8s.io/fairlead-manager", own}},
 		{true, []string{"patch", "customresourcedefinitions.apiextensions.k8s.io/chaospods.chaos.fairlead.dev"}},
+		{true, []string{"watch", "customresourcedefinitions.apiextensions.k8s.io/chaospods.chaos.fairlead.dev"}},
+		{true, []string{"watch", "validatingwebhookconfigurations.admissionregistration.k8s.io/fairlead-validating"}},
 
 		// The storage migration rewrites what is stored at an old version.
 		{true, []string{"patch", "rebootpolicies.autoreboot.fairlead.dev", "-A"}},
@@ -39,13 +41,17 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{true, []string{"patch", "deployments.apps", "-A"}},
 		{true, []string{"create", "pods", "--subresource=eviction", "-A"}},
 
+		// A ChaosPod makes its canary, and kills by DELETE where it says so.
+		{true, []string{"create", "pods", "-A"}},
+		{true, []string{"delete", "pods", "-A"}},
+
 		{false, []string{"update", "secrets", "-A"}},
 		{false, []string{"patch", "secrets", "-A"}},
 		{false, []string{"delete", "secrets", "-A"}},
 		{false, []string{"delete", "secrets/fairlead-webhook-ca", own}},
 		{false, []string{"patch", "configmaps", "-A"}},
-		{false, []string{"create", "pods", "-A"}},
-		{false, []string{"delete", "pods", "-A"}},
+		{false, []string{"update", "pods", "-A"}},
+		{false, []string{"deletecollection", "pods", "-A"}},
 		{false, []string{"create", "pods", "--subresource=exec", "-A"}},
 		{false, []string{"patch", "pods", "-A"}},
 		{false, []string{"create", "deployments.apps", "-A"}},
@@ -60,6 +66,9 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{false, []string{"escalate", "clusterroles.rbac.authorization.k8s.io"}},
 		{false, []string{"patch", "customresourcedefinitions.apiextensions.k8s.io"}},
 		{false, []string{"delete", "customresourcedefinitions.apiextensions.k8s.io"}},
+		{false, []string{"watch", "customresourcedefinitions.apiextensions.k8s.io"}},
+		{false, []string{"watch", "mutatingwebhookconfigurations.admissionregistration.k8s.io"}},
+		{false, []string{"list", "validatingwebhookconfigurations.admissionregistration.k8s.io/fairlead-validating"}},
 		{false, []string{"patch", "validatingwebhookconfigurations.admissionregistration.k8s.io"}},
 		{false, []string{"create", "validatingwebhookconfigurations.admissionregistration.k8s.io"}},
 		{false, []string{"delete", "externalservices.networking.fairlead.dev", "-A"}},

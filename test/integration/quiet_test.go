@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -61,7 +62,7 @@ func (s *scene) leader() *stage.Replica {
 }
 
 // reconciled waits until a replica has finished at least so many reconciliations and has nothing
-// left to do, and answers how many there were.
+// left to do, and returns how many there were.
 func (s *scene) reconciled(replica *stage.Replica, token string, atLeast int) int {
 	s.Helper()
 	var done int
@@ -118,7 +119,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	before = s.reconciled(leader, token, before+3*len(manifests))
 	s.nothingWrittenSince(written, "touching everything")
 
-	// Two restarts in turn: each time another process reads all of it anew.
+	// Two restarts in turn: each time another process reads all of it again.
 	for range 2 {
 		stopped := s.leader()
 		stopped.Stop()
@@ -154,7 +155,7 @@ func (s *scene) nothingWrittenSince(written []string, what string) {
 func TestReconcilingCausesNoConversions(t *testing.T) {
 	s := newScene(t)
 	// Each version has a watch cache, so every write of an object costs one conversion for the
-	// reader at v1alpha1, whoever writes. First what a write costs without any reconciler.
+	// reader at v1alpha1, regardless of who writes. First what a write costs without any reconciler.
 	// A reader follows a write a moment late, so what counts is the number that has come to rest.
 	rest := func(k kind, wanted int) int {
 		s.Helper()
@@ -182,7 +183,22 @@ func TestReconcilingCausesNoConversions(t *testing.T) {
 	for i := range objects {
 		create(chaosPods.object("v1", fmt.Sprintf("c-%d", i), `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
 	}
-	perWrite := rest(chaosPods, before+objects) - before
+	for i := range objects {
+		name := fmt.Sprintf("c-%d", i)
+		s.eventually(func() error {
+			var c chaosv1.ChaosPod
+			if err := s.get(name, &c); err != nil {
+				return err
+			}
+			if c.Status.ObservedGeneration != c.Generation {
+				return fmt.Errorf("%s is not reconciled yet", name)
+			}
+			return nil
+		})
+	}
+	rest(chaosPods, before+objects+s.wrote("update chaospods/status "))
+	chaos := s.wrote("update chaospods/status ")
+	perWrite := rest(chaosPods, before+objects+chaos) - before - chaos
 
 	before = rest(externalServices, 0)
 	for i := range objects {
@@ -211,8 +227,8 @@ func TestReconcilingCausesNoConversions(t *testing.T) {
 	}
 	got := rest(externalServices, before+objects+s.ownWrites()) - before
 	again := s.ownWrites()
-	t.Logf("%d creates of a kind that is not reconciled: %d conversions; %d creates and %d writes of the operator to one that is: %d conversions",
-		objects, perWrite, objects, again, got)
+	t.Logf("%d creates of ChaosPods: %d conversions beside those of %d writes of the operator; %d creates of ExternalServices and %d writes of the operator: %d conversions",
+		objects, perWrite, chaos, objects, again, got)
 	if perWrite != objects {
 		t.Errorf("a write at v1 should cost one conversion: %d writes took %d", objects, perWrite)
 	}
@@ -224,9 +240,15 @@ func TestReconcilingCausesNoConversions(t *testing.T) {
 // ownWrites are how often the operator changed an ExternalService: its finalizers or its status.
 func (s *scene) ownWrites() int {
 	s.Helper()
+	return s.wrote("patch externalservices/")
+}
+
+// wrote counts the writes that succeeded, by how they begin.
+func (s *scene) wrote(prefix string) int {
+	s.Helper()
 	n := 0
 	for _, write := range s.writes() {
-		if strings.HasPrefix(write, "patch externalservices/") && strings.HasSuffix(write, " 200") {
+		if strings.HasPrefix(write, prefix) && strings.HasSuffix(write, " 200") {
 			n++
 		}
 	}

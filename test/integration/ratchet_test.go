@@ -68,7 +68,7 @@ func TestAnObjectOlderThanARuleCanBeEditedTowardsValid(t *testing.T) {
 		return append([]string{"patch", "extsvc", "old", "--type=merge", "-p"}, args...)
 	}
 
-	// What does not touch the spec is nobody's business.
+	// What does not touch the spec is not judged.
 	s.run(patch(`{"status":{"activePriority":3}}`, "--subresource=status")...)
 	s.run(patch(`{"metadata":{"finalizers":["example.com/hold"]}}`)...)
 	s.run(patch(`{"metadata":{"labels":{"touched":"yes"},"annotations":{"touched":"yes"}}}`)...)

@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -59,6 +61,29 @@ func newBareScene(t *testing.T) *scene {
 	return s
 }
 
+// newOwnScene makes a namespace on a stage of its own, with one replica that has these arguments.
+func newOwnScene(t *testing.T, args ...string) (*scene, *stage.Stage, *stage.Replica) {
+	t.Helper()
+	st, err := stage.Open(t.Context(), stage.Options{Root: root, Output: os.Stderr, Operator: stage.Outside,
+		Cluster: cluster.Options{WithoutControllerManager: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &scene{T: t, kubectl: st}
+	replica, err := st.StartReplica(t.Context(), append([]string{"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}, args...)...)
+	s.must(err)
+	s.must(st.Reachable(t.Context()))
+	s.client, err = stage.NewClient(st.Kubeconfig())
+	s.must(err)
+	s.makeNamespace()
+	return s, st, replica
+}
+
 func (s *scene) makeNamespace() {
 	s.Helper()
 	s.namespace = "default"
@@ -96,7 +121,7 @@ func (s *scene) run(args ...string) string {
 	return answer.out
 }
 
-// apply applies a manifest and answers kubectl's output and warnings.
+// apply applies a manifest and returns kubectl's output and warnings.
 func (s *scene) apply(manifest string, more ...string) said {
 	s.Helper()
 	answer := s.try(append(append([]string{"apply", "-f", "-"}, more...), "--", manifest)...)
@@ -127,7 +152,7 @@ func (s *scene) expect(text string, wanted ...string) {
 	}
 }
 
-// eventually waits until ask answers nil.
+// eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
 	if err := stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }); err != nil {

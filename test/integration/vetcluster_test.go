@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
-// harmless is the damage that nobody needs to know of: the API server shows nothing of an unknown field,
+// harmless is the damage that need not be reported: the API server shows nothing of an unknown field,
 // and 200 KiB of annotations are many, and allowed.
 var harmless = []string{"whole", "unknown-field", "huge-annotation"}
 
@@ -145,7 +145,7 @@ func failing(name string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// namedAsFarAsAllowed runs vet for somebody who may list one kind, in one namespace.
+// namedAsFarAsAllowed runs vet for a user who may list one kind, in one namespace.
 func (s *scene) namedAsFarAsAllowed() {
 	user, err := s.kubectl.(*stage.Stage).User("auditor")
 	s.must(err)

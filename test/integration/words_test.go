@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Whoever wrote v1alpha1 has never seen a field of v1: what kubectl prints is what to correct.
+// A user who wrote v1alpha1 has never seen a field of v1: what kubectl prints is what to correct.
 func TestARefusalAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -27,7 +27,7 @@ func TestARefusalAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 `, []string{"spec.hosts[1]"}},
 		"ports and probe": {externalServices, `{hosts: [db.example.com], ports: {UP: 80, web: 80}, probe: {httpGet: {port: 3}, periodSeconds: 1, timeoutSeconds: 2}}`,
 			`The ExternalService "bad" is invalid: 
-* spec.ports.UP: Invalid value: "UP": must match ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$
+* spec.ports.UP: Invalid value: "UP": must be lower-case letters, digits and hyphens, with a letter or digit at both ends
 * spec.ports.web: Invalid value: 80: two ports must not have the same number
 * spec.probe.timeoutSeconds: Invalid value: 2: timeoutSeconds must not exceed periodSeconds
 * spec.probe.httpGet.port: Invalid value: 3: must be the number of one of spec.ports
@@ -77,9 +77,12 @@ func TestARefusalAtV1alpha1OfWhatV1AloneCanSayNamesTheFieldOfV1(t *testing.T) {
 	s := newScene(t)
 	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
 	forged := s.forge(chaosPods, "monkey", func(spec map[string]any) { spec["count"] = "150%" })
+	forged.SetName("new")
+	forged.SetResourceVersion("")
+	forged.SetUID("")
 	s.refused([]string{"spec: Invalid value: must be a non-negative integer or a percentage 0%-100%", `(spec.count of v1, which is "150%"`, "so set it at v1)"},
-		"replace", "-f", "-", "--", text(forged.Object))
-	s.refused([]string{"spec.template: Invalid value: the template cannot be filled in or taken away: delete the object and create it anew"},
+		"create", "-f", "-", "--", text(forged.Object))
+	s.refused([]string{"spec.template: Invalid value: the template cannot be filled in or taken away: delete the object and create it again"},
 		"patch", chaosPods.at("v1alpha1"), "monkey", "--type=merge", "-p", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"nginx"}]}}}}`)
 }
 
@@ -88,9 +91,9 @@ func TestAWarningAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 	s := newScene(t)
 	answer := s.apply(rebootPolicies.object("v1alpha1", "told", `{target: {kind: Deployment, name: web, apiVersion: apps/v2}, policies: [
   {name: up, trigger: {probe: {exec: {command: ["true"]}, initialDelaySeconds: 10}}}]}`))
-	want := `Warning: spec.policies[0].trigger.probe.exec: exec probes are not run by this version: policy up never fires
+	want := `Warning: spec.policies[0].trigger.probe.exec: exec probes are not supported yet: policy up never fires
 Warning: spec.target.apiVersion: "apps/v2" is ignored: the Deployment of apps/v1 is restarted
-Warning: spec.policies[0].trigger.probe.initialDelaySeconds: kept, but without effect: allow for a slow start with failureThreshold and periodSeconds
+Warning: spec.policies[0].trigger.probe.initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds
 `
 	if diff := cmp.Diff(want, answer.err); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

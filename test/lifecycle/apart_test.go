@@ -20,6 +20,7 @@ import (
 )
 
 func TestApartAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
+	t.Parallel()
 	a := newScene(t).apart()
 	namespace := a.newNamespace()
 	// Reconcilers first: neither waits for the other to be there.
@@ -70,7 +71,7 @@ func TestApartAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 		t.Logf("%s: resident %.0f MiB", r.ID, r.mustMetric("process_resident_memory_bytes")/(1<<20))
 	}
 
-	// Nobody reconciles now, and a write is answered as ever.
+	// No replica reconciles now, and writes succeed as ever.
 	standby.Stop()
 	a.must(a.kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
 	meanwhile := a.newNamespace()
@@ -82,7 +83,7 @@ func TestApartAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 		t.Errorf("without reconcilers %d of %d requests failed, the first with: %v", load.failed.Load(), load.sent.Load(), load.first.Load())
 	}
 	if _, err := a.kube.CoreV1().Services(namespace).Get(t.Context(), "one", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("somebody reconciles without a reconciler: %v", err)
+		t.Errorf("a replica reconciles without a reconciler: %v", err)
 	}
 	if holder := ptr.Deref(a.lease().Spec.HolderIdentity, ""); holder != "" {
 		t.Errorf("the Lease is held by %q", holder)
@@ -92,8 +93,9 @@ func TestApartAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 	}
 }
 
-// As docs/guides/high-availability.md tells it: whoever will serve is there before those go that serve.
+// As docs/guides/high-availability.md says: the new replicas that serve start before the old ones stop.
 func TestApartIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	namespace := s.newNamespace()
 	leaving := "--webhook-drain-delay=3s" // under load, with a balancer that looks now and then
@@ -132,6 +134,7 @@ func TestApartIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 }
 
 func TestApartTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	apply := []string{"apply", "--server-side", "--dry-run=server", "--force-conflicts", "-o", "name", "-k", filepath.Join(root, "config", "apart")}
 	all := strings.Fields(s.kubectl(apply...))
@@ -155,7 +158,8 @@ func TestApartTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
 
 // The caches of a reconciler may need conversions, and it is not ready before they are filled. The
 // webhooks come up all the same, since they wait for no reconciler.
-func TestApartReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatWaitForNobody(t *testing.T) {
+func TestApartReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatDoNotWait(t *testing.T) {
+	t.Parallel()
 	a := newScene(t).apart()
 	namespace := a.newNamespace()
 	writer := a.webhook()
@@ -185,13 +189,14 @@ func TestApartReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatWaitForNob
 }
 
 func TestApartWebhooksWarnOfOverlapsAndServeWhereTheyCannotKnowThem(t *testing.T) {
+	t.Parallel()
 	a := &apart{scene: newScene(t)}
 	namespace := a.newNamespace()
 	g := a.newGateway()
-	g.hold(firstReads)
-	r := a.webhook("--kubeconfig=" + g.kubeconfig)
+	g.Hold(firstReads)
+	r := a.webhook("--kubeconfig=" + g.Kubeconfig)
 	a.eventually(func() error {
-		if g.held() == 0 {
+		if g.Held() == 0 {
 			return errors.New("no cache has asked the API server yet")
 		}
 		return nil
@@ -208,13 +213,13 @@ func TestApartWebhooksWarnOfOverlapsAndServeWhereTheyCannotKnowThem(t *testing.T
 		}
 		return warnings.String()
 	}
-	if got := warned("first"); strings.Contains(got, "ChaosPod") {
+	if got := warned("first"); strings.Contains(got, "acts on") || strings.Contains(got, "ChaosPod first") {
 		t.Errorf("nothing overlaps, and it warns: %s", got)
 	}
 	if got := warned("second"); strings.Contains(got, "ChaosPod first") {
 		t.Errorf("it has read nothing yet, and warns: %s", got)
 	}
-	g.resume()
+	g.Resume()
 	r.reaches("caches", "done")
 	a.expect(warned("third"), "Warning:", "ChaosPod first")
 }

@@ -17,6 +17,7 @@ import (
 )
 
 func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	closed, err := loopback.FreePort()
 	s.must(err)
@@ -24,7 +25,7 @@ func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing
 	s.must(err)
 	defer func() { _ = silent.Close() }()
 	for name, test := range map[string]struct{ server, says string }{
-		"nobody listens":                {fmt.Sprintf("https://127.0.0.1:%d", closed), "connection refused"},
+		"connection refused":            {fmt.Sprintf("https://127.0.0.1:%d", closed), "connection refused"},
 		"it never answers":              {"https://" + silent.Addr().String(), "does not answer"},
 		"it never answers, without TLS": {"http://" + silent.Addr().String(), "does not answer"},
 		"its name is not known":         {"https://api.invalid:6443", "api.invalid"},
@@ -43,11 +44,12 @@ func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing
 }
 
 func TestAWaitingReplicaIsAliveAndNotReadyAndSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	g := s.newGateway()
 	everything := func(*http.Request) bool { return true }
-	g.cut(everything)
-	r := s.launch("--kubeconfig="+g.kubeconfig, "--leader-elect=false")
+	g.Cut(everything)
+	r := s.launch("--kubeconfig="+g.Kubeconfig, "--leader-elect=false")
 	s.eventually(func() error {
 		status, err := r.status()
 		if err != nil {
@@ -61,11 +63,12 @@ func TestAWaitingReplicaIsAliveAndNotReadyAndSaysWhatItWaitsFor(t *testing.T) {
 	if _, err := r.Probe(t.Context(), "/readyz"); err == nil {
 		t.Error("a replica that waits is ready")
 	}
-	g.cut(func(*http.Request) bool { return false })
+	g.Cut(func(*http.Request) bool { return false })
 	r.reconciles()
 }
 
 func TestAnAPIServerThatComesUpLateIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	server := s.Component(cluster.APIServer)
 	server.Stop()
@@ -84,6 +87,7 @@ func TestAnAPIServerThatComesUpLateIsWaitedFor(t *testing.T) {
 
 // It is away for less than the Lease lasts.
 func TestARestartOfTheAPIServerIsSurvived(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start()
 	r.reconciles()
@@ -97,20 +101,22 @@ func TestARestartOfTheAPIServerIsSurvived(t *testing.T) {
 }
 
 func TestMissingPermissionsAreNamedWithTheRemedy(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
-	nobody, err := s.ServiceAccount(stage.Namespace, "nobody")
+	stranger, err := s.ServiceAccount(stage.Namespace, "stranger")
 	s.must(err)
-	code, output := s.launch(impatient, "--kubeconfig="+nobody.Kubeconfig).ends(patience)
+	code, output := s.launch(impatient, "--kubeconfig="+stranger.Kubeconfig).ends(patience)
 	s.complains(code, output, "fairlead-system/fairlead-webhook-ca", "may not", "config/rbac", "forbidden")
 
 	// With a certificate from elsewhere it gets as far as the caches.
 	folder := s.folder(s.issue(time.Hour).files())
-	code, output = s.launch("--kubeconfig="+nobody.Kubeconfig, "--cache-sync-timeout=2s", "--webhook-certificates=folder",
+	code, output = s.launch("--kubeconfig="+stranger.Kubeconfig, "--cache-sync-timeout=2s", "--webhook-certificates=folder",
 		"--webhook-certificates-folder="+folder, "--webhook-inject-ca=false").ends(patience)
 	s.complains(code, output, "fairlead.dev", "may the service account list it", "not synced within 2s")
 }
 
 func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	bare, err := cluster.Start(suite, cluster.Options{
 		Build: cluster.BuildOptions{Root: root}, WithoutControllerManager: true,

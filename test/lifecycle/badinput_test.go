@@ -19,6 +19,7 @@ import (
 const impatient = "--kube-api-start-timeout=6s"
 
 func TestAConfigurationThatCannotWorkIsOneLineThatNamesTheFieldAndTheRemedy(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	file := func(content string) string {
 		return s.writeFile("fairlead.yaml", "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"+content)
@@ -53,6 +54,7 @@ func TestAConfigurationThatCannotWorkIsOneLineThatNamesTheFieldAndTheRemedy(t *t
 }
 
 func TestAPortInUseIsNamedWithTheFlagThatChoosesAnother(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	for server, flag := range map[string]string{
 		"webhook": "--webhook-port=%[2]s", "probes": "--health-probe-bind-address=%[1]s:%[2]s", "metrics": "--metrics-bind-address=%[1]s:%[2]s",
@@ -68,13 +70,15 @@ func TestAPortInUseIsNamedWithTheFlagThatChoosesAnother(t *testing.T) {
 			if strings.Contains(given, "%!") {
 				given, _, _ = strings.Cut(given, "%!")
 			}
-			code, output := s.launch(given).ends(patience)
+			// Nothing is served by then that would have to drain, which would take five minutes.
+			code, output := s.launch("--webhook-drain-delay=5m", "--graceful-shutdown-timeout=10m", given).ends(patience)
 			s.complains(code, output, server[:5], port, "another", "process")
 		})
 	}
 }
 
 func TestACertificateFolderThatCannotBeUsedIsNamedWithTheFileAndTheRemedy(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	good, other := s.issue(time.Hour), s.issue(time.Hour)
 	tests := map[string]struct {
@@ -106,6 +110,7 @@ func TestACertificateFolderThatCannotBeUsedIsNamedWithTheFileAndTheRemedy(t *tes
 }
 
 func TestACertificateFolderThatIsFilledLateServes(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	folder := filepath.Join(t.TempDir(), "late")
 	r := s.launch("--webhook-certificates=folder", "--webhook-certificates-folder="+folder, "--webhook-inject-ca=false", "--leader-elect=false")

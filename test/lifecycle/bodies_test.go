@@ -22,7 +22,7 @@ const (
 	mutatePath   = "/mutate-networking-fairlead-dev-v1-externalservice"
 	validatePath = "/validate-networking-fairlead-dev-v1-externalservice"
 
-	maxBody = 16 << 20 // the default of webhook.maxBodyBytes
+	maxBody = 4 << 20 // the default of webhook.maxBodyBytes
 )
 
 // admissionReview asks to admit an ExternalService.
@@ -80,7 +80,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestABodyThatIsNoReviewIsRefusedAndHurtsNobody(t *testing.T) {
+func TestABodyThatIsNoReviewIsRefusedAndHurtsNoOther(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start()
 	r.reconciles()
@@ -110,7 +111,7 @@ func TestABodyThatIsNoReviewIsRefusedAndHurtsNobody(t *testing.T) {
 		"unknown object version":  {[]string{"/convert"}, string(conversionReview("networking.fairlead.dev/v7", old("x"))), nil, 200, `"status":"Failure"`},
 		"unknown kind":            {[]string{"/convert"}, strings.Replace(conversion, `"ExternalService"`, `"Car"`, 1), nil, 200, `"status":"Failure"`},
 		"object that is none":     {[]string{"/convert"}, strings.Replace(conversion, `"objects":[{`, `"objects":[7,{`, 1), nil, 200, `"status":"Failure"`},
-		"oversized by its length": {[]string{"/convert", mutatePath, validatePath}, strings.Repeat("0", maxBody+1), []string{"Expect: 100-continue"}, 413, "16777216"},
+		"oversized by its length": {[]string{"/convert", mutatePath, validatePath}, strings.Repeat("0", maxBody+1), []string{"Expect: 100-continue"}, 413, "4194304"},
 		"another path":            {[]string{"/", "/convert/x", "/mutate"}, conversion, nil, 404, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,6 +151,7 @@ func TestABodyThatIsNoReviewIsRefusedAndHurtsNobody(t *testing.T) {
 }
 
 func TestAReviewOfManyObjectsIsConvertedWhole(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start()
 	objects := make([]*unstructured.Unstructured, 500)
@@ -164,6 +166,7 @@ func TestAReviewOfManyObjectsIsConvertedWhole(t *testing.T) {
 }
 
 func TestTheWebhookPortSpeaksTLS13AndHTTP1Alone(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start()
 	plain, err := (&http.Client{Timeout: 10 * time.Second}).Post("http://"+r.Webhook+"/convert", "application/json", strings.NewReader("{}"))

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,15 +32,19 @@ const (
 	injector   = "fairlead-ca-injector"
 )
 
+// trusted are the objects that carry the CA bundle, by resource.
+var trusted = []struct {
+	resource schema.GroupVersionResource
+	names    []string
+}{{crds, definitions}, {mutating, []string{"fairlead-mutating"}}, {validating, []string{"fairlead-validating"}}}
+
 // trusting are the objects that carry the CA bundle.
 func (s *scene) trusting() []*unstructured.Unstructured {
 	s.Helper()
 	var all []*unstructured.Unstructured
-	for resource, names := range map[schema.GroupVersionResource][]string{
-		crds: definitions, mutating: {"fairlead-mutating"}, validating: {"fairlead-validating"},
-	} {
-		for _, name := range names {
-			object, err := s.client.Resource(resource).Get(s.Context(), name, metav1.GetOptions{})
+	for _, one := range trusted {
+		for _, name := range one.names {
+			object, err := s.client.Resource(one.resource).Get(s.Context(), name, metav1.GetOptions{})
 			s.must(err)
 			all = append(all, object)
 		}
@@ -80,6 +85,7 @@ func (s *scene) secret() *corev1.Secret {
 }
 
 func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.must(s.kube.CoreV1().Secrets(stage.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{
 		FieldSelector: "metadata.name=" + rootSecret,
@@ -186,8 +192,9 @@ func (s *scene) versions() map[string]string {
 	return all
 }
 
-// Each write of a CRD makes the API server convert all stored objects anew.
+// Each write of a CRD makes the API server convert all stored objects again.
 func TestARestartWritesNeitherTheRootNorTheBundles(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start()
 	r.reconciles()
@@ -202,6 +209,7 @@ func TestARestartWritesNeitherTheRootNorTheBundles(t *testing.T) {
 }
 
 func TestABundleThatWasWipedIsPublishedAgainByAStart(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start()
 	r.reconciles()
@@ -249,6 +257,7 @@ func TestABundleThatWasWipedIsPublishedAgainByAStart(t *testing.T) {
 }
 
 func TestApplyingTheManifestsAgainKeepsTheBundles(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.start().reconciles()
 	want := s.bundle(definitions[0])
@@ -263,28 +272,39 @@ func TestApplyingTheManifestsAgainKeepsTheBundles(t *testing.T) {
 }
 
 func TestNoLogHoldsTheRootsKey(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start("--log-level=7")
 	r.reconciles()
-	key, _ := pem.Decode(s.secret().Data["tls.key"])
-	if key == nil {
-		t.Fatal("the Secret holds no key")
+	found, err := keyMaterial(logsOf(s.Stage), s.secret().Data["tls.key"])
+	s.must(err)
+	for _, problem := range found {
+		t.Error(problem)
+	}
+}
+
+// keyMaterial names the replicas' logs in a folder that hold a part of a key.
+func keyMaterial(folder string, key []byte) (found []string, err error) {
+	block, _ := pem.Decode(key)
+	if block == nil {
+		return nil, errors.New("the Secret holds no key")
 	}
 	// Any 48 bytes of it in either of the encodings that a careless line would have.
-	encoded := base64.StdEncoding.EncodeToString(key.Bytes)
-	twice := base64.StdEncoding.EncodeToString(s.secret().Data["tls.key"])
-	files, err := filepath.Glob(filepath.Join(logs, "fairlead-*.log"))
-	s.must(err)
-	if len(files) == 0 {
-		t.Fatal("there are no logs")
+	encoded, twice := base64.StdEncoding.EncodeToString(block.Bytes), base64.StdEncoding.EncodeToString(key)
+	files, err := filepath.Glob(filepath.Join(folder, "fairlead-*.log"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s holds no log of a replica", folder)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		s.must(err)
+		if err != nil {
+			return nil, err
+		}
 		for _, never := range []string{encoded[64:112], twice[96:144], "PRIVATE KEY-----"} {
 			if bytes.Contains(content, []byte(never)) {
-				t.Errorf("%s holds key material", filepath.Base(file))
+				found = append(found, filepath.Base(file)+" holds key material")
 			}
 		}
 	}
+	return found, err
 }

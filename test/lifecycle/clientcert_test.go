@@ -72,7 +72,7 @@ func (s *scene) clientOf(i *issuer, name string) (cert, key []byte) {
 // guide is the name by which the guide's API server knows itself.
 const guide = "kube-apiserver-webhooks"
 
-// asGuided writes the files of the guide's example into a folder, and answers the one that the API
+// asGuided writes the files of the guide's example into a folder, and returns the one that the API
 // server is given. Only their places differ, and the user's name: the port of the local Service is
 // not 443, and a user for any port must be named so.
 func (s *scene) asGuided(folder string) string {
@@ -133,6 +133,7 @@ const validate = "/validate-networking-fairlead-dev-v1-externalservice"
 
 // The API server presents its certificate for admission, and has none to present for conversion.
 func TestOnlyTheAPIServerIsAnsweredOnAdmissionPaths(t *testing.T) {
+	t.Parallel()
 	s, authority := newGuardedScene(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	s.write(file, authority.pem)

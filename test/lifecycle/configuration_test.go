@@ -21,6 +21,7 @@ import (
 )
 
 func TestAFileConfiguresAndAFlagOverridesIt(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	file := s.writeFile("fairlead.yaml", `
 apiVersion: config.fairlead.dev/v1alpha1
@@ -56,6 +57,7 @@ logging:
 }
 
 func TestOnlyTheGivenNamespacesAreReconciledWhileWebhooksServeAll(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	watched, second, other := s.newNamespace(), s.newNamespace(), s.newNamespace()
 	r := s.start("--namespaces=" + watched + "," + second)
@@ -79,6 +81,7 @@ func TestOnlyTheGivenNamespacesAreReconciledWhileWebhooksServeAll(t *testing.T) 
 }
 
 func TestMetricsCanBeSwitchedOff(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start("--metrics-bind-address=0")
 	r.reconciles()
@@ -88,6 +91,7 @@ func TestMetricsCanBeSwitchedOff(t *testing.T) {
 }
 
 func TestProfilesAreOptIn(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.kubectl("create", "clusterrole", "profiler", "--verb=get", "--non-resource-url=/debug/pprof/*")
 	profiler := s.token("profiler", "profiler")
@@ -119,6 +123,7 @@ func TestProfilesAreOptIn(t *testing.T) {
 }
 
 func TestHelpListsTheFlagsByGroupAndVersionAnswers(t *testing.T) {
+	t.Parallel()
 	run := func(args ...string) string {
 		var out, problems bytes.Buffer
 		command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "fairlead"), args...)

@@ -25,6 +25,7 @@ const (
 // The deadlock of kubernetes-sigs/controller-runtime#1685 and #2322: objects are stored at the other
 // version, so that the LIST which fills a cache needs the /convert of the process whose cache it is.
 func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	type situation struct {
 		elect, warmup, restarted bool
@@ -41,7 +42,7 @@ func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 	names := []string{"a", "b", "c"}
 
 	// Written through the API while v1alpha1 is what is stored, by a replica that reconciles none
-	// of them: a reconciler's write would store them anew.
+	// of them: a reconciler's write would store them again.
 	writer := s.start("--namespaces=kube-node-lease")
 	writer.reconciles()
 	s.store("v1alpha1")
@@ -54,7 +55,8 @@ func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 
 	for _, one := range situations {
 		t.Run(fmt.Sprintf("leader-elect=%t/warmup=%t/apiserver-restarted=%t", one.elect, one.warmup, one.restarted), func(t *testing.T) {
-			s := newScene(t)
+			s := s.sub(t)
+			s.freeLeases()
 			if one.restarted {
 				s.must(s.Component(cluster.APIServer).Restart(t.Context()))
 			} else {

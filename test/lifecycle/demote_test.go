@@ -43,10 +43,11 @@ func (r *replica) demoted(times int) {
 const demotedMessage = "demoted: the Lease is lost and the reconcilers have stopped; webhooks go on, and this replica stands for election again"
 
 func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	g := s.newGateway()
 	namespace := s.newNamespace()
-	a := s.start(append([]string{"--kubeconfig=" + g.kubeconfig}, demoting...)...)
+	a := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig}, demoting...)...)
 	a.reconciles()
 	// It leaves under load in the end, and closes what has been silent for as long as this: on a busy
 	// machine half a second of silence means nothing.
@@ -57,7 +58,7 @@ func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 	load := s.traffic(namespace, 2)
 
 	cut := time.Now()
-	g.cut(leases)
+	g.Cut(leases)
 	a.demoted(1)
 	t.Logf("demoted %d ms after the last renewal could pass, with a renew deadline of 5 s", time.Since(cut).Milliseconds())
 	if value := a.mustMetric("fairlead_leader"); value != 0 {
@@ -68,7 +69,7 @@ func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 	s.create(namespace, "two")
 	s.reconciled(namespace, "two")
 
-	g.cut(func(*http.Request) bool { return false })
+	g.Cut(func(*http.Request) bool { return false })
 	s.eventually(func() error { // a candidate again, and warm
 		status, err := a.status()
 		if err == nil && (status.state("election") != "running" || status.state("caches") != "done" || status.state("reconcilers") != "skipped" ||
@@ -98,9 +99,9 @@ func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 func TestADemotedReplicaThatIsCutOffStandsAgainWhenItIsBack(t *testing.T) {
 	s := newScene(t)
 	g := s.newGateway()
-	a := s.start(append([]string{"--kubeconfig=" + g.kubeconfig, "--on-lost-lease=demote"}, electing(8, 3)...)...)
+	a := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig, "--on-lost-lease=demote"}, electing(8, 3)...)...)
 	a.reconciles()
-	g.cut(func(*http.Request) bool { return true })
+	g.Cut(func(*http.Request) bool { return true })
 	a.demoted(1)
 	s.eventually(func() error {
 		if len(a.entries("cannot stand for election again yet; retrying")) == 0 {
@@ -109,7 +110,7 @@ func TestADemotedReplicaThatIsCutOffStandsAgainWhenItIsBack(t *testing.T) {
 		return nil
 	})
 	s.must(a.Ready(t.Context()))
-	g.cut(func(*http.Request) bool { return false })
+	g.Cut(func(*http.Request) bool { return false })
 	a.reconciles()
 	namespace := s.newNamespace()
 	s.create(namespace, "one")
@@ -117,6 +118,7 @@ func TestADemotedReplicaThatIsCutOffStandsAgainWhenItIsBack(t *testing.T) {
 }
 
 func TestFiftyDemotionsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	port, err := loopback.FreePort()
 	s.must(err)

@@ -73,6 +73,7 @@ func (s *scene) flows(load *traffic, more int64) {
 const conversionsServed = `fairlead_webhook_requests_total{code="200",path="/convert"}`
 
 func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	namespace := s.newNamespace()
 	// Some sixty looks of the balancer at /readyz, of which a busy machine skips most.
@@ -106,9 +107,14 @@ func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
 }
 
 func TestASlowRequestInFlightFinishesAfterTheReplicaHasStoppedAccepting(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start()
 	r.reconciles()
+	const inFlight = `fairlead_webhook_requests_in_flight{path="/convert"}`
+	if n := r.mustMetric(inFlight); n != 0 { // also makes the scraper, before the server waits for a body
+		t.Fatalf("%v requests in flight before the first", n)
+	}
 	body := conversionReview("networking.fairlead.dev/v1", old("slow"))
 	reader, writer := io.Pipe()
 	answers, problems := make(chan answer, 1), make(chan error, 1)
@@ -120,7 +126,7 @@ func TestASlowRequestInFlightFinishesAfterTheReplicaHasStoppedAccepting(t *testi
 	_, err := writer.Write(body[:len(body)/2])
 	s.must(err)
 	s.eventually(func() error {
-		if n, err := r.metric(`fairlead_webhook_requests_in_flight{path="/convert"}`); err != nil || n != 1 {
+		if n, err := r.metric(inFlight); err != nil || n != 1 {
 			return fmt.Errorf("%v requests in flight (%v)", n, err)
 		}
 		return nil

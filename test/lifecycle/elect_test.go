@@ -4,12 +4,12 @@
 package lifecycle
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -60,15 +60,13 @@ func (s *scene) elect(id, kubeconfig, file string) *elector {
 	return e
 }
 
-// turns is a ServiceAccount with the Role of docs/guides/elect.md, made once.
-var turns = sync.OnceValues(func() (string, error) {
-	s, err := open()
-	if err != nil {
-		return "", err
-	}
+// turns is the kubeconfig of an account with the Role of docs/guides/elect.md.
+func (s *scene) turns() string {
+	s.Helper()
 	user, err := s.ServiceAccount(stage.Namespace, "turn-taker")
-	if err != nil {
-		return "", err
+	s.must(err)
+	if _, err := s.Kubectl(s.Context(), "get", "rolebinding", "turn-create", "-n", stage.Namespace); err == nil {
+		return user.Kubeconfig // an earlier test on the stage made them
 	}
 	for _, args := range [][]string{
 		{"create", "serviceaccount", "turn-taker"},
@@ -77,17 +75,15 @@ var turns = sync.OnceValues(func() (string, error) {
 		{"create", "rolebinding", "turn", "--role=turn", "--serviceaccount=" + stage.Namespace + ":turn-taker"},
 		{"create", "rolebinding", "turn-create", "--role=turn-create", "--serviceaccount=" + stage.Namespace + ":turn-taker"},
 	} {
-		if _, err := s.Kubectl(suite, append(args, "-n", stage.Namespace)...); err != nil {
-			return "", err
-		}
+		s.kubectl(append(args, "-n", stage.Namespace)...)
 	}
-	return user.Kubeconfig, nil
-})
+	return user.Kubeconfig
+}
 
 func TestElectNeverRunsACommandTwiceHoweverItsHolderEnds(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
-	kubeconfig, err := turns()
-	s.must(err)
+	kubeconfig := s.turns()
 	file := filepath.Join(t.TempDir(), "runs")
 	running := func(count int) time.Time {
 		s.eventually(func() error {
@@ -125,4 +121,53 @@ func TestElectNeverRunsACommandTwiceHoweverItsHolderEnds(t *testing.T) {
 	if strings.Contains(string(content), "twice") {
 		t.Errorf("the command ran twice at once:\n%s", content)
 	}
+}
+
+// A job must not hang on a typo, nor give up where a Role is a moment late.
+func TestElectEndsOnWhatCannotSucceed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	limited := s.turns()
+	for name, c := range map[string]struct {
+		kubeconfig, namespace, lease string
+		code                         int
+		wanted                       []string
+	}{
+		"a name that no Lease can have":       {s.Kubeconfig(), stage.Namespace, "Bad Name", 125, []string{"Bad Name", "lower case"}},
+		"a namespace that does not exist":     {s.Kubeconfig(), "nowhere", turnLease, 125, []string{"nowhere/turn", "create its namespace", "--lease-lock-namespace"}},
+		"a Lease that the user may not read":  {limited, "default", turnLease, 125, []string{"default/turn", "forbidden", "grant the rights"}},
+		"a Lease that the user may not write": {s.reader(), stage.Namespace, turnLease + "-other", 125, []string{"turn-other", "forbidden", "grant the rights"}},
+		"nothing":                             {limited, stage.Namespace, turnLease, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, filepath.Join(root, "bin", "fairlead"), "elect", "--kubeconfig="+c.kubeconfig,
+				"--lease-lock-namespace="+c.namespace, "--lease-lock-name="+c.lease, "--", "sh", "-c", `echo "token $FAIRLEAD_FENCING_TOKEN of $FAIRLEAD_LEASE_NAMESPACE/$FAIRLEAD_LEASE_NAME"`)
+			output, _ := cmd.CombinedOutput() // the code is what counts
+			if code := cmd.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit code %d, want %d:\n%s", code, c.code, output)
+			}
+			if err := holds(string(output), c.wanted...); err != nil {
+				t.Error(err)
+			}
+			if ran := strings.Contains(string(output), "token "); ran != (c.code == 0) {
+				t.Errorf("the command ran: %t\n%s", ran, output)
+			}
+		})
+	}
+}
+
+// reader is the kubeconfig of an account that may read Leases of the operator's namespace and write none.
+func (s *scene) reader() string {
+	s.Helper()
+	const name = "turn-reader"
+	user, err := s.ServiceAccount(stage.Namespace, name)
+	s.must(err)
+	if _, err := s.Kubectl(s.Context(), "get", "role", name, "-n", stage.Namespace); err != nil {
+		s.kubectl("create", "role", name, "-n", stage.Namespace, "--verb=get,watch", "--resource=leases.coordination.k8s.io")
+		s.kubectl("create", "rolebinding", name, "-n", stage.Namespace, "--role="+name, "--serviceaccount="+stage.Namespace+":"+name)
+	}
+	return user.Kubeconfig
 }

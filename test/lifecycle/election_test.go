@@ -36,7 +36,7 @@ func (s *scene) lease() *coordinationv1.Lease {
 	return lease
 }
 
-// holdLease gives the Lease to somebody else, as an administrator may.
+// holdLease gives the Lease to another holder, as an administrator may.
 func (s *scene) holdLease(holder string) {
 	s.Helper()
 	now := metav1.NowMicro()
@@ -73,6 +73,7 @@ func (s *scene) leadership(leader, standby *replica) {
 }
 
 func TestOfTwoReplicasBothAnswerWebhooksAndOneReconciles(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	a := s.start()
 	a.reconciles()
@@ -166,20 +167,22 @@ func TestAKilledLeaderIsFollowedWithinTheLease(t *testing.T) {
 }
 
 func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
-		lose      func(*scene, *gateway)
+		lose      func(*scene, *stage.Gateway)
 		durations []string
 		reason    string
 	}{
 		// What ends the reconcilers is that the renewal is refused: the deadline is too far away.
-		"an administrator gives it to another": {func(s *scene, _ *gateway) { s.holdLease("administrator") }, electing(60, 40), "held by another replica"},
+		"an administrator gives it to another": {func(s *scene, _ *stage.Gateway) { s.holdLease("administrator") }, electing(60, 40), "held by another replica"},
 		// And here, that the deadline passed, long before another may take the Lease.
-		"it cannot be renewed": {func(_ *scene, g *gateway) { g.cut(leases) }, electing(40, 8), "not renewed for 8s"},
+		"it cannot be renewed": {func(_ *scene, g *stage.Gateway) { g.Cut(leases) }, electing(40, 8), "not renewed for 8s"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t)
 			g := s.newGateway()
-			r := s.start(append([]string{"--kubeconfig=" + g.kubeconfig, "--webhook-drain-delay=8s"}, test.durations...)...)
+			r := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig, "--webhook-drain-delay=8s"}, test.durations...)...)
 			r.reconciles()
 			namespace := s.newNamespace()
 			s.create(namespace, "one")
@@ -198,7 +201,7 @@ func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *te
 			if took > 20*time.Second {
 				t.Errorf("reconcilers were told to stop %s after the loss", took)
 			}
-			// What a reconciler would repair at once, nobody repairs any more.
+			// What a reconciler would repair at once, no replica repairs any more.
 			s.must(s.kube.CoreV1().Services(namespace).Delete(t.Context(), "one", metav1.DeleteOptions{}))
 			s.eventually(func() error { // drains: not ready, and answers
 				if _, err := r.Probe(t.Context(), "/readyz"); err == nil || !strings.Contains(err.Error(), "draining") {
@@ -221,13 +224,14 @@ func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *te
 	}
 }
 
-func TestWithoutElectionAReplicaReconcilesAtOnceWhoeverHoldsTheLease(t *testing.T) {
+func TestWithoutElectionAReplicaReconcilesAtOnceWithoutTheLease(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	now := metav1.NowMicro()
 	_, err := s.kube.CoordinationV1().Leases(stage.Namespace).Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: leaseName},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To("somebody"), LeaseDurationSeconds: ptr.To(int32(3600)), RenewTime: &now, AcquireTime: &now,
+			HolderIdentity: ptr.To("another"), LeaseDurationSeconds: ptr.To(int32(3600)), RenewTime: &now, AcquireTime: &now,
 		},
 	}, metav1.CreateOptions{})
 	s.must(err)
@@ -238,7 +242,7 @@ func TestWithoutElectionAReplicaReconcilesAtOnceWhoeverHoldsTheLease(t *testing.
 	namespace := s.newNamespace()
 	s.create(namespace, "one")
 	s.reconciled(namespace, "one")
-	if holder := ptr.Deref(s.lease().Spec.HolderIdentity, ""); holder != "somebody" {
+	if holder := ptr.Deref(s.lease().Spec.HolderIdentity, ""); holder != "another" {
 		t.Errorf("the Lease has gone to %q", holder)
 	}
 }

@@ -83,6 +83,7 @@ func (r *replica) waits(looks int) {
 }
 
 func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	namespace := s.newNamespace()
 	leader, standby := s.pair()
@@ -92,11 +93,11 @@ func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
 	}
 	before := s.lease().ResourceVersion
 
-	// The container is restarted: nobody else takes the lock, whatever the time.
+	// The container is restarted: no other replica takes the lock, whatever the time.
 	leader.Kill()
 	standby.waits(6)
 	if s.lease().ResourceVersion != before {
-		t.Error("the lock has changed while nobody ran who holds it")
+		t.Error("the lock has changed while its holder did not run")
 	}
 	restarted := time.Now()
 	s.must(leader.Start(t.Context()))
@@ -129,6 +130,7 @@ func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
 }
 
 func TestALockForLifeThatAnAdministratorDeletesIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	leader, standby := s.pair()
 	for range 5 {
@@ -145,6 +147,7 @@ func TestALockForLifeThatAnAdministratorDeletesIsMadeAgain(t *testing.T) {
 }
 
 func TestAnEvictedLeaderForLifeIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	leader, standby := s.pair()
 	leader.Kill()
@@ -161,6 +164,7 @@ func TestAnEvictedLeaderForLifeIsReplaced(t *testing.T) {
 }
 
 func TestALeaderForLifeOnALostNodeIsReplacedOnceAnAdministratorSaysThatTheNodeIsOff(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	leader, standby := s.pair()
 	leader.Kill()
@@ -184,6 +188,7 @@ func TestALeaderForLifeOnALostNodeIsReplacedOnceAnAdministratorSaysThatTheNodeIs
 }
 
 func TestALeaderForLifeWhosePodIsDeletedByForceStopsAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	leader, standby := s.pair()
 	s.must(s.kube.CoreV1().Pods(stage.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
@@ -196,6 +201,7 @@ func TestALeaderForLifeWhosePodIsDeletedByForceStopsAndSaysWhy(t *testing.T) {
 }
 
 func TestWithoutAPodElectionForLifeEndsTheStartWithTheRemedy(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	code, output := s.launch(lifelong...).ends(patience)
 	s.complains(code, output, "there is no Pod "+stage.Namespace+"/replica-", "POD_NAME", "--leader-elect-mode=lease")

@@ -5,10 +5,14 @@ package lifecycle
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,29 +29,47 @@ var (
 	// suite is the context of everything: the clusters live as long as it does.
 	suite, closing = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 
-	// open is the stage that all tests share. Its logs outlive it, to be searched.
-	open   = sync.OnceValues(openStage)
-	opened *stage.Stage
-	logs   string
+	// stages are control planes with Fairlead, of which each test has one for itself. There are as many
+	// as tests run at once.
+	stages struct {
+		sync.Mutex
+		opened int
+		logs   map[*stage.Stage]string // the folders of all
+		free   []*stage.Stage
+	}
+	// logs holds those folders. It outlives the stages, to be searched.
+	logs string
 )
+
+// atOnce is how many tests run at once: most of their time they wait for leases and for processes.
+const atOnce = 3
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
 	defer closing()
-	var err error
+	// Before the flags are parsed: -parallel has the last word.
+	err := flag.Set("test.parallel", strconv.Itoa(atOnce))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	if logs, err = os.MkdirTemp("", "fairlead-lifecycle-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(logs) }()
 	code = m.Run()
-	if opened == nil {
+	stages.Lock()
+	defer stages.Unlock()
+	if len(stages.logs) == 0 {
 		return code
 	}
-	if err := opened.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
+	for s, folder := range stages.logs {
+		if err := errors.Join(noKeyIn(folder, s), s.Close()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
 	if problems := forbidden(); len(problems) > 0 {
 		fmt.Fprintf(os.Stderr, "the operator's logs hold what they never should:\n%s\n", strings.Join(problems, "\n"))
@@ -56,16 +78,77 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
-func openStage() (*stage.Stage, error) {
-	s, err := stage.Open(suite, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{LogFolder: logs}})
-	opened = s
-	return s, err
+// takeStage returns a stage that is the test's alone until it ends.
+func takeStage(t *testing.T) *stage.Stage {
+	t.Helper()
+	s, number := freeStage()
+	if s == nil {
+		folder := filepath.Join(logs, strconv.Itoa(number))
+		if err := os.Mkdir(folder, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		s, err = stage.Open(suite, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{LogFolder: folder}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stages.Lock()
+		if stages.logs == nil {
+			stages.logs = map[*stage.Stage]string{}
+		}
+		stages.logs[s] = folder
+		stages.Unlock()
+	}
+	t.Cleanup(func() {
+		stages.Lock()
+		defer stages.Unlock()
+		stages.free = append(stages.free, s)
+	})
+	return s
+}
+
+// freeStage returns a stage that no test has, or nil and the number of one that is to be opened.
+func freeStage() (*stage.Stage, int) {
+	stages.Lock()
+	defer stages.Unlock()
+	if last := len(stages.free) - 1; last >= 0 {
+		s := stages.free[last]
+		stages.free = stages.free[:last]
+		return s, 0
+	}
+	stages.opened++
+	return nil, stages.opened
+}
+
+// logsOf is the folder of a stage's logs.
+func logsOf(s *stage.Stage) string {
+	stages.Lock()
+	defer stages.Unlock()
+	return stages.logs[s]
+}
+
+// noKeyIn fails where a log of a stage's replicas holds a part of its root's key. Where the last test
+// left no root, there is nothing to compare with.
+func noKeyIn(folder string, s *stage.Stage) error {
+	raw, err := s.Kubectl(suite, "get", "secret", rootSecret, "-n", stage.Namespace, "--ignore-not-found", "-o", `jsonpath={.data.tls\.key}`)
+	if err != nil || raw == "" {
+		return err
+	}
+	key, err := base64.StdEncoding.DecodeString(raw)
+	if err != nil {
+		return err
+	}
+	found, err := keyMaterial(folder, key)
+	if err == nil && len(found) > 0 {
+		err = errors.New(strings.Join(found, "\n"))
+	}
+	return err
 }
 
 // forbidden are the lines of all replicas' logs that tell of a crash or hold a key. No test
 // provokes either.
 func forbidden() []string {
-	files, err := filepath.Glob(filepath.Join(logs, "fairlead-*.log"))
+	files, err := filepath.Glob(filepath.Join(logs, "*", "fairlead-*.log"))
 	if err != nil || len(files) == 0 {
 		return []string{fmt.Sprintf("no log of a replica was found: %v", err)}
 	}

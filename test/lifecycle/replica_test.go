@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/stage"
@@ -38,7 +39,7 @@ func (s *scene) start(args ...string) *replica {
 	return &replica{r, s}
 }
 
-// launch runs a replica that is waited for by nobody. It ends with the test.
+// launch runs a replica and does not wait for it. It ends with the test.
 func (s *scene) launch(args ...string) *replica {
 	s.Helper()
 	r, err := s.Launch(s.Context(), append([]string{"--webhook-drain-delay=0s"}, args...)...)
@@ -113,7 +114,7 @@ func (r *replica) reconciles() status {
 	return r.reaches("reconcilers", "done")
 }
 
-// ends waits until the process has ended, and answers its exit code and all it wrote.
+// ends waits until the process has ended, and returns its exit code and all it wrote.
 func (r *replica) ends(within time.Duration) (code int, output string) {
 	r.scene.Helper()
 	ctx, cancel := context.WithTimeout(r.scene.Context(), within)
@@ -212,16 +213,23 @@ func (s *scene) scraper() string {
 // token is that of a ServiceAccount with a role, or with none where role is empty.
 func (s *scene) token(account, role string) string {
 	s.Helper()
-	if token, ok := tokens[account]; ok {
-		return token
+	key := tokenKey{s.Stage, account}
+	if token, ok := tokens.Load(key); ok {
+		return token.(string)
 	}
 	s.kubectl("create", "serviceaccount", account, "-n", stage.Namespace)
 	if role != "" {
 		s.kubectl("create", "clusterrolebinding", account, "--clusterrole="+role, "--serviceaccount="+stage.Namespace+":"+account)
 	}
-	tokens[account] = strings.TrimSpace(s.kubectl("create", "token", account, "-n", stage.Namespace, "--duration=1h"))
-	return tokens[account]
+	token := strings.TrimSpace(s.kubectl("create", "token", account, "-n", stage.Namespace, "--duration=1h"))
+	tokens.Store(key, token)
+	return token
 }
 
-// tokens are those that were made, by account. Tests do not run in parallel.
-var tokens = map[string]string{}
+type tokenKey struct {
+	stage   *stage.Stage
+	account string
+}
+
+// tokens are those that were made, by tokenKey.
+var tokens sync.Map

@@ -83,7 +83,7 @@ func (a *apart) reconciler(args ...string) *replica {
 	return a.launch(slices.Concat(lasting, []string{"--kubeconfig=" + a.reconcilersAs, "--webhooks=false"}, args)...)
 }
 
-// webhook runs a replica without reconcilers, and returns when it answers.
+// webhook runs a replica without reconcilers, and returns when it serves.
 func (a *apart) webhook(args ...string) *replica {
 	a.Helper()
 	// With a file that says what both need.
@@ -100,7 +100,7 @@ func (a *apart) alongside(load *traffic, namespace, name string) {
 	go func() {
 		defer close(ended)
 		for i := 0; ctx.Err() == nil; i++ {
-			// An annotation: admission looks at it, and nobody else writes it.
+			// An annotation: admission looks at it, and no other client writes it.
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/turn":"%d"}}}`, i)
 			_, err := a.client.Resource(services).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 			if ctx.Err() != nil {

@@ -113,6 +113,7 @@ func (s *scene) generations() map[string]int64 {
 }
 
 func TestARotationOfTheRootFailsNoCallAndWritesEachDefinitionTwice(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	replicas := make([]*replica, 3)
 	for i := range replicas {
@@ -166,7 +167,7 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 	s.eventually(func() error {
 		secret := s.secret()
 		if secret.Annotations[rotated] != "2026-11-21" {
-			return fmt.Errorf("nobody has begun: %v", secret.Annotations)
+			return fmt.Errorf("no replica has begun: %v", secret.Annotations)
 		}
 		if bytes.Equal(secret.Data["tls.crt"], was.Data["tls.crt"]) {
 			return fmt.Errorf("the former root signs: %s", secret.Annotations[rotation])
@@ -205,7 +206,8 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 }
 
 // A delivery tool that owns caBundle is told apart, and left alone.
-func TestABundleThatSomebodyElseAppliesIsNamedAndNotFoughtOver(t *testing.T) {
+func TestABundleThatAnotherManagerAppliesIsNamedAndNotFoughtOver(t *testing.T) {
+	t.Parallel()
 	for title, take := range map[string]func(s *scene, object *unstructured.Unstructured){
 		"by server-side apply, as Argo CD does": func(s *scene, object *unstructured.Unstructured) {
 			manager, force := "argocd-controller", true
@@ -222,6 +224,7 @@ func TestABundleThatSomebodyElseAppliesIsNamedAndNotFoughtOver(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t)
 			r := s.start()
 			r.reconciles()

@@ -37,7 +37,7 @@ var (
 	definitions = []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"}
 )
 
-// scene is one test on the shared stage. No replica of another test runs, and nobody holds the Lease.
+// scene is one test on a stage. No replica of another test runs there, and the Lease is not held.
 type scene struct {
 	*testing.T
 	*stage.Stage
@@ -47,19 +47,21 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	opened, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{T: t, Stage: opened}
+	s := &scene{T: t, Stage: takeStage(t)}
 	config := s.admin()
+	var err error
 	s.kube, err = kubernetes.NewForConfig(config)
 	s.must(err)
 	s.client, err = dynamic.NewForConfig(config)
 	s.must(err)
-	// A replica that was killed leaves the Lease behind, and the next test would wait for it.
-	s.must(s.kube.CoordinationV1().Leases(stage.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	s.freeLeases()
 	return s
+}
+
+// freeLeases is for who comes next: a replica that was killed leaves the Lease behind.
+func (s *scene) freeLeases() {
+	s.Helper()
+	s.must(s.kube.CoordinationV1().Leases(stage.Namespace).DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 }
 
 // sub is the scene of a part of the test.
@@ -69,7 +71,7 @@ func (s *scene) sub(t *testing.T) *scene {
 	return &inner
 }
 
-// admin is the configuration of a client that nobody restricts or slows down.
+// admin is the configuration of a client that is not restricted or slowed down.
 func (s *scene) admin() *rest.Config {
 	s.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
@@ -86,7 +88,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-// eventually waits until ask answers nil.
+// eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
 	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))

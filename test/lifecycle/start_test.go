@@ -17,6 +17,7 @@ var phases = []string{
 }
 
 func TestTheStartShowsItsPhasesInOrderOnStatuszInTheLogAndInMetrics(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start()
 	shown := r.reconciles()
@@ -57,6 +58,7 @@ func TestTheStartShowsItsPhasesInOrderOnStatuszInTheLogAndInMetrics(t *testing.T
 }
 
 func TestMetricsAreForThoseWhomTheAPIServerAuthorizes(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	r := s.start()
 	s.eventually(r.scrapable)
@@ -64,7 +66,7 @@ func TestMetricsAreForThoseWhomTheAPIServerAuthorizes(t *testing.T) {
 		token string
 		codes []int
 	}{
-		"nobody": {"", []int{http.StatusUnauthorized}},
+		"anonymous": {"", []int{http.StatusUnauthorized}},
 		// 500 is what controller-runtime's filter answers where a TokenReview says why it refuses.
 		"a token that is none":     {"forged", []int{http.StatusUnauthorized, http.StatusInternalServerError}},
 		"an account without roles": {s.token("passer-by", ""), []int{http.StatusForbidden}},
@@ -91,14 +93,16 @@ func TestMetricsAreForThoseWhomTheAPIServerAuthorizes(t *testing.T) {
 // What controller-runtime calls ready waits for nothing, and what waits for caches deadlocks with
 // them; here the webhooks of a replica answer while its own caches wait for the API server.
 func TestWebhooksAnswerAndAreReadyWhileCachesAreStillFilling(t *testing.T) {
+	t.Parallel()
 	for _, elect := range []bool{true, false} {
 		t.Run(fmt.Sprintf("leader-elect=%t", elect), func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t)
 			g := s.newGateway()
-			g.hold(firstReads)
-			r := s.start("--kubeconfig="+g.kubeconfig, fmt.Sprintf("--leader-elect=%t", elect))
+			g.Hold(firstReads)
+			r := s.start("--kubeconfig="+g.Kubeconfig, fmt.Sprintf("--leader-elect=%t", elect))
 			s.eventually(func() error {
-				if g.held() == 0 {
+				if g.Held() == 0 {
 					return fmt.Errorf("no cache has asked the API server yet")
 				}
 				return nil
@@ -118,7 +122,7 @@ func TestWebhooksAnswerAndAreReadyWhileCachesAreStillFilling(t *testing.T) {
 			if got := r.reaches("caches", "running").Phases[4].Detail; !strings.Contains(got, "waiting for") {
 				t.Errorf("/statusz does not say what the caches wait for: %q", got)
 			}
-			g.resume()
+			g.Resume()
 			r.reconciles()
 			s.reconciled(namespace, "early")
 		})
@@ -126,16 +130,18 @@ func TestWebhooksAnswerAndAreReadyWhileCachesAreStillFilling(t *testing.T) {
 }
 
 func TestACacheThatNeverFillsEndsTheProcessWithTheNameOfItsKind(t *testing.T) {
+	t.Parallel()
 	for kind, resource := range map[string]string{
 		"RebootPolicy.autoreboot.fairlead.dev":    "/rebootpolicies",
 		"ExternalService.networking.fairlead.dev": "/externalservices",
 		"EndpointSlice.discovery.k8s.io":          "/endpointslices",
 	} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t)
 			g := s.newGateway()
-			g.hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, resource) })
-			r := s.launch("--kubeconfig="+g.kubeconfig, "--cache-sync-timeout=4s")
+			g.Hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, resource) })
+			r := s.launch("--kubeconfig="+g.Kubeconfig, "--cache-sync-timeout=4s")
 			code, output := r.ends(patience)
 			s.complains(code, output, kind, "not synced within 4s", "CRD", "--cache-sync-timeout")
 		})

@@ -59,7 +59,7 @@ func TestAnUpgradeOverFourGenerationsLosesNothing(t *testing.T) {
 			}
 		}
 	}
-	// Nobody owns what nobody manages: "before-first-apply" would hold on to it for ever.
+	// Fields without a manager have no owner: "before-first-apply" would hold on to it for ever.
 	if got := strings.Join(s.managers("late"), ", "); strings.Contains(got, "before-first-apply") {
 		t.Errorf("managers of late are %s", got)
 	}

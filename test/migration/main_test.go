@@ -25,7 +25,7 @@ import (
 const root = "../.."
 
 // patience is how long a condition may take. The machine may be a busy one.
-const patience = 4 * time.Minute
+const patience = 8 * time.Minute
 
 var (
 	// suite is the context of everything: the cluster lives as long as it does.

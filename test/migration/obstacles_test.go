@@ -4,6 +4,7 @@
 package migration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,7 +42,7 @@ func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
 	var asked atomic.Int32
 	dead := errors.New("dead")
 	first, counted := s.migrator(func(o *migration.Options) {
-		o.Healthy = func() error {
+		o.Healthy = func(context.Context) error {
 			if asked.Add(1) > 700 {
 				return dead
 			}
@@ -70,7 +71,7 @@ func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
 	rewritten := s.count(again, "rewritten")
 	looked := rewritten + s.count(again, "unchanged")
 	t.Logf("the first rewrote %d, the second looked at %d and rewrote %d", before, looked, rewritten)
-	// Of the few that were under way when the first one ended, nobody knows what became of them.
+	// Of the few that were under way when the first one ended, the outcome is unknown.
 	if done := before + rewritten; done > all || done < all-4 || looked != all-500 {
 		t.Errorf("rewritten %d and then %d of %d; looked at %d, want all but the page of 500", before, rewritten, all, looked)
 	}
@@ -82,7 +83,7 @@ func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
 }
 
 // A definition that was changed during a pass may have had another storage version in between.
-func TestADefinitionThatChangesDuringAPassIsMigratedAnew(t *testing.T) {
+func TestADefinitionThatChangesDuringAPassIsMigratedAgain(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "races")
 	s.define("v1alpha1 served storage", "v1 served")
@@ -90,9 +91,9 @@ func TestADefinitionThatChangesDuringAPassIsMigratedAnew(t *testing.T) {
 	s.define("v1alpha1 served", "v1 served storage")
 	var asked atomic.Int32
 	m, counted := s.migrator(func(o *migration.Options) {
-		o.Healthy = func() error {
+		o.Healthy = func(context.Context) error {
 			if asked.Add(1) == 10 {
-				// Somebody rolls back, writes, and goes forward again, while the first pass runs.
+				// A user rolls back, writes, and goes forward again, while the first pass runs.
 				s.define("v1alpha1 served storage", "v1 served")
 				s.owns("v1", "o-00000", "bob")
 				s.define("v1alpha1 served", "v1 served storage")
@@ -117,7 +118,7 @@ func TestFailingConversionsPauseTheMigration(t *testing.T) {
 	s.define("v1alpha1 served storage", "v1 served")
 	s.many(30)
 	s.define("v1alpha1 served", "v1 served storage")
-	// A webhook that nobody answers. At the storage version, what is stored at the other one is lost to
+	// A webhook that is not served. At the storage version, what is stored at the other one is lost to
 	// readers until it answers.
 	s.patch(`{"spec": {"conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
 		"clientConfig": {"url": "https://127.0.0.1:1/convert"}}}}}`)

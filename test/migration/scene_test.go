@@ -113,7 +113,7 @@ func (s *scene) define(versions ...string) {
 			s.eventually(func() error {
 				n++
 				name := fmt.Sprintf("settled-%d-%d", time.Now().UnixNano(), n)
-				if _, err := s.try(s.object(at, name, "nobody"), "create", "-f", "-"); err != nil {
+				if _, err := s.try(s.object(at, name, "none"), "create", "-f", "-"); err != nil {
 					return err
 				}
 				defer s.kubectl("", "delete", "--wait=false", s.plural+"."+at+".toys.example.com", name)

@@ -18,8 +18,9 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/migration"
 )
 
-// rate is slow enough for a leader to be killed on its way.
-const rate = "--storage-migration-rate=40"
+// migrating is slow enough for a leader to be killed on its way. There is one API server, and nothing is
+// written at the old version before it stores at the new one: little must settle.
+var migrating = []string{"--storage-migration-rate=40", "--storage-migration-settle=1s"}
 
 // An upgrade from definitions that store v1alpha1 to the shipped ones, and back: the shipped operator
 // rewrites what is stored, users and all.
@@ -46,15 +47,15 @@ func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 	w.retires()
 	w.must(w.Reinstall(w.Context()))
 	w.floor()
-	w.starts(rate)
-	w.starts(rate)
+	w.starts(migrating...)
+	w.starts(migrating...)
 	w.must(w.Reachable(w.Context()))
 	users := w.loads()
 	w.migrated("upgrade", "v1", func() {
 		w.midway()
 		next := w.kills(w.leads())
 		t.Logf("the leader was killed, and %s goes on", next.ID)
-		w.starts(rate)
+		w.starts(migrating...)
 		w.namesStuck()
 		w.allStoredAt("v1", stuck)
 		w.deletesStuck()
@@ -66,8 +67,8 @@ func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 	// And back: the definitions of the former release first, then its operator.
 	w.stores("v1alpha1")
 	w.retires()
-	w.starts(rate)
-	w.starts(rate)
+	w.starts(migrating...)
+	w.starts(migrating...)
 	w.must(w.Reachable(w.Context()))
 	users = w.loads()
 	w.migrated("roll-back", "v1alpha1", nil)
@@ -120,7 +121,7 @@ func (w *world) migrated(what, version string, meanwhile func()) {
 		meanwhile()
 	}
 	w.only(version)
-	w.Logf("%s: %s until all is stored at %s, with 30 s of settling for each leader", what, time.Since(began).Round(100*time.Millisecond), version)
+	w.Logf("%s: %s until all is stored at %s, with a second of settling for each leader", what, time.Since(began).Round(100*time.Millisecond), version)
 	for _, k := range kinds {
 		list, err := w.of(k, "v1").List(w.Context(), metav1.ListOptions{})
 		w.must(err)

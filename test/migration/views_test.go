@@ -40,7 +40,7 @@ func (w *world) views() (views, error) {
 	return all, nil
 }
 
-// atRest answers the views once they stay: the reconcilers have said what they have to say.
+// atRest returns the views once they stay: the reconcilers have said what they have to say.
 func (w *world) atRest() views {
 	w.Helper()
 	last := views{}
@@ -85,7 +85,7 @@ func (w *world) same(what string, before, after views) {
 	}
 }
 
-// without answers the views without the objects that are stuck.
+// without returns the views without the objects that are stuck.
 func (v views) without(stuck func(k kind) []string) views {
 	less := views{}
 	for version, objects := range v {

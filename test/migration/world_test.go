@@ -56,7 +56,7 @@ func (w *world) of(k kind, version string) dynamic.ResourceInterface {
 // starts runs one more replica, until the test ends.
 func (w *world) starts(args ...string) *stage.Replica {
 	w.Helper()
-	// No lease is lost because the machine is busy; whoever kills a leader frees it.
+	// No lease is lost because the machine is busy; a test that kills a leader frees it.
 	r, err := w.StartReplica(w.Context(), append([]string{
 		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}, args...)...)
 	w.must(err)

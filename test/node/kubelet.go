@@ -76,7 +76,7 @@ func (n *Node) kubelet() (cluster.Spec, error) {
 
 var off = map[string]any{"enabled": false}
 
-// configuration writes a component's configuration and answers its path.
+// configuration writes a component's configuration and returns its path.
 func configuration(name string, content map[string]any) (string, error) {
 	path := filepath.Join(state, name+".json")
 	raw, err := json.MarshalIndent(content, "", " ")

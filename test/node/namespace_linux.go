@@ -39,7 +39,7 @@ type EnterOptions struct {
 	Report io.Writer
 }
 
-// Enter runs this program again, with the same arguments, in namespaces of its own, and answers its
+// Enter runs this program again, with the same arguments, in namespaces of its own, and returns its
 // exit code once nothing of it is left. When ctx ends it is told to end. Should this process be
 // killed, the kernel ends the inside with it.
 func Enter(ctx context.Context, o EnterOptions) (code int, err error) {
@@ -115,7 +115,7 @@ func Inside() bool { return os.Getenv(stageVariable) == stageInside }
 // Report is the pipe to Enter's Report. Close it after use.
 func Report() *os.File { return os.NewFile(3, "report") }
 
-// First does the work of the namespaces' first process, if this is that one, and answers the code to
+// First does the work of the namespaces' first process, if this is that one, and returns the code to
 // exit with: it prepares the mounts, runs the program inside, and takes in every process that has
 // lost its parent, as containers' shims make them.
 func First() (code int, first bool, err error) {

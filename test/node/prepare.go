@@ -100,7 +100,7 @@ func stampPath(path string) string {
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)`)
 
 // version is stamped into what comes from Kubernetes, or it presents itself as a placeholder that
-// nobody can compare.
+// cannot be compared.
 func version(pins []byte) string {
 	found := kubernetesVersion.FindSubmatch(pins)
 	if found == nil {

@@ -54,7 +54,7 @@ type Programs struct {
 	Debian string
 }
 
-// Locate answers where Prepare puts the programs of a checkout. What the host has of Debian's is used.
+// Locate returns where Prepare puts the programs of a checkout. What the host has of Debian's is used.
 func Locate(root string) Programs {
 	folder := filepath.Join(root, "bin", "node")
 	p := Programs{Folder: filepath.Join(folder, "programs")}

@@ -49,7 +49,7 @@ func NewAuthority() (*Authority, error) {
 // PEM is the certificate to trust.
 func (a *Authority) PEM() []byte { return append([]byte(nil), a.pem...) }
 
-// Pool trusts the authority and nobody else.
+// Pool trusts the authority and no other.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)

@@ -14,7 +14,7 @@ const (
 	Healthy Fault = ""
 	// Refuse closes the listener and resets what is open: the kernel answers a SYN by RST.
 	Refuse Fault = "Refuse"
-	// Drop leaves every SYN unanswered. Such connections are seen by nobody and counted nowhere. A
+	// Drop leaves every SYN unanswered. Such connections are neither seen nor counted. A
 	// client whose kernel sends its SYN again after the fault is over gets through.
 	Drop Fault = "Drop"
 	// Hang accepts and never answers, not even a TLS handshake. For a TCP check that is healthy.
@@ -22,7 +22,7 @@ const (
 	// Reset accepts and resets the connection, and those that are open. Whether a client learns it
 	// from its connect or from its first read is chance, as with real ones.
 	Reset Fault = "Reset"
-	// Garbage answers with bytes of no protocol, in place of TLS too.
+	// Garbage responds with bytes of no protocol, in place of TLS too.
 	Garbage Fault = "Garbage"
 )
 
@@ -38,9 +38,10 @@ const (
 
 // Faults of HTTP and HTTPS.
 const (
-	// HugeHeaders answers 200 with headers that go on until the client leaves, or 64 MiB are sent.
+	// HugeHeaders responds with 200 with headers that go on until the client leaves, or 64 MiB are sent.
 	HugeHeaders Fault = "HugeHeaders"
-	// HugeBody answers the status with a body that goes on until the client leaves, or 64 MiB are sent.
+	// HugeBody responds with the status with a body that goes on until the client leaves, or 64 MiB are
+	// sent.
 	HugeBody Fault = "HugeBody"
 )
 

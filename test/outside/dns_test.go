@@ -24,7 +24,7 @@ type asked struct {
 	Truncated bool
 }
 
-// ask sends one question and answers what came, with the TTL in front of each record's data.
+// ask sends one question and returns what came, with the TTL in front of each record's data.
 func ask(t *testing.T, d *DNS, transport, name, kind string, within time.Duration) (asked, error) {
 	t.Helper()
 	m := new(dns.Msg).SetQuestion(dns.Fqdn(name), dns.StringToType[kind])
@@ -81,7 +81,7 @@ func TestTheZoneAnswersWhatItWasTold(t *testing.T) {
 	answers(t, d, "dangling.example.com", A, asked{Code: "NXDOMAIN", Records: []string{"0 CNAME gone.example.com."}})
 	answers(t, d, "loop.example.com", A, asked{Code: "SERVFAIL"})
 	answers(t, d, "_sql._tcp.example.com", SRV, asked{Code: "NOERROR", Records: []string{"7 SRV 10 5 5432 db.example.com."}})
-	answers(t, d, "nobody.example.com", A, asked{Code: "NXDOMAIN"})
+	answers(t, d, "absent.example.com", A, asked{Code: "NXDOMAIN"})
 
 	d.Forget("db.example.com")
 	answers(t, d, "db.example.com", A, asked{Code: "NXDOMAIN"})

@@ -20,7 +20,7 @@ type Protocol string
 const (
 	// FleetTCP accepts and waits until the client closes.
 	FleetTCP Protocol = "TCP"
-	// FleetHTTP answers one request by 200, and by 503 where it fails.
+	// FleetHTTP responds to one request with 200, and by 503 where it fails.
 	FleetHTTP Protocol = "HTTP"
 )
 
@@ -208,6 +208,6 @@ func (f *Fleet) answer(c net.Conn, failed bool) {
 		status = bad
 	}
 	if _, err := c.Write(status); err == nil {
-		_, _ = c.Read(make([]byte, 1)) // whoever closes first keeps the port for a minute: the client
+		_, _ = c.Read(make([]byte, 1)) // the side that closes first keeps the port for a minute: the client
 	}
 }

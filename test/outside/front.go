@@ -126,7 +126,7 @@ func (f *front) admit(tcp *net.TCPConn) {
 	}
 }
 
-// Accept answers the next connection for the protocol.
+// Accept returns the next connection for the protocol.
 func (f *front) Accept() (net.Conn, error) {
 	select {
 	case c := <-f.passed:

@@ -28,13 +28,13 @@ func newGRPC(f *front, secure *tls.Config) *Server {
 	return &Server{front: f, finish: server.Stop}
 }
 
-// health answers checks by the conduct of the server, for every service alike.
+// health responds to checks by the conduct of the server, for every service alike.
 type health struct {
 	healthv1.UnimplementedHealthServer
 	front *front
 }
 
-// Check answers one check.
+// Check responds to one check.
 func (h *health) Check(ctx context.Context, r *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
 	h.front.counter.requested(called(ctx, r))
 	c := h.front.current()

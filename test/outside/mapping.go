@@ -29,7 +29,7 @@ var stands = []stand{
 	between("192.168.0.0/16", "127.111.0.0/16"),
 	between("172.16.0.0/12", "127.128.0.0/12"),
 	between("fc00::/7", "127.68.0.0/16"),
-	// Where nobody should ever go.
+	// Addresses that must never be connected to.
 	between("127.0.0.0/8", "127.66.0.0/16"),
 	between("0.0.0.0/8", "127.72.0.0/16"),
 	between("169.254.0.0/16", "127.169.0.0/16"),
@@ -46,8 +46,8 @@ func between(outside, local string) stand {
 	return stand{netip.MustParsePrefix(outside), netip.MustParsePrefix(local)}
 }
 
-// Local answers the loopback address that stands for an address outside. Addresses that nothing
-// stands for are an error: they might be somebody's.
+// Local returns the loopback address that stands for an address outside. Addresses that nothing
+// stands for are an error: they might be in use.
 func Local(outside netip.Addr) (netip.Addr, error) {
 	outside = outside.Unmap().WithZone("")
 	for _, s := range stands {

@@ -35,13 +35,13 @@ const (
 	NoData DNSFault = "NoData"
 	// Silent never answers.
 	Silent DNSFault = "Silent"
-	// Truncated answers over UDP that the answer is too long, without records; TCP has them.
+	// Truncated responds over UDP that the answer is too long, without records; TCP has them.
 	Truncated DNSFault = "Truncated"
-	// WrongID answers another question's number.
+	// WrongID responds with another question's number.
 	WrongID DNSFault = "WrongID"
-	// WrongQuestion answers as if something else had been asked.
+	// WrongQuestion responds as if something else had been asked.
 	WrongQuestion DNSFault = "WrongQuestion"
-	// NotDNS answers bytes that are no message.
+	// NotDNS responds with bytes that are no message.
 	NotDNS DNSFault = "NotDNS"
 )
 

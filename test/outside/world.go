@@ -53,7 +53,7 @@ func (w *World) Close() error {
 }
 
 // TCP opens a server at an address outside, such as "192.0.2.10:5432". It accepts and says nothing;
-// it is also the canary where nobody should connect.
+// it is also the canary where there must be no connection.
 func (w *World) TCP(at string) (*Server, error) {
 	return w.open(at, newTCP)
 }

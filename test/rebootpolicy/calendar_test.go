@@ -53,7 +53,7 @@ func TestAScheduleRestartsOnceEachTimeItFires(t *testing.T) {
 	}
 }
 
-func TestARestartWaitsForItsWindowAndNobodyWaitsForIt(t *testing.T) {
+func TestARestartWaitsForItsWindowAndNoOtherWaitsForIt(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.secret("creds", "password", "first")

@@ -56,15 +56,20 @@ func TestAChangeRestartsWhateverRefersToItOnceAndNothingElse(t *testing.T) {
 		if len(own) != 1 || own[0].ID != s.restartID(kind, name) || !slices.Equal(own[0].Triggers, []string{"config"}) {
 			t.Errorf("%s carries restart %s, and is recorded as %s", name, s.restartID(kind, name), text(own))
 		}
-		for _, reason := range []string{"RestartStarted", "RestartVerified"} {
-			event := s.tells(kind, name, reason, 1)[0]
-			if event.Related == nil || event.Related.Kind != "RebootPolicy" || event.Related.Name != "p" {
-				t.Errorf("%s on %s is not related to the policy: %s", reason, name, text(event))
+		event := s.tells(kind, name, "RestartStarted", 1)[0]
+		if event.Related == nil || event.Related.Kind != "RebootPolicy" || event.Related.Name != "p" {
+			t.Errorf("RestartStarted on %s is not related to the policy: %s", name, text(event))
+		}
+		for reason, events := range s.told(kind, name) {
+			if events[0].ReportingController == event.ReportingController && reason != "RestartStarted" {
+				t.Errorf("%s: more is told than that a restart started: %s", name, text(events))
 			}
 		}
 	}
-	s.tells("RebootPolicy", "p", "RestartStarted", 6)
 	s.tells("RebootPolicy", "p", "RestartVerified", 6)
+	if told := s.told("RebootPolicy", "p"); len(told) > 2 { // with what it says of Ready
+		t.Errorf("more is told of the policy than what was verified: %s", text(told))
+	}
 	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionTrue, autorebootv1.ReasonVerified)
 	s.without("p", autorebootv1.ConditionRestartPending)
 	s.without("p", autorebootv1.ConditionProgressing)
@@ -100,7 +105,7 @@ func TestWhatIsThereWhenItIsFirstSeenIsNoChange(t *testing.T) {
 	s.watching("p", 1)
 	// A source that was missing, and one that goes away: both are ignored unless asked otherwise.
 	s.secret("late", "password", "first")
-	// A workload of the same name made anew.
+	// A recreated workload of the same name.
 	s.delete("apps/v1", deployment, "web")
 	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonTargetNotFound)
 	s.run(deployment, "web", takes("creds"))

@@ -5,6 +5,7 @@ package rebootpolicy
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -143,8 +144,8 @@ func TestABudgetThatAllowsNothingIsRespected(t *testing.T) {
 	s.watching("p", 1)
 	pods := s.watchPods("web")
 	s.secret("creds", "password", "second")
-	if history := s.ended("p", 1); history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonEvictionBlocked {
-		t.Errorf("want it Failed, EvictionBlocked: %s", text(history))
+	if history := s.ended("p", 1); history[0].Result != autorebootv1.ResultFailed || history[0].Reason != autorebootv1.ReasonEvictionBlocked || !strings.Contains(history[0].Message, "PodDisruptionBudget web") {
+		t.Errorf("want it Failed, EvictionBlocked, by the PodDisruptionBudget web: %s", text(history))
 	}
 	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
 	if seen, fewest := pods.figures(); seen != 2 || fewest != 2 {
@@ -184,4 +185,28 @@ func TestTwoBudgetsOverOnePodEndTheRestart(t *testing.T) {
 	if seen, _ := pods.figures(); seen != 2 {
 		t.Errorf("%d pods in all, want 2", seen)
 	}
+}
+
+func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.run(deployment, "web", bare, replicas(2))
+	s.make("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: never}, spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}}")
+	tries := 0
+	warned := func(words string, more string) {
+		s.Helper()
+		s.eventually(func() error { // replicas learn of the workload a moment later
+			tries++
+			_, told, err := s.try(s.manifest(fmt.Sprint("p-", tries), "{suspend: true, "+targets(deployment, "web")+", "+onConfig+more+"}"))
+			s.must(err)
+			if strings.Contains(told, "PodDisruptionBudget") != (words != "") || !strings.Contains(told, words) {
+				return fmt.Errorf("told %q, want %q", told, words)
+			}
+			return nil
+		})
+	}
+	warned("spec.strategy.type: Evict restarts no pod of Deployment web: PodDisruptionBudget never never allows it (minAvailable: 2 of 2)", ", strategy: {type: Evict}")
+	warned("", "") // a rollout asks no budget
+	s.merge("policy/v1", "PodDisruptionBudget", "never", "{spec: {minAvailable: 1}}")
+	warned("", ", strategy: {type: Evict}")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -155,7 +156,7 @@ func TestCooldownHoldsTheNextRestart(t *testing.T) {
 	s.restarted(deployment, "web", 2)
 }
 
-func TestTheLimitStopsAPolicyUntilSomebodyLooks(t *testing.T) {
+func TestTheLimitStopsAPolicyUntilAUserLooks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.secret("creds", "password", "first")
@@ -188,4 +189,47 @@ func (s *scene) resume(name string) {
 	}
 	// A person takes more than a second to look.
 	s.annotate(name, autorebootv1.ResumeAnnotation, policy.Status.Halt.Time.Add(1e9).UTC().Format("2006-01-02T15:04:05Z07:00"))
+}
+
+// A fault that is injected on purpose holds the restarts of those that depend on the ExternalService,
+// and they go on by themselves when it has ended. One that takes part is not held.
+func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	address := s.address()
+	s.server(s.play.world.TCP(address + ":5432"))
+	s.external("db", address, 5432, metav1.ConditionTrue)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	s.run(deployment, "bold", takes("creds"))
+	const gate = ", gates: [{type: ExternalServiceHealthy, name: db}]}"
+	s.policy("web", "{"+targets(deployment, "web")+", "+onConfig+gate)
+	s.policy("bold", "{"+targets(deployment, "bold")+", "+onConfig+gate)
+	s.merge("autoreboot.fairlead.dev/v1", "RebootPolicy", "bold", "{metadata: {annotations: {autoreboot.fairlead.dev/on-injected-fault: Restart}}}")
+	s.watching("web", 1)
+	s.watching("bold", 1)
+	s.merge("networking.fairlead.dev/v1", "ExternalService", "db", fmt.Sprintf(`{metadata: {annotations: {networking.fairlead.dev/inject-fault: "BlackHole for=10m at=%s"}}}`, time.Now().UTC().Format(time.RFC3339)))
+	s.eventually(func() error {
+		var es networkingv1.ExternalService
+		if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "db"}, &es); err != nil {
+			return err
+		}
+		if !es.Status.Fault.Lasts() || es.Status.Addresses.Published > 0 {
+			return fmt.Errorf("no fault: %s", text(es.Status))
+		}
+		return nil
+	})
+	s.secret("creds", "password", "second")
+	s.succeeded("bold", 1)
+	s.shows("web", func(st autorebootv1.RebootPolicyStatus) error {
+		c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+		if c == nil || c.Reason != autorebootv1.ReasonGateClosed || !strings.Contains(c.Message, "a fault is injected into ExternalService db") {
+			return fmt.Errorf("want RestartPending GateClosed because of the fault")
+		}
+		return nil
+	})
+	s.restarted(deployment, "web", 0)
+	s.merge("networking.fairlead.dev/v1", "ExternalService", "db", "{metadata: {annotations: {networking.fairlead.dev/inject-fault: null}}}")
+	s.succeeded("web", 1)
+	s.restarted(deployment, "web", 1)
 }

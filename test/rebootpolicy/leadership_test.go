@@ -49,7 +49,7 @@ func TestNothingIsLostOrDoneTwiceWhileReplicasComeAndGo(t *testing.T) {
 	s.restarted(deployment, "rolling", 1)
 	s.tells("RebootPolicy", "rolling", "RestartVerified", 1)
 
-	// A change while nobody runs is one restart once somebody does.
+	// A change while no replica runs is one restart once one does.
 	s.restartOperator(func() {
 		s.secret("changed", "password", "second")
 		s.secret("changed", "password", "third")

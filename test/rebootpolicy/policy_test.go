@@ -16,7 +16,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// quick is what every policy here has that does not say otherwise: nobody waits for long.
+// quick is what every policy here has that does not say otherwise: no test waits for long.
 const quick = `{debounce: {quietPeriod: 1s}, cooldown: 0s, concurrency: {maxTargets: 100%}, limit: {maxRestarts: 50, within: 1h},
   retry: {maxAttempts: 0, backoff: 1s}, verification: {soak: 1s, timeout: 2m}}`
 
@@ -134,7 +134,7 @@ func (s *scene) held(name, target, reason string) autorebootv1.RebootPolicyStatu
 	})
 }
 
-// ended waits until exactly so many restarts have ended and none is in flight, and answers them, the
+// ended waits until exactly so many restarts have ended and none is in flight, and returns them, the
 // latest first.
 func (s *scene) ended(name string, n int) []autorebootv1.RestartRecord {
 	s.Helper()
@@ -192,7 +192,7 @@ func of(history []autorebootv1.RestartRecord, target string) []autorebootv1.Rest
 	return slices.DeleteFunc(slices.Clone(history), func(r autorebootv1.RestartRecord) bool { return r.Target.Name != target })
 }
 
-// normal ends the test unless a policy reads as current to whoever waits for a rollout.
+// normal ends the test unless a policy reads as current to a client that waits for a rollout.
 func (s *scene) normal(name string) {
 	s.Helper()
 	policy, err := s.get(name)

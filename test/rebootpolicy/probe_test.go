@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -110,7 +112,7 @@ func TestPodsThatStopAnsweringAreRestarted(t *testing.T) {
 		t.Errorf("restarted for %q", history[0].Triggers)
 	}
 	s.restarted(deployment, "web", 1)
-	s.tells("RebootPolicy", "p", "TriggerFired", 1)
+	s.tells(deployment, "web", "RestartStarted", 1)
 	s.checked(fleet, s.ips("web"), 5)
 	s.must(s.quiet("p", 1))
 	s.restarted(deployment, "web", 1)
@@ -180,7 +182,7 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	}
 }
 
-func TestAHostThatStopsAnsweringRestartsWhoeverDependsOnIt(t *testing.T) {
+func TestAHostThatStopsAnsweringRestartsWhatDependsOnIt(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	fleet := s.answers()
@@ -198,4 +200,33 @@ func TestAHostThatStopsAnsweringRestartsWhoeverDependsOnIt(t *testing.T) {
 	s.eventually(func() error { return s.quiet("p", 1) })
 	s.tells("RebootPolicy", "p", "TriggerRecovered", 1)
 	s.restarted(deployment, "web", 1)
+}
+
+func TestAProbeThatCannotBeMadeIsSaidInACondition(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.run(deployment, "web", bare)
+	probes := func(probe string) string {
+		return "{" + targets(deployment, "web") + ", triggers: [{name: stuck, type: Probe, probe: {" + probe + ", period: 1s, timeout: 1s, failureThreshold: 2}}]}"
+	}
+	if _, told, err := s.try(s.manifest("exec", probes(`exec: {command: ["true"]}`))); err != nil || !strings.Contains(told, "never fires") {
+		t.Errorf("%v: told %q", err, told)
+	}
+	host := "stuck." + s.namespace + ".example.com"
+	s.must(s.play.world.DNS.Addresses(host, time.Second, "169.254.169.254"))
+	s.policy("denied", probes("tcpSocket: {host: "+host+", port: 80}"))
+	for name, words := range map[string]string{"exec": "commands are not run", "denied": "the egress policy refuses"} {
+		s.condition(name, autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
+		s.explains(name, autorebootv1.ConditionReady, words)
+	}
+	s.restarted(deployment, "web", 0)
+
+	// Both get well by themselves, or by an edit.
+	address := s.address()
+	s.server(s.play.world.TCP(address + ":80"))
+	s.must(s.play.world.DNS.Addresses(host, time.Second, address))
+	s.watching("denied", 1)
+	s.policy("exec", probes("tcpSocket: {host: "+address+", port: 80}"))
+	s.watching("exec", 1)
+	s.restarted(deployment, "web", 0)
 }

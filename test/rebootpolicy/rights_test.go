@@ -5,9 +5,12 @@ package rebootpolicy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -64,7 +67,7 @@ func (s *scene) refused(err error, parts ...string) {
 	}
 }
 
-func TestNobodyHasDoneWhatTheyMayNotDo(t *testing.T) {
+func TestNoUserHasDoneWhatTheyMayNotDo(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.secret("creds", "password", "first")
@@ -87,14 +90,108 @@ func TestNobodyHasDoneWhatTheyMayNotDo(t *testing.T) {
 	s.must(reader.tries("listed", listed))
 	s.watching("p", 1)
 	s.watching("listed", 1)
-	// What changes nothing of that may be written by whoever may write the policy; the rest may not.
-	s.must(writer.client.Patch(t.Context(), s.policyObject("p"), client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"cooldown": "1s"}}`))))
-	s.refused(writer.client.Patch(t.Context(), s.policyObject("p"), client.RawPatch("application/merge-patch+json",
-		[]byte(`{"spec": {"targets": [{"kind": "Deployment", "name": "other"}]}}`))), "spec.targets[0]", `"other"`)
+	// Who may write the policy and nothing else changes nothing of what it does, and when.
+	s.refused(writer.patch("p", `{"spec": {"targets": [{"kind": "Deployment", "name": "other"}]}}`), "spec.targets[0]", `"other"`)
+	s.refused(writer.patch("p", `{"spec": {"cooldown": "2s"}}`), "spec.targets[0]", `"web"`)
 	s.delete(autorebootv1.GroupVersion.String(), "RebootPolicy", "listed")
 	s.secret("creds", "password", "second")
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
+}
+
+// patch writes a policy by a merge patch, as the person.
+func (p *person) patch(name, patch string) error {
+	p.Helper()
+	return p.client.Patch(p.Context(), p.policyObject(name), client.RawPatch("application/merge-patch+json", []byte(patch)))
+}
+
+func TestWhoMayNotRestartMakesNoRestartLikelier(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.run(deployment, "db", bare)
+	window, _ := far()
+	s.policy("p", "{"+targets(deployment, "db")+`, triggers: [{name: s, type: Schedule, schedule: {cron: "0 3 1 1 *"}}],
+		blackouts: `+window+`, cooldown: 1h, limit: {maxRestarts: 1, within: 24h}, verification: {soak: 1s}}`)
+	s.watching("p", 1)
+	mal := s.newPerson("mal")
+	for name, patch := range map[string]string{
+		"cron":             `{"spec": {"triggers": [{"name": "s", "type": "Schedule", "schedule": {"cron": "* * * * *"}}]}}`,
+		"no blackout":      `{"spec": {"blackouts": null}}`,
+		"no soak":          `{"spec": {"verification": {"soak": "0s"}}}`,
+		"no cooldown":      `{"spec": {"cooldown": "0s"}}`,
+		"a higher limit":   `{"spec": {"limit": {"maxRestarts": 9}}}`,
+		"onFailure":        `{"spec": {"verification": {"onFailure": "Continue"}}}`,
+		"more retries":     `{"spec": {"retry": {"maxAttempts": 9}}}`,
+		"another trigger":  `{"spec": {"triggers": [{"name": "config", "type": "ConfigChange", "configChange": {}}]}}`,
+		"restart-now":      `{"metadata": {"annotations": {"autoreboot.fairlead.dev/restart-now": "mal"}}}`,
+		"resume":           `{"metadata": {"annotations": {"autoreboot.fairlead.dev/resume": "2030-01-01T00:00:00Z"}}}`,
+		"all while asleep": `{"spec": {"suspend": true, "cooldown": "0s"}}`,
+	} {
+		if err := mal.patch("p", patch); err == nil || !strings.Contains(err.Error(), "may not patch deployments.apps") {
+			t.Errorf("%s: %v, want a refusal", name, err)
+		}
+	}
+	for name, patch := range map[string]string{
+		"a label":        `{"metadata": {"labels": {"a": "b"}}}`,
+		"nothing":        `{"spec": {"cooldown": "1h"}}`,
+		"suspend":        `{"spec": {"suspend": true}}`,
+		"a dry run":      `{"spec": {"dryRun": true}}`,
+		"less a history": `{"spec": {"historyLimit": 3}}`,
+	} {
+		if err := mal.patch("p", patch); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s.refused(mal.patch("p", `{"spec": {"suspend": false}}`), "spec.targets[0]")
+	s.set("p", "{suspend: false, dryRun: false}")
+	s.watching("p", 1)
+	s.restarted(deployment, "db", 0)
+}
+
+// TestAWriteOfTheStatusRestartsNothingElse has a user with the right to the status and nothing else, and
+// has a restart of a workload in flight that the policy does not name.
+func TestAWriteOfTheStatusRestartsNothingElse(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.run(deployment, "web", bare)
+	s.run(deployment, "db", bare)
+	for name, more := range map[string]string{"rollout": "", "evict": ", strategy: {type: Evict}"} {
+		s.policy(name, "{"+targets(deployment, "web")+", "+onConfig+more+"}")
+		s.watching(name, 1)
+	}
+	mal := s.newPerson("mal", `{apiGroups: [autoreboot.fairlead.dev], resources: [rebootpolicies/status], verbs: [get, patch, update]}`)
+	uid := s.read(deployment, "db").GetUID()
+	pods := s.pods("db")
+	for _, name := range []string{"rollout", "evict"} {
+		for i, phase := range []string{"Planned", "Evicting"} {
+			if phase == "Evicting" && name == "rollout" {
+				continue
+			}
+			forged := fmt.Sprintf(`{"status": {"inFlight": [{"id": "x-%d", "kind": "Deployment", "name": "db", "uid": %q, "phase": %q,
+				"startedTime": %q, "triggers": ["config"]}]}}`, i, uid, phase, time.Now().UTC().Format(time.RFC3339))
+			s.must(mal.client.Status().Patch(t.Context(), mal.policyObject(name), client.RawPatch("application/merge-patch+json", []byte(forged))))
+			s.annotate(name, "example.com/touched", phase)
+			if phase == "Planned" {
+				s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
+					if len(st.InFlight) > 0 {
+						return fmt.Errorf("still in flight: %s", text(st.InFlight))
+					}
+					return nil
+				})
+			}
+		}
+	}
+	s.never(func() error {
+		if n := s.rollouts(deployment, "db"); n != 1 {
+			return fmt.Errorf("db had %d templates", n)
+		}
+		for _, pod := range s.pods("db") {
+			if !slices.ContainsFunc(pods, func(was corev1.Pod) bool { return was.UID == pod.UID }) {
+				return fmt.Errorf("pod %s is new", pod.Name)
+			}
+		}
+		return nil
+	})
 }
 
 func (s *scene) policyObject(name string) client.Object {

@@ -61,7 +61,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-// eventually waits until ask answers nil.
+// eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
 	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
@@ -85,7 +85,7 @@ func (s *scene) never(ask func() error) {
 	}
 }
 
-// try applies a manifest, and answers what kubectl wrote and complained of.
+// try applies a manifest, and returns what kubectl wrote and complained of.
 func (s *scene) try(manifest string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()

@@ -36,7 +36,7 @@ func (s *scene) told(kind, name string) map[string][]eventsv1.Event {
 	return events
 }
 
-// tells waits until events of a reason were seen so many times, and answers them. More is an error.
+// tells waits until events of a reason were seen so many times, and returns them. More is an error.
 func (s *scene) tells(kind, name, reason string, times int) []eventsv1.Event {
 	s.Helper()
 	var events []eventsv1.Event

@@ -115,7 +115,7 @@ func complete(o *unstructured.Unstructured) error {
 }
 
 // generation ends the test unless the spec of a workload was written so often. Every rollout is one
-// write, whoever began it.
+// write, regardless of who began it.
 func (s *scene) generation(kind, name string, want int64) {
 	s.Helper()
 	if o := s.read(kind, name); o.GetGeneration() != want {

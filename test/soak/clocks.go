@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// stepBy is beyond two thirds of the seven days that a certificate is valid: whoever believes it renews.
+// stepBy is beyond two thirds of the seven days that a certificate is valid: a replica that believes it
+// renews.
 const stepBy = 6 * 24 * time.Hour
 
 // clockOf is the file by which the clock of a replica is set. The clock is that of its certificates: what

@@ -53,7 +53,7 @@ func (s *site) leader(ctx context.Context, before ...*replica) (*replica, error)
 	return leads, err
 }
 
-// ended waits for a replica that ends by itself, and answers how.
+// ended waits for a replica that ends by itself, and returns how.
 func (s *site) ended(ctx context.Context, r *replica, within time.Duration) (code int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("%s has not ended within %s", r.ID, within))
 	defer cancel()

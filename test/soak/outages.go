@@ -78,7 +78,7 @@ func (a *act) revive(ctx context.Context) error {
 }
 
 // recovered waits until the API server takes requests that call every webhook, and one replica leads. A
-// leader that has ended must not wait for that: the next one may end too, until nobody is left.
+// leader that has ended must not wait for that: the next one may end too, until none is left.
 func (a *act) recovered(ctx context.Context) error {
 	err := stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		if err := a.revive(ctx); err != nil {

@@ -51,7 +51,7 @@ func OpenRecord(path string, keep bool) (*Record, error) {
 	if err := json.Unmarshal(raw, &r.entries); err != nil {
 		return nil, fmt.Errorf("read the rows of earlier runs: %s: %w; remove it, or run every scenario", path, err)
 	}
-	// Of scenarios that there are no more, nobody could say what they were.
+	// Of scenarios that there are no more, it could not be said what they were.
 	r.entries = slices.DeleteFunc(r.entries, func(e entry) bool { return !slices.Contains(Scenarios(), e.Scenario) })
 	return r, nil
 }
@@ -74,7 +74,7 @@ func (r *Record) Add(row Row) error {
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o750); err != nil {
 		return err
 	}
-	// Whoever reads it meanwhile must not find half of it.
+	// A reader meanwhile must not find half of it.
 	next := r.path + ".next"
 	if err := os.WriteFile(next, append(raw, '\n'), 0o600); err != nil {
 		return err

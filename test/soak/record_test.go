@@ -87,7 +87,7 @@ func TestARunOfSomeScenariosReplacesTheirRowsAlone(t *testing.T) {
 	}
 }
 
-func TestAFullRunBeginsAnew(t *testing.T) {
+func TestAFullRunStartsOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "soak.json")
 	add(t, path, false, Row{Scenario: "leaf rotation", Sent: 1})
 	add(t, path, false, Row{Scenario: "CA rotation", Sent: 2})

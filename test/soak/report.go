@@ -19,8 +19,8 @@ type Row struct {
 	// wanted. What only the API server could not answer, since it or etcd was away, is Unavailable.
 	Sent, Failed, Unavailable int
 	// InTheDead are those of Failed whose call was in a replica when it was killed or cut off, and
-	// SentToTheDead those whose call was sent to it before the Service knew: nobody could answer these any
-	// more, and no API server sends a call to a webhook twice.
+	// SentToTheDead those whose call was sent to it before the Service knew: these could not be answered
+	// any more, and no API server sends a call to a webhook twice.
 	InTheDead, SentToTheDead int
 	P50, P99                 time.Duration
 	Took                     time.Duration

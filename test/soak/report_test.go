@@ -41,7 +41,7 @@ leader kill: 2 failed from 12:00:00.000 to 12:00:01.005: get v1alpha1: EOF
 	}
 }
 
-func TestARowIsSoundWithoutFaultsAndWithoutFailuresThatSomebodyCouldHaveAnswered(t *testing.T) {
+func TestARowIsSoundWithoutFaultsAndWithoutFailuresThatAReplicaCouldHaveAnswered(t *testing.T) {
 	for _, c := range []struct {
 		row  Row
 		want bool

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestThreeReplicasAnswerWebhooksAndSomebodyReconcilesInEveryScenario(t *testing.T) {
+func TestThreeReplicasAnswerWebhooksAndOneReconcilesInEveryScenario(t *testing.T) {
 	for _, s := range scenarios {
 		answer, reconcile := 0, 0
 		for _, r := range roles(s) {

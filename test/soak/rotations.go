@@ -54,7 +54,7 @@ func rotateLeaves(ctx context.Context, a *act) error {
 }
 
 // rotateAuthority asks for another root, and waits until all replicas show what it signed, and
-// nobody trusts the old one any more.
+// no client trusts the old one any more.
 func rotateAuthority(ctx context.Context, a *act) error {
 	w, err := a.watch(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func rotateAuthority(ctx context.Context, a *act) error {
 	}); err != nil {
 		return err
 	}
-	a.note("every replica showed a certificate of another root %s after it was asked for, and the old root was trusted by nobody after %s",
+	a.note("every replica showed a certificate of another root %s after it was asked for, and the old root was no longer trusted after %s",
 		signed.Round(time.Second), time.Since(began).Round(time.Second))
 	return nil
 }
@@ -132,7 +132,7 @@ func renewIssued(ctx context.Context, a *act) error {
 	if n := len(w.signers()); n != 1 {
 		a.wrong("the replicas show certificates of %d authorities", n)
 	}
-	a.note("cert-manager issued the serving certificate anew, then its authority and the serving certificate")
+	a.note("cert-manager issued the serving certificate again, then its authority and the serving certificate")
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (a *act) issueAgain(ctx context.Context, name string) error {
 	certificate := &unstructured.Unstructured{}
 	certificate.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"})
 	var revision int64
-	ask := func(ctx context.Context) error { // whoever writes the status at the same time may win
+	ask := func(ctx context.Context) error { // another writer of the status may win
 		if err := a.admin.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, certificate); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ type Options struct {
 	Limit time.Duration
 	// Output takes progress, and the replicas' logs where a row is not sound. Default: nothing.
 	Output io.Writer
-	// Done is called with each row as soon as it is there. Default: nobody.
+	// Done is called with each row as soon as it is there. Defaults to nil: it is not called.
 	Done func(Row)
 }
 
@@ -64,7 +64,7 @@ func Scenarios() []string {
 	return names
 }
 
-// Run plays the scenarios one after the other, each on a control plane of its own, and answers a row
+// Run plays the scenarios one after the other, each on a control plane of its own, and returns a row
 // for each. What goes wrong in one is a fault of its row, and the next is played all the same. The
 // error is that nothing matches, or that ctx ended.
 func Run(ctx context.Context, o Options) ([]Row, error) {
@@ -271,7 +271,7 @@ func (a *act) prove(s scenario, row *Row) {
 	verdict := reign.Judge(events, a.deaths, time.Now())
 	row.Faults = append(row.Faults, verdict.Faults...)
 	if len(verdict.Reigns) == 0 || verdict.Reconciles == 0 {
-		row.Faults = append(row.Faults, "nobody is known to have reconciled anything")
+		row.Faults = append(row.Faults, "no replica is known to have reconciled anything")
 		return
 	}
 	note := fmt.Sprintf("%d reconciles in %d reigns, no two at one instant", verdict.Reconciles, len(verdict.Reigns))
@@ -279,12 +279,12 @@ func (a *act) prove(s scenario, row *Row) {
 		note = fmt.Sprintf("%d reconciles in %d reigns, TWO AT ONE INSTANT", verdict.Reconciles, len(verdict.Reigns))
 	}
 	if gaps := verdict.Handovers(); len(gaps) > 0 {
-		note += fmt.Sprintf("; nobody led for %s at most", verdict.Longest().Round(time.Millisecond))
+		note += fmt.Sprintf("; no replica led for %s at most", verdict.Longest().Round(time.Millisecond))
 	}
 	row.Notes = append(row.Notes, note)
 }
 
-// logs prints the ends of the replicas' logs, without which nobody could say what was wrong.
+// logs prints the ends of the replicas' logs, without which the cause could not be found.
 func (a *act) logs(w io.Writer) {
 	for _, r := range slices.Concat(a.gone, a.running()) {
 		text, err := r.Logs()

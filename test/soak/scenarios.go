@@ -42,4 +42,5 @@ var scenarios = []scenario{
 	{name: "replica cannot reach the API server", rare: true, do: cutOffFromAPIServer},
 	{name: "replica refuses connections", rare: true, loses: true, do: refuseConnections},
 	{name: "replica behind a silent network", rare: true, loses: true, do: fallSilent},
+	{name: "hostile connections", do: besiege},
 }

@@ -24,7 +24,7 @@ import (
 const (
 	lookEvery        = 200 * time.Millisecond
 	handshakeTimeout = 10 * time.Second
-	// memory is for how long after a change of a bundle somebody may still have the one before: API
+	// memory is for how long after a change of a bundle a client may still have the one before: API
 	// servers hear of it by a watch.
 	memory = 2 * time.Second
 )
@@ -43,7 +43,8 @@ type published struct {
 
 // sentinel opens new connections to every replica all the time, and verifies each as the API server
 // would: by every bundle that stands anywhere, and by those that stood there a moment ago. The API
-// server keeps its connections, so that a certificate that nobody would trust may go unnoticed by it.
+// server keeps its connections, so that a certificate that no new client would trust may go unnoticed by
+// it.
 type sentinel struct {
 	site   *site
 	cancel context.CancelFunc

@@ -107,6 +107,6 @@ func TestWaitingForTheLoadEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := (&act{tally: tally.New()}).sent(ctx, 1); err == nil {
-		t.Error("nothing was sent, and nobody minds")
+		t.Error("nothing was sent, and that is no fault")
 	}
 }

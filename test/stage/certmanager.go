@@ -77,7 +77,7 @@ func answers(ctx context.Context, url string) error {
 	return nil
 }
 
-// buildCertManager answers the path of the program of test/certmanager, built as far as it is not
+// buildCertManager returns the path of the program of test/certmanager, built as far as it is not
 // current. Others may build it at the same time.
 func buildCertManager(ctx context.Context, root string) (string, error) {
 	path, err := filepath.Abs(filepath.Join(root, "bin", "certmanager"))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Eventually asks until the answer is nil, at most for the given time, and answers the last error.
+// Eventually asks until the answer is nil, at most for the given time, and returns the last error.
 func Eventually(ctx context.Context, within time.Duration, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// withWebhookPort answers manifests in which the API server finds every webhook on port. A Service
+// withWebhookPort returns manifests in which the API server finds every webhook on port. A Service
 // of type ExternalName maps no ports, so the references must carry the real one.
 func withWebhookPort(manifests []byte, port int) ([]byte, error) {
 	var out bytes.Buffer

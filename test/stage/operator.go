@@ -23,7 +23,7 @@ const (
 	Outside Operator = "outside"
 )
 
-// binary answers the path of the operator's program. What is not shipped is built, as far as it is
+// binary returns the path of the operator's program. What is not shipped is built, as far as it is
 // not current.
 func (o Operator) binary(ctx context.Context, root string) (string, error) {
 	switch o {

@@ -11,7 +11,7 @@ import (
 	"net/http"
 )
 
-// Page is the replica's page of metrics, as whoever holds the token may see it.
+// Page is the replica's page of metrics, as the holder of the token may see it.
 func (r *Replica) Page(ctx context.Context, token string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -118,7 +118,7 @@ func (r *Replica) Ready(ctx context.Context) error {
 	return err
 }
 
-// Probe asks one of the probe server's paths, such as /statusz, and answers the body.
+// Probe asks one of the probe server's paths, such as /statusz, and returns the body.
 func (r *Replica) Probe(ctx context.Context, path string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Probes+path, nil)
 	if err != nil {

@@ -37,7 +37,7 @@ func OpenTroupe(ctx context.Context, o Options, args ...string) (*Troupe, error)
 	if err != nil {
 		return nil, err
 	}
-	// No Lease is lost because the machine is busy; whoever kills a leader frees it.
+	// No Lease is lost because the machine is busy; a test that kills a leader frees it.
 	patient := []string{"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}
 	t := &Troupe{Stage: s, args: append(patient, args...)}
 	if t.Client, err = NewClient(s.Kubeconfig()); err == nil {

@@ -77,6 +77,8 @@ var reasons = map[int32]metav1.StatusReason{
 	http.StatusBadRequest:          metav1.StatusReasonBadRequest,
 	http.StatusInternalServerError: metav1.StatusReasonInternalError,
 	http.StatusGatewayTimeout:      metav1.StatusReasonTimeout,
+
+	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
 }
 
 // Bounds of a refusal: errors told, and bytes of a value shown.

@@ -10,7 +10,7 @@ import (
 // Author tells the author of an object, who wrote it at another version than the webhooks see, what
 // they say about it: by the fields that were written, and with their values.
 type Author interface {
-	// Error answers an error, with the path that a field has at the author's version.
+	// Error returns an error, with the path that a field has at the author's version.
 	Error(err *field.Error) *field.Error
 	// Warning does the same for a warning, which begins with a path.
 	Warning(text string) string
@@ -41,7 +41,7 @@ func (v review) invalid(errs field.ErrorList) answer {
 	return invalid(v.Request, own)
 }
 
-// warnings answers warnings in the words of the author.
+// warnings returns warnings in the words of the author.
 func (v review) warnings(given []string) []string {
 	if v.author == nil || len(given) == 0 {
 		return given

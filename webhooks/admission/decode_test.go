@@ -27,7 +27,7 @@ func TestDecodeReadsAPodAsEncodingJSONDoes(t *testing.T) {
 		func(x *metav1.FieldsV1, _ randfill.Continue) { *x = *metav1.NewFieldsV1(`{"f:a":{}}`) },
 		func(x *intstr.IntOrString, c randfill.Continue) { *x = intstr.FromInt32(c.Int31()) },
 	)
-	withoutManagedFields := cmpopts.IgnoreTypes([]metav1.ManagedFieldsEntry{}) // nobody reads them
+	withoutManagedFields := cmpopts.IgnoreTypes([]metav1.ManagedFieldsEntry{}) // they are not read
 	pods := objectsOf[corev1.Pod]()
 	for i := range 100 {
 		var pod, want corev1.Pod

@@ -36,7 +36,5 @@ const fieldInternal = "InternalError"
 // at once, up to ten times and within the webhook's timeout, where an answer of 503 says after how many
 // seconds (k8s.io/client-go, rest/with_retry.go); an answer to the review would be final.
 func sendElsewhere(w http.ResponseWriter, message string) {
-	w.Header().Set("Retry-After", "0")
-	w.Header().Set("Connection", "close")
 	wire.Refuse(http.StatusServiceUnavailable, "%s", message).Answer(w)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
-// reviewer answers a review of the right kind, on create and on update.
+// reviewer responds to a review of the right kind, on create and on update.
 type reviewer interface {
 	review(ctx context.Context, asked review) answer
 }
@@ -119,7 +119,7 @@ func (h *handler) answer(ctx context.Context, asked review) (a answer) {
 		return failed(resultError, http.StatusBadRequest, "%s: operation %.50q is not known", label(asked.Request), asked.Operation)
 	}
 	if asked.SubResource != "" {
-		// A write of the status carries the stored spec, which nobody is changing.
+		// A write of the status carries the stored spec, which does not change.
 		return allowed()
 	}
 	if ctx.Err() != nil {
@@ -144,8 +144,16 @@ func (h *handler) fits(asked review) (answer, bool) {
 		return failed(resultError, http.StatusBadRequest, "%s: request.object is %.100q, %.100q instead of %s",
 			label(asked.Request), apiVersion, kind, h.Kind), false
 	}
+	if values := asked.object.Field("spec").Values(); values > maxValues {
+		return failed(resultDenied, http.StatusRequestEntityTooLarge, "%s: its spec has %d values, and at most %d are looked at: make it smaller",
+			label(asked.Request), values, maxValues), false
+	}
 	return answer{}, true
 }
+
+// maxValues bounds the values of a spec: more would be more than any schema of ours allows, and an error for
+// each of them takes a thousand times its own memory.
+const maxValues = 32 << 10
 
 func (h *handler) refuse(w http.ResponseWriter, err error, start time.Time) {
 	h.metrics.observe("", resultRefused, time.Since(start))

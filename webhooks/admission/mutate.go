@@ -6,10 +6,12 @@ package admission
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
 	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,31 +22,77 @@ import (
 type mutation[T any] struct {
 	kind    schema.GroupVersionKind
 	apply   func(ctx context.Context, obj *T) error
+	keep    func(req Request, object, stored []byte) (Kept, error)
 	stamp   func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
 	objects objects[T]
 	log     logr.Logger
 }
 
 func (m mutation[T]) review(ctx context.Context, asked review) answer {
+	p := newPatch(asked.scratch)
+	kept := m.kept(asked)
+	document := wire.NewDocument()
+	defer document.Release()
+	if kept.Spec != nil {
+		object, err := document.Read(withSpec(asked.object, kept.Spec))
+		if err != nil {
+			return refused(asked.Request, fmt.Errorf("the kept spec of %s: %w", m.kind.Kind, err))
+		}
+		p.spec(kept.Spec)
+		asked.object = object
+	}
 	obj, wrong := m.objects.decode(asked.object)
 	if wrong != nil {
 		return asked.invalid(field.ErrorList{wrong})
 	}
-	p := newPatch(asked.scratch)
 	if err := m.defaults(ctx, p, asked, obj); err != nil {
 		return refused(asked.Request, err)
 	}
+	annotations := kept.Annotations
 	if m.stamp != nil {
-		annotations, err := m.stamp(ctx, asked.Request, obj, m.objects.stored(asked, m.log))
+		stamps, err := m.stamp(ctx, asked.Request, obj, m.objects.stored(asked, m.log))
 		if err != nil {
 			return refused(asked.Request, err)
 		}
-		p.annotate(asked.object, annotations)
+		annotations = maps.Clone(annotations)
+		if annotations == nil {
+			annotations = stamps
+		}
+		maps.Copy(annotations, stamps)
 	}
+	p.annotate(asked.object, annotations)
+	a := allowed()
+	a.warnings = kept.Warnings
 	if patch := p.end(); patch != nil {
-		return answer{patch: patch, result: resultPatched}
+		a.patch, a.result = patch, resultPatched
 	}
-	return allowed()
+	return a
+}
+
+// kept asks what an update leaves of the stored object.
+func (m mutation[T]) kept(asked review) Kept {
+	if m.keep == nil || asked.Operation != admissionv1.Update || !asked.oldObject.Exists() {
+		return Kept{}
+	}
+	kept, err := m.keep(asked.Request, asked.object.Bytes(), asked.oldObject.Bytes())
+	if err != nil {
+		m.log.Error(err, "What an update should leave of the stored object is not known", "object", label(asked.Request))
+		return Kept{}
+	}
+	return kept
+}
+
+// withSpec writes the object with another spec.
+func withSpec(object wire.Value, spec []byte) []byte {
+	var written wire.Object
+	var out []byte
+	for name, value := range object.Fields() {
+		if string(name) != "spec" {
+			out = append(written.Name(out, name), value.Bytes()...)
+		}
+	}
+	out = append(written.Name(out, []byte("spec")), spec...)
+	return written.End(out)
 }
 
 // defaults sets what obj leaves unset, and writes that as operations on the object as it was sent.

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// DefaultMaxBody is in bytes; it holds an object and its old state at the 3 MiB that an API server
-	// takes of either, and the rest of the review.
-	DefaultMaxBody = 8 << 20
+	// DefaultMaxBody is in bytes; it holds an object and its old state at the 1.5 MiB that etcd takes of
+	// either, and the rest of the review.
+	DefaultMaxBody = 4 << 20
 	// DefaultTimeout is the timeoutSeconds of a webhook that sets none.
 	DefaultTimeout = 10 * time.Second
 )
@@ -33,11 +33,11 @@ type Options struct {
 	// Timeout bounds the work on a review; what the request itself allows may be less. Default
 	// DefaultTimeout.
 	Timeout time.Duration
-	// Author answers who is told what is wrong with an object that was written at another version than
+	// Author returns who is told what is wrong with an object that was written at another version than
 	// Kind, given as a bare version such as "v1alpha1", and the object at Kind. It is asked only where
 	// there is something to tell. Default: everybody is taken to know the object at Kind.
 	Author func(version string, object []byte) Author
-	// Logger is told of refused requests and panics. Default: nobody.
+	// Logger is told of refused requests and panics. Defaults to logr.Discard().
 	Logger logr.Logger
 	// Registerer exposes the metrics; handlers that share one share the families. Default: they
 	// are not exposed.
@@ -52,25 +52,40 @@ type Mutator[T any] struct {
 	// answered as it is, any other as an internal error.
 	Default func(ctx context.Context, obj *T) error
 
-	// Stamp answers the annotations that this webhook alone decides about, with their values; an
-	// empty value takes the annotation away, whoever wrote it. It sees obj with its defaults, and
+	// Keep returns what the update of an object should leave of the stored one, both as JSON, where
+	// the request was made at a version that cannot express all of it. It is asked before Default. An
+	// error is logged, and the object stays as it was sent. Default: nothing is kept.
+	Keep func(req Request, object, stored []byte) (Kept, error)
+
+	// Stamp returns the annotations that this webhook alone decides about, with their values; an
+	// empty value takes the annotation away, regardless of who wrote it. It sees obj with its defaults, and
 	// old as a Validator does. Its errors are answered as those of Default. Default: none.
 	Stamp func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
 }
 
+// Kept is what an update leaves of the stored object.
+type Kept struct {
+	// Spec replaces the object's; nil leaves it.
+	Spec []byte
+	// Annotations are set as those of Stamp.
+	Annotations map[string]string
+	// Warnings tell the user of it.
+	Warnings []string
+}
+
 // Validator decides whether an object is admitted.
 type Validator[T any] struct {
-	// Validate answers warnings, and errors that refuse the object. Old is nil unless the
+	// Validate returns warnings, and errors that refuse the object. Old is nil unless the
 	// operation is Update, and also where the stored object is so broken that it fits no T.
 	Validate func(ctx context.Context, req Request, obj, old *T) (warnings []string, errs field.ErrorList)
 }
 
-// Mutating answers the handler of a mutating webhook.
+// Mutating returns the handler of a mutating webhook.
 func Mutating[T any](o Options, m Mutator[T]) http.Handler {
-	return newHandler(o, "mutating", mutation[T]{kind: o.Kind, apply: m.Default, stamp: m.Stamp, objects: objectsOf[T](), log: o.Logger})
+	return newHandler(o, "mutating", mutation[T]{kind: o.Kind, apply: m.Default, keep: m.Keep, stamp: m.Stamp, objects: objectsOf[T](), log: o.Logger})
 }
 
-// Validating answers the handler of a validating webhook.
+// Validating returns the handler of a validating webhook.
 func Validating[T any](o Options, v Validator[T]) http.Handler {
 	return newHandler(o, "validating", validation[T]{check: v.Validate, objects: objectsOf[T](), log: o.Logger})
 }

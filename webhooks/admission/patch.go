@@ -19,7 +19,7 @@ import (
 // was read from. The document may hold members that the type does not know and lack ones that it
 // always writes; no operation touches either.
 //
-// The document says what the object was. So nobody keeps another one, and each value is looked at once.
+// The document says what the object was. So no other copy is kept, and each value is looked at once.
 type patch struct {
 	path    []byte // of the value at hand, as a JSON pointer
 	written []byte
@@ -31,7 +31,7 @@ func newPatch(into *bytes.Buffer) *patch {
 	return &patch{path: make([]byte, 0, 128), written: into.AvailableBuffer(), parts: make([]wire.Value, 0, 64)}
 }
 
-// end answers the operations as JSON; nil where there are none.
+// end returns the operations as JSON; nil where there are none.
 func (p *patch) end() []byte {
 	if len(p.written) == 0 {
 		return nil
@@ -167,6 +167,14 @@ func (p *patch) list(s *shape.Shape, document wire.Value, now reflect.Value) err
 	return nil
 }
 
+// spec writes that the object has another one.
+func (p *patch) spec(value []byte) {
+	p.enter("spec")
+	p.begin("add")
+	p.written = append(append(append(p.written, `,"value":`...), value...), '}')
+	p.leave(0)
+}
+
 // operation writes one whose value is a whole one.
 func (p *patch) operation(op string, s *shape.Shape, value reflect.Value) (err error) {
 	p.begin(op)
@@ -186,7 +194,7 @@ func (p *patch) begin(op string) {
 }
 
 // set writes what is set in a value, for a place where the user wrote nothing: a typed object writes
-// zero values that nobody set, and those stay out.
+// zero values that were not set, and those stay out.
 func (p *patch) set(s *shape.Shape, value reflect.Value) (err error) {
 	if s.Kind != reflect.Struct {
 		p.written, err = s.Append(p.written, value)

@@ -44,7 +44,7 @@ func (a *ExternalService) judge(req admission.Request, obj *networkingv1.Externa
 	return all
 }
 
-// split answers the addresses that nobody may publish, and those that take the right to.
+// split returns the addresses that no user may publish, and those that take the right to.
 func split(all []judged) (denied, inCluster []judged) {
 	for _, j := range all {
 		switch {
@@ -58,7 +58,7 @@ func split(all []judged) (denied, inCluster []judged) {
 	return denied, inCluster
 }
 
-// addresses refuses addresses that nobody may publish, addresses of the cluster that the writer may
+// addresses refuses addresses that no user may publish, addresses of the cluster that the writer may
 // not, and an approval that is not deserved. Mutating webhooks of others ran after ours, so the
 // approval is worth here only what can be seen to be true: it is the one that stood, or it is the
 // writer's, who has the right.
@@ -114,7 +114,7 @@ func (a *ExternalService) addresses(ctx context.Context, req admission.Request, 
 	return warnings, errs
 }
 
-// refusals names the addresses that nobody may publish, but for those that stood before.
+// refusals names the addresses that no user may publish, except those that were there before.
 func refusals(denied []judged, obj, old *networkingv1.ExternalService) field.ErrorList {
 	var errs field.ErrorList
 	for _, j := range denied {
@@ -142,11 +142,11 @@ func stood(j judged, obj, old *networkingv1.ExternalService) bool {
 }
 
 // unapproved warns of addresses that came to be the cluster's after they were written: nothing is
-// published there until somebody with the right to writes the object.
+// published there until a user with the right to writes the object.
 func unapproved(obj *networkingv1.ExternalService, inCluster []judged) []string {
 	if len(inCluster) == 0 || egress.Approved(obj) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %s %s, and is not published before somebody who may create Services and EndpointSlices here changes an annotation or the spec",
+	return []string{fmt.Sprintf("%s: %s %s, and is not published before a user who may create Services and EndpointSlices here changes an annotation or the spec",
 		inCluster[0].path(), inCluster[0].IP, inCluster[0].anybodys.Detail)}
 }

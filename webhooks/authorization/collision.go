@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 )
 
@@ -39,7 +40,7 @@ func (r serviceReader) Service(ctx context.Context, namespace, name string) (*co
 	return r.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// collision refuses to create an object whose Service is somebody else's. An update cannot mend that,
+// collision refuses to create an object whose Service has another owner. An update cannot fix that,
 // since names do not change, and so is only warned. The reconciler never takes such a Service over,
 // whatever is answered here, and so a failure to read is a warning as well.
 func (a *ExternalService) collision(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) (string, field.ErrorList) {
@@ -52,12 +53,16 @@ func (a *ExternalService) collision(ctx context.Context, req admission.Request, 
 		return "", nil
 	case err != nil:
 		return fmt.Sprintf("metadata.name: whether a Service %q exists already could not be found out: %v", obj.Name, err), nil
-	case obj.UID != "" && metav1.IsControlledBy(service, obj):
+	case obj.UID != "" && metav1.IsControlledBy(service, obj), rules.Adopts(obj) && rules.IsOrphan(service):
 		return "", nil
 	case !service.DeletionTimestamp.IsZero() || ofEarlier(service, obj):
 		return fmt.Sprintf("metadata.name: a Service %q from before is still being removed; this object is published once it is gone", obj.Name), nil
 	}
-	detail := fmt.Sprintf("a Service %q exists in namespace %q that is not this object's, and is left alone; choose another name, or delete that Service first", obj.Name, req.Namespace)
+	remedy := "choose another name, or delete that Service first"
+	if rules.IsOrphan(service) {
+		remedy = fmt.Sprintf("an earlier ExternalService has left it: annotate this one with %s: \"true\" to take it over, %s", networkingv1.AdoptServiceAnnotation, remedy)
+	}
+	detail := fmt.Sprintf("a Service %q exists in namespace %q that is not this object's, and is left alone; %s", obj.Name, req.Namespace, remedy)
 	if old != nil {
 		return "metadata.name: " + detail, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 )
 
@@ -47,7 +49,7 @@ type ExternalService struct {
 func NewExternalService(o Options) *ExternalService { return &ExternalService{options: o} }
 
 // Stamp decides the annotation that says who was entitled to the addresses of the cluster in obj.
-// Whoever leaves addresses and ports as they are keeps the approval that stands; otherwise the writer
+// A user who leaves addresses and ports as they are keeps the approval that is there; otherwise the writer
 // must have the right. Without it, or where no address is in the cluster, there is no approval.
 func (a *ExternalService) Stamp(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) (map[string]string, error) {
 	stamp := func(value string) (map[string]string, error) {
@@ -84,7 +86,7 @@ func (a *ExternalService) Stamp(ctx context.Context, req admission.Request, obj,
 	return stamp(egress.Approval(obj, req.User.Username))
 }
 
-// Validate refuses what the writer is not entitled to, or what nobody is. Of an update it judges what
+// Validate refuses what the writer is not entitled to, or what no user is. Of an update it judges what
 // changed: what stands already may stay while something else is repaired.
 func (a *ExternalService) Validate(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) ([]string, field.ErrorList) {
 	if req.SubResource != "" || !obj.DeletionTimestamp.IsZero() {
@@ -92,6 +94,8 @@ func (a *ExternalService) Validate(ctx context.Context, req admission.Request, o
 	}
 	warnings, errs := a.addresses(ctx, req, obj, old)
 	errs = append(errs, a.secret(ctx, req, obj, old)...)
+	errs = append(errs, a.adoption(ctx, req, obj, old)...)
+	errs = append(errs, a.fault(ctx, req, obj, old)...)
 	warning, conflict := a.collision(ctx, req, obj, old)
 	if warning != "" {
 		warnings = append(warnings, warning)
@@ -101,7 +105,25 @@ func (a *ExternalService) Validate(ctx context.Context, req admission.Request, o
 
 // unchanged says whether obj publishes the static addresses that old does, and was not merely asleep.
 func unchanged(obj, old *networkingv1.ExternalService) bool {
-	return old != nil && !resumed(obj, old) && egress.Digest(&obj.Spec) == egress.Digest(&old.Spec)
+	return old != nil && !resumed(obj, old) && !widened(obj, old) && egress.Digest(&obj.Spec) == egress.Digest(&old.Spec)
+}
+
+// widened says whether the health check of obj asks something else at the static addresses than that of
+// old. To put an endpoint back into service, or to prefer it, is not to choose what is reached.
+func widened(obj, old *networkingv1.ExternalService) bool {
+	return egress.Digest(&obj.Spec) != "" && obj.Spec.HealthCheck != nil &&
+		!equality.Semantic.DeepEqual(questionOf(obj), questionOf(old))
+}
+
+// questionOf is what a health check asks, whatever its pace: nil where there is none.
+func questionOf(es *networkingv1.ExternalService) *networkingv1.HealthCheck {
+	defaulted := &networkingv1.ExternalService{Spec: *es.Spec.DeepCopy()}
+	rules.Default(defaulted)
+	check := defaulted.Spec.HealthCheck
+	if check == nil {
+		return nil
+	}
+	return &networkingv1.HealthCheck{TCP: check.TCP, HTTP: check.HTTP, GRPC: check.GRPC, TLS: check.TLS, Port: check.Port}
 }
 
 // resumed says whether obj wakes up: from now on things are done for it that were not.

@@ -32,7 +32,7 @@ const (
 	eve = "eve"
 )
 
-// rights answers by who asks, and counts the questions.
+// rights decides by the user, and counts the questions.
 type rights struct {
 	mu        sync.Mutex
 	questions []authorizationv1.ResourceAttributes
@@ -47,7 +47,7 @@ func (r *rights) Allowed(_ context.Context, user authenticationv1.UserInfo, what
 	return user.Username != eve, r.err
 }
 
-// services answers one Service, or an error.
+// services returns one Service, or an error.
 type services struct {
 	service *corev1.Service
 	err     error
@@ -139,7 +139,7 @@ type authorizer[P any] interface {
 }
 
 // admit does what the API server does with a write: it has it mutated, lets the webhooks of others
-// at it, and has it validated. It answers the object as it would be stored.
+// at it, and has it validated. It returns the object as it would be stored.
 func admit[T any, P interface {
 	*T
 	metav1.Object

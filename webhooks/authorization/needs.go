@@ -41,7 +41,7 @@ const (
 // needsOf lists what a writer of spec must be entitled to: to do what the policy does, or to have a
 // ServiceAccount do it, and to see what the policy's status tells of what the operator reads. What a
 // workload refers to (discovery Referenced) takes no right of its own: all that is told is that it
-// changed, and whoever may patch the workload, or have it patched, makes it refer to anything.
+// changed, and a user who may patch the workload, or have it patched, can make it refer to anything.
 func needsOf(spec *autorebootv1.RebootPolicySpec, namespace string) []need {
 	n := &needs{namespace: namespace}
 	at := field.NewPath("spec")
@@ -117,7 +117,7 @@ func (n *needs) add(path *field.Path, remedy, verb, group, resource, subresource
 func resourceOf(kind autorebootv1.TargetKind) string { return strings.ToLower(string(kind)) + "s" }
 
 // nameOf is the one object that is meant, or "" for any: with a selector, the objects that it matches
-// are whoever's who sets their labels.
+// are chosen by those who set their labels.
 func nameOf(name string, selector *common.LabelSelector) string {
 	if selector != nil {
 		return ""

@@ -110,6 +110,17 @@ func probing(address string, port int32) func(*autorebootv1.RebootPolicy) {
 	}
 }
 
+func labeled(p *autorebootv1.RebootPolicy) { p.Labels = map[string]string{"a": "b"} }
+
+func note(name, value string) func(*autorebootv1.RebootPolicy) {
+	return func(p *autorebootv1.RebootPolicy) {
+		if p.Annotations == nil {
+			p.Annotations = map[string]string{}
+		}
+		p.Annotations[name] = value
+	}
+}
+
 func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 	const first, host = "spec.targets[0]", "spec.triggers[1].probe.tcpSocket.host"
 	stored := restarting("api", byAnn)
@@ -120,6 +131,7 @@ func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 		others   func(policy)
 		refused  []string // fields
 		approver string   // whose approval is stored; "" for none
+		stale    string   // an approval that is stored and covers nothing
 		warns    string
 	}{
 		"create, with the rights":                      {user: ann, obj: restarting("api"), approver: ann},
@@ -146,8 +158,14 @@ func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 		"create, probe of a denied host":               {user: ann, obj: restarting("web", probing(denied, 80)), refused: []string{host}, approver: ann},
 		"create, probe of the operator itself":         {user: ann, obj: restarting("web", probing("127.0.0.1", 80)), refused: []string{host}, approver: ann},
 		"create, probe inside and target without":      {user: eve, obj: restarting("api", probing(inside, 80)), refused: []string{first, host}},
-		"update of when, by another":                   {user: eve, obj: restarting("api", daily), old: stored, approver: ann},
-		"update of when, with the rights":              {user: bea, obj: restarting("api", daily), old: stored, approver: ann},
+		"update of when, without":                      {user: eve, obj: restarting("api", daily), old: stored, refused: []string{first}},
+		"update of when, with the rights":              {user: bea, obj: restarting("api", daily), old: stored, approver: bea},
+		"restart-now, without":                         {user: eve, obj: restarting("api", note(autorebootv1.RestartNowAnnotation, "1")), old: stored, refused: []string{first}},
+		"restart-now, with the rights":                 {user: bea, obj: restarting("api", note(autorebootv1.RestartNowAnnotation, "1")), old: stored, approver: bea},
+		"resume, without":                              {user: eve, obj: restarting("api", note(autorebootv1.ResumeAnnotation, "1")), old: stored, refused: []string{first}},
+		"restart-now again, without":                   {user: eve, obj: restarting("api", note(autorebootv1.RestartNowAnnotation, "2")), old: restarting("api", byAnn, note(autorebootv1.RestartNowAnnotation, "1")), refused: []string{first}},
+		"restart-now that is there already":            {user: eve, obj: restarting("api", note(autorebootv1.RestartNowAnnotation, "1"), labeled), old: restarting("api", byAnn, note(autorebootv1.RestartNowAnnotation, "1")), approver: ann},
+		"restart-now that is taken away":               {user: eve, obj: restarting("api"), old: restarting("api", byAnn, note(autorebootv1.RestartNowAnnotation, "1")), approver: ann},
 		"update that leaves the annotation out":        {user: eve, obj: restarting("api"), old: stored, approver: ann},
 		"update that forges the annotation":            {user: eve, obj: restarting("api", byEve), old: stored, approver: ann},
 		"update that puts the approval to sleep":       {user: eve, obj: restarting("api", asleep), old: stored, approver: ann},
@@ -164,18 +182,21 @@ func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 		"update that ends a dry run, without":          {user: eve, obj: restarting("api"), old: restarting("api", idle, byAnn), refused: []string{first}},
 		"update that ends a dry run, with":             {user: bea, obj: restarting("api"), old: restarting("api", idle, byAnn), approver: bea},
 		"update that wakes a probe inside":             {user: ann, obj: restarting("api", probing(inside, 80)), old: restarting("api", probing(inside, 80), asleep, byAnn), refused: []string{host}, approver: ann},
-		"update beside a probe inside":                 {user: eve, obj: restarting("api", probing(inside, 80), daily), old: restarting("api", probing(inside, 80), byAnn), approver: ann},
-		"update of the port of a probe inside":         {user: eve, obj: restarting("api", probing(inside, 10250)), old: restarting("api", probing(inside, 80), byAnn), refused: []string{host}, approver: ann},
+		"update beside a probe inside":                 {user: bea, obj: restarting("api", probing(inside, 80), daily), old: restarting("api", probing(inside, 80), byAnn), approver: bea},
+		"update of the port of a probe inside":         {user: eve, obj: restarting("api", probing(inside, 10250)), old: restarting("api", probing(inside, 80), byAnn), refused: []string{first, host}},
 		"update of a probe, to a host inside":          {user: ann, obj: restarting("api", probing(inside, 80)), old: restarting("api", probing(outside, 80), byAnn), refused: []string{host}, approver: ann},
-		"update of what nobody approved":               {user: ann, obj: restarting("api", daily), old: restarting("api"), warns: "does nothing"},
-		"update of what nobody approved, without":      {user: eve, obj: restarting("api", daily), old: restarting("api"), warns: "does nothing"},
-		"update of a stale approval":                   {user: ann, obj: restarting("api", claim("old"), daily), old: restarting("api", claim("old")), warns: "does nothing"},
+		"update of what is not approved":               {user: ann, obj: restarting("api", daily), old: restarting("api"), approver: ann},
+		"label on what is not approved":                {user: ann, obj: restarting("api", labeled), old: restarting("api"), warns: "does nothing"},
+		"update of what is not approved, without":      {user: eve, obj: restarting("api", daily), old: restarting("api"), refused: []string{first}},
+		"sleep of what is not approved, without":       {user: eve, obj: restarting("api", asleep), old: restarting("api"), warns: "does nothing"},
+		"label beside a stale approval":                {user: ann, obj: restarting("api", claim("old"), labeled), old: restarting("api", claim("old")), approver: ann},
+		"label beside a stale approval, without":       {user: eve, obj: restarting("api", claim("old"), labeled), old: restarting("api", claim("old")), stale: "old", warns: "does nothing"},
 		"update that asks for an approval":             {user: ann, obj: restarting("api", claim("yes")), old: restarting("api"), approver: ann},
 		"update that asks for an approval, without":    {user: eve, obj: restarting("api", claim("yes")), old: restarting("api"), warns: "does nothing"},
 		"update that asks instead of a stale one":      {user: ann, obj: restarting("api", claim("yes")), old: restarting("api", claim("old")), approver: ann},
-		"approval taken by another webhook, on update": {user: eve, obj: restarting("api", daily), old: stored, others: unclaimed, warns: "does nothing"},
-		"forged by another webhook, on update":         {user: eve, obj: restarting("api", daily), old: restarting("api"), others: byAnn, refused: []string{first}},
-		"in ann's name by another webhook, on update":  {user: bea, obj: restarting("api", daily), old: restarting("api"), others: byAnn, refused: []string{approvedByField}},
+		"approval taken by another webhook, on update": {user: eve, obj: restarting("api", labeled), old: stored, others: unclaimed, warns: "does nothing"},
+		"forged by another webhook, on update":         {user: eve, obj: restarting("api", labeled), old: restarting("api"), others: byAnn, refused: []string{first}},
+		"in ann's name by another webhook, on update":  {user: bea, obj: restarting("api", labeled), old: restarting("api"), others: byAnn, refused: []string{approvedByField}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, dryRun := range []bool{false, true} {
@@ -193,11 +214,11 @@ func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 					t.Errorf("refused with %v, want %q", errs, test.refused)
 				}
 				if test.refused == nil || test.approver != "" {
-					want := ""
+					want := test.stale
 					if test.approver != "" {
 						want = approval.RebootPolicyValue(got, test.approver)
 					}
-					if diff := cmp.Diff(want, approvalOf(got)); diff != "" || approval.RebootPolicyApproved(got) != (want != "") {
+					if diff := cmp.Diff(want, approvalOf(got)); diff != "" || approval.RebootPolicyApproved(got) != (test.approver != "") {
 						t.Errorf("approval (-want +got):\n%s", diff)
 					}
 				}
@@ -262,7 +283,6 @@ func TestNothingIsAskedWhereAPolicyDoesNothingElse(t *testing.T) {
 		req      admission.Request
 		obj, old *autorebootv1.RebootPolicy
 	}{
-		"when":                {policyRequest(eve, true), restarting("api", daily), restarting("api", byAnn)},
 		"metadata":            {policyRequest(eve, true), restarting("api", byAnn, labeled), restarting("api", byAnn)},
 		"metadata, before":    {policyRequest(eve, true), restarting("api", labeled), restarting("api")},
 		"asleep":              {policyRequest(eve, true), restarting("api", asleep), restarting("api", byAnn)},

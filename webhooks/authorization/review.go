@@ -31,7 +31,7 @@ func (e tooMany) Error() string {
 		e.needed, maxRights)
 }
 
-// review answers which of the rights the user lacks, in their order. It asks several at a time and
+// review returns which of the rights the user lacks, in their order. It asks several at a time and
 // each once, and ends with the first question that gets no answer: nothing is allowed then.
 func review(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
 	rights = distinct(rights)

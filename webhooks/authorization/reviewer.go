@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Reviewer answers whether a user may do something.
+// Reviewer says whether a user may do something.
 type Reviewer interface {
 	// Allowed fails where that cannot be found out; nothing may be taken for allowed then.
 	Allowed(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error)
@@ -90,11 +90,13 @@ func (r *reviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, 
 	if !r.silence.ask(r.options.Now()) {
 		return false, errors.New("SubjectAccessReview: the API server did not answer a moment ago")
 	}
+	answered := false
+	defer func() { r.silence.heard(answered, r.options.Now()) }() // also where the call panics
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	asked := r.options.Now()
 	answer, err := r.options.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	r.silence.heard(err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown, r.options.Now())
+	answered = err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("SubjectAccessReview: %w", err)

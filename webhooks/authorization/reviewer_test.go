@@ -166,3 +166,30 @@ func TestServicesAreReadLive(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The one request that finds out whether the API server answers again may not be the last one.
+func TestAPanicWhileItIsSilentLeavesTheNextRequestToAsk(t *testing.T) {
+	now := time.Now()
+	calls := 0
+	r, _ := answering(ReviewerOptions{Now: func() time.Time { return now }}, func() (authorizationv1.SubjectAccessReviewStatus, error) {
+		switch calls++; calls {
+		case 1:
+			return authorizationv1.SubjectAccessReviewStatus{}, errors.New("no route to host")
+		case 2:
+			panic("a defect") //nolint:forbidigo // what the test is about
+		}
+		return authorizationv1.SubjectAccessReviewStatus{Allowed: true}, nil
+	})
+	for range 2 {
+		if allowed, err := ask(t.Context(), r, request(ann, false).User, publishing("shop")[0]); allowed || err == nil {
+			t.Fatalf("%t, %v", allowed, err)
+		}
+		now = now.Add(silenceFor)
+	}
+	if allowed, err := ask(t.Context(), r, request(ann, false).User, publishing("shop")[0]); !allowed || err != nil {
+		t.Errorf("%t, %v", allowed, err)
+	}
+	if calls != 3 {
+		t.Errorf("the API server was asked %d times", calls)
+	}
+}

@@ -70,7 +70,47 @@ func TestASecretIsRefusedWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-func TestAServiceOfSomebodyElseIsNotTaken(t *testing.T) {
+func TestAFaultIsInjectedOnlyForThoseWhoMay(t *testing.T) {
+	const now, later = "BlackHole for=10m at=2026-03-02T14:00:00Z", "BlackHole for=10m at=2026-03-02T15:00:00Z"
+	asking := func(value string) *networkingv1.ExternalService {
+		es := with(outside)
+		es.Annotations = map[string]string{networkingv1.InjectFaultAnnotation: value}
+		return es
+	}
+	for name, test := range map[string]struct {
+		user     string
+		obj, old *networkingv1.ExternalService
+		err      error
+		refused  string
+		asked    int
+	}{
+		"create, with the right": {ann, asking(now), nil, nil, "", 1},
+		"create, without":        {eve, asking(now), nil, nil, "may not update endpointslices", 1},
+		"added, without":         {eve, asking(now), with(outside), nil, "may not update endpointslices", 1},
+		"changed, without":       {eve, asking(later), asking(now), nil, "may not update endpointslices", 1},
+		"unchanged":              {eve, asking(now), asking(now), nil, "", 0},
+		"removed":                {eve, with(outside), asking(now), nil, "", 0},
+		"without a reply":        {ann, asking(now), nil, errors.New("no route to host"), "no route to host", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			s.rights.err = test.err
+			_, errs := s.Validate(t.Context(), request(test.user, test.old != nil), test.obj, test.old)
+			if len(s.rights.questions) != test.asked || (len(errs) > 0) != (test.refused != "") {
+				t.Fatalf("refused %v, after %v", errs, s.rights.questions)
+			}
+			if test.refused != "" && (errs[0].Field != "metadata.annotations[networking.fairlead.dev/inject-fault]" || !strings.Contains(errs[0].Error(), test.refused)) {
+				t.Errorf("%v", errs)
+			}
+			want := authorizationv1.ResourceAttributes{Namespace: "shop", Verb: "update", Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
+			if test.asked > 0 && s.rights.questions[0] != want {
+				t.Errorf("asked %+v", s.rights.questions[0])
+			}
+		})
+	}
+}
+
+func TestAServiceOfAnotherOwnerIsNotTaken(t *testing.T) {
 	owned := func(kind, version, uid string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: version, Kind: kind, Name: "db", UID: types.UID(uid), Controller: ptr.To(true)}}}}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// silenceFor is how long nobody asks an API server that has not answered.
+// silenceFor is how long an API server that has not responded is not asked.
 const silenceFor = time.Second
 
 // silence remembers that the API server did not answer, so that one request finds out whether it does
@@ -21,7 +21,7 @@ type silence struct {
 	until  time.Time
 }
 
-// ask says whether to ask now. Whoever does tells what came of it by heard.
+// ask says whether to ask now. The caller that does reports the outcome by heard.
 func (s *silence) ask(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

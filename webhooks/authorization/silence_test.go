@@ -23,7 +23,7 @@ func TestOneFindsOutWhetherASilentAPIServerAnswersAgain(t *testing.T) {
 	asks("it has just not answered", false)
 	now = now.Add(silenceFor)
 	asks("a while later", true)
-	asks("while somebody finds out", false)
+	asks("while a request is under way", false)
 	s.heard(false, now)
 	asks("it did not answer again", false)
 	now = now.Add(silenceFor)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhoeverFailsIsNamedAndNobodyElse(t *testing.T) {
+func TestOnlyTheObjectThatFailsIsNamed(t *testing.T) {
 	var failed []Failure
 	h := newToyHandler(t, Options{Failed: func(f Failure) { failed = append(failed, f) }})
 	withUID := strings.Replace(toy("v1", "poison"), `"namespace"`, `"uid":"1-2","namespace"`, 1)

@@ -25,8 +25,9 @@ import (
 const Path = "/convert"
 
 const (
-	// DefaultMaxBody is in bytes: ten times what one object can have in etcd (1.5 MiB).
-	DefaultMaxBody = 16 << 20
+	// DefaultMaxBody is in bytes: more than the 3 MiB that an API server takes of an object, of which it
+	// asks to convert one at a time.
+	DefaultMaxBody = 4 << 20
 	// DefaultTimeout is how long an API server waits for a conversion; it cannot be configured
 	// there.
 	DefaultTimeout = 30 * time.Second
@@ -47,12 +48,12 @@ type Options struct {
 	// Timeout bounds the work on a review; what the request itself allows may be less. Default
 	// DefaultTimeout.
 	Timeout time.Duration
-	// Logger is told of failures. Default: nobody.
+	// Logger is told of failures. Defaults to logr.Discard().
 	Logger logr.Logger
 	// Registerer exposes the metrics. Default: they are not exposed.
 	Registerer prometheus.Registerer
 	// Failed is told of each object that could not be converted. It must not block, and may be called
-	// from any goroutine. Default: nobody.
+	// from any goroutine. Defaults to nil: it is not called.
 	Failed func(Failure)
 }
 
@@ -71,7 +72,7 @@ type handler struct {
 
 var _ http.Handler = (*handler)(nil)
 
-// NewHandler answers the handler of Path. Without a registry it refuses every review.
+// NewHandler returns the handler of Path. Without a registry it refuses every review.
 func NewHandler(o Options) http.Handler {
 	h := &handler{
 		maxBody: o.MaxBody,
@@ -168,7 +169,7 @@ func (h *handler) convert(ctx context.Context, patience time.Duration, asked rev
 	return failures.err()
 }
 
-// spent answers why nobody waits for an answer any more.
+// spent returns why no caller waits for a response any more.
 func spent(ctx context.Context, start time.Time, patience time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -253,7 +253,7 @@ func TestConversionIsCountedByWayAndResult(t *testing.T) {
 	}
 }
 
-// counters answers the counters of a family that are not zero, by their label values in the order
+// counters returns the counters of a family that are not zero, by their label values in the order
 // of the labels' names.
 func counters(t *testing.T, g prometheus.Gatherer, family string) map[string]float64 {
 	t.Helper()

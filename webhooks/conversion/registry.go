@@ -17,7 +17,7 @@ import (
 
 // Converter converts objects of one kind between its versions.
 type Converter interface {
-	// Convert answers the object at another version of its kind, a bare version such as "v1". It
+	// Convert returns the object at another version of its kind, a bare version such as "v1". It
 	// must not keep or change raw, whose bytes are used again after it returns.
 	Convert(raw []byte, toVersion string) ([]byte, error)
 }
@@ -48,7 +48,7 @@ type registration struct {
 	versions  []string
 }
 
-// NewRegistry answers an empty registry.
+// NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
 	return &Registry{kinds: make(map[schema.GroupKind]registration)}
 }
@@ -94,7 +94,7 @@ func appender(c Converter) Appender {
 	return appending{c}
 }
 
-// freeze answers what is registered, and closes the registry.
+// freeze returns what is registered, and closes the registry.
 func (r *Registry) freeze() (map[schema.GroupKind]registration, error) {
 	if r == nil {
 		return nil, errors.New("no registry")

@@ -19,6 +19,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/randfill"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -28,6 +29,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	chaospodrules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
+	externalservicerules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+	rebootpolicyrules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/chaospod"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
@@ -40,18 +44,26 @@ type traveler struct {
 
 	converter *hubspoke.Converter
 	blank     func() any // an object to be filled
-	hub       bool
+	complete  func(any)  // with the defaults of v1; nil at v1alpha1
 }
 
 func travelers() []traveler {
 	networking, autoreboot, chaos := externalservice.New(), rebootpolicy.New(), chaospod.New()
 	return []traveler{
-		{"networking.fairlead.dev/v1", "v1", "v1alpha1", networking, func() any { return new(networkingv1.ExternalService) }, true},
-		{"networking.fairlead.dev/v1alpha1", "v1alpha1", "v1", networking, func() any { return new(networkingv1alpha1.ExternalService) }, false},
-		{"autoreboot.fairlead.dev/v1", "v1", "v1alpha1", autoreboot, func() any { return new(autorebootv1.RebootPolicy) }, true},
-		{"autoreboot.fairlead.dev/v1alpha1", "v1alpha1", "v1", autoreboot, func() any { return new(autorebootv1alpha1.RebootPolicy) }, false},
-		{"chaos.fairlead.dev/v1", "v1", "v1alpha1", chaos, func() any { return new(chaosv1.ChaosPod) }, true},
-		{"chaos.fairlead.dev/v1alpha1", "v1alpha1", "v1", chaos, func() any { return new(chaosv1alpha1.ChaosPod) }, false},
+		{"networking.fairlead.dev/v1", "v1", "v1alpha1", networking, func() any { return new(networkingv1.ExternalService) }, defaulting(externalservicerules.Default)},
+		{"networking.fairlead.dev/v1alpha1", "v1alpha1", "v1", networking, func() any { return new(networkingv1alpha1.ExternalService) }, nil},
+		{"autoreboot.fairlead.dev/v1", "v1", "v1alpha1", autoreboot, func() any { return new(autorebootv1.RebootPolicy) }, defaulting(rebootpolicyrules.Default)},
+		{"autoreboot.fairlead.dev/v1alpha1", "v1alpha1", "v1", autoreboot, func() any { return new(autorebootv1alpha1.RebootPolicy) }, nil},
+		{"chaos.fairlead.dev/v1", "v1", "v1alpha1", chaos, func() any { return new(chaosv1.ChaosPod) }, defaulting(chaospodrules.Default)},
+		{"chaos.fairlead.dev/v1alpha1", "v1alpha1", "v1", chaos, func() any { return new(chaosv1alpha1.ChaosPod) }, nil},
+	}
+}
+
+func defaulting[T any](fill func(*T)) func(any) {
+	return func(object any) {
+		if typed, ok := object.(*T); ok {
+			fill(typed)
+		}
 	}
 }
 
@@ -110,6 +122,9 @@ func (k traveler) travel(fill *randfill.Filler, random *rand.Rand, wild bool) (s
 	if err != nil {
 		return false, err
 	}
+	if status, is := source["status"].(map[string]any); is && k.complete == nil {
+		delete(status, "v1") // which belongs to the rest of the status
+	}
 	source["apiVersion"], source["kind"] = k.apiVersion, "Any"
 	if wild {
 		for range 1 + random.IntN(4) {
@@ -131,15 +146,37 @@ func (k traveler) travel(fill *randfill.Filler, random *rand.Rand, wild bool) (s
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", back, err)
 	}
-	// A template of nothing is as good as any other such, since v1alpha1 must have one.
-	if spec, is := source["spec"].(map[string]any); is && !k.hub && hollow(spec["template"]) {
+	// A template of nothing is as good as any other such where v1 has a workload or a selector.
+	if spec, is := source["spec"].(map[string]any); is && k.complete == nil && hollow(spec["template"]) {
 		delete(spec, "template")
 	}
-	// At v1alpha1, defaults that were implied may stand there explicitly afterwards.
-	if !keeps(again, source) || k.hub && (!keeps(source["spec"], again["spec"]) || !keeps(source["status"], again["status"])) {
+	if !keeps(again, source) && !k.alike(raw, back) || k.complete != nil && !keeps(source["status"], again["status"]) {
 		return false, fmt.Errorf("something was lost\nof     %s\nthrough %s\nback   %s", raw, there, back)
 	}
 	return bytes.Contains(there, []byte(common.ConversionDataAnnotation)) || bytes.Contains(there, []byte(common.V1Alpha1DataAnnotation)), nil
+}
+
+// alike says that two objects of v1, which their type knows in full, differ in defaults alone: one that is
+// absent and one that stands there mean the same.
+func (k traveler) alike(a, b []byte) bool {
+	var written [2]any
+	for i, raw := range [][]byte{a, b} {
+		object := k.blank()
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		decoder.DisallowUnknownFields()
+		if k.complete == nil || decoder.Decode(object) != nil {
+			return false
+		}
+		k.complete(object)
+		again, err := json.Marshal(object)
+		if err != nil {
+			return false
+		}
+		if written[i], err = parse(again); err != nil {
+			return false
+		}
+	}
+	return keeps(written[0], written[1]) && keeps(written[1], written[0])
 }
 
 // filler makes objects as a client could send them, small ones, with odd texts where a format is asked.
@@ -147,6 +184,7 @@ func filler(seed int64) *randfill.Filler {
 	return randfill.NewWithSeed(seed).NilChance(0.5).NumElements(0, 3).MaxDepth(10).Funcs(
 		func(at *metav1.Time, c randfill.Continue) { *at = metav1.Unix(c.Int63n(1<<33), 0).Rfc3339Copy() },
 		func(*metav1.TypeMeta, randfill.Continue) {},
+		func(carried *apiruntime.RawExtension, _ randfill.Continue) { carried.Raw = []byte(`{}`) },
 		func(m *metav1.ObjectMeta, c randfill.Continue) {
 			if m.Name = c.String(8); c.Bool() {
 				m.Annotations = map[string]string{"example.com/x": c.String(8)}

@@ -63,7 +63,7 @@ func newRoutes(kinds map[schema.GroupKind]registration, m metrics) routes {
 	return all
 }
 
-// find answers the route of an object that says to be of apiVersion and kind.
+// find returns the route of an object that says to be of apiVersion and kind.
 func (r routes) find(apiVersion, kind []byte, desired string) (*route, error) {
 	ways, known := r.from[endpoint{string(apiVersion), string(kind)}]
 	if !known {

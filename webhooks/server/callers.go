@@ -25,7 +25,7 @@ const (
 	otherName          = "name"
 )
 
-// complainEvery is how often the same reason is logged. Whoever reaches the port can cause any of
+// complainEvery is how often the same reason is logged. A client that reaches the port can cause any of
 // them at will.
 const complainEvery = time.Hour
 
@@ -56,7 +56,7 @@ type complaint struct {
 	leftOut int
 }
 
-// newCallers answers nil where callers need no certificate.
+// newCallers returns nil where callers need no certificate.
 func newCallers(o Options, now func() time.Time, refused *prometheus.CounterVec) *callers {
 	if o.ClientCAs == nil {
 		return nil
@@ -91,7 +91,7 @@ func (c *callers) demand(config *tls.Config) {
 	}
 }
 
-// admit answers nil where a request may be worked on.
+// admit returns nil where a request may be worked on.
 func (c *callers) admit(r *http.Request, path string) error {
 	if c == nil || slices.Contains(c.anonymous, path) {
 		return nil

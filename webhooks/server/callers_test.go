@@ -95,7 +95,7 @@ func (n *notes) having(text string) (found []string) {
 	return found
 }
 
-// call answers the code and the body, or the error of the connection as the body.
+// call returns the code and the body, or the error of the connection as the body.
 func (r *running) call(path string, certificate *tls.Certificate) (int, string) {
 	client := r.client(func(c *tls.Config) {
 		if certificate != nil {
@@ -202,7 +202,7 @@ func TestTheSelfCheckNeedsNoCertificateOfAClient(t *testing.T) {
 	}
 }
 
-func TestWithoutAuthoritiesNobodyNeedsACertificate(t *testing.T) {
+func TestWithoutAuthoritiesNoCallerNeedsACertificate(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	r := start(t, func(o *Options) { o.Registerer = registry }, func(s *Server) {
 		s.Register("/validate", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("answered")) }))

@@ -47,7 +47,7 @@ func (s *Server) drain(ctx context.Context, httpServer *http.Server, listener ne
 
 // settle waits until no connection is open, or none was used for the given time. Shutdown drops a
 // request that comes after it on a connection that had none before, such as one that a client
-// dialed ahead (net/http, conn.serve), and closes idle ones just when somebody may send on them.
+// dialed ahead (net/http, conn.serve), and closes idle ones just when a client may send on them.
 func (s *Server) settle(ctx context.Context, quiet time.Duration) {
 	ticker := time.NewTicker(max(quiet/20, time.Millisecond))
 	defer ticker.Stop()
@@ -65,11 +65,15 @@ func (s *Server) settle(ctx context.Context, quiet time.Duration) {
 }
 
 // follow counts open connections and notes when one was last used.
-func (s *Server) follow(_ net.Conn, state http.ConnState) {
+func (s *Server) follow(conn net.Conn, state http.ConnState) {
 	s.used.Store(time.Now().UnixNano())
 	switch state {
 	case http.StateNew:
 		s.open.Add(1)
+	case http.StateActive:
+		connectionOf(conn).at(sending)
+	case http.StateIdle:
+		connectionOf(conn).at(idle)
 	case http.StateClosed, http.StateHijacked:
 		s.open.Add(-1)
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// slow answers when it is told to, and says whether its context lived until then.
+// slow responds when it is told to, and says whether its context lived until then.
 type slow struct {
 	entered chan struct{}
 	leave   chan struct{}

@@ -17,9 +17,14 @@ import (
 // handler is the mux with everything around it that all webhooks need.
 func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keepHeaders(r)
+		if r.URL.Path == selfPath {
+			s.serveSelf(w, r)
+			return
+		}
 		_, path := s.mux.Handler(r)
 		if path == "" {
-			path = "unmatched" // what a caller sends never becomes a label
+			path = unmatched // what a caller sends never becomes a label
 		}
 		s.inFlight.Add(1)
 		defer s.inFlight.Add(-1)
@@ -27,7 +32,9 @@ func (s *Server) handler() http.Handler {
 		gauge.Inc()
 		defer gauge.Dec()
 		start := time.Now()
-		out := &response{ResponseWriter: w, draining: s.draining.Load}
+		turn := s.turn(w, r, path)
+		defer turn.leave()
+		out := &response{ResponseWriter: w, draining: s.draining.Load, turn: turn}
 		defer func() {
 			s.metrics.seconds.WithLabelValues(path).Observe(time.Since(start).Seconds())
 			s.metrics.requests.WithLabelValues(path, strconv.Itoa(out.code)).Inc()
@@ -37,26 +44,41 @@ func (s *Server) handler() http.Handler {
 			wire.Refuse(http.StatusForbidden, "%s", err).Answer(out)
 			return
 		}
-		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
-		case <-r.Context().Done():
-			wire.Refuse(http.StatusServiceUnavailable, "the caller left before its turn").Answer(out)
-			return
+		if r.ContentLength == 0 { // otherwise the turn is that of the whole body
+			if err := turn.arrived(); err != nil { //nolint:contextcheck // it has the context of the request
+				wire.Refuse(http.StatusServiceUnavailable, "%s", err).Answer(out)
+				return
+			}
 		}
-		body := &turnedBody{ReadCloser: r.Body, ctx: r.Context(), places: s.large}
-		defer body.release()
-		r.Body = body
+		r.Body = turn
 		defer s.contain(out, path)
 		s.mux.ServeHTTP(out, r)
 		if out.code == 0 {
 			out.WriteHeader(http.StatusOK)
 		}
 		if out.code >= http.StatusBadRequest {
-			body.release() // others need not wait for what is dropped
-			body.hearOut(out, r)
+			turn.leave() // others need not wait for what is dropped
+			turn.hearOut()
 		}
 	})
+}
+
+// unmatched stands for all paths that are not registered.
+const unmatched = "unmatched"
+
+// kept are the headers that this server and its handlers look at.
+var kept = []string{"Connection", "Content-Encoding", "Content-Type", "Expect"}
+
+// keepHeaders forgets the other ones, which may take a hundred times the memory of their text, for as long
+// as a caller takes to send its body.
+func keepHeaders(r *http.Request) {
+	all := r.Header
+	r.Header = make(http.Header, len(kept))
+	for _, name := range kept {
+		if values, has := all[name]; has {
+			r.Header[name] = values[:1]
+		}
+	}
 }
 
 // contain keeps a panic to its request. Handlers of reviews contain their own; this is for what
@@ -82,6 +104,7 @@ func (s *Server) contain(out *response, path string) {
 type response struct {
 	http.ResponseWriter
 	draining func() bool
+	turn     *turn
 	code     int
 }
 
@@ -102,5 +125,6 @@ func (r *response) Write(body []byte) (int, error) {
 	if r.code == 0 {
 		r.WriteHeader(http.StatusOK)
 	}
+	r.turn.answer(r.code, len(body))
 	return r.ResponseWriter.Write(body)
 }

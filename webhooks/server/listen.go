@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"syscall"
 )
 
@@ -26,7 +25,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	s.mu.Unlock()
 	secured := s.options.tlsConfig()
 	s.callers.demand(secured)
-	return tls.NewListener(limit(listener, s.options.MaxConnections), secured), nil
+	return tls.NewListener(bound(listener, s.options.MaxConnections, s.metrics.evicted), secured), nil
 }
 
 // explain adds to an error of listening what to do about it.
@@ -41,45 +40,4 @@ func explain(address string, err error) error {
 		remedy = "this machine does not have that address; correct the webhook host"
 	}
 	return fmt.Errorf("cannot listen on %s: %w (%s)", address, err, remedy)
-}
-
-// limited accepts no more connections than it has slots. Those above wait to be accepted.
-type limited struct {
-	net.Listener
-	slots  chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func limit(listener net.Listener, connections int) *limited {
-	return &limited{Listener: listener, slots: make(chan struct{}, connections), closed: make(chan struct{})}
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
-}
-
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-type limitedConn struct {
-	net.Conn
-	release func()
-}
-
-func (c *limitedConn) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }

@@ -20,6 +20,7 @@ type metrics struct {
 	handshakeFailures prometheus.Counter
 	selfCheckFailures prometheus.Counter
 	refusedCallers    *prometheus.CounterVec
+	evicted           prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer, log logr.Logger) metrics {
@@ -59,7 +60,11 @@ func newMetrics(registerer prometheus.Registerer, log logr.Logger) metrics {
 		}, []string{"reason"})),
 		selfCheckFailures: meter.Register(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_webhook_self_check_failures_total",
-			Help: "Handshakes of the server with itself that failed.",
+			Help: "Requests of the server to itself that failed.",
+		})),
+		evicted: meter.Register(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "fairlead_webhook_evicted_connections_total",
+			Help: "Connections closed for keeping the server waiting while it had no room for another one.",
 		})),
 	}
 }

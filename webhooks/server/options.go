@@ -28,13 +28,13 @@ const (
 const (
 	// DefaultDrainTimeout is the 30 s that an API server waits for a conversion, and a margin.
 	DefaultDrainTimeout      = 40 * time.Second
-	DefaultReadHeaderTimeout = 10 * time.Second
+	DefaultReadHeaderTimeout = 5 * time.Second
 	DefaultReadTimeout       = 40 * time.Second // its end cancels the request, so it outlasts a conversion
 	DefaultWriteTimeout      = 45 * time.Second
 	DefaultIdleTimeout       = 90 * time.Second
 	DefaultMaxConnections    = 1024
-	DefaultMaxInFlight       = 128
-	DefaultMaxLargeBodies    = 4
+	DefaultMaxInFlight       = 64
+	DefaultMemory            = 144 << 20
 )
 
 // Options of a Server.
@@ -44,10 +44,10 @@ type Options struct {
 	// Port is the port to listen on; 0 takes a free one, which Addr tells. See DefaultPort.
 	Port int
 
-	// Certificate answers the serving certificate, on every handshake. Required.
+	// Certificate returns the serving certificate, on every handshake. Required.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// CABundle answers the PEM bundle that clients are told to trust; nil, or an answer of nil,
-	// where somebody else tells them.
+	// CABundle returns the PEM bundle that clients are told to trust; nil, or nil returned,
+	// where another component tells them.
 	CABundle func() []byte
 	// ServerName is the DNS name that clients use, such as fairlead-webhook.fairlead-system.svc.
 	// Default "": the handshake with itself does not look at the name.
@@ -59,8 +59,8 @@ type Options struct {
 	// insecure are refused.
 	CipherSuites []uint16
 
-	// ClientCAs answers the authorities that sign the certificates of callers, on every handshake
-	// and request; an answer of nil trusts nobody. Default nil: callers need no certificate.
+	// ClientCAs returns the authorities that sign the certificates of callers, on every handshake
+	// and request; nil returned trusts no caller. Default nil: callers need no certificate.
 	ClientCAs func() *x509.CertPool
 	// ClientNames are the common names or DNS names of which a caller's certificate must have one.
 	// Default: any certificate of ClientCAs.
@@ -70,7 +70,7 @@ type Options struct {
 	Anonymous []string
 
 	// DrainDelay is how long the server goes on answering after it is told to stop, so that
-	// nobody is sent here any more when it closes; 0 is none. See DefaultDrainDelay.
+	// no request is sent here any more when it closes; 0 is none. See DefaultDrainDelay.
 	DrainDelay time.Duration
 	// DrainTimeout bounds the wait for requests in flight after that. Default DefaultDrainTimeout.
 	DrainTimeout time.Duration
@@ -82,19 +82,21 @@ type Options struct {
 	WriteTimeout      time.Duration
 	IdleTimeout       time.Duration
 
-	// MaxConnections bounds open connections; further ones wait in the listener's queue. Default
+	// MaxConnections bounds open connections. A further one takes the place of one that has kept the
+	// server waiting for a second or more; while there is none, it waits in the listener's queue. Default
 	// DefaultMaxConnections.
 	MaxConnections int
-	// MaxInFlight bounds requests worked on; further ones wait, as a conversion that is turned
-	// away is not tried again. Default DefaultMaxInFlight.
+	// MaxInFlight bounds the requests worked on, for each path. Further ones wait, as a conversion that is
+	// turned away may not be tried again. A request counts from when its body is there until its answer
+	// begins. Default DefaultMaxInFlight.
 	MaxInFlight int
-	// MaxLargeBodies bounds requests whose body is above 1 MiB; further ones are read up to there
-	// and wait. With MaxInFlight it bounds the memory of all bodies. Default
-	// DefaultMaxLargeBodies.
-	MaxLargeBodies int
+	// Memory bounds, in bytes and by an estimate, what requests hold that are no small ones: a third of it
+	// is for bodies above 64 KiB, and two thirds for work on requests that may cost more than 1 MiB.
+	// Default DefaultMemory.
+	Memory int64
 
-	// Logger is told of start, readiness and stop, and, bounded, of connection errors. Default:
-	// nobody.
+	// Logger is told of start, readiness and stop, and, bounded, of connection errors. Defaults
+	// to logr.Discard().
 	Logger logr.Logger
 	// Registerer exposes the metrics. Default: they are not exposed.
 	Registerer prometheus.Registerer
@@ -130,8 +132,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxInFlight <= 0 {
 		o.MaxInFlight = DefaultMaxInFlight
 	}
-	if o.MaxLargeBodies <= 0 {
-		o.MaxLargeBodies = DefaultMaxLargeBodies
+	if o.Memory <= 0 {
+		o.Memory = DefaultMemory
 	}
 	return o
 }

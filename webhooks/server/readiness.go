@@ -112,7 +112,7 @@ func (s *Server) StartedChecker() healthz.Checker {
 	return func(*http.Request) error { return s.Ready() }
 }
 
-// ReadyzHandler answers 200, or 503 and why.
+// ReadyzHandler responds with 200, or 503 and why.
 func (s *Server) ReadyzHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.Ready(); err != nil {

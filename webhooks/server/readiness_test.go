@@ -38,7 +38,7 @@ func TestReadinessFollowsCertificateAndBundle(t *testing.T) {
 	r.source.publish(other.bundle)
 	r.waitNotReady(t, "certificate signed by unknown authority")
 	if got := value(t, registry, "fairlead_webhook_ready"); got != 0 {
-		t.Errorf("the gauge is %v on a server nobody can trust", got)
+		t.Errorf("the gauge is %v on a server that cannot be trusted", got)
 	}
 	r.source.publish(append(other.bundle, r.authority.bundle...))
 	r.waitReady(t)
@@ -182,13 +182,13 @@ func TestWaitReadyEndsWithItsContextAndSaysWhy(t *testing.T) {
 	}
 }
 
-// value answers the one value of a family without labels.
+// value returns the one value of a family without labels.
 func value(t *testing.T, g prometheus.Gatherer, family string) float64 {
 	t.Helper()
 	return values(t, g, family)[""]
 }
 
-// values answers the values of a family by their labels' values, in the order of their names.
+// values returns the values of a family by their labels' values, in the order of their names.
 func values(t *testing.T, g prometheus.Gatherer, family string) map[string]float64 {
 	t.Helper()
 	families, err := g.Gather()

@@ -4,23 +4,28 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"slices"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
 // Pace of the server's look at itself.
 const (
 	firstRetry       = 20 * time.Millisecond // doubled up to lookEvery
 	lookEvery        = time.Second           // for another certificate or bundle, which costs nothing
-	handshakeEvery   = 30 * time.Second      // though nothing changed
-	handshakeTimeout = 5 * time.Second
+	handshakeEvery   = 5 * time.Second       // though nothing changed
+	handshakeTimeout = 5 * time.Second       // for the answer as well
 )
 
 // proof is what the last good handshake was about.
@@ -72,7 +77,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// look compares the certificate and the bundle with the last proof, and proves them anew by a
+// look compares the certificate and the bundle with the last proof, and proves them again by a
 // handshake where they differ or the proof is old.
 func (s *Server) look(ctx context.Context, last *proof) (*proof, *x509.Certificate, error) {
 	certificate, err := s.certificate()
@@ -135,13 +140,38 @@ func current(certificate *x509.Certificate, now time.Time) error {
 	case now.Before(certificate.NotBefore):
 		return fmt.Errorf("its certificate is valid only from %s; look at the clocks", certificate.NotBefore.Format(time.RFC3339))
 	case now.After(certificate.NotAfter):
-		return fmt.Errorf("its certificate expired at %s; whoever issues it must renew it", certificate.NotAfter.Format(time.RFC3339))
+		return fmt.Errorf("its certificate expired at %s; its issuer must renew it", certificate.NotAfter.Format(time.RFC3339))
 	}
 	return nil
 }
 
+// selfPath is where the server answers itself. Anybody may ask there, and learns whether it is blocked.
+const selfPath = "/self-check"
+
+// serveSelf responds once the request could have been worked on, on every path: it waits for its turn as
+// all others do.
+func (s *Server) serveSelf(w http.ResponseWriter, r *http.Request) {
+	t := s.turn(w, r, selfPath)
+	defer t.leave()
+	if _, err := io.Copy(io.Discard, io.LimitReader(t, smallBody)); err != nil {
+		return // the caller is gone
+	}
+	for path, gate := range s.slots.all() {
+		if path == selfPath {
+			continue // whose turn it is
+		}
+		p, err := gate.enter(r.Context(), t.source, 1, handshakeTimeout*4/5)
+		if err != nil {
+			wire.Refuse(http.StatusServiceUnavailable, "requests to %s get %s", path, err).Answer(w)
+			return
+		}
+		p.leave()
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
 // handshake connects to the server as the API server does, over the network and against the CA
-// that was published, because each part alone being right does not make the whole work.
+// that was published, and sends a request, because each part alone being right does not make the whole work.
 func (s *Server) handshake(ctx context.Context, bundle []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -159,13 +189,36 @@ func (s *Server) handshake(ctx context.Context, bundle []byte) error {
 		InsecureSkipVerify: true,
 		VerifyConnection:   func(state tls.ConnectionState) error { return s.verify(state.PeerCertificates, bundle) },
 	})
-	err = conn.HandshakeContext(ctx)
-	closeErr := conn.Close()
-	if err != nil {
+	defer func() { _ = conn.Close() }()
+	if err := conn.HandshakeContext(ctx); err != nil {
 		return fmt.Errorf("a TLS handshake with itself failed: %w", err)
 	}
-	if closeErr != nil {
-		return fmt.Errorf("a connection with itself broke: %w", closeErr)
+	if err := askItself(ctx, conn); err != nil {
+		return fmt.Errorf("it does not answer itself: %w", err)
+	}
+	return nil
+}
+
+// askItself sends a request with a body, and wants an answer to it.
+func askItself(ctx context.Context, conn net.Conn) error {
+	if by, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(by); err != nil {
+			return err
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := io.WriteString(conn, "POST "+selfPath+" HTTP/1.1\r\nHost: self\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+		return err
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(answer.Body, 1024)) // what of it there is
+		return fmt.Errorf("%s: %s", answer.Status, said)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,9 +28,11 @@ type Server struct {
 	now     func() time.Time
 
 	readiness readiness
-	callers   *callers      // nil: anybody may call
-	slots     chan struct{} // one for each request worked on
-	large     chan struct{} // one for each body above smallBody
+	callers   *callers // nil: anybody may call
+	slots     gates    // of each path: one for each request worked on
+	work      *gate    // memory of requests that are much work, which have no slot
+	heavy     int      // how many of these may be worked on at once
+	bodies    *gate    // memory of bodies above smallBody
 	inFlight  atomic.Int64
 	open      atomic.Int64 // connections
 	used      atomic.Int64 // when a connection last changed its state, in ns since 1970
@@ -53,8 +56,10 @@ func New(o Options) *Server {
 		mux:     http.NewServeMux(),
 		metrics: newMetrics(o.Registerer, o.Logger),
 		now:     o.Now,
-		slots:   make(chan struct{}, o.MaxInFlight),
-		large:   make(chan struct{}, o.MaxLargeBodies),
+		slots:   gates{size: int64(o.MaxInFlight), by: make(map[string]*gate)},
+		work:    newGate(o.Memory * 2 / 3),
+		heavy:   max(2, runtime.GOMAXPROCS(0)/2),
+		bodies:  newGate(o.Memory / 3),
 		paths:   make(map[string]bool),
 	}
 	s.callers = newCallers(o, func() time.Time { return s.now() }, s.metrics.refusedCallers)
@@ -75,6 +80,7 @@ func (s *Server) Register(path string, handler http.Handler) {
 		return
 	}
 	s.paths[path] = true
+	s.slots.of(path)
 	// The mux panics on what it cannot parse, and this method has no error to return.
 	defer func() {
 		if p := recover(); p != nil {
@@ -136,19 +142,26 @@ func (s *Server) begin() error {
 	return errors.Join(append(s.misplaced, s.options.check())...)
 }
 
+// maxHeader is in bytes; package net/http reads 4 KiB beyond it. In memory a header may take thirty times
+// that, and anybody may send one. API servers send some hundred bytes.
+const maxHeader = 4 << 10
+
 func (s *Server) httpServer(base context.Context) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	return &http.Server{
-		Handler:           s.handler(),
-		ConnState:         s.follow,
-		BaseContext:       func(net.Listener) context.Context { return base },
+		Handler:     s.handler(),
+		ConnState:   s.follow,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, connectionOf(c))
+		},
 		Protocols:         &protocols,
 		ReadHeaderTimeout: s.options.ReadHeaderTimeout,
 		ReadTimeout:       s.options.ReadTimeout,
 		WriteTimeout:      s.options.WriteTimeout,
 		IdleTimeout:       s.options.IdleTimeout,
-		MaxHeaderBytes:    64 << 10,
+		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          newErrorLog(s.log, s.metrics.handshakeFailures),
 	}
 }

@@ -14,7 +14,7 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionVerified is the verdict on the latest restart.
 	ConditionVerified = "Verified"
-	// ConditionStalled is true while the policy needs a human.
+	// ConditionStalled is true while the policy needs a person.
 	ConditionStalled = "Stalled"
 	// ConditionSuspended is true while spec.suspend is.
 	ConditionSuspended = "Suspended"
@@ -26,6 +26,9 @@ const (
 	ReasonWatching       = "Watching"
 	ReasonTargetNotFound = "TargetNotFound"
 	ReasonSourceNotFound = "SourceNotFound"
+	// ReasonProbeUnavailable says that a Probe trigger never fires: the egress policy refuses what it
+	// asks, or it is a command.
+	ReasonProbeUnavailable = "ProbeUnavailable"
 	// ReasonForbidden says that the operator may not read or restart what the policy names.
 	ReasonForbidden = "Forbidden"
 	// ReasonTooManyTargets says that the policy matches more than it can watch; the rest is left
@@ -54,7 +57,7 @@ const (
 	ReasonBackoff = "Backoff"
 	// ReasonLowerWave waits for the targets of a lower wave.
 	ReasonLowerWave = "LowerWave"
-	// ReasonRolloutInProgress waits for a rollout that somebody else began.
+	// ReasonRolloutInProgress waits for a rollout that another user or controller began.
 	ReasonRolloutInProgress = "RolloutInProgress"
 	// ReasonPaused waits for the workload's spec.paused to be false.
 	ReasonPaused = "Paused"
@@ -64,6 +67,8 @@ const (
 	ReasonOnDelete = "OnDelete"
 	// ReasonPartitioned says that the StatefulSet's partition keeps every pod as it is.
 	ReasonPartitioned = "Partitioned"
+	// ReasonSourceMissing says that a ConfigMap or Secret is missing that new pods could not start without.
+	ReasonSourceMissing = "SourceMissing"
 	// ReasonTerminating says that the workload is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonProbeSelfSuspect says that so many checks fail at once that the operator itself is the
@@ -76,6 +81,9 @@ const (
 	// ReasonDryRun says that the restart would start now if dryRun were false.
 	ReasonDryRun = "DryRun"
 )
+
+// ReasonSettling is that of a trigger whose addresses have changed and must stay for a while.
+const ReasonSettling = "Settling"
 
 // The reasons of Progressing, Verified and of the records in history.
 const (
@@ -96,13 +104,13 @@ const (
 	// ReasonEvictionMisconfigured says that the eviction API cannot decide, such as for a pod with
 	// more than one disruption budget.
 	ReasonEvictionMisconfigured = "EvictionMisconfigured"
-	// ReasonTargetGone says that the workload was deleted or made anew.
+	// ReasonTargetGone says that the workload was deleted or recreated.
 	ReasonTargetGone = "TargetGone"
 	// ReasonStartingDeadline says that a scheduled run could not start in time.
 	ReasonStartingDeadline = "StartingDeadline"
 )
 
-// The reasons of Stalled.
+// The reasons of Stalled, beside Forbidden and TooManyTargets of Ready.
 const (
 	// ReasonVerificationFailed follows a failed restart with onFailure Halt.
 	ReasonVerificationFailed = "VerificationFailed"
@@ -121,6 +129,13 @@ const (
 	// RestartNowAnnotation asks for one restart of every target for each new token that it is given,
 	// of at most 256 characters.
 	RestartNowAnnotation = "autoreboot.fairlead.dev/restart-now"
+	// OnInjectedFaultAnnotation says what the policy does while a fault is injected on purpose into an
+	// ExternalService that a gate or trigger of it names: Hold (the default) begins no restart and takes
+	// nothing of the fault for a change, Restart does what it would do if the fault were real.
+	OnInjectedFaultAnnotation = "autoreboot.fairlead.dev/on-injected-fault"
+	// OnInjectedFaultHold and OnInjectedFaultRestart are its values.
+	OnInjectedFaultHold    = "Hold"
+	OnInjectedFaultRestart = "Restart"
 )
 
 const (

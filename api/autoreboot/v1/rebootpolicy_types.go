@@ -18,6 +18,9 @@ import (
 // +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=rbp,categories=fairlead
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Verified",type=string,JSONPath=`.status.conditions[?(@.type=="Verified")].status`
+// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.watchedTargets`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
 // +kubebuilder:printcolumn:name="Pending",type=string,JSONPath=`.status.conditions[?(@.type=="RestartPending")].reason`
@@ -38,6 +41,7 @@ type RebootPolicy struct {
 
 	// status says what was observed and done.
 	//
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status RebootPolicyStatus `json:"status,omitzero"`
 }
@@ -54,7 +58,7 @@ type RebootPolicyList struct {
 // RebootPolicySpec says what to restart, when, and how carefully.
 //
 // +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'Probe') || has(self.cooldown)",message="cooldown is required with a Probe trigger"
-// +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'PodAge') || !has(self.cooldown) || self.triggers.all(t, !has(t.podAge) || duration(t.podAge.max) >= duration(self.cooldown))",message="podAge.max must not be below cooldown"
+// +kubebuilder:validation:XValidation:rule="!self.triggers.exists(t, t.type == 'PodAge') || !has(self.cooldown) || self.triggers.all(t, !has(t.podAge) || duration(t.podAge.max) >= duration(self.cooldown) || !t.podAge.max.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.cooldown.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$'))",message="podAge.max must not be below cooldown"
 type RebootPolicySpec struct {
 	// suspend stops the policy from starting restarts. One that has begun is still verified. The
 	// default is false.
@@ -69,7 +73,7 @@ type RebootPolicySpec struct {
 
 	// serviceAccountName is a ServiceAccount of the policy's namespace in whose name restarts are
 	// done: its rights are then the limit, at any time. Without one the operator acts in its own
-	// name, after whoever wrote the policy was found to have the right to what it does.
+	// name, after the author of the policy was found to have the right to what it does.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -109,7 +113,7 @@ type RebootPolicySpec struct {
 	// It must be given with a Probe trigger, since a probe that a restart does not heal would
 	// otherwise fire without end. Without one the default is 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Cooldown *common.Duration `json:"cooldown,omitempty"`
 
@@ -180,7 +184,7 @@ const (
 
 // Target is one workload by its name, or several by their labels.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="exactly one of name or selector is required"
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
 type Target struct {
 	// kind of the workloads, in apps/v1.
 	//
@@ -252,7 +256,7 @@ type EvictStrategy struct {
 	// timeout bounds the time that one pod's eviction is tried while a budget refuses it. The
 	// default is 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Timeout *common.Duration `json:"timeout,omitempty"`
 }

@@ -11,19 +11,19 @@ import (
 
 // Debounce gathers triggers that come close together into one restart.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.quietPeriod) || !has(self.maxDelay) || duration(self.quietPeriod) <= duration(self.maxDelay)",message="quietPeriod must not exceed maxDelay"
+// +kubebuilder:validation:XValidation:rule="!has(self.quietPeriod) || !has(self.maxDelay) || duration(self.quietPeriod) <= duration(self.maxDelay) || !self.quietPeriod.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.maxDelay.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="quietPeriod must not exceed maxDelay"
 type Debounce struct {
 	// quietPeriod is how long no further trigger may fire before the restart starts. The default
 	// is 15s, or maxDelay where that is shorter.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	QuietPeriod *common.Duration `json:"quietPeriod,omitempty"`
 
 	// maxDelay is the longest that a stream of triggers can put the restart off. The default is
 	// 5m, or quietPeriod where that is longer.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MaxDelay *common.Duration `json:"maxDelay,omitempty"`
 }
@@ -39,7 +39,7 @@ type Limit struct {
 
 	// within is the span of time, up to now, that is counted over.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +required
 	Within common.Duration `json:"within"`
 }
@@ -56,20 +56,20 @@ type Retry struct {
 	// backoff is the wait before the first retry; it doubles with each one. The default is 10m,
 	// or maxBackoff where that is shorter.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Backoff *common.Duration `json:"backoff,omitempty"`
 
 	// maxBackoff is the longest wait. The default is 6h, or backoff where that is longer.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MaxBackoff *common.Duration `json:"maxBackoff,omitempty"`
 
 	// resetAfter is how long a target must stay healthy for its attempts to be forgotten. The
 	// default is 1h.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	ResetAfter *common.Duration `json:"resetAfter,omitempty"`
 }
@@ -97,7 +97,7 @@ type Concurrency struct {
 
 // GateType is a kind of condition for a restart to start.
 //
-// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods
+// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods;ChaosSurvived
 type GateType string
 
 const (
@@ -107,6 +107,9 @@ const (
 	GateWorkloadAvailable GateType = "WorkloadAvailable"
 	// GateNoPods is open while the selector matches no pod that has not finished.
 	GateNoPods GateType = "NoPods"
+	// GateChaosSurvived is open while the last run of the named ChaosPod that killed pods was survived, and
+	// is recent enough.
+	GateChaosSurvived GateType = "ChaosSurvived"
 )
 
 // Gate is a condition that must hold for a restart to start. It is about objects of the policy's
@@ -114,13 +117,14 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'NoPods' ? has(self.selector) && !has(self.name) : has(self.name) && !has(self.selector)",message="NoPods needs selector; other gates need name"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'WorkloadAvailable') == has(self.kind)",message="kind goes with WorkloadAvailable only"
+// +kubebuilder:validation:XValidation:rule="!has(self.within) || self.type == 'ChaosSurvived'",message="within goes with ChaosSurvived only"
 type Gate struct {
-	// type is ExternalServiceHealthy, WorkloadAvailable or NoPods.
+	// type is ExternalServiceHealthy, WorkloadAvailable, NoPods or ChaosSurvived.
 	//
 	// +required
 	Type GateType `json:"type"`
 
-	// name of the ExternalService or workload.
+	// name of the ExternalService, workload or ChaosPod.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -136,6 +140,13 @@ type Gate struct {
 	//
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`
+
+	// within is how long ago the ChaosPod's run may have begun that its target survived. A dry run proves
+	// nothing. The default is 168h.
+	//
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
+	// +optional
+	Within *common.Duration `json:"within,omitempty"`
 }
 
 // FailurePolicy says what follows a restart that failed.
@@ -154,13 +165,13 @@ const (
 type Verification struct {
 	// timeout is how long the workload may take to be available again. The default is 15m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Timeout *common.Duration `json:"timeout,omitempty"`
 
 	// soak is how long it must then stay available. The default is 2m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Soak *common.Duration `json:"soak,omitempty"`
 

@@ -5,13 +5,15 @@ package v1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // RebootPolicyStatus says what was observed and done. It is the policy's only memory: what is
 // recorded here survives a restart of the operator and a change of leader.
 type RebootPolicyStatus struct {
-	// observedGeneration is the generation of the spec that this status answers.
+	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
+	// policy was reconciled for the first time.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -24,8 +26,21 @@ type RebootPolicyStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// state is where the policy stands, in one word: Halted, RollingOut, Evicting, Soaking, Pending,
+	// Failed where the latest restart has, and Idle.
+	//
+	// +optional
+	State PolicyState `json:"state,omitempty"`
+
+	// watchedTargets is how many workloads the policy watches.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	WatchedTargets int32 `json:"watchedTargets,omitempty"`
+
 	// nextAllowedTime is when a restart may start next, as far as windows and blackouts go. It is
-	// absent while one may start at any time.
+	// absent while one may start at any time, and where none ever may: the condition RestartPending
+	// then says so.
 	//
 	// +optional
 	NextAllowedTime *metav1.Time `json:"nextAllowedTime,omitempty"`
@@ -40,6 +55,14 @@ type RebootPolicyStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	LastRestartNow string `json:"lastRestartNow,omitempty"`
+
+	// verifiedRestartNow is the token of the restart-now annotation once each target's restart for it was
+	// verified or was not needed. It is what a pipeline waits for; a restart that fails leaves it as it
+	// was.
+	//
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	VerifiedRestartNow string `json:"verifiedRestartNow,omitempty"`
 
 	// halt says why the policy starts no restart until a human acts: changes the spec, or sets the
 	// resume annotation. It is absent when normal.
@@ -79,7 +102,36 @@ type RebootPolicyStatus struct {
 	// +listType=atomic
 	// +optional
 	History []RestartRecord `json:"history,omitempty"`
+
+	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
+	// writes it; clients leave it alone.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
+
+// PolicyState is where a policy stands.
+//
+// +kubebuilder:validation:Enum=Idle;Pending;RollingOut;Evicting;Soaking;Failed;Halted
+type PolicyState string
+
+const (
+	// StateIdle has nothing to do.
+	StateIdle PolicyState = "Idle"
+	// StatePending has a restart that waits: see the condition RestartPending.
+	StatePending PolicyState = "Pending"
+	// StateRollingOut is the phase of the restart in flight that has come least far, as the two after it are.
+	StateRollingOut PolicyState = "RollingOut"
+	// StateEvicting evicts the old pods.
+	StateEvicting PolicyState = "Evicting"
+	// StateSoaking watches the new pods.
+	StateSoaking PolicyState = "Soaking"
+	// StateFailed says that the latest restart failed, and that nothing is to follow.
+	StateFailed PolicyState = "Failed"
+	// StateHalted needs a human: see the condition Stalled.
+	StateHalted PolicyState = "Halted"
+)
 
 // Halt says why a policy starts no more restarts.
 type Halt struct {
@@ -156,7 +208,8 @@ type TriggerStatus struct {
 	// +optional
 	State TriggerState `json:"state,omitempty"`
 
-	// reason is one word for a state of Unknown, such as SourceNotFound.
+	// reason is one word for a state of Unknown, such as SourceNotFound; Settling goes with Pending where
+	// addresses have changed, and count once they have stayed for a while.
 	//
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -231,6 +284,24 @@ type InFlightRestart struct {
 	// +optional
 	BlockedTime *metav1.Time `json:"blockedTime,omitempty"`
 
+	// blockedBy is the disruption budget that refused the latest eviction.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	BlockedBy string `json:"blockedBy,omitempty"`
+
+	// desired is how many pods the workload should have had when the soak began: those that are added
+	// later are not what was restarted.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Desired *int32 `json:"desired,omitempty"`
+
+	// unavailableTime is since when fewer pods are available in the soak. It is absent when normal.
+	//
+	// +optional
+	UnavailableTime *metav1.Time `json:"unavailableTime,omitempty"`
+
 	// triggers are the names of those that asked for it; RestartNow is the annotation.
 	//
 	// +kubebuilder:validation:MaxItems=17
@@ -286,6 +357,13 @@ type RestartRecord struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
+
+	// message says what the reason leaves open, such as the disruption budget that refused an eviction,
+	// or the pods that a partition kept as they were. It is often absent.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
 
 	// startedTime is when the restart was decided on.
 	//

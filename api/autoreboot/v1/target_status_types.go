@@ -22,7 +22,7 @@ type TargetStatus struct {
 	// +required
 	Name string `json:"name"`
 
-	// uid of the workload: one that was made anew has new baselines.
+	// uid of the workload: one that was recreated has new baselines.
 	//
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
@@ -87,6 +87,18 @@ type Baseline struct {
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
 
+	// keys stands for the names of the keys that the source held: another value says that keys were
+	// added or removed. It is keyed as the fingerprint is.
+	//
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	Keys string `json:"keys,omitempty"`
+
+	// writtenTime is the latest write of the source that its managedFields recorded then.
+	//
+	// +optional
+	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
+
 	// expires is when the certificate expires that the source held.
 	//
 	// +optional
@@ -108,10 +120,22 @@ type PendingRestart struct {
 	// +required
 	Since metav1.Time `json:"since"`
 
-	// changed is when one last asked anew. The quiet period counts from it.
+	// changed is when one last asked again. The quiet period counts from it.
 	//
 	// +required
 	Changed metav1.Time `json:"changed"`
+
+	// fingerprint stands for all that differs from its baseline, and writtenTime is when the latest of
+	// it was written. Where the fingerprint is still the same, a new leader needs no other time.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Fingerprint string `json:"fingerprint,omitempty"`
+
+	// writtenTime is explained at fingerprint.
+	//
+	// +optional
+	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
 
 	// reason is why it may not start yet, such as OutsideWindow.
 	//

@@ -22,19 +22,19 @@ const (
 
 // Trigger is one reason for a restart.
 //
-// +kubebuilder:validation:XValidation:rule="(self.type == 'ConfigChange') == has(self.configChange)",message="configChange must be set if and only if type is ConfigChange"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'CertificateRenewal') == has(self.certificateRenewal)",message="certificateRenewal must be set if and only if type is CertificateRenewal"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'Probe') == has(self.probe)",message="probe must be set if and only if type is Probe"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'Schedule') == has(self.schedule)",message="schedule must be set if and only if type is Schedule"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'PodAge') == has(self.podAge)",message="podAge must be set if and only if type is PodAge"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'EndpointsChange') == has(self.endpointsChange)",message="endpointsChange must be set if and only if type is EndpointsChange"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'ConfigChange') == has(self.configChange)",message="type ConfigChange and configChange go together: set both or neither"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'CertificateRenewal') == has(self.certificateRenewal)",message="type CertificateRenewal and certificateRenewal go together: set both or neither"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Probe') == has(self.probe)",message="type Probe and probe go together: set both or neither"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Schedule') == has(self.schedule)",message="type Schedule and schedule go together: set both or neither"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'PodAge') == has(self.podAge)",message="type PodAge and podAge go together: set both or neither"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'EndpointsChange') == has(self.endpointsChange)",message="type EndpointsChange and endpointsChange go together: set both or neither"
 // +union
 type Trigger struct {
 	// name of the trigger, unique in the policy.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 	// +required
 	Name string `json:"name"`
 
@@ -147,7 +147,7 @@ const (
 
 // ConfigSource is one ConfigMap or Secret by its name, or several by their labels.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="exactly one of name or selector is required"
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
 // +kubebuilder:validation:XValidation:rule="!has(self.keys) || has(self.name)",message="keys needs name"
 type ConfigSource struct {
 	// kind is ConfigMap or Secret.
@@ -203,7 +203,7 @@ type CertificateRenewal struct {
 	// hold expires within this span. Blackouts and closed gates still hold it. By default it
 	// always waits for a window.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	UrgentBefore common.Duration `json:"urgentBefore,omitempty"`
 }
@@ -226,7 +226,7 @@ type ScheduleTrigger struct {
 	// startingDeadline is how late the restart may start, such as when no window was open. After
 	// that the run is skipped. By default a run waits until it may start.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	StartingDeadline common.Duration `json:"startingDeadline,omitempty"`
 }
@@ -235,7 +235,7 @@ type ScheduleTrigger struct {
 type PodAge struct {
 	// max is the age, at least 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10m')",message="max must be at least 10m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10m') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="max must be at least 10m"
 	// +required
 	Max common.Duration `json:"max"`
 

@@ -8,7 +8,7 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 // Probe is shaped like the probe of a container. The operator runs it against every pod of the
 // target. What is left out takes the defaults of v1, not those of the kubelet.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.httpGet),has(self.tcpSocket),has(self.grpc),has(self.exec)].exists_one(x,x)",message="exactly one of httpGet, tcpSocket, grpc, exec is required"
+// +kubebuilder:validation:XValidation:rule="[has(self.httpGet),has(self.tcpSocket),has(self.grpc),has(self.exec)].exists_one(x,x)",message="set exactly one of httpGet, tcpSocket, grpc, exec"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeoutSeconds) || !has(self.periodSeconds) || self.timeoutSeconds <= self.periodSeconds",message="timeoutSeconds must not exceed periodSeconds"
 type Probe struct {
 	// httpGet succeeds with a status from 200 to 399.
@@ -94,7 +94,7 @@ type HTTPGet struct {
 	// path, with its query if any. The default is "/".
 	//
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^/.*`
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"
 	// +optional
 	Path *string `json:"path,omitempty"`
 

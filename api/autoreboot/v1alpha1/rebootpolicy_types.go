@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // RebootPolicy restarts one workload of its own namespace when a probe of it fails.
@@ -13,6 +14,8 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=rbp,categories=fairlead
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Verified",type=string,JSONPath=`.status.conditions[?(@.type=="Verified")].status`
+// +kubebuilder:printcolumn:name="Stalled",type=string,JSONPath=`.status.conditions[?(@.type=="Stalled")].reason`
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
 // +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastReboot`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -30,6 +33,7 @@ type RebootPolicy struct {
 
 	// status says what was done.
 	//
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status RebootPolicyStatus `json:"status,omitzero"`
 }
@@ -89,7 +93,7 @@ type Policy struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 	// +required
 	Name string `json:"name"`
 
@@ -115,6 +119,10 @@ type Trigger struct {
 
 // RebootPolicyStatus says what was done.
 type RebootPolicyStatus struct {
+	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// lastReboot is when the latest restart ended.
 	//
 	// +optional
@@ -127,4 +135,11 @@ type RebootPolicyStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it,
+	// so that a write at this version leaves the status of v1 as it is; clients leave it alone.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	V1 *runtime.RawExtension `json:"v1,omitempty"`
 }

@@ -87,7 +87,7 @@ type FailurePolicy string
 
 // What a failed verification leads to.
 const (
-	// FailureSuspend stops all further runs until somebody looks.
+	// FailureSuspend stops all further runs until a user resumes them.
 	FailureSuspend FailurePolicy = "Suspend"
 	// FailureContinue records the verdict and goes on.
 	FailureContinue FailurePolicy = "Continue"
@@ -98,7 +98,7 @@ const (
 type Verification struct {
 	// recoveryTimeout is the time that the target has to recover. The default is 10m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	RecoveryTimeout *common.Duration `json:"recoveryTimeout,omitempty"`
 

@@ -10,11 +10,13 @@ import (
 )
 
 // Schedule says when runs are due: by cron, or by interval, or once at a given time. With at and
-// interval the first run is at that time and the others follow. Missed runs are never made up:
-// only the latest counts, and only within the starting deadline.
+// interval, or at and cron, the first run is at that time and the others follow. Without at an
+// interval counts from when the object was made. Missed runs are never made up: only the latest
+// counts, and only within the starting deadline. A run that comes due while another is under way is
+// skipped.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.cron) && has(self.interval))",message="cron and interval exclude each other"
-// +kubebuilder:validation:XValidation:rule="has(self.cron) || has(self.interval) || has(self.at)",message="one of cron, interval, at is required"
+// +kubebuilder:validation:XValidation:rule="has(self.cron) || has(self.interval) || has(self.at)",message="set one of cron, interval, at"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.cron)",message="timeZone goes with cron"
 type Schedule struct {
 	// cron is a five-field cron expression.
@@ -27,7 +29,7 @@ type Schedule struct {
 
 	// interval is the time between two runs, at least 10s.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="interval must be at least 10s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="interval must be at least 10s"
 	// +optional
 	Interval common.Duration `json:"interval,omitempty"`
 
@@ -43,8 +45,9 @@ type Schedule struct {
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// jitterPercent moves each run by a random part of the time to the next one, earlier or later,
-	// up to this percentage. The default is 0.
+	// jitterPercent moves each run by a random part of the time to the next one, or earlier by one of
+	// the time from the last, up to this percentage. It moves no run out of a window or into a
+	// blackout, and not the one of at. The default is 0.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=50
@@ -54,7 +57,7 @@ type Schedule struct {
 	// startingDeadline is how late a run may begin. A run that is later still is skipped. The
 	// default is 5m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	StartingDeadline *common.Duration `json:"startingDeadline,omitempty"`
 }

@@ -5,6 +5,7 @@ package v1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -17,7 +18,8 @@ const (
 
 // ChaosPodStatus is what was last observed and done.
 type ChaosPodStatus struct {
-	// observedGeneration is the generation of the spec that the status speaks of.
+	// observedGeneration is the generation of the spec that the status speaks of. It is -1 until the
+	// object was reconciled for the first time.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -30,7 +32,8 @@ type ChaosPodStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// nextRunTime is when the next run is due; absent while none is.
+	// nextRunTime is when the next run is due, as far as schedule, windows, blackouts and
+	// safety.maxPerDay go; absent while none is.
 	//
 	// +optional
 	NextRunTime *metav1.Time `json:"nextRunTime,omitempty"`
@@ -46,7 +49,7 @@ type ChaosPodStatus struct {
 	LastSuccessfulRunTime *metav1.Time `json:"lastSuccessfulRunTime,omitempty"`
 
 	// currentRun is the run under way. It is written before the first pod dies, so that a
-	// restarted operator kills nobody twice.
+	// restarted operator deletes no pod twice.
 	//
 	// +optional
 	CurrentRun *CurrentRun `json:"currentRun,omitempty"`
@@ -59,11 +62,72 @@ type ChaosPodStatus struct {
 	// +optional
 	Runs []Run `json:"runs,omitempty"`
 
-	// killedToday is how many pods have died since the last midnight of UTC before lastRunTime.
+	// killedToday is how many pods have died on killedDay. A pod that went away while it was to be
+	// killed counts.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	KilledToday int32 `json:"killedToday,omitempty"`
+
+	// killedDay is the day of UTC that killedToday speaks of, such as 2026-03-02. On a later day
+	// killedToday counts for nothing.
+	//
+	// +kubebuilder:validation:MaxLength=10
+	// +optional
+	KilledDay string `json:"killedDay,omitempty"`
+
+	// dueAfter is the time up to which nothing that was due is started any more: the latest of when a
+	// run began or ended, one was missed, and the spec changed.
+	//
+	// +optional
+	DueAfter *metav1.Time `json:"dueAfter,omitempty"`
+
+	// lastRunNow is the token of the run-now annotation that was last acted on.
+	//
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	LastRunNow string `json:"lastRunNow,omitempty"`
+
+	// halt says why no run begins until a human acts: changes the spec, or sets the resume annotation.
+	// It is absent when normal.
+	//
+	// +optional
+	Halt *Halt `json:"halt,omitempty"`
+
+	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
+	// writes it; clients leave it alone.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
+}
+
+// Halt says why no run begins any more.
+type Halt struct {
+	// reason is RecoveryFailed or EvictionMisconfigured.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason"`
+
+	// message says more about it.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// time is when the halt began. The resume annotation must hold a later one.
+	Time metav1.Time `json:"time"`
+
+	// generation of the spec that halted: another one clears the halt.
+	//
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// runID is the run that led to it.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	RunID string `json:"runID,omitempty"`
 }
 
 // RunPhase is how far a run has come.
@@ -73,14 +137,18 @@ type RunPhase string
 
 // The phases of a run.
 const (
-	RunPlanned   RunPhase = "Planned"
-	RunKilling   RunPhase = "Killing"
+	// RunPlanned is stored, and its victims may or may not have been touched.
+	RunPlanned RunPhase = "Planned"
+	// RunKilling has an answer for some of its victims.
+	RunKilling RunPhase = "Killing"
+	// RunVerifying kills no more, and waits for the owners to recover.
 	RunVerifying RunPhase = "Verifying"
 )
 
 // CurrentRun is a run under way.
 type CurrentRun struct {
-	// id names the run; it is the time at which the run was due.
+	// id names the run; it is the time at which the run was due, before jitter. That of a run that
+	// run-now asked for is the time at which it began, followed by -now.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -89,12 +157,58 @@ type CurrentRun struct {
 	// phase is how far the run has come.
 	Phase RunPhase `json:"phase"`
 
-	// scheduledTime is when the run was due.
+	// scheduledTime is when the run was due, jitter included. It is absent from one that run-now asked
+	// for.
 	//
 	// +optional
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
 
-	// victims are the pods chosen, at most 100.
+	// startedTime is when the victims were chosen.
+	//
+	// +optional
+	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+
+	// killedTime is when the last of the victims is known to have died. Recovery counts from then.
+	//
+	// +optional
+	KilledTime *metav1.Time `json:"killedTime,omitempty"`
+
+	// generation of the spec that the victims were chosen by. Once it is another, no more die.
+	//
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// dryRun says that nothing dies in this run.
+	//
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
+
+	// count is how many pods are to die.
+	//
+	// +optional
+	Count int32 `json:"count,omitempty"`
+
+	// seed makes the choice, with nothing else that is random: owners are ranked by
+	// SHA-256(seed "/" UID of the owner), and the pods of each by SHA-256(seed "/" UID of the pod), both
+	// the lowest first.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Seed string `json:"seed,omitempty"`
+
+	// candidates is how many pods there were to choose from.
+	//
+	// +optional
+	Candidates int32 `json:"candidates,omitempty"`
+
+	// candidatesDigest is the SHA-256, in hex, of the candidates' UIDs: in the order of their bytes,
+	// each followed by a line feed.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	CandidatesDigest string `json:"candidatesDigest,omitempty"`
+
+	// victims are the pods chosen, at most 100, and among them those that took the place of others.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
@@ -104,17 +218,26 @@ type CurrentRun struct {
 
 // VictimOutcome is what became of a chosen pod.
 //
-// +kubebuilder:validation:Enum=Pending;Evicted;Deleted;SkippedDisruptionBudget;Gone;Failed
+// +kubebuilder:validation:Enum=Pending;Evicted;Deleted;SkippedDisruptionBudget;Gone;Failed;Spared;DryRun
 type VictimOutcome string
 
 // What becomes of a chosen pod.
 const (
-	VictimPending                 VictimOutcome = "Pending"
-	VictimEvicted                 VictimOutcome = "Evicted"
-	VictimDeleted                 VictimOutcome = "Deleted"
+	// VictimPending is to die, or has died and the answer was lost.
+	VictimPending VictimOutcome = "Pending"
+	// VictimEvicted and VictimDeleted died.
+	VictimEvicted VictimOutcome = "Evicted"
+	VictimDeleted VictimOutcome = "Deleted"
+	// VictimSkippedDisruptionBudget was kept alive by a disruption budget.
 	VictimSkippedDisruptionBudget VictimOutcome = "SkippedDisruptionBudget"
-	VictimGone                    VictimOutcome = "Gone"
-	VictimFailed                  VictimOutcome = "Failed"
+	// VictimGone went away before an answer was known: it counts as killed.
+	VictimGone VictimOutcome = "Gone"
+	// VictimFailed could not be killed.
+	VictimFailed VictimOutcome = "Failed"
+	// VictimSpared was not killed, since a rule that was met when it was chosen is no longer met.
+	VictimSpared VictimOutcome = "Spared"
+	// VictimDryRun would have died.
+	VictimDryRun VictimOutcome = "DryRun"
 )
 
 // Victim is a pod chosen to die.
@@ -137,10 +260,47 @@ type Victim struct {
 	// +optional
 	Node string `json:"node,omitempty"`
 
+	// owner is what the pod belongs to: no run kills two pods of one owner.
+	//
+	// +optional
+	Owner *VictimOwner `json:"owner,omitempty"`
+
+	// readyBefore is how many pods of the owner were ready when this one was chosen.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ReadyBefore int32 `json:"readyBefore,omitempty"`
+
 	// outcome is what became of the pod.
 	//
 	// +optional
 	Outcome VictimOutcome `json:"outcome,omitempty"`
+
+	// reason says in one word why a pod was spared, or could not be killed.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// VictimOwner is a workload that a chosen pod belongs to, or the ChaosPod itself where the pod is the
+// canary.
+type VictimOwner struct {
+	// kind is such as Deployment.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// name is the owner's name.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// uid is the owner's UID.
+	//
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=64
+	UID types.UID `json:"uid"`
 }
 
 // RunOutcome is the verdict on a finished run.
@@ -150,16 +310,21 @@ type RunOutcome string
 
 // The verdicts on a run.
 const (
-	RunSurvived       RunOutcome = "Survived"
+	// RunSurvived says that every owner was back in time.
+	RunSurvived RunOutcome = "Survived"
+	// RunRecoveryFailed says that one was not.
 	RunRecoveryFailed RunOutcome = "RecoveryFailed"
-	RunDryRun         RunOutcome = "DryRun"
-	RunNoVictim       RunOutcome = "NoVictim"
-	RunFailed         RunOutcome = "Failed"
+	// RunDryRun killed nothing, by intent.
+	RunDryRun RunOutcome = "DryRun"
+	// RunNoVictim killed nothing: no pod was fit to die, or none was let go.
+	RunNoVictim RunOutcome = "NoVictim"
+	// RunFailed could not be carried out, or not be verified.
+	RunFailed RunOutcome = "Failed"
 )
 
 // Run is a finished run.
 type Run struct {
-	// id names the run; it is the time at which the run was due.
+	// id is that of currentRun.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -167,6 +332,46 @@ type Run struct {
 
 	// outcome is the verdict.
 	Outcome RunOutcome `json:"outcome"`
+
+	// reason says more about the verdict in one word, such as TooFewReady for a run without a victim.
+	//
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// message says more about the verdict. It names up to three of the victims.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// startedTime is when the victims were chosen; absent from a run that chose none.
+	//
+	// +optional
+	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+
+	// completedTime is when the run ended.
+	//
+	// +optional
+	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
+
+	// killed is how many pods died.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Killed int32 `json:"killed,omitempty"`
+
+	// seed, candidates and candidatesDigest are those of currentRun: with the pods of that time they
+	// repeat the choice.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Seed string `json:"seed,omitempty"`
+	// +optional
+	Candidates int32 `json:"candidates,omitempty"`
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	CandidatesDigest string `json:"candidatesDigest,omitempty"`
 
 	// recoverySeconds is how long the target took to recover, in seconds.
 	//

@@ -11,7 +11,7 @@ import (
 
 // Target names the pods to choose from: exactly one of workload, selector and template.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.workload),has(self.selector),has(self.template)].exists_one(x,x)",message="exactly one of workload, selector, template is required"
+// +kubebuilder:validation:XValidation:rule="[has(self.workload),has(self.selector),has(self.template)].exists_one(x,x)",message="set exactly one of workload, selector, template"
 // +kubebuilder:validation:XValidation:rule="!has(self.selector) || has(self.selector.matchLabels) || has(self.selector.matchExpressions)",message="an empty selector is not allowed"
 type Target struct {
 	// workload is one workload of the apps group, by name.
@@ -62,7 +62,7 @@ type Filter struct {
 	// minAge spares pods that are younger. The default is 10m, except with target.template, where
 	// nothing is spared unless this is given.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MinAge *common.Duration `json:"minAge,omitempty"`
 

@@ -26,6 +26,16 @@ type ChaosPodSpec struct {
 	// +optional
 	DryRun *bool `json:"dryRun,omitempty"`
 
+	// serviceAccountName is a ServiceAccount of the object's namespace in whose name pods are killed,
+	// and the canary of target.template is made: its rights are then the limit, at any time. Without
+	// one the operator acts in its own name, after the writer of the object was found to have the
+	// right to what it does.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
 	// target names the pods to choose from, always in the object's own namespace.
 	Target Target `json:"target"`
 
@@ -99,6 +109,7 @@ type ChaosPod struct {
 
 	Spec ChaosPodSpec `json:"spec"`
 
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status ChaosPodStatus `json:"status,omitzero"`
 }

@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // ChaosPodSpec describes the pod to keep running and when it next stops.
@@ -24,10 +25,29 @@ type ChaosPodSpec struct {
 
 // ChaosPodStatus is what was last observed.
 type ChaosPodStatus struct {
+	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are those of v1.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// lastRun is the time at which the pod last stopped, to the second.
 	//
 	// +optional
 	LastRun metav1.Time `json:"lastRun,omitempty,omitzero"`
+
+	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it,
+	// so that a write at this version leaves the status of v1 as it is; clients leave it alone.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	V1 *runtime.RawExtension `json:"v1,omitempty"`
 }
 
 // ChaosPod is a pod that dies on purpose, again and again.
@@ -35,7 +55,7 @@ type ChaosPodStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=chaospods,singular=chaospod,shortName=chp,categories=fairlead,scope=Namespaced
-// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.spec.nextStop`
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.v1.nextRunTime`
 // +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastRun`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
@@ -47,6 +67,7 @@ type ChaosPod struct {
 
 	Spec ChaosPodSpec `json:"spec"`
 
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status ChaosPodStatus `json:"status,omitzero"`
 }

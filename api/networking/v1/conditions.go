@@ -16,12 +16,15 @@ const (
 	ConditionHealthy = "Healthy"
 	// ConditionFailedOver says that a priority other than the lowest is published.
 	ConditionFailedOver = "FailedOver"
-	// ConditionFaultInjected says that somebody broke this ExternalService on purpose.
+	// ConditionFaultInjected says that a fault was injected into this ExternalService on purpose.
 	ConditionFaultInjected = "FaultInjected"
 	// ConditionReconciling says that the spec is not carried out yet.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled says that the spec cannot be carried out without a change to it.
+	// ConditionStalled says that the spec cannot be carried out until a person changes it, or what it
+	// conflicts with. It has the reason of Ready.
 	ConditionStalled = "Stalled"
+	// ConditionSuspended is True while spec.suspend is.
+	ConditionSuspended = "Suspended"
 )
 
 // Reasons of Ready.
@@ -35,8 +38,13 @@ const (
 	// ReasonNoAddresses: there is no address to publish, since no name resolved yet or all
 	// endpoints are drained.
 	ReasonNoAddresses = "NoAddresses"
-	// ReasonInvalidSpec: the stored spec breaks a rule; also the reason of Stalled.
+	// ReasonDraining: the object was deleted, and its endpoints are terminating.
+	ReasonDraining = "Draining"
+	// ReasonInvalidSpec: the stored spec breaks a rule.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonSuspended: spec.suspend is true, and the rest of the spec is not what was last published;
+	// Ready is Unknown then. It is the reason of Suspended as well.
+	ReasonSuspended = "Suspended"
 )
 
 // Reasons of Resolved.
@@ -73,13 +81,15 @@ const (
 	ReasonProbeSelfSuspect = "ProbeSelfSuspect"
 )
 
-// Reasons of FailedOver, which is True with either.
+// Reasons of FailedOver, which is True with any of them; the last one is FaultInjected.
 const (
 	// ReasonPriorityUnhealthy: no lower priority has enough healthy addresses.
 	ReasonPriorityUnhealthy = "PriorityUnhealthy"
 	// ReasonFailbackPending: one has, and waits for failbackDelay to pass, or with failback Manual to
 	// be asked for.
 	ReasonFailbackPending = "FailbackPending"
+	// ReasonFaultInjected: a fault is injected, and ends by itself.
+	ReasonFaultInjected = "FaultInjected"
 )
 
 // ReasonResolving is the reason of Reconciling: names of the spec are being looked up for the first

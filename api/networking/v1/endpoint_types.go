@@ -7,13 +7,13 @@ import "github.com/fairlead-dev/fairlead/api/common"
 
 // Endpoint is one place outside the cluster: a DNS name, or addresses.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.dns) != has(self.addresses)",message="exactly one of dns or addresses is required"
+// +kubebuilder:validation:XValidation:rule="has(self.dns) != has(self.addresses)",message="set exactly one of dns or addresses"
 type Endpoint struct {
 	// name of the endpoint, unique within the object. Status, events and metrics speak of it.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 	Name string `json:"name"`
 
 	// dns is a name to look up. Exactly one of dns and addresses is set.
@@ -72,7 +72,7 @@ const (
 // IPAddress is an IPv4 or IPv6 literal in canonical form.
 //
 // +kubebuilder:validation:MaxLength=45
-// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IP address"
+// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IP address",messageExpression="self.contains('/') ? 'must be an IP address: a range cannot be listed' : self.matches('^([0-9.]+|[[].*[]]):[0-9]*$') ? 'must be an IP address: the port goes to spec.ports' : !self.contains(':') && self.matches('[g-zG-Z]') ? 'must be an IP address: use dns.name for a name' : 'must be an IP address'"
 // +kubebuilder:validation:XValidation:rule="isIP(self) ? (!ip(self).isLoopback() && !ip(self).isUnspecified() && !ip(self).isLinkLocalUnicast() && !ip(self).isLinkLocalMulticast()) : true",message="loopback, unspecified, link-local and multicast link-local addresses are not allowed"
 // +kubebuilder:validation:XValidation:rule="isIP(self) ? !(ip(self).family() == 4 && cidr('224.0.0.0/3').containsIP(self)) && !(ip(self).family() == 6 && cidr('ff00::/8').containsIP(self)) : true",message="multicast and reserved addresses are not allowed"
 // +kubebuilder:validation:XValidation:rule="isIP(self) ? ip.isCanonical(self) : true",message="must be in canonical form"
@@ -86,7 +86,7 @@ type DNSName struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.?$`
+	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.]?$')",message="must be a DNS name, such as db.example.com",messageExpression="self.contains('/') ? 'must be a DNS name: leave out scheme and path' : self.contains(':') ? 'must be a DNS name: the port goes to spec.ports' : self.contains('*') ? 'must be a DNS name: a wildcard cannot be looked up' : self.lowerAscii() != self ? 'must be a DNS name: write it in lower case' : 'must be a DNS name, such as db.example.com'"
 	// +kubebuilder:validation:XValidation:rule="!isIP(self)",message="use addresses for an IP"
 	// +kubebuilder:validation:XValidation:rule="!self.endsWith('.svc') && !self.contains('.svc.') && self != 'localhost' && !self.endsWith('.localhost')",message="in-cluster and localhost names are not allowed"
 	Name string `json:"name"`
@@ -125,19 +125,19 @@ type EndpointPort struct {
 
 // Resolution says how DNS names are looked up.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.minTTL) || !has(self.maxTTL) || duration(self.minTTL) <= duration(self.maxTTL)",message="minTTL must not exceed maxTTL"
+// +kubebuilder:validation:XValidation:rule="!has(self.minTTL) || !has(self.maxTTL) || duration(self.minTTL) <= duration(self.maxTTL) || !self.minTTL.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.maxTTL.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="minTTL must not exceed maxTTL"
 type Resolution struct {
 	// minTTL is the shortest time between two lookups, whatever the records say. The default is
 	// 30s, or maxTTL where that is shorter.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MinTTL *common.Duration `json:"minTTL,omitempty"`
 
 	// maxTTL is the longest time between two lookups. The default is 1h, or minTTL where that is
 	// longer.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	MaxTTL *common.Duration `json:"maxTTL,omitempty"`
 
@@ -148,7 +148,7 @@ type Resolution struct {
 
 	// keepLastFor is how long addresses outlive the last good lookup at least. The default is 24h.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	KeepLastFor *common.Duration `json:"keepLastFor,omitempty"`
 }

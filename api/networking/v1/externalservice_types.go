@@ -15,6 +15,11 @@ import (
 // value acts once, and status.lastHandledFailback says which one did last.
 const FailbackRequestedAnnotation = "networking.fairlead.dev/failback-requested-at"
 
+// AdoptServiceAnnotation with the value "true" lets an ExternalService take over a Service of its name
+// that an earlier one has left, as with deletionPolicy Orphan. A user who sets it must have the right to
+// update that Service. A Service that was not made for an ExternalService is never taken over.
+const AdoptServiceAnnotation = "networking.fairlead.dev/adopt-service"
+
 // ExternalService publishes something outside the cluster as a Service of the same name and
 // namespace, whose EndpointSlices hold the addresses that are healthy.
 //
@@ -41,6 +46,8 @@ type ExternalService struct {
 	Spec ExternalServiceSpec `json:"spec"`
 
 	// status is what is published, and what was seen of it.
+	//
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status ExternalServiceStatus `json:"status,omitempty"`
 }
@@ -61,7 +68,7 @@ type ExternalServiceList struct {
 // +kubebuilder:validation:XValidation:rule="self.endpoints.all(e, !has(e.ports) || e.ports.all(q, self.ports.exists(p, p.name == q.name)))",message="endpoints[].ports must name one of ports"
 // +kubebuilder:validation:XValidation:rule="!has(self.failover) || has(self.healthCheck)",message="failover needs healthCheck"
 // +kubebuilder:validation:XValidation:rule="self.endpoints.all(e, !has(e.priority) || e.priority == 0) || has(self.healthCheck)",message="more than one priority needs healthCheck"
-// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || self.ports.all(p, p.protocol == 'TCP') || has(self.healthCheck.port)",message="name the TCP port to check"
+// +kubebuilder:validation:XValidation:rule="!has(self.healthCheck) || self.ports.all(p, !has(p.protocol) || p.protocol == 'TCP') || has(self.healthCheck.port)",message="name the TCP port to check"
 type ExternalServiceSpec struct {
 	// suspend freezes the published EndpointSlices as they are: nothing is resolved, checked or
 	// written until it is false again. The default is false.
@@ -76,7 +83,7 @@ type ExternalServiceSpec struct {
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.port == b.port && a.protocol == b.protocol))",message="port and protocol must be unique"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.port == b.port && (has(a.protocol) ? a.protocol : 'TCP') == (has(b.protocol) ? b.protocol : 'TCP')))",message="port and protocol must be unique"
 	// +listType=map
 	// +listMapKey=name
 	Ports []ServicePort `json:"ports"`
@@ -117,7 +124,7 @@ type DeletionPolicy string
 const (
 	// DeletionDelete removes what was published.
 	DeletionDelete DeletionPolicy = "Delete"
-	// DeletionOrphan leaves what was published, owned by nobody.
+	// DeletionOrphan leaves what was published, without an owner.
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
@@ -155,7 +162,7 @@ type ServicePort struct {
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
 	Name string `json:"name"`
 
 	// port that clients in the cluster use.
@@ -175,7 +182,6 @@ type ServicePort struct {
 	// protocol is TCP (the default), UDP or SCTP.
 	//
 	// +kubebuilder:validation:Enum=TCP;UDP;SCTP
-	// +kubebuilder:default=TCP
 	// +optional
 	Protocol *corev1.Protocol `json:"protocol,omitempty"`
 

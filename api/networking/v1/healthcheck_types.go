@@ -9,8 +9,8 @@ import "github.com/fairlead-dev/fairlead/api/common"
 // failures make an address Unhealthy, healthyThreshold successes Healthy; the very first result
 // decides alone.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.tcp),has(self.http),has(self.grpc)].exists_one(x,x)",message="exactly one of tcp, http, grpc is required"
-// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.interval) || duration(self.timeout) <= duration(self.interval)",message="timeout must not exceed interval"
+// +kubebuilder:validation:XValidation:rule="[has(self.tcp),has(self.http),has(self.grpc)].exists_one(x,x)",message="set exactly one of tcp, http, grpc"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.interval) || duration(self.timeout) <= duration(self.interval) || !self.timeout.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || !self.interval.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="timeout must not exceed interval"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tcp)",message="tls goes with http or grpc"
 type HealthCheck struct {
 	// port to check, by name. It may be left out where the object has a single TCP port, which is
@@ -40,20 +40,20 @@ type HealthCheck struct {
 	// interval between two checks of a healthy address, at least 1s. The default is 10s, or
 	// timeout where that is longer.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="interval must be at least 1s and below 292 years"
 	// +optional
 	Interval *common.Duration `json:"interval,omitempty"`
 
 	// unhealthyInterval is the interval while the address is unhealthy. The default is 30s.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	UnhealthyInterval *common.Duration `json:"unhealthyInterval,omitempty"`
 
 	// timeout of one check, at most interval. The default is 2s, or interval where that is
 	// shorter.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	Timeout *common.Duration `json:"timeout,omitempty"`
 
@@ -90,7 +90,7 @@ type HTTPCheck struct {
 	// path with its query. The default is "/".
 	//
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^/.*`
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"
 	// +optional
 	Path *string `json:"path,omitempty"`
 
@@ -207,7 +207,7 @@ type Failover struct {
 	// failbackDelay is how long a lower priority must stay healthy before it is taken again. The
 	// default is 5m.
 	//
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be below 292 years"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
 	FailbackDelay *common.Duration `json:"failbackDelay,omitempty"`
 }

@@ -5,23 +5,32 @@ package v1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // ExternalServiceStatus is what is published, and what was seen of it.
 type ExternalServiceStatus struct {
-	// observedGeneration is the generation of the spec that this status speaks of.
+	// observedGeneration is the generation of the spec that this status speaks of. It is -1 until the
+	// object was reconciled for the first time.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Reconciling and
-	// Stalled. The last four are absent while all is normal.
+	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Reconciling, Stalled and
+	// Suspended. The last five are absent while all is normal.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// publishedSpec is a digest of the spec that was last published, without suspend. While the object is
+	// suspended it tells whether the spec was edited since.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	PublishedSpec string `json:"publishedSpec,omitempty"`
 
 	// activePriority is the priority that is published. It is absent while none is.
 	// +optional
@@ -49,6 +58,11 @@ type ExternalServiceStatus struct {
 	// +optional
 	LastHandledFailback string `json:"lastHandledFailback,omitempty"`
 
+	// fault is the last one that was asked for with the annotation
+	// networking.fairlead.dev/inject-fault. It is stored here before it has any effect.
+	// +optional
+	Fault *FaultStatus `json:"fault,omitempty"`
+
 	// endpoints say what is known of each endpoint, by name.
 	//
 	// +kubebuilder:validation:MaxItems=32
@@ -56,6 +70,13 @@ type ExternalServiceStatus struct {
 	// +listMapKey=name
 	// +optional
 	Endpoints []EndpointStatus `json:"endpoints,omitempty"`
+
+	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion
+	// writes it; clients leave it alone.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
 
 // ServiceReference names the Service that an ExternalService made.
@@ -65,7 +86,7 @@ type ServiceReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// uid of the Service: one of the same name but another uid is somebody else's.
+	// uid of the Service: one of the same name but another uid is not this object's.
 	UID types.UID `json:"uid"`
 }
 

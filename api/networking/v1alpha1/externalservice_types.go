@@ -3,7 +3,10 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 // ExternalService publishes hosts outside the cluster as a Service of the same name and
 // namespace.
@@ -11,6 +14,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=externalservices,singular=externalservice,shortName=extsvc,categories=fairlead
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Healthy",type=boolean,JSONPath=`.status.healthy`
 // +kubebuilder:printcolumn:name="Resolved",type=date,JSONPath=`.status.lastResolved`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -25,6 +29,7 @@ type ExternalService struct {
 	Spec ExternalServiceSpec `json:"spec"`
 
 	// status is what was seen.
+	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status ExternalServiceStatus `json:"status,omitempty"`
 }
@@ -163,6 +168,18 @@ type GRPCAction struct {
 
 // ExternalServiceStatus is what was seen.
 type ExternalServiceStatus struct {
+	// observedGeneration is that of v1: -1 until the object was reconciled for the first time.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are those of v1.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// addresses of all hosts.
 	//
 	// +kubebuilder:validation:MaxItems=3200
@@ -178,4 +195,11 @@ type ExternalServiceStatus struct {
 	// lastResolved is when a DNS name was last looked up with success.
 	// +optional
 	LastResolved *metav1.Time `json:"lastResolved,omitempty"`
+
+	// v1 is the status as v1 has it, where this version cannot express all of it. Conversion writes it,
+	// so that a write at this version leaves the status of v1 as it is; clients leave it alone.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	V1 *runtime.RawExtension `json:"v1,omitempty"`
 }

@@ -23,7 +23,7 @@ func Gauge(registerer prometheus.Registerer, name, help string, labels ...string
 	return registered(registerer, name, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
 }
 
-// registered answers the collector, or the equal one that stands there already.
+// registered returns the collector, or the equal one that stands there already.
 func registered[C prometheus.Collector](registerer prometheus.Registerer, name string, collector C) (C, error) {
 	if registerer == nil {
 		return collector, nil

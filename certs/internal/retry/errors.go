@@ -19,7 +19,7 @@ type marked struct {
 func (m marked) Unwrap() error { return m.error }
 
 // Stubborn marks an error that waiting seldom heals, such as a missing permission: it is retried
-// for the policy's time only, since whoever installs the operator may still be at it.
+// for the policy's time only, since the installation of the operator may still be under way.
 func Stubborn(err error) error { return marked{err, stubborn} }
 
 // Final marks an error that waiting cannot heal; it is not retried.

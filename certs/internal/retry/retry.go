@@ -54,8 +54,8 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// Until calls step until it answers nil, until it answers a final error, until a stubborn error
-// has stood for the policy's time, or until ctx ends. The error is the last one of step; when ctx
+// Until calls step until it returns nil, until it returns a final error, until a stubborn error
+// has lasted for the policy's time, or until ctx ends. The error is the last one of step; when ctx
 // ended it says so too.
 func Until(ctx context.Context, policy Policy, step func(context.Context) error) error {
 	policy = policy.withDefaults()

@@ -39,7 +39,7 @@ type Facts struct {
 	// Sight is of the bundle as it is now.
 	Sight Sight
 
-	// Blind is whether nobody can look, so that time has to do instead.
+	// Blind is whether the clients' bundles cannot be read, so that time has to do instead.
 	Blind bool
 
 	// Expiry is when the root that signs expires.
@@ -51,7 +51,7 @@ type Facts struct {
 
 // Pace is how long to wait for what cannot be observed.
 type Pace struct {
-	// Overlap is how long a bundle takes to get everywhere where nobody can look.
+	// Overlap is how long a bundle takes to get everywhere where the clients' bundles cannot be read.
 	Overlap time.Duration
 
 	// Settle is how long API servers take to follow their storage.
@@ -130,7 +130,7 @@ func (p Pace) signing(s State, f Facts) Verdict {
 	switch {
 	case s.Vouched:
 		return after(s.Since.Add(p.Notice), Noticed, f)
-	case f.Sight == Standing, !f.Now.Before(f.FormerExpiry): // after that nobody signs with another one
+	case f.Sight == Standing, !f.Now.Before(f.FormerExpiry): // after that no replica signs with another one
 		return Verdict{Event: Seen}
 	case f.Blind:
 		return before(f.FormerExpiry, after(s.Since.Add(p.Overlap), Seen, f))

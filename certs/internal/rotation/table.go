@@ -26,10 +26,10 @@ func Phases() []Phase { return []Phase{Stable, Publishing, Observed, Signing, Re
 type Event string
 
 const (
-	// Wanted says that the root is old, or somebody asks for another one.
+	// Wanted says that the root is old, or a user asks for another one.
 	Wanted Event = "Wanted"
 	// Seen says that the bundle stands wherever clients look for it, or has had the time to get there where
-	// nobody can look.
+	// these places cannot be read.
 	Seen Event = "Seen"
 	// Unseen says that it stood there, and does no longer.
 	Unseen Event = "Unseen"

@@ -14,23 +14,29 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
 )
 
 // Options of the commands. No flag sets any of them.
 type Options struct {
-	// Output takes what a command answers. The default is the standard output.
+	// Output takes what a command returns. The default is the standard output.
 	Output io.Writer
 	// Logs takes the log, and the error that a command ends with. The default is the standard error.
 	Logs io.Writer
 	// Dial connects to addresses outside the cluster, after every check. The default is the network.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
 	// Reconciles gets a line of JSON whenever a replica begins or ends to lead, or to reconcile an
-	// object. The default is nobody.
+	// object. Defaults to nil: none is written.
 	Reconciles io.Writer
 	// Clock tells the time by which certificates are judged. The default is the real one.
 	Clock clock.WithTicker
+	// Metrics takes the operator's metrics. Defaults to the registry of controller-runtime, which the
+	// metrics server serves, and in which a process can register one operator only.
+	Metrics prometheus.Registerer
 	// Program is how the user calls this binary. The default is fairlead, or kubectl fairlead where it
 	// was started as a plugin of kubectl.
 	Program string
@@ -49,27 +55,40 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Execute runs a command line, without the program's name, and answers the exit code. An error is
+// Execute runs a command line, without the program's name, and returns the exit code. An error is
 // one line on Logs.
 func Execute(args []string, o Options) int {
 	o = o.withDefaults()
 	root := &cobra.Command{
 		Use:           "fairlead",
+		Version:       version.Get().Version,
 		Short:         "A Kubernetes operator for external services, restarts and chaos.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: o.Program},
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		// With these two, a word that is no command is refused in one line.
+		Args: known(o),
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+
+		DisableFlagsInUseLine: true,
 	}
+	root.SetVersionTemplate(version.Get().String() + "\n")
 	root.SetArgs(args)
 	root.SetOut(o.Output)
 	root.SetErr(o.Logs)
-	root.AddCommand(Manager(o), versionCommand())
-	root.AddCommand(Elect(o))
-	root.AddCommand(Convert(o))
-	root.AddCommand(vetCommand())
+	root.AddGroup(&cobra.Group{ID: groupCheck, Title: "Check manifests and objects:"}, &cobra.Group{ID: groupRun, Title: "Run:"})
+	for _, command := range []*cobra.Command{vetCommand(o), Convert(o)} {
+		command.GroupID = groupCheck
+		root.AddCommand(command)
+	}
+	for _, command := range []*cobra.Command{Manager(o), Elect(o)} {
+		command.GroupID = groupRun
+		root.AddCommand(command)
+	}
+	root.AddCommand(versionCommand())
 	if err := root.Execute(); err != nil {
 		if text := oneLine(err); text != "" {
-			_, _ = fmt.Fprintln(o.Logs, "fairlead:", text)
+			_, _ = fmt.Fprintln(o.Logs, o.Program+":", text)
 		}
 		if coded := (*exit)(nil); errors.As(err, &coded) {
 			return coded.code
@@ -77,6 +96,27 @@ func Execute(args []string, o Options) int {
 		return 1
 	}
 	return 0
+}
+
+// The groups of commands in help.
+const (
+	groupCheck = "check"
+	groupRun   = "run"
+)
+
+// known refuses a word that is no command, and names the nearest ones.
+func known(o Options) cobra.PositionalArgs {
+	return func(root *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		root.SuggestionsMinimumDistance = 2
+		text := fmt.Sprintf("unknown command %q", args[0])
+		if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+			return fmt.Errorf("%s; did you mean %q?", text, strings.Join(near, `" or "`))
+		}
+		return fmt.Errorf("%s; `%s --help` lists the commands", text, o.Program)
+	}
 }
 
 // exit is an error of a command whose exit codes mean something. Without a cause it is a code alone,
@@ -95,7 +135,7 @@ func (e *exit) Error() string {
 
 func (e *exit) Unwrap() error { return e.error }
 
-// program answers what to call the binary that runs as a path.
+// program returns what to call the binary that runs as a path.
 func program(path string) string {
 	if strings.TrimSuffix(filepath.Base(path), ".exe") == "kubectl-fairlead" {
 		return "kubectl fairlead"
@@ -103,7 +143,7 @@ func program(path string) string {
 	return "fairlead"
 }
 
-// oneLine joins an error of several lines, such as one about several objects, so that whoever greps
+// oneLine joins an error of several lines, such as one about several objects, so that a user who greps
 // a log or reads a termination message finds all of it.
 func oneLine(err error) string {
 	var parts []string

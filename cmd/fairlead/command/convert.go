@@ -4,9 +4,12 @@
 package command
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +21,8 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 	"github.com/fairlead-dev/fairlead/internal/convert"
+	"github.com/fairlead-dev/fairlead/internal/vet"
+	"github.com/fairlead-dev/fairlead/internal/vet/files"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/chaospod"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/rebootpolicy"
@@ -34,6 +39,7 @@ func Convert(o Options) *cobra.Command {
 	}
 	request := convert.Request{Out: o.Output, Messages: o.Logs}
 	var form string
+	var named []string
 	command := &cobra.Command{
 		Use:   "convert --to VERSION {FILE|FOLDER|-}...",
 		Short: "Convert manifests to another version of the API, without a cluster.",
@@ -43,11 +49,11 @@ Files may hold several documents and lists, in YAML or JSON; of a folder it is a
 .json files below it. Objects that are not Fairlead's pass through byte for byte. Fields that both
 versions have keep their comments, their order and their style.
 
-What the other version cannot say is kept in an annotation, ` + common.ConversionDataAnnotation + ` or
+A note says where a result would be refused by a cluster. What the other version cannot say is kept in an annotation, ` + common.ConversionDataAnnotation + ` or
 ` + common.V1Alpha1DataAnnotation + `: converting back gives the same object again.
 
 The exit code is 0 where all is well, 1 where --check found something or an object could not be
-converted, and 2 for a wrong flag or an input that cannot be read.`,
+converted, and 2 for a wrong flag, and for an input that cannot be read or holds no document.`,
 		Example: strings.ReplaceAll(`  fairlead convert --to v1 shop.yaml
   kustomize build . | fairlead convert --to v1 - | kubectl apply -f -
   fairlead convert --to v1 --write manifests/
@@ -55,6 +61,8 @@ converted, and 2 for a wrong flag or an input that cannot be read.`,
 		Args:                  cobra.ArbitraryArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(command *cobra.Command, paths []string) error {
+			paths = append(paths, named...)
+			options.Vet = vetted(command.Context())
 			conversion, err := convert.New(options)
 			if err != nil {
 				return &exit{2, err}
@@ -75,13 +83,34 @@ converted, and 2 for a wrong flag or an input that cannot be read.`,
 	flags := command.Flags()
 	versions := convert.Versions(kinds)
 	flags.StringVar(&options.To, "to", "", "Version to convert to: "+strings.Join(versions, " or ")+". Required.")
+	flags.StringSliceVarP(&named, "filename", "f", nil, "Files, folders or - to convert, beside those that are given as arguments.")
 	flags.BoolVarP(&request.Write, "write", "w", false, "Replace the files that change, and print their names.")
 	flags.BoolVar(&request.Check, "check", false, "Change nothing: print the objects that are not at the version, and exit with 1 where there are any.")
+	flags.BoolVar(&request.AllowEmpty, "allow-empty", false, "Take an input without any document for success.")
 	flags.BoolVar(&options.DropRestore, "drop-restore", false, "Leave the restore annotation out, and so lose what the version cannot say.")
-	flags.StringVarP(&form, "output", "o", "", "Form of the answer, yaml or json. The default is that of each document.")
+	flags.StringVarP(&form, "output", "o", "", "Output format. One of: yaml, json. The default is that of each document.")
 	complete(command, "to", versions...)
 	complete(command, "output", "yaml", "json")
 	return command
+}
+
+// vetted says what a cluster would refuse of a converted object.
+func vetted(ctx context.Context) func(object []byte) []string {
+	check := sync.OnceValue(func() *vet.Vet { return vet.New(vet.Options{}) })
+	return func(object []byte) (wrong []string) {
+		_, err := check().Run(ctx, func(visit files.Visit) error { return visit("", bytes.NewReader(object)) }, func(o vet.Object) error {
+			for _, f := range o.Findings {
+				if f.Severity == vet.Error {
+					wrong = append(wrong, f.Field+": "+f.Message)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil // the run ends
+		}
+		return wrong
+	}
 }
 
 func complete(command *cobra.Command, flag string, values ...string) {

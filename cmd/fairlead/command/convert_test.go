@@ -28,7 +28,7 @@ func conversionTo(t testing.TB, version string) *convert.Conversion {
 	return c
 }
 
-// converted answers a text at a version, and demands that nothing failed and that a second time
+// converted returns a text at a version, and demands that nothing failed and that a second time
 // changes no byte.
 func converted(t testing.TB, text []byte, version string) []byte {
 	t.Helper()
@@ -81,7 +81,7 @@ func TestConvertKeepsWhatItNeedNotChange(t *testing.T) {
 func manifests(t testing.TB) map[string][]byte {
 	t.Helper()
 	texts := map[string][]byte{}
-	for _, pattern := range []string{"config/samples/*_*.yaml", "webhooks/conversion/*/testdata/*.yaml"} {
+	for _, pattern := range []string{"config/samples/*_*.yaml", "config/samples/reference/*.yaml", "webhooks/conversion/*/testdata/*.yaml"} {
 		files, err := filepath.Glob("../../../" + pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no %s: %v", pattern, err)
@@ -224,13 +224,18 @@ func TestConvertExitCodes(t *testing.T) {
 		stderr []string
 	}{
 		"there already":    {"--to v1alpha1 --check " + old, 0, "", nil},
-		"check":            {"--to v1 --check " + old, 1, old + ":3: ExternalService shop/a: is at v1alpha1, not at v1\n", []string{"1 object not at v1", "--write"}},
-		"unknown version":  {"--to v1 " + old + " " + unknown, 1, "", []string{unknown + ":1: error: ExternalService a: ", `"v2"`, "v1 and v1alpha1", "nothing was written"}},
-		"unknown kind":     {"--to v1 " + kind, 1, "", []string{kind + ":3: ", `"Monkey"`, "ChaosPod"}},
-		"broken":           {"--to v1 " + broken, 2, "", []string{broken + ": error: document at line 2", "line 4"}},
-		"a key twice":      {"--to v1 " + twice, 2, "", []string{"line 5", `"kind"`}},
+		"check":            {"--to v1 --check " + old, 1, old + ":3:1: ExternalService shop/a: is at v1alpha1, not at v1\n", []string{"1 object not at v1", "--write"}},
+		"unknown version":  {"--to v1 " + old + " " + unknown, 1, "", []string{unknown + ":1:1: error: ExternalService a: ", `"v2"`, "v1 and v1alpha1", "nothing was written"}},
+		"unknown kind":     {"--to v1 " + kind, 1, "", []string{kind + ":3:1: ", `"Monkey"`, "ChaosPod"}},
+		"broken":           {"--to v1 " + broken, 2, "", []string{broken + ":4:", "not YAML: mapping values"}},
+		"a key twice":      {"--to v1 " + twice, 2, "", []string{twice + ":5:1: error: ", `"kind"`}},
 		"missing file":     {"--to v1 " + folder + "/none", 2, "", []string{folder + "/none"}},
 		"no file":          {"--to v1", 2, "", []string{"name files"}},
+		"empty input":      {"--to v1 -", 2, "", []string{"stdin: error: nothing was read", "--allow-empty", "nothing was written"}},
+		"beside a file":    {"--to v1 " + old + " -", 2, "", []string{"stdin: error: nothing was read"}},
+		"empty file":       {"--to v1 --check " + file("empty.yaml", "# nothing yet\n---\n"), 2, "", []string{"nothing was read", "--allow-empty"}},
+		"empty folder":     {"--to v1 " + t.TempDir(), 2, "", []string{"nothing was read"}},
+		"allowed":          {"--to v1 --allow-empty -", 0, "", nil},
 		"no version":       {old, 2, "", []string{"--to v1, or --to v1alpha1"}},
 		"version of none":  {"--to v3 " + old, 2, "", []string{`"v3"`, "v1 and v1alpha1"}},
 		"unknown flag":     {"--too v1", 2, "", []string{"--too"}},
@@ -331,4 +336,34 @@ func FuzzConvert(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestConvertSaysWhatTheResultLacks(t *testing.T) {
+	for name, test := range map[string]struct {
+		to, content string
+		want        []string
+	}{
+		"what vet refuses": {"v1", "apiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a}\nspec: {hosts: [192.0.2.1], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: -1}}\n",
+			[]string{":1:1: note: ExternalService a: the result does not pass vet: spec.healthCheck.interval: "}},
+		"what vet accepts": {"v1", "apiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a}\nspec: {hosts: [192.0.2.1], ports: {a: 1}}\n", nil},
+		"an anchor": {"v1alpha1", "apiVersion: networking.fairlead.dev/v1\nkind: ExternalService\nmetadata: {name: a}\nspec:\n  ports: &p [{name: a, port: 1}]\n  endpoints: [{name: a, addresses: [192.0.2.1], ports: *p}]\n",
+			[]string{":5:1: note: the anchor &p is gone: its value is written out in each place"}},
+		"a text that cannot be read": {"v1", "a: b\n---\napiVersion: networking.fairlead.dev/v1\nkind: ExternalService\n\tspec: {}\n", []string{":5:1: error: not YAML: a tab indents this line"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "m.yaml")
+			if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, _, stderr := runCommand(t, "convert", "--to", test.to, "-f", path)
+			for _, want := range test.want {
+				if !strings.Contains(stderr, path+want) {
+					t.Errorf("nothing says %q:\n%s", want, stderr)
+				}
+			}
+			if len(test.want) == 0 && stderr != "" {
+				t.Error(stderr)
+			}
+		})
+	}
 }

@@ -51,13 +51,16 @@ killed. The Lease is released when it has ended.
 
 The exit code is the command's, or 128 and the number of the signal that ended it or the wait; 124
 where the Lease was lost, 125 for a fault of this command, 126 and 127 for a command that cannot be
-started or found.`,
-		Example: "  fairlead elect --lease-lock-name=importer -- /opt/shop/importer --follow",
+started or found.
+
+The command finds its Lease and a fencing token in its environment: FAIRLEAD_LEASE_NAMESPACE,
+FAIRLEAD_LEASE_NAME, FAIRLEAD_LEASE_HOLDER, FAIRLEAD_LEASE_TRANSITIONS, FAIRLEAD_FENCING_TOKEN.`,
+		Example: "  " + o.Program + " elect --lease-lock-name=importer -- /opt/shop/importer --follow",
 		Args: func(command *cobra.Command, args []string) error {
 			if f.aide || len(args) > 0 && command.ArgsLenAtDash() == 0 {
 				return nil
 			}
-			return &exit{guard.CodeFailed, errors.New("give the command after --, as in `fairlead elect --lease-lock-name=NAME -- COMMAND`")}
+			return &exit{guard.CodeFailed, errors.New("give the command after --, as in `" + o.Program + " elect --lease-lock-name=NAME -- COMMAND`")}
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			if f.aide {
@@ -80,24 +83,25 @@ started or found.`,
 		},
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &exit{guard.CodeFailed, fmt.Errorf("%w; `fairlead elect --help` lists the flags", err)}
+		return &exit{guard.CodeFailed, fmt.Errorf("%w; `%s elect --help` lists the flags", err, o.Program)}
 	})
 	f.declare(command)
+	complete(command, "on-lost-lease", lostExit, lostDemote)
 	return command
 }
 
 func (f *electFlags) declare(command *cobra.Command) {
 	usual, set := config.Default().LeaderElection, command.Flags()
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: KUBECONFIG, ~/.kube/config, or the pod's service account.")
-	set.StringVar(&f.name, "lease-lock-name", "", "Name of the Lease. Required: whoever uses the same one takes turns.")
+	set.StringVar(&f.name, "lease-lock-name", "", "Name of the Lease. Required: processes that use the same one take turns.")
 	set.StringVar(&f.namespace, "lease-lock-namespace", "", "Namespace of the Lease. Empty: that of the pod, or of the kubeconfig's context.")
 	set.StringVar(&f.id, "id", "", "Identity of this candidate; unique. Empty: host name and a random part.")
 	set.DurationVar(&f.lease, "leader-elect-lease-duration", usual.LeaseDuration.Duration, "How long candidates wait for a silent holder before they take over; whole seconds.")
 	set.DurationVar(&f.renew, "leader-elect-renew-deadline", usual.RenewDeadline.Duration, "How long after the last renewal the command is told to end.")
 	set.DurationVar(&f.retry, "leader-elect-retry-period", usual.RetryPeriod.Duration, "Time between renewals, and between attempts.")
 	set.DurationVar(&f.grace, "grace", 3*time.Second, fmt.Sprintf("How long the command may take to end after SIGTERM when the Lease is lost. With the renew deadline at most the lease duration less %s.", guard.Margin))
-	set.StringVar(&f.lost, "on-lost-lease", lostExit, "What follows on a lost Lease: "+lostExit+", or "+lostDemote+", to wait and run the command anew.")
-	set.BoolVar(&f.quiet, "quiet", false, "Log what goes wrong only.")
+	set.StringVar(&f.lost, "on-lost-lease", lostExit, "What follows on a lost Lease: "+lostExit+", or "+lostDemote+", to wait and run the command again.")
+	set.BoolVar(&f.quiet, "quiet", false, "Log errors only.")
 	set.BoolVar(&f.aide, "aide", false, "Serve another process of elect. For internal use.")
 	_ = set.MarkHidden("aide") // it exists
 	// What follows the command is its own, also where it looks like a flag.

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A kubeconfig of a server that nobody asks: what is tested here is wrong before that.
+// A kubeconfig of a server that is never asked: what is tested here is wrong before that.
 func unusedKubeconfig(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -60,7 +60,7 @@ func TestElectSaysWhatIsWrongByItsExitCodeAndInOneLine(t *testing.T) {
 	}
 }
 
-// Whoever knows the manager's flags knows these.
+// A user who knows the manager's flags knows these.
 func TestElectNamesItsFlagsAsTheManagerDoes(t *testing.T) {
 	elect, manager := Elect(Options{}).Flags(), Manager(Options{}).Flags()
 	for _, name := range []string{"kubeconfig", "id", "lease-lock-name", "lease-lock-namespace",

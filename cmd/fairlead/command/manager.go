@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
 	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/internal/manager"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // Manager is `fairlead manager`.
@@ -46,8 +47,10 @@ signal ends the process at once. How the start stands is shown on /statusz of th
 				return err
 			}
 			manager.UseLogger(logger)
+			panics.Contain()
 			operator, err := manager.New(configuration, manager.Options{
 				Logger: logger, Version: version.Get().Version, Dial: o.Dial, Reconciles: o.Reconciles, Clock: o.Clock,
+				Metrics: o.Metrics,
 			})
 			if err != nil {
 				return err
@@ -58,10 +61,20 @@ signal ends the process at once. How the start stands is shown on /statusz of th
 		},
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fmt.Errorf("%w; `fairlead manager --help` lists the flags", err)
+		return fmt.Errorf("%w; `%s manager --help` lists the flags", err, o.Program)
 	})
 	for _, group := range flags.Groups.FlagSets {
 		command.Flags().AddFlagSet(group)
+	}
+	for name, values := range map[string][]string{
+		"log-level": {"error", "info", "debug"}, "log-format": {"json", "text"},
+		"webhook-certificates": {config.SourceSelfSigned, config.SourceCertManager, config.SourceFolder},
+		"on-lost-lease":        {config.LostExit, config.LostDemote},
+		"leader-elect-mode":    {config.ElectionLease, config.ElectionForLife},
+		"egress-default":       {config.EgressAllow, config.EgressDeny},
+		"sources":              {config.SourcesWatch, config.SourcesPoll},
+	} {
+		complete(command, name, values...)
 	}
 	cliflag.SetUsageAndHelpFunc(command, flags.Groups, 0)
 	return command

@@ -33,6 +33,7 @@ func versionCommand() *cobra.Command {
 			}
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "Form of the answer: text or json.")
+	command.Flags().StringVarP(&output, "output", "o", "text", "Output format. One of: text, json.")
+	complete(command, "output", "text", "json")
 	return command
 }

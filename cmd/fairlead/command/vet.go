@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,13 +28,16 @@ const (
 // vetFlags are those of the command.
 type vetFlags struct {
 	format                         string
+	files, exclude, disable        []string
+	recursive, empty               bool
+	program                        string
 	quiet, strict                  bool
 	cluster, all                   bool
 	kubeconfig, context, namespace string
 }
 
-func vetCommand() *cobra.Command {
-	f := vetFlags{format: report.Text, all: true}
+func vetCommand(o Options) *cobra.Command {
+	f := vetFlags{format: report.Text, all: true, recursive: true, program: o.Program}
 	command := &cobra.Command{
 		Use:   "vet FILE|FOLDER|-... | vet --cluster",
 		Short: "Check manifests of Fairlead's kinds without a cluster, or the objects of one.",
@@ -41,7 +46,9 @@ schema and CEL of the definitions, the defaults and rules of the webhooks, and t
 served version and back. Nothing is sent anywhere, and no file is changed.
 
 Files, folders (every *.yaml, *.yml and *.json in them) and "-", the standard input, may hold several
-documents, lists, and other kinds, which are passed over.
+documents, lists, and other kinds, which are skipped. So are patches that a kustomization.yaml names,
+templates of a Helm chart, and documents that begin with the comment "# fairlead:ignore". An empty
+standard input is an error, since the command in front of the pipe may have failed.
 
 With --cluster the objects of a cluster are checked in the same way, and that each can be read at every
 served version. The operator need not run. It takes the right to get and list Fairlead's kinds and to
@@ -49,11 +56,14 @@ get their definitions, and nothing is written.
 
 The exit code is 0 where nothing is wrong, 1 where something is, and 2 where something could not be
 read or the command line is wrong.`,
-		Example: `  fairlead vet deploy/
+		Example: strings.ReplaceAll(`  fairlead vet deploy/
+  helm template . | fairlead vet -
   kubectl kustomize overlays/production | fairlead vet -
   fairlead vet --warnings-as-errors -o sarif deploy/ > fairlead.sarif
-  fairlead vet --cluster --context=production`,
+  fairlead vet --disable=FL1502 --exclude=testdata .
+  fairlead vet --cluster --context=production`, "fairlead vet", o.Program+" vet"),
 		RunE: func(command *cobra.Command, arguments []string) error {
+			arguments = append(arguments, f.files...)
 			if err := f.complete(command, arguments); err != nil {
 				return &exit{exitUnread, err}
 			}
@@ -84,15 +94,29 @@ read or the command line is wrong.`,
 		},
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &exit{exitUnread, fmt.Errorf("%w; `fairlead vet --help` lists the flags", err)}
+		return &exit{exitUnread, fmt.Errorf("%w; `%s vet --help` lists the flags", err, o.Program)}
 	})
 	f.declare(command)
+	complete(command, "output", report.Text, report.JSON, report.SARIF, report.JUnit)
+	_ = command.RegisterFlagCompletionFunc("disable", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var ids []string
+		for _, c := range vet.Checks() {
+			ids = append(ids, c.ID+"\t"+c.Text)
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}) // the flag exists
+	_ = command.RegisterFlagCompletionFunc("context", f.contexts) // and so does this one
 	return command
 }
 
 func (f *vetFlags) declare(command *cobra.Command) {
 	set := command.Flags()
-	set.StringVarP(&f.format, "output", "o", f.format, "Form of the answer: text, json, sarif or junit.")
+	set.StringVarP(&f.format, "output", "o", f.format, "Output format. One of: text, json, sarif, junit.")
+	set.StringSliceVarP(&f.files, "filename", "f", nil, "Files, folders or - to check, beside those that are given as arguments.")
+	set.BoolVarP(&f.recursive, "recursive", "R", f.recursive, "Read folders with all folders below them.")
+	set.StringSliceVar(&f.exclude, "exclude", nil, "Patterns of files and folders not to read, such as testdata or charts/**/*.yaml.")
+	set.StringSliceVar(&f.disable, "disable", nil, "Rules not to report, by id or word, such as FL1502 or duplicate-object. "+vet.Pages+" lists them.")
+	set.BoolVar(&f.empty, "allow-empty", f.empty, "Take an input without any document for success.")
 	set.BoolVarP(&f.quiet, "quiet", "q", f.quiet, "Leave out warnings, unless they count as errors, and the summary of text.")
 	set.BoolVar(&f.strict, "warnings-as-errors", f.strict, "Let the exit code be 1 where there are warnings alone.")
 	set.BoolVar(&f.cluster, "cluster", f.cluster, "Check the objects of a cluster instead of files.")
@@ -124,8 +148,30 @@ func (f *vetFlags) complete(command *cobra.Command, arguments []string) error {
 	return nil
 }
 
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
 func (f *vetFlags) checkFiles(command *cobra.Command, arguments []string, found func(vet.Object) error) (vet.Summary, error) {
-	return vet.New(vet.Options{}).Run(command.Context(), func(visit files.Visit) error {
-		return files.Walk(arguments, files.Options{Stdin: command.InOrStdin()}, visit)
-	}, found)
+	disabled, err := vet.Disabled(f.disable)
+	if err != nil {
+		return vet.Summary{}, err
+	}
+	skipped := 0
+	options := files.Options{
+		Stdin: command.InOrStdin(), Exclude: f.exclude, Shallow: !f.recursive, Skipped: func(string) { skipped++ },
+	}
+	check := vet.New(vet.Options{Disabled: disabled, AllowEmpty: f.empty, Program: f.program})
+	summary, err := check.Run(command.Context(), func(visit files.Visit) error { return files.Walk(arguments, options, visit) }, found)
+	summary.Skipped = skipped
+	switch {
+	case err != nil || summary.Documents > 0 || f.empty:
+	case skipped == 0:
+		err = errors.New("nothing was read: no file holds a document; give --allow-empty where that is no fault")
+	case slices.ContainsFunc(arguments, isFolder): // a hook that names each file may name only such
+		err = fmt.Errorf("nothing was read: all %d files are excluded, patches of a kustomization, or templates of a chart; "+
+			"change --exclude, render charts with `helm template`, or give --allow-empty where that is no fault", skipped)
+	}
+	return summary, err
 }

@@ -5,7 +5,10 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -16,13 +19,36 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/vet/cluster"
 )
 
-// checkCluster checks the objects of a cluster, which is found as kubectl finds it.
-func (f *vetFlags) checkCluster(command *cobra.Command, _ []string, found func(vet.Object) error) (vet.Summary, error) {
+// rules say where a kubeconfig is looked for.
+func (f *vetFlags) rules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
+	return rules
+}
+
+// contexts completes --context.
+func (f *vetFlags) contexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	config, err := f.rules().Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return slices.Sorted(maps.Keys(config.Contexts)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// checkCluster checks the objects of a cluster, which is found as kubectl finds it.
+func (f *vetFlags) checkCluster(command *cobra.Command, _ []string, found func(vet.Object) error) (vet.Summary, error) {
+	disabled, err := vet.Disabled(f.disable)
+	if err != nil {
+		return vet.Summary{}, err
+	}
+	rules := f.rules()
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
 	api, err := config.ClientConfig()
-	if err != nil {
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return vet.Summary{}, fmt.Errorf("find the cluster: there is no kubeconfig (%s), and this is no pod of a cluster: name one with --kubeconfig or KUBECONFIG",
+			strings.Join(rules.GetLoadingPrecedence(), ", "))
+	case err != nil:
 		return vet.Summary{}, fmt.Errorf("find the cluster: %w", err)
 	}
 	api.UserAgent = "fairlead-vet/" + version.Get().Version
@@ -30,7 +56,7 @@ func (f *vetFlags) checkCluster(command *cobra.Command, _ []string, found func(v
 	if raw, err := config.RawConfig(); err == nil && name == "" {
 		name = raw.CurrentContext
 	}
-	c, err := cluster.New(cluster.Options{Config: api, Name: name, Namespace: f.namespace})
+	c, err := cluster.New(cluster.Options{Config: api, Name: name, Namespace: f.namespace, Disabled: disabled})
 	if err != nil {
 		return vet.Summary{}, fmt.Errorf("reach the cluster: %w", err)
 	}

@@ -28,7 +28,7 @@ type Info struct {
 	Platform string `json:"platform"`
 }
 
-// Get answers what is known of the build.
+// Get returns what is known of the build.
 func Get() Info {
 	build, _ := debug.ReadBuildInfo()
 	return from(Version, build)

@@ -14,7 +14,7 @@ import (
 func TestABellRingsOnceThereIsAQueue(t *testing.T) {
 	b := &Bell{}
 	key := types.NamespacedName{Namespace: "shop", Name: "one"}
-	b.Ring(key) // nobody is there, and nothing is lost: the first reconcile reads all there is
+	b.Ring(key) // nothing receives yet, and nothing is lost: the first reconcile reads all there is
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	if err := b.Source().Start(t.Context(), queue); err != nil {

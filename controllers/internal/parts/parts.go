@@ -14,16 +14,20 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // Together runs parts that make no sense without each other: when one has ended, all are told to. It
-// returns when the last has ended, with the errors of all.
+// returns when the last has ended, with the errors of all. A panic in one is an error of that one.
 func Together(ctx context.Context, parts ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, len(parts))
 	for _, run := range parts {
-		go func() { ended <- run(ctx) }()
+		go func() {
+			ended <- panics.Try("reconciler", func() error { return run(ctx) })
+		}()
 	}
 	var errs []error
 	for range parts {
@@ -37,7 +41,7 @@ func Together(ctx context.Context, parts ...func(context.Context) error) error {
 type Options struct {
 	// Reconciler does the work.
 	Reconciler reconcile.Reconciler
-	// Wrap answers what is called in place of the reconciler, and calls it. The default is the
+	// Wrap returns what is called in place of the reconciler, and calls it. The default is the
 	// reconciler itself.
 	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 	// Concurrency is how many objects are reconciled at once. The default is 2.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 func TestWhenOnePartFailsAllEnd(t *testing.T) {
@@ -24,5 +26,15 @@ func TestWhenOnePartFailsAllEnd(t *testing.T) {
 	cancel()
 	if err := Together(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }); err != nil {
 		t.Errorf("a stop that was asked for: %v", err)
+	}
+}
+
+func TestAPanicInOnePartIsItsErrorAndEndsTheOthers(t *testing.T) {
+	err := Together(t.Context(), func(context.Context) error { panic("a defect") }, func(ctx context.Context) error { //nolint:forbidigo // what it tests
+		<-ctx.Done()
+		return nil
+	})
+	if _, ok := errors.AsType[*panics.Error](err); !ok {
+		t.Errorf("got %v", err)
 	}
 }

@@ -22,8 +22,10 @@ const (
 	DefaultRecoveryTimeout  = common.Duration("10m")
 )
 
-// Default fills in what is unset, and never changes what is set. It is idempotent, and makes no
-// valid object invalid.
+// Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
+// valid object invalid. No field has a default inside a list item, so that admission stores all of
+// it: tools compare a list item with what was applied as a whole, and a default in one shows as
+// drift.
 func Default(obj *chaosv1.ChaosPod) {
 	spec := &obj.Spec
 	set(&spec.Suspend, false)

@@ -13,10 +13,13 @@ import (
 )
 
 // Semantic is what schema and CEL cannot say: cron expressions parse and fire, time zones exist,
-// selectors compile and select something, names could exist, and the template makes a pod.
+// selectors compile and select something, names could exist, the template makes a pod, and the
+// annotations by which a user asks for something can be read.
 func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
 	spec := &obj.Spec
-	errs := targetSemantics(specPath.Child("target"), &spec.Target)
+	errs := rules.Requests(obj.Annotations, chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation)
+	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
+	errs = append(errs, targetSemantics(specPath.Child("target"), &spec.Target)...)
 	errs = append(errs, scheduleSemantics(specPath.Child("schedule"), &spec.Schedule)...)
 	if spec.Filter != nil {
 		errs = append(errs, rules.SelectorSyntax(specPath.Child("filter", "exclude"), spec.Filter.Exclude)...)
@@ -31,10 +34,8 @@ func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
 
 func targetSemantics(path rules.Path, t *chaosv1.Target) field.ErrorList {
 	var errs field.ErrorList
-	if w := t.Workload; w != nil && w.Name != "" {
-		for _, reason := range validation.IsDNS1123Subdomain(w.Name) {
-			errs = append(errs, field.Invalid(path.Child("workload", "name").Field(), w.Name, reason))
-		}
+	if w := t.Workload; w != nil {
+		errs = append(errs, subdomain(path.Child("workload", "name"), w.Name)...)
 	}
 	if s := t.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
 		errs = append(errs, field.Required(path.Child("selector").Field(), "name at least one label: an empty selector would select nothing"))
@@ -54,11 +55,22 @@ func scheduleSemantics(path rules.Path, s *chaosv1.Schedule) field.ErrorList {
 	return append(errs, rules.CronSyntax(path.Child("cron"), s.Cron, path.Child("timeZone"), &s.TimeZone)...)
 }
 
+// subdomain is silent on the empty name, of which Structural speaks where it matters.
+func subdomain(path rules.Path, name string) field.ErrorList {
+	var errs field.ErrorList
+	if name != "" {
+		for _, reason := range validation.IsDNS1123Subdomain(name) {
+			errs = append(errs, field.Invalid(path.Field(), name, reason))
+		}
+	}
+	return errs
+}
+
 // positive refuses a span of nothing, within which nothing can happen. It is silent on spans that
 // do not parse: Structural speaks of those.
 func positive(path rules.Path, d *common.Duration) field.ErrorList {
 	if d == nil || d.Or(1) > 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be more than nothing")}
+	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be greater than 0")}
 }

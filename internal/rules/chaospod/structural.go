@@ -24,6 +24,7 @@ var specPath = rules.At("spec")
 func Structural(obj, old *chaosv1.ChaosPod) field.ErrorList {
 	spec := &obj.Spec
 	errs := rules.Name(obj.Name)
+	errs = append(errs, rules.Text(specPath.Child("serviceAccountName"), spec.ServiceAccountName, 0, 253)...)
 	errs = append(errs, target(specPath.Child("target"), &spec.Target)...)
 	errs = append(errs, schedule(specPath.Child("schedule"), &spec.Schedule)...)
 	errs = append(errs, action(specPath.Child("action"), spec.Action)...)
@@ -46,13 +47,13 @@ func transition(obj, old *chaosv1.ChaosPod) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(specPath.Child("target").Field(), targetModes(&obj.Spec.Target),
-		"target.template cannot be added or removed: delete the object and create it anew")}
+		"target.template cannot be added or removed: delete the object and create it again")}
 }
 
 func target(path rules.Path, t *chaosv1.Target) field.ErrorList {
 	var errs field.ErrorList
 	if modes := targetModes(t); strings.Contains(modes, " ") || modes == "" {
-		errs = append(errs, field.Invalid(path.Field(), modes, "exactly one of workload, selector, template is required"))
+		errs = append(errs, field.Invalid(path.Field(), modes, "set exactly one of workload, selector, template"))
 	}
 	if w := t.Workload; w != nil {
 		errs = append(errs, rules.Enum(path.Child("workload", "kind"), w.Kind, chaosv1.WorkloadDeployment,
@@ -98,7 +99,7 @@ func schedule(path rules.Path, s *chaosv1.Schedule) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Field(), s.Cron+", "+string(s.Interval), "cron and interval exclude each other"))
 	}
 	if s.Cron == "" && s.Interval == "" && s.At.IsZero() {
-		errs = append(errs, field.Invalid(path.Field(), "", "one of cron, interval, at is required"))
+		errs = append(errs, field.Invalid(path.Field(), "", "set one of cron, interval, at"))
 	}
 	if s.TimeZone != "" && s.Cron == "" {
 		errs = append(errs, field.Invalid(path.Child("timeZone").Field(), s.TimeZone, "timeZone goes with cron"))

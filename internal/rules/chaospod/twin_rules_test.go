@@ -3,6 +3,8 @@
 
 package chaospod
 
+import "github.com/fairlead-dev/fairlead/internal/rules"
+
 // celCase breaks one CEL rule of the CRD, named by where it stands and what it says, and nothing
 // else; keep comes as close to breaking it as the rule allows. Both start from the good object of
 // that index and set the value at a path; nil removes what is there.
@@ -43,17 +45,17 @@ var celCases = []celCase{
 		[]change{{"spec.count", int64(2)}}, []change{{"spec.count", int64(1)}}},
 	{"spec: count must be 1 with target.template", template,
 		[]change{{"spec.count", "100%"}}, []change{{"spec.count", nil}}},
-	{"spec.target: exactly one of workload, selector, template is required", workload,
+	{"spec.target: set exactly one of workload, selector, template", workload,
 		[]change{{"spec.target.workload", nil}}, nil},
-	{"spec.target: exactly one of workload, selector, template is required", selector,
+	{"spec.target: set exactly one of workload, selector, template", selector,
 		[]change{{"spec.target.workload", map[string]any{"kind": "DaemonSet", "name": "x"}}}, nil},
-	{"spec.target: exactly one of workload, selector, template is required", workload,
+	{"spec.target: set exactly one of workload, selector, template", workload,
 		[]change{{"spec.target.template", pod}}, []change{{"spec.target.template", pod}, {"spec.target.workload", nil}}},
 	{"spec.target: an empty selector is not allowed", selector,
 		[]change{{"spec.target.selector", map[string]any{}}}, []change{{"spec.target.selector.matchLabels", nil}}},
 	{"spec.schedule: cron and interval exclude each other", workload,
 		[]change{{"spec.schedule.interval", "1h"}}, []change{{"spec.schedule.at", "2026-01-01T00:00:00Z"}}},
-	{"spec.schedule: one of cron, interval, at is required", selector,
+	{"spec.schedule: set one of cron, interval, at", selector,
 		[]change{{"spec.schedule", map[string]any{}}}, []change{{"spec.schedule.interval", nil}}},
 	{"spec.schedule: timeZone goes with cron", selector,
 		[]change{{"spec.schedule.timeZone", "UTC"}}, []change{{"spec.schedule.interval", nil}, {"spec.schedule.cron", "@daily"}, {"spec.schedule.timeZone", "UTC"}}},
@@ -89,6 +91,12 @@ var celCases = []celCase{
 		[]change{{"spec.windows.0.duration", "169h"}}, []change{{"spec.windows.0.duration", "167h60m"}}},
 	{"spec.blackouts[*].duration: duration must be between 1m and 168h", workload,
 		[]change{{"spec.blackouts.0.duration", "168h1ms"}}, []change{{"spec.blackouts.0.duration", "168h"}}},
+	{"spec.blackouts[*].duration: " + rules.DurationMessage, workload, []change{{"spec.blackouts.0.duration", "1d"}}, []change{{"spec.blackouts.0.duration", "24h"}}},
+	{"spec.windows[*].duration: " + rules.DurationMessage, workload, []change{{"spec.windows.0.duration", "1d"}}, []change{{"spec.windows.0.duration", "24h"}}},
+	{"spec.filter.minAge: " + rules.DurationMessage, workload, []change{{"spec.filter.minAge", "1d"}}, []change{{"spec.filter.minAge", "24h"}}},
+	{"spec.schedule.startingDeadline: " + rules.DurationMessage, workload, []change{{"spec.schedule.startingDeadline", "1d"}}, []change{{"spec.schedule.startingDeadline", "24h"}}},
+	{"spec.verification.recoveryTimeout: " + rules.DurationMessage, workload, []change{{"spec.verification.recoveryTimeout", "1d"}}, []change{{"spec.verification.recoveryTimeout", "24h"}}},
+	{"spec.schedule.interval: " + rules.DurationMessage, selector, []change{{"spec.schedule.interval", "5 s"}}, []change{{"spec.schedule.interval", "5m"}}},
 	{"spec.windows[*].timeZone: timeZone must be an IANA name, not Local", workload,
 		[]change{{"spec.windows.0.timeZone", "lOcAl"}}, []change{{"spec.windows.0.timeZone", "Locality"}}},
 	{"spec.blackouts[*].timeZone: timeZone must be an IANA name, not Local", workload,

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // constraint is one limit of the schema, with a value beyond it and values just within it.
@@ -22,9 +24,9 @@ type constraint struct {
 }
 
 // emptyIsAbsent are optional texts, which our types write as absent where they are empty.
-var emptyIsAbsent = map[string]bool{"spec.schedule.cron": true, "spec.schedule.timeZone": true}
+var emptyIsAbsent = map[string]bool{"spec.schedule.cron": true, "spec.schedule.timeZone": true, "spec.serviceAccountName": true}
 
-// schemaOf answers the v1 schema out of the CRD.
+// schemaOf returns the v1 schema out of the CRD.
 func schemaOf(t testing.TB) map[string]any {
 	t.Helper()
 	versions, _ := parse(t, read(t, crdFile))["spec"].(map[string]any)["versions"].([]any)
@@ -88,9 +90,9 @@ func constraints(t testing.TB) []constraint {
 		if n, ok := number("maxProperties"); ok {
 			add("maxProperties", int(n)+1, int(n))
 		}
-		if _, ok := node["pattern"]; ok {
-			add("pattern", "10 minutes", "1h2m3.5s4ms")
-			add("pattern", "-5m")
+		if spans(node) {
+			add("notation", "10 minutes", "1h2m3.5s4ms")
+			add("notation", "-5m")
 		}
 		if values, ok := node["enum"].([]any); ok {
 			add("enum", "Other", values...)
@@ -103,15 +105,24 @@ func constraints(t testing.TB) []constraint {
 	return out
 }
 
+// spans says that a schema node is a duration.
+func spans(node map[string]any) bool {
+	validations, _ := node["x-kubernetes-validations"].([]any)
+	return slices.ContainsFunc(validations, func(v any) bool {
+		validation, _ := v.(map[string]any)
+		return validation["message"] == rules.DurationMessage
+	})
+}
+
 // fill makes a text of n characters that a duration field accepts as well, where it is one.
 func fill(node map[string]any, n int) string {
-	if _, ok := node["pattern"]; ok {
+	if spans(node) {
 		return strings.Repeat("0", n-3) + "20m"
 	}
 	return text(n)
 }
 
-// place answers a copy of the object with the value at a path, or without it where value is nil.
+// place returns a copy of the object with the value at a path, or without it where value is nil.
 // A number of items grows the list or map to that size by copies of its first entry.
 func place(t testing.TB, obj map[string]any, path string, value any) map[string]any {
 	t.Helper()

@@ -14,9 +14,19 @@ import (
 // well, so that an object older than a rule can be edited towards valid; it never forgives a
 // forbidden change.
 func Validate(obj, old *chaosv1.ChaosPod) field.ErrorList {
-	errs := append(Structural(obj, old), Semantic(obj, old)...)
+	errs := judge(obj, old)
 	if old == nil || len(errs) == 0 {
 		return errs
 	}
-	return rules.Ratchet(errs, append(Structural(old, nil), Semantic(old, nil)...))
+	return rules.Ratchet(errs, judge(old, nil))
+}
+
+// judge asks for what an object means only where it has no more of anything than the schema allows: what
+// that costs is bounded by the schema's bounds, and a client that reaches the webhooks may send more.
+func judge(obj, old *chaosv1.ChaosPod) field.ErrorList {
+	errs := Structural(obj, old)
+	if rules.Excessive(errs) {
+		return errs
+	}
+	return append(errs, Semantic(obj, old)...)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
-// what the update brings: a warning repeated at every write is read by nobody.
+// what the update brings: a warning repeated at every write is not read.
 func Warnings(obj, old *chaosv1.ChaosPod) []string {
 	said := map[string]bool{}
 	if old != nil {

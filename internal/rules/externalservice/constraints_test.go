@@ -24,7 +24,7 @@ type mutation struct {
 	rule   string // the message of the CEL rule it is meant to break, if any
 }
 
-// schema answers the v1 schema of the CRD.
+// schema returns the v1 schema of the CRD.
 func schema(t testing.TB) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	data, err := os.ReadFile(crdFile)
@@ -51,7 +51,7 @@ var tooTyped = map[string]bool{
 }
 
 // constraints derives, from the CRD itself, mutations that break every constraint of the spec's
-// schema, and others that go right to its bound. A constraint that somebody adds is thereby
+// schema, and others that go right to its bound. A constraint that is added later is thereby
 // tested without a change here.
 func constraints(t testing.TB, s *apiextensionsv1.JSONSchemaProps, path []string) []mutation {
 	var out []mutation

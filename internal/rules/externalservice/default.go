@@ -4,6 +4,8 @@
 package externalservice
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -21,24 +23,31 @@ const (
 	defaultFailbackDelay     common.Duration = "5m"
 )
 
-// Default sets what is unset, and nothing else; doing it twice changes nothing. It never makes a
+// Default sets whatever is unset, and nothing else; doing it twice changes nothing. It never makes a
 // valid object invalid: where a default would contradict what was given, such as a timeout above
 // the interval, it gives way to it.
 //
 // It leaves targetPort alone, which follows port while it is absent, and healthCheck.port, which
 // would otherwise name the old port after the only one is renamed. It makes no failover block
-// either: one that nobody wrote would outlive the healthCheck it needs, and refuse its removal.
+// either: one that was not written would outlive the healthCheck it needs, and refuse its removal.
 func Default(obj *v1.ExternalService) {
+	DefaultMaps(obj)
+	for i := range obj.Spec.Ports {
+		set(&obj.Spec.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+	defaultEndpoints(obj.Spec.Endpoints)
+}
+
+// DefaultMaps is Default without the items of lists. It is what admission stores: tools compare a
+// list item with what was applied as a whole, so that a default in one shows as drift.
+func DefaultMaps(obj *v1.ExternalService) {
 	spec := &obj.Spec
 	set(&spec.Suspend, false)
 	set(&spec.DeletionPolicy, v1.DeletionDelete)
 	block(&spec.Service)
 	set(&spec.Service.Type, v1.ServiceClusterIP)
-	for i := range spec.Ports {
-		set(&spec.Ports[i].Protocol, corev1.ProtocolTCP)
-	}
 
-	if defaultEndpoints(spec.Endpoints) {
+	if slices.ContainsFunc(spec.Endpoints, func(e v1.Endpoint) bool { return e.DNS != nil }) {
 		block(&spec.Resolution)
 	}
 	if spec.Resolution != nil {
@@ -52,9 +61,8 @@ func Default(obj *v1.ExternalService) {
 	}
 }
 
-// defaultEndpoints says whether any of them has a DNS name. There may be many, so that the values
-// for all of them are made at once.
-func defaultEndpoints(endpoints []v1.Endpoint) (named bool) {
+// defaultEndpoints fills in all of them. There may be many, so that their values are made at once.
+func defaultEndpoints(endpoints []v1.Endpoint) {
 	type values struct {
 		priority int32
 		state    v1.EndpointState
@@ -63,7 +71,6 @@ func defaultEndpoints(endpoints []v1.Endpoint) (named bool) {
 	var fresh []values
 	for i := range endpoints {
 		e := &endpoints[i]
-		named = named || e.DNS != nil
 		if e.Priority != nil && e.State != nil && (e.DNS == nil || e.DNS.RecordType != nil) {
 			continue
 		}
@@ -78,7 +85,6 @@ func defaultEndpoints(endpoints []v1.Endpoint) (named bool) {
 			take(&e.DNS.RecordType, &mine.record)
 		}
 	}
-	return named
 }
 
 func defaultResolution(r *v1.Resolution) {
@@ -137,7 +143,7 @@ func block[T any](field **T) {
 	}
 }
 
-// shorter answers the default, or the bound where that is given and shorter. A bound that does
+// shorter returns the default, or the bound where that is given and shorter. A bound that does
 // not parse bounds nothing: the object is refused for it anyway.
 func shorter(value common.Duration, bound *common.Duration) common.Duration {
 	if span, _ := value.Parse(); bound.Or(span) < span {
@@ -146,7 +152,7 @@ func shorter(value common.Duration, bound *common.Duration) common.Duration {
 	return value
 }
 
-// longer answers the default, or the bound where that is given and longer.
+// longer returns the default, or the bound where that is given and longer.
 func longer(value common.Duration, bound *common.Duration) common.Duration {
 	if span, _ := value.Parse(); bound.Or(span) > span {
 		return *bound

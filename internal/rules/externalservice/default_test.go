@@ -128,8 +128,32 @@ func TestDefaultAgreesWithTheSchemasOwnDefaults(t *testing.T) {
 		kind.Default("v1", data)
 		after := typed(t, data)
 		Default(after)
-		if diff := cmp.Diff(alone, after); diff != "" {
+		if diff := cmp.Diff(alone.Spec, after.Spec); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func TestDefaultMapsWritesNothingInListItems(t *testing.T) {
+	for name, spec := range map[string]string{
+		"addresses": `{ports: [{name: a, port: 80}], endpoints: [{name: x, addresses: [192.0.2.1]}]}`,
+		"a name":    `{ports: [{name: a, port: 80}, {name: b, port: 80, protocol: UDP}], endpoints: [{name: x, dns: {name: a.example.com}, ports: [{name: a, port: 81}]}, {name: y, priority: 1, addresses: [192.0.2.1]}], healthCheck: {http: {}, port: a}, failover: {}}`,
+		"nothing":   `{}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			given, got, whole := parse(t, spec), parse(t, spec), parse(t, spec)
+			DefaultMaps(got)
+			Default(whole)
+			if diff := cmp.Diff(given.Spec.Ports, got.Spec.Ports) + cmp.Diff(given.Spec.Endpoints, got.Spec.Endpoints); diff != "" {
+				t.Errorf("a list changed (-given +got)\n%s", diff)
+			}
+			if got.Spec.Suspend == nil || got.Spec.Service.Type == nil || (got.Spec.Resolution == nil) != (whole.Spec.Resolution == nil) {
+				t.Error("a map has no default")
+			}
+			Default(got)
+			if diff := cmp.Diff(whole, got); diff != "" {
+				t.Errorf("Default after DefaultMaps differs from Default alone (-want +got)\n%s", diff)
+			}
+		})
 	}
 }

@@ -17,6 +17,9 @@ import (
 var (
 	dnsPattern = mostly{plainName, regexp.MustCompile(`^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.?$`)}
 
+	withPort  = regexp.MustCompile(`^([0-9.]+|\[.*\]):[0-9]*$`)
+	beyondHex = regexp.MustCompile(`[g-zG-Z]`)
+
 	reserved4  = netip.MustParsePrefix("224.0.0.0/3")
 	multicast6 = netip.MustParsePrefix("ff00::/8")
 )
@@ -27,7 +30,7 @@ func endpoints(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	for i := range spec.Endpoints {
 		e, at := &spec.Endpoints[i], path.Index(i)
 		errs = append(errs, rules.Text(at.Child("name"), e.Name, 1, 63)...)
-		errs = append(errs, rules.Pattern(at.Child("name"), e.Name, labelPattern)...)
+		errs = append(errs, rules.Pattern(at.Child("name"), e.Name, labelPattern, rules.NameMessage)...)
 		if names[e.Name] {
 			errs = append(errs, field.Duplicate(at.Child("name").Field(), e.Name))
 		}
@@ -35,7 +38,7 @@ func endpoints(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 
 		// An empty list that is there counts as given, as in CEL's has().
 		if (e.DNS != nil) == (e.Addresses != nil) {
-			errs = append(errs, field.Invalid(at.Field(), e.Name, "exactly one of dns or addresses is required"))
+			errs = append(errs, field.Invalid(at.Field(), e.Name, "set exactly one of dns or addresses"))
 		}
 		errs = append(errs, dnsName(at.Child("dns"), e.DNS)...)
 		if e.Addresses != nil {
@@ -78,9 +81,10 @@ func dnsName(path rules.Path, dns *v1.DNSName) field.ErrorList {
 	}
 	name, at := dns.Name, path.Child("name")
 	errs := rules.Text(at, name, 1, 253)
-	errs = append(errs, rules.Pattern(at, name, dnsPattern)...)
 	if _, ok := parseIP(name); ok {
 		errs = append(errs, field.Invalid(at.Field(), name, "use addresses for an IP"))
+	} else if !dnsPattern.MatchString(name) {
+		errs = append(errs, field.Invalid(at.Field(), name, notAName(name)))
 	}
 	if strings.HasSuffix(name, ".svc") || strings.Contains(name, ".svc.") || name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		errs = append(errs, field.Invalid(at.Field(), name, "in-cluster and localhost names are not allowed"))
@@ -91,10 +95,38 @@ func dnsName(path rules.Path, dns *v1.DNSName) field.ErrorList {
 	return errs
 }
 
+// notAName says why something is no DNS name, in the words of the definition.
+func notAName(name string) string {
+	switch {
+	case strings.Contains(name, "/"):
+		return "must be a DNS name: leave out scheme and path"
+	case strings.Contains(name, ":"):
+		return "must be a DNS name: the port goes to spec.ports"
+	case strings.Contains(name, "*"):
+		return "must be a DNS name: a wildcard cannot be looked up"
+	case strings.ContainsFunc(name, func(r rune) bool { return r >= 'A' && r <= 'Z' }):
+		return "must be a DNS name: write it in lower case"
+	}
+	return "must be a DNS name, such as db.example.com"
+}
+
+// notAnAddress does the same for addresses.
+func notAnAddress(value string) string {
+	switch {
+	case strings.Contains(value, "/"):
+		return "must be an IP address: a range cannot be listed"
+	case withPort.MatchString(value):
+		return "must be an IP address: the port goes to spec.ports"
+	case !strings.Contains(value, ":") && beyondHex.MatchString(value):
+		return "must be an IP address: use dns.name for a name"
+	}
+	return "must be an IP address"
+}
+
 func addresses(path rules.Path, list []v1.IPAddress) field.ErrorList {
 	errs := rules.Items(path, len(list), 1, 100)
 	seen := make(map[v1.IPAddress]bool, len(list))
-	for i, address := range list {
+	for i, address := range rules.Within(list, 100) {
 		at := path.Index(i)
 		errs = append(errs, ipAddress(at, string(address))...)
 		if seen[address] {
@@ -109,7 +141,7 @@ func ipAddress(path rules.Path, value string) field.ErrorList {
 	errs := rules.Text(path, value, 0, 45)
 	addr, ok := parseIP(value)
 	if !ok {
-		return append(errs, field.Invalid(path.Field(), value, "must be an IP address"))
+		return append(errs, field.Invalid(path.Field(), value, notAnAddress(value)))
 	}
 	if addr.IsLoopback() || addr.IsUnspecified() || addr.IsLinkLocalUnicast() || addr.IsLinkLocalMulticast() {
 		errs = append(errs, field.Invalid(path.Field(), value, "loopback, unspecified, link-local and multicast link-local addresses are not allowed"))
@@ -118,7 +150,7 @@ func ipAddress(path rules.Path, value string) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Field(), value, "multicast and reserved addresses are not allowed"))
 	}
 	if addr.String() != value {
-		errs = append(errs, field.Invalid(path.Field(), value, "must be in canonical form"))
+		errs = append(errs, field.Invalid(path.Field(), value, "must be in canonical form, which is "+addr.String()))
 	}
 	return errs
 }

@@ -100,7 +100,7 @@ func bySchema(kind *crdschema.Kind, obj map[string]any) []string {
 	return out
 }
 
-// agree demands the same verdict of the CRD and of Structural, and answers it.
+// agree demands the same verdict of the CRD and of Structural, and returns it.
 func agree(t *testing.T, kind *crdschema.Kind, what string, obj map[string]any) (schemaErrs []string) {
 	t.Helper()
 	schemaErrs = bySchema(kind, obj)
@@ -112,7 +112,7 @@ func agree(t *testing.T, kind *crdschema.Kind, what string, obj map[string]any) 
 	return schemaErrs
 }
 
-// at walks to a place such as spec.ports[*].name, through the first item of lists, and answers
+// at walks to a place such as spec.ports[*].name, through the first item of lists, and returns
 // its parent and last step; ok is false where the object has no such parent.
 func at(obj map[string]any, path []string) (parent map[string]any, last string, ok bool) {
 	var node any = obj

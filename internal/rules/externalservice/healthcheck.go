@@ -4,7 +4,6 @@
 package externalservice
 
 import (
-	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,8 +12,6 @@ import (
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
-
-var pathPattern = regexp.MustCompile(`^/.*`)
 
 func healthCheck(path rules.Path, h *v1.HealthCheck) field.ErrorList {
 	if h == nil {
@@ -28,7 +25,7 @@ func healthCheck(path rules.Path, h *v1.HealthCheck) field.ErrorList {
 		}
 	}
 	if kinds != 1 {
-		errs = append(errs, field.Invalid(path.Field(), "", "exactly one of tcp, http, grpc is required"))
+		errs = append(errs, field.Invalid(path.Field(), "", "set exactly one of tcp, http, grpc"))
 	}
 	errs = append(errs, httpCheck(path.Child("http"), h.HTTP)...)
 	if h.GRPC != nil {
@@ -51,7 +48,7 @@ func healthCheck(path rules.Path, h *v1.HealthCheck) field.ErrorList {
 func healthCheckTimes(path rules.Path, h *v1.HealthCheck) field.ErrorList {
 	interval, intervalOK, errs := rules.OptionalDuration(path.Child("interval"), h.Interval)
 	if intervalOK && interval < time.Second {
-		errs = append(errs, field.Invalid(path.Child("interval").Field(), string(*h.Interval), "interval must be at least 1s"))
+		errs = append(errs, field.Invalid(path.Child("interval").Field(), string(*h.Interval), "interval must be at least 1s and below 292 years"))
 	}
 	timeout, timeoutOK, timeoutErrs := rules.OptionalDuration(path.Child("timeout"), h.Timeout)
 	errs = append(errs, timeoutErrs...)
@@ -69,7 +66,7 @@ func httpCheck(path rules.Path, h *v1.HTTPCheck) field.ErrorList {
 	var errs field.ErrorList
 	if h.Path != nil {
 		errs = append(errs, rules.Text(path.Child("path"), *h.Path, 0, 1024)...)
-		errs = append(errs, rules.Pattern(path.Child("path"), *h.Path, pathPattern)...)
+		errs = append(errs, rules.RequestPath(path.Child("path"), h.Path)...)
 	}
 	errs = append(errs, rules.Text(path.Child("host"), h.Host, 0, 253)...)
 	if h.Scheme != nil {

@@ -28,7 +28,7 @@ var (
 	authorityPattern = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 	// numericLabel is a last label that resolvers read as part of an IPv4 address, as in
-	// "0x7f.1": whoever wrote it does not mean a name.
+	// "0x7f.1": its author does not mean a name.
 	numericLabel = regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`)
 
 	printable = regexp.MustCompile(`^[\x21-\x7e]*$`)

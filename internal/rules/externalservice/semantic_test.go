@@ -120,7 +120,7 @@ func TestWarningsNameWhatIsProbablyNotMeant(t *testing.T) {
 		"all drained":  {spec: around(static+", state: Drained", ""), want: []string{"every endpoint is Drained"}},
 		"twice": {
 			spec: `{ports: [{name: a, port: 80}], endpoints: [{name: x, addresses: [192.0.2.1, 192.0.2.2]}, {name: y, addresses: [192.0.2.2]}]}`,
-			want: []string{`spec.endpoints[1].addresses[0]: 192.0.2.2 stands in endpoint "x" as well`},
+			want: []string{`spec.endpoints[1].addresses[0]: 192.0.2.2 is also listed in endpoint "x"`},
 		},
 		"unverified": {
 			spec: around(static, ", healthCheck: {http: {}, tls: {insecureSkipVerify: true, caSecretName: ca}}"),

@@ -66,7 +66,7 @@ func ports(path rules.Path, list []v1.ServicePort) field.ErrorList {
 	for i, p := range list {
 		at := path.Index(i)
 		errs = append(errs, rules.Text(at.Child("name"), p.Name, 1, 15)...)
-		errs = append(errs, rules.Pattern(at.Child("name"), p.Name, labelPattern)...)
+		errs = append(errs, rules.Pattern(at.Child("name"), p.Name, labelPattern, rules.NameMessage)...)
 		errs = append(errs, rules.Range(at.Child("port"), p.Port, 1, 65535)...)
 		if p.TargetPort != nil {
 			errs = append(errs, rules.Range(at.Child("targetPort"), *p.TargetPort, 1, 65535)...)

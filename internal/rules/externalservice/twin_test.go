@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // put is a mutation that sets a place to a value; a rule's message says what it must break.
@@ -52,9 +54,9 @@ func relations() []mutation {
 		put("", strings.Repeat("a", 52), "metadata.name"),
 		put("port and protocol must be unique", []any{map[string]any{"name": "a", "port": int64(1)}, map[string]any{"name": "b", "port": int64(1), "protocol": "TCP"}}, "spec.ports"),
 		put("", []any{map[string]any{"name": "sql", "port": int64(1)}, map[string]any{"name": "b", "port": int64(1), "protocol": "UDP"}}, "spec.ports"),
-		put("exactly one of dns or addresses is required", []any{map[string]any{"name": "a"}}, "spec.endpoints"),
-		put("exactly one of dns or addresses is required", []any{map[string]any{"name": "a", "addresses": []any{"192.0.2.1"}, "dns": map[string]any{"name": "a.example.com"}}}, "spec.endpoints"),
-		put("exactly one of dns or addresses is required", []any{}, "spec.endpoints[*].addresses"),
+		put("set exactly one of dns or addresses", []any{map[string]any{"name": "a"}}, "spec.endpoints"),
+		put("set exactly one of dns or addresses", []any{map[string]any{"name": "a", "addresses": []any{"192.0.2.1"}, "dns": map[string]any{"name": "a.example.com"}}}, "spec.endpoints"),
+		put("set exactly one of dns or addresses", []any{}, "spec.endpoints[*].addresses"),
 		put("endpoints[].ports must name one of ports", []any{map[string]any{"name": "other", "port": int64(1)}}, "spec.endpoints[*].ports"),
 		put("more than one priority needs healthCheck", []any{map[string]any{"name": "a", "addresses": []any{"192.0.2.1"}, "priority": int64(1)}}, "spec.endpoints"),
 		put("failover needs healthCheck", map[string]any{}, "spec.failover"),
@@ -63,12 +65,12 @@ func relations() []mutation {
 		put("name the TCP port to check", map[string]any{"tcp": map[string]any{}}, "spec.healthCheck"),
 		drop("", "spec.healthCheck"),
 		drop("", "spec.failover"),
-		drop("exactly one of tcp, http, grpc is required", "spec.healthCheck.tcp"),
-		put("exactly one of tcp, http, grpc is required", map[string]any{}, "spec.healthCheck.http"),
+		drop("set exactly one of tcp, http, grpc", "spec.healthCheck.tcp"),
+		put("set exactly one of tcp, http, grpc", map[string]any{}, "spec.healthCheck.http"),
 		put("tls goes with http or grpc", map[string]any{}, "spec.healthCheck.tls"),
 		put("start must not exceed end", []any{map[string]any{"start": int64(300), "end": int64(299)}}, "spec.healthCheck.http.expectedStatuses"),
 		put("", []any{map[string]any{"start": int64(300), "end": int64(300)}}, "spec.healthCheck.http.expectedStatuses"),
-		put("interval must be at least 1s", "999ms", "spec.healthCheck.interval"),
+		put("interval must be at least 1s and below 292 years", "999ms", "spec.healthCheck.interval"),
 		put("timeout must not exceed interval", "10.001s", "spec.healthCheck.timeout"),
 		put("", "10s", "spec.healthCheck.timeout"),
 		put("", "1h0.5m", "spec.healthCheck.interval"),
@@ -77,10 +79,23 @@ func relations() []mutation {
 		put("", strings.Repeat("1s", 17), "spec.resolution.keepLastFor"),
 		put("", strings.Repeat("1s", 16), "spec.resolution.keepLastFor"),
 		put("use addresses for an IP", "192.0.2.1", name),
+		put(rules.DurationMessage, "1d", "spec.healthCheck.interval"),
+		put(rules.NameMessage, "Upper", "spec.ports[*].name"),
+		put(rules.NameMessage, "-a", "spec.endpoints[*].name"),
+		put("must start with /", "health", "spec.healthCheck.http.path"),
+		put("must be a DNS name: leave out scheme and path", "https://db.example.com/", name),
+		put("must be a DNS name: the port goes to spec.ports", "db.example.com:5432", name),
+		put("must be a DNS name: a wildcard cannot be looked up", "*.example.com", name),
+		put("must be a DNS name: write it in lower case", "DB.example.com", name),
+		put("must be a DNS name, such as db.example.com", "a..b", name),
+		put("must be an IP address: a range cannot be listed", []any{"10.0.0.0/24"}, address),
+		put("must be an IP address: the port goes to spec.ports", []any{"10.0.0.1:5432"}, address),
+		put("must be an IP address: the port goes to spec.ports", []any{"[2001:db8::1]:5432"}, address),
+		put("must be an IP address: use dns.name for a name", []any{"db.example.com"}, address),
 	}
 	for _, path := range []string{"spec.resolution.minTTL", "spec.resolution.maxTTL", "spec.resolution.keepLastFor", "spec.healthCheck.timeout",
 		"spec.healthCheck.unhealthyInterval", "spec.failover.failbackDelay"} {
-		out = append(out, put(endless, "2562048h", path), put("", "0s", path), put("", "", path), put("", "-1s", path), put("", "1d", path))
+		out = append(out, put(endless, "2562048h", path), put("", "0s", path), put(rules.DurationMessage, "", path), put(rules.DurationMessage, "-1s", path), put(rules.DurationMessage, "1d", path))
 	}
 	for _, value := range []string{"a.svc", "a.svc.cluster.local", "localhost", "db.localhost", "a.svc."} {
 		out = append(out, put(inCluster, value, name))
@@ -203,7 +218,7 @@ func TestGoodIsAcceptedAndBadRefusedForItsReasons(t *testing.T) {
 	for i, want := range [][]string{
 		{"port and protocol must be unique", "addresses[0]", "addresses[1]", "addresses[2]", "addresses[3]", "addresses[4]", "addresses[5]",
 			"addresses[6]", "addresses[7]", "addresses[9]"},
-		{"in-cluster and localhost names", "use addresses for an IP", "exactly one of dns or addresses", "failover needs healthCheck",
+		{"in-cluster and localhost names", "use addresses for an IP", "set exactly one of dns or addresses", "failover needs healthCheck",
 			"more than one priority needs healthCheck"},
 	} {
 		obj := documents(t, "testdata/bad.yaml")[i]

@@ -40,7 +40,7 @@ func Warnings(obj, _ *v1.ExternalService) []string {
 		}
 		for j, address := range e.Addresses {
 			if other, stood := at[address]; stood && other != e.Name {
-				warn("spec.endpoints[%d].addresses[%d]: %s stands in endpoint %q as well", i, j, address, other)
+				warn("spec.endpoints[%d].addresses[%d]: %s is also listed in endpoint %q", i, j, address, other)
 				continue
 			}
 			at[address] = e.Name

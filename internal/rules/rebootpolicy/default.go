@@ -37,24 +37,36 @@ const (
 	DefaultVerifyTimeout    = common.Duration("15m")
 	DefaultSoak             = common.Duration("2m")
 	DefaultHistoryLimit     = 10
+	DefaultEvidenceWithin   = common.Duration("168h")
 )
 
-// Default fills in what is unset, and never changes what is set. It is idempotent, and makes no
+// Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
 // valid object invalid: where two spans depend on each other and one is given, the default of the
 // other gives way.
 //
 // It leaves cooldown unset beside a Probe trigger: there the choice must be the author's, and the
-// rule that demands it could not fire if a default stood in its place.
+// rule that demands it could not fire if it had a default.
 func Default(obj *autorebootv1.RebootPolicy) {
+	DefaultMaps(obj)
+	for i := range obj.Spec.Targets {
+		set(&obj.Spec.Targets[i].Wave, 0)
+	}
+	for i := range obj.Spec.Triggers {
+		defaultTrigger(&obj.Spec.Triggers[i])
+	}
+	for i := range obj.Spec.Gates {
+		if g := &obj.Spec.Gates[i]; g.Type == autorebootv1.GateChaosSurvived {
+			set(&g.Within, DefaultEvidenceWithin)
+		}
+	}
+}
+
+// DefaultMaps is Default without the items of lists. It is what admission stores: tools compare a
+// list item with what was applied as a whole, so that a default in one shows as drift.
+func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 	spec := &obj.Spec
 	set(&spec.Suspend, false)
 	set(&spec.DryRun, false)
-	for i := range spec.Targets {
-		set(&spec.Targets[i].Wave, 0)
-	}
-	for i := range spec.Triggers {
-		defaultTrigger(&spec.Triggers[i])
-	}
 	defaultStrategy(spec)
 
 	set(&spec.Debounce, autorebootv1.Debounce{})

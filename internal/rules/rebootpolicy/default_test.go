@@ -145,3 +145,44 @@ func TestDefaultIsIdempotentAndMakesNoValidObjectInvalid(t *testing.T) {
 		t.Errorf("only %d objects were valid", valid)
 	}
 }
+
+func TestDefaultMapsWritesNothingInListItems(t *testing.T) {
+	t.Logf("seed %d (repeat with -seed)", *seed)
+	random := rand.New(rand.NewPCG(*seed, 2))
+	schema, good := specSchema(t), objects(t, "testdata/good.yaml")
+	for range 2000 {
+		obj := typed(t, generate(random, good, schema, nil))
+		whole := obj.DeepCopy()
+		Default(whole)
+		before := raw(t, obj)
+		DefaultMaps(obj)
+		after := raw(t, obj)
+		if diff := cmp.Diff(listsOf(before), listsOf(after)); diff != "" {
+			t.Fatalf("a list changed (-before +after)\n%s", diff)
+		}
+		if !holds(after, before) {
+			t.Fatalf("DefaultMaps changed what was set\nbefore %v\nafter %v", before, after)
+		}
+		if Default(obj); !reflect.DeepEqual(obj, whole) {
+			t.Fatalf("Default after DefaultMaps differs from Default alone\n%s", cmp.Diff(whole, obj))
+		}
+	}
+}
+
+// listsOf are the lists of an object that are in no other list, by path.
+func listsOf(value any) map[string]any {
+	found := map[string]any{}
+	var collect func(path string, value any)
+	collect = func(path string, value any) {
+		switch value := value.(type) {
+		case []any:
+			found[path] = value
+		case map[string]any:
+			for name, member := range value {
+				collect(path+"."+name, member)
+			}
+		}
+	}
+	collect("", value)
+	return found
+}

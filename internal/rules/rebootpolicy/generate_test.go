@@ -43,7 +43,7 @@ func generate(random *rand.Rand, good []map[string]any, schema map[string]any, a
 	return obj
 }
 
-// pick answers a random place in the spec, or one that the rule is about; there may be none.
+// pick returns a random place in the spec, or one that the rule is about; there may be none.
 func pick(random *rand.Rand, obj, schema map[string]any, about *rule) (site, bool) {
 	sites := objectSites(nil, obj, schema)[2:]
 	if about != nil {
@@ -81,7 +81,6 @@ func spoil(random *rand.Rand, obj, full, schema map[string]any, about *rule) map
 		return graft(random, obj, full, schema, s)
 	case string, int64:
 		enum, _ := s.schema["enum"].([]any)
-		pattern, _ := s.schema["pattern"].(string)
 		switch {
 		case len(enum) > 0:
 			return put(obj, s.at, enum[random.IntN(len(enum))])
@@ -89,7 +88,7 @@ func spoil(random *rand.Rand, obj, full, schema map[string]any, about *rule) map
 			return put(obj, s.at, someCounts[random.IntN(len(someCounts))])
 		case s.schema["type"] == "integer":
 			return put(obj, s.at, someCounts[random.IntN(6)])
-		case strings.HasPrefix(pattern, "^([0-9]"):
+		case spans(s.schema):
 			return put(obj, s.at, someDurations[random.IntN(len(someDurations))])
 		}
 		return put(obj, s.at, someTexts[random.IntN(len(someTexts))])

@@ -18,7 +18,8 @@ import (
 // read. It is silent where Structural speaks already.
 func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	spec := &obj.Spec
-	errs := append(requests(obj.Annotations), subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
+	errs := append(rules.Requests(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation), onInjectedFault(obj)...)
+	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
 	for i := range spec.Targets {
 		t, at := &spec.Targets[i], specPath.Child("targets").Index(i)
 		errs = append(errs, subdomain(at.Child("name"), t.Name)...)
@@ -35,6 +36,7 @@ func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 			errs = append(errs, subdomain(at.Child("name"), g.Name)...)
 		}
 		errs = append(errs, selects(at.Child("selector"), g.Selector)...)
+		errs = append(errs, positive(at.Child("within"), g.Within)...)
 	}
 	if s := spec.Strategy; s != nil && s.Evict != nil {
 		errs = append(errs, positive(specPath.Child("strategy", "evict", "timeout"), s.Evict.Timeout)...)
@@ -85,13 +87,13 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 }
 
 // selects refuses a selector that does not compile, or is empty: an empty one would select
-// nothing, while whoever writes it means everything.
+// nothing, while its author means everything.
 func selects(path rules.Path, s *common.LabelSelector) field.ErrorList {
 	if s == nil {
 		return nil
 	}
 	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-		return field.ErrorList{field.Required(path.Field(), "name at least one label: an empty selector would select nothing")}
+		return field.ErrorList{field.Required(path.Field(), "name at least one label, or, to select all, a matchExpression of a key that no object has with the operator DoesNotExist: an empty selector would select nothing")}
 	}
 	return rules.SelectorSyntax(path, s)
 }
@@ -125,5 +127,5 @@ func positive(path rules.Path, d *common.Duration) field.ErrorList {
 	if d == nil || d.Or(1) > 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be more than nothing")}
+	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be greater than 0")}
 }

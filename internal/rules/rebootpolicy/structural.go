@@ -61,7 +61,7 @@ func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 func named(path rules.Path, name string, selector *common.LabelSelector) field.ErrorList {
 	var errs field.ErrorList
 	if (name != "") == (selector != nil) {
-		errs = append(errs, field.Invalid(path.Field(), name, "exactly one of name or selector is required"))
+		errs = append(errs, field.Invalid(path.Field(), name, "set exactly one of name or selector"))
 	}
 	errs = append(errs, rules.Text(path.Child("name"), name, 0, 253)...)
 	return append(errs, rules.Selector(path.Child("selector"), selector)...)
@@ -158,7 +158,7 @@ func gates(path rules.Path, list []autorebootv1.Gate) field.ErrorList {
 	for i := range list {
 		g, at := &list[i], path.Index(i)
 		errs = append(errs, rules.Enum(at.Child("type"), g.Type, autorebootv1.GateExternalServiceHealthy,
-			autorebootv1.GateWorkloadAvailable, autorebootv1.GateNoPods)...)
+			autorebootv1.GateWorkloadAvailable, autorebootv1.GateNoPods, autorebootv1.GateChaosSurvived)...)
 		bySelector := g.Type == autorebootv1.GateNoPods
 		if (g.Selector != nil) != bySelector || (g.Name == "") != bySelector {
 			errs = append(errs, field.Invalid(at.Field(), g.Type, "NoPods needs selector; other gates need name"))
@@ -166,6 +166,10 @@ func gates(path rules.Path, list []autorebootv1.Gate) field.ErrorList {
 		if (g.Type == autorebootv1.GateWorkloadAvailable) != (g.Kind != "") {
 			errs = append(errs, field.Invalid(at.Field(), g.Kind, "kind goes with WorkloadAvailable only"))
 		}
+		if g.Within != nil && g.Type != autorebootv1.GateChaosSurvived {
+			errs = append(errs, field.Invalid(at.Field(), g.Type, "within goes with ChaosSurvived only"))
+		}
+		errs = append(errs, optionalDuration(at.Child("within"), g.Within)...)
 		if g.Kind != "" {
 			errs = append(errs, kindOf(at.Child("kind"), g.Kind)...)
 		}

@@ -59,15 +59,13 @@ func oneHandler(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 	if len(handlers) == 1 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Field(), strings.Join(handlers, ", "), "exactly one of httpGet, tcpSocket, grpc, exec is required")}
+	return field.ErrorList{field.Invalid(path.Field(), strings.Join(handlers, ", "), "set exactly one of httpGet, tcpSocket, grpc, exec")}
 }
 
 func httpGet(path rules.Path, h *autorebootv1.HTTPGet) field.ErrorList {
 	errs := hostPort(path, h.Host, h.Port)
 	errs = append(errs, optionalText(path.Child("path"), h.Path, 0, 1024)...)
-	if h.Path != nil && !strings.HasPrefix(*h.Path, "/") {
-		errs = append(errs, field.Invalid(path.Child("path").Field(), *h.Path, "must start with /"))
-	}
+	errs = append(errs, rules.RequestPath(path.Child("path"), h.Path)...)
 	errs = append(errs, optionalEnum(path.Child("scheme"), h.Scheme, autorebootv1.SchemeHTTP, autorebootv1.SchemeHTTPS)...)
 	headers := path.Child("headers")
 	errs = append(errs, rules.Items(headers, len(h.Headers), 0, 16)...)

@@ -27,7 +27,7 @@ func triggers(path rules.Path, list []autorebootv1.Trigger) field.ErrorList {
 
 func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 	errs := rules.Text(path.Child("name"), t.Name, 1, 63)
-	errs = append(errs, rules.Pattern(path.Child("name"), t.Name, triggerName)...)
+	errs = append(errs, rules.Pattern(path.Child("name"), t.Name, triggerName, rules.NameMessage)...)
 	errs = append(errs, rules.Text(path.Child("description"), t.Description, 0, 1024)...)
 	errs = append(errs, union(path, t)...)
 	errs = append(errs, configChange(path.Child("configChange"), t.ConfigChange)...)
@@ -72,7 +72,7 @@ func union(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 	for _, m := range members {
 		kinds = append(kinds, m.kind)
 		if (t.Type == m.kind) != m.set {
-			errs = append(errs, field.Invalid(path.Field(), t.Type, m.field+" must be set if and only if type is "+string(m.kind)))
+			errs = append(errs, field.Invalid(path.Field(), t.Type, "type "+string(m.kind)+" and "+m.field+" go together: set both or neither"))
 		}
 	}
 	return append(rules.Enum(path.Child("type"), t.Type, kinds...), errs...)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -14,10 +15,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
+	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
 
 // Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
-// what the update brings: a warning repeated at every write is read by nobody.
+// what the update brings: a warning repeated at every write is not read.
 func Warnings(obj, old *autorebootv1.RebootPolicy) []string {
 	said := map[string]bool{}
 	if old != nil {
@@ -41,15 +43,19 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	}
 	for i := range obj.Spec.Triggers {
 		t := &obj.Spec.Triggers[i]
+		if c := t.ConfigChange; c != nil && c.OnDelete != nil && *c.OnDelete == autorebootv1.SourceRestart {
+			warn(specPath.Child("triggers").Index(i).Child("configChange", "onDelete"),
+				"a restart waits while a source is missing that the pods require (SourceMissing): Restart has an effect only for sources that they refer to as optional, or not at all")
+		}
 		if t.Probe == nil {
 			continue
 		}
 		at := specPath.Child("triggers").Index(i).Child("probe")
 		if member, name := probedHost(t.Probe); inCluster(name) {
-			warn(at.Child(member, "host"), "%s leads into the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself", name)
+			warn(at.Child(member, "host"), "%s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself", name)
 		}
 		if t.Probe.Exec != nil {
-			warn(at.Child("exec"), "exec probes are not run by this version: trigger %s never fires", t.Name)
+			warn(at.Child("exec"), "exec probes are not supported yet: trigger %s never fires", t.Name)
 		}
 	}
 	if s := obj.Spec.Strategy; s != nil && s.Evict != nil && none(s.Evict.MaxUnavailable) {
@@ -58,10 +64,17 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	if c := obj.Spec.Concurrency; c != nil && none(c.MaxTargets) {
 		warn(specPath.Child("concurrency", "maxTargets"), "%s never restarts a target; use spec.suspend to pause", c.MaxTargets)
 	}
+	if calendar, err := schedule.NewCalendar(obj.Spec.Windows, obj.Spec.Blackouts); err == nil && calendar.NextOpen(anyTime()).IsZero() {
+		warn(specPath.Child("blackouts"), "they cover all of spec.windows: no restart ever starts; use spec.suspend to pause")
+	}
 	return append(texts, ignoredAtV1(obj)...)
 }
 
-// probedHost answers which member of a probe names a host, and what it names.
+// anyTime is where the search for an open window begins. Windows and blackouts come again and again, so
+// that any time does, and the same spec has the same warnings at all times.
+func anyTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// probedHost returns which member of a probe names a host, and what it names.
 func probedHost(p *autorebootv1.Probe) (member, name string) {
 	switch {
 	case p.HTTPGet != nil && p.HTTPGet.Host != "":
@@ -74,7 +87,7 @@ func probedHost(p *autorebootv1.Probe) (member, name string) {
 	return "", ""
 }
 
-// inCluster tells the names that lead into the cluster, or to the operator itself, whoever looks them
+// inCluster tells the names that lead into the cluster, or to the operator itself, wherever they are looked
 // up. It is a hint: the address is judged when it is connected to.
 func inCluster(name string) bool {
 	name = strings.ToLower(name)
@@ -110,10 +123,10 @@ func ignoredAtV1(obj *autorebootv1.RebootPolicy) []string {
 		}
 		at := fmt.Sprintf("v1alpha1 spec.policies[%d].trigger.probe", i)
 		if p.InitialDelaySeconds != nil {
-			texts = append(texts, at+".initialDelaySeconds: kept, but without effect: allow for a slow start with failureThreshold and periodSeconds")
+			texts = append(texts, at+".initialDelaySeconds: ignored by v1 (kept so that v1alpha1 reads back the same): allow for a slow start with failureThreshold and periodSeconds")
 		}
 		if p.TerminationGracePeriodSeconds != nil {
-			texts = append(texts, at+".terminationGracePeriodSeconds: kept, but without effect: pods end as their own spec says")
+			texts = append(texts, at+".terminationGracePeriodSeconds: ignored by v1 (kept so that v1alpha1 reads back the same): pods end as their own spec says")
 		}
 		if h := p.HTTPGet; h != nil && h.Port.Type == intstr.String {
 			texts = append(texts, namedPort(at+".httpGet.port", h.Port.StrVal))

@@ -20,7 +20,7 @@ func TestWarningsNameTheFieldOnceAndAreNotRepeated(t *testing.T) {
 	obj.Spec.Strategy.Evict.MaxUnavailable = ptr.To(intstr.FromString("0%"))
 	obj.Spec.Concurrency.MaxTargets = ptr.To(intstr.FromInt32(0))
 	want := []string{
-		"spec.triggers[8].probe.exec: exec probes are not run by this version: trigger command never fires",
+		"spec.triggers[8].probe.exec: exec probes are not supported yet: trigger command never fires",
 		"spec.strategy.evict.maxUnavailable: 0% never evicts a pod; use spec.suspend to pause",
 		"spec.concurrency.maxTargets: 0 never restarts a target; use spec.suspend to pause",
 	}
@@ -46,7 +46,7 @@ func TestProbesOfNamesInTheClusterAreWarnedOf(t *testing.T) {
 		} {
 			obj := &autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{Name: "up", Probe: &handler}}}}
 			got := Warnings(obj, nil)
-			if (len(got) == 1) != warned || warned && !strings.HasPrefix(got[0], "spec.triggers[0].probe."+member+".host: "+name+" leads into the cluster") {
+			if (len(got) == 1) != warned || warned && !strings.HasPrefix(got[0], "spec.triggers[0].probe."+member+".host: "+name+" resolves to an address inside the cluster") {
 				t.Errorf("%s of %q: %q", member, name, got)
 			}
 		}
@@ -69,7 +69,7 @@ func TestWarningsSpeakOfWhatV1CannotSay(t *testing.T) {
 	}
 	obj.Annotations[common.V1Alpha1DataAnnotation] = "not ours"
 	if got := Warnings(obj, nil); got != nil {
-		t.Errorf("an annotation that nobody can read: %v", got)
+		t.Errorf("an unreadable annotation: %v", got)
 	}
 }
 

@@ -44,7 +44,7 @@ func (b *Breeder) Object(c *Choices) map[string]any {
 	return b.Change(c, pick(c, b.options.Good))
 }
 
-// Change answers a copy of an object that is changed at up to that many places, or nowhere.
+// Change returns a copy of an object that is changed at up to that many places, or nowhere.
 func (b *Breeder) Change(c *Choices, obj map[string]any) map[string]any {
 	obj = runtime.DeepCopyJSON(obj)
 	for range c.Of(b.options.Changes + 1) {

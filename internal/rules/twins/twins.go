@@ -97,7 +97,7 @@ func schemaOf(definition []byte) (map[string]any, error) {
 
 // Verdict is what came of one comparison.
 type Verdict struct {
-	// Skipped says that the object does not fit the Go type, so that nobody judges it.
+	// Skipped says that the object does not fit the Go type, so that it is not judged.
 	Skipped bool
 	// Update says that the object was changed, and Forgiving that what stood was invalid.
 	Update, Forgiving bool

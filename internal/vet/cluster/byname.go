@@ -142,7 +142,7 @@ func (s *search) named(o object, err error) vet.Object {
 	resource := s.Plural + "." + s.storage + "." + s.Group
 	remedy := fmt.Sprintf("correct it with `kubectl edit %s -n %s %s`, or delete it", resource, o.namespace, o.name)
 	if s.version == s.storage {
-		remedy = fmt.Sprintf("write it anew at a version at which it can be read, or delete it with `kubectl delete %s -n %s %s`", resource, o.namespace, o.name)
+		remedy = fmt.Sprintf("write it again at a version at which it can be read, or delete it with `kubectl delete %s -n %s %s`", resource, o.namespace, o.name)
 	}
 	return vet.Object{
 		APIVersion: s.Group + "/" + s.version, Kind: s.Kind.Kind, Namespace: o.namespace, Name: o.name,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,6 +45,8 @@ type Options struct {
 	// MaxUnreadable bounds the objects of a kind and version that are named since they cannot be read;
 	// then no more are asked for. Default DefaultMaxUnreadable.
 	MaxUnreadable int
+	// Disabled are the ids of checks whose findings are not reported. Default: none.
+	Disabled map[string]bool
 }
 
 // Cluster is what is checked.
@@ -92,7 +95,7 @@ func (c *Cluster) Check(ctx context.Context, report func(vet.Object) error) (vet
 		found = append(found, d)
 		served[kind.GroupKind] = d.served
 	}
-	v := vet.New(vet.Options{Stored: served}) //nolint:contextcheck // schemas are parsed without one
+	v := vet.New(vet.Options{Stored: served, Disabled: c.Disabled}) //nolint:contextcheck // schemas are parsed without one
 	for _, d := range found {
 		run := &run{Cluster: c, definition: d, vet: v, report: func(o vet.Object) error { return report(c.plain(o)) }}
 		err := run.all(ctx)
@@ -112,6 +115,8 @@ func (c *Cluster) plain(o vet.Object) vet.Object {
 	o.File, o.Document, o.Line = c.Name, 0, 0
 	for i := range o.Findings {
 		o.Findings[i].Line, o.Findings[i].Column = 0, 0
+		vet.Identify(&o.Findings[i])
 	}
+	o.Findings = slices.DeleteFunc(o.Findings, func(f vet.Finding) bool { return c.Disabled[f.ID] })
 	return o
 }

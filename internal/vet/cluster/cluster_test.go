@@ -22,7 +22,7 @@ func TestAGoodClusterHasNoFindingsAndIsReadInPages(t *testing.T) {
 		s.objects = append(s.objects, external(fmt.Sprintf("n%d", i), ""))
 	}
 	lines, summary, err := checked(t, s, Options{PageSize: 3, Name: "prod"})
-	if diff := cmp.Diff(vet.Summary{Cluster: "prod", Objects: 7, Restored: 7, LargestRestore: summary.LargestRestore}, summary); err != nil || lines != nil || diff != "" {
+	if diff := cmp.Diff(vet.Summary{Cluster: "prod", Documents: 7, Objects: 7, Restored: 7, LargestRestore: summary.LargestRestore}, summary); err != nil || lines != nil || diff != "" {
 		t.Error(lines, err, diff)
 	}
 	pages := 0

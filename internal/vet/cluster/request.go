@@ -16,8 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Accepted answers: metadata is all that it takes to know that an object can be converted, since the
-// API server converts the whole of it first.
+// The media types of responses: metadata is all that it takes to know that an object can be converted,
+// since the API server converts the whole of it first.
 const (
 	namesOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	listOnly  = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -62,7 +62,7 @@ func (c *Cluster) list(ctx context.Context, l listing, item func(raw []byte) err
 	for {
 		more, err := c.page(ctx, l, next, item)
 		if expired := continued(err); expired != "" && expired != next {
-			// What follows is of a later moment, which matters to nobody here.
+			// What follows is of a later moment, which does not matter here.
 			next = expired
 			continue
 		}
@@ -73,7 +73,7 @@ func (c *Cluster) list(ctx context.Context, l listing, item func(raw []byte) err
 	}
 }
 
-// continued answers how to go on after a token has expired; "" where it has not.
+// continued returns how to go on after a token has expired; "" where it has not.
 func continued(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {

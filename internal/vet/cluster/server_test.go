@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/vet"
 )
 
-// server answers as an API server does that has ExternalServices, and nothing of the other kinds.
+// server responds as an API server does that has ExternalServices, and nothing of the other kinds.
 type server struct {
 	definition string
 	objects    []string                                          // at v1, in JSON
@@ -110,7 +110,7 @@ func external(name, more string) string {
 		`},"spec":{"ports":[{"name":"sql","port":5432}],"endpoints":[{"name":"host-0","addresses":["192.0.2.1"]}]}}`
 }
 
-// checked answers what a Cluster says of a server, as lines.
+// checked returns what a Cluster says of a server, as lines.
 func checked(t *testing.T, s *server, o Options) (lines []string, summary vet.Summary, err error) {
 	t.Helper()
 	if s.definition == "" {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,12 +38,20 @@ type Options struct {
 	MaxBytes int64
 	// MaxDepth bounds how deep folders nest. Default DefaultMaxDepth.
 	MaxDepth int
+	// Shallow leaves out the folders below those that are named. Default: they are read.
+	Shallow bool
+	// Exclude are patterns of files that are not read, as path.Match has them; ** is any number of
+	// folders, and a pattern without a slash is compared with each part of a name. Default: none.
+	Exclude []string
+	// Skipped is told of each file that is not read because it is excluded, a patch of a kustomization
+	// or a template of a chart. Default: nothing is told.
+	Skipped func(name string)
 }
 
 // Visit is given each file in turn, under the name by which a person would find it again.
 type Visit func(name string, content io.Reader) error
 
-// ErrStop ends a walk when a Visit answers it.
+// ErrStop ends a walk when a Visit returns it.
 var ErrStop = errors.New("stop")
 
 // maxReported bounds the errors of a walk.
@@ -53,7 +62,9 @@ type walk struct {
 	visit   Visit
 	seen    map[string]bool // folders, by their real path
 	visited int
+	skipped int
 	stdin   bool
+	skip    skipping
 	errs    []error
 }
 
@@ -62,7 +73,15 @@ type walk struct {
 // hidden is passed over. What cannot be read does not keep the rest from being visited: the error
 // tells of it at the end.
 func Walk(arguments []string, o Options, visit Visit) error {
-	w := &walk{Options: o, visit: visit, seen: map[string]bool{}}
+	w := &walk{Options: o, visit: visit, seen: map[string]bool{}, skip: skipping{excluded: o.Exclude}}
+	for _, pattern := range o.Exclude {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("exclude %q: %w", pattern, err)
+		}
+	}
+	if w.Skipped == nil {
+		w.Skipped = func(string) {}
+	}
 	if w.Stdin == nil {
 		w.Stdin = strings.NewReader("")
 	}
@@ -106,11 +125,11 @@ func (w *walk) argument(name string) error {
 	if !info.IsDir() {
 		return w.file(name, info)
 	}
-	before := w.visited
+	before := w.visited + w.skipped
 	if err := w.folder(name, 0); err != nil {
 		return err
 	}
-	if w.visited == before && len(w.errs) == 0 {
+	if w.visited+w.skipped == before && len(w.errs) == 0 {
 		return fmt.Errorf("%s: there is no *.yaml, *.yml or *.json in this folder", name)
 	}
 	return nil
@@ -162,6 +181,8 @@ func (w *walk) entry(name string, entry fs.DirEntry, depth int) error {
 		return nil // a broken link to something else
 	case err != nil:
 		return err
+	case info.IsDir() && w.Shallow:
+		return nil
 	case info.IsDir():
 		return w.folder(name, depth+1)
 	case manifest && info.Mode().IsRegular():
@@ -171,6 +192,11 @@ func (w *walk) entry(name string, entry fs.DirEntry, depth int) error {
 }
 
 func (w *walk) file(name string, info fs.FileInfo) error {
+	if w.skip.skips(name) {
+		w.skipped++
+		w.Skipped(name)
+		return nil
+	}
 	if info.Mode().IsRegular() && info.Size() > w.MaxBytes {
 		return fmt.Errorf("%s: has %d bytes, and at most %d are read; split it", name, info.Size(), w.MaxBytes)
 	}

@@ -76,7 +76,7 @@ func (j *junit) Object(o vet.Object) error {
 		line += message(f)
 		if f.Severity == vet.Error || j.strict {
 			if len(failed) == 0 {
-				test.Failure = &junitFailure{Type: string(f.Rule), Message: strings.TrimPrefix(f.Field+": "+message(f), ": ")}
+				test.Failure = &junitFailure{Type: f.ID, Message: strings.TrimPrefix(f.Field+": "+message(f), ": ")}
 			}
 			failed = append(failed, line)
 			continue

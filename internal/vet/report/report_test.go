@@ -20,12 +20,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/vet/files"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // shared spares the tests compiling the definitions again.
 var shared = sync.OnceValue(func() *vet.Vet { return vet.New(vet.Options{}) })
 
-// written answers a report about testdata/input.yaml.
+// written returns a report about testdata/input.yaml.
 func written(t *testing.T, format string, o Options, unread error) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -96,8 +96,8 @@ func TestWhatProgramsReadIsWellFormed(t *testing.T) {
 
 func TestASARIFResultNamesItsRuleByIndexAndItsFileAsAURI(t *testing.T) {
 	r := newSARIF(&bytes.Buffer{}, "")
-	for _, rule := range vet.Rules() {
-		if err := r.Object(vet.Object{File: "a b/ü.yaml", Kind: "ChaosPod", Findings: []vet.Finding{{Rule: rule.Rule, Line: 1, Column: 1}}}); err != nil {
+	for _, check := range vet.Checks() {
+		if err := r.Object(vet.Object{File: "a b/ü.yaml", Kind: "ChaosPod", Findings: []vet.Finding{{ID: check.ID, Rule: check.Rule, Line: 1, Column: 1}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

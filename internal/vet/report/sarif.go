@@ -42,7 +42,9 @@ type sarifDriver struct {
 
 type sarifRule struct {
 	ID               string    `json:"id"`
+	Name             string    `json:"name"`
 	ShortDescription sarifText `json:"shortDescription"`
+	HelpURI          string    `json:"helpUri"`
 }
 
 type sarifText struct {
@@ -93,16 +95,16 @@ type sarifLogical struct {
 
 // sarif gathers a run.
 type sarif struct {
-	to    io.Writer
-	run   sarifRun
-	rules []vet.RuleText
+	to     io.Writer
+	run    sarifRun
+	checks []vet.Check
 }
 
 func newSARIF(to io.Writer, version string) *sarif {
-	s := &sarif{to: to, rules: vet.Rules()}
+	s := &sarif{to: to, checks: vet.Checks()}
 	driver := sarifDriver{Name: "fairlead vet", Version: version, InformationURI: "https://github.com/fairlead-dev/fairlead"}
-	for _, r := range s.rules {
-		driver.Rules = append(driver.Rules, sarifRule{string(r.Rule), sarifText{r.Text}})
+	for _, c := range s.checks {
+		driver.Rules = append(driver.Rules, sarifRule{c.ID, string(c.Rule), sarifText{c.Text}, c.Page()})
 	}
 	s.run = sarifRun{Tool: sarifTool{driver}, Results: []sarifResult{}, ColumnKind: "unicodeCodePoints"}
 	return s
@@ -124,8 +126,8 @@ func (s *sarif) Object(o vet.Object) error {
 			location.LogicalLocations = []sarifLogical{{name, "object"}}
 		}
 		s.run.Results = append(s.run.Results, sarifResult{
-			RuleID:    string(f.Rule),
-			RuleIndex: slices.IndexFunc(s.rules, func(r vet.RuleText) bool { return r.Rule == f.Rule }),
+			RuleID:    f.ID,
+			RuleIndex: slices.IndexFunc(s.checks, func(c vet.Check) bool { return c.ID == f.ID }),
 			Level:     string(f.Severity),
 			Message:   sarifText{said + ": " + message(f)},
 			Locations: []sarifLocation{location},
@@ -147,7 +149,7 @@ func (s *sarif) End(_ vet.Summary, unread error) error {
 	})
 }
 
-// uri answers a reference to a file, relative where its name is.
+// uri returns a reference to a file, relative where its name is.
 func uri(file string) string {
 	u := url.URL{Path: filepath.ToSlash(file)}
 	if filepath.IsAbs(file) {

@@ -24,7 +24,11 @@ func (t *text) Object(o vet.Object) error {
 		if f.Field != "" {
 			parts = append(parts, f.Field)
 		}
-		parts = append(parts, oneLine(message(f)))
+		said := oneLine(message(f))
+		if f.ID != "" {
+			said += " [" + f.ID + "]"
+		}
+		parts = append(parts, said)
 		if _, err := fmt.Fprintf(t.to, "%s: %s\n", place(o.File, f), strings.Join(parts, ": ")); err != nil {
 			return err
 		}
@@ -32,8 +36,9 @@ func (t *text) Object(o vet.Object) error {
 	return nil
 }
 
-func (t *text) End(s vet.Summary, _ error) error {
-	if t.quiet {
+func (t *text) End(s vet.Summary, unread error) error {
+	nothing := unread != nil && s.Documents+s.Objects+s.Skipped == 0
+	if t.quiet || nothing {
 		return nil
 	}
 	where := count(s.Files, "file", "files")
@@ -43,7 +48,13 @@ func (t *text) End(s vet.Summary, _ error) error {
 	line := count(s.Objects, "object", "objects") + " in " + where + ": " +
 		count(s.Errors, "error", "errors") + ", " + count(s.Warnings, "warning", "warnings")
 	if s.PassedOver > 0 {
-		line += "; passed over " + count(s.PassedOver, "object of another kind", "objects of other kinds")
+		line += "; skipped " + count(s.PassedOver, "object", "objects") + " of other kinds"
+	}
+	if s.Skipped > 0 {
+		line += "; " + count(s.Skipped, "file", "files") + " not read: excluded, patches of a kustomization, or templates of a chart"
+	}
+	if s.Ignored > 0 {
+		line += "; " + count(s.Ignored, "document", "documents") + " ignored by a comment"
 	}
 	if s.Restored > 0 {
 		line += fmt.Sprintf("; %s not all said at another version, which keeps the rest in an annotation, of %d bytes at most",

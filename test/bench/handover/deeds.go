@@ -22,7 +22,7 @@ type deed struct {
 // deeds is the file that all of them append to.
 type deeds struct{ path string }
 
-// read answers all lines. The last one may be half written.
+// read returns all lines. The last one may be half written.
 func (d deeds) read() ([]deed, error) {
 	file, err := os.Open(d.path)
 	if os.IsNotExist(err) {
@@ -43,7 +43,7 @@ func (d deeds) read() ([]deed, error) {
 	return all, lines.Err()
 }
 
-// first waits for the first event of somebody after a time, and answers who and when. The file's own
+// first waits for the first event of any process after a time, and returns whose and when. The file's own
 // times count, not how soon they are read.
 func (d deeds) first(ctx context.Context, event string, after time.Time, of func(replica string) bool) (deed, error) {
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -60,7 +60,7 @@ func (d deeds) first(ctx context.Context, event string, after time.Time, of func
 		}
 		select {
 		case <-ctx.Done():
-			return deed{}, fmt.Errorf("nobody wrote %q: %w", event, context.Cause(ctx))
+			return deed{}, fmt.Errorf("event %q was not written: %w", event, context.Cause(ctx))
 		case <-ticker.C:
 		}
 	}

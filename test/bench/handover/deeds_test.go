@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestTheFirstDeedOfSomebodyElseAfterATimeCounts(t *testing.T) {
+func TestTheFirstDeedOfAnotherAfterATimeCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deeds")
 	lines := `{"replica":"a","event":"begin","at":"2026-11-21T12:00:00.1Z"}
 {"replica":"b","event":"begin","at":"2026-11-21T12:00:00.2Z"}
@@ -30,6 +30,6 @@ func TestTheFirstDeedOfSomebodyElseAfterATimeCounts(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (deeds{path}).first(ended, "synced", at, func(string) bool { return true }); err == nil {
-		t.Error("an event that nobody wrote was found")
+		t.Error("an event that was not written was found")
 	}
 }

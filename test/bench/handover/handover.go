@@ -26,7 +26,7 @@ import (
 // patience bounds one wait: a Lease runs out after 15 s, and stock takes a little longer.
 const patience = time.Minute
 
-// objects are reconciled by whoever begins to lead.
+// objects are reconciled by the replica that begins to lead.
 const objects = 5
 
 // Options of Run.

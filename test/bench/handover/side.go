@@ -32,7 +32,7 @@ type side struct {
 	start func(ctx context.Context) (*replica, error)
 	// synced is how long after its start one that reconciles had its caches.
 	synced func(ctx context.Context, r *replica, began time.Time) (time.Duration, error)
-	// buried tells the cluster that a process has ended; nil where nobody has to.
+	// buried tells the cluster that a process has ended; nil where that is not needed.
 	buried func(ctx context.Context, id string) error
 }
 
@@ -121,7 +121,7 @@ func (r *run) stock(ctx context.Context, flags ...string) (side, error) {
 	}}, nil
 }
 
-// serves waits until the webhook server shakes hands, and answers when it did.
+// serves waits until the webhook server shakes hands, and returns when it did.
 func (r *replica) serves(ctx context.Context) (time.Time, error) {
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // whether it serves, not who, is measured
 	ticker := time.NewTicker(2 * time.Millisecond)

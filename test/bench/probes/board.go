@@ -155,7 +155,7 @@ func (b *board) String() string {
 	return fmt.Sprintf("%d addresses published, %d of them ready", len(b.all), b.ready)
 }
 
-// of answers whether an address is ready, and since when.
+// of returns whether an address is ready, and since when.
 func (b *board) of(ip netip.Addr) (ready bool, since time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -43,7 +43,7 @@ func (t text) sum(name string) float64 {
 	return total
 }
 
-// labelsOf reads {name="value",...} and answers what follows.
+// labelsOf reads {name="value",...} and returns what follows.
 func labelsOf(line string) (labels map[string]string, rest string) {
 	labels = map[string]string{}
 	line, ok := strings.CutPrefix(line, "{")

@@ -64,7 +64,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 		subject.Step{Title: "be at rest", Do: r.rest},
 		subject.Step{Title: "take profiles", Do: r.profile},
 		subject.Step{Title: "have addresses fail", Do: r.fail},
-		subject.Step{Title: "start anew", Do: r.restart},
+		subject.Step{Title: "start again", Do: r.restart},
 	)
 	if err != nil {
 		return Result{}, fmt.Errorf("probes: %w", err)

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
-// unresolved names a nameserver that is not there: nobody resolves anything here, and one that is must not
+// unresolved names a nameserver that is not there: nothing is resolved here, and one that is must not
 // be asked by accident.
 const unresolved = "--dns-nameservers=127.0.0.1:9"
 

@@ -19,7 +19,7 @@ import (
 // out, and so are requests that only ask what a write would do.
 type writes map[string]float64
 
-// written reads them. Whoever sent them: nobody but the operator writes while it is measured.
+// written reads them. Their sender is not checked: only the operator writes while it is measured.
 func (r *run) written(ctx context.Context) (writes, error) {
 	page, err := r.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {

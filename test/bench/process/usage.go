@@ -49,7 +49,7 @@ func parse(stat, status string) (u Usage, err error) {
 	return u, err
 }
 
-// kibibytes reads a line of a status, and answers bytes.
+// kibibytes reads a line of a status, and returns bytes.
 func kibibytes(status, name string) (float64, error) {
 	for line := range strings.Lines(status) {
 		if value, ok := strings.CutPrefix(line, name); ok {

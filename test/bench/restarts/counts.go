@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// begin counts anew.
+// begin starts counting from zero.
 func (b *board) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -41,7 +41,7 @@ func (k kind[T]) follow(ctx context.Context, api rest.Interface, listed func()) 
 	}
 }
 
-// list answers the version that a watch may begin from.
+// list returns the version that a watch may begin from.
 func (k kind[T]) list(ctx context.Context, api rest.Interface) (string, error) {
 	var list struct {
 		Metadata struct{ ResourceVersion string }

@@ -30,7 +30,7 @@ func (t *tally) mean(at time.Time) float64 {
 	return perSecond(t.area, at.Sub(t.began))
 }
 
-// perSecond answers 0 where no time has passed.
+// perSecond returns 0 where no time has passed.
 func perSecond(n float64, in time.Duration) float64 {
 	if in <= 0 {
 		return 0

@@ -28,8 +28,8 @@ func TestAWalkEndsAtTheFirstErrorAndNamesTheStep(t *testing.T) {
 func TestAWalkThatTakesTooLongSaysWhatToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := Walk(t.Context(), time.Minute, func(string, ...any) {}, Step{"wait", func(ctx context.Context) error {
-			var nobody *Subject
-			return nobody.Until(ctx, time.Second, func() (bool, error) { return false, nil })
+			var none *Subject
+			return none.Until(ctx, time.Second, func() (bool, error) { return false, nil })
 		}})
 		if err == nil || !strings.Contains(err.Error(), "wait: not done after 1m0s: measure fewer objects") {
 			t.Error(err)

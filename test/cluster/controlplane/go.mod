@@ -1,5 +1,5 @@
 // Pins the control plane that the local cluster runs. A module of its own, so that neither the
-// operator nor whoever imports the cluster library inherits Kubernetes' own dependencies.
+// operator nor an importer of the cluster library inherits Kubernetes' own dependencies.
 module github.com/fairlead-dev/fairlead/test/cluster/controlplane
 
 go 1.26.0

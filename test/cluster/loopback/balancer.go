@@ -202,7 +202,7 @@ func (b *Balancer) serve(client *net.TCPConn) {
 }
 
 // pipe copies until from has no more to say, and passes that on. What fails on the way is passed on
-// as a reset, so that nobody takes half an answer for a whole one.
+// as a reset, so that no client takes half a response for a whole one.
 func pipe(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		reset(to)

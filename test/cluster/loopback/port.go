@@ -39,8 +39,8 @@ func give(port int) bool {
 	return fresh
 }
 
-// FreePort returns a TCP port of 127.0.0.1 that nobody listens on at this moment, and that this
-// process was not given before. Another process may take it before its user does: whoever starts a
+// FreePort returns a TCP port of 127.0.0.1 that is not listened on at this moment, and that this
+// process was not given before. Another process may take it before its user does: a caller that starts a
 // server on it tries again with another one.
 func FreePort() (int, error) {
 	var last error

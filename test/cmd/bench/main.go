@@ -107,7 +107,7 @@ func run(ctx context.Context, out, only string, o bench.Options, l bench.ListOpt
 	return write(out, all)
 }
 
-// handlers measures conversion and admission, and answers the entries of the file.
+// handlers measures conversion and admission, and returns the entries of the file.
 func handlers(ctx context.Context, wanted *regexp.Regexp, o bench.Options) ([]json.RawMessage, error) {
 	cases, err := bench.Cases()
 	if err != nil {
@@ -136,7 +136,7 @@ func handlers(ctx context.Context, wanted *regexp.Regexp, o bench.Options) ([]js
 	return entries, err
 }
 
-// handing measures starts and handovers, and answers the entries of the file.
+// handing measures starts and handovers, and returns the entries of the file.
 func handing(ctx context.Context, wanted *regexp.Regexp, o handover.Options) ([]json.RawMessage, error) {
 	if o.Runs == 0 || !wanted.MatchString(handover.StartPrefix) && !wanted.MatchString(handover.Prefix) {
 		return nil, nil
@@ -152,7 +152,7 @@ func handing(ctx context.Context, wanted *regexp.Regexp, o handover.Options) ([]
 	return entriesOf(result.Rows())
 }
 
-// listing measures LIST, and answers the entries of the file.
+// listing measures LIST, and returns the entries of the file.
 func listing(ctx context.Context, wanted *regexp.Regexp, o bench.ListOptions) ([]json.RawMessage, error) {
 	if slices.Equal(o.Sizes, []int{0}) || !wanted.MatchString(bench.ListPrefix) {
 		return nil, nil
@@ -185,7 +185,7 @@ func sizes(text string) (list []int, err error) {
 	return list, nil
 }
 
-// probing measures the checks of addresses, and answers the entries of the file.
+// probing measures the checks of addresses, and returns the entries of the file.
 func probing(ctx context.Context, wanted *regexp.Regexp, o probes.Options) ([]json.RawMessage, error) {
 	if o.Objects == 0 || !wanted.MatchString(probes.Prefix) {
 		return nil, nil
@@ -201,7 +201,7 @@ func probing(ctx context.Context, wanted *regexp.Regexp, o probes.Options) ([]js
 	return entriesOf(result.Rows())
 }
 
-// restarting measures restarts of workloads, and answers the entries of the file.
+// restarting measures restarts of workloads, and returns the entries of the file.
 func restarting(ctx context.Context, wanted *regexp.Regexp, o restarts.Options) ([]json.RawMessage, error) {
 	if o.Workloads == 0 || !wanted.MatchString(restarts.Prefix) {
 		return nil, nil

@@ -71,7 +71,7 @@ func show(text string) {
 	}
 }
 
-// kubectl runs kubectl, shows the call and what it says, and answers its output and its warnings or
+// kubectl runs kubectl, shows the call and what it says, and returns its output and its warnings or
 // complaint. A refusal is no error of the call.
 func (s *scene) kubectl(ctx context.Context, manifest string, args ...string) (out, said string, err error) {
 	var stdout, stderr strings.Builder

@@ -63,12 +63,12 @@ func restart(ctx context.Context, s *scene) error {
 		}
 	}
 	if err := stage.Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
-		out, err := s.Kubectl(ctx, "get", "events", "-n", "default", "--field-selector=involvedObject.kind=RebootPolicy,involvedObject.name=shop",
+		out, err := s.Kubectl(ctx, "get", "events", "-n", "default", "--field-selector=involvedObject.name=shop",
 			"-o", `jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}`)
 		if err != nil {
 			return err
 		}
-		if err := expect(out, "TriggerFired", "RestartStarted", "RestartVerified"); err != nil {
+		if err := expect(out, "RestartStarted", "RestartVerified"); err != nil {
 			return err
 		}
 		show(out)

@@ -27,7 +27,7 @@ import (
 func main() {
 	options := command.Options{Dial: outside.Dial}
 	if path := os.Getenv("FAIRLEAD_RECONCILE_LOG"); path != "" {
-		file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // whoever runs a test chooses
+		file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the user who runs a test names it
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "operator:", err)
 			os.Exit(1)

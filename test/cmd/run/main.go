@@ -6,11 +6,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -65,8 +65,7 @@ func local(ctx context.Context, root string) (err error) {
 		return err
 	}
 	fmt.Printf("\nready: KUBECONFIG=%s\n\n", s.Kubeconfig())
-	fmt.Printf("  kubectl --kubeconfig %s get fairlead -A\n", s.Kubeconfig())
-	fmt.Println("  a simulated node runs pods: Deployments roll, and what restarts them can be tried")
+	restartHint(s.Kubeconfig())
 	fmt.Printf("  probes and start order  %s/statusz\n", replica.Probes)
 	fmt.Printf("  the operator's log      %s\n\nCtrl-C ends all of it.\n", replica.LogPath())
 
@@ -85,23 +84,45 @@ func local(ctx context.Context, root string) (err error) {
 	}
 }
 
-// samples applies config/samples, waits for those that are reconciled, and shows what came of it.
+// samples applies config/samples, waits for those that are reconciled, and shows what came of it. It
+// names each object that it waits for and shows: a cluster may hold many others.
 func samples(ctx context.Context, kubectl stage.Kubectl, root string) error {
 	say("applying config/samples")
+	folder := filepath.Join(root, "config", "samples")
 	for _, args := range [][]string{
-		{"apply", "-k", filepath.Join(root, "config", "samples")},
-		{"wait", "--for=condition=Ready", "--timeout=60s", "externalservices", "--all", "-A"},
-		{"get", "fairlead", "-A"},
-		{"get", "services", "-A", "-l", "app.kubernetes.io/managed-by=fairlead.dev"},
-		{"get", "endpointslices", "-A", "-l", "endpointslice.kubernetes.io/managed-by=fairlead.dev"},
+		{"apply", "-k", folder},
+		{"wait", "-n", "default", "--for=condition=Ready", "--timeout=60s",
+			"externalservice/billing-db", "externalservice/mail-relay", "rebootpolicy/payments", "rebootpolicy/payments-worker"},
+		{"rollout", "status", "-n", "default", "--timeout=60s", "deployment/payments-api"},
+		{"get", "-k", folder},
+		{"get", "-n", "default", "service/billing-db", "service/mail-relay"},
+		{"get", "-n", "default", "endpointslices", "-l", "kubernetes.io/service-name in (billing-db, mail-relay)"},
 	} {
-		var out, problems strings.Builder
-		if err := kubectl(ctx, nil, &out, io.MultiWriter(&problems, os.Stderr), args...); err != nil {
-			return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, problems.String())
+		var out bytes.Buffer
+		// An API server that has just been given a caBundle serves some kinds only seconds later.
+		err := stage.Eventually(ctx, 2*time.Minute, func(ctx context.Context) error {
+			out.Reset()
+			var problems bytes.Buffer
+			if err := kubectl(ctx, nil, &out, &problems, args...); err != nil {
+				return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(problems.String()))
+			}
+			_, err := problems.WriteTo(os.Stderr) // warnings of the webhooks
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		fmt.Println(indent(out.String()))
 	}
 	return nil
+}
+
+// restartHint says how to watch a restart.
+func restartHint(kubeconfig string) {
+	fmt.Println("  watch a restart:")
+	fmt.Printf("    export KUBECONFIG=%s\n", kubeconfig)
+	fmt.Println(`    kubectl patch configmap payments-config --type=merge -p '{"data":{"LOG_LEVEL":"debug"}}'`)
+	fmt.Println("    kubectl get rebootpolicy payments --watch")
 }
 
 func say(text string) { fmt.Printf("==> %s\n", text) }

@@ -21,7 +21,7 @@ import (
 
 // remote runs the operator here against a cluster that exists. The webhooks of its API server are
 // pointed at localhost, so it must run on this host; the registrations are removed at the end,
-// since nobody would answer them any more.
+// since nothing would serve them any more.
 func remote(ctx context.Context, root, kubeconfig string) error {
 	kubectl, err := client(ctx, root, kubeconfig)
 	if err != nil {
@@ -73,7 +73,9 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 	if err := samples(ctx, kubectl, root); err != nil {
 		return err
 	}
-	fmt.Printf("\nready: KUBECONFIG=%s\n\nCtrl-C ends the operator and withdraws its webhooks; the CRDs and objects stay.\n", kubeconfig)
+	fmt.Printf("\nready: KUBECONFIG=%s\n\n", kubeconfig)
+	restartHint(kubeconfig)
+	fmt.Printf("\nCtrl-C ends the operator and removes its webhook configurations; the CRDs and objects stay.\n")
 	if err := <-ended; ctx.Err() == nil {
 		return fmt.Errorf("the operator ended: %w", err)
 	}
@@ -90,7 +92,7 @@ func withdraw(ctx context.Context, kubectl stage.Kubectl) {
 	}
 }
 
-// client answers kubectl for a cluster: the one on the PATH, or else one that is built.
+// client returns kubectl for a cluster: the one on the PATH, or else one that is built.
 func client(ctx context.Context, root, kubeconfig string) (stage.Kubectl, error) {
 	path, err := exec.LookPath("kubectl")
 	if err != nil {

@@ -95,13 +95,13 @@ func run(ctx context.Context, o options) error {
 	return manager.Start(ctx)
 }
 
-// record opens the file, and answers what writes a line into it.
+// record opens the file, and returns what writes a line into it.
 func record(id string) (func(event string, request reconcile.Request), error) {
 	path := os.Getenv("FAIRLEAD_RECONCILE_LOG")
 	if path == "" {
 		return nil, errors.New("FAIRLEAD_RECONCILE_LOG names no file")
 	}
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // whoever measures chooses
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the user who measures names it
 	if err != nil {
 		return nil, err
 	}

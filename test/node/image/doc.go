@@ -6,7 +6,7 @@
 //
 // What the image says of itself it has from the last stage of a Dockerfile, so that what is tested is
 // what the Dockerfile ships. The base that the Dockerfile names is stood in for by the few files of a
-// distroless base that a static program can miss: nobody's account, and /tmp.
+// distroless base that a static program can miss: an unprivileged account, and /tmp.
 //
 // The package never runs a Dockerfile's steps, and never downloads anything.
 package image

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A folder that the Dockerfile forgets breaks the image and nothing else: nobody notices before a
+// A folder that the Dockerfile forgets breaks the image and nothing else: no one notices before a
 // release does.
 func TestTheDockerfileCopiesEveryFolderThatTheBinaryIsBuiltFrom(t *testing.T) {
 	root, err := filepath.Abs("../../..")

@@ -160,7 +160,7 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// leader waits until one of the pods leads, and answers it.
+// leader waits until one of the pods leads, and returns it.
 func (d *deployment) leader(ctx context.Context) (leader *corev1.Pod, err error) {
 	return leader, stage.Eventually(ctx, patience, func(ctx context.Context) error {
 		var lease coordinationv1.Lease

@@ -75,7 +75,7 @@ func (r *routes) follow(notices io.Reader, now func() time.Time) {
 
 var address = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+\b`)
 
-// parse answers the addresses that a new rule of the Service sends connections to. kube-proxy replaces
+// parse returns the addresses that a new rule of the Service sends connections to. kube-proxy replaces
 // the rule whenever they change:
 //
 //	add rule ip kube-proxy service-4UBW5KYF-shop/web/tcp/http meta l4proto tcp dnat ip to
@@ -138,7 +138,7 @@ func (r *routes) leads(address string) bool {
 	return slices.Contains(r.now, address)
 }
 
-// take answers the lags since the last call, the shortest first.
+// take returns the lags since the last call, the shortest first.
 func (r *routes) take() []lag {
 	r.mu.Lock()
 	defer r.mu.Unlock()

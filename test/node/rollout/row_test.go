@@ -59,7 +59,7 @@ func TestTheTableSaysWhatWasLostAndHowLateKubeProxyWas(t *testing.T) {
 	}
 }
 
-func TestAStrictRowMayLoseNothingAndAnotherOnlyWhatNobodyCouldKnow(t *testing.T) {
+func TestAStrictRowMayLoseNothingAndAnotherOnlyWhatCouldNotBeKnown(t *testing.T) {
 	killed := time.Unix(1000, 0)
 	s := &scene{blind: []window{{killed, killed.Add(2 * time.Second)}}}
 	lost := func(strict bool, first, last time.Duration) Row {

@@ -35,11 +35,11 @@ type scene struct {
 	routes *routes
 	image  string
 	rolls  int
-	// blind are the times in which the Service led to a process that nobody knew to be dead.
+	// blind are the times in which the Service led to a process that was not known to be dead.
 	blind []window
 }
 
-// Run deploys Fairlead, plays the scenarios, and answers a row for each. A row that lost what it must
+// Run deploys Fairlead, plays the scenarios, and returns a row for each. A row that lost what it must
 // not lose is an error, and there all the same.
 func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
 	o.setDefaults()

@@ -36,7 +36,7 @@ func scenarios(o Options) []scenario {
 	}
 }
 
-// roll replaces every replica: by the other image, or by the same one anew.
+// roll replaces every replica: by the other image, or by the same one again.
 func roll(ctx context.Context, s *scene, _ *Row) error {
 	args := []string{"rollout", "restart", "deployment/" + name}
 	if s.rolls%3 != 1 {
@@ -66,7 +66,7 @@ func deleteLeader(ctx context.Context, s *scene, _ *Row) error {
 	return err
 }
 
-// takeLease gives the Lease to somebody who does not exist, as the leader finds it after it could not
+// takeLease gives the Lease to a holder that does not exist, as the leader finds it after it could not
 // renew for too long. If its process ends, then by itself: no pod is deleted, so that only its readiness
 // tells the kubelet, and through it kube-proxy, while it drains.
 func takeLease(ctx context.Context, s *scene, row *Row) error {
@@ -74,12 +74,12 @@ func takeLease(ctx context.Context, s *scene, row *Row) error {
 	if err != nil {
 		return err
 	}
-	const patch = `{"spec": {"holderIdentity": "nobody"}}`
+	const patch = `{"spec": {"holderIdentity": "absent"}}`
 	if _, err := s.kubectl(ctx, nil, "patch", "lease", name, "--namespace="+stage.Namespace, "--type=merge", "--patch="+patch); err != nil {
 		return err
 	}
 	left := s.leaves(ctx, leader.Status.PodIP, orderlyEnd)
-	if _, err := s.leader(ctx); err != nil { // only once the Lease of nobody has run out
+	if _, err := s.leader(ctx); err != nil { // only once the Lease of the absent holder has run out
 		return err
 	}
 	if err := s.settled(ctx); err != nil {

@@ -18,7 +18,7 @@ type window struct{ from, to time.Time }
 const aftermath = 5 * time.Second
 
 // judge is the verdict on a row. Where a process was killed, what was lost must lie in the time in
-// which nobody could know it.
+// which it could not be known.
 func (s *scene) judge(row *Row) error {
 	if row.Strict && row.Lost() > 0 {
 		return fmt.Errorf("%s: %d of %d requests were lost, and none may be", row.Scenario, row.Lost(), row.Sent)

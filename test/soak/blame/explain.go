@@ -26,7 +26,7 @@ type Verdict struct {
 func Explain(failed []tally.Request, losses []link.Loss) Verdict {
 	m := matching{failed: failed, losses: losses, taken: make([]int, len(losses))}
 	for i := range m.taken {
-		m.taken[i] = nobody
+		m.taken[i] = unknown
 	}
 	var v Verdict
 	for i := range failed {
@@ -36,7 +36,7 @@ func Explain(failed []tally.Request, losses []link.Loss) Verdict {
 	}
 	for i, request := range m.taken {
 		switch {
-		case request == nobody:
+		case request == unknown:
 		case losses[i].Held:
 			v.Held = append(v.Held, failed[request])
 		default:
@@ -49,8 +49,8 @@ func Explain(failed []tally.Request, losses []link.Loss) Verdict {
 	return v
 }
 
-// nobody is the request that takes a loss that explains none.
-const nobody = -1
+// unknown is the request that takes a loss that explains none.
+const unknown = -1
 
 // matching grows by one request after the other, by augmenting paths.
 type matching struct {
@@ -66,7 +66,7 @@ func (m *matching) place(request int, tried []bool) bool {
 			continue
 		}
 		tried[i] = true
-		if m.taken[i] == nobody || m.place(m.taken[i], tried) {
+		if m.taken[i] == unknown || m.place(m.taken[i], tried) {
 			m.taken[i] = request
 			return true
 		}

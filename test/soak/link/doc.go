@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package link is a wire that can be cut: a port of loopback whose connections lead to another one,
-// as long as the link is open. It knows which calls were lost with whoever was at the other end, and
+// as long as the link is open. It knows which calls were lost with the process at the other end, and
 // when, so that no failure needs to be explained by a guess.
 //
 // It loses nothing by itself: where the far side ends a connection, the link passes that on and goes

@@ -34,7 +34,7 @@ type Counts struct {
 	Opened int
 	// InFlight is on how many of them the client spoke last, and waits.
 	InFlight int
-	// Unanswered is how many were lost while the far side had them, and Missed how many found nobody.
+	// Unanswered is how many were lost while the far side had them, and Missed how many found no listener.
 	// See Loss.
 	Unanswered, Missed int
 }
@@ -204,7 +204,7 @@ func (l *Link) lost(loss *Loss) {
 	l.note(loss, time.Now())
 }
 
-// note needs the lock. What ends with the link itself is nobody's loss.
+// note needs the lock. What ends with the link itself is not a loss.
 func (l *Link) note(loss *Loss, now time.Time) {
 	if loss == nil || l.ctx.Err() != nil {
 		return
@@ -224,7 +224,7 @@ func (l *Link) note(loss *Loss, now time.Time) {
 	}
 }
 
-// ask forwards what the client says until it has no more to say, also when nobody hears it any more.
+// ask forwards what the client says until it has no more to say, also when it is no longer received.
 func (l *Link) ask(w *wire) {
 	buffer := make([]byte, bufferSize)
 	for {
@@ -252,7 +252,7 @@ func (l *Link) ask(w *wire) {
 }
 
 // answer forwards what the far side says until it ends. That is passed on as it came: by a reset where
-// a call was cut short by one, so that nobody takes half an answer for a whole one.
+// a call was cut short by one, so that no client takes half a response for a whole one.
 func (l *Link) answer(w *wire) {
 	buffer := make([]byte, bufferSize)
 	for {
@@ -285,7 +285,8 @@ func (l *Link) answer(w *wire) {
 const bufferSize = 32 << 10
 
 // passable waits while the link is silent, and says whether it forwards then. Where it does, it calls then
-// before anybody can change that. Where it does not now, the connection is counted as one that found nobody.
+// before anybody can change that. Where it does not now, the connection is counted as one that found no
+// listener.
 func (l *Link) passable(w *wire, then func()) bool {
 	for {
 		l.mu.Lock()

@@ -134,7 +134,7 @@ func TestAnEndWhileTheClientWaitsIsCountedAndOneWithoutIsNot(t *testing.T) {
 	becomes(t, l, Counts{Opened: 2, Unanswered: 1})
 }
 
-// turnedAway dials and wants to be told that nobody is there.
+// turnedAway dials and wants to be told that there is no listener.
 func turnedAway(t *testing.T, l *Link) {
 	t.Helper()
 	conn, err := net.Dial("tcp", l.Address())
@@ -147,7 +147,7 @@ func turnedAway(t *testing.T, l *Link) {
 	}
 }
 
-func TestWhoComesWhileNobodyListensIsCounted(t *testing.T) {
+func TestAConnectionWithoutAListenerIsCounted(t *testing.T) {
 	listener, l := unattended(t)
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func established(t *testing.T, l *Link) *client {
 	return c
 }
 
-// unattended is a link to a port where nobody accepts.
+// unattended is a link to a port where nothing accepts.
 func unattended(t *testing.T) (net.Listener, *Link) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

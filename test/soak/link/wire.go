@@ -12,7 +12,7 @@ import (
 // Loss is a call that could not be answered any more.
 type Loss struct {
 	// Held says that the far side had the call, or was opening its connection, when it ended or was cut
-	// off. Otherwise the call was sent when nobody was there.
+	// off. Otherwise the call was sent when there was no listener.
 	Held bool
 	// From and To enclose the moment at which the call was lost.
 	From, To time.Time
@@ -46,8 +46,8 @@ type wire struct {
 	loss    *Loss      // of the call, or of the one that the connection is opened for; nil before
 }
 
-// ask is that the client said so many bytes. It is a loss where nobody hears it any more, and the same
-// loss once more where the connection was lost before: whoever opened it may have been served by
+// ask is that the client said so many bytes. It is a loss where it is no longer received, and the same
+// loss once more where the connection was lost before: its opener may have been served by
 // another one, and left this one to the next call.
 func (w *wire) ask(n int, now time.Time) *Loss {
 	w.mu.Lock()
@@ -86,7 +86,7 @@ func (w *wire) leave() {
 	w.left = true
 }
 
-// miss is that the client came, or spoke, and found nobody.
+// miss is that the client came, or spoke, and found no listener.
 func (w *wire) miss(now time.Time) *Loss {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +139,7 @@ func (w *wire) wasLost() bool {
 	return w.loss != nil
 }
 
-// isWaiting says whether somebody may still answer the client.
+// isWaiting says whether the client may still get a response.
 func (w *wire) isWaiting() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

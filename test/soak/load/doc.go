@@ -6,7 +6,7 @@
 // that must be refused are sent too. Every answer is looked at: a refusal with the right words is
 // success, and anything else than what was wanted is not.
 //
-// Requests are sent once. Nobody retries them: what a client that retries would hide is what is
+// Requests are sent once. They are not retried: what a client that retries would hide is what is
 // counted here. Objects name addresses of 192.0.2.0/24 without health checks, workloads that do not
 // exist, or are suspended, so that nothing leaves the cluster because of them.
 package load

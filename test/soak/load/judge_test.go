@@ -45,7 +45,7 @@ func TestVerdictsOfAnswers(t *testing.T) {
 		"a refusal for another reason": {
 			refusal, answer{code: 422, body: status(`admission webhook "x" denied the request: spec.count: Invalid value`)}, tally.Failed, "422 admission webhook",
 		},
-		"a refusal by somebody else": {
+		"a refusal by another webhook": {
 			refusal, answer{code: 422, body: status("spec.target.selector: Invalid value")}, tally.Failed, "422 spec.target.selector",
 		},
 		"what must be refused is taken": {refusal, answer{code: 201, body: found}, tally.Failed, "201"},

@@ -30,7 +30,7 @@ const unavailablePause = 100 * time.Millisecond
 
 // Options of Run.
 type Options struct {
-	// Config reaches the API server, as somebody who may do everything with Fairlead's kinds. Required.
+	// Config reaches the API server, as a user who may do everything with Fairlead's kinds. Required.
 	Config *rest.Config
 	// Namespace is where the objects live. It must exist. Required.
 	Namespace string

@@ -86,7 +86,10 @@ var kinds = []kind{
 			}
 		},
 		spoke: func(_, _ int) object {
-			return object{"template": object{"spec": object{"containers": []object{{"name": "pause", "image": "pause"}}}}}
+			return object{ // no run is due while this lasts
+				"template": object{"spec": object{"containers": []object{{"name": "pause", "image": "pause"}}}},
+				"nextStop": "2099-01-01T00:00:00Z",
+			}
 		},
 		refused: []refusal{
 			{hubVersion, object{
@@ -129,7 +132,7 @@ const (
 	turnAnnotation = "soak.fairlead.dev/turn"
 )
 
-// annotate answers a copy of an object that was read, with the annotation set.
+// annotate returns a copy of an object that was read, with the annotation set.
 func annotate(read object, turn int) object {
 	changed := maps.Clone(read)
 	metadata, _ := read["metadata"].(map[string]any)

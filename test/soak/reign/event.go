@@ -42,7 +42,7 @@ func (e Event) object() string {
 }
 
 // Read reads lines of JSON. A line that cannot be read is an error: the proof would have a gap. What
-// follows the last end of a line is left out, since whoever writes it is not done.
+// follows the last end of a line is left out, since its writer is not done.
 func Read(r io.Reader) ([]Event, error) {
 	var events []Event
 	lines := bufio.NewScanner(r)

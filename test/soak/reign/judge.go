@@ -42,7 +42,7 @@ type Verdict struct {
 const maxFaults = 20
 
 // Judge looks at the record up to the time end. A replica that was killed could not write that it
-// ended: deaths say when it had. What nobody ended lasts to the end of the record.
+// ended: deaths say when it had. What was not ended lasts to the end of the record.
 func Judge(events []Event, deaths map[string]time.Time, end time.Time) Verdict {
 	reigns, work := intervals(events, deaths, end)
 	v := Verdict{Reigns: reigns, Reconciles: len(work)}
@@ -52,7 +52,7 @@ func Judge(events []Event, deaths map[string]time.Time, end time.Time) Verdict {
 	return v
 }
 
-// Handovers are the times between two reigns of different replicas in which nobody led.
+// Handovers are the times between two reigns of different replicas in which no replica led.
 func (v Verdict) Handovers() []time.Duration {
 	var gaps []time.Duration
 	for i := 1; i < len(v.Reigns); i++ {

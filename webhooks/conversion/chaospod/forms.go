@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 )
 
 // The forms are the API types with the pod template and the mapped times as the text they are.
@@ -52,6 +53,7 @@ type spokeSpec struct {
 }
 
 type spokeStatus struct {
+	v1alpha1.ChaosPodStatus
 	LastRun string `json:"lastRun,omitempty"`
 }
 

@@ -73,7 +73,7 @@ func convert(t testing.TB, raw []byte, version string) []byte {
 	return out
 }
 
-// other answers the version that the object is not at.
+// other returns the version that the object is not at.
 func other(t testing.TB, raw []byte) string {
 	t.Helper()
 	if value(t, raw)["apiVersion"] == "chaos.fairlead.dev/v1" {

@@ -78,7 +78,7 @@ func TestAnEditOfTheViewKeepsTheRestOfTheHub(t *testing.T) {
 	}
 }
 
-// defaulted answers the object as admission stores it.
+// defaulted returns the object as admission stores it.
 func defaulted(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	obj := typed(t, raw)

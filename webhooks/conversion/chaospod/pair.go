@@ -7,6 +7,7 @@ import (
 	"bytes"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -27,43 +28,40 @@ func New() *hubspoke.Converter {
 	return hubspoke.New(hubspoke.Pair[hubForm, spokeForm]{
 		Group: chaosv1.GroupVersion.Group, Kind: "ChaosPod",
 		Hub: chaosv1.GroupVersion.Version, Spoke: v1alpha1.GroupVersion.Version,
-		Up: up, Down: down, Normalize: normalize, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
+		Up: up, Down: down, CompleteHub: complete, CompleteSpoke: oneBlank, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
 		Bulk: []hubspoke.Bulk{{Hub: []string{"spec", "target", "template"}, Spoke: []string{"spec", "template"}}},
 	})
 }
 
-// normalize writes a template of nothing in one way, however a client wrote it. An absent one stays
-// absent: server-side apply converts objects in part.
-func normalize(s, _ spokeForm) spokeForm { return templated(s) }
-
-func templated(s spokeForm) spokeForm {
-	if present(s.Spec.Template) && blank(s.Spec.Template) {
-		s.Spec.Template = []byte(noTemplate)
-	}
-	return s
-}
-
-func up(s spokeForm) hubForm {
-	s = templated(s)
+// implied is what every v1alpha1 object means and cannot say. It is a template even where a partial
+// one, as server-side apply converts them, does not say which.
+var implied = func() hubSpec {
 	var h hubForm
 	h.Spec.DryRun = ptr.To(false)
 	h.Spec.Action = &chaosv1.Action{Type: ptr.To(chaosv1.ActionDelete)}
 	h.Spec.Schedule.Interval = impliedInterval
 	h.Spec.Schedule.JitterPercent = ptr.To[int32](impliedJitterPercent)
+	applyDefaults(&h, true)
+	return h.Spec
+}()
+
+func up(s spokeForm) hubForm {
+	h := hubForm{Spec: implied}
+	h.Spec.ChaosPodSpec = *implied.DeepCopy()
+	h.Spec.Schedule.Schedule = *implied.Schedule.DeepCopy()
 	h.Spec.Schedule.At = s.Spec.NextStop
+	h.Status.ObservedGeneration, h.Status.Conditions = s.Status.ObservedGeneration, s.Status.Conditions
 	h.Status.LastRunTime = s.Status.LastRun
 	if present(s.Spec.Template) {
 		h.Spec.Target.Template = s.Spec.Template
 	}
-	// A v1alpha1 object is a template even where a partial one, as server-side apply converts
-	// them, does not say which.
-	applyDefaults(&h, true)
 	return h
 }
 
 func down(h hubForm) spokeForm {
 	var s spokeForm
 	s.Spec.NextStop = h.Spec.Schedule.At
+	s.Status.ObservedGeneration, s.Status.Conditions = h.Status.ObservedGeneration, h.Status.Conditions
 	s.Status.LastRun = h.Status.LastRunTime
 	switch {
 	case present(h.Spec.Target.Template):
@@ -75,7 +73,7 @@ func down(h hubForm) spokeForm {
 }
 
 // overlayHub carries what changed in the view, and nothing else. Clearing nextStop where the hub
-// has no other schedule leaves none, which the rules refuse: an interval that nobody asked for
+// has no other schedule leaves none, which the rules refuse: an interval that no user asked for
 // would kill.
 func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 	if before.Spec.NextStop != after.Spec.NextStop {
@@ -84,8 +82,14 @@ func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 	if before.Status.LastRun != after.Status.LastRun {
 		saved.Status.LastRunTime = after.Status.LastRun
 	}
+	if before.Status.ObservedGeneration != after.Status.ObservedGeneration {
+		saved.Status.ObservedGeneration = after.Status.ObservedGeneration
+	}
+	if !equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions) {
+		saved.Status.Conditions = after.Status.Conditions
+	}
 	switch {
-	case bytes.Equal(before.Spec.Template, after.Spec.Template):
+	case bytes.Equal(before.Spec.Template, after.Spec.Template) || blank(before.Spec.Template) && blank(after.Spec.Template):
 	case present(saved.Spec.Target.Template):
 		saved.Spec.Target.Template = nil
 		if present(after.Spec.Template) {
@@ -94,12 +98,21 @@ func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 	case !blank(after.Spec.Template):
 		saved.Spec.Target = hubTarget{Template: after.Spec.Template}
 	}
-	applyDefaults(&saved, present(saved.Spec.Target.Template))
 	return saved
 }
 
 // overlaySpoke takes the view of the hub as it is: v1 can say all that v1alpha1 can.
 func overlaySpoke(_ spokeForm, _, after hubForm) spokeForm { return down(after) }
+
+// complete fills in the defaults of v1.
+func complete(h *hubForm) { applyDefaults(h, present(h.Spec.Target.Template)) }
+
+// oneBlank writes a template of nothing in one way, however a client wrote it.
+func oneBlank(s *spokeForm) {
+	if present(s.Spec.Template) && blank(s.Spec.Template) {
+		s.Spec.Template = []byte(noTemplate)
+	}
+}
 
 // applyDefaults runs the kind's own defaults over a form. They ask of a template only whether
 // there is one.

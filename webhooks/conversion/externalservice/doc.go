@@ -7,8 +7,7 @@
 // What v1alpha1 cannot say, and an edit at v1alpha1 keeps: names, zones, states and ports of
 // endpoints, which addresses belong together, priorities beyond plain order, protocols and target
 // ports, TTLs that differ, everything of a health check beyond a core-like probe, failover,
-// service and deletion policy. What v1 cannot say: a probe of a port that is none of the ports,
-// and a status that a client wrote at v1alpha1.
+// service and deletion policy. What v1 cannot say: a probe of a port that is none of the ports.
 //
 // Nothing here refuses anything: admission judges what conversion made.
 package externalservice

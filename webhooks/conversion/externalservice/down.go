@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 )
 
-// down is the view at v1alpha1. What a probe shows is explicit even where the hub is silent, and
-// rounded up to whole seconds; refreshSeconds is shown only where it would be exact.
+// down is the view at v1alpha1. Spans of a probe are rounded up to whole seconds; refreshSeconds is
+// shown only where it would be exact.
 func down(h hub) spoke {
 	var s spoke
 	s.Spec.Hosts = hosts(h.Spec.Endpoints)
@@ -99,7 +99,7 @@ func ordered(endpoints []v1.Endpoint) bool {
 	return true
 }
 
-// failover answers the indices of the endpoints in the order of their priorities.
+// failover returns the indices of the endpoints in the order of their priorities.
 func failover(endpoints []v1.Endpoint) []int {
 	order := make([]int, len(endpoints))
 	for i := range order {
@@ -126,26 +126,17 @@ func refresh(r *v1.Resolution) *int32 {
 
 func downProbe(h *v1.HealthCheck, ports []v1.ServicePort) *v1alpha1.Probe {
 	p := &v1alpha1.Probe{
-		PeriodSeconds:    wholeSeconds(h.Interval, 10*time.Second),
-		TimeoutSeconds:   wholeSeconds(h.Timeout, 2*time.Second),
-		SuccessThreshold: ptr.To(ptr.Deref(h.HealthyThreshold, 2)),
-		FailureThreshold: ptr.To(ptr.Deref(h.UnhealthyThreshold, 3)),
+		PeriodSeconds:    wholeSeconds(h.Interval),
+		TimeoutSeconds:   wholeSeconds(h.Timeout),
+		SuccessThreshold: h.HealthyThreshold,
+		FailureThreshold: h.UnhealthyThreshold,
 	}
 	number := checkedPort(h, ports)
 	if h.TCP != nil {
 		p.TCPSocket = &v1alpha1.TCPSocketAction{Port: number}
 	}
 	if http := h.HTTP; http != nil {
-		scheme := v1.SchemeHTTP
-		if h.TLS != nil {
-			scheme = v1.SchemeHTTPS
-		}
-		p.HTTPGet = &v1alpha1.HTTPGetAction{
-			Port:   number,
-			Path:   ptr.To(ptr.Deref(http.Path, "/")),
-			Host:   http.Host,
-			Scheme: ptr.To(string(ptr.Deref(http.Scheme, scheme))),
-		}
+		p.HTTPGet = &v1alpha1.HTTPGetAction{Port: number, Path: http.Path, Host: http.Host, Scheme: (*string)(http.Scheme)}
 	}
 	if h.GRPC != nil {
 		p.GRPC = &v1alpha1.GRPCAction{Port: number, Service: h.GRPC.Service}
@@ -163,9 +154,16 @@ func checkedPort(h *v1.HealthCheck, ports []v1.ServicePort) v1alpha1.PortNumber 
 	return 0
 }
 
-// wholeSeconds rounds up, so that a short span does not become none.
-func wholeSeconds(d *common.Duration, fallback time.Duration) *int32 {
-	span := d.Or(fallback)
+// wholeSeconds rounds up, so that a short span does not become none. A span that does not parse, for
+// which admission refuses the object, shows as absent.
+func wholeSeconds(d *common.Duration) *int32 {
+	if d == nil {
+		return nil
+	}
+	span, err := d.Parse()
+	if err != nil {
+		return nil
+	}
 	n := span / time.Second
 	if span%time.Second > 0 {
 		n++
@@ -174,7 +172,7 @@ func wholeSeconds(d *common.Duration, fallback time.Duration) *int32 {
 }
 
 func downStatus(status *v1.ExternalServiceStatus) v1alpha1.ExternalServiceStatus {
-	var out v1alpha1.ExternalServiceStatus
+	out := v1alpha1.ExternalServiceStatus{ObservedGeneration: status.ObservedGeneration, Conditions: status.Conditions}
 	count := 0
 	for i := range status.Endpoints {
 		count += len(status.Endpoints[i].Addresses)

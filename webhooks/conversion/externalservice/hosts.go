@@ -38,7 +38,7 @@ func overlayHosts(spec *v1.ExternalServiceSpec, before, after *v1alpha1.External
 		// The order of the priorities goes over into that of the list.
 		slices.SortStableFunc(spec.Endpoints, func(a, b v1.Endpoint) int { return cmp.Compare(priority(&a), priority(&b)) })
 		for i := range spec.Endpoints {
-			spec.Endpoints[i].Priority = ptr.To[int32](0)
+			spec.Endpoints[i].Priority = nil
 		}
 	case after.Probe != nil && before.Probe == nil:
 		for i := range spec.Endpoints {
@@ -47,7 +47,7 @@ func overlayHosts(spec *v1.ExternalServiceSpec, before, after *v1alpha1.External
 	}
 }
 
-// rebuild answers the endpoints that show as the given hosts.
+// rebuild returns the endpoints that show as the given hosts.
 func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
 	var (
 		before  []string
@@ -84,7 +84,9 @@ func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
 	for i, r := range runs {
 		endpoint := v1.Endpoint{}
 		if r.origin >= 0 {
-			endpoint = *saved[r.origin].DeepCopy()
+			endpoint = saved[r.origin]
+			endpoint.Addresses = nil // the run brings its own: copying all for each run would take their square
+			endpoint = *endpoint.DeepCopy()
 		}
 		if r.origin < 0 || r.split {
 			endpoint.Name = freeName(i, used)
@@ -95,7 +97,7 @@ func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
 	return out
 }
 
-// match answers for every host of after the index of the host of before that it continues, or -1:
+// match returns for every host of after the index of the host of before that it continues, or -1:
 // the same text first, wherever it stands, and then whatever it was written over.
 func match(before, after []string) []int {
 	waiting := make(map[string][]int, len(before))

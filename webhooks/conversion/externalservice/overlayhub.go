@@ -16,7 +16,7 @@ import (
 )
 
 // overlayHub carries an edit of the view onto the saved hub form, field by field: what was not
-// edited stays as the hub has it. The status stays altogether, see up.
+// edited stays as the hub has it, and what was taken away is absent.
 func overlayHub(saved hub, before, after spoke) hub {
 	spec := &saved.Spec
 	names := overlayPorts(spec, before.Spec.Ports, after.Spec.Ports)
@@ -26,10 +26,12 @@ func overlayHub(saved hub, before, after spoke) hub {
 	if !equality.Semantic.DeepEqual(before.Spec.RefreshSeconds, after.Spec.RefreshSeconds) {
 		overlayRefresh(spec, after.Spec.RefreshSeconds)
 	}
-	return defaulted(saved)
+	take(&saved.Status.ObservedGeneration, before.Status.ObservedGeneration, after.Status.ObservedGeneration)
+	take(&saved.Status.Conditions, before.Status.Conditions, after.Status.Conditions)
+	return saved
 }
 
-// overlayPorts takes over the edited ports, and answers the new name of every old one that is
+// overlayPorts takes over the edited ports, and returns the new name of every old one that is
 // still there. A port that came where another of the same number went is that one under a new
 // name. Ports keep their order; new ones follow, by name.
 func overlayPorts(spec *v1.ExternalServiceSpec, before, after map[string]v1alpha1.PortNumber) map[string]string {
@@ -130,11 +132,23 @@ func overlayHandlers(h *v1.HealthCheck, before, after *v1alpha1.Probe) {
 	}
 }
 
+// overlayRefresh leaves no block of which nothing but defaults remain: a DNS name brings it back.
 func overlayRefresh(spec *v1.ExternalServiceSpec, after *int32) {
 	if spec.Resolution == nil {
-		spec.Resolution = &v1.Resolution{}
+		spec.Resolution = impliedResolution.DeepCopy()
 	}
-	spec.Resolution.MinTTL, spec.Resolution.MaxTTL = optionalSeconds(after), optionalSeconds(after)
+	r := spec.Resolution
+	r.MinTTL, r.MaxTTL = optionalSeconds(after), optionalSeconds(after)
+	if after != nil {
+		return
+	}
+	bare := hub{Spec: v1.ExternalServiceSpec{Resolution: &v1.Resolution{}}}
+	rest := hub{Spec: v1.ExternalServiceSpec{Resolution: r.DeepCopy()}}
+	complete(&bare)
+	complete(&rest)
+	if equality.Semantic.DeepEqual(bare.Spec.Resolution, rest.Spec.Resolution) {
+		spec.Resolution = nil
+	}
 }
 
 func overlayValue[T comparable](value **T, before, after *T) {

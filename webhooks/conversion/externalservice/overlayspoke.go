@@ -29,12 +29,25 @@ func overlaySpoke(saved spoke, before, after hub) spoke {
 
 func overlayProbeView(probe, was, is *v1alpha1.Probe) {
 	take(&probe.TCPSocket, was.TCPSocket, is.TCPSocket)
-	take(&probe.HTTPGet, was.HTTPGet, is.HTTPGet)
+	overlayGetView(probe, was.HTTPGet, is.HTTPGet)
 	take(&probe.GRPC, was.GRPC, is.GRPC)
 	take(&probe.PeriodSeconds, was.PeriodSeconds, is.PeriodSeconds)
 	take(&probe.TimeoutSeconds, was.TimeoutSeconds, is.TimeoutSeconds)
 	take(&probe.SuccessThreshold, was.SuccessThreshold, is.SuccessThreshold)
 	take(&probe.FailureThreshold, was.FailureThreshold, is.FailureThreshold)
+}
+
+func overlayGetView(probe *v1alpha1.Probe, was, is *v1alpha1.HTTPGetAction) {
+	if probe.HTTPGet == nil || was == nil || is == nil {
+		take(&probe.HTTPGet, was, is)
+		return
+	}
+	get := *probe.HTTPGet
+	take(&get.Port, was.Port, is.Port)
+	take(&get.Path, was.Path, is.Path)
+	take(&get.Host, was.Host, is.Host)
+	take(&get.Scheme, was.Scheme, is.Scheme)
+	probe.HTTPGet = &get
 }
 
 func take[T any](value *T, was, is T) {

@@ -33,43 +33,41 @@ func New() *hubspoke.Converter {
 		Up:           up,
 		UpInto:       upInto,
 		Down:         down,
-		Normalize:    normalize,
+		CompleteHub:  complete,
+		Whole:        whole,
 		OverlayHub:   overlayHub,
 		OverlaySpoke: overlaySpoke,
 	})
 }
 
-// defaulted fills in the defaults of v1.
-func defaulted(h hub) hub {
+// implied is what every v1alpha1 object means and cannot say: the defaults of v1 that hold whatever
+// else is set. Those of the blocks belong to the probe and to refreshSeconds.
+var implied, impliedCheck, impliedResolution = func() (v1.ExternalServiceSpec, v1.HealthCheck, v1.Resolution) {
+	var bare hub
+	complete(&bare)
+	blocks := hub{Spec: v1.ExternalServiceSpec{HealthCheck: new(v1.HealthCheck), Resolution: new(v1.Resolution)}}
+	complete(&blocks)
+	check, resolution := blocks.Spec.HealthCheck, blocks.Spec.Resolution
+	return bare.Spec, v1.HealthCheck{UnhealthyInterval: check.UnhealthyInterval, JitterPercent: check.JitterPercent},
+		v1.Resolution{OnFailure: resolution.OnFailure, KeepLastFor: resolution.KeepLastFor}
+}()
+
+// whole says that a hub form has all that up would write of itself.
+func whole(h *hub) bool {
+	s := &h.Spec
+	if s.Suspend == nil || s.DeletionPolicy == nil || s.Service == nil || s.Service.Type == nil {
+		return false
+	}
+	if check := s.HealthCheck; check != nil && (check.UnhealthyInterval == nil || check.JitterPercent == nil) {
+		return false
+	}
+	return refresh(s.Resolution) == nil || s.Resolution.OnFailure != nil && s.Resolution.KeepLastFor != nil
+}
+
+// complete fills in the defaults of v1, but inside list items: a value that stands there was written by
+// someone.
+func complete(h *hub) {
 	obj := v1.ExternalService{Spec: h.Spec}
-	rules.Default(&obj)
+	rules.DefaultMaps(&obj)
 	h.Spec = obj.Spec
-	return h
-}
-
-// normalize makes explicit what v1 implies where a probe is silent. What that is the mapping says,
-// there and back, since some defaults depend on what is given: a timeout never exceeds its period.
-func normalize(s, again spoke) spoke {
-	if s.Spec.Probe == nil || again.Spec.Probe == nil {
-		return s
-	}
-	probe, implied := *s.Spec.Probe, again.Spec.Probe
-	fill(&probe.PeriodSeconds, implied.PeriodSeconds)
-	fill(&probe.TimeoutSeconds, implied.TimeoutSeconds)
-	fill(&probe.SuccessThreshold, implied.SuccessThreshold)
-	fill(&probe.FailureThreshold, implied.FailureThreshold)
-	if probe.HTTPGet != nil && implied.HTTPGet != nil {
-		get := *probe.HTTPGet
-		fill(&get.Path, implied.HTTPGet.Path)
-		fill(&get.Scheme, implied.HTTPGet.Scheme)
-		probe.HTTPGet = &get
-	}
-	s.Spec.Probe = &probe
-	return s
-}
-
-func fill[T any](value **T, implied *T) {
-	if *value == nil {
-		*value = implied
-	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 )
 
-// PlainUp answers the v1 form, with its defaults, of what v1alpha1 can say. It may share memory
+// PlainUp returns the v1 form, without defaults, of what v1alpha1 can say. It may share memory
 // with its arguments. Alone, without the restore annotations that hubspoke makes, it loses what v1
 // cannot say: it is what the benchmarks give to handlers that have no such annotation.
 func PlainUp(spec v1alpha1.ExternalServiceSpec, status v1alpha1.ExternalServiceStatus) (v1.ExternalServiceSpec, v1.ExternalServiceStatus) {
@@ -16,7 +16,7 @@ func PlainUp(spec v1alpha1.ExternalServiceSpec, status v1alpha1.ExternalServiceS
 	return h.Spec, h.Status
 }
 
-// PlainDown answers the view at v1alpha1. The notes of PlainUp hold for it as well.
+// PlainDown returns the view at v1alpha1. The notes of PlainUp hold for it as well.
 func PlainDown(spec v1.ExternalServiceSpec, status v1.ExternalServiceStatus) (v1alpha1.ExternalServiceSpec, v1alpha1.ExternalServiceStatus) {
 	s := down(hub{Spec: spec, Status: status})
 	return s.Spec, s.Status

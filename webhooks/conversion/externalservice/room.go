@@ -54,7 +54,7 @@ func (r *room) endpointsOf(hosts []string, ranked bool) []v1.Endpoint {
 			h.name.Name = text
 			e.DNS = &h.name
 		}
-		if ranked {
+		if ranked && len(hosts) > 1 {
 			h.priority = int32(min(i, lowestPriority))
 			e.Priority = &h.priority
 		}

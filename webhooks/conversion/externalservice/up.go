@@ -16,8 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 )
 
-// up is the plain mapping to the hub. The status of v1 cannot be told from that of v1alpha1 and
-// is left to the reconciler, which writes it in any case.
+// up is the plain mapping to the hub. Of the status of v1alpha1 it maps what both versions have.
 func up(s spoke) hub {
 	var h hub
 	upInto(s, &h)
@@ -31,17 +30,23 @@ func upInto(s spoke, into *hub) {
 	if h.room == nil {
 		h.room = new(room)
 	}
+	h.Spec = impliedSpec()
 	h.Spec.Ports = upPorts(s.Spec.Ports)
 	h.Spec.Endpoints = h.room.endpointsOf(s.Spec.Hosts, s.Spec.Probe != nil)
 	if s.Spec.RefreshSeconds != nil {
 		every := seconds(*s.Spec.RefreshSeconds)
-		h.Spec.Resolution = &v1.Resolution{MinTTL: &every, MaxTTL: ptr.To(every)}
+		h.Spec.Resolution = impliedResolution.DeepCopy()
+		h.Spec.Resolution.MinTTL, h.Spec.Resolution.MaxTTL = &every, ptr.To(every)
 	}
 	if s.Spec.Probe != nil {
 		h.Spec.HealthCheck = upProbe(s.Spec.Probe, h.Spec.Ports)
 	}
-	*into = defaulted(h)
+	h.Status.ObservedGeneration, h.Status.Conditions = s.Status.ObservedGeneration, s.Status.Conditions
+	*into = h
 }
+
+// impliedSpec is a copy of implied, whose values others may change.
+func impliedSpec() v1.ExternalServiceSpec { return *implied.DeepCopy() }
 
 // upPorts makes a port of every name, in their order.
 func upPorts(numbers map[string]v1alpha1.PortNumber) []v1.ServicePort {
@@ -66,12 +71,9 @@ func isAddress(host string) bool {
 }
 
 func upProbe(p *v1alpha1.Probe, ports []v1.ServicePort) *v1.HealthCheck {
-	h := &v1.HealthCheck{
-		Interval:           optionalSeconds(p.PeriodSeconds),
-		Timeout:            optionalSeconds(p.TimeoutSeconds),
-		HealthyThreshold:   p.SuccessThreshold,
-		UnhealthyThreshold: p.FailureThreshold,
-	}
+	h := impliedCheck.DeepCopy()
+	h.Interval, h.Timeout = optionalSeconds(p.PeriodSeconds), optionalSeconds(p.TimeoutSeconds)
+	h.HealthyThreshold, h.UnhealthyThreshold = p.SuccessThreshold, p.FailureThreshold
 	if number, ok := probePort(p); ok {
 		h.Port = portName(ports, number)
 	}

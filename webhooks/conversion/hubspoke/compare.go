@@ -94,10 +94,10 @@ func keepUnknown(value, saved, typed any) any {
 		if !ok || len(known) != len(saved) {
 			return value
 		}
-		out := make([]any, len(list))
+		out, places := make([]any, len(list)), placesOf(saved)
 		for i, item := range list {
 			out[i] = item
-			if j := partner(item, i, list, saved); j >= 0 {
+			if j := partner(item, i, len(list) == len(saved), places); j >= 0 {
 				out[i] = keepUnknown(item, saved[j], known[j])
 			}
 		}
@@ -106,21 +106,30 @@ func keepUnknown(value, saved, typed any) any {
 	return value
 }
 
-// partner answers the index of the saved item that item continues, or -1.
-func partner(item any, i int, list, saved []any) int {
+// partner returns the index of the saved item that item continues, or -1. By position it does where no
+// item came or went, which stay says.
+func partner(item any, i int, stay bool, places map[string]int) int {
 	name, named := nameOf(item)
-	if !named {
-		if len(list) == len(saved) {
-			return i
-		}
-		return -1
+	if place, has := places[name]; named && has {
+		return place
 	}
-	for j, old := range saved {
-		if other, ok := nameOf(old); ok && other == name {
-			return j
-		}
+	if !named && stay {
+		return i
 	}
 	return -1
+}
+
+// placesOf returns the index of the first item of each name. A list may be as long as a request, so that
+// looking for each item in turn would take minutes.
+func placesOf(list []any) map[string]int {
+	places := make(map[string]int, len(list))
+	for i, item := range list {
+		name, named := nameOf(item)
+		if _, has := places[name]; named && !has {
+			places[name] = i
+		}
+	}
+	return places
 }
 
 func nameOf(item any) (string, bool) {
@@ -129,7 +138,7 @@ func nameOf(item any) (string, bool) {
 	return name, ok
 }
 
-// withoutNulls answers the value without null members, at any depth.
+// withoutNulls returns the value without null members, at any depth.
 func withoutNulls(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

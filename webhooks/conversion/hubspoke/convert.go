@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
-// Convert answers the object at another version of its kind, given as a bare version such as
+// Convert returns the object at another version of its kind, given as a bare version such as
 // "v1". An object already there comes back as it is. It fails only where raw is no JSON object,
 // or where either version is not one of the pair's: nothing that an API server sends.
 func (c *Converter) Convert(raw []byte, toVersion string) ([]byte, error) {
@@ -57,14 +57,14 @@ func (c *Converter) thorough(raw []byte, toVersion string) (Converted, error) {
 		return Converted{Object: raw}, nil
 	}
 	r := convert(source{body: object.body, annotations: object.annotations()})
-	return Converted{
-		Object:  object.render(c.apiVersions[toVersion], r),
-		Saved:   len(r.value),
-		Dropped: r.wanted > len(r.value),
-	}, nil
+	converted := Converted{Object: object.render(c.apiVersions[toVersion], r), Dropped: Dropped(r.value) > 0 || r.wanted > len(r.value)}
+	if !converted.Dropped {
+		converted.Saved = len(r.value)
+	}
+	return converted, nil
 }
 
-// RestoreBytes answers how large the restore annotation would be that the spec of an object needs
+// RestoreBytes returns how large the restore annotation would be that the spec of an object needs
 // at another version, in bytes, whether or not it fits; 0 where nothing would be lost. The status
 // does not count: it is the operator's own, and left out first.
 func (c *Converter) RestoreBytes(raw []byte, toVersion string) (int, error) {
@@ -79,7 +79,7 @@ func (c *Converter) RestoreBytes(raw []byte, toVersion string) (int, error) {
 	return convert(source{body: object.body.without([]string{"status"}), annotations: object.annotations()}).wanted, nil
 }
 
-// route answers the way between two versions, or nil where they are one.
+// route returns the way between two versions, or nil where they are one.
 func (c *Converter) route(from, toVersion string) (func(source) result, error) {
 	target, known := c.apiVersions[toVersion]
 	if !known {

@@ -15,8 +15,11 @@
 //   - Totality. Content that is unknown or of the wrong type is saved and given back rather than
 //     refused: one object that does not convert makes every LIST of its version fail
 //     (open-telemetry/opentelemetry-operator#4288).
+//   - The status. It travels in the status of the other version, where the API server protects it,
+//     and never in an annotation.
 //   - A bound. Annotations of an object are limited to 256 KiB together, and a converted object
-//     above that can no longer be read. What does not fit is left out, status first.
+//     above that can no longer be read. Where the annotation does not fit, a note says so, and
+//     admission refuses what would make it so.
 //
 // Conversion is pure: no client, no clock, no state. Only annotations of metadata ever change,
 // since the API server throws away any other change (k8s.io/apiextensions-apiserver,

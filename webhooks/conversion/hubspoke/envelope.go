@@ -36,7 +36,7 @@ func (a annotations) get(k restoreKey) wire.Value {
 	return a.spoke
 }
 
-// openEnvelope answers false for what is not an ordinary object: one without kind or metadata, with
+// openEnvelope returns false for what is not an ordinary object: one without kind or metadata, with
 // members that no Kubernetes object has, or with names that stand twice.
 func openEnvelope(object wire.Value) (e envelope, ok bool) {
 	for name, value := range object.Fields() {

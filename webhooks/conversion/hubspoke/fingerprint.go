@@ -13,12 +13,12 @@ import (
 
 // fingerprint is a hash of a JSON value that does not depend on the order of names or on white
 // space, and passes over members that are null. Two spellings of one number or string differ:
-// whoever compares takes that for a difference, and looks more closely. The value must be valid
+// the comparison takes that for a difference, and looks more closely. The value must be valid
 // JSON.
 //
 // It is two hashes of 64 bits side by side, which a processor computes in the time of one. It only
-// ever tells an edited view from an untouched one of the same object: who forged one would deceive
-// nobody but himself.
+// ever tells an edited view from an untouched one of the same object: a user who forged one would deceive
+// only themselves.
 type fingerprint struct{ one, two uint64 }
 
 // start is the fingerprint of nothing; the digits are those of pi.
@@ -38,22 +38,18 @@ func digest(value []byte) string {
 	return r.value(start).String()
 }
 
-// digest is that of the sections as one object.
+// digest is that of the spec as an object's only member. The status does not count: it changes by
+// itself.
 func (s sections) digest() string {
 	sum := start.word('{')
-	for _, part := range []struct {
-		name fingerprint
-		section
-	}{{specName, s.spec}, {statusName, s.status}} {
-		if part.exists() {
-			r := reader{json: part.json}
-			sum = sum.plus(r.value(part.name))
-		}
+	if s.spec.exists() {
+		r := reader{json: s.spec.json}
+		sum = sum.plus(r.value(specName))
 	}
 	return sum.String()
 }
 
-var specName, statusName = pathOf(`"spec"`), pathOf(`"status"`)
+var specName = pathOf(`"spec"`)
 
 // pathOf is the hash that a member begins from, of an object that is all there is.
 func pathOf(quoted string) fingerprint {
@@ -68,7 +64,7 @@ type reader struct {
 	at   int
 }
 
-// peek passes over white space, and answers what comes then; 0 at the end.
+// peek passes over white space, and returns what comes then; 0 at the end.
 func (r *reader) peek() byte {
 	for r.at < len(r.json) {
 		if b := r.json[r.at]; b > ' ' {

@@ -85,7 +85,7 @@ func TestTheQuickWayTakesOrdinaryObjects(t *testing.T) {
 	}
 }
 
-func TestAViewThatNobodyEditedComesBackQuickly(t *testing.T) {
+func TestAnUneditedViewComesBackQuickly(t *testing.T) {
 	c := New(toyPair())
 	for name, raw := range map[string]string{
 		"from the hub":   `{"apiVersion":"toy.fairlead.dev/v1","kind":"Toy","metadata":{"name":"a"},"spec":{"ports":[1,2],"note":"n"},"status":{"text":"t"}}`,

@@ -6,13 +6,18 @@ package hubspoke
 import (
 	"encoding/json"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// maxAnnotations is the API server's limit for all annotations of an object together, in bytes
+// MaxAnnotations is what all annotations of an object may take together, in bytes, with a restore
+// annotation among them: the API server's limit
 // (k8s.io/apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB), less a margin for other
 // writers.
-const maxAnnotations = 256<<10 - 4<<10
+const MaxAnnotations = apivalidation.TotalAnnotationSizeLimitB - margin
+
+const margin = 4 << 10
 
 // restoreKey is one of the two restore annotations.
 type restoreKey struct {
@@ -28,19 +33,22 @@ var (
 // record is the value of a restore annotation.
 type record struct {
 	// Digest is that of the body which carries the annotation, as it was written: while it still
-	// holds, nobody has edited the view.
+	// holds, the view was not edited.
 	Digest string `json:"digest"`
 	// Bulk counts the heavy parts left out of the form, as a bit for each entry of Pair.Bulk.
 	Bulk uint64 `json:"bulk,omitempty"`
-	// Partial says that sections were left out, since plain conversion tells them in full, or for
-	// want of room.
+	// Partial says that the spec was left out, since plain conversion tells it in full.
 	Partial bool `json:"partial,omitempty"`
+
+	// Dropped is how many bytes the annotation would take in full, where they found no room. Then
+	// there is nothing else in it: it tells admission that something is missing.
+	Dropped int `json:"dropped,omitempty"`
 
 	Hub   json.RawMessage `json:"hub,omitempty"`
 	Spoke json.RawMessage `json:"spoke,omitempty"`
 }
 
-// of answers the form that is saved under the key.
+// of returns the form that is saved under the key.
 func (r *record) of(k restoreKey) *json.RawMessage {
 	if k == hubData {
 		return &r.Hub
@@ -66,6 +74,7 @@ func (k restoreKey) decode(s source, bulk []bulkPath) (saved, bool) {
 	if out.body, err = parseTree(*out.of(k)); err != nil {
 		return out, false
 	}
+	delete(out.body, "status") // which no annotation supplies; earlier versions saved it
 	for i, b := range bulk {
 		if out.Bulk&(1<<i) == 0 {
 			continue
@@ -77,8 +86,8 @@ func (k restoreKey) decode(s source, bulk []bulkPath) (saved, bool) {
 	return out, true
 }
 
-// encode writes the annotation that saves what would be lost of the source, or an empty string
-// where even the spec alone does not fit; wanted is its size in full, in bytes.
+// encode writes the annotation that saves what would be lost of the source, or one that only says so
+// where that does not fit; wanted is its size in full, in bytes.
 func (k restoreKey) encode(s source, lost, target tree, bulk []bulkPath) (annotation string, wanted int) {
 	r := record{Digest: target.digest(), Partial: len(lost) < len(s.body)}
 	for i, b := range bulk {
@@ -88,24 +97,35 @@ func (k restoreKey) encode(s source, lost, target tree, bulk []bulkPath) (annota
 			r.Bulk |= 1 << i
 		}
 	}
-	room := k.room(s.annotations)
 	*r.of(k) = marshal(lost)
 	value := marshal(r)
-	wanted = len(value)
-	if _, has := lost["status"]; has && len(value) > room {
-		r.Partial = true
-		*r.of(k) = marshal(lost.without([]string{"status"}))
-		value = marshal(r)
+	if room := k.room(s.annotations); len(value) > room {
+		return droppedNote(len(value), room+margin), len(value)
 	}
-	if len(value) > room {
-		return "", wanted
+	return string(value), len(value)
+}
+
+// droppedNote is an annotation that says that so many bytes found no room; empty where it finds none
+// itself.
+func droppedNote(bytes, room int) string {
+	if note := marshal(record{Dropped: bytes}); len(note) <= room {
+		return string(note)
 	}
-	return string(value), wanted
+	return ""
+}
+
+// Dropped returns how many bytes a restore annotation lacks, as it says itself; 0 for none.
+func Dropped(annotation string) int {
+	var r record
+	if annotation == "" || json.Unmarshal([]byte(annotation), &r) != nil {
+		return 0
+	}
+	return r.Dropped
 }
 
 // room is what the other annotations leave, in bytes.
 func (k restoreKey) room(annotations map[string]string) int {
-	room := maxAnnotations - len(k.annotation)
+	room := MaxAnnotations - len(k.annotation)
 	for key, value := range annotations {
 		if key != common.ConversionDataAnnotation && key != common.V1Alpha1DataAnnotation {
 			room -= len(key) + len(value)

@@ -12,10 +12,6 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// parts are the sections of a body that a form has. They are compared and merged each on its own:
-// a write to the spec never touches the status, nor the other way round.
-var parts = []string{"spec", "status"}
-
 // tree is a JSON object. Numbers are json.Number, so that none loses a digit.
 type tree map[string]any
 
@@ -43,7 +39,7 @@ func decode[F any](t tree) F {
 }
 
 // encode writes a form as a body. Empty parts are as good as none, and nulls are left out: a nil
-// list would otherwise be one, and a schema refuses that in words that help nobody.
+// list would otherwise be one, and a schema refuses that in words that do not help.
 func encode[F any](form F) tree {
 	t, err := parseTree(marshal(form))
 	if err != nil {
@@ -82,7 +78,7 @@ func (t tree) set(key string, value any) {
 	t[key] = value
 }
 
-// at answers the value at a path.
+// at returns the value at a path.
 func (t tree) at(path []string) (any, bool) {
 	var value any = map[string]any(t)
 	for _, key := range path {
@@ -97,12 +93,12 @@ func (t tree) at(path []string) (any, bool) {
 	return value, true
 }
 
-// with answers a copy that holds value at a path; parents that are no objects are replaced.
+// with returns a copy that holds value at a path; parents that are no objects are replaced.
 func (t tree) with(path []string, value any) tree {
 	return rewrite(t, path, func(parent map[string]any, key string) { parent[key] = value })
 }
 
-// without answers a copy that lacks the value at a path.
+// without returns a copy that lacks the value at a path.
 func (t tree) without(path []string) tree {
 	return rewrite(t, path, func(parent map[string]any, key string) { delete(parent, key) })
 }

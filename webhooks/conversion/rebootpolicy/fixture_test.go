@@ -112,7 +112,7 @@ func set(at any, path []string, value any) any {
 	return at
 }
 
-// at answers the value at a path as edit takes it.
+// at returns the value at a path as edit takes it.
 func at(t testing.TB, raw []byte, path string) any {
 	t.Helper()
 	var value any = tree(t, raw)

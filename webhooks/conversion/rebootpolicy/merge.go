@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// merge answers the saved value with whatever differs between before and after, field by field.
+// merge returns the saved value with whatever differs between before and after, field by field.
 // Lists and maps are taken whole.
 func merge[T any](saved, before, after T) T {
 	var out T
@@ -44,14 +44,15 @@ func ours(t reflect.Type) bool {
 	return t.Name() != "IntOrString"
 }
 
-// mergeNamed answers the items of after, each merged with the saved item that it continues: the
+// mergeNamed returns the items of after, each merged with the saved item that it continues: the
 // one of its name, or, where no item came or went, the one in its place if that name is gone. The
 // saved items stand in the order of before.
 func mergeNamed[T any](saved, before, after []T, name func(*T) string) []T {
 	var out []T
+	were, are := placesOf(before, name), placesOf(after, name)
 	for i := range after {
-		j := find(before, name(&after[i]), name)
-		if j < 0 && len(before) == len(after) && find(after, name(&before[i]), name) < 0 {
+		j := find(were, name(&after[i]))
+		if j < 0 && len(before) == len(after) && find(are, name(&before[i])) < 0 {
 			j = i
 		}
 		if j < 0 || j >= len(saved) {
@@ -63,11 +64,21 @@ func mergeNamed[T any](saved, before, after []T, name func(*T) string) []T {
 	return out
 }
 
-func find[T any](items []T, wanted string, name func(*T) string) int {
+// placesOf returns the index of the first item of each name: a list may be as long as a request.
+func placesOf[T any](items []T, name func(*T) string) map[string]int {
+	places := make(map[string]int, len(items))
 	for i := range items {
-		if name(&items[i]) == wanted {
-			return i
+		if _, has := places[name(&items[i])]; !has {
+			places[name(&items[i])] = i
 		}
+	}
+	return places
+}
+
+// find returns the index of the first item of a name, or -1.
+func find(places map[string]int, name string) int {
+	if i, has := places[name]; has {
+		return i
 	}
 	return -1
 }

@@ -8,39 +8,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 )
 
-// normalize spells out what a view leaves to the defaults.
-func normalize(s, explicit spokeForm) spokeForm {
-	s.Spec = *s.Spec.DeepCopy()
-	if target := &s.Spec.Target; target.APIVersion == "" {
-		target.APIVersion = explicit.Spec.Target.APIVersion
-	}
-	for i := range s.Spec.Policies {
-		if p := s.Spec.Policies[i].Trigger.Probe; p != nil {
-			fill(p, explicit.Spec.Policies[i].Trigger.Probe)
-		}
-	}
-	return s
-}
-
-func fill(p, explicit *v1alpha1.Probe) {
-	for _, pair := range [][2]**int32{
-		{&p.PeriodSeconds, &explicit.PeriodSeconds},
-		{&p.TimeoutSeconds, &explicit.TimeoutSeconds},
-		{&p.FailureThreshold, &explicit.FailureThreshold},
-		{&p.SuccessThreshold, &explicit.SuccessThreshold},
-	} {
-		if *pair[0] == nil {
-			*pair[0] = *pair[1]
-		}
-	}
-	if h := p.HTTPGet; h != nil && h.Path == nil {
-		h.Path = explicit.HTTPGet.Path
-	}
-	if h := p.HTTPGet; h != nil && h.Scheme == nil {
-		h.Scheme = explicit.HTTPGet.Scheme
-	}
-}
-
 // overlayHub carries the edit of a view onto the saved hub. Whatever both views say alike keeps
 // the saved value, down to the way that a duration is written.
 func overlayHub(saved hubForm, before, after spokeForm) hubForm {
@@ -49,7 +16,10 @@ func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 	out.Status = merge(saved.Status, from.Status, to.Status)
 	out.Spec.Targets = overlayTargets(saved.Spec.Targets, before.Spec.Target, after.Spec.Target)
 	out.Spec.Triggers = overlayTriggers(saved.Spec.Triggers, from.Spec.Triggers, to.Spec.Triggers)
-	return complete(out)
+	if out.Spec.Cooldown == nil && len(after.Spec.Policies) > len(before.Spec.Policies) {
+		out.Spec.Cooldown = up(after).Spec.Cooldown
+	}
+	return out
 }
 
 // overlayTargets edits the first target alone. A name that the view was given takes the place of
@@ -72,7 +42,8 @@ func overlayTargets(saved []autorebootv1.Target, before, after v1alpha1.Target) 
 // removed, each of the view's triggers takes a place that one of them had before; otherwise those
 // that are left stay between the same neighbors, and a new one follows its predecessor.
 func overlayTriggers(saved, before, after []autorebootv1.Trigger) []autorebootv1.Trigger {
-	edited := mergeNamed(probes(saved), before, after, func(t *autorebootv1.Trigger) string { return t.Name })
+	name := func(t *autorebootv1.Trigger) string { return t.Name }
+	edited, places := mergeNamed(probes(saved), before, after, name), placesOf(after, name)
 	sameCount := len(before) == len(after)
 	var out []autorebootv1.Trigger
 	next := 0
@@ -83,7 +54,7 @@ func overlayTriggers(saved, before, after []autorebootv1.Trigger) []autorebootv1
 		}
 		upTo := next + 1
 		if !sameCount {
-			upTo = 1 + position(after, saved[i].Name)
+			upTo = 1 + find(places, saved[i].Name)
 		}
 		for ; next < min(upTo, len(edited)); next++ {
 			out = append(out, edited[next])
@@ -100,16 +71,6 @@ func probes(triggers []autorebootv1.Trigger) []autorebootv1.Trigger {
 		}
 	}
 	return out
-}
-
-// position answers the index of the trigger of that name, or -1.
-func position(triggers []autorebootv1.Trigger, name string) int {
-	for i := range triggers {
-		if triggers[i].Name == name {
-			return i
-		}
-	}
-	return -1
 }
 
 // overlaySpoke carries the edit of a hub onto the saved view, which holds what v1 cannot say.

@@ -25,56 +25,72 @@ func New() *hubspoke.Converter {
 	return hubspoke.New(hubspoke.Pair[hubForm, spokeForm]{
 		Group: autorebootv1.GroupVersion.Group, Kind: "RebootPolicy",
 		Hub: autorebootv1.GroupVersion.Version, Spoke: v1alpha1.GroupVersion.Version,
-		Up: up, Down: down, Normalize: normalize, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
+		Up: up, Down: down, CompleteHub: completeHub, CompleteSpoke: completeSpoke, Whole: whole, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
 	})
 }
 
-// complete fills in the defaults of v1. Conversion gives a cooldown even with a Probe trigger,
-// where v1 demands that its author choose one: v1alpha1 has no field to choose it with.
-func complete(h hubForm) hubForm {
-	if h.Spec.Cooldown == nil && rebootpolicy.HasProbe(&h.Spec) {
-		cooldown := rebootpolicy.DefaultCooldown
-		h.Spec.Cooldown = &cooldown
-	}
+// implied is what every v1alpha1 object means and cannot say: the defaults of v1 that hold whatever
+// else is set. The cooldown is among them, although v1 demands that the author of a Probe trigger
+// choose one: v1alpha1 has no field to choose it with.
+var implied = func() autorebootv1.RebootPolicySpec {
+	var h hubForm
+	completeHub(&h)
+	return h.Spec
+}()
+
+// completeHub fills in the defaults of v1, but inside list items: a value that stands there was written by
+// someone.
+func completeHub(h *hubForm) {
 	obj := autorebootv1.RebootPolicy{Spec: h.Spec}
-	rebootpolicy.Default(&obj)
+	rebootpolicy.DefaultMaps(&obj)
 	h.Spec = obj.Spec
-	return h
 }
 
+// whole says that a hub form has all of implied.
+func whole(h *hubForm) bool {
+	s := &h.Spec
+	return s.Suspend != nil && s.DryRun != nil && s.Cooldown != nil && s.HistoryLimit != nil && s.Limit != nil &&
+		s.Strategy != nil && s.Debounce != nil && s.Debounce.QuietPeriod != nil && s.Debounce.MaxDelay != nil &&
+		s.Retry != nil && s.Retry.MaxAttempts != nil && s.Retry.Backoff != nil && s.Retry.MaxBackoff != nil && s.Retry.ResetAfter != nil &&
+		s.Concurrency != nil && s.Concurrency.MaxTargets != nil && s.Verification != nil && s.Verification.Timeout != nil &&
+		s.Verification.Soak != nil && s.Verification.MaxContainerRestarts != nil && s.Verification.OnFailure != nil
+}
+
+// completeSpoke fills in the one default of v1alpha1 that v1 has no field for.
+func completeSpoke(s *spokeForm) {
+	if target := &s.Spec.Target; *target != (v1alpha1.Target{}) && target.APIVersion == "" {
+		target.APIVersion = apps
+	}
+}
+
+const apps = "apps/v1"
+
 func up(s spokeForm) hubForm {
-	var h hubForm
+	h := hubForm{Spec: *implied.DeepCopy()}
 	if target := s.Spec.Target; target != (v1alpha1.Target{}) {
 		h.Spec.Targets = []autorebootv1.Target{{Kind: autorebootv1.TargetKind(target.Kind), Name: target.Name}}
 	}
 	for i := range s.Spec.Policies {
 		h.Spec.Triggers = append(h.Spec.Triggers, triggerOf(&s.Spec.Policies[i]))
 	}
+	h.Status.ObservedGeneration = s.Status.ObservedGeneration
 	h.Status.LastRestartTime = s.Status.LastReboot
 	h.Status.Conditions = s.Status.Conditions
-	return complete(h)
+	return h
 }
 
-// down shows every value, that of a default as well: a default of v1 that stood unspoken in a view
-// could change its meaning with the next version.
 func down(h hubForm) spokeForm {
-	h.Spec = *h.Spec.DeepCopy()
-	for i := range h.Spec.Triggers {
-		if p := h.Spec.Triggers[i].Probe; p != nil {
-			p.Period, p.Timeout = legible(p.Period), legible(p.Timeout)
-		}
-	}
-	h = complete(h)
 	var s spokeForm
 	if len(h.Spec.Targets) > 0 {
 		first := &h.Spec.Targets[0]
-		s.Spec.Target = v1alpha1.Target{APIVersion: "apps/v1", Kind: string(first.Kind), Name: first.Name}
+		s.Spec.Target = v1alpha1.Target{APIVersion: apps, Kind: string(first.Kind), Name: first.Name}
 	}
 	for i := range h.Spec.Triggers {
 		if h.Spec.Triggers[i].Type == autorebootv1.TriggerProbe {
 			s.Spec.Policies = append(s.Spec.Policies, policyOf(&h.Spec.Triggers[i]))
 		}
 	}
+	s.Status.ObservedGeneration = h.Status.ObservedGeneration
 	s.Status.LastReboot = h.Status.LastRestartTime
 	s.Status.Conditions = h.Status.Conditions
 	return s

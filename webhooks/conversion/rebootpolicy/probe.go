@@ -92,21 +92,17 @@ func span(seconds *int32) *common.Duration {
 	return &d
 }
 
-// legible answers a span that parses, or nil: what cannot be shown in seconds shows as unset.
-func legible(d *common.Duration) *common.Duration {
+// seconds rounds up: down would make a timeout of half a second one of none. The order of two
+// spans survives it. A span that does not parse shows as absent.
+func seconds(d *common.Duration) *int32 {
 	if d == nil {
 		return nil
 	}
-	if _, err := d.Parse(); err != nil {
+	span, err := d.Parse()
+	if err != nil {
 		return nil
 	}
-	return d
-}
-
-// seconds rounds up: down would make a timeout of half a second one of none. The order of two
-// spans survives it.
-func seconds(d *common.Duration) *int32 {
-	whole := int64(math.Ceil(d.Or(0).Seconds()))
+	whole := int64(math.Ceil(span.Seconds()))
 	n := int32(min(max(whole, math.MinInt32), math.MaxInt32))
 	return &n
 }

@@ -12,8 +12,12 @@ import (
 )
 
 func TestSamplesAreAdmittedAtBothVersions(t *testing.T) {
-	for version, other := range map[string]string{"v1": "v1alpha1", "v1alpha1": "v1"} {
-		sample := load(t, "../../../config/samples/autoreboot_"+version+"_rebootpolicy.yaml")
+	for file, version := range map[string]string{
+		"autoreboot_v1_rebootpolicy.yaml": "v1", "reference/autoreboot_v1_rebootpolicy.yaml": "v1",
+		"autoreboot_v1alpha1_rebootpolicy.yaml": "v1alpha1",
+	} {
+		other := map[string]string{"v1": "v1alpha1", "v1alpha1": "v1"}[version]
+		sample := load(t, "../../../config/samples/"+file)
 		converted := convert(t, sample, other)
 		admitted(t, sample, version)
 		admitted(t, converted, other)

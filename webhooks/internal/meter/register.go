@@ -14,7 +14,7 @@ import (
 // server gives up on a conversion.
 var LatencyBuckets = []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .05, .25, 1, 5, 30}
 
-// Register adds the collector to the registerer and answers it, or the equal one that stands
+// Register adds the collector to the registerer and returns it, or the equal one that stands
 // there already, so that several handlers share one family. A nil registerer keeps the collector
 // to its owner; a conflict is logged and does the same, as no handler may fail over its metrics.
 func Register[C prometheus.Collector](registerer prometheus.Registerer, log logr.Logger, collector C) C {

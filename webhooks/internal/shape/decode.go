@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
@@ -46,7 +47,7 @@ func (s *Shape) Decode(raw wire.Value, into reflect.Value) Reading {
 
 type decoder struct{ exact bool }
 
-// read reads a value; it answers false where that is not of the shape.
+// read reads a value; it returns false where that is not of the shape.
 func (d *decoder) read(s *Shape, raw wire.Value, into reflect.Value) bool {
 	switch s.Kind {
 	case reflect.Struct:
@@ -113,7 +114,7 @@ func (d *decoder) object(s *Shape, raw wire.Value, into reflect.Value) bool {
 	return true
 }
 
-// find answers the index of a member, or -1. Objects from the API server have their members in
+// find returns the index of a member, or -1. Objects from the API server have their members in
 // order, so that it is the next one or one soon after it.
 func (s *Shape) find(name []byte, next int) int {
 	for i := next; i < len(s.Members); i++ {
@@ -184,15 +185,19 @@ func (d *decoder) labels(raw wire.Value, into *map[string]string) bool {
 	return len(texts) == raw.Len()
 }
 
-// opaque reads what the type alone knows: a word, a number or a text.
+// opaque reads what the type alone knows: a word, a number or a text, and any value where the type keeps
+// its bytes.
 func (d *decoder) opaque(raw wire.Value, into reflect.Value) bool {
-	value := raw.Bytes()
+	value, object := raw.Bytes(), into.Addr().Interface()
+	switch into := object.(type) {
+	case *runtime.RawExtension:
+		into.Raw = bytes.Clone(value)
+		return true
+	case *metav1.Time:
+		return d.time(into, raw)
+	}
 	if len(value) == 0 || value[0] == '{' || value[0] == '[' {
 		return false
-	}
-	object := into.Addr().Interface()
-	if at, ok := object.(*metav1.Time); ok {
-		return d.time(at, raw)
 	}
 	reader, ok := object.(json.Unmarshaler)
 	if !ok || reader.UnmarshalJSON(value) != nil {

@@ -121,7 +121,7 @@ func (b builder) members(t reflect.Type) []Member {
 	return all
 }
 
-// Member answers the member of a name, or nil.
+// Member returns the member of a name, or nil.
 func (s *Shape) Member(name string) *Member {
 	for i := range s.Members {
 		if s.Members[i].Name == name {
@@ -147,7 +147,7 @@ func (s *Shape) Parts(parts []wire.Value, object wire.Value) []wire.Value {
 	return parts
 }
 
-// Of answers the member's value; none where its object is none, or where it is left out of the JSON
+// Of returns the member's value; none where its object is none, or where it is left out of the JSON
 // for being empty.
 func (m *Member) Of(object reflect.Value) reflect.Value {
 	if !object.IsValid() {

@@ -12,13 +12,17 @@ import (
 	"sync"
 )
 
-// maxPooled is the capacity, in bytes, above which a buffer is left to the garbage collector: one
-// large review must not pin its size for good.
-const maxPooled = 1 << 20
+const (
+	// maxPooled is the capacity, in bytes, above which a buffer is left to the garbage collector: one
+	// large review must not pin its size for good.
+	maxPooled = 64 << 10
+	// firstRead is what is made room for before anything has come: most reviews fit into it.
+	firstRead = 8 << 10
+)
 
 var buffers sync.Pool
 
-// Buffer answers an empty buffer; give it back with Release when nothing refers to its bytes.
+// Buffer returns an empty buffer; give it back with Release when nothing refers to its bytes.
 func Buffer() *bytes.Buffer {
 	if b, ok := buffers.Get().(*bytes.Buffer); ok {
 		return b
@@ -54,9 +58,15 @@ func Read(into *bytes.Buffer, r *http.Request, limit int64) error {
 		return Refuse(http.StatusBadRequest, "the body is empty: a review was expected")
 	}
 	if err := fill(into, http.MaxBytesReader(nil, r.Body, limit), r.ContentLength, limit); err != nil {
-		var over *http.MaxBytesError
-		if errors.As(err, &over) {
+		var (
+			over    *http.MaxBytesError
+			refusal *Refusal
+		)
+		switch {
+		case errors.As(err, &over):
 			return tooLarge(limit)
+		case errors.As(err, &refusal):
+			return refusal // the server's own, such as for a body that comes too slowly
 		}
 		return Refuse(http.StatusBadRequest, "the body broke off after %d bytes: %v", into.Len(), err)
 	}
@@ -75,28 +85,25 @@ func isJSON(contentType string) bool {
 	return err == nil && media == json
 }
 
-// fill reads all of body: first as much as every review of ours has, then, once the first byte
-// beyond it has come, the rest into room made at once. To double a buffer up to the limit would
-// leave as much again behind as garbage.
+// fill reads all of body. The room grows with what has come, as a client may announce a body and
+// send nothing of it.
 func fill(into *bytes.Buffer, body io.Reader, length, limit int64) error {
 	if length < 0 {
 		length = limit + 1
 	}
-	first := min(length, maxPooled)
-	into.Grow(int(first) + bytes.MinRead) // ReadFrom wants spare room to notice the end
-	if n, err := into.ReadFrom(io.LimitReader(body, first)); err != nil || n < first || n == length {
-		return err
+	for {
+		has := int64(into.Len())
+		wanted := min(length, max(2*has, firstRead))
+		if room := int(wanted) + bytes.MinRead; into.Cap() < room { // ReadFrom wants spare room to notice the end
+			larger := bytes.NewBuffer(make([]byte, 0, room))
+			larger.Write(into.Bytes())
+			*into = *larger
+		}
+		n, err := into.ReadFrom(io.LimitReader(body, wanted-has))
+		if err != nil || n < wanted-has || wanted == length {
+			return err
+		}
 	}
-	var next [1]byte
-	if _, err := io.ReadFull(body, next[:]); errors.Is(err, io.EOF) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	into.Grow(int(length-first) + bytes.MinRead)
-	into.Write(next[:])
-	_, err := into.ReadFrom(body)
-	return err
 }
 
 func tooLarge(limit int64) error {

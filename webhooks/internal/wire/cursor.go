@@ -13,7 +13,7 @@ type Cursor struct {
 // NewCursor begins at the beginning.
 func NewCursor(json []byte) Cursor { return Cursor{json: json} }
 
-// Peek passes over white space, and answers what comes then; 0 at the end.
+// Peek passes over white space, and returns what comes then; 0 at the end.
 func (c *Cursor) Peek() byte {
 	for ; c.at < len(c.json); c.at++ {
 		switch b := c.json[c.at]; b {
@@ -52,7 +52,7 @@ func (c *Cursor) More() bool {
 	return false
 }
 
-// Name passes over the name of a member, and answers it without its quotes.
+// Name passes over the name of a member, and returns it without its quotes.
 func (c *Cursor) Name() []byte {
 	name := c.Value()
 	c.pass(':')
@@ -62,7 +62,7 @@ func (c *Cursor) Name() []byte {
 	return plain(name)
 }
 
-// Value passes over the next value, and answers it.
+// Value passes over the next value, and returns it.
 func (c *Cursor) Value() []byte {
 	first := c.Peek()
 	begin := c.at

@@ -37,12 +37,12 @@ type deadline struct {
 	limit time.Duration
 
 	mu    sync.Mutex
-	timed context.Context // with the timer; nil until somebody wants it
+	timed context.Context // with the timer; nil until it is needed
 	stop  context.CancelFunc
 	ended bool
 }
 
-// timer makes the context that really ends. Whoever derives one from this asks it for a value, and so
+// timer makes the context that really ends. A caller that derives one from this asks it for a value, and so
 // derives it from that.
 func (d *deadline) timer() context.Context {
 	d.mu.Lock()

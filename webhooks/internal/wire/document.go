@@ -11,9 +11,10 @@ import (
 const (
 	// maxDepth is how deep JSON may be nested, as in encoding/json.
 	maxDepth = 10_000
-	// maxTokens bounds what is kept about one text, at 16 bytes each. An object of the 3 MiB that an
-	// API server takes has a fifth of that where it is written as objects are.
-	maxTokens = 2 << 20
+	// maxTokens bounds what is kept about one text, at 16 bytes each, and what it becomes in memory, which
+	// is ten times that. It is so many, and one for each bytesPerToken bytes: objects have one for ten.
+	maxTokens     = 1 << 14
+	bytesPerToken = 5
 	// maxPooledTokens is above what reviews of ordinary objects have.
 	maxPooledTokens = 1 << 16
 )
@@ -36,7 +37,7 @@ type token struct {
 
 var documents sync.Pool
 
-// NewDocument answers a document of nothing; give it back with Release when no Value of it is used
+// NewDocument returns a document of nothing; give it back with Release when no Value of it is used
 // any more.
 func NewDocument() *Document {
 	if d, ok := documents.Get().(*Document); ok {
@@ -45,7 +46,7 @@ func NewDocument() *Document {
 	return new(Document)
 }
 
-// Release gives the document back. It refers to nobody's bytes then.
+// Release gives the document back. It refers to no caller's bytes then.
 func (d *Document) Release() {
 	if cap(d.tokens) > maxPooledTokens {
 		return
@@ -54,7 +55,7 @@ func (d *Document) Release() {
 	documents.Put(d)
 }
 
-// Read reads one JSON value, and answers it. Names that stand twice in an object are left for others
+// Read reads one JSON value, and returns it. Names that stand twice in an object are left for others
 // to find. The JSON must not change as long as the document is used.
 func (d *Document) Read(json []byte) (Value, error) {
 	i := indexer{json: json, tokens: d.tokens[:0]}

@@ -29,7 +29,7 @@ func TestADocumentSaysWhereItIsNoJSON(t *testing.T) {
 		`01`: "more after the end of the JSON, at byte 1", `{} {}`: "more after the end", `+1`: `'+' at byte 0`, `.5`: `'.' at byte 0`, "\"a\nb\"": `'\n' at byte 2`,
 		`"\x"`: `'x' at byte 2`, `"\u12x4"`: `'x' at byte 5`, `"\ud800"`: "surrogate", `"\ud800\u0041"`: "surrogate", `"\udc00"`: "surrogate", "\"\xff\"": "UTF-8", "\"\xed\xa0\x80\"": "UTF-8",
 		`[}`: `'}' at byte 1`, `{]`: `']' at byte 1`, `tru}`: `'}' at byte 3`,
-		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1): "nested too deeply", "[" + strings.Repeat("1,", maxTokens) + "1]": "too many values",
+		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1): "nested too deeply", "[" + strings.Repeat("1,", 2*maxTokens) + "1]": "too many values",
 	} {
 		v, err := NewDocument().Read([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), says) || v.Exists() {
@@ -130,4 +130,13 @@ func tree(t *testing.T, v Value) (out any) {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func TestAValueKnowsHowManyAreInIt(t *testing.T) {
+	if got := read(t, `{"a":[1,{"b":2}],"c":null}`).Values(); got != 9 {
+		t.Errorf("%d values", got)
+	}
+	if got := (Value{}).Values(); got != 0 {
+		t.Errorf("%d values in none", got)
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// To see how an object begins, nobody need have read all of it: Fields looks for quotes and brackets
+// To see how an object begins, not all of it must have been read: Fields looks for quotes and brackets
 // only, and no further than it is asked. Of anything else than JSON it makes nonsense, but it ends,
 // and never looks beyond it.
 
@@ -28,7 +28,7 @@ func Fields(object []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Text answers what a string says; ok is false where value is no string.
+// Text returns what a string says; ok is false where value is no string.
 func Text(value []byte) (text string, ok bool) {
 	said := content(value)
 	return string(said), said != nil

@@ -22,7 +22,7 @@ func (i *indexer) fail(at int, reason string) int {
 	return -1
 }
 
-// at answers a byte; 0, which is nowhere allowed, behind the end.
+// at returns a byte; 0, which is nowhere allowed, behind the end.
 func (i *indexer) at(at int) byte {
 	if at < len(i.json) {
 		return i.json[at]
@@ -77,8 +77,8 @@ func (i *indexer) container(begin, depth int) int {
 		if at = i.value(at, depth+1); at < 0 {
 			return -1
 		}
-		if len(i.tokens) > maxTokens {
-			return i.fail(at, "the JSON has too many values")
+		if len(i.tokens) > maxTokens+len(i.json)/bytesPerToken {
+			return i.fail(at, "the JSON has too many values for its size")
 		}
 		at = i.space(at)
 		size++

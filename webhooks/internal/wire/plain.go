@@ -8,7 +8,7 @@ import (
 	"math/bits"
 )
 
-// plainUntil answers where the first byte from at on stands that is not plain within a string: a quote,
+// plainUntil returns where the first byte from at on stands that is not plain within a string: a quote,
 // a backslash, a control character, or no ASCII; the length where there is none. Strings are most of
 // an object, so this looks at eight bytes at a time.
 func plainUntil(json []byte, at int) int {
@@ -25,7 +25,7 @@ func plainUntil(json []byte, at int) int {
 	return at
 }
 
-// EndOfText answers where a string ends that begins with the quote at begin; the length where it does not.
+// EndOfText returns where a string ends that begins with the quote at begin; the length where it does not.
 func EndOfText(json []byte, begin int) int {
 	for at := begin + 1; ; at++ {
 		at = plainUntil(json, at)

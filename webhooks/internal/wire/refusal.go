@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Refusal answers a request that holds no review to answer. It goes out as a metav1.Status, whose
+// Refusal is the response to a request that holds no review. It goes out as a metav1.Status, whose
 // message the API server hands on to the user.
 type Refusal struct {
 	Code    int // of HTTP, 400 or more
@@ -29,8 +29,13 @@ func Refuse(code int, format string, args ...any) *Refusal {
 // Error is the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Answer answers the request.
+// Answer responds to the request. One of 503 has the API server ask again at once, of whichever replica a
+// new connection leads to (k8s.io/client-go, rest/with_retry.go).
 func (r *Refusal) Answer(w http.ResponseWriter) {
+	if r.Code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "0")
+		w.Header().Set("Connection", "close")
+	}
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure,
@@ -55,10 +60,11 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
 	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
 	http.StatusInternalServerError:   metav1.StatusReasonInternalError,
+	http.StatusRequestTimeout:        metav1.StatusReasonTimeout,
 	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,
 }
 
-// Answer writes a JSON body. A failed write means that the caller has gone: there is nobody left
+// Answer writes a JSON body. A failed write means that the caller has gone: there is no one left
 // to tell.
 func Answer(w http.ResponseWriter, code int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")

@@ -51,7 +51,7 @@ func Items(list Value, visit func(item Value) error) error {
 	return nil
 }
 
-// String answers what a string says.
+// String returns what a string says.
 func String(text Value) (string, error) {
 	return text.said(), text.mustBeText()
 }
@@ -92,7 +92,7 @@ func (v Value) place() string {
 	return pointer.String()
 }
 
-// partWith answers the part of a value that is, or has in it, the token at hand.
+// partWith returns the part of a value that is, or has in it, the token at hand.
 func (v Value) partWith(at int32) (name string, part Value) {
 	n := 0
 	for item := range v.Elements() {

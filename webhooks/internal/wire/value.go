@@ -41,7 +41,15 @@ func (v Value) Len() int {
 	return 0
 }
 
-// Plain answers the content of a string that has no escapes, a part of the document; ok is false for
+// Values is how many values and names are in the value, with itself; 0 for none.
+func (v Value) Values() int {
+	if v.doc == nil {
+		return 0
+	}
+	return int(v.token().next - v.at)
+}
+
+// Plain returns the content of a string that has no escapes, a part of the document; ok is false for
 // anything else.
 func (v Value) Plain() (content []byte, ok bool) {
 	if v.Kind() != '"' {
@@ -51,7 +59,7 @@ func (v Value) Plain() (content []byte, ok bool) {
 	return v.doc.json[t.begin+1 : t.end-1 : t.end-1], t.size == 0
 }
 
-// Text answers what a string says; ok is false where the value is no string. The texts of a document
+// Text returns what a string says; ok is false where the value is no string. The texts of a document
 // share memory.
 func (v Value) Text() (text string, ok bool) {
 	if content, ok := v.Plain(); ok {
@@ -112,7 +120,7 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// Field answers the member of a name, the last one where there are several; none where there is none.
+// Field returns the member of a name, the last one where there are several; none where there is none.
 func (v Value) Field(name string) (found Value) {
 	for other, value := range v.Fields() {
 		if string(other) == name {

@@ -118,7 +118,7 @@ func TestDeadlineIsWhatTheCallerAllowsLessATenth(t *testing.T) {
 	}
 }
 
-func TestDeadlineEndsForWhoeverLooksAtIt(t *testing.T) {
+func TestDeadlineEndsForAllThatReadIt(t *testing.T) {
 	for name, look := range map[string]func(t *testing.T, ctx context.Context){
 		"error":   func(*testing.T, context.Context) { <-time.After(10 * time.Second) },
 		"channel": func(_ *testing.T, ctx context.Context) { <-ctx.Done() },
@@ -154,13 +154,17 @@ func TestDeadlineEndsForWhoeverLooksAtIt(t *testing.T) {
 
 func TestDeadlineIsOverWhenTheRequestIsAnswered(t *testing.T) {
 	for name, look := range map[string]func(ctx context.Context){
-		"nobody waited":   func(context.Context) {},
-		"somebody waited": func(ctx context.Context) { ctx.Done() },
+		"not waited for": func(context.Context) {},
+		"waited for":     func(ctx context.Context) { ctx.Done() },
 	} {
 		ctx, cancel := Deadline(t.Context(), &url.URL{}, time.Minute)
 		look(ctx)
 		cancel()
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Minute):
+			t.Errorf("%s: it goes on after the request was answered", name)
+		}
 		if err := ctx.Err(); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: it ended with %v", name, err)
 		}
@@ -183,7 +187,11 @@ func TestDeadlineEndsWithTheRequest(t *testing.T) {
 	ctx, cancel := Deadline(parent, &url.URL{}, time.Minute)
 	defer cancel()
 	leave()
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Minute):
+		t.Error("it goes on after the request has ended")
+	}
 }
 
 func TestTypeStopsAtTheType(t *testing.T) {

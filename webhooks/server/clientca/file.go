@@ -29,7 +29,7 @@ type Options struct {
 	// Interval is how often the file is read. Reading suffices, and cannot die as a watch can.
 	// Default DefaultInterval.
 	Interval time.Duration
-	// Logger is told of changes, and once of each thing wrong. Default: nobody.
+	// Logger is told of changes, and once of each thing wrong. Defaults to logr.Discard().
 	Logger logr.Logger
 	// Registerer exposes the metrics. Default: they are not exposed.
 	Registerer prometheus.Registerer
@@ -49,7 +49,7 @@ type File struct {
 	expiry  prometheus.Gauge
 }
 
-// New reads the file, which must be good: without it nobody would be trusted, and the webhooks
+// New reads the file, which must be good: without it no caller would be trusted, and the webhooks
 // would refuse everything.
 func New(o Options) (*File, error) {
 	if o.Path == "" {
@@ -69,7 +69,7 @@ func New(o Options) (*File, error) {
 		options: o,
 		reloads: meter.Register(o.Registerer, o.Logger, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_webhook_client_ca_reloads_total",
-			Help: "How often the authorities of the webhooks' clients were taken up anew (changed), or could not be (failed).",
+			Help: "How often the authorities of the webhooks' clients were read again (changed), or could not be (failed).",
 		}, []string{"result"})),
 		expiry: meter.Register(o.Registerer, o.Logger, prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "fairlead_webhook_client_ca_expiry_timestamp_seconds",
@@ -83,7 +83,7 @@ func New(o Options) (*File, error) {
 	return f, nil
 }
 
-// Pool answers the authorities as they are now.
+// Pool returns the authorities as they are now.
 func (f *File) Pool() *x509.CertPool { return f.current.Load().pool }
 
 // Run follows the file until the context ends.
@@ -101,7 +101,7 @@ func (f *File) Run(ctx context.Context) error {
 	}
 }
 
-// follow takes up what the file holds now, and answers what was wrong with it, which is said and
+// follow takes up what the file holds now, and returns what was wrong with it, which is said and
 // counted once.
 func (f *File) follow(complaint string) string {
 	found, err := read(f.options.Path)

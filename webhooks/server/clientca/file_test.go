@@ -155,7 +155,7 @@ func TestTheFileIsFollowedAndJunkKeepsTheLastGoodAuthorities(t *testing.T) {
 	})
 }
 
-// value answers that of a family for a result, or of one without labels.
+// value returns that of a family for a result, or of one without labels.
 func value(t *testing.T, g prometheus.Gatherer, family, result string) float64 {
 	t.Helper()
 	families, err := g.Gather()

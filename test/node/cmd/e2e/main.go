@@ -99,7 +99,7 @@ func (o options) outside(ctx context.Context) (int, error) {
 	if _, err := node.Prepare(ctx, node.PrepareOptions{Root: o.root, Output: os.Stderr}); err != nil {
 		return 1, err
 	}
-	defer func() { _ = os.RemoveAll(o.folder("images")) }() // what is left is written anew
+	defer func() { _ = os.RemoveAll(o.folder("images")) }() // what is left is written again
 	if err := o.images(ctx); err != nil {
 		return 1, err
 	}

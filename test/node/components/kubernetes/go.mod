@@ -1,5 +1,5 @@
 // Pins the kubelet and kube-proxy of the real node: the release that test/cluster/controlplane pins,
-// since a kubelet newer than its API server is not supported. A module of its own, so that nobody
+// since a kubelet newer than its API server is not supported. A module of its own, so that no other
 // inherits Kubernetes' own dependencies.
 module github.com/fairlead-dev/fairlead/test/node/components/kubernetes
 

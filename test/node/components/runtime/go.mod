@@ -1,5 +1,5 @@
 // Pins the container runtime and the network plugins of the real node. A module of its own, so that
-// nobody inherits their dependencies.
+// no other module inherits their dependencies.
 module github.com/fairlead-dev/fairlead/test/node/components/runtime
 
 go 1.26.6

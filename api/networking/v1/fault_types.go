@@ -1,0 +1,153 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// InjectFaultAnnotation asks for a fault that ends by itself: a type, and for how long from which time
+// on, as in "BlackHole for=10m at=2026-03-02T14:00:00Z" or "Drain endpoint=primary for=10m at=...".
+// The fault lasts from at to at + for, however late it is noticed. for is from 1s to 1h. Each later
+// at acts once, and status.fault says what came of the last one. To remove the annotation ends the
+// fault. A user who sets it must have the right to update EndpointSlices in the namespace.
+const InjectFaultAnnotation = "networking.fairlead.dev/inject-fault"
+
+// FaultType is BlackHole, Drain or FailOver.
+//
+// +kubebuilder:validation:Enum=BlackHole;Drain;FailOver
+type FaultType string
+
+const (
+	// FaultBlackHole publishes no address as ready.
+	FaultBlackHole FaultType = "BlackHole"
+	// FaultDrain publishes nothing of one endpoint.
+	FaultDrain FaultType = "Drain"
+	// FaultFailOver publishes the next priority that is healthy.
+	FaultFailOver FaultType = "FailOver"
+)
+
+// FaultStatus is the last fault that was asked for with a request that could be read.
+type FaultStatus struct {
+	// request is the value of the annotation.
+	//
+	// +kubebuilder:validation:MaxLength=256
+	Request string `json:"request"`
+
+	// type is BlackHole, Drain or FailOver.
+	Type FaultType `json:"type"`
+
+	// endpoint that Drain takes out.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// requestTime is the time in the request. A further request must have a later one.
+	RequestTime metav1.Time `json:"requestTime"`
+
+	// deadline is when the fault ends at the latest.
+	Deadline metav1.Time `json:"deadline"`
+
+	// startTime is when the fault began. It is absent from one that was refused.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// endTime is when the fault ended, or was refused. It is absent while the fault lasts.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+
+	// priority that was published when the fault began.
+	// +optional
+	Priority *int32 `json:"priority,omitempty"`
+
+	// outcome is why the fault ended, or Refused.
+	//
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Outcome string `json:"outcome,omitempty"`
+
+	// message explains the outcome.
+	//
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// dependants are the targets of the RebootPolicies of the namespace that name the ExternalService,
+	// at most 32. Those that did not stay ready come first.
+	//
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Dependants []FaultDependant `json:"dependants,omitempty"`
+
+	// dependantsStayedReady is False where one of them became unready during the fault, and Unknown
+	// where there is none, or one was unready before or could not be read. It is absent while the
+	// fault lasts.
+	// +optional
+	DependantsStayedReady metav1.ConditionStatus `json:"dependantsStayedReady,omitempty"`
+}
+
+// FaultDependant is a workload, and how it fared during a fault.
+type FaultDependant struct {
+	// kind of the workload: Deployment, StatefulSet or DaemonSet.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// name of the workload.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// ready is StayedReady, BecameUnready, UnreadyBefore or Unreadable. The workload is looked at every
+	// five seconds.
+	Ready DependantReadiness `json:"ready"`
+}
+
+// DependantReadiness says how a workload fared.
+//
+// +kubebuilder:validation:Enum=StayedReady;BecameUnready;UnreadyBefore;Unreadable
+type DependantReadiness string
+
+const (
+	// DependantStayedReady says that it had all its replicas available whenever it was looked at.
+	DependantStayedReady DependantReadiness = "StayedReady"
+	// DependantBecameUnready says that it was ready before the fault, and was not during it.
+	DependantBecameUnready DependantReadiness = "BecameUnready"
+	// DependantUnreadyBefore says that it was not ready when the fault began.
+	DependantUnreadyBefore DependantReadiness = "UnreadyBefore"
+	// DependantUnreadable says that it could not be read.
+	DependantUnreadable DependantReadiness = "Unreadable"
+)
+
+// Lasts reports whether the fault has begun and not ended.
+func (f *FaultStatus) Lasts() bool { return f != nil && f.StartTime != nil && f.EndTime == nil }
+
+// Reasons of FaultInjected. While a fault lasts it is True, with the type of the fault as reason;
+// otherwise it is False with one of these for as long as the annotation is there, and then absent.
+const (
+	// ReasonFaultPending: the fault has not begun yet.
+	ReasonFaultPending = "FaultPending"
+	// ReasonFaultRefused: the fault does not begin, and why.
+	ReasonFaultRefused = "FaultRefused"
+	// ReasonFaultEnded: the fault has ended.
+	ReasonFaultEnded = "FaultEnded"
+)
+
+// Outcomes of a fault (status.fault.outcome).
+const (
+	// FaultOutcomeRefused: it did not begin.
+	FaultOutcomeRefused = "Refused"
+	// FaultOutcomeDeadlineReached: its time was over.
+	FaultOutcomeDeadlineReached = "DeadlineReached"
+	// FaultOutcomeWithdrawn: the annotation was removed or changed.
+	FaultOutcomeWithdrawn = "Withdrawn"
+	// FaultOutcomeRealFailure: something failed that the fault did not break.
+	FaultOutcomeRealFailure = "RealFailure"
+	// FaultOutcomeBlackout: a blackout of the cluster began, or it is not known whether one did.
+	FaultOutcomeBlackout = "Blackout"
+	// FaultOutcomeSpecChanged: the spec no longer has what the fault needs, or is suspended.
+	FaultOutcomeSpecChanged = "SpecChanged"
+	// FaultOutcomeClockChanged: the clock was set back, so that the deadline cannot be told.
+	FaultOutcomeClockChanged = "ClockChanged"
+)

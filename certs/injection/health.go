@@ -1,0 +1,67 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package injection
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// health is what was last seen of each target: whether it has the bundle, and if not, why.
+type health struct {
+	present *prometheus.GaugeVec
+	mu      sync.Mutex
+	missing map[target]error // nil: not known yet
+}
+
+func newHealth(present *prometheus.GaugeVec) *health {
+	return &health{present: present, missing: map[target]error{}}
+}
+
+// errBeingPutBack is shown until it is known how that went.
+var errBeingPutBack = errors.New("its CA bundle is missing, and is being put back")
+
+func (h *health) set(t target, present bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	gauge := h.present.WithLabelValues(t.kind.name, t.name)
+	switch _, known := h.missing[t]; {
+	case present:
+		gauge.Set(1)
+		delete(h.missing, t)
+	case !known:
+		gauge.Set(0)
+		h.missing[t] = errBeingPutBack
+	}
+}
+
+// note takes the outcome of an attempt. An error says nothing of a target that had the bundle when it was
+// last seen: perhaps only the API server was away.
+func (h *health) note(t target, err error) {
+	if err == nil {
+		h.set(t, true)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, known := h.missing[t]; known {
+		h.missing[t] = err
+	}
+}
+
+// Missing is nil where every target was last seen with the bundle. The error names each that was not, and
+// why. It exchanges nothing with the API server.
+func (i *Injector) Missing() error {
+	i.health.mu.Lock()
+	defer i.health.mu.Unlock()
+	var errs []error
+	for _, t := range i.targets {
+		if err, missing := i.health.missing[t]; missing {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

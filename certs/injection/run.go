@@ -1,0 +1,131 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package injection
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+	"github.com/fairlead-dev/fairlead/internal/follow"
+	"github.com/fairlead-dev/fairlead/internal/panics"
+)
+
+// shortest is the least time between two looks at the targets, and the first pause after a failure: a target
+// that is changed without end costs a read per second, not one per change.
+const shortest = time.Second
+
+// Run keeps the bundle in the targets until ctx ends, and then returns nil. Each target is watched by its
+// name, so that a bundle that was lost, or a target that was installed again without it, is healed within
+// seconds; all are looked at in every interval, so that a watch that is refused or silently dead costs no
+// more than that. While bundle returns nil nothing is done: it is injected by others.
+func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer func() { cancel(); watching.Wait() }()
+	changed := make(chan struct{}, 1)
+	watched := false
+	var seen retry.Distinct
+	failures := 0
+	timer := i.options.Clock.NewTimer(i.options.Jitter(i.options.Interval))
+	defer timer.Stop()
+	heard, hearAgain := changed, (<-chan time.Time)(nil) // after a look nothing is heard for a while
+	for {
+		byWatch := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hearAgain:
+			heard, hearAgain = changed, nil
+			continue
+		case <-i.nudge:
+		case <-heard:
+			byWatch = true
+		case <-timer.C():
+		}
+		pause := i.options.Interval
+		wanted := bundle()
+		if wanted != nil && !watched {
+			watched = true
+			for _, t := range i.targets {
+				watching.Go(func() { panics.Go("CA injection", func() { i.watch(ctx, t, changed) }) })
+			}
+		}
+		err := i.once(ctx, wanted, byWatch)
+		switch {
+		case err == nil:
+			seen.Reset()
+			failures = 0
+		case ctx.Err() == nil:
+			failures++
+			pause = i.again(err, failures)
+			if seen.Add(err) {
+				i.options.Log.Error(err, "the CA bundle did not reach every target; calls to the webhook may fail")
+			}
+		}
+		timer.Reset(i.options.Jitter(pause))
+		heard, hearAgain = nil, i.options.Clock.After(min(shortest, i.options.Interval/10))
+	}
+}
+
+// again is how long to wait after a failure: longer after each, and no longer than until the first target
+// may be written that the budget withholds a write from.
+func (i *Injector) again(err error, failures int) time.Duration {
+	pause := min(shortest<<min(failures-1, 12), i.options.Interval/10)
+	if until := firstAllowed(err); !until.IsZero() {
+		pause = min(max(until.Sub(i.options.Clock.Now()), 0), i.options.Interval)
+	}
+	return pause
+}
+
+// firstAllowed is when the first of the writes that were withheld is allowed; zero where something else is
+// among the errors.
+func firstAllowed(err error) time.Time {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var first time.Time
+		for _, one := range joined.Unwrap() {
+			until := firstAllowed(one)
+			if until.IsZero() {
+				return until
+			}
+			if first.IsZero() || until.Before(first) {
+				first = until
+			}
+		}
+		return first
+	}
+	var held *withheldError
+	if errors.As(err, &held) {
+		return held.until
+	}
+	return time.Time{}
+}
+
+// watch leaves a note in changed whenever something happens to the target, until ctx ends. A watch that the
+// API server has ended in good order begins again at once, one that fails after a pause that grows.
+func (i *Injector) watch(ctx context.Context, t target, changed chan<- struct{}) {
+	var seen retry.Distinct
+	for failures := 0; ctx.Err() == nil; {
+		began := i.options.Clock.Now()
+		err := panics.Try("CA injection", func() error {
+			return follow.Object(ctx, i.options.Client.Resource(t.kind.resource), t.name, changed)
+		})
+		if err == nil || i.options.Clock.Since(began) > i.options.Interval {
+			failures = 0
+		}
+		if err != nil && ctx.Err() == nil {
+			failures++
+			if seen.Add(err) {
+				i.options.Log.Info("cannot be watched, so that a lost CA bundle is noticed only when it is next looked for",
+					"kind", t.kind.name, "name", t.name, "interval", i.options.Interval.String(), "reason", err.Error())
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-i.options.Clock.After(i.options.Jitter(min(shortest<<min(failures, 12), i.options.Interval))):
+		}
+	}
+}

@@ -1,0 +1,50 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// kubectl, Helm and Argo CD compare an item of a list with what was applied as a whole: a default that
+// the API server writes there shows as drift for as long as the object lives.
+func TestDefinitionsHaveNoDefaultInListItems(t *testing.T) {
+	files, err := filepath.Glob("crd/bases/*.yaml")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("definitions: %v, %v", files, err)
+	}
+	for _, file := range files {
+		var definition apiextensionsv1.CustomResourceDefinition
+		read(t, file, &definition)
+		for _, version := range definition.Spec.Versions {
+			nodes := 0
+			walk(*version.Schema.OpenAPIV3Schema, "", false, func(path string, inItem bool, s *apiextensionsv1.JSONSchemaProps) {
+				nodes++
+				if inItem && s.Default != nil {
+					t.Errorf("%s %s%s: default %s in a list item", definition.Spec.Names.Kind, version.Name, path, s.Default.Raw)
+				}
+			})
+			if nodes < 20 {
+				t.Errorf("%s %s: only %d fields were looked at", definition.Spec.Names.Kind, version.Name, nodes)
+			}
+		}
+	}
+}
+
+// walk visits a schema and everything below it.
+func walk(s apiextensionsv1.JSONSchemaProps, path string, inItem bool, visit func(path string, inItem bool, s *apiextensionsv1.JSONSchemaProps)) {
+	visit(path, inItem, &s)
+	for name, child := range s.Properties {
+		walk(child, path+"."+name, inItem, visit)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		walk(*s.Items.Schema, path+"[]", true, visit)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		walk(*s.AdditionalProperties.Schema, path+"{}", inItem, visit)
+	}
+}

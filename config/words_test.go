@@ -1,0 +1,82 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	// vagueWords hide who acts. A comment names the actor, such as a user, a client or a replica. The
+	// brackets keep this line out of what it finds.
+	vagueWords = regexp.MustCompile(`\b([Nn]o[b]ody|[Ss]ome[b]ody|[Ww]ho[e]ver|[Aa]n[e]w)\b`)
+	// answeringFunction begins the docstring of a function that is said to answer: functions return, and
+	// servers respond.
+	answeringFunction = regexp.MustCompile(`^\s*// [\w.()*]+ answers\b`)
+	comment           = regexp.MustCompile(`^\s*//`)
+)
+
+func TestWordsAreThoseOfTheKubernetesDocumentation(t *testing.T) {
+	for _, text := range []string{"Some" + "body waits.", "who" + "ever waits,", "It is made an" + "ew.\n", "a\n\n\t// Of answers the state.\n"} {
+		if len(vague(text, ".go")) != 1 {
+			t.Errorf("%q passes: the search is broken", text)
+		}
+	}
+	for _, text := range []string{"http.NoBody", "// a server\n// that answers\n", "a new one"} {
+		if found := vague(text, ".go"); len(found) > 0 {
+			t.Errorf("%q does not pass: the search is broken", text)
+		}
+	}
+	read := map[string]int{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if path == filepath.Join("..", "bin") || path == filepath.Join("..", ".git") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		extension := filepath.Ext(path)
+		if !slices.Contains([]string{".go", ".md", ".mod", ".yaml", ".yml", ".json"}, extension) && !slices.Contains([]string{"Dockerfile", "Makefile"}, entry.Name()) {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		read[extension]++
+		for _, line := range vague(string(content), extension) {
+			t.Errorf("%s: say who or what acts; a function returns, and a server responds: %s", path, line)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read[".go"] < 500 || read[".md"] < 20 || read[".yaml"] < 20 {
+		t.Errorf("read %v files: the search is broken", read)
+	}
+}
+
+// vague returns the lines that use a word that the documentation of Kubernetes would not.
+func vague(text, extension string) []string {
+	var found []string
+	before := ""
+	for line := range strings.Lines(text) {
+		begins := extension == ".go" && !comment.MatchString(before)
+		if vagueWords.MatchString(line) || begins && answeringFunction.MatchString(line) {
+			found = append(found, strings.TrimSpace(line))
+		}
+		before = line
+	}
+	return found
+}

@@ -1,0 +1,99 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"context"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/internal/chaos"
+)
+
+// decide says what to do, and stores that: nothing is done that is not in the status. What kills, or is
+// about to, is decided once more from what the API server has, and so is the verdict on a run.
+func (r *Reconciler) decide(ctx context.Context, s *survey) (chaos.Decision, error) {
+	d := r.claim(s, r.observe(ctx, s, false))
+	if harms(&d) || s.stored.Status.CurrentRun != nil && d.Status.CurrentRun == nil {
+		d = r.claim(s, r.observe(ctx, s, true))
+	}
+	return d, r.store(ctx, s, &d)
+}
+
+// harms says whether a decision acts, or has victims that may still die.
+func harms(d *chaos.Decision) bool {
+	run := d.Status.CurrentRun
+	return len(d.Actions) > 0 || run != nil && run.Phase != chaosv1.RunVerifying
+}
+
+// store writes a status where it differs from the one that is stored, and only upon that: another
+// version of the ChaosPod is a conflict. What the notices say is told once it is written.
+func (r *Reconciler) store(ctx context.Context, s *survey, d *chaos.Decision) error {
+	if apiequality.Semantic.DeepEqual(&s.stored.Status, &d.Status) {
+		return nil
+	}
+	before := s.stored.Status
+	updated := s.stored.DeepCopy()
+	updated.Status = *d.Status.DeepCopy()
+	if err := r.Client.Status().Update(ctx, updated); err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	s.stored = updated
+	s.memory.mark.Wrote(updated, r.Now())
+	s.confirmed = true
+	r.tell(s, &before, d.Notices)
+	return nil
+}
+
+// confirm makes sure that a status which was not just written is the one that is stored.
+func (r *Reconciler) confirm(ctx context.Context, s *survey) error {
+	if s.confirmed {
+		return nil
+	}
+	if err := stale.Confirm(ctx, r.Live, s.stored, &chaosv1.ChaosPod{}); err != nil {
+		return err
+	}
+	s.confirmed = true
+	return nil
+}
+
+// act does what was decided, one after the other, each on a ChaosPod that is still as it was: one that
+// was suspended in between kills no more.
+func (r *Reconciler) act(ctx context.Context, s *survey, d chaos.Decision) ([]chaos.Result, error) {
+	if s.barred.Reason != "" || s.frozen {
+		return nil, nil // what is barred is known by its status alone, which is no right to act
+	}
+	var results []chaos.Result
+	for _, action := range d.Actions {
+		if err := r.confirm(ctx, s); err != nil {
+			return results, err
+		}
+		s.confirmed = false
+		result, err := r.do(ctx, s, action)
+		if err != nil {
+			ctrllog.FromContext(ctx).Info("A step of a run did not succeed", "run", action.RunID, "verb", action.Verb,
+				"pod", action.Pod, "outcome", result.Outcome, "cause", err.Error())
+		}
+		switch result.Outcome {
+		case chaos.Forbidden:
+			s.memory.refuse(s.now, forbidden(s.stored, action, err))
+			s.look(s.now.Add(actRetry))
+		case chaos.Again:
+			s.look(s.now.Add(actRetry))
+		case chaos.Done:
+			s.memory.refused = refusal{}
+		case chaos.Blocked, chaos.Misconfigured, chaos.Gone:
+		}
+		r.metrics.killed(s.key, &result)
+		results = append(results, result)
+		if result.Outcome == chaos.Forbidden || ctx.Err() != nil {
+			break
+		}
+	}
+	return results, nil //nolint:nilerr // a step that failed is logged, and its outcome is in the results
+}

@@ -1,0 +1,36 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/internal/chaos"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
+)
+
+// survey is what one look at a ChaosPod has found.
+type survey struct {
+	key types.NamespacedName
+	now time.Time
+	// stored is the ChaosPod as the API server has it, and spec the same with the defaults filled in.
+	stored, spec *chaosv1.ChaosPod
+	memory       *memory
+	// barred is why nothing may be done; zero when normal.
+	barred chaos.Obstacle
+	// frozen says that it is not known which blackouts the cluster has: nothing is killed.
+	frozen bool
+	// confirmed says that stored is what the API server has: it was just written, or read.
+	confirmed bool
+	// claimed is what the ledger has for the ChaosPod.
+	claimed []disruption.Claim
+	// again is when to look once more, whatever the decision says.
+	again time.Time
+}
+
+func (s *survey) look(at time.Time) { s.again = timing.Soonest(s.again, at) }

@@ -1,0 +1,206 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/chaos"
+)
+
+// workloadName names a workload in the ChaosPod's namespace.
+type workloadName struct{ kind, name string }
+
+// view reads the namespace of one ChaosPod, from the cache or live. What only the API server has, such
+// as a pod's node, is known in a live view alone.
+type view struct {
+	from client.Reader
+	// whole reads from the API server what the cache does not hold.
+	whole     client.Reader
+	live      bool
+	namespace string
+	// selector is that of the target; nil where it has none.
+	selector labels.Selector
+	// targets are the workloads that the spec takes. A victim in the status may be of another one, which is
+	// watched, and none of whose pods dies.
+	targets map[workloadName]bool
+	// nodes says of those that were read whether no pod of theirs may die.
+	nodes   map[string]bool
+	budgets []labels.Selector
+}
+
+// kinds are the workloads that are read from the cache.
+var kinds = map[string]autorebootv1.TargetKind{
+	"Deployment": autorebootv1.TargetDeployment, "StatefulSet": autorebootv1.TargetStatefulSet, "DaemonSet": autorebootv1.TargetDaemonSet,
+}
+
+// read reads a workload; nil where there is none.
+func (v *view) read(ctx context.Context, name workloadName) (*workloads.Workload, error) {
+	key := types.NamespacedName{Namespace: v.namespace, Name: name.name}
+	if name.kind != "ReplicaSet" {
+		if kinds[name.kind] == "" {
+			return nil, fmt.Errorf("%s %s is of a kind that cannot be watched", name.kind, name.name)
+		}
+		return workloads.Named(ctx, v.from, key, kinds[name.kind], true)
+	}
+	var set appsv1.ReplicaSet
+	if err := v.whole.Get(ctx, key, &set); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read ReplicaSet %s: %w", name.name, err)
+	}
+	return workloads.ReplicaSet(&set), nil
+}
+
+func (v *view) exists(ctx context.Context, name workloadName) (bool, error) {
+	w, err := v.read(ctx, name)
+	return w != nil, err
+}
+
+// owner reads a workload with all its pods, and the UIDs by which they name it. It returns nil where
+// there is none. What cannot be read is told in the owner, which is then unsafe.
+func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []types.UID) {
+	w, err := v.read(ctx, name)
+	if err != nil {
+		return &chaos.Owner{Kind: name.kind, Name: name.name, Unknown: err.Error()}, nil
+	}
+	if w == nil {
+		return nil, nil
+	}
+	owner := &chaos.Owner{Kind: name.kind, Name: name.name, UID: w.UID, Wanted: w.Desired, MinReady: w.MinReady}
+	switch {
+	case w.Obstacle == autorebootv1.ReasonTerminating:
+		owner.Unstable = "is being deleted"
+	case !w.Updated:
+		owner.Unstable = "rolls out"
+	}
+	through := []types.UID{w.UID}
+	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
+	if err == nil && name.kind == "Deployment" {
+		var sets []types.UID
+		sets, err = v.replicaSets(ctx, w.UID, selector)
+		through = append(through, sets...)
+	}
+	var pods []corev1.Pod
+	if err == nil {
+		pods, err = v.controlled(ctx, through, selector)
+	}
+	if err != nil {
+		owner.Unknown = fmt.Sprintf("the pods of %s %s cannot be read: %v", name.kind, name.name, err)
+		return owner, through
+	}
+	for i := range pods {
+		if !workloads.Finished(&pods[i]) {
+			seen := v.pod(ctx, &pods[i])
+			seen.Selected = v.targets[name] && (v.selector == nil || v.selector.Matches(labels.Set(pods[i].Labels)))
+			owner.Pods = append(owner.Pods, seen)
+		}
+	}
+	return owner, through
+}
+
+// replicaSets are those of a Deployment.
+func (v *view) replicaSets(ctx context.Context, of types.UID, selector labels.Selector) ([]types.UID, error) {
+	sets := metav1.PartialObjectMetadataList{TypeMeta: workloads.ReplicaSets().TypeMeta}
+	sets.Kind += "List"
+	if err := v.from.List(ctx, &sets, v.by(of, selector)...); err != nil {
+		return nil, err
+	}
+	var uids []types.UID
+	for i := range sets.Items {
+		if workloads.ControllerOf(&sets.Items[i]) == of {
+			uids = append(uids, sets.Items[i].UID)
+		}
+	}
+	return uids, nil
+}
+
+// by selects what a controller owns: by the index of the cache, or by labels.
+func (v *view) by(owner types.UID, selector labels.Selector) []client.ListOption {
+	if v.live {
+		return []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: selector}}
+	}
+	return []client.ListOption{client.InNamespace(v.namespace), client.MatchingFields{workloads.ByOwner: string(owner)}, shared}
+}
+
+// controlled are the pods that name one of these as their controller.
+func (v *view) controlled(ctx context.Context, owners []types.UID, selector labels.Selector) ([]corev1.Pod, error) {
+	var all []corev1.Pod
+	for _, owner := range owners {
+		var pods corev1.PodList
+		if err := v.from.List(ctx, &pods, v.by(owner, selector)...); err != nil {
+			return nil, err
+		}
+		for i := range pods.Items {
+			if by := workloads.ControllerOf(&pods.Items[i]); by == owner || v.live && slices.Contains(owners, by) {
+				all = append(all, pods.Items[i])
+			}
+		}
+		if v.live {
+			break // one list has them all
+		}
+	}
+	return all, nil
+}
+
+// selected names the workloads whose pods the target's selector takes. Pods without a controller, and
+// those of other kinds such as a Job, are left out: there is no telling when these have recovered.
+func (v *view) selected(ctx context.Context, add func(workloadName)) error {
+	var pods corev1.PodList
+	options := []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: v.selector}}
+	if !v.live {
+		options = append(options, shared)
+	}
+	if err := v.from.List(ctx, &pods, options...); err != nil {
+		return fmt.Errorf("list the pods of spec.target.selector: %w", err)
+	}
+	sets := map[string]workloadName{}
+	for i := range pods.Items {
+		owner := metav1.GetControllerOfNoCopy(&pods.Items[i])
+		if owner == nil || owner.APIVersion != appsv1.SchemeGroupVersion.String() || workloads.Finished(&pods.Items[i]) {
+			continue
+		}
+		name := workloadName{owner.Kind, owner.Name}
+		if owner.Kind == "ReplicaSet" {
+			if _, known := sets[owner.Name]; !known {
+				top, err := v.top(ctx, name)
+				if err != nil {
+					return err
+				}
+				sets[owner.Name] = top
+			}
+			name = sets[owner.Name]
+		}
+		if _, known := kinds[name.kind]; known || name.kind == "ReplicaSet" {
+			add(name)
+		}
+	}
+	return nil
+}
+
+// top is the Deployment that a ReplicaSet belongs to, or the ReplicaSet itself.
+func (v *view) top(ctx context.Context, name workloadName) (workloadName, error) {
+	set := workloads.ReplicaSets()
+	if err := v.from.Get(ctx, types.NamespacedName{Namespace: v.namespace, Name: name.name}, set); apierrors.IsNotFound(err) {
+		return name, nil
+	} else if err != nil {
+		return name, fmt.Errorf("read ReplicaSet %s: %w", name.name, err)
+	}
+	if owner := metav1.GetControllerOfNoCopy(set); owner != nil {
+		return workloadName{owner.Kind, owner.Name}, nil
+	}
+	return name, nil
+}

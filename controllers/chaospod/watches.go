@@ -1,0 +1,89 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"context"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// queue is what the handlers of events are given.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// watch has ChaosPods reconciled when they change, and when what they look at moves.
+func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
+	for _, from := range []source.Source{
+		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
+			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{}, asked())),
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, stirs(r, named[*appsv1.Deployment]("Deployment"))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, stirs(r, named[*appsv1.StatefulSet]("StatefulSet"))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, stirs(r, named[*appsv1.DaemonSet]("DaemonSet"))),
+		source.Kind(c.GetCache(), &corev1.Pod{}, stirs(r, func(pod *corev1.Pod) func(*interest) bool {
+			return func(i *interest) bool { return i.inPod(pod) }
+		})),
+		r.ringer.Source(),
+	} {
+		if err := to.Watch(from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stirs has those ChaosPods reconciled that care for an object, as it was or as it is.
+func stirs[T client.Object](r *Reconciler, cares func(T) func(*interest) bool) handler.TypedEventHandler[T, reconcile.Request] {
+	stir := func(object T) {
+		for _, key := range r.interests.in(object.GetNamespace(), cares(object)) {
+			r.ringer.Stir(key)
+		}
+	}
+	return handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], _ queue) { stir(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], _ queue) {
+			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() { // no resync
+				stir(e.ObjectOld)
+				stir(e.ObjectNew)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) { stir(e.Object) },
+	}
+}
+
+func named[T client.Object](kind string) func(T) func(*interest) bool {
+	return func(object T) func(*interest) bool {
+		name, uid := workloadName{kind, object.GetName()}, object.GetUID()
+		return func(i *interest) bool { return i.workloads[name] || i.owners[uid] }
+	}
+}
+
+// asked lets changes of the annotations pass by which a user asks for something, or is entitled to it,
+// and runs in the status that another wrote there; neither is part of the generation.
+func asked() predicate.TypedPredicate[*chaosv1.ChaosPod] {
+	return predicate.TypedFuncs[*chaosv1.ChaosPod]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*chaosv1.ChaosPod]) bool {
+			return !slices.Equal(askedOf(e.ObjectOld), askedOf(e.ObjectNew)) || runID(e.ObjectOld) != runID(e.ObjectNew)
+		},
+	}
+}
+
+func runID(object *chaosv1.ChaosPod) string {
+	if run := object.Status.CurrentRun; run != nil {
+		return run.ID
+	}
+	return ""
+}

@@ -1,0 +1,189 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	policyrules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+// calendarPatience is how long a fault that lasts goes on in a process that could not read the
+// cluster's blackouts yet.
+const calendarPatience = 15 * time.Second
+
+// inject decides about the fault that an object asks for, or that its status holds, and returns what is
+// to be published: actual, or what the fault makes of it.
+func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalService, f *findings, actual *decision, m *memory) (fault, decision, error) {
+	now, asked := r.Now().Round(0), es.Annotations[networkingv1.InjectFaultAnnotation]
+	if asked == "" && !es.Status.Fault.Lasts() {
+		return fault{status: es.Status.Fault}, *actual, nil
+	}
+	if r.memories.unreported(es, now) {
+		return fault{}, *actual, stale.Err
+	}
+	c := r.circumstances(es, f, m)
+	k := faultCase{
+		now: now, latest: m.latest, asked: asked, stored: es.Status.Fault, ended: m.ended, active: actual.active,
+		waits: r.unknown(es, f, now),
+	}
+	restarting := ""
+	if k.stored == nil || k.stored.Lasts() || k.stored.Request != asked {
+		var err error
+		if k.dependants, restarting, err = r.dependants(ctx, es); err != nil && k.waits == "" {
+			k.waits = "the RebootPolicies that depend on it cannot be read" // which keeps no fault from ending
+		}
+	}
+	k.hinders = func(status *networkingv1.FaultStatus, begins bool) (outcome, why string) {
+		if begins && restarting != "" {
+			return networkingv1.FaultOutcomeRefused, restarting
+		}
+		return r.hinders(es, f, actual, c, status, begins || now.Sub(m.first) > calendarPatience)
+	}
+	decided := k.judge()
+	if decided.effect && m.confirmed != asked {
+		// Another process may have ended it.
+		if err := stale.Confirm(ctx, r.Live, es, &networkingv1.ExternalService{}); err != nil {
+			return fault{}, *actual, err
+		}
+		m.confirmed = asked
+	}
+	if now.After(m.latest) {
+		m.latest = now
+	}
+	if k.stored.Lasts() && !decided.effect {
+		m.ended = decided.status
+	}
+	if !decided.effect {
+		return decided, *actual, nil
+	}
+	shown := broken(decided.status, f.sites, c)
+	shown.again = timing.Soonest(shown.again, actual.again)
+	return decided, shown, nil
+}
+
+// unknown says what is not known yet without which no fault begins.
+func (r *Reconciler) unknown(es *networkingv1.ExternalService, f *findings, now time.Time) string {
+	waits := ""
+	if es.Spec.HealthCheck != nil {
+		active(f.sites, func(s *site, a *address) {
+			if a.health.State == networkingv1.AddressUnknown {
+				waits = fmt.Sprintf("endpoint %q: %s was not checked yet", s.Name, a.ip)
+			}
+		})
+	}
+	if state := r.Freeze.State(); waits == "" && state.Unknown != "" {
+		waits = state.Words(now)
+	}
+	return waits
+}
+
+// hinders returns why a fault must not begin or go on. firm says that blackouts which are not known
+// hold.
+func (r *Reconciler) hinders(es *networkingv1.ExternalService, f *findings, actual *decision, c circumstances, status *networkingv1.FaultStatus, firm bool) (outcome, why string) {
+	state := r.Freeze.State()
+	if words := state.Words(r.Now()); words != "" && (firm || state.Unknown == "") {
+		return networkingv1.FaultOutcomeBlackout, words
+	}
+	drained := slices.ContainsFunc(f.sites, func(s site) bool { return s.Name == status.Endpoint && !s.drained && len(s.addresses) > 0 })
+	switch {
+	case slices.Contains(r.Unasked, es.Namespace):
+		return networkingv1.FaultOutcomeSpecChanged, "admission does not check the rights of users in namespace " + es.Namespace
+	case ptr.Deref(es.Spec.Suspend, false):
+		return networkingv1.FaultOutcomeSpecChanged, "spec.suspend is true"
+	case es.Spec.HealthCheck == nil:
+		return networkingv1.FaultOutcomeSpecChanged, "there is no healthCheck: a real failure could not be told from the fault"
+	case status.Type == networkingv1.FaultDrain && !drained:
+		return networkingv1.FaultOutcomeSpecChanged, fmt.Sprintf("there is no endpoint %q that is Active and has addresses", status.Endpoint)
+	}
+	if why := failing(f, actual); why != "" {
+		return networkingv1.FaultOutcomeRealFailure, why
+	}
+	if d := broken(status, f.sites, c); status.Type != networkingv1.FaultBlackHole && d.ready() == 0 {
+		return networkingv1.FaultOutcomeRealFailure, "no other endpoint is healthy that could take over; BlackHole takes all out"
+	}
+	return "", ""
+}
+
+// failing returns what has failed beside the fault; empty where nothing has.
+func failing(f *findings, actual *decision) string {
+	switch {
+	case f.fault != "":
+		return f.fault
+	case f.suspect:
+		return "so many checks fail at once that the fault is probably the operator's own"
+	case actual.active == nil:
+		return "there is no address"
+	case *actual.active > lowest(f.sites):
+		return fmt.Sprintf("it has failed over to priority %d", *actual.active)
+	}
+	why := ""
+	for i := range f.sites {
+		if s := &f.sites[i]; s.state != nil && !s.drained && !well(s.reason()) && why == "" {
+			why = s.trouble(s.reason())
+		}
+	}
+	active(f.sites, func(s *site, a *address) {
+		if a.health.State == networkingv1.AddressUnhealthy && why == "" {
+			why = fmt.Sprintf("endpoint %q: %s is unhealthy (%s)", s.Name, a.ip, a.health.Reason)
+		}
+	})
+	return why
+}
+
+// dependants are the targets of the RebootPolicies of the namespace that name an ExternalService, by
+// kind and name. restarting says which of them is being restarted; it is empty where none is.
+func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalService) (all []networkingv1.FaultDependant, restarting string, err error) {
+	var policies autorebootv1.RebootPolicyList
+	if err := r.Client.List(ctx, &policies, client.InNamespace(es.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, "", fmt.Errorf("list RebootPolicies: %w", err)
+	}
+	seen := map[networkingv1.FaultDependant]bool{}
+	for i := range policies.Items {
+		policy := &policies.Items[i]
+		if !slices.Contains(policyrules.ExternalServices(&policy.Spec), es.Name) {
+			continue
+		}
+		for j := range policy.Status.Targets {
+			t := &policy.Status.Targets[j]
+			d := networkingv1.FaultDependant{Kind: string(t.Kind), Name: t.Name}
+			if !seen[d] {
+				seen[d] = true
+				d.Ready = r.readiness(ctx, es.Namespace, t)
+				all = append(all, d)
+			}
+		}
+		if len(policy.Status.InFlight) > 0 && restarting == "" {
+			restarting = fmt.Sprintf("RebootPolicy %s restarts %s %s", policy.Name, policy.Status.InFlight[0].Kind, policy.Status.InFlight[0].Name)
+		}
+	}
+	slices.SortFunc(all, func(a, b networkingv1.FaultDependant) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return all, restarting, nil
+}
+
+func (r *Reconciler) readiness(ctx context.Context, namespace string, t *autorebootv1.TargetStatus) networkingv1.DependantReadiness {
+	w, err := workloads.Named(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: t.Name}, t.Kind, false)
+	switch {
+	case err != nil || w == nil:
+		return networkingv1.DependantUnreadable
+	case !w.Available:
+		return networkingv1.DependantUnreadyBefore
+	}
+	return networkingv1.DependantStayedReady
+}

@@ -1,0 +1,358 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
+	"github.com/fairlead-dev/fairlead/internal/schedule"
+)
+
+// both are the addresses of tiered where both are healthy.
+var both = map[string]string{"a": "192.0.2.1", "b": "198.51.100.1"}
+
+// gameDay is a stand that is published, with all addresses healthy.
+func gameDay(t *testing.T, spec string, healthy map[string]string) *stand {
+	t.Helper()
+	s := newStand(t, spec)
+	s.reconciles()
+	for endpoint, ip := range healthy {
+		s.health.finds(endpoint, ip, up)
+	}
+	s.reconciles()
+	s.events = nil
+	return s
+}
+
+// asks sets the annotation to a fault from now on, for ten minutes.
+func (s *stand) asks(what string) {
+	s.Helper()
+	s.annotates(fmt.Sprintf("%s for=10m at=%s", what, s.now.UTC().Format(time.RFC3339)))
+}
+
+func (s *stand) annotates(value string) {
+	s.Helper()
+	es := s.object()
+	delete(es.Annotations, networkingv1.InjectFaultAnnotation)
+	if value != "" {
+		metav1.SetMetaDataAnnotation(&es.ObjectMeta, networkingv1.InjectFaultAnnotation, value)
+	}
+	s.must(s.store.Update(s.Context(), es))
+}
+
+// injects has a fault begin and take effect, and checks that nothing changed before its status did.
+func (s *stand) injects(what, publishes string) {
+	s.Helper()
+	before := s.published()
+	s.asks(what)
+	s.reconciles()
+	if s.published() != before || !s.object().Status.Fault.Lasts() {
+		s.Fatalf("published %q before the status was written: %+v", s.published(), s.object().Status.Fault)
+	}
+	s.says("FaultInjected", "True "+strings.Fields(what)[0])
+	if again := s.reconciles().RequeueAfter; again > faultPace {
+		s.Errorf("looks again after %s", again)
+	}
+	s.publishes(publishes)
+	s.told("FaultInjected")
+	s.quiet("while the fault lasts")
+}
+
+// returned demands that all is as it was, and that the fault ended as said.
+func (s *stand) returned(outcome, publishes string, told ...string) {
+	s.Helper()
+	s.events = nil
+	s.reconciles()
+	s.publishes(publishes)
+	if f := s.object().Status.Fault; f.Lasts() || f.Outcome != outcome {
+		s.Errorf("the fault is %+v, want %s", f, outcome)
+	}
+	s.told(told...)
+	s.says("FailedOver", "")
+	s.quiet("after it")
+}
+
+func TestABlackHoleReturnsByItself(t *testing.T) {
+	s := gameDay(t, tiered, both)
+	s.injects("BlackHole", "192.0.2.1")
+	s.says("Healthy", "True AllHealthy")
+	s.says("Ready", "True Published")
+	s.passes(10 * time.Minute)
+	s.returned("DeadlineReached", "192.0.2.1+", "FaultEnded")
+	s.says("FaultInjected", "False FaultEnded")
+	s.annotates("")
+	s.reconciles()
+	s.says("FaultInjected", "")
+	s.told()
+}
+
+func TestAFaultThroughAChangeOfTheLeader(t *testing.T) {
+	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1", "FailOver": "198.51.100.1+", "Drain endpoint=a": "198.51.100.1+"} {
+		t.Run(what, func(t *testing.T) {
+			s := gameDay(t, tiered, both)
+			s.asks(what)
+			s.reconciles()
+			s.restart() // before it has any effect
+			s.reconciles()
+			s.publishes(publishes)
+			s.passes(time.Minute)
+			s.restart()
+			s.quiet("a new leader")
+			s.publishes(publishes)
+			s.restart()
+			s.passes(time.Hour) // without an operator
+			s.reconciles()
+			s.publishes("192.0.2.1+")
+			if f := s.object().Status.Fault; f.Outcome != "DeadlineReached" {
+				t.Errorf("%+v", f)
+			}
+			s.says("FailedOver", "")
+			s.quiet("after it")
+		})
+	}
+}
+
+// The slices were brought back, and the process ended before the status said so.
+func TestAFaultThatEndedIsNotBegunAgain(t *testing.T) {
+	s := gameDay(t, tiered, both)
+	s.injects("BlackHole", "192.0.2.1")
+	during := s.object().Status
+	s.passes(10 * time.Minute)
+	s.reconciles()
+	es := s.object()
+	es.Status = during
+	s.must(s.store.Status().Update(t.Context(), es))
+	s.restart()
+	s.writes = nil
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	if f := s.object().Status.Fault; f.Outcome != "DeadlineReached" {
+		t.Errorf("%+v", f)
+	}
+	for _, write := range s.writes {
+		if strings.Contains(write, "EndpointSlice") {
+			t.Errorf("wrote %q", s.writes)
+		}
+	}
+}
+
+func TestAForcedFailoverReturnsAtOnce(t *testing.T) {
+	manual := strings.Replace(tiered, "endpoints:", "failover: {failback: Manual}, endpoints:", 1)
+	for what, spec := range map[string]string{"FailOver": tiered, "FailOver ": manual, "Drain endpoint=a": manual} {
+		s := gameDay(t, spec, both)
+		s.asks(what)
+		s.reconciles()
+		s.reconciles()
+		s.publishes("198.51.100.1+")
+		s.says("FailedOver", "True FaultInjected")
+		s.told("FaultInjected", "FailedOver")
+		s.passes(10 * time.Minute)
+		s.returned("DeadlineReached", "192.0.2.1+", "FaultEnded", "FailedBack")
+	}
+}
+
+func TestARealFailureEndsAFault(t *testing.T) {
+	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1+", "FailOver": "192.0.2.1+"} {
+		s := gameDay(t, tiered, both)
+		s.asks(what)
+		s.reconciles()
+		s.reconciles()
+		s.events = nil
+		s.passes(time.Minute)
+		s.health.finds("b", "198.51.100.1", down)
+		s.reconciles()
+		s.publishes(publishes)
+		if f := s.object().Status.Fault; f.Outcome != "RealFailure" || !strings.Contains(f.Message, "198.51.100.1 is unhealthy") {
+			t.Errorf("%s: %+v", what, f)
+		}
+		s.health.finds("b", "198.51.100.1", up)
+		s.passes(time.Minute)
+		s.reconciles()
+		s.publishes(publishes)
+	}
+	s := gameDay(t, tiered, both)
+	s.injects("BlackHole", "192.0.2.1")
+	s.health.finds("a", "192.0.2.1", down)
+	s.reconciles()
+	s.publishes("198.51.100.1+")
+	s.says("FailedOver", "True PriorityUnhealthy")
+}
+
+func TestWhenNoFaultBegins(t *testing.T) {
+	frozen, err := freeze.New(freeze.Options{Configured: []schedule.Blackout{
+		{Name: "release", Start: ptr.To(metav1.NewTime(epoch.Add(-time.Hour))), End: ptr.To(metav1.NewTime(epoch.Add(time.Hour)))},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		spec, what string
+		given      func(s *stand)
+		why        string
+	}{
+		"a blackout":              {tiered, "BlackHole", func(s *stand) { s.Freeze = frozen }, "blackout release"},
+		"an address is unhealthy": {tiered, "BlackHole", func(s *stand) { s.health.finds("b", "198.51.100.1", down) }, "198.51.100.1 is unhealthy"},
+		"failed over": {tiered, "BlackHole", func(s *stand) {
+			s.health.finds("a", "192.0.2.1", down)
+			s.reconciles()
+			s.health.finds("a", "192.0.2.1", up)
+		}, "failed over"},
+		"checks are suspect":       {tiered, "BlackHole", func(s *stand) { s.health.suspect = true }, "probably the operator's own"},
+		"no health check":          {plain, "BlackHole", func(*stand) {}, "no healthCheck"},
+		"an endpoint that is not":  {tiered, "Drain endpoint=c", func(*stand) {}, `no endpoint "c"`},
+		"nothing to fail over to":  {strings.Replace(tiered, "priority: 1", "priority: 0", 1), "FailOver", func(*stand) {}, "no other endpoint is healthy"},
+		"admission is not asked":   {tiered, "BlackHole", func(s *stand) { s.Unasked = []string{"shop"} }, "admission does not check"},
+		"a dependant is restarted": {tiered, "BlackHole", func(s *stand) { s.depends(1, true) }, "RebootPolicy shop restarts Deployment web"},
+		"a name is stale":          {checked, "BlackHole", func(s *stand) { s.names.reasons["db.example.com"] = networkingv1.ReasonStale }, "does not resolve"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, test.spec)
+			s.names.answers["db.example.com"] = []string{"192.0.2.1"}
+			s.reconciles()
+			for endpoint, ip := range both {
+				s.health.finds(endpoint, ip, up)
+			}
+			s.reconciles()
+			test.given(s)
+			s.reconciles()
+			before := s.published()
+			s.events = nil
+			s.asks(test.what)
+			s.reconciles()
+			s.reconciles()
+			s.publishes(before)
+			s.says("FaultInjected", "False FaultRefused")
+			s.told("FaultRefused")
+			if f := s.object().Status.Fault; f.Outcome != "Refused" || !strings.Contains(f.Message, test.why) || f.StartTime != nil {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+func TestAFaultEndsWhenTheObjectIsSuspended(t *testing.T) {
+	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1", "FailOver": "198.51.100.1+"} {
+		s := gameDay(t, tiered, both)
+		s.asks(what)
+		s.reconciles()
+		s.reconciles()
+		s.publishes(publishes)
+		s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
+		if again := s.reconciles().RequeueAfter; again == 0 || again > time.Second {
+			t.Errorf("looks again after %s", again)
+		}
+		s.publishes("192.0.2.1+")
+		s.reconciles()
+		s.says("Ready", "True Published")
+		s.says("Suspended", "True Suspended")
+		s.says("FaultInjected", "False FaultEnded")
+		s.passes(time.Second)
+		s.asks("BlackHole")
+		s.reconciles()
+		s.says("FaultInjected", "False FaultPending")
+		s.publishes("192.0.2.1+")
+	}
+}
+
+// A spec that is not valid any more, such as for a later version of the operator, keeps no fault alive.
+func TestABlackHoleEndsWhereTheSpecIsNotValid(t *testing.T) {
+	s := gameDay(t, tiered, both)
+	s.injects("BlackHole", "192.0.2.1")
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Name = "NOT VALID" })
+	s.restart()
+	s.reconciles()
+	s.publishes("192.0.2.1+")
+	s.says("Ready", "False InvalidSpec")
+	if f := s.object().Status.Fault; f.Outcome != "SpecChanged" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestABlackoutEndsAFault(t *testing.T) {
+	s := gameDay(t, tiered, both)
+	s.injects("BlackHole", "192.0.2.1")
+	var err error
+	s.Freeze, err = freeze.New(freeze.Options{Configured: []schedule.Blackout{
+		{Name: "release", Start: ptr.To(metav1.NewTime(epoch.Add(time.Minute))), End: ptr.To(metav1.NewTime(epoch.Add(time.Hour)))},
+	}})
+	s.must(err)
+	s.quiet("before it")
+	s.passes(time.Minute)
+	s.returned("Blackout", "192.0.2.1+", "FaultEnded")
+}
+
+// depends has a RebootPolicy depend on the object, and sets how many of two replicas of its target are
+// available.
+func (s *stand) depends(available int32, restarting bool) {
+	s.Helper()
+	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop"}}
+	policy.Spec.Gates = []autorebootv1.Gate{{Type: autorebootv1.GateExternalServiceHealthy, Name: "db"}}
+	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: autorebootv1.TargetDeployment, Name: "web"}}
+	if restarting {
+		policy.Status.InFlight = []autorebootv1.InFlightRestart{{ID: "1", Kind: autorebootv1.TargetDeployment, Name: "web"}}
+	}
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](2)}}
+	web.Status.AvailableReplicas = available
+	s.must(s.store.Create(s.Context(), policy))
+	s.must(s.store.Create(s.Context(), web))
+}
+
+func TestTheVerdictIsInTheStatus(t *testing.T) {
+	s := gameDay(t, tiered, both)
+	s.depends(2, false)
+	s.injects("BlackHole", "192.0.2.1")
+	var web appsv1.Deployment
+	s.must(s.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, &web))
+	web.Status.AvailableReplicas = 1
+	s.must(s.store.Status().Update(t.Context(), &web))
+	s.passes(faultPace)
+	s.reconciles()
+	s.restart()
+	web.Status.AvailableReplicas = 2
+	s.must(s.store.Status().Update(t.Context(), &web))
+	s.passes(10 * time.Minute)
+	s.returned("DeadlineReached", "192.0.2.1+", "FaultEnded")
+	f := s.object().Status.Fault
+	if f.DependantsStayedReady != metav1.ConditionFalse || len(f.Dependants) != 1 || f.Dependants[0].Ready != networkingv1.DependantBecameUnready {
+		t.Errorf("%+v", f)
+	}
+}
+
+// What cannot be read keeps no fault from ending, and none begins meanwhile.
+func TestAFaultEndsAlthoughItsDependantsCannotBeRead(t *testing.T) {
+	s := gameDay(t, tiered, both)
+	s.depends(2, false)
+	s.injects("BlackHole", "192.0.2.1")
+	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if _, policies := list.(*autorebootv1.RebootPolicyList); policies {
+				return errors.New("broken")
+			}
+			return c.List(ctx, list, options...)
+		},
+	})
+	s.passes(10 * time.Minute)
+	s.returned("DeadlineReached", "192.0.2.1+", "FaultEnded")
+	if f := s.object().Status.Fault; f.DependantsStayedReady != metav1.ConditionUnknown {
+		t.Errorf("%+v", f)
+	}
+	s.asks("BlackHole")
+	s.reconciles()
+	s.says("FaultInjected", "False FaultPending")
+}

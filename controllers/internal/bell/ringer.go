@@ -1,0 +1,57 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bell
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Quiet is the least time between two looks at an object because of what goes on in its namespace: a
+// rollout of a thousand pods is thousands of events.
+const Quiet = time.Second
+
+// Ringer has objects reconciled because of something beside them.
+type Ringer struct {
+	Bell
+	now func() time.Time
+
+	mu sync.Mutex
+	// stirred is when each object was last stirred.
+	stirred map[types.NamespacedName]time.Time
+}
+
+// NewRinger makes a Ringer with a clock.
+func NewRinger(now func() time.Time) *Ringer {
+	return &Ringer{now: now, stirred: map[types.NamespacedName]time.Time{}}
+}
+
+// Stir has an object reconciled because a workload or a pod has moved: at once after some quiet, and
+// once at the end of each quiet time while they come in masses.
+func (r *Ringer) Stir(key types.NamespacedName) {
+	r.mu.Lock()
+	now := r.now()
+	wait := r.stirred[key].Add(Quiet).Sub(now)
+	if wait <= 0 {
+		r.stirred[key] = now
+	}
+	r.mu.Unlock()
+	r.RingIn(key, min(wait, Quiet))
+}
+
+// Forget drops an object.
+func (r *Ringer) Forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.stirred, key)
+}
+
+// Stirred is how many objects have been stirred and not forgotten.
+func (r *Ringer) Stirred() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.stirred)
+}

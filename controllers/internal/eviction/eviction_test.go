@@ -1,0 +1,50 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eviction
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestWhatEvictingComesTo(t *testing.T) {
+	budget := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	budget.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+	budget.ErrStatus.Details.Causes[0].Message = "The disruption budget db needs 2 healthy pods and has 2 currently"
+	of := func(code int32, reason metav1.StatusReason, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
+	}
+	pods := schema.GroupResource{Resource: "pods"}
+	for name, test := range map[string]struct {
+		err  error
+		want Outcome
+	}{
+		"done":                     {nil, Done},
+		"gone already":             {apierrors.NewNotFound(pods, "p"), Gone},
+		"another pod by that name": {apierrors.NewConflict(pods, "p", errors.New("Precondition failed: UID in precondition")), Replaced},
+		"a budget":                 {budget, Blocked},
+		"a busy API server":        {apierrors.NewTooManyRequests("too many requests", 1), Again},
+		"two budgets":              {of(http.StatusInternalServerError, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."), Misconfigured},
+		"a broken API server":      {of(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away"), Again},
+		"no right to":              {apierrors.NewForbidden(schema.GroupResource{Resource: "pods/eviction"}, "p", errors.New("no")), Forbidden},
+		"a budget that is behind":  {apierrors.NewForbidden(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudget"}, "b", errors.New("pdb disruptions allowed is negative")), Blocked},
+		"outcome unknown":          {context.DeadlineExceeded, Again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := outcomeOf(test.err); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+			if got, want := budgetOf(test.err), map[string]string{"a budget": "db", "a budget that is behind": "b"}[name]; got != want {
+				t.Errorf("the budget is %q, want %q", got, want)
+			}
+		})
+	}
+}

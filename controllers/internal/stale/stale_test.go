@@ -1,0 +1,61 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stale
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+func version(v string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", UID: "1", ResourceVersion: v}}
+}
+
+func TestACacheIsWaitedForUntilItHasWhatWasWritten(t *testing.T) {
+	written := time.Date(2026, time.March, 2, 14, 0, 0, 0, time.UTC)
+	var none, mark Mark
+	mark.Wrote(version("10"), written)
+	for name, test := range map[string]struct {
+		mark   Mark
+		cached string
+		passed time.Duration
+		behind bool
+	}{
+		"nothing was written": {none, "1", 0, false},
+		"older":               {mark, "9", 0, true},
+		"the same":            {mark, "10", 0, false},
+		"newer":               {mark, "11", 0, false},
+		"older for long":      {mark, "9", CatchUp, false},
+		"no order":            {mark, "x", 0, false},
+	} {
+		if got := test.mark.Behind(version(test.cached), written.Add(test.passed)); got != test.behind {
+			t.Errorf("%s: behind %t", name, got)
+		}
+	}
+}
+
+func TestWhatIsNotStoredAsItWasIsNotActedOn(t *testing.T) {
+	store := fake.NewClientBuilder().WithObjects(version("10")).Build()
+	other := version("10")
+	other.UID = "2"
+	gone := version("10")
+	gone.Name = "b"
+	if err := Confirm(t.Context(), store, version("10"), &corev1.Pod{}); err != nil {
+		t.Error(err)
+	}
+	for name, object := range map[string]*corev1.Pod{"older": version("9"), "another of that name": other} {
+		if err := Confirm(t.Context(), store, object, &corev1.Pod{}); !errors.Is(err, Err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := Confirm(t.Context(), store, gone, &corev1.Pod{}); !apierrors.IsNotFound(err) {
+		t.Errorf("one that is gone: %v", err)
+	}
+}

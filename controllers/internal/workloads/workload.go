@@ -1,0 +1,160 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workloads
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+)
+
+// Workload is one as the cache, or the API server, has it.
+type Workload struct {
+	restart.Workload
+	Version  string // metadata.resourceVersion
+	Template *corev1.PodTemplateSpec
+	Selector *metav1.LabelSelector
+	// Keeps says of a pod's ordinal that a rollout would leave the pod as it is; nil: of none.
+	Keeps func(ordinal int) bool
+	// MinReady is how long a pod must be ready to count as available.
+	MinReady time.Duration
+}
+
+func newWorkload(kind autorebootv1.TargetKind, object metav1.Object, template *corev1.PodTemplateSpec, selector *metav1.LabelSelector) *Workload {
+	w := &Workload{Version: object.GetResourceVersion(), Template: template, Selector: selector}
+	w.Kind, w.Name, w.UID, w.Generation = kind, object.GetName(), object.GetUID(), object.GetGeneration()
+	w.RestartID = template.Annotations[autorebootv1.RestartIDAnnotation]
+	if object.GetDeletionTimestamp() != nil {
+		w.Obstacle = autorebootv1.ReasonTerminating
+	}
+	return w
+}
+
+// hinders notes the first obstacle.
+func (w *Workload) hinders(reason string, holds bool) {
+	if holds && w.Obstacle == "" {
+		w.Obstacle = reason
+	}
+}
+
+// counts are what the status of a workload says.
+type counts struct {
+	seen                             bool // its controller has seen the latest spec
+	desired, all, updated, available int32
+	toUpdate                         int32 // pods that a rollout reaches
+	byHand                           bool  // a change of the template rolls nothing out by itself
+}
+
+// counted draws the conclusions. Where a change of the template waits for a hand, which is no obstacle
+// to evicting pods, of what revision they are says nothing about a rollout.
+func (w *Workload) counted(c counts) {
+	w.Desired, w.AvailablePods = c.desired, c.available
+	w.Available = c.available >= c.desired
+	w.Updated = c.seen && (c.byHand || c.updated >= c.toUpdate && c.all <= max(c.updated, c.desired))
+	w.Complete = w.Updated && w.Available
+}
+
+// Deployment reads a Deployment; evicts says that its pods would be evicted.
+func Deployment(d *appsv1.Deployment, evicts bool) *Workload {
+	w := newWorkload(autorebootv1.TargetDeployment, d, &d.Spec.Template, d.Spec.Selector)
+	w.MinReady = seconds(d.Spec.MinReadySeconds)
+	desired := ptr.Deref(d.Spec.Replicas, 1)
+	w.hinders(autorebootv1.ReasonPaused, d.Spec.Paused && !evicts)
+	w.hinders(autorebootv1.ReasonScaledToZero, desired == 0)
+	w.counted(counts{
+		seen: d.Status.ObservedGeneration >= d.Generation, desired: desired, toUpdate: desired,
+		all: d.Status.Replicas, updated: d.Status.UpdatedReplicas, available: d.Status.AvailableReplicas,
+		byHand: d.Spec.Paused,
+	})
+	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
+		w.MaxUnavailable = unavailable(rolling.MaxUnavailable, intstr.FromString("25%"), desired, false)
+	}
+	return w
+}
+
+// StatefulSet reads a StatefulSet.
+func StatefulSet(s *appsv1.StatefulSet, evicts bool) *Workload {
+	w := newWorkload(autorebootv1.TargetStatefulSet, s, &s.Spec.Template, s.Spec.Selector)
+	w.MinReady = seconds(s.Spec.MinReadySeconds)
+	desired, partition := ptr.Deref(s.Spec.Replicas, 1), int32(0)
+	onDelete := s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
+	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil && !onDelete {
+		partition = ptr.Deref(rolling.Partition, 0)
+	}
+	w.hinders(autorebootv1.ReasonScaledToZero, desired == 0)
+	w.hinders(autorebootv1.ReasonOnDelete, onDelete && !evicts)
+	w.hinders(autorebootv1.ReasonPartitioned, partition >= desired && !evicts)
+	w.counted(counts{
+		seen: s.Status.ObservedGeneration >= s.Generation, desired: desired, toUpdate: max(desired-partition, 0),
+		all: s.Status.Replicas, updated: s.Status.UpdatedReplicas, available: s.Status.AvailableReplicas,
+		byHand: onDelete,
+	})
+	if !onDelete {
+		var most *intstr.IntOrString
+		if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+			most = rolling.MaxUnavailable
+		}
+		w.MaxUnavailable = unavailable(most, intstr.FromInt32(1), desired, true)
+	}
+	if partition > 0 && !evicts {
+		first := 0
+		if s.Spec.Ordinals != nil {
+			first = int(s.Spec.Ordinals.Start)
+		}
+		w.Keeps = func(ordinal int) bool { return ordinal < first+int(partition) }
+	}
+	return w
+}
+
+// DaemonSet reads a DaemonSet.
+func DaemonSet(d *appsv1.DaemonSet, evicts bool) *Workload {
+	w := newWorkload(autorebootv1.TargetDaemonSet, d, &d.Spec.Template, d.Spec.Selector)
+	w.MinReady = seconds(d.Spec.MinReadySeconds)
+	onDelete := d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
+	seen, desired := d.Status.ObservedGeneration >= d.Generation, d.Status.DesiredNumberScheduled
+	w.hinders(autorebootv1.ReasonScaledToZero, seen && desired == 0)
+	w.hinders(autorebootv1.ReasonOnDelete, onDelete && !evicts)
+	w.counted(counts{
+		seen: seen, desired: desired, toUpdate: desired,
+		all: d.Status.CurrentNumberScheduled, updated: d.Status.UpdatedNumberScheduled, available: d.Status.NumberAvailable,
+		byHand: onDelete,
+	})
+	if rolling := d.Spec.UpdateStrategy.RollingUpdate; rolling != nil && !onDelete {
+		w.MaxUnavailable = unavailable(rolling.MaxUnavailable, intstr.FromInt32(1), desired, true)
+	}
+	w.Available = w.Available && d.Status.ObservedGeneration > 0 // before that desired is nought
+	w.Complete = w.Complete && w.Available
+	return w
+}
+
+// unavailable is how many pods may be unavailable in a rollout. What cannot be read is none.
+func unavailable(most *intstr.IntOrString, fallback intstr.IntOrString, desired int32, up bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(ptr.To(ptr.Deref(most, fallback)), int(desired), up)
+	if err != nil {
+		return 0
+	}
+	return int32(min(max(n, 0), int(desired)))
+}
+
+// ReplicaSet reads one that no Deployment controls. It has no rollout.
+func ReplicaSet(r *appsv1.ReplicaSet) *Workload {
+	w := newWorkload("ReplicaSet", r, &r.Spec.Template, r.Spec.Selector)
+	desired := ptr.Deref(r.Spec.Replicas, 1)
+	w.hinders(autorebootv1.ReasonScaledToZero, desired == 0)
+	w.MinReady = seconds(r.Spec.MinReadySeconds)
+	w.counted(counts{
+		seen: r.Status.ObservedGeneration >= r.Generation, desired: desired, toUpdate: desired,
+		all: r.Status.Replicas, updated: r.Status.Replicas, available: r.Status.AvailableReplicas,
+	})
+	return w
+}
+
+func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }

@@ -1,0 +1,124 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workloads
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// standing is what a test expects of a workload.
+type standing struct {
+	obstacle                     string
+	updated, complete, available bool
+	desired                      int32
+}
+
+func standingOf(w *Workload) standing {
+	return standing{w.Obstacle, w.Updated, w.Complete, w.Available, w.Desired}
+}
+
+func TestADeploymentIsReadOffItsStatus(t *testing.T) {
+	well := func(d *appsv1.Deployment) {
+		d.Generation, d.Spec.Replicas = 3, ptr.To(int32(3))
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3}
+	}
+	all := standing{updated: true, complete: true, available: true, desired: 3}
+	for name, test := range map[string]struct {
+		change func(*appsv1.Deployment)
+		evicts bool
+		want   standing
+	}{
+		"all is well":         {func(*appsv1.Deployment) {}, false, all},
+		"no replicas given":   {func(d *appsv1.Deployment) { d.Spec.Replicas = nil }, false, standing{updated: true, complete: true, available: true, desired: 1}},
+		"not seen yet":        {func(d *appsv1.Deployment) { d.Generation = 4 }, false, standing{available: true, desired: 3}},
+		"an old pod is left":  {func(d *appsv1.Deployment) { d.Status.Replicas = 4 }, false, standing{available: true, desired: 3}},
+		"not all updated":     {func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 2 }, false, standing{available: true, desired: 3}},
+		"broken":              {func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }, false, standing{updated: true, desired: 3}},
+		"being deleted":       {func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true, standing{obstacle: autorebootv1.ReasonTerminating, updated: true, complete: true, available: true, desired: 3}},
+		"paused":              {func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }, false, standing{obstacle: autorebootv1.ReasonPaused, updated: true, complete: true, available: true, desired: 3}},
+		"paused, by eviction": {func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }, true, all},
+		"scaled to zero": {func(d *appsv1.Deployment) {
+			d.Spec.Replicas, d.Status = ptr.To(int32(0)), appsv1.DeploymentStatus{ObservedGeneration: 3}
+		}, true, standing{obstacle: autorebootv1.ReasonScaledToZero, updated: true, complete: true, available: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &appsv1.Deployment{}
+			well(d)
+			test.change(d)
+			if got := standingOf(Deployment(d, test.evicts)); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAStatefulSetIsReadOffItsStatus(t *testing.T) {
+	all := standing{updated: true, complete: true, available: true, desired: 3}
+	partition := func(n int32, updated int32) func(*appsv1.StatefulSet) {
+		return func(s *appsv1.StatefulSet) {
+			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &n}
+			s.Status.UpdatedReplicas = updated
+		}
+	}
+	onDelete := func(s *appsv1.StatefulSet) {
+		s.Spec.UpdateStrategy.Type, s.Status.UpdatedReplicas = appsv1.OnDeleteStatefulSetStrategyType, 0
+	}
+	for name, test := range map[string]struct {
+		change func(*appsv1.StatefulSet)
+		evicts bool
+		want   standing
+	}{
+		"all is well":                  {func(*appsv1.StatefulSet) {}, false, all},
+		"rolling out":                  {func(s *appsv1.StatefulSet) { s.Status.UpdatedReplicas = 1 }, false, standing{available: true, desired: 3}},
+		"a partition that is done":     {partition(2, 1), false, all},
+		"a partition that is not done": {partition(1, 1), false, standing{available: true, desired: 3}},
+		"a partition that keeps all":   {partition(3, 0), false, standing{autorebootv1.ReasonPartitioned, true, true, true, 3}},
+		"the same, by eviction":        {partition(3, 0), true, all},
+		"by hand":                      {onDelete, false, standing{autorebootv1.ReasonOnDelete, true, true, true, 3}},
+		"by hand, by eviction":         {onDelete, true, all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3))}}
+			s.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3}
+			test.change(s)
+			if got := standingOf(StatefulSet(s, test.evicts)); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestADaemonSetIsReadOffItsStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		status   appsv1.DaemonSetStatus
+		onDelete bool
+		want     standing
+	}{
+		"all is well": {appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 2}, false,
+			standing{"", true, true, true, 2}},
+		"rolling out": {appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 1, NumberAvailable: 2}, false,
+			standing{"", false, false, true, 2}},
+		"on no node": {appsv1.DaemonSetStatus{ObservedGeneration: 1}, false, standing{autorebootv1.ReasonScaledToZero, true, true, true, 0}},
+		"just made":  {appsv1.DaemonSetStatus{}, false, standing{}},
+		"by hand": {appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, NumberAvailable: 2}, true,
+			standing{autorebootv1.ReasonOnDelete, true, true, true, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Status: test.status}
+			if test.onDelete {
+				d.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
+			}
+			if got := standingOf(DaemonSet(d, false)); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/references"
+	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/internal/sources"
+)
+
+// requiredBy are the ConfigMaps and Secrets without which no pod of a workload starts.
+func (s *survey) requiredBy(w *workload) []sources.Want {
+	var wants []sources.Want
+	for _, ref := range references.Of(w.Template) {
+		if !ref.Optional {
+			wants = append(wants, sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: s.key.Namespace, Name: ref.Name}})
+		}
+	}
+	return wants
+}
+
+// awaited are the sources for which restarts wait: the policy is told when they appear.
+func (s *survey) awaited() []origin {
+	var out []origin
+	for _, w := range s.workloads {
+		if p := s.pending(w); p == nil || p.Reason != autorebootv1.ReasonSourceMissing {
+			continue
+		}
+		for _, want := range s.requiredBy(w) {
+			out = append(out, origin{workload: w, want: want, required: true})
+		}
+	}
+	return out
+}
+
+// pending is the restart that the status has of a workload; nil where none waits.
+func (s *survey) pending(w *workload) *autorebootv1.PendingRestart {
+	for i := range s.policy.Status.Targets {
+		if t := &s.policy.Status.Targets[i]; t.UID == w.UID && t.Kind == w.Kind {
+			return t.Pending
+		}
+	}
+	return nil
+}
+
+// require looks for what the pods of each restart that would begin now cannot start without, and says
+// whether anything is missing. Only then are sources looked at that no trigger names.
+func (r *Reconciler) require(ctx context.Context, s *survey, d *restart.Decision) (bool, error) {
+	begun := map[string]bool{}
+	for i := range s.policy.Status.InFlight {
+		begun[s.policy.Status.InFlight[i].ID] = true
+	}
+	missing, seen := false, map[sources.Ref]bool{}
+	for i := range d.Status.InFlight {
+		f := &d.Status.InFlight[i]
+		w := s.workload(f.UID)
+		if begun[f.ID] || w == nil || w.checked {
+			continue
+		}
+		w.checked = true
+		for _, want := range s.requiredBy(w) {
+			exists, ok := seen[want.Ref]
+			if !ok {
+				var err error
+				if exists, err = r.exists(ctx, want.Ref); err != nil {
+					return false, err
+				}
+				seen[want.Ref] = exists
+			}
+			if !exists {
+				w.Missing, missing = append(w.Missing, nameOf(&want)), true
+			}
+		}
+	}
+	return missing, nil
+}
+
+// exists reads the metadata of a source. One that may not be read, or cannot be, holds nothing.
+func (r *Reconciler) exists(ctx context.Context, ref sources.Ref) (bool, error) {
+	found := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: string(ref.Kind)}}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &found)
+	if unanswered(err) {
+		return false, fmt.Errorf("look for %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	return !apierrors.IsNotFound(err), nil
+}

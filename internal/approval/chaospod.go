@@ -1,0 +1,47 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"slices"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules/chaospod"
+)
+
+// ChaosPodDigest names what of a spec is approved: all that decides which pods die, when, how, how
+// carefully and in whose name, and what pod is made from a template. Left out are the order of windows,
+// and suspend and dryRun: setting these has less done, and unsetting them is asked about by admission.
+// A value that equals its default counts as absent.
+func ChaosPodDigest(spec *chaosv1.ChaosPodSpec) string {
+	full := withDefaults(spec)
+	var p parts
+	p.add("target", full.Target)
+	for i := range full.Windows {
+		p.add("window", full.Windows[i])
+	}
+	for i := range full.Blackouts {
+		p.add("blackout", full.Blackouts[i])
+	}
+	usual := withDefaults(&chaosv1.ChaosPodSpec{Target: full.Target})
+	for _, s := range []*chaosv1.ChaosPodSpec{full, usual} {
+		s.Target, s.Windows, s.Blackouts, s.Suspend, s.DryRun = chaosv1.Target{}, nil, nil, nil, nil
+	}
+	p.settings(full, usual)
+	return p.digest()
+}
+
+func withDefaults(spec *chaosv1.ChaosPodSpec) *chaosv1.ChaosPodSpec {
+	pod := &chaosv1.ChaosPod{Spec: *spec.DeepCopy()}
+	chaospod.Default(pod)
+	return &pod.Spec
+}
+
+// ChaosPodApproved says whether an approval is on pod that covers it as it is now. Unasked are the
+// namespaces that the webhooks are not called for: an approval there is never valid.
+func ChaosPodApproved(pod *chaosv1.ChaosPod, unasked ...string) bool {
+	return !slices.Contains(unasked, pod.Namespace) &&
+		Covers(pod.Annotations[common.ApprovedByAnnotation], ChaosPodDigest(&pod.Spec))
+}

@@ -1,0 +1,44 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"encoding/json"
+	"reflect"
+)
+
+// settings adds what of a spec is not as in usual, which has the defaults alone.
+func (p *parts) settings(spec, usual any) {
+	if rest := unusual(asMap(spec), asMap(usual)); len(rest) > 0 {
+		p.add("settings", rest)
+	}
+}
+
+// asMap is a value as JSON has it.
+func asMap(value any) map[string]any {
+	var out map[string]any
+	if raw, err := json.Marshal(value); err != nil || json.Unmarshal(raw, &out) != nil {
+		return map[string]any{"unreadable": true}
+	}
+	return out
+}
+
+// unusual is what of a value is not as usual, so that a setting that a later version adds leaves the
+// digest of who does not use it as it is.
+func unusual(value, usual map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, member := range value {
+		inner, isMap := member.(map[string]any)
+		if normal, has := usual[key].(map[string]any); isMap && has {
+			if inner = unusual(inner, normal); len(inner) > 0 {
+				out[key] = inner
+			}
+			continue
+		}
+		if !reflect.DeepEqual(member, usual[key]) {
+			out[key] = member
+		}
+	}
+	return out
+}

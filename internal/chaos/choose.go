@@ -1,0 +1,254 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// choice is which pods die, and from how many they were chosen.
+type choice struct {
+	seed    string
+	victims []chaosv1.Victim
+	count   int
+	// candidates and digest are those of all pods that were fit to die.
+	candidates int
+	digest     string
+}
+
+// judge says whether a run may begin, and with which victims; else what holds it. What lasts comes first.
+func (r *run) judge(id string) (occurrence, *hold) {
+	for _, check := range []func() *hold{r.outside, r.suspected, r.limited, r.unseen} {
+		if held := check(); held != nil {
+			return occurrence{}, held
+		}
+	}
+	ready := 0
+	for i := range r.owners {
+		for j := range r.owners[i].Pods {
+			if pod := &r.owners[i].Pods[j]; pod.Selected && pod.ready() {
+				ready++
+			}
+		}
+	}
+	c := choice{count: min(r.wanted(ready), r.room(), chaosv1.MaxStatusVictims)}
+	if r.wanted(ready) == 0 {
+		return occurrence{event: Passed, reason: chaosv1.ReasonCountZero,
+			message: fmt.Sprintf("count %s of %d ready pods is none", r.count.String(), ready)}, nil
+	}
+	c.seed = seedOf(r.p.UID, id)
+	fit, held := r.fit(nil)
+	if len(fit) == 0 {
+		return occurrence{}, held
+	}
+	if r.seen.Others.Free <= 0 {
+		r.waits = true
+		return occurrence{}, &hold{reason: chaosv1.ReasonConcurrencyLimit, message: "as many workloads of the cluster are disrupted as may be"}
+	}
+	c.count = min(c.count, r.seen.Others.Free)
+	var uids []string
+	for i := range fit {
+		for j := range fit[i].Pods {
+			uids = append(uids, string(fit[i].Pods[j].UID))
+		}
+	}
+	slices.Sort(uids)
+	sum := sha256.Sum256([]byte(strings.Join(uids, "\n") + "\n"))
+	c.candidates, c.digest = len(uids), hex.EncodeToString(sum[:])
+	c.victims = r.draw(c.seed, fit, c.count)
+	c.count = len(c.victims)
+	return occurrence{event: Start, chosen: c}, nil
+}
+
+func (r *run) outside() *hold {
+	moment := r.times.calendar.At(r.now)
+	open := r.times.calendar.NextOpen(r.now)
+	held := &hold{until: open}
+	switch {
+	case moment.Open():
+		return nil
+	case moment.Blackout:
+		held.reason, held.message, held.until = chaosv1.ReasonBlackout, "a blackout lasts", r.times.calendar.NextOutsideBlackout(r.now)
+	default:
+		held.reason, held.message = chaosv1.ReasonOutsideWindow, "no window is open"
+	}
+	if !held.until.IsZero() {
+		held.message += " until " + held.until.UTC().Format(time.RFC3339)
+	}
+	if open.IsZero() {
+		held.message += "; no window is ever open outside of the blackouts"
+	}
+	return held
+}
+
+func (r *run) suspected() *hold {
+	if !r.seen.Suspect {
+		return nil
+	}
+	return &hold{reason: chaosv1.ReasonProbeSelfSuspect, message: "so many checks fail that the fault is probably the operator's own"}
+}
+
+func (r *run) limited() *hold {
+	if r.room() > 0 {
+		return nil
+	}
+	return &hold{reason: chaosv1.ReasonDailyLimit, until: r.tomorrow(),
+		message: fmt.Sprintf("safety.maxPerDay is used up: %d have died on %s", r.killed, r.day)}
+}
+
+func (r *run) unseen() *hold {
+	switch {
+	case r.seen.Unknown != "":
+		return &hold{reason: chaosv1.ReasonUnknown, message: r.seen.Unknown}
+	case r.seen.Missing != "":
+		return &hold{reason: chaosv1.ReasonNoTarget, message: r.seen.Missing}
+	case len(r.owners) == 0:
+		return &hold{reason: chaosv1.ReasonNoTarget, message: "the target has no pods"}
+	}
+	return nil
+}
+
+// fit are the owners with a pod that may die, each with those pods alone. Without any, the reason is the
+// one that most needs to be known. Owners and pods for which without is true are left out.
+func (r *run) fit(without func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
+	var all []Owner
+	why := map[string][]string{}
+	for i := range r.owners {
+		owner := &r.owners[i]
+		if held := r.unfit(owner); held != nil {
+			why[held.reason] = append(why[held.reason], held.message)
+			if held.reason == chaosv1.ReasonRestartInProgress {
+				r.waitsFor = append(r.waitsFor, *owner)
+			}
+			continue
+		}
+		left := *owner
+		left.Pods = nil
+		for j := range owner.Pods {
+			if pod := &owner.Pods[j]; r.mortal(owner, pod) && (without == nil || !without(owner, pod)) {
+				left.Pods = append(left.Pods, *pod)
+			}
+		}
+		if len(left.Pods) == 0 {
+			why[chaosv1.ReasonNoCandidate] = append(why[chaosv1.ReasonNoCandidate], titled(owner)+" has no pod that may die")
+			continue
+		}
+		all = append(all, left)
+	}
+	if len(all) > 0 {
+		r.waitsFor = nil
+		return all, nil
+	}
+	for _, reason := range []string{
+		chaosv1.ReasonRestartInProgress, chaosv1.ReasonUnstable, chaosv1.ReasonTooFewReady, chaosv1.ReasonUnknown, chaosv1.ReasonNoCandidate,
+	} {
+		if messages := why[reason]; len(messages) > 0 {
+			r.waits = r.waits || reason == chaosv1.ReasonRestartInProgress
+			return nil, &hold{reason: reason, message: some(messages)}
+		}
+	}
+	return nil, &hold{reason: chaosv1.ReasonNoTarget, message: "the target has no pods"}
+}
+
+// unfit is why no pod of an owner may die.
+func (r *run) unfit(owner *Owner) *hold {
+	ready, floor := owner.ready(nil), r.floor(owner.Wanted)
+	switch {
+	case owner.Unknown != "":
+		return &hold{reason: chaosv1.ReasonUnknown, message: titled(owner) + ": " + owner.Unknown}
+	case r.seen.Others.Busy[owner.UID]:
+		return &hold{reason: chaosv1.ReasonRestartInProgress, message: titled(owner) + " is disrupted by a RebootPolicy or another ChaosPod"}
+	case r.requireStable && owner.Unstable != "":
+		return &hold{reason: chaosv1.ReasonUnstable, message: titled(owner) + " " + owner.Unstable}
+	case ready-1 < floor:
+		return &hold{reason: chaosv1.ReasonTooFewReady, message: fmt.Sprintf("%s has %d of %d pods ready, and %d must stay so", titled(owner), ready, owner.Wanted, floor)}
+	}
+	return nil
+}
+
+// mortal says whether a pod may die.
+func (r *run) mortal(owner *Owner, pod *Pod) bool {
+	switch {
+	case !pod.Selected, !pod.Running, !pod.ready(), pod.Protected, pod.Cordoned:
+		return false
+	case pod.Created.IsZero(), r.now.Sub(pod.Created) < r.minAge && r.minAge > 0:
+		r.lookAfter(pod.Created, r.minAge)
+		return false
+	case r.now.Sub(pod.ReadySince) < owner.MinReady && owner.MinReady > 0:
+		r.lookAfter(pod.ReadySince, owner.MinReady)
+		return false
+	case r.requireBudget && !pod.Covered:
+		return false
+	}
+	return r.exclude == nil || !r.exclude.Matches(labels.Set(pod.Labels))
+}
+
+func (r *run) lookAfter(since time.Time, span time.Duration) {
+	if !since.IsZero() {
+		r.look(since.Add(span))
+	}
+}
+
+func (pod *Pod) ready() bool { return !pod.ReadySince.IsZero() && !pod.Terminating }
+
+// ready counts the pods that are, without some.
+func (owner *Owner) ready(without map[types.UID]bool) int {
+	n := 0
+	for i := range owner.Pods {
+		if pod := &owner.Pods[i]; pod.ready() && !without[pod.UID] {
+			n++
+		}
+	}
+	return n
+}
+
+// seedOf follows from the object and the run, so that each leader makes the same choice.
+func seedOf(uid types.UID, id string) string {
+	sum := sha256.Sum256([]byte(string(uid) + "/" + id))
+	return hex.EncodeToString(sum[:8])
+}
+
+// draw takes so many pods, each of another owner: owners first, then one pod of each, both by rank.
+func (r *run) draw(seed string, fit []Owner, n int) []chaosv1.Victim {
+	owners := slices.Clone(fit)
+	slices.SortFunc(owners, func(a, b Owner) int { return rank(seed, a.UID, b.UID) })
+	var victims []chaosv1.Victim
+	for i := range owners[:min(n, len(owners))] {
+		owner := &owners[i]
+		pod := slices.MinFunc(owner.Pods, func(a, b Pod) int { return rank(seed, a.UID, b.UID) })
+		v := chaosv1.Victim{
+			Name: pod.Name, UID: pod.UID, Node: clip(pod.Node, maxName), Outcome: chaosv1.VictimPending,
+			Owner: &chaosv1.VictimOwner{Kind: owner.Kind, Name: owner.Name, UID: owner.UID},
+		}
+		v.ReadyBefore = int32(r.owner(&v).ready(nil))
+		victims = append(victims, v)
+	}
+	return victims
+}
+
+func rank(seed string, a, b types.UID) int {
+	x, y := sha256.Sum256([]byte(seed+"/"+string(a))), sha256.Sum256([]byte(seed+"/"+string(b)))
+	return bytes.Compare(x[:], y[:])
+}
+
+func titled(owner *Owner) string { return owner.Kind + " " + owner.Name }
+
+// some names the first of a list, and how many more there are.
+func some(list []string) string {
+	if len(list) <= maxNamed {
+		return strings.Join(list, "; ")
+	}
+	return strings.Join(list[:maxNamed], "; ") + fmt.Sprintf("; and %d more", len(list)-maxNamed)
+}

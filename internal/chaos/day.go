@@ -1,0 +1,93 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"time"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// clockSlack is how far a time of the status may lie ahead: the clocks of two leaders differ by less. One
+// that is further ahead was written before the clock was set back.
+const clockSlack = time.Minute
+
+// rebase takes times that are ahead for now: what counts from them would otherwise wait for the clock to
+// get there. It also fills in what a status that was written by hand may lack.
+func (r *run) rebase() {
+	st := &r.status
+	if st.DueAfter != nil && st.DueAfter.After(r.now.Add(clockSlack)) {
+		st.DueAfter = r.at()
+	}
+	if st.Halt != nil && st.Halt.Time.After(r.now.Add(clockSlack)) {
+		st.Halt.Time = r.stamp // else a human's answer of today would come before it
+	}
+	c := st.CurrentRun
+	if c == nil {
+		return
+	}
+	if c.StartedTime == nil || c.StartedTime.After(r.now.Add(clockSlack)) {
+		c.StartedTime = r.at()
+	}
+	if c.KilledTime == nil && c.Phase == chaosv1.RunVerifying || c.KilledTime != nil && c.KilledTime.After(r.now.Add(clockSlack)) {
+		c.KilledTime = r.at()
+	}
+	if c.Phase != chaosv1.RunKilling && c.Phase != chaosv1.RunVerifying {
+		c.Phase = chaosv1.RunPlanned
+	}
+	for i := range c.Victims {
+		if v := &c.Victims[i]; v.Owner == nil {
+			v.Owner = &chaosv1.VictimOwner{}
+		}
+		if v := &c.Victims[i]; v.Outcome == "" {
+			v.Outcome = chaosv1.VictimPending
+		}
+	}
+}
+
+// midnightSlack is clockSlack for the count of a day.
+const midnightSlack = 10 * time.Minute
+
+// tally finds which day it is, and how many have died on it. Where the status is of a later day, the
+// clock was set back: what was counted then counts today.
+func (r *run) tally() {
+	r.day = r.now.UTC().Format(time.DateOnly)
+	later := r.status.KilledDay
+	if later > r.day {
+		if begins, err := time.Parse(time.DateOnly, later); err == nil && begins.Sub(r.now) <= midnightSlack {
+			r.day = later
+		}
+	}
+	if later >= r.day {
+		r.killed = max(r.status.KilledToday, 0)
+	}
+}
+
+// room is how many more may die today.
+func (r *run) room() int {
+	if r.maxPerDay == nil {
+		return chaosv1.MaxStatusVictims
+	}
+	return max(int(*r.maxPerDay-r.killed), 0)
+}
+
+// tomorrow is when the count begins again.
+func (r *run) tomorrow() time.Time {
+	today, err := time.Parse(time.DateOnly, r.day)
+	if err != nil {
+		return r.now
+	}
+	return today.AddDate(0, 0, 1)
+}
+
+// died counts a victim.
+func (r *run) died(v *chaosv1.Victim, outcome chaosv1.VictimOutcome) {
+	v.Outcome = outcome
+	if r.status.CurrentRun.DryRun {
+		return
+	}
+	r.killed++
+	r.status.KilledDay, r.status.KilledToday = r.day, r.killed
+	r.status.CurrentRun.KilledTime = r.at()
+}

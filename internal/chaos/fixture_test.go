@@ -1,0 +1,154 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// bench is an object and what is observed of its target, in the hands of a test.
+type bench struct {
+	t *testing.T
+	p *chaosv1.ChaosPod
+	o Observation
+	// notices are the reasons of all that was told.
+	notices []string
+}
+
+// newBench has a ChaosPod that was made at noon, kills for real every ten minutes without jitter, and
+// targets one stable Deployment of four pods.
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	p := &chaosv1.ChaosPod{}
+	p.Namespace, p.Name, p.UID, p.Generation, p.CreationTimestamp = "shop", "api", "0123abcd", 1, metav1.NewTime(noon)
+	p.Spec.DryRun = ptr.To(false)
+	p.Spec.Target.Workload = &chaosv1.WorkloadReference{Kind: chaosv1.WorkloadDeployment, Name: "api"}
+	p.Spec.Schedule.Interval = "10m"
+	b := &bench{t: t, p: p, o: Observation{Now: noon, Others: Others{Free: 10}}}
+	b.o.Owners = []Owner{b.owner("api", 4)}
+	b.decide()
+	return b
+}
+
+func (b *bench) owner(name string, pods int) Owner {
+	o := Owner{Kind: "Deployment", Name: name, UID: types.UID("uid-" + name), Wanted: int32(pods)}
+	for i := range pods {
+		o.Pods = append(o.Pods, b.pod(fmt.Sprintf("%s-%d", name, i)))
+	}
+	return o
+}
+
+// pod is one that may die.
+func (b *bench) pod(name string) Pod {
+	born := b.o.Now.Add(-time.Hour)
+	return Pod{Name: name, UID: types.UID("uid-" + name), Node: "n1", Created: born, Running: true, ReadySince: born, Selected: true, Covered: true}
+}
+
+// decide decides and stores.
+func (b *bench) decide() Decision {
+	b.t.Helper()
+	d := Decide(b.p, b.o)
+	b.p.Status = d.Status
+	for _, n := range d.Notices {
+		b.notices = append(b.notices, n.Reason)
+	}
+	return d
+}
+
+func (b *bench) after(d time.Duration) Decision {
+	b.t.Helper()
+	b.o.Now = b.o.Now.Add(d)
+	return b.decide()
+}
+
+// edit changes the spec.
+func (b *bench) edit(change func(*chaosv1.ChaosPodSpec)) {
+	change(&b.p.Spec)
+	b.p.Generation++
+}
+
+// answer records what came of all actions.
+func (b *bench) answer(d Decision, outcome Outcome) Decision {
+	b.t.Helper()
+	var results []Result
+	for _, a := range d.Actions {
+		results = append(results, Result{Action: a, Outcome: outcome})
+	}
+	r := Record(b.p, results, b.o.Now)
+	b.p.Status = r.Status
+	for _, n := range r.Notices {
+		b.notices = append(b.notices, n.Reason)
+	}
+	return r
+}
+
+// kill runs until the first run's victims are dead, and takes them out of the view.
+func (b *bench) kill() Decision {
+	b.t.Helper()
+	d := b.after(10 * time.Minute)
+	if len(d.Actions) == 0 {
+		b.t.Fatalf("nothing dies: %+v", b.p.Status)
+	}
+	r := b.answer(d, Done)
+	for _, a := range d.Actions {
+		b.remove(a.UID)
+	}
+	return r
+}
+
+func (b *bench) remove(uid types.UID) {
+	for i := range b.o.Owners {
+		var left []Pod
+		for _, pod := range b.o.Owners[i].Pods {
+			if pod.UID != uid {
+				left = append(left, pod)
+			}
+		}
+		b.o.Owners[i].Pods = left
+	}
+}
+
+func (b *bench) reason(kind string) string {
+	c := meta.FindStatusCondition(b.p.Status.Conditions, kind)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + "/" + c.Reason
+}
+
+func (b *bench) wants(kind, reason string) {
+	b.t.Helper()
+	if got := b.reason(kind); got != reason {
+		b.t.Errorf("%s is %q, want %q", kind, got, reason)
+	}
+}
+
+// last is the run that ended last.
+func (b *bench) last() chaosv1.Run {
+	b.t.Helper()
+	if len(b.p.Status.Runs) == 0 {
+		b.t.Fatalf("no run has ended: %+v", b.p.Status)
+	}
+	return b.p.Status.Runs[0]
+}
+
+func (b *bench) outcomes() []chaosv1.VictimOutcome {
+	var all []chaosv1.VictimOutcome
+	if c := b.p.Status.CurrentRun; c != nil {
+		for _, v := range c.Victims {
+			all = append(all, v.Outcome)
+		}
+	}
+	return all
+}

@@ -1,0 +1,289 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+const (
+	// killFor is how long a victim is tried to be killed. One of which nothing is known by then may
+	// have died, and counts as dead.
+	killFor = 2 * time.Minute
+	// repeatAfter is the wait before something is tried again that nothing else would bring back.
+	repeatAfter = time.Second
+	// stepsAtOnce bounds how many phases a run can go through in one decision.
+	stepsAtOnce = 4
+)
+
+// advance takes the run under way as far as it has come.
+func (r *run) advance() {
+	for range stepsAtOnce {
+		var o occurrence
+		var ok bool
+		switch r.state() {
+		case Planned, Killing:
+			r.find()
+			r.replace()
+			o, ok = r.settled()
+		case Verifying:
+			o, ok = r.verified()
+		}
+		if !ok {
+			break
+		}
+		r.apply(o)
+	}
+}
+
+// find looks what has become of victims of which no answer is known, and spares those that may not die
+// any more.
+func (r *run) find() {
+	c := r.status.CurrentRun
+	stop, ends := r.stopped(), c.StartedTime.Add(killFor)
+	r.look(ends)
+	for i := range c.Victims {
+		v := &c.Victims[i]
+		if v.Outcome != chaosv1.VictimPending {
+			continue
+		}
+		owner := r.owner(v)
+		if r.blind(owner) {
+			if !r.now.Before(ends) {
+				r.died(v, chaosv1.VictimGone)
+			}
+			continue
+		}
+		var pod *Pod
+		if owner != nil {
+			if j := slices.IndexFunc(owner.Pods, func(pod Pod) bool { return pod.UID == v.UID }); j >= 0 {
+				pod = &owner.Pods[j]
+			}
+		}
+		if pod == nil || pod.Terminating {
+			r.died(v, chaosv1.VictimGone)
+			continue
+		}
+		why := stop
+		if held := r.unfit(owner); why == "" && held != nil {
+			why = held.reason
+		}
+		if why == "" && !r.mortal(owner, pod) {
+			why = chaosv1.ReasonNoCandidate
+		}
+		switch {
+		case why != "":
+			v.Outcome, v.Reason = chaosv1.VictimSpared, why
+		case !r.now.Before(ends):
+			v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonTimedOut
+		}
+	}
+}
+
+// stopped is why no further pod of the run dies.
+func (r *run) stopped() string {
+	c := r.status.CurrentRun
+	switch {
+	case slices.ContainsFunc(c.Victims, confusing):
+		return chaosv1.ReasonEvictionMisconfigured
+	case r.deleting():
+		return chaosv1.ReasonDeleting
+	case r.suspend:
+		return chaosv1.ReasonSuspended
+	case c.Generation != r.p.Generation:
+		return chaosv1.ReasonSpecChanged
+	case r.seen.Barred.Reason != "":
+		return r.seen.Barred.Reason
+	case r.broken() != "":
+		return chaosv1.ReasonInvalidSpec
+	case r.seen.Suspect:
+		return chaosv1.ReasonProbeSelfSuspect
+	}
+	if held := r.outside(); held != nil {
+		return held.reason
+	}
+	return ""
+}
+
+// replace chooses others for victims that disruption budgets kept alive: other pods of the same owners,
+// or of owners that have lost none. They are Pending in the status that is stored before they die.
+func (r *run) replace() {
+	c := r.status.CurrentRun
+	open := min(r.vacant(), chaosv1.MaxStatusVictims-len(c.Victims))
+	if open <= 0 || r.stopped() != "" || r.seen.Unknown != "" || !r.now.Before(c.StartedTime.Add(killFor)) {
+		return
+	}
+	if free := r.seen.Others.Free; free > 0 {
+		open = min(open, free)
+	}
+	tried, hit, claimed := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}
+	for i := range c.Victims {
+		v := &c.Victims[i]
+		tried[v.UID], claimed[v.Owner.UID] = true, true
+		hit[v.Owner.UID] = hit[v.Owner.UID] || v.Outcome != chaosv1.VictimSkippedDisruptionBudget
+	}
+	fit, _ := r.fit(func(owner *Owner, pod *Pod) bool {
+		return hit[owner.UID] || tried[pod.UID] || r.seen.Others.Free <= 0 && !claimed[owner.UID]
+	})
+	r.waits, r.waitsFor = false, nil
+	if len(fit) > 0 {
+		c.Victims = append(c.Victims, r.draw(c.Seed, fit, open)...)
+	}
+}
+
+// vacant is how many victims are still to be found, in place of those that budgets kept alive.
+func (r *run) vacant() int {
+	c := r.status.CurrentRun
+	n := int(c.Count)
+	for i := range c.Victims {
+		if c.Victims[i].Outcome != chaosv1.VictimSkippedDisruptionBudget {
+			n--
+		}
+	}
+	return n
+}
+
+// settled says what has come of a run of which every victim is decided on.
+func (r *run) settled() (occurrence, bool) {
+	c := r.status.CurrentRun
+	counts := map[chaosv1.VictimOutcome]int{}
+	o := occurrence{event: Unharmed, reason: chaosv1.ReasonNoCandidate}
+	for i := range c.Victims {
+		v := &c.Victims[i]
+		counts[v.Outcome]++
+		if v.Reason != "" {
+			o.reason = v.Reason
+		}
+	}
+	switch {
+	case counts[chaosv1.VictimPending] > 0:
+		return o, false
+	case !c.DryRun && r.dead() > 0:
+		o.event = Struck
+	case slices.ContainsFunc(c.Victims, confusing):
+		o.event, o.reason, o.message = Confused, chaosv1.ReasonEvictionMisconfigured, r.confusion()
+	case c.DryRun:
+		o.event = Rehearsed
+	case counts[chaosv1.VictimFailed] > 0:
+		o.event = Failed
+		o.message = "no pod could be killed: " + r.fates()
+	case counts[chaosv1.VictimSkippedDisruptionBudget] > 0 && counts[chaosv1.VictimSpared] == 0:
+		o.reason, o.message = chaosv1.ReasonBudgetBlocked, "disruption budgets let no pod go: "+r.fates()
+	default:
+		o.message = "no pod was killed: " + r.fates()
+	}
+	return o, true
+}
+
+// dead is how many victims died.
+func (r *run) dead() int {
+	n := 0
+	for i := range r.status.CurrentRun.Victims {
+		if fatal(r.status.CurrentRun.Victims[i].Outcome) {
+			n++
+		}
+	}
+	return n
+}
+
+func fatal(o chaosv1.VictimOutcome) bool {
+	return o == chaosv1.VictimEvicted || o == chaosv1.VictimDeleted || o == chaosv1.VictimGone
+}
+
+func confusing(v chaosv1.Victim) bool {
+	return v.Reason == chaosv1.ReasonEvictionMisconfigured && v.Outcome == chaosv1.VictimFailed
+}
+
+// verified is what has become of the owners. What is good comes before what is too late: while nothing
+// looked, time has passed but the owners have not waited.
+func (r *run) verified() (occurrence, bool) {
+	c := r.status.CurrentRun
+	dead := map[types.UID]bool{}
+	for i := range c.Victims {
+		dead[c.Victims[i].UID] = fatal(c.Victims[i].Outcome)
+	}
+	var gone, short []string
+	for i := range c.Victims {
+		v := &c.Victims[i]
+		if !fatal(v.Outcome) {
+			continue
+		}
+		owner := r.owner(v)
+		name := v.Owner.Kind + " " + v.Owner.Name
+		switch {
+		case r.blind(owner):
+			short = append(short, name+" cannot be read")
+		case owner == nil || owner.Wanted == 0:
+			gone = append(gone, name)
+		default:
+			wanted := int(min(v.ReadyBefore, owner.Wanted))
+			switch ready, available := owner.ready(dead), r.available(owner, dead); {
+			case ready < wanted:
+				short = append(short, fmt.Sprintf("%s has %d of %d pods ready", name, ready, wanted))
+			case available < wanted:
+				short = append(short, fmt.Sprintf("%s has %d of %d pods ready for %s", name, available, wanted, owner.MinReady))
+			}
+		}
+	}
+	ends := c.KilledTime.Add(r.recoveryTimeout)
+	switch {
+	case len(short) > 0 && r.now.Before(ends):
+		r.look(ends)
+		return occurrence{}, false
+	case len(short) > 0 && !r.haltOnFailure:
+		return occurrence{event: Tolerated, reason: chaosv1.ReasonRecoveryFailed, message: some(short)}, true
+	case len(short) > 0:
+		return occurrence{event: TimedOut, reason: chaosv1.ReasonRecoveryFailed, message: some(short)}, true
+	case slices.ContainsFunc(c.Victims, confusing):
+		return occurrence{event: Confused, reason: chaosv1.ReasonEvictionMisconfigured, message: r.confusion()}, true
+	case len(gone) > 0:
+		return occurrence{event: Vanished, reason: chaosv1.ReasonTargetGone, message: "deleted or scaled to zero before it recovered: " + some(gone)}, true
+	}
+	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: "died: " + r.fates()}, true
+}
+
+// available counts the pods that have been ready for as long as the workload demands, without some: one
+// that was ready for a moment is no recovery where minReadySeconds says so.
+func (r *run) available(owner *Owner, without map[types.UID]bool) int {
+	n := 0
+	for i := range owner.Pods {
+		pod := &owner.Pods[i]
+		if !pod.ready() || without[pod.UID] {
+			continue
+		}
+		if r.now.Sub(pod.ReadySince) < owner.MinReady && owner.MinReady > 0 {
+			r.lookAfter(pod.ReadySince, owner.MinReady)
+			continue
+		}
+		n++
+	}
+	return n
+}
+
+// strike asks for the death of the victims that are still to die. They are in the status that is stored
+// before: see the package.
+func (r *run) strike() {
+	c := r.status.CurrentRun
+	if c == nil || c.Phase == chaosv1.RunVerifying {
+		return
+	}
+	for i := range c.Victims {
+		v := &c.Victims[i]
+		if v.Outcome != chaosv1.VictimPending || r.blind(r.owner(v)) {
+			continue
+		}
+		r.actions = append(r.actions, Action{
+			Verb: r.verb, RunID: c.ID, Pod: v.Name, UID: v.UID, DryRun: c.DryRun, GracePeriodSeconds: r.grace,
+		})
+	}
+	if len(r.actions) > 0 {
+		r.look(r.now.Add(repeatAfter))
+	}
+}

@@ -1,0 +1,394 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// step is one event of a schedule, and how the round of a leader after it ends.
+type step struct {
+	what   string
+	which  int
+	span   time.Duration
+	leader int
+	crash  string
+}
+
+func whats() []string {
+	return []string{
+		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "due", "due", "due", "due",
+		"budget", "two budgets", "free budget", "rollout", "break", "repair", "scale", "delete", "cordon", "exclude", "busy", "free",
+		"forward", "back", "suspend", "go on", "edit", "run now", "resume", "suspect", "bar", "blind", "hide", "forbid", "canary template",
+	}
+}
+
+// crashes are where a process ends, a write is refused, an answer lost, or a view is old.
+func crashes() []string {
+	return []string{"", "", "", "", "", "before the store", "after the store", "between the kills", "after the kills", "the record is refused",
+		"responses are lost", "requests are lost", "a stale view", "a stale object", "two leaders"}
+}
+
+func scheduleOf(seed uint64) []step {
+	random := rand.New(rand.NewPCG(seed, 17))
+	spans := []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute, 4 * time.Minute, 20 * time.Minute, 3 * time.Hour}
+	all, ends := whats(), crashes()
+	steps := make([]step, 20+random.IntN(50))
+	for i := range steps {
+		steps[i] = step{all[random.IntN(len(all))], random.IntN(8), spans[random.IntN(len(spans))], random.IntN(2), ends[random.IntN(len(ends))]}
+	}
+	return steps
+}
+
+// model is two leaders, a simulated API server, and a judge who has seen everything.
+type model struct {
+	cluster
+	random *rand.Rand
+	// stored is the object as the API server has it, and version its resourceVersion.
+	stored  *chaosv1.ChaosPod
+	version int
+	// old are the object and the observation that a stale cache shows.
+	oldObject  *chaosv1.ChaosPod
+	oldVersion int
+	oldView    []Owner
+	suspect    bool
+	barred     bool
+	blind      bool
+	free       int
+	token      int
+
+	seen    map[string]int
+	failure error
+
+	// named are the victims that a stored status has named as pending, by run and UID.
+	named map[string]bool
+	// fell are the owners that lost a pod, by run and UID of the owner; deaths the kills by day.
+	fell   map[string]types.UID
+	deaths map[string]int
+	days   bool // the clock was never set back
+}
+
+func newModel(seed uint64, seen map[string]int) *model {
+	random := rand.New(rand.NewPCG(seed, 23))
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	duration := func(list ...string) *common.Duration { return ptr.To(common.Duration(pick(list...))) }
+	p := &chaosv1.ChaosPod{}
+	p.Namespace, p.Name, p.UID, p.Generation = "shop", "api", types.UID(fmt.Sprintf("0123abcd-%d", seed)), 1
+	m := &model{
+		cluster: cluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), busy: map[types.UID]bool{}},
+		random:  random, stored: p, free: 4, seen: seen, named: map[string]bool{}, fell: map[string]types.UID{}, deaths: map[string]int{}, days: true,
+	}
+	p.CreationTimestamp = metav1.NewTime(m.now.Add(-time.Hour))
+	p.Spec.DryRun = ptr.To(random.IntN(8) == 0)
+	p.Spec.Schedule.StartingDeadline = duration("1m", "5m", "20m")
+	p.Spec.Schedule.JitterPercent = ptr.To(random.Int32N(51))
+	switch random.IntN(4) {
+	case 0:
+		p.Spec.Schedule.Cron, p.Spec.Schedule.TimeZone = pick("*/10 * * * *", "0 * * * *", "30 */2 * * 1-5"), pick("", "Europe/Zurich")
+	case 1:
+		p.Spec.Schedule.At = ptr.To(metav1.NewTime(m.now.Add(time.Duration(random.IntN(600)) * time.Second)))
+	default:
+		p.Spec.Schedule.Interval = common.Duration(pick("15s", "4m", "7m", "1h"))
+	}
+	p.Spec.Action = &chaosv1.Action{Type: ptr.To([]chaosv1.ActionType{chaosv1.ActionEvict, chaosv1.ActionEvict, chaosv1.ActionDelete}[random.IntN(3)])}
+	if random.IntN(3) == 0 {
+		p.Spec.Windows = []common.Window{{Schedule: "*/30 * * * *", Duration: "20m"}}
+	}
+	if random.IntN(3) == 0 {
+		p.Spec.Blackouts = []common.Window{{Schedule: "15 * * * *", Duration: "5m"}}
+	}
+	p.Spec.Verification = &chaosv1.Verification{
+		RecoveryTimeout: duration("30s", "5m"), OnFailure: ptr.To([]chaosv1.FailurePolicy{chaosv1.FailureSuspend, chaosv1.FailureContinue}[random.IntN(2)]),
+	}
+	p.Spec.Filter = &chaosv1.Filter{MinAge: duration("0s", "1m"), Exclude: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"chaos": "off"}}}
+	if random.IntN(5) == 0 {
+		p.Spec.Target.Template = templateOf("one")
+		p.Spec.Filter = nil
+		m.canary = &simOwner{name: p.Name, uid: string(p.UID), wanted: 1}
+		m.canaryHash = TemplateHash(p.Spec.Target.Template)
+		return m
+	}
+	p.Spec.Target.Selector = &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"app": "x"}}
+	count := intstr.FromInt32(1 + random.Int32N(4))
+	if random.IntN(2) == 0 {
+		count = intstr.FromString(pick("10%", "40%", "100%"))
+	}
+	p.Spec.Count = &count
+	minReady := intstr.FromInt32(random.Int32N(3))
+	if random.IntN(2) == 0 {
+		minReady = intstr.FromString(pick("0%", "50%", "75%"))
+	}
+	p.Spec.Safety = &chaosv1.Safety{
+		MinReady: &minReady, MaxPerDay: ptr.To(1 + random.Int32N(12)), RequireStable: ptr.To(random.IntN(3) > 0), RequireDisruptionBudget: ptr.To(random.IntN(4) == 0),
+	}
+	for i := range 1 + random.IntN(4) {
+		o := &simOwner{name: fmt.Sprintf("w%d", i), uid: fmt.Sprintf("owner-%d", i), wanted: 1 + random.IntN(4)}
+		m.owners = append(m.owners, o)
+	}
+	m.pass(5 * time.Minute)
+	return m
+}
+
+func (m *model) fail(format string, args ...any) {
+	if m.failure == nil {
+		m.failure = fmt.Errorf(m.now.Format(time.DateTime)+": "+format, args...)
+	}
+}
+
+// edit is a write of a user.
+func (m *model) edit(spec bool, change func(*chaosv1.ChaosPod)) {
+	m.stored = m.stored.DeepCopy()
+	change(m.stored)
+	if spec {
+		m.stored.Generation++
+	}
+	m.version++
+}
+
+func (m *model) event(s step) {
+	var o *simOwner
+	if len(m.owners) > 0 {
+		o = m.owners[s.which%len(m.owners)]
+	} else {
+		o = m.canary
+	}
+	switch s.what {
+	case "pass":
+		m.pass(s.span)
+	case "due":
+		if next := m.stored.Status.NextRunTime; next != nil && next.Sub(m.now) < 30*time.Hour && next.After(m.now) {
+			m.pass(next.Sub(m.now))
+		}
+	case "budget":
+		o.budget = 1
+	case "two budgets":
+		o.budget = 2
+	case "free budget":
+		o.budget = 0
+	case "rollout":
+		o.rolling = !o.rolling
+	case "break":
+		o.broken = true
+	case "repair":
+		o.broken, o.rolling = false, false
+	case "scale":
+		o.wanted = s.which % 5
+		if m.canary != nil {
+			o.wanted = 1
+		}
+	case "delete":
+		if m.canary == nil && len(m.owners) > 1 {
+			m.owners = m.owners[1:]
+		}
+	case "cordon":
+		m.cordoned = s.which
+	case "exclude":
+		m.excluded = s.which
+	case "busy":
+		m.busy[types.UID(o.uid)] = !m.busy[types.UID(o.uid)]
+	case "free":
+		m.free = s.which % 4
+	case "forward":
+		m.now = m.now.Add(7 * s.span)
+	case "back":
+		m.now = m.now.Add(-3 * s.span)
+		m.days = false
+	case "suspend", "go on":
+		m.edit(true, func(p *chaosv1.ChaosPod) { p.Spec.Suspend = ptr.To(s.what == "suspend" && s.which < 4) })
+	case "edit":
+		m.edit(true, func(p *chaosv1.ChaosPod) { p.Spec.DryRun = ptr.To(s.which == 0) })
+	case "run now":
+		m.token++
+		m.edit(false, func(p *chaosv1.ChaosPod) {
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, chaosv1.RunNowAnnotation, fmt.Sprint(m.token))
+		})
+	case "resume":
+		m.edit(false, func(p *chaosv1.ChaosPod) {
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, chaosv1.ResumeAnnotation, m.now.UTC().Format(time.RFC3339))
+		})
+	case "suspect":
+		m.suspect = !m.suspect
+	case "bar":
+		m.barred = !m.barred
+	case "blind":
+		m.blind = !m.blind
+	case "hide":
+		o.unknown = !o.unknown
+	case "forbid":
+		o.forbidden = !o.forbidden
+	case "canary template":
+		if m.canary != nil {
+			m.edit(true, func(p *chaosv1.ChaosPod) { p.Spec.Target.Template = templateOf(fmt.Sprint(s.which)) })
+		}
+	}
+}
+
+func (m *model) observe(views []Owner) Observation {
+	o := Observation{Now: m.now, Suspect: m.suspect, Others: Others{Free: m.free, Busy: map[types.UID]bool{}}}
+	for uid, on := range m.busy {
+		if on {
+			o.Others.Busy[uid] = true
+		}
+	}
+	if m.barred {
+		o.Barred = Obstacle{chaosv1.ReasonForbidden, "not authorized"}
+	}
+	if m.blind {
+		o.Unknown = "the API server does not answer"
+	}
+	if m.canary != nil {
+		o.Canary = &Canary{}
+		if m.blind || m.canary.unknown {
+			o.Canary.Unknown = "the API server does not answer"
+		} else if len(views) > 0 && len(views[0].Pods) > 0 {
+			o.Canary.Pod, o.Canary.Hash = &views[0].Pods[0], m.canaryHash
+		}
+		return o
+	}
+	if !m.blind {
+		o.Owners = views
+	}
+	return o
+}
+
+// round is one reconciliation.
+func (m *model) round(s step) time.Time {
+	object, version := m.stored.DeepCopy(), m.version
+	views := m.views()
+	if s.crash == "a stale object" && m.oldObject != nil {
+		object, version = m.oldObject.DeepCopy(), m.oldVersion
+	}
+	if s.crash == "a stale view" && m.oldView != nil {
+		views = m.fresh(object, m.oldView, views)
+	} else {
+		m.oldView = m.views()
+	}
+	m.oldObject, m.oldVersion = m.stored.DeepCopy(), m.version
+	o := m.observe(views)
+	d := m.decide(object, o)
+	if m.random.IntN(6) == 0 { // it costs more than all the rest
+		m.repeat(object, o, d)
+	}
+	if !d.Again.IsZero() && !d.Again.After(m.now) {
+		m.fail("told to come back in the past, at %s", d.Again)
+	}
+	if s.crash == "before the store" {
+		return d.Again
+	}
+	if version != m.version { // a conflict, or a live look that shows another version
+		m.seen["conflict"]++
+		return d.Again
+	}
+	m.judge(object, o, d)
+	m.store(d.Status)
+	stored := m.version
+	switch s.crash {
+	case "after the store":
+		return d.Again
+	case "two leaders": // another one acts on what is stored, before the requests of this one arrive
+		m.round(step{})
+	}
+	var results []Result
+	for i, action := range d.Actions {
+		if s.crash == "between the kills" && i > 0 {
+			return d.Again
+		}
+		if s.crash == "requests are lost" {
+			results = append(results, Result{Action: action, Outcome: Again})
+			continue
+		}
+		result := m.act(action)
+		if s.crash == "responses are lost" {
+			result.Outcome = Again
+		}
+		results = append(results, result)
+	}
+	if s.crash == "after the kills" || len(results) == 0 {
+		return d.Again
+	}
+	if stored != m.version {
+		m.seen["conflict"]++
+		return d.Again
+	}
+	recorded := m.fold(m.stored.DeepCopy(), results)
+	if s.crash != "the record is refused" {
+		m.judge(m.stored, o, recorded)
+		m.store(recorded.Status)
+	}
+	return d.Again
+}
+
+func (m *model) decide(p *chaosv1.ChaosPod, o Observation) Decision {
+	r := newRun(p, o)
+	r.trace = m.trace
+	return r.decide()
+}
+
+func (m *model) fold(p *chaosv1.ChaosPod, results []Result) Decision {
+	r := newRun(p, Observation{Now: m.now})
+	r.trace = m.trace
+	return r.fold(results)
+}
+
+func (m *model) trace(r *run, from State, event Event, to State) {
+	m.seen[string(from)+" "+string(event)]++
+	if got := r.state(); got != to {
+		m.fail("%s %s leads to %s, the table says %s", from, event, got, to)
+	}
+}
+
+func (m *model) bytes(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		m.fail("%v", err)
+	}
+	return string(data)
+}
+
+// repeat decides once more from what is to be stored: nothing may change, and nothing is told twice.
+func (m *model) repeat(object *chaosv1.ChaosPod, o Observation, d Decision) {
+	p := object.DeepCopy()
+	Decide(p, o)
+	if m.bytes(object) != m.bytes(p) {
+		m.fail("Decide changed its argument")
+	}
+	p.Status = d.Status
+	again := Decide(p, o)
+	if a, b := m.bytes(d.Status), m.bytes(again.Status); a != b {
+		m.fail("a second decision differs:\n%s\n%s", a, b)
+	}
+	if len(again.Notices) > 0 {
+		m.fail("told twice: %+v", again.Notices)
+	}
+	if a, b := m.bytes(d.Actions), m.bytes(again.Actions); a != b {
+		m.fail("a second decision does other things: %s, then %s", a, b)
+	}
+}
+
+func (m *model) store(status chaosv1.ChaosPodStatus) {
+	if apiequality.Semantic.DeepEqual(&m.stored.Status, &status) {
+		return
+	}
+	stored := *m.stored
+	stored.Status = *status.DeepCopy()
+	m.stored = &stored
+	m.version++
+	if c := m.stored.Status.CurrentRun; c != nil {
+		for _, v := range c.Victims {
+			m.named[c.ID+"/"+string(v.UID)] = true
+		}
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// Record folds what came of actions into the status. p has the status that was stored before they were
+// done; it is not changed. Again says when something is to be tried again, and counts beside that of
+// Decide.
+//
+// What is not recorded, since the process ended or the write was refused, is found out again by Decide:
+// from the pods that are left.
+func Record(p *chaosv1.ChaosPod, results []Result, now time.Time) Decision {
+	return newRun(p, Observation{Now: now}).fold(results)
+}
+
+func (r *run) fold(results []Result) Decision {
+	for _, result := range results {
+		if result.Outcome == Again || result.Action.RunID == "" && result.Outcome != Done {
+			r.look(r.now.Add(repeatAfter))
+			continue
+		}
+		c := r.status.CurrentRun
+		if c == nil || c.ID != result.Action.RunID {
+			continue
+		}
+		i := slices.IndexFunc(c.Victims, func(v chaosv1.Victim) bool {
+			return v.UID == result.Action.UID && v.Outcome == chaosv1.VictimPending
+		})
+		if i >= 0 {
+			r.foldOne(&c.Victims[i], result)
+			r.apply(occurrence{event: Answered})
+		}
+	}
+	if state := r.state(); state == Planned || state == Killing {
+		if o, ok := r.settled(); ok && r.vacant() <= 0 {
+			r.apply(o)
+		} else {
+			r.look(r.now.Add(repeatAfter))
+		}
+	}
+	r.reportRun()
+	return r.decision()
+}
+
+func (r *run) foldOne(v *chaosv1.Victim, result Result) {
+	switch result.Outcome {
+	case Done:
+		outcome, reason := chaosv1.VictimEvicted, "PodEvicted"
+		if result.Action.Verb == Delete {
+			outcome, reason = chaosv1.VictimDeleted, "PodDeleted"
+		}
+		if result.Action.DryRun {
+			v.Outcome = chaosv1.VictimDryRun
+			return
+		}
+		r.died(v, outcome)
+		r.tell(Notice{Reason: reason, Victim: v.DeepCopy(), Message: "run " + result.Action.RunID + " killed pod " + v.Name + " on node " + v.Node})
+	case Gone:
+		r.died(v, chaosv1.VictimGone)
+	case Blocked:
+		v.Outcome = chaosv1.VictimSkippedDisruptionBudget
+		message := "a PodDisruptionBudget keeps pod " + v.Name + " alive"
+		if result.Budget != "" {
+			message = "PodDisruptionBudget " + clip(result.Budget, maxName) + " keeps pod " + v.Name + " alive"
+		}
+		r.tell(Notice{Reason: "ChaosBlockedByBudget", Victim: v.DeepCopy(), Message: message})
+	case Misconfigured:
+		v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonEvictionMisconfigured
+	case Forbidden:
+		v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonForbidden
+	}
+}
+
+// stampOf is a time as the status holds it.
+func stampOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

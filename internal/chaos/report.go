@@ -1,0 +1,147 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// maxCondition keeps a message readable in `kubectl describe`, in bytes.
+const maxCondition = 1024
+
+func (r *run) set(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: clip(message, maxCondition),
+		ObservedGeneration: r.status.ObservedGeneration, LastTransitionTime: r.stamp,
+	})
+}
+
+// clear removes a condition. Never clear and set: the condition would have a new time at each look, and
+// the status would be written for that alone.
+func (r *run) clear(kind string) { meta.RemoveStatusCondition(&r.status.Conditions, kind) }
+
+// wasHeld is what the stored status says of Held.
+func (r *run) wasHeld() (reason, message string, held bool) {
+	c := meta.FindStatusCondition(r.p.Status.Conditions, chaosv1.ConditionHeld)
+	if c == nil {
+		return "", "", false
+	}
+	return c.Reason, c.Message, c.Status == metav1.ConditionTrue && c.Reason != chaosv1.ReasonBudgetBlocked
+}
+
+// holdBack says why a run may not begin. Each reason is told once.
+func (r *run) holdBack(h *hold) {
+	r.held = h
+	r.look(h.until)
+	if reason, _, held := r.wasHeld(); !held || reason != h.reason {
+		r.tell(Notice{Reason: "ChaosHeld", Message: "a run is due and held (" + h.reason + "): " + h.message})
+	}
+}
+
+// report completes the status with its conditions.
+func (r *run) report() {
+	r.reportReady()
+	switch {
+	case r.held != nil:
+		r.set(chaosv1.ConditionHeld, metav1.ConditionTrue, r.held.reason, r.held.message)
+	case r.state() == Idle && len(r.status.Runs) > 0 && r.status.Runs[0].Reason == chaosv1.ReasonBudgetBlocked:
+		r.set(chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonBudgetBlocked, r.status.Runs[0].Message)
+	default:
+		r.clear(chaosv1.ConditionHeld)
+	}
+	if r.suspend {
+		r.set(chaosv1.ConditionSuspended, metav1.ConditionTrue, chaosv1.ReasonSuspended,
+			"no run begins while spec.suspend is true; one under way is verified")
+	} else {
+		r.clear(chaosv1.ConditionSuspended)
+	}
+	r.reportRun()
+	switch {
+	case r.seen.Barred.Reason != "":
+		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, r.seen.Barred.Reason, r.seen.Barred.Message)
+	case r.broken() != "":
+		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonInvalidSpec, r.broken())
+	case r.status.Halt == nil:
+		r.clear(chaosv1.ConditionStalled)
+	}
+}
+
+func (r *run) reportReady() {
+	no := func(reason, message string) { r.set(chaosv1.ConditionReady, metav1.ConditionFalse, reason, message) }
+	c := r.seen.Canary
+	switch {
+	case r.seen.Barred.Reason != "":
+		no(r.seen.Barred.Reason, r.seen.Barred.Message)
+	case r.broken() != "":
+		no(chaosv1.ReasonInvalidSpec, r.broken())
+	case r.template != nil && c != nil && c.Foreign && c.Pod != nil:
+		no(chaosv1.ReasonCanaryConflict, "pod "+c.Pod.Name+" is not the ChaosPod's: it is left alone, and the canary is not made")
+	case r.seen.Unknown != "":
+		r.set(chaosv1.ConditionReady, metav1.ConditionUnknown, chaosv1.ReasonUnknown, r.seen.Unknown)
+	case r.seen.Missing != "":
+		no(chaosv1.ReasonNoTarget, r.seen.Missing)
+	case len(r.owners) == 0:
+		no(chaosv1.ReasonNoTarget, "the target has no pods")
+	default:
+		reason, message := chaosv1.ReasonScheduled, "no run is due within sight"
+		switch next := r.status.NextRunTime; {
+		case next != nil:
+			message = "the next run is due at " + next.UTC().Format(time.RFC3339)
+		case r.suspend:
+			message = "no run is due while spec.suspend is true"
+		case r.status.Halt != nil:
+			message = "no run is due: see the condition Stalled"
+		case r.times.once() && r.now.After(r.times.at):
+			reason, message = chaosv1.ReasonCompleted, "the time of the only run has passed"
+		case r.times.calendar.NextOpen(r.now).IsZero():
+			message = "no run ever begins: no window is open outside of the blackouts"
+		}
+		r.set(chaosv1.ConditionReady, metav1.ConditionTrue, reason, message)
+	}
+}
+
+// reportRun says what the status itself holds: the run under way, the last verdict, and a halt.
+func (r *run) reportRun() {
+	switch c := r.status.CurrentRun; {
+	case c == nil:
+		r.clear(chaosv1.ConditionRunning)
+	case c.Phase == chaosv1.RunVerifying:
+		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying, "run "+c.ID+" waits for recovery: "+r.fates())
+	default:
+		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonKilling, "run "+c.ID+": "+r.fates())
+	}
+	r.reportVerdict()
+	if halt := r.status.Halt; halt != nil {
+		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, halt.Reason, fmt.Sprintf(
+			"run %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)", halt.RunID, halt.Message, chaosv1.ResumeAnnotation))
+	}
+}
+
+// reportVerdict says how the last run that killed was survived. One that is not remembered any more has
+// left its verdict in the condition.
+func (r *run) reportVerdict() {
+	for i := range r.status.Runs {
+		switch run := &r.status.Runs[i]; run.Outcome {
+		case chaosv1.RunSurvived:
+			message := "run " + run.ID + " was survived"
+			if run.RecoverySeconds != nil {
+				message += fmt.Sprintf(" in %ds", *run.RecoverySeconds)
+			}
+			r.set(chaosv1.ConditionSurvived, metav1.ConditionTrue, chaosv1.ReasonRecovered, message)
+			return
+		case chaosv1.RunRecoveryFailed:
+			r.set(chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonRecoveryFailed, "run "+run.ID+": "+run.Message)
+			return
+		}
+	}
+	if meta.FindStatusCondition(r.status.Conditions, chaosv1.ConditionSurvived) == nil {
+		r.set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified yet")
+	}
+}

@@ -1,0 +1,453 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
+	b := newBench(t)
+	if b.p.Status.NextRunTime == nil || b.p.Status.NextRunTime.Sub(b.o.Now) != 10*time.Minute {
+		t.Fatalf("next run %v", b.p.Status.NextRunTime)
+	}
+	d := b.after(10 * time.Minute)
+	c := d.Status.CurrentRun
+	if c == nil || c.Phase != chaosv1.RunPlanned || len(c.Victims) != 1 || len(d.Actions) != 1 || d.Actions[0].Verb != Evict || d.Actions[0].UID != c.Victims[0].UID {
+		t.Fatalf("%+v\n%+v", c, d.Actions)
+	}
+	if v := c.Victims[0]; v.ReadyBefore != 4 || v.Owner.UID != "uid-api" || c.Candidates != 4 || c.Seed == "" || len(c.CandidatesDigest) != 64 || c.ID != "2026-03-02T12:10:00Z" {
+		t.Errorf("%+v", c)
+	}
+	b.wants(chaosv1.ConditionRunning, "True/Killing")
+	if got := ClaimsOf(&b.p.Status); !slices.Equal(got, []types.UID{"uid-api"}) {
+		t.Errorf("claims %v", got)
+	}
+	b.answer(d, Done)
+	b.wants(chaosv1.ConditionRunning, "True/Verifying")
+	if b.after(time.Second); b.p.Status.CurrentRun == nil {
+		t.Fatal("a view that still shows the victim as ready counts as recovered")
+	}
+	b.remove(d.Actions[0].UID)
+	b.after(40 * time.Second)
+	b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod("new"))
+	b.after(time.Second)
+	if run := b.last(); run.Outcome != chaosv1.RunSurvived || run.RecoverySeconds == nil || *run.RecoverySeconds != 42 || run.Killed != 1 || b.p.Status.KilledToday != 1 || b.p.Status.LastSuccessfulRunTime == nil {
+		t.Errorf("%+v", b.p.Status)
+	}
+	b.wants(chaosv1.ConditionSurvived, "True/Recovered")
+	b.wants(chaosv1.ConditionRunning, "")
+	if want := []string{"ChaosPlanned", "PodEvicted", "Recovered"}; !slices.Equal(b.notices, want) {
+		t.Errorf("told %v, want %v", b.notices, want)
+	}
+}
+
+func TestAPodThatIsReadyForAMomentIsNoRecovery(t *testing.T) {
+	b := newBench(t)
+	b.o.Owners[0].MinReady = 20 * time.Second
+	b.kill()
+	pods := &b.o.Owners[0].Pods
+	*pods = append(*pods, b.pod("new"))
+	fresh := &(*pods)[len(*pods)-1]
+	fresh.ReadySince = b.o.Now
+	if d := b.after(time.Second); b.p.Status.CurrentRun == nil || !d.Again.Equal(fresh.ReadySince.Add(20*time.Second)) {
+		t.Fatalf("again %s, %+v", d.Again, b.p.Status)
+	}
+	fresh.ReadySince = time.Time{} // it failed
+	b.after(30 * time.Second)
+	fresh.ReadySince = b.o.Now
+	if b.after(19 * time.Second); b.p.Status.CurrentRun == nil {
+		t.Fatalf("%+v", b.p.Status)
+	}
+	if b.after(time.Second); b.last().Outcome != chaosv1.RunSurvived {
+		t.Errorf("%+v", b.p.Status)
+	}
+}
+
+func TestWhatHoldsARun(t *testing.T) {
+	window := []common.Window{{Schedule: "0 15 * * *", Duration: "1h"}}
+	for name, c := range map[string]struct {
+		put   func(b *bench)
+		wants string
+		until string // part of the message
+	}{
+		"window":             {func(b *bench) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Windows = window }) }, "OutsideWindow", "until 2026-03-02T15:00:00Z"},
+		"blackout":           {func(b *bench) { b.o.Times = TimesOf(b.p, common.Window{Schedule: "0 11 * * *", Duration: "2h"}) }, "Blackout", "until 2026-03-02T13:00:00Z"},
+		"suspicion":          {func(b *bench) { b.o.Suspect = true }, "ProbeSelfSuspect", "operator"},
+		"a restart":          {func(b *bench) { b.o.Others.Busy = map[types.UID]bool{"uid-api": true} }, "RestartInProgress", "api"},
+		"the cluster's cap":  {func(b *bench) { b.o.Others.Free = 0 }, "ConcurrencyLimit", ""},
+		"a rollout":          {func(b *bench) { b.o.Owners[0].Unstable = "rolls out" }, "Unstable", "Deployment api rolls out"},
+		"too few":            {func(b *bench) { b.o.Owners[0].Wanted = 7 }, "TooFewReady", "4 of 7 pods ready, and 4 must stay so"},
+		"an unknown owner":   {func(b *bench) { b.o.Owners[0].Unknown = "timed out" }, "Unknown", "timed out"},
+		"an unknown target":  {func(b *bench) { b.o.Unknown = "timed out" }, "Unknown", "timed out"},
+		"no target":          {func(b *bench) { b.o.Owners, b.o.Missing = nil, "Deployment api does not exist" }, "NoTarget", "does not exist"},
+		"the day's limit":    {func(b *bench) { b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", 8 }, "DailyLimit", "8 have died"},
+		"young pods":         {func(b *bench) { each(b, func(p *Pod) { p.Created = b.o.Now.Add(5 * time.Minute) }) }, "NoCandidate", ""},
+		"pods not available": {func(b *bench) { b.o.Owners[0].MinReady = 2 * time.Hour }, "NoCandidate", ""},
+		"cordoned nodes":     {func(b *bench) { each(b, func(p *Pod) { p.Cordoned = true }) }, "NoCandidate", ""},
+		"protected pods":     {func(b *bench) { each(b, func(p *Pod) { p.Protected = true }) }, "NoCandidate", ""},
+		"other pods":         {func(b *bench) { each(b, func(p *Pod) { p.Selected = false }) }, "NoCandidate", ""},
+		"pods not running":   {func(b *bench) { each(b, func(p *Pod) { p.Running = false }) }, "NoCandidate", ""},
+		"dying pods":         {func(b *bench) { each(b, func(p *Pod) { p.Terminating = true }) }, "TooFewReady", "0 of 4"},
+		"an exclusion": {func(b *bench) {
+			b.edit(func(s *chaosv1.ChaosPodSpec) {
+				s.Filter = &chaosv1.Filter{Exclude: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"chaos": "off"}}}
+			})
+			each(b, func(p *Pod) { p.Labels = map[string]string{"chaos": "off"} })
+		}, "NoCandidate", ""},
+		"no budget": {func(b *bench) {
+			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Safety = &chaosv1.Safety{RequireDisruptionBudget: ptr.To(true)} })
+			each(b, func(p *Pod) { p.Covered = false })
+		}, "NoCandidate", ""},
+	} {
+		for _, asked := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				b := newBench(t)
+				c.put(b)
+				b.decide()
+				wait := 10 * time.Minute
+				if asked {
+					wait = time.Minute
+					b.p.Annotations = map[string]string{chaosv1.RunNowAnnotation: "1"}
+				}
+				d := b.after(wait)
+				if len(d.Actions) > 0 || d.Status.CurrentRun != nil {
+					t.Fatalf("it begins: %+v", d.Status.CurrentRun)
+				}
+				b.wants(chaosv1.ConditionHeld, "True/"+c.wants)
+				for _, condition := range b.p.Status.Conditions {
+					if condition.Type == chaosv1.ConditionHeld && !strings.Contains(condition.Message, c.until) {
+						t.Errorf("%q lacks %q", condition.Message, c.until)
+					}
+				}
+				if !slices.Contains(b.notices, "ChaosHeld") || b.p.Status.LastRunNow != "" {
+					t.Errorf("told %v, token %q", b.notices, b.p.Status.LastRunNow)
+				}
+				if d.Waits != (c.wants == "RestartInProgress" || c.wants == "ConcurrencyLimit") {
+					t.Errorf("waits %t", d.Waits)
+				}
+			})
+		}
+	}
+}
+
+func each(b *bench, change func(*Pod)) {
+	for i := range b.o.Owners {
+		for j := range b.o.Owners[i].Pods {
+			change(&b.o.Owners[i].Pods[j])
+		}
+	}
+}
+
+func TestAHeldRunBeginsOnceItMayAndIsMissedAfterItsDeadline(t *testing.T) {
+	for _, recovers := range []bool{true, false} {
+		b := newBench(t)
+		b.o.Owners[0].Unstable = "rolls out"
+		b.after(10 * time.Minute)
+		if recovers {
+			b.o.Owners[0].Unstable = ""
+			if d := b.after(4 * time.Minute); len(d.Actions) != 1 {
+				t.Errorf("it does not begin: %+v", d.Status)
+			}
+			b.wants(chaosv1.ConditionHeld, "")
+			continue
+		}
+		b.after(5 * time.Minute)
+		if run := b.last(); run.Outcome != chaosv1.RunNoVictim || run.Reason != chaosv1.ReasonUnstable {
+			t.Errorf("%+v", run)
+		}
+		b.o.Owners[0].Unstable = ""
+		if d := b.after(time.Minute); len(d.Actions) > 0 {
+			t.Error("a missed run is made up")
+		}
+	}
+}
+
+func TestWhatStopsARunThatIsPlanned(t *testing.T) {
+	for name, c := range map[string]struct {
+		put   func(b *bench)
+		wants string
+	}{
+		"suspended":   {func(b *bench) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Suspend = ptr.To(true) }) }, "Suspended"},
+		"spec":        {func(b *bench) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(2)) }) }, "SpecChanged"},
+		"deleted":     {func(b *bench) { b.p.DeletionTimestamp = ptr.To(metav1.NewTime(b.o.Now)) }, "Deleting"},
+		"barred":      {func(b *bench) { b.o.Barred = Obstacle{chaosv1.ReasonForbidden, "no"} }, "Forbidden"},
+		"suspicion":   {func(b *bench) { b.o.Suspect = true }, "ProbeSelfSuspect"},
+		"a restart":   {func(b *bench) { b.o.Others.Busy = map[types.UID]bool{"uid-api": true} }, "RestartInProgress"},
+		"a blackout":  {func(b *bench) { b.o.Times = TimesOf(b.p, common.Window{Schedule: "* * * * *", Duration: "1h"}) }, "Blackout"},
+		"too few":     {func(b *bench) { each(b, func(p *Pod) { p.ReadySince = time.Time{} }) }, "TooFewReady"},
+		"not for now": {func(b *bench) { each(b, func(p *Pod) { p.Cordoned = true }) }, "NoCandidate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.after(10 * time.Minute) // the process ends before it kills
+			c.put(b)
+			if d := b.after(time.Second); len(d.Actions) > 0 {
+				t.Errorf("%+v", d.Actions)
+			}
+			if run := b.last(); run.Outcome != chaosv1.RunNoVictim || run.Reason != c.wants || b.p.Status.KilledToday != 0 {
+				t.Errorf("%+v, want %s", run, c.wants)
+			}
+		})
+		t.Run(name+", once something died", func(t *testing.T) {
+			b := newBench(t)
+			b.kill()
+			c.put(b)
+			b.after(time.Second)
+			if b.p.Status.CurrentRun == nil || b.p.Status.CurrentRun.Phase != chaosv1.RunVerifying {
+				t.Fatalf("verification does not go on: %+v", b.p.Status)
+			}
+			b.o.Owners[0] = b.owner("api", 4)
+			b.o.Owners[0].Pods[0].UID, b.o.Owners[0].Pods[1].UID, b.o.Owners[0].Pods[2].UID, b.o.Owners[0].Pods[3].UID = "a", "b", "c", "d"
+			b.after(time.Second)
+			if run := b.last(); run.Outcome != chaosv1.RunSurvived {
+				t.Errorf("%+v", run)
+			}
+		})
+	}
+}
+
+func TestWhatTheServerSays(t *testing.T) {
+	for name, c := range map[string]struct {
+		outcome Outcome
+		run     chaosv1.RunOutcome
+		reason  string
+		killed  int32
+		halted  bool
+	}{
+		"blocked":       {Blocked, chaosv1.RunNoVictim, chaosv1.ReasonBudgetBlocked, 0, false},
+		"misconfigured": {Misconfigured, chaosv1.RunFailed, chaosv1.ReasonEvictionMisconfigured, 0, true},
+		"forbidden":     {Forbidden, chaosv1.RunFailed, chaosv1.ReasonForbidden, 0, false},
+		"never":         {Again, chaosv1.RunFailed, chaosv1.ReasonTimedOut, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			tried := map[types.UID]bool{}
+			for d := b.after(10 * time.Minute); len(d.Actions) > 0; d = b.after(time.Second) {
+				for _, a := range d.Actions {
+					tried[a.UID] = true
+				}
+				b.answer(d, c.outcome)
+			}
+			run := b.last()
+			if run.Outcome != c.run || run.Reason != c.reason || b.p.Status.KilledToday != c.killed || (b.p.Status.Halt != nil) != c.halted {
+				t.Errorf("%+v", b.p.Status)
+			}
+			if c.outcome == Blocked {
+				b.wants(chaosv1.ConditionHeld, "True/BudgetBlocked")
+				if len(tried) != 4 {
+					t.Errorf("%d pods were tried, not all four", len(tried))
+				}
+			}
+			if c.halted {
+				b.wants(chaosv1.ConditionStalled, "True/EvictionMisconfigured")
+			}
+		})
+	}
+}
+
+func TestAReplacementIsStoredBeforeItDies(t *testing.T) {
+	b := newBench(t)
+	d := b.after(10 * time.Minute)
+	first := d.Actions[0].UID
+	b.answer(d, Blocked)
+	if b.p.Status.CurrentRun == nil || len(b.p.Status.CurrentRun.Victims) != 1 {
+		t.Fatalf("%+v", b.p.Status.CurrentRun)
+	}
+	d = b.after(time.Second)
+	if len(d.Actions) != 1 || d.Actions[0].UID == first || len(d.Status.CurrentRun.Victims) != 2 || d.Status.CurrentRun.Victims[1].UID != d.Actions[0].UID {
+		t.Errorf("%+v %+v", d.Actions, d.Status.CurrentRun)
+	}
+	b.answer(d, Done)
+	if got := b.outcomes(); !slices.Equal(got, []chaosv1.VictimOutcome{chaosv1.VictimSkippedDisruptionBudget, chaosv1.VictimEvicted}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestALostAnswerCountsTheDeadPod(t *testing.T) {
+	b := newBench(t)
+	d := b.after(10 * time.Minute)
+	again := b.after(time.Second)
+	if len(again.Actions) != 1 || again.Actions[0].UID != d.Actions[0].UID || again.Actions[0].RunID != d.Actions[0].RunID {
+		t.Fatalf("the same request is not repeated: %+v", again.Actions)
+	}
+	b.remove(d.Actions[0].UID)
+	b.after(time.Second)
+	if got := b.outcomes(); !slices.Equal(got, []chaosv1.VictimOutcome{chaosv1.VictimGone}) || b.p.Status.KilledToday != 1 || b.p.Status.CurrentRun.Phase != chaosv1.RunVerifying {
+		t.Errorf("%v %+v", got, b.p.Status)
+	}
+}
+
+func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
+	for name, act := range map[string]func(b *bench){
+		"resume": func(b *bench) {
+			b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: b.o.Now.Format(time.RFC3339)}
+		},
+		"spec": func(b *bench) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(1)) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.kill()
+			b.after(10 * time.Minute)
+			if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || b.p.Status.Halt == nil || b.p.Status.NextRunTime != nil {
+				t.Fatalf("%+v", b.p.Status)
+			}
+			b.wants(chaosv1.ConditionSurvived, "False/RecoveryFailed")
+			b.wants(chaosv1.ConditionStalled, "True/RecoveryFailed")
+			b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod("new"))
+			b.p.Annotations = map[string]string{chaosv1.RunNowAnnotation: "1"}
+			if d := b.after(time.Hour); len(d.Actions) > 0 {
+				t.Error("it goes on by itself")
+			}
+			b.p.Annotations = nil
+			act(b)
+			b.after(time.Second)
+			b.wants(chaosv1.ConditionStalled, "")
+			if b.p.Status.Halt != nil || b.p.Status.NextRunTime == nil {
+				t.Errorf("%+v", b.p.Status)
+			}
+		})
+	}
+	b := newBench(t)
+	b.edit(func(s *chaosv1.ChaosPodSpec) {
+		s.Verification = &chaosv1.Verification{OnFailure: ptr.To(chaosv1.FailureContinue)}
+	})
+	b.decide()
+	b.kill()
+	b.after(10 * time.Minute)
+	if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || b.p.Status.Halt != nil || b.p.Status.NextRunTime == nil {
+		t.Errorf("%+v", b.p.Status)
+	}
+}
+
+func TestAnOwnerThatGoesAwayProvesNothing(t *testing.T) {
+	for name, put := range map[string]func(b *bench){
+		"deleted": func(b *bench) { b.o.Owners = nil },
+		"scaled":  func(b *bench) { b.o.Owners[0].Wanted = 0 },
+	} {
+		b := newBench(t)
+		b.kill()
+		put(b)
+		b.after(time.Second)
+		if run := b.last(); run.Outcome != chaosv1.RunFailed || run.Reason != chaosv1.ReasonTargetGone || b.p.Status.Halt != nil {
+			t.Errorf("%s: %+v", name, run)
+		}
+	}
+	b := newBench(t)
+	b.kill()
+	b.o.Owners, b.o.Unknown = nil, "timed out"
+	if b.after(time.Second); b.p.Status.CurrentRun == nil {
+		t.Error("what cannot be read is taken for gone")
+	}
+}
+
+func TestADryRunKillsNothingAndNamesItsVictims(t *testing.T) {
+	b := newBench(t)
+	b.edit(func(s *chaosv1.ChaosPodSpec) { s.DryRun = nil })
+	b.decide()
+	d := b.after(10 * time.Minute)
+	if len(d.Actions) != 1 || !d.Actions[0].DryRun || ClaimsOf(&d.Status) != nil {
+		t.Fatalf("%+v", d.Actions)
+	}
+	name := d.Actions[0].Pod
+	b.answer(d, Done)
+	if run := b.last(); run.Outcome != chaosv1.RunDryRun || !strings.Contains(run.Message, name) || run.Killed != 0 || b.p.Status.KilledToday != 0 || run.Seed == "" {
+		t.Errorf("%+v", run)
+	}
+	b.wants(chaosv1.ConditionSurvived, "Unknown/NoRun")
+}
+
+func TestTheChoiceIsUniformAndCanBeRepeated(t *testing.T) {
+	b := newBench(t)
+	b.o.Owners = []Owner{b.owner("a", 1), b.owner("b", 4), b.owner("c", 5)}
+	owners, pods := map[string]int{}, map[string]int{}
+	const runs = 3000
+	for i := range runs {
+		r := newRun(b.p, b.o)
+		r.owners = b.o.Owners
+		seed := seedOf(b.p.UID, time.Unix(int64(i), 0).String())
+		victims := r.draw(seed, b.o.Owners, 2)
+		if again := r.draw(seed, []Owner{b.o.Owners[2], b.o.Owners[0], b.o.Owners[1]}, 2); victims[0].UID != again[0].UID || victims[1].UID != again[1].UID {
+			t.Fatal("the order of the view changes the choice")
+		}
+		if len(victims) != 2 || victims[0].Owner.UID == victims[1].Owner.UID {
+			t.Fatalf("%+v", victims)
+		}
+		owners[victims[0].Owner.Name]++
+		pods[victims[0].Name]++
+	}
+	for name, n := range owners {
+		if n < runs/3*85/100 || n > runs/3*115/100 {
+			t.Errorf("%s was first %d times of %d", name, n, runs)
+		}
+	}
+	for _, pod := range b.o.Owners[1].Pods {
+		if n := pods[pod.Name]; n < runs/12*75/100 || n > runs/12*125/100 {
+			t.Errorf("%s died %d times of %d", pod.Name, n, runs)
+		}
+	}
+}
+
+func TestHowManyDie(t *testing.T) {
+	for _, c := range []struct {
+		count string
+		limit int32
+		free  int
+		wants int
+	}{
+		{"1", 8, 9, 1}, {"2", 8, 9, 2}, {"9", 8, 9, 3}, {"10%", 8, 9, 1}, {"25%", 8, 9, 3}, {"8%", 8, 9, 0}, {"0", 8, 9, 0}, {"9", 2, 9, 2}, {"9", 8, 1, 1},
+	} {
+		b := newBench(t)
+		b.o.Owners = []Owner{b.owner("a", 4), b.owner("b", 4), b.owner("c", 4)} // 25% of 12 is 3
+		count := intstr.Parse(c.count)
+		b.edit(func(s *chaosv1.ChaosPodSpec) {
+			s.Count, s.Safety = &count, &chaosv1.Safety{MaxPerDay: &c.limit}
+		})
+		b.o.Others.Free = c.free
+		b.decide()
+		d := b.after(10 * time.Minute)
+		if len(d.Actions) != c.wants {
+			t.Errorf("count %s, limit %d, %d free: %d die, want %d", c.count, c.limit, c.free, len(d.Actions), c.wants)
+		}
+		if c.wants == 0 && (b.last().Outcome != chaosv1.RunNoVictim || b.last().Reason != chaosv1.ReasonCountZero) {
+			t.Errorf("count %s: %+v", c.count, b.last())
+		}
+	}
+}
+
+func TestTheDaysLimitSurvivesClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		day   string
+		now   string
+		wants int32 // counted for the day
+	}{
+		"the same day":                  {"2026-03-02", "2026-03-02T23:59:59Z", 8},
+		"the next day":                  {"2026-03-02", "2026-03-03T00:00:00Z", 0},
+		"the clock was set back a day":  {"2026-03-03", "2026-03-02T12:00:00Z", 8},
+		"the clock was set back a year": {"2027-03-03", "2026-03-02T12:00:00Z", 8},
+		"another leader's midnight":     {"2026-03-03", "2026-03-02T23:59:55Z", 8},
+		"what cannot be read":           {"yesterday", "2026-03-02T12:00:00Z", 8},
+	} {
+		b := newBench(t)
+		at, err := time.Parse(time.RFC3339, c.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.p.Status.KilledDay, b.p.Status.KilledToday, b.o.Now = c.day, 8, at
+		if r := newRun(b.p, b.o); r.killed != c.wants {
+			t.Errorf("%s: %d", name, r.killed)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// schedulesEnv is how many schedules to run, where it is not the sample of the ordinary test.
+const schedulesEnv = "FAIRLEAD_CHAOS_SCHEDULES"
+
+// judge holds a decision that is about to be stored to the rules, as it was made: from what was seen.
+func (m *model) judge(p *chaosv1.ChaosPod, o Observation, d Decision) {
+	c, before := d.Status.CurrentRun, p.Status.CurrentRun
+	if c == nil {
+		return
+	}
+	known := map[types.UID]bool{}
+	if before != nil && before.ID == c.ID {
+		for _, v := range before.Victims {
+			known[v.UID] = true
+		}
+	} else if before != nil && !slices.ContainsFunc(d.Status.Runs, func(run chaosv1.Run) bool { return run.ID == before.ID }) {
+		m.fail("run %s begins while %s is under way", c.ID, before.ID)
+	} else if m.used(c.ID) {
+		m.fail("the run %s began twice", c.ID)
+	}
+	standing := map[types.UID]int{}
+	for _, v := range c.Victims {
+		if v.Outcome != chaosv1.VictimSkippedDisruptionBudget {
+			if standing[v.Owner.UID]++; standing[v.Owner.UID] > 1 {
+				m.fail("run %s has two victims of %s", c.ID, v.Owner.Name)
+			}
+		}
+		if !known[v.UID] {
+			m.chosen(p, o, c, v)
+		}
+	}
+	if n := len(c.Victims); n > chaosv1.MaxStatusVictims {
+		m.fail("%d victims", n)
+	}
+	for _, a := range d.Actions {
+		if (a.Verb == Evict || a.Verb == Delete) && !slices.ContainsFunc(c.Victims, func(v chaosv1.Victim) bool {
+			return v.UID == a.UID && v.Outcome == chaosv1.VictimPending
+		}) {
+			m.fail("%s dies without being named", a.Pod)
+		}
+	}
+}
+
+func (m *model) used(id string) bool {
+	return slices.ContainsFunc(m.stored.Status.Runs, func(run chaosv1.Run) bool { return run.ID == id })
+}
+
+// chosen holds the choice of one victim to the limits, read off the spec without the engine's help.
+func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun, v chaosv1.Victim) {
+	spec := &p.Spec
+	if spec.Suspend != nil && *spec.Suspend || m.suspect || m.barred || m.blind || p.Status.Halt != nil && p.Status.Halt.Generation == p.Generation && p.Annotations[chaosv1.ResumeAnnotation] == "" {
+		m.fail("%s is chosen while nothing may begin", v.Name)
+	}
+	if len(spec.Windows) > 0 && m.now.Minute()%30 >= 20 || len(spec.Blackouts) > 0 && m.now.Minute() >= 15 && m.now.Minute() < 20 {
+		m.fail("%s is chosen outside of the calendar", v.Name)
+	}
+	if m.canary != nil {
+		return
+	}
+	if o.Others.Busy[v.Owner.UID] {
+		m.fail("%s is chosen while another disrupts %s", v.Name, v.Owner.Name)
+	}
+	i := slices.IndexFunc(o.Owners, func(owner Owner) bool { return owner.UID == v.Owner.UID })
+	if i < 0 {
+		m.fail("%s is chosen of an owner that is not there", v.Name)
+		return
+	}
+	owner := &o.Owners[i]
+	j := slices.IndexFunc(owner.Pods, func(pod Pod) bool { return pod.UID == v.UID })
+	ready := 0
+	for _, pod := range owner.Pods {
+		if !pod.ReadySince.IsZero() && !pod.Terminating {
+			ready++
+		}
+	}
+	need := spec.Safety.MinReady.IntValue()
+	if spec.Safety.MinReady.StrVal != "" {
+		percent, err := strconv.Atoi(strings.TrimSuffix(spec.Safety.MinReady.StrVal, "%"))
+		if err != nil {
+			m.fail("minReady does not parse: %v", err)
+		}
+		need = (int(owner.Wanted)*percent + 99) / 100
+	}
+	age, err := spec.Filter.MinAge.Parse()
+	if err != nil {
+		m.fail("minAge does not parse: %v", err)
+	}
+	switch {
+	case owner.Unknown != "", *spec.Safety.RequireStable && owner.Unstable != "":
+		m.fail("%s is chosen of %s, which is %q and %q", v.Name, owner.Name, owner.Unknown, owner.Unstable)
+	case ready-1 < need:
+		m.fail("%s is chosen, which leaves %d ready of %d that must be", v.Name, ready-1, need)
+	case j < 0:
+		m.fail("%s is chosen and was not seen", v.Name)
+	default:
+		pod := owner.Pods[j]
+		if pod.ReadySince.IsZero() || pod.Terminating || pod.Cordoned || pod.Labels["chaos"] == "off" || age > 0 && o.Now.Sub(pod.Created) < age || *spec.Safety.RequireDisruptionBudget && !pod.Covered {
+			m.fail("%s is chosen, and may not die: %+v", v.Name, pod)
+		}
+	}
+	if most := *spec.Safety.MaxPerDay; c.Count > most {
+		m.fail("%d are to die, %d may in a day", c.Count, most)
+	}
+}
+
+// settle lets everything recover, after which no run may be left under way.
+func (m *model) settle() {
+	m.blind, m.suspect = false, false
+	for _, o := range m.all() {
+		o.broken, o.unknown, o.forbidden, o.budget = false, false, false, 0
+	}
+	m.edit(true, func(p *chaosv1.ChaosPod) { on := true; p.Spec.Suspend = &on })
+	for range 12 {
+		m.round(step{})
+		if m.stored.Status.CurrentRun == nil {
+			return
+		}
+		m.pass(time.Minute)
+	}
+	if c := m.stored.Status.CurrentRun; c != nil {
+		m.fail("run %s does not end: %s", c.ID, m.bytes(c))
+	}
+}
+
+// play runs a schedule, and returns what it broke.
+func play(seed uint64, steps []step, seen map[string]int) error {
+	m := newModel(seed, seen)
+	m.round(step{})
+	for _, s := range steps {
+		m.event(s)
+		m.round(s)
+		if m.failure != nil {
+			return m.failure
+		}
+	}
+	m.settle()
+	return m.failure
+}
+
+// shrink leaves out what is not needed to break it.
+func shrink(seed uint64, steps []step) []step {
+	for size := len(steps) / 2; size > 0; size /= 2 {
+		for i := 0; i+size <= len(steps); {
+			if less := slices.Delete(slices.Clone(steps), i, i+size); play(seed, less, map[string]int{}) != nil {
+				steps = less
+			} else {
+				i += size
+			}
+		}
+	}
+	return steps
+}
+
+func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
+	schedules := uint64(1200)
+	if text := os.Getenv(schedulesEnv); text != "" {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			t.Fatalf("%s: %v", schedulesEnv, err)
+		}
+		schedules = n
+	}
+	seen := map[string]int{}
+	for seed := range schedules {
+		steps := scheduleOf(seed)
+		if play(seed, steps, seen) == nil {
+			continue
+		}
+		steps = shrink(seed, steps)
+		t.Errorf("seed %d: %v", seed, play(seed, steps, seen))
+		for _, s := range steps {
+			t.Errorf("\t%+v", s)
+		}
+		return
+	}
+	for _, row := range Transitions() {
+		for _, from := range row.From {
+			if key := fmt.Sprint(from, " ", row.Event); seen[key] == 0 {
+				t.Errorf("no schedule took %s from %s", row.Event, from)
+			}
+		}
+	}
+	t.Logf("%d schedules: %v", schedules, seen)
+}

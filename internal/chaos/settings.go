@@ -1,0 +1,103 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
+)
+
+// settings are a spec with every default filled in: an object may have been stored before there was a
+// webhook to default it.
+type settings struct {
+	suspend, dryRun bool
+
+	verb     Verb
+	grace    *int64
+	count    intstr.IntOrString
+	template *corev1.PodTemplateSpec
+
+	minAge  time.Duration
+	exclude labels.Selector // nil excludes nothing
+
+	minReady                     *intstr.IntOrString // nil asks for nothing
+	maxPerDay                    *int32              // nil is without a limit
+	requireStable, requireBudget bool
+
+	startingDeadline, recoveryTimeout time.Duration
+	haltOnFailure                     bool
+
+	// unreadable is what in the spec cannot be read: nothing dies then.
+	unreadable string
+}
+
+func settingsOf(p *chaosv1.ChaosPod) settings {
+	whole := &chaosv1.ChaosPod{Spec: *p.Spec.DeepCopy()}
+	rules.Default(whole)
+	spec := &whole.Spec
+	s := settings{
+		suspend: *spec.Suspend, dryRun: *spec.DryRun,
+		verb: Evict, grace: spec.Action.GracePeriodSeconds, count: *spec.Count, template: spec.Target.Template,
+		startingDeadline: span(spec.Schedule.StartingDeadline, rules.DefaultStartingDeadline),
+		recoveryTimeout:  span(spec.Verification.RecoveryTimeout, rules.DefaultRecoveryTimeout),
+		haltOnFailure:    *spec.Verification.OnFailure != chaosv1.FailureContinue,
+	}
+	if *spec.Action.Type == chaosv1.ActionDelete {
+		s.verb = Delete
+	}
+	// A webhook refuses it without these two; a pod is not killed by force for want of one.
+	if ptr.Deref(s.grace, 1) == 0 && (s.verb != Delete || !spec.Action.AllowForceDelete) {
+		s.unreadable = "gracePeriodSeconds 0 needs type Delete and allowForceDelete"
+	}
+	if f := spec.Filter; f != nil {
+		if f.MinAge != nil {
+			s.minAge = span(f.MinAge, rules.DefaultMinAge)
+		}
+		if f.Exclude != nil {
+			var err error
+			if s.exclude, err = f.Exclude.Selector(); err != nil {
+				s.unreadable = "filter.exclude: " + err.Error()
+			}
+		}
+	}
+	if safety := spec.Safety; safety != nil {
+		s.minReady, s.maxPerDay = safety.MinReady, safety.MaxPerDay
+		s.requireStable = ptr.Deref(safety.RequireStable, false)
+		s.requireBudget = ptr.Deref(safety.RequireDisruptionBudget, false)
+	}
+	return s
+}
+
+func span(d *common.Duration, fallback common.Duration) time.Duration {
+	return d.Or((&fallback).Or(0))
+}
+
+// wanted is how many pods die in a run. What cannot be read is none.
+func (s *settings) wanted(ready int) int {
+	n, err := intstr.GetScaledValueFromIntOrPercent(&s.count, ready, false)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
+// floor is how many pods of an owner must stay ready. What cannot be read is all.
+func (s *settings) floor(wanted int32) int {
+	if s.minReady == nil {
+		return 0
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(s.minReady, int(wanted), true)
+	if err != nil {
+		return int(wanted)
+	}
+	return n
+}

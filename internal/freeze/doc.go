@@ -1,0 +1,10 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package freeze knows the blackouts of the whole cluster: those of the operator's configuration, and
+// those of one ConfigMap that it follows, so that a freeze can be declared without a rollout of the
+// operator.
+//
+// It fails closed. While the ConfigMap cannot be read, the last blackouts that could be stand; where there
+// are none, nothing may be disrupted.
+package freeze

@@ -1,0 +1,256 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package freeze
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/follow"
+	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/internal/schedule"
+)
+
+const (
+	// retry is the wait after a read or a watch that failed.
+	retry = 5 * time.Second
+	// readAgain is how often the ConfigMap is read though no watch says that it has changed.
+	readAgain = 10 * time.Minute
+	// readTimeout bounds one read.
+	readTimeout = 10 * time.Second
+)
+
+// Options of a Freeze.
+type Options struct {
+	// Configured are blackouts that always hold. The default is none.
+	Configured []schedule.Blackout
+	// ConfigMaps of the operator's namespace, and the Name of the one to follow. Without a name, none is.
+	ConfigMaps typedcorev1.ConfigMapInterface
+	Name       string
+	// OnUnreadable is told why the ConfigMap that exists, or may, cannot be read. It must not block. The
+	// default tells no one.
+	OnUnreadable func(cause string)
+	// Logger drops everything by default.
+	Logger logr.Logger
+	// Registerer takes the metrics. The default takes none.
+	Registerer prometheus.Registerer
+	// Now is the clock. The default is time.Now.
+	Now func() time.Time
+}
+
+// Freeze knows the blackouts of the cluster. A nil Freeze knows that there are none.
+type Freeze struct {
+	Options
+	tried chan struct{} // closed once the ConfigMap was read, or could not be
+
+	mu    sync.Mutex // guards what follows
+	state State
+	text  string // that the state was read from
+	cause string // why the ConfigMap cannot be read; empty where it was
+	wake  []func()
+}
+
+// New makes a Freeze that knows what is configured, and learns the rest when it runs.
+func New(o Options) (*Freeze, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	configured, err := schedule.NewBlackouts(o.Configured)
+	if err != nil {
+		return nil, err
+	}
+	f := &Freeze{Options: o, tried: make(chan struct{}), state: State{Blackouts: configured}}
+	if o.Name == "" {
+		close(f.tried)
+	} else {
+		f.state.Unknown = "ConfigMap " + o.Name + " was not read yet"
+	}
+	if o.Registerer != nil {
+		for _, metric := range f.metrics() {
+			if err := o.Registerer.Register(metric); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f, nil
+}
+
+func (f *Freeze) metrics() []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "fairlead_calendar_readable",
+			Help: "Whether the ConfigMap with the blackouts of the cluster could be read: 1, also where there is none; otherwise 0.",
+		}, func() float64 {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return one(f.cause == "" && f.state.Unknown == "")
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "fairlead_calendar_blackout",
+			Help: "Whether a blackout of the cluster holds now, or it is not known whether one does: 1; otherwise 0.",
+		}, func() float64 { return one(f.State().Words(f.Now()) != "") }),
+	}
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// State is what is known now.
+func (f *Freeze) State() State {
+	if f == nil {
+		return State{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+// Subscribe has wake called after every change of State; it must not block. That time passes is no
+// change.
+func (f *Freeze) Subscribe(wake func()) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wake = append(f.wake, wake)
+}
+
+// Wait returns once the ConfigMap was read or could not be, or ctx ends.
+func (f *Freeze) Wait(ctx context.Context) {
+	if f == nil {
+		return
+	}
+	select {
+	case <-f.tried:
+	case <-ctx.Done():
+	}
+}
+
+// Run follows the ConfigMap until ctx ends, and returns nil.
+func (f *Freeze) Run(ctx context.Context) error {
+	if f.Name == "" {
+		<-ctx.Done()
+		return nil
+	}
+	changed := make(chan struct{}, 1)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			if err := panics.Try("calendar", func() error { return follow.Object(ctx, f.ConfigMaps, f.Name, changed) }); err != nil {
+				f.Logger.V(1).Info("The ConfigMap with the cluster's blackouts is not watched", "configMap", f.Name, "cause", err.Error())
+			}
+			pause(ctx, nil, retry)
+			select {
+			case changed <- struct{}{}: // without a watch it is read at this pace
+			default:
+			}
+		}
+	})
+	defer watching.Wait()
+	for ctx.Err() == nil {
+		wait := readAgain
+		if err := panics.Try("calendar", func() error { return f.read(ctx) }); err != nil && ctx.Err() == nil {
+			f.unreadable(err)
+			wait = retry
+		}
+		pause(ctx, changed, wait)
+	}
+	return nil
+}
+
+// pause waits for a note, some time, or the end of ctx.
+func pause(ctx context.Context, changed <-chan struct{}, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-timer.C:
+	}
+}
+
+// read takes over what the ConfigMap says now. One that does not exist says nothing.
+func (f *Freeze) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	declared, err := f.ConfigMaps.Get(ctx, f.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		declared = &corev1.ConfigMap{}
+	} else if err != nil {
+		return err
+	}
+	more, err := Blackouts(declared)
+	if err != nil {
+		return err
+	}
+	own, err := schedule.NewBlackouts(more)
+	if err != nil {
+		return fmt.Errorf("data.%s: %w", Key, err)
+	}
+	configured, err := schedule.NewBlackouts(f.Configured)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	if f.cause != "" {
+		f.Logger.Info("The ConfigMap with the cluster's blackouts can be read again", "configMap", f.Name)
+	}
+	f.cause = ""
+	f.mu.Unlock()
+	f.set(State{Blackouts: configured.And(own)}, declared.Data[Key])
+	return nil
+}
+
+// unreadable keeps the blackouts that are known, and says so.
+func (f *Freeze) unreadable(err error) {
+	cause := err.Error()
+	f.mu.Lock()
+	news := f.cause != cause
+	f.cause = cause
+	state, text := f.state, f.text
+	f.mu.Unlock()
+	if news {
+		f.Logger.Error(err, "The ConfigMap with the cluster's blackouts cannot be read: what was last known of them stands", "configMap", f.Name, "known", state.Unknown == "")
+		if f.OnUnreadable != nil {
+			f.OnUnreadable(cause)
+		}
+	}
+	if state.Unknown != "" {
+		state.Unknown = "ConfigMap " + f.Name + " cannot be read: " + cause
+	}
+	f.set(state, text)
+}
+
+// set takes over a state and the text that it was read from, and wakes who waits for another one.
+func (f *Freeze) set(state State, text string) {
+	f.mu.Lock()
+	wake := f.wake
+	if state.Unknown == f.state.Unknown && text == f.text {
+		wake = nil
+	}
+	f.state, f.text = state, text
+	select {
+	case <-f.tried:
+	default:
+		close(f.tried)
+	}
+	f.mu.Unlock()
+	for _, call := range wake {
+		call()
+	}
+}

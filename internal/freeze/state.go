@@ -1,0 +1,77 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package freeze
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-dev/fairlead/internal/schedule"
+)
+
+const (
+	// Key of the ConfigMap that holds a list of blackouts, as YAML or JSON.
+	Key = "blackouts"
+	// maxBytes bounds what is read of the ConfigMap.
+	maxBytes = 64 << 10
+)
+
+// State is what is known at one moment. It is immutable.
+type State struct {
+	// Blackouts of the cluster; nil where there are none.
+	Blackouts *schedule.Calendar
+	// Unknown says why the blackouts are not known; nothing may be disrupted then. It is empty where they
+	// are.
+	Unknown string
+}
+
+// Words say, for a condition, which blackout of the cluster holds at t and when it ends, or why that is
+// not known. They are empty where none holds.
+func (s State) Words(t time.Time) string {
+	if s.Unknown != "" {
+		return "the cluster's blackouts are not known: " + s.Unknown
+	}
+	name := s.Blackouts.Blackout(t)
+	if name == "" {
+		return ""
+	}
+	ends := s.Blackouts.NextOutsideBlackout(t)
+	if ends.IsZero() {
+		return "the cluster's blackout " + name + " does not end within five years"
+	}
+	return "the cluster's blackout " + name + " ends at " + ends.UTC().Format(time.RFC3339)
+}
+
+// Blackouts reads those of a ConfigMap. What it cannot be sure of is an error: a key with a misspelled name
+// would be a freeze that does not hold.
+func Blackouts(declared *corev1.ConfigMap) ([]schedule.Blackout, error) {
+	if len(declared.BinaryData) > 0 {
+		return nil, errors.New("binaryData: write the blackouts under data, as text")
+	}
+	keys := make([]string, 0, len(declared.Data))
+	for key := range declared.Data {
+		if key != Key {
+			keys = append(keys, fmt.Sprintf("%q", key))
+		}
+	}
+	if len(keys) > 0 {
+		slices.Sort(keys)
+		return nil, fmt.Errorf("data: unknown key %s: the list belongs under %q", strings.Join(keys[:min(len(keys), 3)], ", "), Key)
+	}
+	text := declared.Data[Key]
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("data.%s: %d bytes are too many: at most %d", Key, len(text), maxBytes)
+	}
+	var all []schedule.Blackout
+	if err := yaml.UnmarshalStrict([]byte(text), &all); err != nil {
+		return nil, fmt.Errorf("data.%s: %w", Key, err)
+	}
+	return all, nil
+}

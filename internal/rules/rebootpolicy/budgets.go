@@ -1,0 +1,81 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// Evicted is a workload whose pods a policy evicts.
+type Evicted struct {
+	Kind autorebootv1.TargetKind
+	Name string
+	// Labels of its pods, and how many there are to be.
+	Labels   map[string]string
+	Replicas int
+}
+
+// Evicts says whether a policy evicts pods.
+func Evicts(spec *autorebootv1.RebootPolicySpec) bool {
+	return spec.Strategy != nil && spec.Strategy.Type == autorebootv1.StrategyEvict
+}
+
+// Budgets warns of PodDisruptionBudgets of the namespace that never allow the eviction of a pod of a
+// workload, by what is written in them: whatever the pods do, the restart would be refused until it times
+// out. What a budget does not allow only now is no matter of a warning.
+func Budgets(workloads []Evicted, budgets []policyv1.PodDisruptionBudget) []string {
+	var texts []string
+	for i := range workloads {
+		w := &workloads[i]
+		if w.Replicas == 0 {
+			continue
+		}
+		var covering []string
+		for j := range budgets {
+			b := &budgets[j]
+			selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+			if err != nil || !selector.Matches(k8slabels.Set(w.Labels)) {
+				continue
+			}
+			covering = append(covering, b.Name)
+			if why := neverAllows(b, w.Replicas); why != "" {
+				texts = append(texts, fmt.Sprintf("spec.strategy.type: Evict restarts no pod of %s %s: PodDisruptionBudget %s never allows it (%s)", w.Kind, w.Name, b.Name, why))
+			}
+		}
+		if len(covering) > 1 {
+			texts = append(texts, fmt.Sprintf("spec.strategy.type: Evict restarts no pod of %s %s: several PodDisruptionBudgets select its pods (%s), and the API server refuses every eviction then",
+				w.Kind, w.Name, strings.Join(covering, ", ")))
+		}
+	}
+	return texts
+}
+
+// neverAllows says why a budget allows no disruption even while all pods are healthy; empty where it does.
+// It may select pods of other workloads too: those that the API server expects count.
+func neverAllows(b *policyv1.PodDisruptionBudget, replicas int) string {
+	pods := max(replicas, int(b.Status.ExpectedPods))
+	scaled := func(v *intstr.IntOrString) (int, bool) {
+		n, err := intstr.GetScaledValueFromIntOrPercent(v, pods, true)
+		return n, err == nil
+	}
+	switch {
+	case b.Spec.MaxUnavailable != nil:
+		if n, ok := scaled(b.Spec.MaxUnavailable); ok && n <= 0 {
+			return "maxUnavailable: " + b.Spec.MaxUnavailable.String()
+		}
+	case b.Spec.MinAvailable != nil:
+		if n, ok := scaled(b.Spec.MinAvailable); ok && n >= pods {
+			return fmt.Sprintf("minAvailable: %s of %d", b.Spec.MinAvailable, pods)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,267 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// patience is how long anything may take on a busy machine.
+const patience = 2 * time.Minute
+
+// scene is a namespace of its own, and the operator that all tests share.
+type scene struct {
+	*testing.T
+	troupe    *stage.Troupe
+	client    client.WithWatch
+	namespace string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	t.Parallel()
+	troupe, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, troupe: troupe, client: troupe.Client}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
+	s.must(s.client.Create(t.Context(), namespace))
+	s.namespace = namespace.Name
+	return s
+}
+
+// pardoned allows errors in the operator's log about this scene.
+func (s *scene) pardoned() {
+	pardonsMu.Lock()
+	defer pardonsMu.Unlock()
+	pardons = append(pardons, s.namespace)
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *scene) eventually(ask func() error) {
+	s.Helper()
+	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+}
+
+func (s *scene) object(manifest string) *unstructured.Unstructured {
+	s.Helper()
+	object := &unstructured.Unstructured{}
+	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
+	object.SetNamespace(s.namespace)
+	return object
+}
+
+// make creates an object. A webhook that was too late on a busy machine is asked again.
+func (s *scene) make(manifest string) *unstructured.Unstructured {
+	s.Helper()
+	object := s.object(manifest)
+	s.must(retry.OnError(wait.Backoff{Steps: 10, Duration: time.Second}, apierrors.IsInternalError, func() error { return s.client.Create(s.Context(), object) }))
+	return object
+}
+
+// merge patches an object by a merge patch in YAML.
+func (s *scene) merge(apiVersion, kind, name, patch string) {
+	s.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(patch))
+	s.must(err)
+	s.must(s.client.Patch(s.Context(), s.object(fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %q}}", apiVersion, kind, name)), client.RawPatch(types.MergePatchType, raw)))
+}
+
+// run makes a Deployment with these many pods and labels of its pods, and waits until all are ready.
+func (s *scene) run(name string, replicas int, labels string) {
+	s.Helper()
+	s.make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, selector: {matchLabels: {app: %[1]s}},
+		template: {metadata: {labels: {app: %[1]s%[3]s}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`, name, replicas, labels))
+	s.available(name, replicas)
+}
+
+// available waits until a Deployment has these many pods ready.
+func (s *scene) available(name string, replicas int) {
+	s.Helper()
+	s.eventually(func() error {
+		var d appsv1.Deployment
+		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &d)
+		if err == nil && (d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas != int32(replicas) || d.Status.Replicas != int32(replicas)) {
+			err = fmt.Errorf("%s: %+v", name, d.Status)
+		}
+		return err
+	})
+}
+
+// budget creates a PodDisruptionBudget, and waits until it allows so many disruptions.
+func (s *scene) budget(name, app string, minAvailable, allowed int) {
+	s.Helper()
+	s.make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: %d, selector: {matchLabels: {app: %s}}}}", name, minAvailable, app))
+	s.allows(name, allowed)
+}
+
+func (s *scene) allows(budget string, allowed int) {
+	s.Helper()
+	s.eventually(func() error {
+		var b policyv1.PodDisruptionBudget
+		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: budget}, &b)
+		if err == nil && (b.Status.ObservedGeneration < b.Generation || b.Status.ObservedGeneration == 0 || b.Status.DisruptionsAllowed != int32(allowed)) {
+			err = fmt.Errorf("budget %s: %+v", budget, b.Status)
+		}
+		return err
+	})
+}
+
+// pods are those of an app that are not terminating, by UID.
+func (s *scene) pods(app string) map[types.UID]string {
+	s.Helper()
+	var list corev1.PodList
+	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": app}))
+	pods := map[types.UID]string{}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			pods[list.Items[i].UID] = list.Items[i].Name
+		}
+	}
+	return pods
+}
+
+// gone are the pods that there were and are not any more.
+func gone(before, after map[types.UID]string) []string {
+	var names []string
+	for uid, name := range before {
+		if _, has := after[uid]; !has {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// someday is a schedule by which no run is due while a test lasts.
+const someday = `schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}`
+
+// chaos creates a ChaosPod, and waits until it is scheduled.
+func (s *scene) chaos(name, spec string) {
+	s.Helper()
+	s.make(s.manifest(name, spec))
+	s.condition(name, chaosv1.ConditionReady, metav1.ConditionTrue, "")
+}
+
+func (s *scene) manifest(name, spec string) string {
+	return fmt.Sprintf("{apiVersion: %s, kind: ChaosPod, metadata: {name: %s}, spec: {%s}}", chaosv1.GroupVersion, name, spec)
+}
+
+// now asks for a run.
+func (s *scene) now(name, token string) { s.annotate(name, chaosv1.RunNowAnnotation, token) }
+
+func (s *scene) annotate(name, annotation, value string) {
+	s.Helper()
+	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", name, fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", annotation, value))
+}
+
+func (s *scene) get(name string) (*chaosv1.ChaosPod, error) {
+	var object chaosv1.ChaosPod
+	err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &object)
+	return &object, err
+}
+
+// shows waits for a status.
+func (s *scene) shows(name string, ask func(*chaosv1.ChaosPodStatus) error) *chaosv1.ChaosPodStatus {
+	s.Helper()
+	var last chaosv1.ChaosPodStatus
+	s.eventually(func() error {
+		object, err := s.get(name)
+		if err != nil {
+			return err
+		}
+		if last = object.Status; last.ObservedGeneration != object.Generation {
+			return fmt.Errorf("%s: generation %d is not observed yet", name, object.Generation)
+		}
+		if err := ask(&last); err != nil {
+			return fmt.Errorf("%s: %w:\n%s", name, err, s.yaml(last))
+		}
+		return nil
+	})
+	return &last
+}
+
+// yaml is a status as a failure shows it.
+func (s *scene) yaml(status any) string {
+	s.Helper()
+	raw, err := yaml.Marshal(status)
+	s.must(err)
+	return string(raw)
+}
+
+// condition waits for one; with reason "" any will do.
+func (s *scene) condition(name, kind string, status metav1.ConditionStatus, reason string) *metav1.Condition {
+	s.Helper()
+	var found *metav1.Condition
+	s.shows(name, func(st *chaosv1.ChaosPodStatus) error {
+		found = meta.FindStatusCondition(st.Conditions, kind)
+		if found == nil || found.Status != status || reason != "" && found.Reason != reason {
+			return fmt.Errorf("want %s=%s %s", kind, status, reason)
+		}
+		return nil
+	})
+	return found
+}
+
+// ended waits until so many runs have, and returns the latest.
+func (s *scene) ended(name string, n int, outcome chaosv1.RunOutcome) chaosv1.Run {
+	s.Helper()
+	st := s.shows(name, func(st *chaosv1.ChaosPodStatus) error {
+		if len(st.Runs) < n || st.CurrentRun != nil {
+			return fmt.Errorf("%d runs have ended, want %d", len(st.Runs), n)
+		}
+		return nil
+	})
+	if len(st.Runs) != n || st.Runs[0].Outcome != outcome {
+		s.Fatalf("%s: want %d runs, the last %s:\n%s", name, n, outcome, s.yaml(st))
+	}
+	return st.Runs[0]
+}
+
+// told waits for an event.
+func (s *scene) told(kind, name, reason string) {
+	s.Helper()
+	s.eventually(func() error {
+		var list eventsv1.EventList
+		if err := s.client.List(s.Context(), &list, client.InNamespace(s.namespace)); err != nil {
+			return err
+		}
+		var reasons []string
+		for i := range list.Items {
+			if e := &list.Items[i]; e.Regarding.Kind == kind && e.Regarding.Name == name {
+				if e.Reason == reason {
+					return nil
+				}
+				reasons = append(reasons, e.Reason)
+			}
+		}
+		return fmt.Errorf("%s %s has no event %s, but %q", kind, name, reason, reasons)
+	})
+}

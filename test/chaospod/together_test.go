@@ -1,0 +1,205 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// fewest follows the pods of an app through every change that the API server tells, and returns how few
+// were ready at once.
+func (s *scene) fewest(app string) func() int {
+	s.Helper()
+	var mu sync.Mutex
+	up, least := map[types.UID]bool{}, -1
+	note := func(kind watch.EventType, pod *corev1.Pod) {
+		ready := false
+		for _, c := range pod.Status.Conditions {
+			ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}
+		up[pod.UID] = ready && pod.DeletionTimestamp == nil && kind != watch.Deleted
+	}
+	count := func() (n int) {
+		for _, ready := range up {
+			if ready {
+				n++
+			}
+		}
+		return n
+	}
+	var list corev1.PodList
+	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": app}))
+	for i := range list.Items {
+		note(watch.Modified, &list.Items[i])
+	}
+	least = count()
+	changes, err := s.client.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.namespace), client.MatchingLabels{"app": app},
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	s.must(err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for change := range changes.ResultChan() {
+			if pod, ok := change.Object.(*corev1.Pod); ok {
+				mu.Lock()
+				note(change.Type, pod)
+				least = min(least, count())
+				mu.Unlock()
+			}
+		}
+	}()
+	s.Cleanup(func() { changes.Stop(); <-done })
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return least
+	}
+}
+
+// Two ChaosPods and a RebootPolicy that all want one workload disrupt it one after the other: of four
+// pods, three are ready at any time, and what one of them does lies before or after all that another does.
+func TestDisruptionsOfOneWorkloadNeverOverlap(t *testing.T) {
+	s := newScene(t)
+	s.run("web", 4, "")
+	s.merge("apps/v1", "Deployment", "web", `{spec: {strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}}}`)
+	s.available("web", 4)
+	s.chaos("a", "dryRun: false, "+web+", "+someday)
+	s.chaos("b", "dryRun: false, action: {type: Delete}, "+web+", "+someday)
+	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
+		triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], cooldown: 0s, verification: {soak: 1s, timeout: 2m}}}`)
+	s.eventually(func() error {
+		var p autorebootv1.RebootPolicy
+		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &p)
+		if err == nil && !meta.IsStatusConditionTrue(p.Status.Conditions, autorebootv1.ConditionReady) {
+			err = fmt.Errorf("the policy is not ready")
+		}
+		return err
+	})
+	least, told := s.fewest("web"), s.spans()
+	s.now("a", "1")
+	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
+	s.now("b", "1")
+	s.ended("a", 1, chaosv1.RunSurvived)
+	s.ended("b", 1, chaosv1.RunSurvived)
+	s.eventually(func() error {
+		var p autorebootv1.RebootPolicy
+		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &p)
+		if err == nil && (len(p.Status.History) != 1 || p.Status.History[0].Result != autorebootv1.ResultSucceeded) {
+			err = fmt.Errorf("%+v", p.Status)
+		}
+		return err
+	})
+	if n := least(); n < 3 {
+		t.Errorf("only %d pods were ready at once, want 3", n)
+	}
+	// Each of the three disrupts once; two pods die by ChaosPods, and four by the rollout.
+	var spans []span
+	var deeds []deed
+	s.eventually(func() error { // the watches may be a little behind
+		if spans, deeds = told(); len(spans) != 3 || len(deeds) != 7 {
+			return fmt.Errorf("spans %+v, deeds %+v", spans, deeds)
+		}
+		return nil
+	})
+	for i, a := range spans {
+		for _, b := range spans[:i] {
+			if a.who == b.who || a.from < b.to && b.from < a.to {
+				t.Errorf("%+v and %+v overlap", a, b)
+			}
+		}
+	}
+	for _, d := range deeds {
+		if !slices.ContainsFunc(spans, func(s span) bool {
+			return s.from < d.at && d.at < s.to && (d.what != "rollout" || s.who == "RebootPolicy p")
+		}) {
+			t.Errorf("%+v happened in none of the disruptions %+v", d, spans)
+		}
+	}
+}
+
+func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
+	s := newScene(t)
+	s.run("web", 3, "")
+	s.chaos("c", web+", "+someday) // a dry run, by default
+	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
+		triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], cooldown: 0s, verification: {soak: 0s, timeout: 2m},
+		gates: [{type: ChaosSurvived, name: c}]}}`)
+	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
+	policy := func(ask func(*autorebootv1.RebootPolicyStatus) error) {
+		s.Helper()
+		s.eventually(func() error {
+			var p autorebootv1.RebootPolicy
+			if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &p); err != nil {
+				return err
+			}
+			return ask(&p.Status)
+		})
+	}
+	held := func(words string) {
+		s.Helper()
+		policy(func(st *autorebootv1.RebootPolicyStatus) error {
+			c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionRestartPending)
+			if c == nil || c.Reason != autorebootv1.ReasonGateClosed || !strings.Contains(c.Message, words) || len(st.History)+len(st.InFlight) > 0 {
+				return fmt.Errorf("want GateClosed with %q: %+v", words, st)
+			}
+			return nil
+		})
+	}
+	held("ChaosPod c has had no run that was verified, and dryRun is true")
+	s.now("c", "1")
+	s.ended("c", 1, chaosv1.RunDryRun)
+	held("ChaosPod c has had dry runs alone, which prove nothing")
+	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {dryRun: false}}")
+	s.now("c", "2")
+	s.ended("c", 2, chaosv1.RunSurvived)
+	policy(func(st *autorebootv1.RebootPolicyStatus) error {
+		if len(st.History) != 1 || st.History[0].Result != autorebootv1.ResultSucceeded {
+			return fmt.Errorf("%+v", st)
+		}
+		return nil
+	})
+}
+
+func TestWhatKillsIsStoredBeforehand(t *testing.T) {
+	s := newScene(t)
+	s.run("web", 3, "")
+	s.chaos("c", "dryRun: false, "+web+", "+someday)
+	object, err := s.get("c")
+	s.must(err)
+	changes, err := s.client.Watch(s.Context(), &chaosv1.ChaosPodList{}, client.InNamespace(s.namespace),
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: object.ResourceVersion}})
+	s.must(err)
+	defer changes.Stop()
+	before := s.pods("web")
+	s.now("c", "1")
+	for change := range changes.ResultChan() {
+		c, ok := change.Object.(*chaosv1.ChaosPod)
+		if !ok || c.Status.CurrentRun == nil {
+			continue
+		}
+		if phase := c.Status.CurrentRun.Phase; phase != chaosv1.RunPlanned || c.Status.CurrentRun.Victims[0].Outcome != chaosv1.VictimPending {
+			t.Errorf("the first status with the run is already %s", phase)
+		}
+		s.ended("c", 1, chaosv1.RunSurvived)
+		if died := gone(before, s.pods("web")); len(died) != 1 || died[0] != c.Status.CurrentRun.Victims[0].Name {
+			t.Errorf("%q died, and %s was named", died, c.Status.CurrentRun.Victims[0].Name)
+		}
+		return
+	}
+	t.Error("the watch ended")
+}

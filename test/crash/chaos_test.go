@@ -1,0 +1,231 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+)
+
+// sometime has runs begin by run-now alone.
+const sometime = `dryRun: false, schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, safety: {maxPerDay: 500}, verification: {recoveryTimeout: 4m}`
+
+// chaos is a ChaosPod of a scene.
+type chaos struct {
+	*scene
+	name string
+	// ids are the runs that have ended, and died how many pods did in them.
+	ids  map[string]bool
+	died int
+}
+
+func (s *scene) chaos(name, spec string) *chaos {
+	s.Helper()
+	s.make(fmt.Sprintf("{apiVersion: %s, kind: ChaosPod, metadata: {name: %s}, spec: {%s, %s}}", chaosv1.GroupVersion, name, sometime, spec))
+	return &chaos{scene: s, name: name, ids: map[string]bool{}}
+}
+
+func (c *chaos) status() *chaosv1.ChaosPodStatus {
+	c.Helper()
+	var object chaosv1.ChaosPod
+	c.must(c.client.Get(c.Context(), client.ObjectKey{Namespace: c.namespace, Name: c.name}, &object))
+	return &object.Status
+}
+
+// edit merges YAML into the ChaosPod. A webhook that was too late on a busy machine is asked again.
+func (c *chaos) edit(patch string) {
+	c.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(patch))
+	c.must(err)
+	object := &chaosv1.ChaosPod{}
+	object.Namespace, object.Name = c.namespace, c.name
+	c.must(retry.OnError(wait.Backoff{Steps: 10, Duration: time.Second}, apierrors.IsInternalError, func() error {
+		return c.client.Patch(c.Context(), object, client.RawPatch(types.MergePatchType, raw))
+	}))
+}
+
+// runs asks for a run, which is the nth.
+func (c *chaos) runs(n int) {
+	c.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}}", chaosv1.RunNowAnnotation, strconv.Itoa(n)))
+}
+
+// ended is nil once the nth run has.
+func (c *chaos) ended(n int) error {
+	c.Helper()
+	if st := c.status(); st.LastRunNow != strconv.Itoa(n) || st.CurrentRun != nil || len(st.Runs) == 0 {
+		return fmt.Errorf("run %d has not ended: %s", n, text(st))
+	}
+	return nil
+}
+
+// concluded fails the test unless the nth run killed so many pods, and its end says so.
+func (c *chaos) concluded(n int, outcome chaosv1.RunOutcome, killed int) {
+	c.Helper()
+	st := c.status()
+	last := st.Runs[0]
+	c.ids[last.ID], c.died = true, c.died+killed
+	if last.Outcome != outcome || last.Killed != int32(killed) || len(c.ids) != n || len(st.Runs) != min(n, chaosv1.MaxStatusRuns) {
+		c.Errorf("%d runs of %d ids, want the last of %d %s with %d killed: %s", len(st.Runs), len(c.ids), n, outcome, killed, text(st))
+	}
+	if st.KilledToday != int32(c.died) && st.KilledDay == time.Now().UTC().Format(time.DateOnly) && last.StartedTime.UTC().Format(time.DateOnly) == st.KilledDay {
+		c.Errorf("%d are counted as killed today, want %d", st.KilledToday, c.died)
+	}
+	told := c.told("ChaosPod", c.name)
+	for reason, most := range map[string]int{"ChaosPlanned": n, "PodEvicted": c.died, "RecoveryFailed": 0, "ChaosMissed": 0} {
+		if told[reason] > most {
+			c.Errorf("%d events %s of %d runs, in which %d died", told[reason], reason, n, c.died)
+		}
+	}
+}
+
+// lived fails the test unless there were so many pods of an app in all.
+func (s *scene) lived(app string, want int) {
+	s.Helper()
+	s.eventually(func() error { // the watch may be a little behind
+		if seen := s.herd.size(app); seen < want {
+			return fmt.Errorf("%d pods of %s in all, want %d", seen, app, want)
+		}
+		return nil
+	})
+	if seen := s.herd.size(app); seen > want {
+		s.Errorf("%d pods of %s in all, want %d", seen, app, want)
+	}
+}
+
+// once fails the test if the API server was asked for the end of a pod after it had agreed to it.
+func (s *scene) once(g *gateway) {
+	s.Helper()
+	seen := map[string]bool{}
+	for _, uid := range g.ended() {
+		if uid == "" || seen[uid] {
+			s.Errorf("pod %q was killed again: %q", uid, g.ended())
+		}
+		seen[uid] = true
+	}
+}
+
+// steady waits until a ChaosPod is scheduled.
+func (c *chaos) steady() {
+	c.Helper()
+	c.eventually(func() error {
+		if st := c.status(); st.NextRunTime == nil {
+			return fmt.Errorf("not scheduled: %s", text(st))
+		}
+		return nil
+	})
+}
+
+func TestWhateverBreaksAtWhicheverRequestARunKillsItsVictimsOnce(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []fault{killBefore, killAfter, lost, conflict, failure} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			for _, app := range []string{"web", "api", "odd"} {
+				s.deploy(app, "", "")
+			}
+			for _, budget := range []string{"one", "two"} {
+				s.make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: 1, selector: {matchLabels: {app: odd}}}}", budget))
+			}
+			g := s.newGateway()
+			replica := s.launch(g, "--leader-elect=false")
+
+			// One victim of each of two workloads.
+			both := s.chaos("both", "count: 100%, target: {selector: {matchExpressions: [{key: app, operator: In, values: [web, api]}]}}")
+			both.steady()
+			s.breakEach(g, replica, fault, round{
+				begin: both.runs,
+				ended: both.ended,
+				check: func(n int) {
+					both.concluded(n, chaosv1.RunSurvived, 2)
+					s.lived("web", pods+n)
+					s.lived("api", pods+n)
+					s.once(g)
+				},
+			}, "chaospods/status", "pods/eviction")
+
+			// A canary that is made again after a change of its template, and then after its end.
+			canary := s.chaos("canary", "target: {template: {metadata: {labels: {app: canary}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: first}]}}}")
+			canary.steady()
+			s.lived("canary", 1)
+			s.breakEach(g, replica, fault, round{
+				begin: func(n int) {
+					canary.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}, spec: {target: {template: {spec: {containers: [{name: main, image: another-%[2]s}]}}}}}",
+						chaosv1.RunNowAnnotation, strconv.Itoa(n)))
+				},
+				ended: canary.ended,
+				check: func(n int) {
+					canary.concluded(n, chaosv1.RunSurvived, 1)
+					s.lived("canary", 1+2*n)
+					s.once(g)
+				},
+			}, "pods", "chaospods/status")
+
+			// A halt after which runs go on.
+			odd := s.chaos("odd", "target: {workload: {kind: Deployment, name: odd}}")
+			odd.steady()
+			s.breakEach(g, replica, fault, round{
+				begin: odd.runs,
+				ended: func(n int) error {
+					if err := odd.ended(n); err != nil {
+						return err
+					}
+					if halt := odd.status().Halt; halt != nil {
+						odd.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}}", chaosv1.ResumeAnnotation, halt.Time.Add(time.Second).UTC().Format(time.RFC3339)))
+						return fmt.Errorf("halted: %s", text(halt))
+					}
+					return nil
+				},
+				check: func(n int) {
+					odd.concluded(n, chaosv1.RunFailed, 0)
+					s.lived("odd", pods)
+				},
+			}, "chaospods/status")
+		})
+	}
+}
+
+func TestALeaderThatIsCutOffAtAKillLeavesItsRunToTheNext(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []fault{sever, late} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.deploy("web", "", "")
+			s.deploy("api", "", "")
+			c := s.chaos("both", "count: 100%, target: {selector: {matchExpressions: [{key: app, operator: In, values: [web, api]}]}}")
+			election := s.election()
+			g, next := s.newGateway(), s.newGateway()
+			first := s.launch(g, election...)
+			c.steady()
+			second := s.launch(next, election...)
+			s.eventually(func() error { return second.Ready(t.Context()) })
+			g.arm(charge{fault: fault, nth: 1, match: func(name string) bool { return name == "POST pods/eviction" }})
+			c.runs(1)
+			s.followed(g, first, second, func() error { return c.ended(1) })
+			if fault == late {
+				if code := g.deliver(); code != 404 && code != 409 {
+					t.Errorf("the API server responds to the kill that came late with %d", code)
+				}
+			}
+			c.concluded(1, chaosv1.RunSurvived, 2)
+			s.lived("web", pods+1)
+			s.lived("api", pods+1)
+			if ended := append(g.ended(), next.ended()...); len(ended) != 2 {
+				t.Errorf("%d kills were agreed to, want 2: %q", len(ended), ended)
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// injects asks for a fault from a time on.
+func (s *scene) injects(name, what, span string, at time.Time) {
+	s.Helper()
+	s.kubectl("annotate", "--overwrite", "externalservice", name,
+		fmt.Sprintf("%s=%s for=%s at=%s", networkingv1.InjectFaultAnnotation, what, span, at.UTC().Format(time.RFC3339)))
+}
+
+// ended waits until the fault has ended with an outcome.
+func (s *scene) ended(name, outcome string) *networkingv1.FaultStatus {
+	s.Helper()
+	var last *networkingv1.FaultStatus
+	s.eventually(func() error {
+		if last = s.status(name).Fault; last == nil || last.EndTime == nil || last.Outcome != outcome {
+			return fmt.Errorf("%s: want a fault that ended with %s: %s", name, outcome, text(last))
+		}
+		return nil
+	})
+	return last
+}
+
+func TestAGameDay(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.amongMany()
+	addresses, servers := s.tcp(7000, 2)
+	s.apply("db", tiers(`, failover: {failback: Manual}`, addresses[:1], addresses[1:]))
+	s.healthy("db", addresses[0])
+	s.publishes("db", addresses[0])
+	s.make(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}},
+		template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}`)
+	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {targets: [{kind: Deployment, name: web}],
+		triggers: [{name: daily, type: Schedule, schedule: {cron: "0 3 * * *"}}], gates: [{type: ExternalServiceHealthy, name: db}]}}`)
+	s.eventually(func() error {
+		if targets := s.kubectl("get", "rebootpolicy", "web", "-o", "jsonpath={.status.targets[*].name}"); targets != "web" {
+			return fmt.Errorf("the policy watches %q", targets)
+		}
+		return nil
+	})
+
+	// It ends by itself, through a change of version on the way.
+	began := time.Now()
+	s.injects("db", "BlackHole", "8s", began)
+	s.condition("db", networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "BlackHole")
+	s.publishes("db")
+	if old := s.kubectl("get", "externalservices.v1alpha1.networking.fairlead.dev", "db", "-o", "jsonpath={.status.v1..fault.type}"); old != "BlackHole" {
+		t.Errorf("at v1alpha1 the fault is %q", old)
+	}
+	f := s.ended("db", networkingv1.FaultOutcomeDeadlineReached)
+	s.publishes("db", addresses[0])
+	if f.DependantsStayedReady != metav1.ConditionTrue || len(f.Dependants) != 1 {
+		t.Errorf("the verdict is %s", text(f))
+	}
+	s.tells("db", "FaultInjected", 1)
+	s.tells("db", "FaultEnded", 1)
+	s.condition("db", networkingv1.ConditionFaultInjected, metav1.ConditionFalse, networkingv1.ReasonFaultEnded)
+
+	// A failover is forced, and withdrawn; failback is Manual, and it returns all the same.
+	over := began.Add(10 * time.Second) // each request needs a later time, in whole seconds
+	s.injects("db", "FailOver", "10m", over)
+	s.active("db", 1)
+	s.publishes("db", addresses[1])
+	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected)
+	s.kubectl("annotate", "externalservice", "db", networkingv1.InjectFaultAnnotation+"-")
+	s.ended("db", networkingv1.FaultOutcomeWithdrawn)
+	s.publishes("db", addresses[0])
+	s.without("db", networkingv1.ConditionFaultInjected)
+
+	// What was done before is not done again.
+	s.injects("db", "BlackHole", "8s", began)
+	s.condition("db", networkingv1.ConditionFaultInjected, metav1.ConditionFalse, networkingv1.ReasonFaultRefused)
+
+	// A real failure ends it.
+	s.injects("db", "BlackHole", "10m", over.Add(time.Second))
+	s.publishes("db")
+	s.set(outside.Conduct{Fault: outside.Refuse}, servers[1])
+	s.ended("db", networkingv1.FaultOutcomeRealFailure)
+	s.publishes("db", addresses[0])
+	s.injects("db", "Drain endpoint=p1", "10m", over.Add(2*time.Second))
+	s.ended("db", networkingv1.FaultOutcomeRefused)
+}
+
+func TestWhoMayInjectAFault(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply("db", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, addresses: [`+s.address()+`]}]}`)
+	may, mayNot := s.newPerson("may", `{apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [update]}`), s.newPerson("may-not")
+	asks := func(p *person, value string) error {
+		return p.update("db", func(object *unstructured.Unstructured) {
+			object.SetAnnotations(nil)
+			if value != "" {
+				object.SetAnnotations(map[string]string{networkingv1.InjectFaultAnnotation: value})
+			}
+		})
+	}
+	good := "BlackHole for=10m at=" + time.Now().UTC().Format(time.RFC3339)
+	if err := asks(mayNot, good); err == nil || !strings.Contains(err.Error(), "may not update endpointslices.discovery.k8s.io") {
+		t.Errorf("without the right: %v", err)
+	}
+	for _, bad := range []string{"BlackHole at=2026-03-02T14:00:00Z", "BlackHole for=2h at=2026-03-02T14:00:00Z", "BlackHole for=10m"} {
+		if err := asks(may, bad); err == nil || !strings.Contains(err.Error(), "metadata.annotations[networking.fairlead.dev/inject-fault]") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	s.must(asks(may, good))
+	s.ended("db", networkingv1.FaultOutcomeRefused) // it has no health check
+	s.must(asks(mayNot, ""))
+	s.without("db", networkingv1.ConditionFaultInjected)
+}

@@ -1,0 +1,224 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+// rapidly is a check by HTTP that every test here has.
+const rapidly = `healthCheck: {http: {}, interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 0, unhealthyThreshold: 3, healthyThreshold: 1}`
+
+// crowd is a fleet whose addresses are well until they are told to fail.
+type crowd struct {
+	*scene
+	fleet *outside.Fleet
+}
+
+func (s *scene) crowd() *crowd {
+	s.Helper()
+	fleet, err := outside.OpenFleet(outside.FleetOptions{Protocol: outside.FleetHTTP, Workers: 16})
+	s.must(err)
+	s.Cleanup(func() {
+		if err := fleet.Close(); err != nil {
+			s.Error(err)
+		}
+	})
+	return &crowd{s, fleet}
+}
+
+// fail makes exactly these addresses fail.
+func (c *crowd) fail(addresses ...string) {
+	c.Helper()
+	var all []netip.Addr
+	for _, address := range addresses {
+		all = append(all, netip.MustParseAddr(address))
+	}
+	c.must(c.fleet.Fail(all...))
+}
+
+// spec has one endpoint for each priority from 0 up, all at the crowd's port.
+func (c *crowd) spec(priorities ...[]string) string {
+	var endpoints []string
+	for priority, addresses := range priorities {
+		endpoints = append(endpoints, fmt.Sprintf(`{name: p%d, priority: %d, addresses: ["%s"]}`, priority, priority, strings.Join(addresses, `", "`)))
+	}
+	return fmt.Sprintf(`{ports: [{name: p, port: %d}], endpoints: [%s], %s}`, c.fleet.Port(), strings.Join(endpoints, ", "), rapidly)
+}
+
+// suspected is the metric that says whether the operator takes failures for its own.
+func (s *scene) suspected() string {
+	s.Helper()
+	for line := range strings.Lines(s.figures()) {
+		if value, found := strings.CutPrefix(line, "fairlead_externalservice_probe_suspect "); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// It runs while no other test does: the addresses of others would count.
+func TestANamespaceThatLosesManyAddressesFreezesNoOther(t *testing.T) {
+	s := newScene(t)
+	s.alone()
+	c := s.crowd()
+	evil := newScene(t)
+	var theirs []string
+	specs := map[string]string{}
+	for i := range 3 {
+		var addresses []string
+		for range 60 {
+			addresses = append(addresses, s.address6())
+		}
+		theirs = append(theirs, addresses...)
+		specs[fmt.Sprint("vote", i)] = c.spec(addresses)
+	}
+	evil.applyAll(specs)
+	a, b, backup := s.address(), s.address(), s.address()
+	s.apply("fo", c.spec([]string{a, b}, []string{backup}))
+	s.apply("single", c.spec([]string{a}))
+	s.publishes("fo", a, b)
+	for name := range specs {
+		evil.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	}
+
+	c.fail(theirs...)
+	for name := range specs {
+		evil.condition(name, networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
+	}
+	c.fail(append(theirs, a, b)...)
+	s.publishes("fo", backup)
+	s.active("fo", 1)
+	s.publishes("single")
+	s.condition("single", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
+	if got := s.suspected(); got != "0" {
+		t.Errorf("probe_suspect is %s", got)
+	}
+}
+
+// It runs while no other test does, as above.
+func TestTheLossOfASiteFailsOver(t *testing.T) {
+	s := newScene(t)
+	s.alone()
+	c := s.crowd()
+	site, elsewhere := s.address(), s.address()
+	specs := map[string]string{"dc": c.spec([]string{site}, []string{elsewhere})}
+	for i := range 100 {
+		specs[fmt.Sprint("o", i)] = c.spec([]string{site})
+	}
+	s.applyAll(specs)
+	for name := range specs {
+		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	}
+	c.fail(site)
+	s.publishes("dc", elsewhere)
+	s.active("dc", 1)
+}
+
+// It runs while no other test does: it has all that is checked fail, and takes the nameserver down.
+func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
+	s := newScene(t)
+	s.alone()
+	c := s.crowd()
+	var all []string
+	spaces := make([]*scene, 4)
+	before := make([]map[string]string, len(spaces))
+	addresses := make([][]string, len(spaces))
+	for i := range spaces {
+		spaces[i] = newScene(t)
+		addresses[i] = []string{s.address(), s.address(), s.address()}
+		all = append(all, addresses[i]...)
+		spaces[i].apply("o", c.spec(addresses[i][:2], addresses[i][2:]))
+	}
+	primary, backup := s.address(), s.address()
+	s.apply("dc", c.spec([]string{primary}, []string{backup}))
+	s.publishes("dc", primary)
+	for i, space := range spaces {
+		space.condition("o", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+		before[i] = sliceVersions(space.slices("o"))
+	}
+
+	refused := s.address()
+	c.fail(append(all, primary, refused)...)
+	s.must(s.World.DNS.Down())
+	t.Cleanup(func() {
+		if err := s.World.DNS.Up(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, space := range spaces {
+		space.condition("o", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
+	}
+	if got := s.suspected(); got != "1" {
+		t.Errorf("probe_suspect is %s", got)
+	}
+	// One that another address shows the network to work for fails over, and so does a new one.
+	s.publishes("dc", backup)
+	s.apply("newborn", c.spec([]string{refused}, []string{backup}))
+	s.publishes("newborn", backup)
+	s.active("newborn", 1)
+	// Well beyond the threshold the others still stand.
+	for i := range spaces {
+		at := netip.MustParseAddr(addresses[i][0])
+		seen := c.fleet.Count(at)
+		s.eventually(func() error {
+			if n := c.fleet.Count(at) - seen; n < 6 {
+				return fmt.Errorf("%s was checked %d times more, waiting for 6", at, n)
+			}
+			return nil
+		})
+	}
+	for i, space := range spaces {
+		space.publishes("o", addresses[i][:2]...)
+		if diff := cmp.Diff(before[i], sliceVersions(space.slices("o"))); diff != "" {
+			t.Errorf("slices were written (-before +now):\n%s", diff)
+		}
+	}
+	s.warns("ExternalServiceProbesSuspect")
+
+	s.must(s.World.DNS.Up())
+	c.fail()
+	for i, space := range spaces {
+		space.condition("o", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+		space.publishes("o", addresses[i][:2]...)
+		if events := space.told("o")["EndpointUnhealthy"]; len(events) != 0 {
+			t.Errorf("addresses became unhealthy: %s", text(events))
+		}
+	}
+	s.eventually(func() error {
+		if got := s.suspected(); got != "0" {
+			return fmt.Errorf("probe_suspect is %s", got)
+		}
+		return nil
+	})
+	s.warns("ExternalServiceProbesBelieved")
+}
+
+// warns waits for an Event on the operator.
+func (s *scene) warns(reason string) {
+	s.Helper()
+	s.eventually(func() error {
+		var list corev1.EventList
+		if err := s.client.List(s.Context(), &list, client.MatchingFields{"involvedObject.kind": "Lease"}); err != nil {
+			return err
+		}
+		for _, event := range list.Items {
+			if event.Reason == reason {
+				return nil
+			}
+		}
+		return fmt.Errorf("no Event %s on the operator's Lease", reason)
+	})
+}

@@ -1,0 +1,194 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/outside"
+)
+
+func TestADeletedServiceComesBackWithItsAddress(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply("db", plainly(s.address()))
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	before := s.service("db")
+	s.must(s.client.Delete(t.Context(), before))
+	var after *corev1.Service
+	s.eventually(func() error {
+		var list corev1.ServiceList
+		if err := s.client.List(t.Context(), &list); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if got := &list.Items[i]; got.Namespace == s.namespace && got.Name == "db" && got.UID != before.UID {
+				after = got
+				return nil
+			}
+		}
+		return fmt.Errorf("the Service is not there again")
+	})
+	if after.Spec.ClusterIP != before.Spec.ClusterIP {
+		t.Errorf("the Service had %s and has %s", before.Spec.ClusterIP, after.Spec.ClusterIP)
+	}
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Port = 6543 })
+	if service := s.service("db"); service.Spec.ClusterIP != before.Spec.ClusterIP || service.Spec.Ports[0].Port != 6543 {
+		t.Errorf("after an edit: %s", text(service.Spec))
+	}
+}
+
+func TestAServiceWhoseAddressIsTakenComesBackWithAnother(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply("db", plainly(s.address()))
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
+	before := s.service("db")
+	s.must(s.client.Delete(t.Context(), before))
+	s.make(`{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {clusterIP: "` + before.Spec.ClusterIP + `", ports: [{port: 80}]}}`)
+	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Suspend = nil })
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	if after := s.service("db"); after.Spec.ClusterIP == before.Spec.ClusterIP || after.Spec.ClusterIP == "" {
+		t.Errorf("the Service has %q", after.Spec.ClusterIP)
+	}
+}
+
+func TestAServiceOfOursIsRepaired(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply("db", plainly(s.address()))
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	before := s.service("db")
+	s.kubectl("patch", "service", "db", "--type=merge", "-p",
+		`{"metadata":{"ownerReferences":null,"labels":null,"annotations":null},"spec":{"externalIPs":["198.51.100.200"]}}`)
+	s.tells("db", "ServiceAdopted", 1)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	after := s.service("db")
+	if after.UID != before.UID || len(after.OwnerReferences) != 1 || after.Labels["app.kubernetes.io/managed-by"] == "" {
+		t.Errorf("the Service is %s", text(after.ObjectMeta))
+	}
+	// What others add stays theirs, and is told.
+	s.tells("db", "ForeignFields", 1)
+	if message := s.message("db", networkingv1.ConditionReady); !strings.Contains(message, "externalIPs") {
+		t.Error(message)
+	}
+}
+
+func TestAnOrphanIsAdoptedByThoseWhoMayUpdateIt(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	address := s.address()
+	s.apply("db", `{deletionPolicy: Orphan, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+address+`]}]}`)
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	service, slices := s.service("db"), s.slices("db")
+	s.delete("db")
+	s.vanishes("db")
+
+	spec := `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [` + address + `]}]}`
+	adopting := func(p *person) error {
+		object := p.object("v1", "db", spec)
+		object.SetAnnotations(map[string]string{networkingv1.AdoptServiceAnnotation: "true"})
+		return p.client.Create(p.Context(), object)
+	}
+	outsider := s.newPerson("outsider")
+	s.must(expected(outsider.create("v1", "db", spec), networkingv1.AdoptServiceAnnotation))
+	s.must(expected(adopting(outsider), `may not update the Service "db"`))
+	owner := s.newPerson("owner", `{apiGroups: [""], resources: [services], verbs: [update]}`)
+	s.must(adopting(owner))
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	after := s.service("db")
+	if after.UID != service.UID || after.Spec.ClusterIP != service.Spec.ClusterIP || len(after.OwnerReferences) != 1 {
+		t.Errorf("the Service is %s", text(after))
+	}
+	if now := s.slices("db"); len(now) != len(slices) || now[0].UID != slices[0].UID {
+		t.Errorf("slices were\n%s\nand are\n%s", text(slices), text(now))
+	}
+	// Who may not update it may edit the rest, and may not begin to ask.
+	s.must(outsider.update("db", touch))
+	s.must(outsider.update("db", func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }))
+	s.must(expected(outsider.update("db", func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{networkingv1.AdoptServiceAnnotation: "true"})
+	}), `may not update the Service "db"`))
+}
+
+func TestMoreThanAHundredAddressesAreTold(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	var all []string
+	for i := range 150 {
+		all = append(all, fmt.Sprintf("198.19.%d.%d", s.play.address%250, i+1))
+	}
+	s.must(s.World.DNS.Addresses(s.host("many"), time.Second, all...))
+	s.apply("many", named(s.host("many"), hasten))
+	s.condition("many", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
+	if message := s.message("many", networkingv1.ConditionResolved); !strings.Contains(message, "100 of at least 150 are published") {
+		t.Error(message)
+	}
+	s.tells("many", "AddressesLeftOut", 1)
+	if n := s.samples().Sum("fairlead_externalservice_addresses", fmt.Sprintf("namespace=%q", s.namespace), `name="many"`, `state="LeftOut"`); n != 50 {
+		t.Errorf("the metric says %v", n)
+	}
+}
+
+func TestAFamilyThatIsSaidNotToExistKeepsItsAddresses(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	host, four, six := s.host("dual"), s.address(), s.address6()
+	s.must(s.World.DNS.Addresses(host, time.Second, four, six))
+	s.apply("dual", named(host, hasten))
+	s.publishes("dual", four, six)
+	s.must(s.World.DNS.Reply(host, outside.AAAA, outside.Reply{Fault: outside.NXDomain}))
+	s.condition("dual", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
+	s.lookups(host, outside.AAAA, 5)
+	s.publishes("dual", four, six)
+	if message := s.message("dual", networkingv1.ConditionResolved); !strings.Contains(message, "resolves, except for its AAAA records") {
+		t.Error(message)
+	}
+}
+
+func TestASpanThatIsTooLongIsRefusedWithItsBound(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	_, complaint, err := s.try(s.manifest("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+s.address()+`]}], healthCheck: {tcp: {}, interval: 9999999h}}`))
+	if err == nil || !strings.Contains(complaint, "interval must be at least 1s and below 292 years") {
+		t.Errorf("%v: %s", err, complaint)
+	}
+}
+
+func TestADrainingObjectSaysSo(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.apply("db", plainly(s.address()))
+	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
+	changes := s.watch(&networkingv1.ExternalServiceList{})
+	s.delete("db")
+	timeout := time.After(patience)
+	for {
+		select {
+		case change := <-changes.ResultChan():
+			es, is := change.Object.(*networkingv1.ExternalService)
+			if !is {
+				t.Fatalf("the watch ended: %s", text(change))
+			}
+			ready := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
+			if ready != nil && ready.Reason == networkingv1.ReasonDraining && es.Status.Addresses.Published == 0 {
+				return
+			}
+		case <-timeout:
+			t.Fatal("the object never said that it drains")
+		}
+	}
+}

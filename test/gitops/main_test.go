@@ -1,0 +1,216 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+const (
+	// root of the checkout.
+	root = "../.."
+	// patience is how long a condition may take. The machine may be a busy one.
+	patience = 3 * time.Minute
+)
+
+var resources = map[string]schema.GroupResource{
+	"ExternalService": {Group: "networking.fairlead.dev", Resource: "externalservices"},
+	"RebootPolicy":    {Group: "autoreboot.fairlead.dev", Resource: "rebootpolicies"},
+	"ChaosPod":        {Group: "chaos.fairlead.dev", Resource: "chaospods"},
+}
+
+// suite is what all tests share: a control plane, and one replica that serves webhooks and reconciles
+// nothing.
+type suite struct {
+	*stage.Stage
+	world      *outside.World
+	client     dynamic.Interface
+	reconciler *stage.Replica // nil while none runs
+}
+
+var (
+	ctx, cancel = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	open        = sync.OnceValues(start)
+	opened      *suite
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	defer cancel()
+	log.SetLogger(logr.Discard())
+	code := m.Run()
+	if opened == nil {
+		return code
+	}
+	var err error
+	if opened.Stage != nil {
+		err = opened.Close()
+	}
+	if err = errors.Join(err, opened.world.Close()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func start() (*suite, error) {
+	world, err := outside.Open() // nothing leaves this host
+	if err != nil {
+		return nil, err
+	}
+	opened = &suite{world: world}
+	if opened.Stage, err = stage.Open(ctx, stage.Options{Root: root, Output: os.Stderr, Operator: stage.Outside}); err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", opened.Kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	if opened.client, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if _, err = opened.StartReplica(ctx, "--controllers=false"); err != nil {
+		return nil, err
+	}
+	return opened, opened.Reachable(ctx)
+}
+
+// scene is a namespace of a test's own. Tests run one after another, since some need that nothing
+// reconciles.
+type scene struct {
+	*testing.T
+	*suite
+	namespace string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	opened, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, suite: opened}
+	s.namespace = "default"
+	s.namespace = strings.TrimPrefix(strings.TrimSpace(s.kubectl(`{"apiVersion":"v1","kind":"Namespace","metadata":{"generateName":"t-"}}`, "create", "-o", "name", "-f", "-")), "namespace/")
+	return s
+}
+
+// reconcile starts a replica that reconciles, if none does.
+func (s *scene) reconcile() {
+	s.Helper()
+	if s.reconciler != nil {
+		return
+	}
+	replica, err := s.Launch(s.Context(), "--dns-nameservers="+s.world.DNS.Addr().String(),
+		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
+	s.must(err)
+	s.reconciler = replica
+	s.eventually(replica.Started)
+}
+
+// pause stops the replica that reconciles, if one does.
+func (s *scene) pause() {
+	s.Helper()
+	if s.reconciler != nil {
+		s.reconciler.Stop()
+		s.reconciler = nil
+	}
+}
+
+// kubectl runs kubectl with a standard input, and returns its output.
+func (s *scene) kubectl(stdin string, args ...string) string {
+	s.Helper()
+	out, err := s.try(stdin, args...)
+	s.must(err)
+	return out
+}
+
+func (s *scene) try(stdin string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	if err := s.KubectlIO(ctx, strings.NewReader(stdin), &stdout, &stderr, append([]string{"-n", s.namespace}, args...)...); err != nil {
+		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s%s", strings.Join(args, " "), err, stdout.String(), stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// at are the objects of a kind at a version.
+func (s *scene) at(kind, version string) dynamic.ResourceInterface {
+	return s.client.Resource(resources[kind].WithVersion(version)).Namespace(s.namespace)
+}
+
+// get reads the object that a manifest is about, at a version.
+func (s *scene) get(manifest *unstructured.Unstructured, version string) *unstructured.Unstructured {
+	s.Helper()
+	live, err := s.at(manifest.GetKind(), version).Get(s.Context(), manifest.GetName(), metav1.GetOptions{})
+	s.must(err)
+	return live
+}
+
+func (s *scene) eventually(ask func(context.Context) error) {
+	s.Helper()
+	s.must(stage.Eventually(s.Context(), patience, ask))
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// documents are the objects of Fairlead's kinds in a stream of YAML. What is no object is left out.
+func documents(text string) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, ours := resources[object.GetKind()]; ours {
+			found = append(found, object)
+		}
+	}
+}
+
+// manifest parses one object, and puts it into the namespace.
+func (s *scene) manifest(kind, version, name, spec string) *unstructured.Unstructured {
+	s.Helper()
+	all, err := documents(fmt.Sprintf("{apiVersion: %s/%s, kind: %s, metadata: {name: %s, namespace: %s}, spec: %s}",
+		resources[kind].Group, version, kind, name, s.namespace, spec))
+	s.must(err)
+	return all[0]
+}

@@ -1,0 +1,339 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// whole are specs at v1alpha1 that have every optional field among them, and what another manager sets at
+// v1 beside them.
+var whole = []struct {
+	kind  kind
+	specs []string
+	other string
+}{
+	{externalServices, []string{
+		`{hosts: [db.example.com, 192.0.2.10], ports: {web: 80}, refreshSeconds: 61, probe: {tcpSocket: {port: 80}, periodSeconds: 33, timeoutSeconds: 5, successThreshold: 7, failureThreshold: 8}}`,
+		`{hosts: [192.0.2.10, 192.0.2.11], ports: {web: 80}, refreshSeconds: 61, probe: {httpGet: {port: 80, path: /zz, host: a.example.com, scheme: HTTPS}}}`,
+		`{hosts: [192.0.2.10], ports: {web: 80}, probe: {grpc: {port: 80, service: ledger}}}`,
+	}, `{deletionPolicy: Orphan}`},
+	{rebootPolicies, []string{
+		`{target: {apiVersion: apps/v1, kind: Deployment, name: web}, policies: [{name: a, comment: c, trigger: {probe: {
+  httpGet: {port: 80, path: /zz, host: a.example.com, scheme: HTTPS, httpHeaders: [{name: X, value: v}]},
+  periodSeconds: 33, timeoutSeconds: 4, failureThreshold: 9, successThreshold: 2, initialDelaySeconds: 3, terminationGracePeriodSeconds: 9}}}]}`,
+		`{target: {kind: DaemonSet, name: web}, policies: [{name: a, trigger: {probe: {tcpSocket: {port: 80, host: b.example.com}}}},
+  {name: b, trigger: {probe: {grpc: {port: 80, service: ledger}}}}, {name: c, trigger: {probe: {exec: {command: ["true"]}}}}]}`,
+	}, `{historyLimit: 5}`},
+	{chaosPods, []string{
+		`{template: {metadata: {labels: {app: canary}}, spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2126-01-01T00:00:00Z"}`,
+	}, `{verification: {recoveryTimeout: 3m}}`},
+}
+
+// needed are optional fields that an object cannot go without: one handler of a probe has to be there, and
+// a policy needs the name of its target and a reason to restart it.
+var needed = []string{"probe.tcpSocket", "probe.httpGet", "probe.grpc", "probe.exec", "target.name", "policies"}
+
+// A field that is taken back at v1alpha1 is gone at v1, as if it had never been there, however it is taken.
+func TestAFieldThatIsTakenBackAtV1alpha1IsGoneAtV1(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	made := 0
+	for _, w := range whole {
+		optional := s.optional(w.kind, "v1alpha1")
+		var seen []string
+		for _, text := range w.specs {
+			spec, _ := parse(text).(map[string]any)
+			for _, path := range slices.Sorted(maps.Keys(optional)) {
+				without, had := less(spec, strings.Split(path, "."))
+				if !had {
+					continue
+				}
+				seen = append(seen, path)
+				if slices.ContainsFunc(needed, func(suffix string) bool { return strings.HasSuffix("."+path, "."+suffix) }) {
+					continue
+				}
+				for way, take := range s.takings(w.kind, w.other) {
+					if strings.HasSuffix(path, "probe.grpc.service") && strings.HasPrefix(way, "apply") {
+						continue // server-side apply takes the map away with its only member at v1
+					}
+					made++
+					name := fmt.Sprintf("o-%d", made)
+					take(name+"-was", spec, without)
+					take(name+"-new", without, without)
+					taken, never := s.unstructured(w.kind, "v1", name+"-was"), s.unstructured(w.kind, "v1", name+"-new")
+					if diff := cmp.Diff(never.Object["spec"], taken.Object["spec"]); diff != "" {
+						t.Errorf("%s: spec.%s, taken back by %s (-never there +taken back):\n%s", w.kind.name, path, way, diff)
+					}
+				}
+			}
+		}
+		for path := range optional {
+			if !slices.Contains(seen, path) {
+				t.Errorf("%s: spec.%s is optional, and in none of the objects", w.kind.name, path)
+			}
+		}
+	}
+}
+
+// A field that is taken back at v1 is gone at both versions, as if it had never been there, also of an object
+// that was written at v1alpha1.
+func TestAFieldThatIsTakenBackAtV1IsGoneAtV1alpha1(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	made, compared := 0, 0
+	takings := map[string]func(o, without *unstructured.Unstructured) error{
+		"merge": func(o, without *unstructured.Unstructured) error {
+			with, _ := o.Object["spec"].(map[string]any)
+			less, _ := without.Object["spec"].(map[string]any)
+			return s.client.Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(text(map[string]any{"spec": mergePatch(with, less)}))))
+		},
+		// The manifest is converted first, and edited in a second step: a manager that leaves v1alpha1 and
+		// takes back a field at once owns no field of v1 that could be taken away.
+		"apply": func(o, without *unstructured.Unstructured) error {
+			with := without.DeepCopy()
+			with.Object["spec"] = o.Object["spec"]
+			s.must(s.client.Patch(s.Context(), with, client.Apply, client.FieldOwner("one"), client.ForceOwnership))              //nolint:staticcheck // of unstructured objects
+			return s.client.Patch(s.Context(), without.DeepCopy(), client.Apply, client.FieldOwner("one"), client.ForceOwnership) //nolint:staticcheck // of unstructured objects
+		},
+	}
+	for i, w := range whole {
+		seen := map[string]bool{}
+		optional := slices.Sorted(maps.Keys(s.optional(w.kind, "v1")))
+		for j, spec := range w.specs {
+			all, _ := s.madeAtV1alpha1(w.kind, fmt.Sprintf("all-%d-%d", i, j), spec).Object["spec"].(map[string]any)
+			for _, path := range optional {
+				if _, had := less(all, strings.Split(path, ".")); !had || seen[path] {
+					continue
+				}
+				seen[path] = true
+				for way, take := range takings {
+					if path == "healthCheck.grpc.service" && way == "apply" {
+						continue // server-side apply takes the map away with its only member
+					}
+					made++
+					if s.takenAtV1(w.kind, fmt.Sprintf("o-%d", made), spec, path, way, take) {
+						compared++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d objects were compared, the others refused without the field", compared, made)
+	if compared < made/2 {
+		t.Errorf("of %d objects, %d were compared", made, compared)
+	}
+}
+
+// takenAtV1 makes an object at v1alpha1, takes a field back at v1, and compares it with an object that never had
+// it. It says whether there was anything to compare.
+func (s *scene) takenAtV1(k kind, name, spec, path, way string, take func(o, without *unstructured.Unstructured) error) bool {
+	s.Helper()
+	o := s.madeAtV1alpha1(k, name+"-was", spec)
+	with, _ := o.Object["spec"].(map[string]any)
+	less, _ := less(with, strings.Split(path, "."))
+	bare := func(name string) *unstructured.Unstructured {
+		bare := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "spec": less}}
+		bare.SetName(name)
+		bare.SetNamespace(s.namespace)
+		bare.SetAnnotations(o.GetAnnotations())
+		return bare.DeepCopy()
+	}
+	never := s.client.Create(s.Context(), bare(name+"-new"))
+	taken := take(o.DeepCopy(), bare(name+"-was"))
+	if (never == nil) != (taken == nil) {
+		s.Errorf("%s: spec.%s: an object without it: %v; taken back by %s: %v", k.name, path, never, way, taken)
+	}
+	if never != nil || taken != nil {
+		return false
+	}
+	for _, version := range []string{"v1", "v1alpha1"} {
+		if diff := cmp.Diff(s.unstructured(k, version, name+"-new").Object["spec"], s.unstructured(k, version, name+"-was").Object["spec"]); diff != "" {
+			s.Errorf("%s: spec.%s, taken back at v1 by %s, at %s (-never there +taken back):\n%s", k.name, path, way, version, diff)
+		}
+	}
+	return true
+}
+
+// madeAtV1alpha1 returns an object at v1 that was applied at v1alpha1.
+func (s *scene) madeAtV1alpha1(k kind, name, spec string) *unstructured.Unstructured {
+	s.Helper()
+	o := &unstructured.Unstructured{}
+	s.must(json.Unmarshal([]byte(k.object("v1alpha1", name, spec)), &o.Object))
+	o.SetNamespace(s.namespace)
+	s.must(s.client.Patch(s.Context(), o, client.Apply, client.FieldOwner("one"), client.ForceOwnership)) //nolint:staticcheck // of unstructured objects
+	return s.unstructured(k, "v1", name)
+}
+
+// takings are the ways to write an object and then write it otherwise.
+func (s *scene) takings(k kind, other string) map[string]func(name string, with, without map[string]any) {
+	object := func(version, name string, spec any) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		s.must(json.Unmarshal([]byte(k.object(version, name, text(spec))), &o.Object))
+		o.SetNamespace(s.namespace)
+		return o
+	}
+	applied := func(o *unstructured.Unstructured, manager string) {
+		s.Helper()
+		s.must(s.client.Patch(s.Context(), o, client.Apply, client.FieldOwner(manager), client.ForceOwnership)) //nolint:staticcheck // of unstructured objects
+	}
+	return map[string]func(name string, with, without map[string]any){
+		"apply": func(name string, with, without map[string]any) {
+			applied(object("v1alpha1", name, with), "one")
+			applied(object("v1alpha1", name, without), "one")
+		},
+		"apply-beside": func(name string, with, without map[string]any) {
+			applied(object("v1alpha1", name, with), "one")
+			applied(object("v1", name, parse(other)), "other")
+			applied(object("v1alpha1", name, without), "one")
+		},
+		// What kubectl apply does: it keeps what it applied in an annotation, and sends the difference of three.
+		"client-side": func(name string, with, without map[string]any) {
+			applied := func(spec map[string]any) (o *unstructured.Unstructured, original []byte) {
+				original = []byte(text(object("v1alpha1", name, spec).Object))
+				o = object("v1alpha1", name, spec)
+				o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(original)})
+				return o, original
+			}
+			first, original := applied(with)
+			s.must(s.client.Create(s.Context(), first))
+			second, _ := applied(without)
+			current := text(s.unstructured(k, "v1alpha1", name).Object)
+			patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, []byte(text(second.Object)), []byte(current))
+			s.must(err)
+			s.must(s.client.Patch(s.Context(), second, client.RawPatch(types.MergePatchType, patch)))
+		},
+		"merge": func(name string, with, without map[string]any) {
+			s.must(s.client.Create(s.Context(), object("v1alpha1", name, with)))
+			s.must(s.client.Patch(s.Context(), object("v1alpha1", name, without), client.RawPatch(types.MergePatchType,
+				[]byte(text(map[string]any{"spec": mergePatch(with, without)})))))
+		},
+		"replace": func(name string, with, without map[string]any) {
+			s.must(s.client.Create(s.Context(), object("v1alpha1", name, with)))
+			s.eventually(func() error {
+				o := s.unstructured(k, "v1alpha1", name)
+				o.Object["spec"] = object("v1alpha1", name, without).Object["spec"]
+				return s.client.Update(s.Context(), o)
+			})
+		},
+	}
+}
+
+func (s *scene) unstructured(k kind, version, name string) *unstructured.Unstructured {
+	s.Helper()
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(k.group + "/" + version)
+	o.SetKind(k.name)
+	s.must(s.get(name, o))
+	return o
+}
+
+func mergePatch(from, to map[string]any) map[string]any {
+	patch := map[string]any{}
+	for name, was := range from {
+		is, stays := to[name]
+		one, both := was.(map[string]any)
+		other, also := is.(map[string]any)
+		switch {
+		case !stays:
+			patch[name] = nil
+		case both && also:
+			patch[name] = mergePatch(one, other)
+		default:
+			patch[name] = is
+		}
+	}
+	return patch
+}
+
+// optional are the paths below spec that the schema of a version does not require, "[]" for an item of a list.
+// A pod template is the API server's own.
+func (s *scene) optional(k kind, version string) map[string]bool {
+	s.Helper()
+	var definition struct {
+		Spec struct {
+			Versions []struct {
+				Name   string
+				Schema struct{ OpenAPIV3Schema map[string]any }
+			}
+		}
+	}
+	s.must(json.Unmarshal([]byte(s.run("get", "customresourcedefinition", k.definition(), "-o", "json")), &definition))
+	found := map[string]bool{}
+	for _, served := range definition.Spec.Versions {
+		if served.Name == version {
+			properties, is := served.Schema.OpenAPIV3Schema["properties"].(map[string]any)
+			if !is {
+				s.Fatalf("the schema of %s at %s has no properties", k.name, version)
+			}
+			spec, is := properties["spec"].(map[string]any)
+			if !is {
+				s.Fatalf("the schema of %s at %s has no spec", k.name, version)
+			}
+			optionalOf(spec, "", found)
+		}
+	}
+	return found
+}
+
+func optionalOf(schema map[string]any, path string, found map[string]bool) {
+	if items, is := schema["items"].(map[string]any); is {
+		optionalOf(items, path+".[]", found)
+		return
+	}
+	required, _ := schema["required"].([]any)
+	properties, _ := schema["properties"].(map[string]any)
+	for name, property := range properties {
+		below := strings.TrimPrefix(path+"."+name, ".")
+		if !slices.Contains(required, any(name)) {
+			found[below] = true
+		}
+		if property, is := property.(map[string]any); is && name != "template" {
+			optionalOf(property, below, found)
+		}
+	}
+}
+
+// less is an object without what stands at a path, in each item of a list.
+func less(o map[string]any, path []string) (map[string]any, bool) {
+	out := maps.Clone(o)
+	value, has := o[path[0]]
+	if !has {
+		return o, false
+	}
+	if len(path) == 1 {
+		delete(out, path[0])
+		return out, true
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		out[path[0]], has = less(value, path[1:])
+	case []any:
+		list := make([]any, len(value))
+		has = false
+		for i, item := range value {
+			list[i] = item
+			if object, is := item.(map[string]any); is && len(path) > 2 {
+				lessItem, had := less(object, path[2:])
+				list[i], has = lessItem, has || had
+			}
+		}
+		out[path[0]] = list
+	default:
+		return o, false
+	}
+	return out, has
+}

@@ -1,0 +1,199 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// healing is how long a lost CA bundle may be away on a busy machine. Without a watch it is noticed after
+// five minutes.
+const healing = time.Minute
+
+// healed waits until every place has the bundle, and returns how long that took.
+func (s *scene) healed(want []byte) time.Duration {
+	s.Helper()
+	began := time.Now()
+	s.eventually(func() error {
+		for _, resource := range trusted {
+			for _, name := range resource.names {
+				object, err := s.client.Resource(resource.resource).Get(s.Context(), name, metav1.GetOptions{})
+				if err != nil {
+					return err
+				}
+				for path, bundle := range s.bundles(object.Object, name, map[string][]byte{}) {
+					if !bytes.Equal(bundle, want) {
+						return fmt.Errorf("%s has %d bytes of another bundle", path, len(bundle))
+					}
+				}
+			}
+		}
+		return nil
+	})
+	return time.Since(began)
+}
+
+// degraded waits until /readyz tells of every part, with status 200.
+func (r *replica) degraded(parts ...string) {
+	r.scene.Helper()
+	r.scene.eventually(func() error {
+		body, err := r.Probe(r.scene.Context(), "/readyz")
+		if err != nil {
+			return err
+		}
+		return holds(body, append(parts, "ok\n", "degraded: ")...)
+	})
+}
+
+func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	r, other := s.start(), s.start()
+	for _, one := range []*replica{r, other} {
+		one.reaches("ca-published", "done")
+	}
+	good := s.bundle(definitions[0])
+	foreign := base64.StdEncoding.EncodeToString([]byte(s.issue(time.Hour).ca))
+	const inWebhook, inDefinition = "/webhooks/0/clientConfig/caBundle", "/spec/conversion/webhook/clientConfig/caBundle"
+
+	for _, c := range []struct{ title, kind, name, patch, by string }{
+		{"taken from a webhook", "validatingwebhookconfiguration", "fairlead-validating", `[{"op":"remove","path":"` + inWebhook + `"}]`, ""},
+		{"taken from a definition", "crd", definitions[0], `[{"op":"remove","path":"` + inDefinition + `"}]`, ""},
+		{"overwritten in a webhook", "mutatingwebhookconfiguration", "fairlead-mutating", `[{"op":"replace","path":"` + inWebhook + `","value":"` + foreign + `"}]`, "kubectl-patch"},
+		{"overwritten in a definition", "crd", definitions[1], `[{"op":"replace","path":"` + inDefinition + `","value":"` + foreign + `"}]`, "kubectl-patch"},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			s := s.sub(t)
+			before := s.generations()[c.name]
+			s.kubectl("patch", c.kind, c.name, "--type=json", "-p", c.patch)
+			took := s.healed(good)
+			t.Logf("healed after %s", took)
+			if took > healing {
+				t.Errorf("healed after %s", took)
+			}
+			if written := s.generations()[c.name] - before; written != 2 {
+				t.Errorf("written %d times, want the loss and the healing", written)
+			}
+			s.eventually(func() error {
+				return holds(s.kubectl("get", "events", "-n", "default", "-o", "wide"), "CABundleLost", c.name, c.by)
+			})
+		})
+	}
+
+	for _, c := range []struct {
+		title string
+		kind  string
+		names []string
+	}{
+		{"webhook configurations deleted and installed again", "mutatingwebhookconfiguration,validatingwebhookconfiguration", []string{"fairlead-mutating", "fairlead-validating"}},
+		{"definitions deleted and installed again", "crd", definitions},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			s := s.sub(t)
+			r := &replica{r.Replica, s}
+			if c.kind == "crd" {
+				s.kubectl(append([]string{"delete", c.kind}, c.names...)...)
+			} else {
+				s.kubectl("delete", "mutatingwebhookconfiguration", c.names[0])
+				s.kubectl("delete", "validatingwebhookconfiguration", c.names[1])
+			}
+			r.degraded(c.names...)
+			if got := r.mustMetric(`fairlead_ca_bundle_present{target="` + c.names[0] + `",target_kind="` + kindOf(c.kind) + `"}`); got != 0 {
+				t.Errorf("the metric is %v", got)
+			}
+			s.must(s.Reinstall(t.Context()))
+			took := s.healed(good)
+			t.Logf("healed after %s", took)
+			if took > healing {
+				t.Errorf("healed after %s", took)
+			}
+			s.eventually(func() error {
+				if got := r.mustMetric(`fairlead_ca_bundle_present{target="` + c.names[0] + `",target_kind="` + kindOf(c.kind) + `"}`); got != 1 {
+					return fmt.Errorf("the metric is %v", got)
+				}
+				body, err := r.Probe(t.Context(), "/readyz")
+				if err == nil && strings.Contains(body, "degraded") {
+					err = fmt.Errorf("/readyz: %s", body)
+				}
+				return err
+			})
+			namespace := s.newNamespace()
+			s.eventually(func() error {
+				_, err := s.client.Resource(oldOnes).Namespace(namespace).Create(t.Context(), old("one"), metav1.CreateOptions{})
+				return err
+			})
+			s.reconciled(namespace, "one")
+		})
+	}
+}
+
+func kindOf(kind string) string {
+	if kind == "crd" {
+		return "CustomResourceDefinition"
+	}
+	return "MutatingWebhookConfiguration"
+}
+
+// Another writer takes the bundle away as soon as it is there. Each write of a definition has the API server
+// convert all stored objects, so the two replicas give in ever longer, and heal it when the other has ended.
+func TestAFightOverACABundleIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	r, other := s.start(), s.start()
+	for _, one := range []*replica{r, other} {
+		one.reaches("ca-published", "done")
+	}
+	good := s.bundle(definitions[2])
+	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	defer cancel()
+	taken := 0
+	stream, err := s.client.Resource(crds).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + definitions[2]})
+	s.must(err)
+	defer stream.Stop()
+	for event := range stream.ResultChan() {
+		object, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			t.Fatalf("the watch told %s: %v", event.Type, event.Object)
+		}
+		if bundle, _, _ := unstructured.NestedString(object.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle"); bundle == "" {
+			continue
+		}
+		_, err := s.client.Resource(crds).Patch(t.Context(), definitions[2], types.MergePatchType,
+			[]byte(`{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`), metav1.PatchOptions{FieldManager: "rival"})
+		s.must(err)
+		taken++
+	}
+	r.degraded(definitions[2], "in a row to")
+	t.Logf("written %d times in 45 s", taken-1)
+	if taken < 2 || taken > 6 {
+		t.Errorf("written %d times in 45 s, want at once, after 20 s, and no more than one more each by the two replicas", taken-1)
+	}
+	t.Logf("healed %s after the other writer had ended", s.healed(good))
+}
+
+// The webhooks' own account may watch and heal the bundle; the reconcilers' need not.
+func TestApartALostCABundleIsHealedByTheWebhooks(t *testing.T) {
+	t.Parallel()
+	a := newScene(t).apart()
+	webhooks := a.webhook()
+	webhooks.reaches("ca-published", "done")
+	good := a.bundle(definitions[0])
+	a.wipe(definitions[0])
+	took := a.healed(good)
+	t.Logf("healed after %s", took)
+	if took > healing {
+		t.Errorf("healed after %s", took)
+	}
+	webhooks.permitted()
+}

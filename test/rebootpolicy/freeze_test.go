@@ -1,0 +1,104 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/stage"
+)
+
+// freeze declares blackouts of the whole cluster, in the words of the ConfigMap.
+func (s *scene) freeze(blackouts string) {
+	s.Helper()
+	file := filepath.Join(s.TempDir(), "calendar.yaml")
+	s.must(os.WriteFile(file, []byte(text(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "fairlead-calendar", "namespace": stage.Namespace},
+		"data": map[string]any{"blackouts": blackouts},
+	})), 0o600))
+	s.kubectl("apply", "-n", stage.Namespace, "-f", file)
+}
+
+// thaw takes all of them back.
+func (s *scene) thaw() {
+	s.Helper()
+	s.kubectl("delete", "configmap", "fairlead-calendar", "-n", stage.Namespace, "--ignore-not-found")
+}
+
+// explains waits until the message of a condition holds some words.
+func (s *scene) explains(name, kind, words string) {
+	s.Helper()
+	s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
+		if c := meta.FindStatusCondition(st.Conditions, kind); c == nil || !strings.Contains(c.Message, words) {
+			return fmt.Errorf("want %s to say %q", kind, words)
+		}
+		return nil
+	})
+}
+
+// It runs while no other test does: it holds the restarts of all.
+func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
+	s := newScene(t)
+	defer s.thaw()
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
+	s.watching("p", 1)
+
+	ends := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Second)
+	declared := fmt.Sprintf("- {name: year-end, start: 2020-01-01T00:00:00Z, end: %s}", ends.Format(time.RFC3339))
+	words := "the cluster's blackout year-end ends at " + ends.Format(time.RFC3339)
+	s.freeze(declared)
+	s.explains("p", autorebootv1.ConditionReady, words)
+	s.secret("creds", "password", "second")
+	s.held("p", "web", autorebootv1.ReasonBlackout)
+	s.explains("p", autorebootv1.ConditionRestartPending, words)
+	if next := s.condition("p", autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching).NextAllowedTime; next == nil || !next.Time.Equal(ends) {
+		t.Errorf("nextAllowedTime is %v, want %s", next, ends)
+	}
+	s.normal("p")
+
+	// A mistake in it ends no freeze.
+	s.freeze("- {name: year-end, until: tomorrow}")
+	s.eventually(func() error {
+		var list eventsv1.EventList
+		if err := s.client.List(s.Context(), &list, client.InNamespace(stage.Namespace)); err != nil {
+			return err
+		}
+		for _, event := range list.Items {
+			if event.Reason == "CalendarUnreadable" && event.Regarding.Name == "fairlead-calendar" && strings.Contains(event.Note, `unknown field "until"`) {
+				return nil
+			}
+		}
+		return fmt.Errorf("no Event CalendarUnreadable on the ConfigMap")
+	})
+	if figures := s.figures(); !strings.Contains(figures, "fairlead_calendar_readable 0\n") || !strings.Contains(figures, "fairlead_calendar_blackout 1\n") {
+		t.Errorf("the metrics do not say that the calendar cannot be read, and that a blackout holds:\n%s", figures)
+	}
+	s.never(func() error {
+		if n := s.read(deployment, "web").GetGeneration(); n != 1 {
+			return fmt.Errorf("restarted within a freeze: generation %d", n)
+		}
+		return nil
+	})
+	s.explains("p", autorebootv1.ConditionRestartPending, words)
+
+	s.thaw()
+	s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
+	if status := s.without("p", autorebootv1.ConditionRestartPending); status.NextAllowedTime != nil {
+		t.Errorf("nextAllowedTime is %s once the freeze was taken back", status.NextAllowedTime)
+	}
+}

@@ -1,0 +1,126 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+func TestScalingDuringASoakIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{deployment, statefulSet} {
+		for _, to := range []int{5, 1} {
+			t.Run(fmt.Sprintf("%s from 2 to %d", kind, to), func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t)
+				s.secret("creds", "password", "first")
+				s.run(kind, "web", takes("creds"), replicas(2), slow("3s"))
+				s.policy("p", "{"+targets(kind, "web")+", "+onConfig+", verification: {soak: 8s, timeout: 110s}, retry: {maxAttempts: 1, backoff: 1s}}")
+				s.watching("p", 1)
+				s.secret("creds", "password", "second")
+				s.rolling("p", autorebootv1.PhaseSoaking)
+				s.merge("apps/v1", kind, "web", fmt.Sprintf("{spec: {replicas: %d}}", to))
+				s.succeeded("p", 1)
+				s.available(kind, "web")
+				s.never(func() error { return s.quiet("p", 1) })
+				s.generation(kind, "web", 3) // one restart, one change of replicas
+			})
+		}
+	}
+}
+
+func TestPodsThatAreReplacedByHandSupersedeARestart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(daemonSet, "agent", takes("creds"), with("OnDelete", "spec", "updateStrategy", "type"))
+	s.run(statefulSet, "db", takes("creds"), replicas(2), with(int64(2), "spec", "updateStrategy", "rollingUpdate", "partition"))
+	s.policy("p", "{targets: [{kind: DaemonSet, name: agent}, {kind: StatefulSet, name: db}], "+onConfig+"}")
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	s.held("p", "agent", autorebootv1.ReasonOnDelete)
+	s.held("p", "db", autorebootv1.ReasonPartitioned)
+	for _, app := range []string{"agent", "db"} {
+		s.kubectl("delete", "pod", "-l", "app="+app, "--wait=true")
+	}
+	for _, record := range s.ended("p", 2) {
+		if record.Result != autorebootv1.ResultSuperseded || record.Reason != autorebootv1.ReasonNewerPods {
+			t.Errorf("want it Superseded, NewerPods: %s", text(record))
+		}
+	}
+	s.without("p", autorebootv1.ConditionRestartPending)
+	s.generation(daemonSet, "agent", 1)
+	s.generation(statefulSet, "db", 1)
+}
+
+func TestAStatefulSetWithAPartitionTellsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(statefulSet, "db", takes("creds"), replicas(3), with(int64(1), "spec", "updateStrategy", "rollingUpdate", "partition"))
+	s.policy("p", "{"+targets(statefulSet, "db")+", "+onConfig+"}")
+	s.watching("p", 1)
+	s.secret("creds", "password", "second")
+	if history := s.succeeded("p", 1); !strings.Contains(history[0].Message, "db-0") {
+		t.Errorf("want a message that names db-0: %s", text(history))
+	}
+}
+
+func TestNothingIsRestartedThatCouldNotStart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.secret("required", "key", "value")
+	s.secret("optional", "key", "value")
+	const pod = `{containers: [{name: main, image: none, envFrom: [{secretRef: {name: creds}}, {secretRef: {name: optional, optional: true}}]}],
+		volumes: [{name: v, secret: {secretName: required}}]}`
+	s.run(deployment, "web", pod)
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
+	s.policy("by-hand", "{"+targets(deployment, "web")+", triggers: [{name: yearly, type: Schedule, schedule: {cron: 0 0 1 1 *}}]}")
+	s.watching("p", 1)
+	s.watching("by-hand", 1)
+	s.delete("v1", "Secret", "required")
+	s.delete("v1", "Secret", "optional")
+	s.secret("creds", "password", "second")
+	s.held("p", "web", autorebootv1.ReasonSourceMissing)
+	s.annotate("by-hand", autorebootv1.RestartNowAnnotation, "token")
+	s.held("by-hand", "web", autorebootv1.ReasonSourceMissing)
+	s.never(func() error {
+		if g := s.read(deployment, "web").GetGeneration(); g != 1 {
+			return fmt.Errorf("restarted: generation %d", g)
+		}
+		return nil
+	})
+	s.set("by-hand", "{suspend: true}")
+	s.secret("required", "key", "value")
+	s.succeeded("p", 1)
+	s.without("p", autorebootv1.ConditionRestartPending)
+	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionTrue, autorebootv1.ReasonVerified)
+}
+
+func TestAPipelineWaitsForItsRestartByOneCommand(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "web", takes("creds"), replicas(2))
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
+	s.watching("p", 1)
+	for _, token := range []string{"one", "two"} {
+		s.kubectl("annotate", "--overwrite", "rebootpolicy", "p", autorebootv1.RestartNowAnnotation+"="+token)
+		s.kubectl("wait", "rebootpolicy/p", "--for=jsonpath={.status.verifiedRestartNow}="+token, "--timeout=100s")
+	}
+	s.succeeded("p", 2)
+	out := s.kubectl("get", "rebootpolicy", "p")
+	for _, column := range []string{"STATE", "VERIFIED", "TARGETS", "Idle"} {
+		if !strings.Contains(out, column) {
+			t.Errorf("kubectl get shows no %s:\n%s", column, out)
+		}
+	}
+}

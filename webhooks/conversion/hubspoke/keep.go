@@ -1,0 +1,128 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubspoke
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+)
+
+// Kept is a hub object as an update at the spoke version should leave it.
+type Kept struct {
+	// Spec is nil where the object is that already.
+	Spec json.RawMessage
+	// Saved is the restore annotation that belongs to the spec, empty for none.
+	Saved string
+	// Fields are those members of the spec that differ from the object's, by name.
+	Fields []string
+}
+
+// Keep returns what an update at the spoke version makes of a stored object, both in their hub form: the
+// fields that the spoke shows as the update has them, and all others as they are stored. That is the
+// object itself where the update carried the restore annotation of the stored object, and another one
+// where it carried none, an old one or a forged one.
+func (c *Converter) Keep(updated, stored []byte) (Kept, error) {
+	object, view, was, before := wire.NewDocument(), wire.NewDocument(), wire.NewDocument(), wire.NewDocument()
+	defer object.Release()
+	defer view.Release()
+	defer was.Release()
+	defer before.Release()
+	is, seen, err := c.viewed(updated, object, view)
+	if err != nil {
+		return Kept{}, err
+	}
+	_, old, err := c.viewed(stored, was, before)
+	if err != nil {
+		return Kept{}, err
+	}
+	raw, err := c.Convert(bare(seen, common.ConversionDataAnnotation, annotation(old, common.ConversionDataAnnotation)), c.hub)
+	if err != nil {
+		return Kept{}, err
+	}
+	document := wire.NewDocument()
+	defer document.Release()
+	kept, err := document.Read(raw)
+	if err != nil {
+		return Kept{}, err
+	}
+	spec := kept.Field("spec").Bytes()
+	if spec == nil || digest(spec) == digest(is.Field("spec").Bytes()) {
+		return Kept{}, nil
+	}
+	fields, err := differing(is.Field("spec").Bytes(), spec)
+	if err != nil || len(fields) == 0 {
+		return Kept{}, err
+	}
+	saved, _ := annotation(kept, common.V1Alpha1DataAnnotation).Text()
+	return Kept{Spec: bytes.Clone(spec), Saved: saved, Fields: fields}, nil
+}
+
+// viewed reads a hub object, and makes its view without a status, and without annotations that could leave
+// no room for ours.
+func (c *Converter) viewed(raw []byte, into, view *wire.Document) (object, spoke wire.Value, err error) {
+	if object, err = into.Read(raw); err != nil {
+		return object, spoke, err
+	}
+	converted, err := c.Convert(bare(object, common.V1Alpha1DataAnnotation, annotation(object, common.V1Alpha1DataAnnotation)), c.spoke)
+	if err != nil {
+		return object, spoke, err
+	}
+	spoke, err = view.Read(converted)
+	return object, spoke, err
+}
+
+// bare is an object without its status, and with no other metadata than an annotation; none is none.
+func bare(object wire.Value, name string, annotation wire.Value) []byte {
+	var written wire.Object
+	out := make([]byte, 0, len(object.Bytes()))
+	for member, value := range object.Fields() {
+		if string(member) != "metadata" && string(member) != "status" {
+			out = append(written.Name(out, member), value.Bytes()...)
+		}
+	}
+	out = append(written.Name(out, []byte("metadata")), '{')
+	if annotation.Exists() {
+		out = append(wire.Quote(append(out, `"annotations":{`...), name), ':')
+		out = append(append(out, annotation.Bytes()...), '}')
+	}
+	return written.End(append(out, '}'))
+}
+
+func annotation(object wire.Value, name string) wire.Value {
+	return object.Field("metadata").Field("annotations").Field(name)
+}
+
+// differing lists the members in which two objects differ, in order.
+func differing(a, b []byte) ([]string, error) {
+	one, err := members(a)
+	if err != nil {
+		return nil, err
+	}
+	other, err := members(b)
+	if err != nil {
+		return nil, err
+	}
+	names := maps.Clone(one)
+	maps.Copy(names, other)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return equal(one[name], other[name]) }), nil
+}
+
+// members reads an object; what is none has none.
+func members(raw []byte) (tree, error) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return tree{}, nil
+	}
+	return parseTree(raw)
+}
+
+// Readable says that a restore annotation of a hub object saves something.
+func Readable(annotation string) bool {
+	_, ok := spokeData.decode(source{annotations: map[string]string{spokeData.annotation: annotation}}, nil)
+	return ok
+}

@@ -1,0 +1,222 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"crypto/tls"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// socketBuffer is what the kernel keeps for a connection in each direction, in bytes, which it doubles. Its
+// own choice may be megabytes, and counts as memory of the container.
+const socketBuffer = 64 << 10
+
+// patience is how long a connection may keep the server waiting before another one takes its place. Only the
+// time counts that the server waits for bytes: on a busy machine, the rest is not the caller's fault.
+const patience = time.Second
+
+// connections bounds how many are open. A further one takes the place of one that keeps the server
+// waiting: the port is open to all pods, and those who connect and then send nothing must not keep out
+// those who do send. Connections whose request is being worked on are left alone; while there is no other
+// one that is slow, further ones wait.
+type connections struct {
+	net.Listener
+	most    int
+	evicted prometheus.Counter
+	freed   chan struct{} // has room for one: some connection was closed
+	closed  chan struct{}
+	once    sync.Once
+
+	mu   sync.Mutex
+	open map[*connection]struct{}
+	from map[string]int // open ones by source
+}
+
+// connection is one of them.
+type connection struct {
+	net.Conn
+	of     *connections
+	source string // the caller's address without its port
+
+	// Guarded by the connections' mutex.
+	pace   pace
+	waited time.Duration // for bytes, at this pace, but for the read that has not ended
+	reads  time.Time     // since when that one waits; zero while there is none
+	proven bool          // it brought a review that was answered
+}
+
+// Read notes how long the server waits.
+func (c *connection) Read(p []byte) (int, error) {
+	c.note(true)
+	defer c.note(false)
+	return c.Conn.Read(p)
+}
+
+func (c *connection) note(begins bool) {
+	now := time.Now()
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.waited = c.kept(now)
+	if c.reads = now; !begins {
+		c.reads = time.Time{}
+	}
+}
+
+// kept is how long it has kept the server waiting.
+func (c *connection) kept(now time.Time) time.Duration {
+	if c.reads.IsZero() {
+		return c.waited
+	}
+	return c.waited + now.Sub(c.reads)
+}
+
+// pace says what a connection waits for.
+type pace int
+
+const (
+	sending pace = iota // for the caller, in a handshake, a header, a body or an answer
+	idle                // for the caller's next request
+	working             // for the server
+)
+
+func bound(listener net.Listener, most int, evicted prometheus.Counter) *connections {
+	return &connections{
+		Listener: listener, most: most, evicted: evicted, freed: make(chan struct{}, 1), closed: make(chan struct{}),
+		open: make(map[*connection]struct{}), from: make(map[string]int),
+	}
+}
+
+func (l *connections) Accept() (net.Conn, error) {
+	raw, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if tcp, ok := raw.(*net.TCPConn); ok {
+		_, _ = tcp.SetReadBuffer(socketBuffer), tcp.SetWriteBuffer(socketBuffer) // which a closed connection has no need of
+	}
+	c := &connection{Conn: raw, of: l, source: sourceOf(raw.RemoteAddr().String())}
+	for !l.take(c) {
+		select {
+		case <-l.freed:
+		case <-time.After(evictEvery):
+		case <-l.closed:
+			_ = raw.Close()
+			return nil, net.ErrClosed
+		}
+	}
+	return c, nil
+}
+
+func (l *connections) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// sourceOf is an address without its port.
+func sourceOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
+// take counts a connection, if there is room or room can be made.
+func (l *connections) take(c *connection) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.open) >= l.most {
+		worst := l.worst()
+		if worst == nil {
+			return false
+		}
+		l.drop(worst)
+		l.evicted.Inc()
+		_ = worst.Conn.Close() // its reader gets the error
+	}
+	l.open[c] = struct{}{}
+	l.from[c.source]++
+	return true
+}
+
+// worst is the connection to give up: one that never brought a review rather than one that did, one of the
+// source that has most, and the one that has kept the server waiting longest.
+func (l *connections) worst() (worst *connection) {
+	now := time.Now()
+	for c := range l.open {
+		if c.pace != working && c.kept(now) >= patience && (worst == nil || l.worse(c, worst, now)) {
+			worst = c
+		}
+	}
+	return worst
+}
+
+func (l *connections) worse(c, than *connection, now time.Time) bool {
+	switch {
+	case c.proven != than.proven:
+		return than.proven
+	case c.proven && c.pace != than.pace:
+		return c.pace == sending // to close an idle one may cost a request that is on its way
+	case l.from[c.source] != l.from[than.source]:
+		return l.from[c.source] > l.from[than.source]
+	}
+	return c.kept(now) > than.kept(now)
+}
+
+// drop forgets a connection.
+func (l *connections) drop(c *connection) {
+	if _, has := l.open[c]; !has {
+		return
+	}
+	delete(l.open, c)
+	if l.from[c.source]--; l.from[c.source] == 0 {
+		delete(l.from, c.source)
+	}
+	select {
+	case l.freed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *connection) Close() error {
+	c.of.mu.Lock()
+	c.of.drop(c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// at notes what the connection waits for from now on.
+func (c *connection) at(p pace) {
+	if c == nil {
+		return
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.pace, c.waited = p, 0
+	if !c.reads.IsZero() { // as it does while a request is worked on, to notice that the caller leaves
+		c.reads = time.Now()
+	}
+}
+
+// prove notes that the connection brought a review.
+func (c *connection) prove() {
+	if c == nil {
+		return
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.proven = true
+}
+
+// connectionOf is the connection below TLS; nil where it is another server's.
+func connectionOf(conn net.Conn) *connection {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	c, _ := conn.(*connection)
+	return c
+}
