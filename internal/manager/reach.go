@@ -41,10 +41,14 @@ func (r reach) wait(ctx context.Context) error {
 		pause = 100 * time.Millisecond
 	}
 	backoff := wait.Backoff{Duration: pause, Factor: 1.6, Jitter: 0.2, Steps: 1000, Cap: 5 * time.Second}
+	var reason error
 	for {
 		err := r.once(bounded)
 		if err == nil {
 			return nil
+		}
+		if reason == nil || bounded.Err() == nil { // that the limit cut an attempt off says less than the attempt before it
+			reason = err
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -60,7 +64,7 @@ func (r reach) wait(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 			return fmt.Errorf("the API server %s (%s) does not answer, tried for %s: %w; check its address, or allow it more time with --kube-api-start-timeout",
-				r.server, r.origin, r.limit, err)
+				r.server, r.origin, r.limit, reason)
 		}
 	}
 }

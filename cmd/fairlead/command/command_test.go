@@ -73,12 +73,12 @@ clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]}`
 	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := runCommand(t, "manager", "--kubeconfig", kubeconfig, "--kube-api-start-timeout=300ms", "--log-level=error",
+	code, _, stderr := runCommand(t, "manager", "--kubeconfig", kubeconfig, "--kube-api-start-timeout=3s", "--log-level=error",
 		"--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=0")
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"https://127.0.0.1:1", kubeconfig, "connection refused", "300ms", "--kube-api-start-timeout"} {
+	for _, want := range []string{"https://127.0.0.1:1", kubeconfig, "connection refused", "3s", "--kube-api-start-timeout"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("%q does not say %q", stderr, want)
 		}
