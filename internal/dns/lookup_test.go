@@ -107,7 +107,7 @@ func TestLookupFollowsRecords(t *testing.T) {
 func TestTheClusterDomainCanBeAnother(t *testing.T) {
 	s := serve(t, "a.example.com. 5 CNAME db.shop.svc.k8s.corp.", "db.shop.svc.k8s.corp. 5 A 192.0.2.1",
 		"b.example.com. 5 CNAME db.corp.", "db.corp. 5 A 192.0.2.1")
-	r := New(Options{Nameservers: []netip.AddrPort{s.at}, ClusterDomain: "K8s.corp."})
+	r := New(Options{Nameservers: []netip.AddrPort{s.at}, Timeout: 10 * time.Second, ClusterDomain: "K8s.corp."})
 	if got := look(t, r, "a.example.com").IPv4.Outcome; got != Denied {
 		t.Errorf("alias into the cluster: %s, want Denied", got)
 	}

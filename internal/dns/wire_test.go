@@ -66,9 +66,9 @@ func TestAHugeAnswerIsCut(t *testing.T) {
 
 func TestATruncatedAnswerThatTCPCannotCompleteIsAFailureOfTheServer(t *testing.T) {
 	s := serve(t, "db.example.com. 60 A 192.0.2.1")
-	r := hasty(s)
+	r := told(s)
 	for name, handle := range map[string]func(w dns.ResponseWriter, query *dns.Msg) bool{
-		"silent": func(w dns.ResponseWriter, _ *dns.Msg) bool { return overTCP(w) },
+		"silent": func(w dns.ResponseWriter, q *dns.Msg) bool { return overTCP(w) && mute(w, q) },
 		"closed": func(w dns.ResponseWriter, _ *dns.Msg) bool { return overTCP(w) && w.Close() == nil },
 		"short":  func(w dns.ResponseWriter, q *dns.Msg) bool { return overTCP(w) && answerRaw(w, []byte{0, 1}) },
 		"other": func(w dns.ResponseWriter, q *dns.Msg) bool {
@@ -202,8 +202,6 @@ func rcode(code int) func(dns.ResponseWriter, *dns.Msg) bool {
 	}
 }
 
-func mute(dns.ResponseWriter, *dns.Msg) bool { return true }
-
 func TestTheNextServerIsAskedWhenOneFails(t *testing.T) {
 	referral := func(w dns.ResponseWriter, query *dns.Msg) bool {
 		reply := new(dns.Msg).SetReply(query)
@@ -216,7 +214,7 @@ func TestTheNextServerIsAskedWhenOneFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first, second := serve(t), serve(t, "db.example.com. 60 A 192.0.2.1")
 			first.with(bad)
-			if got := look(t, hasty(first, second), "db.example.com").IPv4.Outcome; got != Resolved {
+			if got := look(t, told(first, second), "db.example.com").IPv4.Outcome; got != Resolved {
 				t.Errorf("with a good second server: %s, want Resolved", got)
 			}
 			want := ServFail
@@ -224,7 +222,7 @@ func TestTheNextServerIsAskedWhenOneFails(t *testing.T) {
 				want = Timeout
 			}
 			alone := serve(t).with(bad)
-			if got := look(t, hasty(alone), "db.example.com").IPv4; got.Outcome != want {
+			if got := look(t, told(alone), "db.example.com").IPv4; got.Outcome != want {
 				t.Errorf("alone: %s, want %s", got.Outcome, want)
 			}
 			if n := len(alone.asked()); n != 4 {
@@ -237,13 +235,15 @@ func TestTheNextServerIsAskedWhenOneFails(t *testing.T) {
 func TestAServerThatIsSilentIsAskedLastForAWhile(t *testing.T) {
 	var now atomic.Int64
 	first, second := serve(t).with(mute), serve(t, "db.example.com. 60 A 192.0.2.1")
-	r := New(Options{
-		Nameservers: []netip.AddrPort{first.at, second.at}, Timeout: 50 * time.Millisecond,
-		Now: func() time.Time { return time.Unix(now.Load(), 0) },
-	})
-	for _, step := range []struct{ at, asked int }{{0, 2}, {1, 2}, {29, 2}, {31, 4}} {
+	r := told(first, second)
+	r.standing.now = func() time.Time { return time.Unix(now.Load(), 0) }
+	for _, step := range []struct{ at, asked int }{{0, 1}, {1, 1}, {29, 1}, {31, 2}} {
 		now.Store(int64(step.at))
-		look(t, r, "db.example.com")
+		l := &lookup{Resolver: r}
+		l.left.Store(maxBytes)
+		if _, err := l.ask(t.Context(), "db.example.com.", dns.TypeA); err != nil {
+			t.Fatal(err)
+		}
 		if got := len(first.asked()); got != step.asked {
 			t.Errorf("at %ds the silent server was asked %d times, want %d", step.at, got, step.asked)
 		}
@@ -252,7 +252,7 @@ func TestAServerThatIsSilentIsAskedLastForAWhile(t *testing.T) {
 
 func TestServFailSaysThatSomeoneAnswered(t *testing.T) {
 	first, second := serve(t).with(rcode(dns.RcodeServerFailure)), serve(t).with(mute)
-	if got := look(t, hasty(first, second), "db.example.com").IPv4.Outcome; got != ServFail {
+	if got := look(t, told(first, second), "db.example.com").IPv4.Outcome; got != ServFail {
 		t.Errorf("%s, want ServFail", got)
 	}
 }
@@ -280,7 +280,7 @@ func TestAFamilyFailsAlone(t *testing.T) {
 		s.with(func(w dns.ResponseWriter, query *dns.Msg) bool {
 			return query.Question[0].Qtype == dns.TypeAAAA && bad(w, query)
 		})
-		got := look(t, hasty(s), "db.example.com")
+		got := look(t, told(s), "db.example.com")
 		if got.IPv4.Outcome != Resolved || got.IPv6.Outcome != want || got.Outcome() != Resolved {
 			t.Errorf("IPv4 %s, IPv6 %s, together %s; want Resolved, %s, Resolved", got.IPv4.Outcome, got.IPv6.Outcome, got.Outcome(), want)
 		}
@@ -313,7 +313,7 @@ func TestAFloodEndsALookup(t *testing.T) {
 		}
 		return true
 	})
-	l := &lookup{Resolver: hasty(s)}
+	l := &lookup{Resolver: told(s)}
 	l.left.Store(10_000)
 	if _, err := l.ask(context.Background(), "db.example.com.", dns.TypeA); !errors.Is(err, errFlood) {
 		t.Errorf("got %v, want %v", err, errFlood)
@@ -322,10 +322,10 @@ func TestAFloodEndsALookup(t *testing.T) {
 
 func TestReachableIsAnyAnswerAtAll(t *testing.T) {
 	refuses, silent := serve(t).with(rcode(dns.RcodeRefused)), serve(t).with(mute)
-	if !hasty(silent, refuses).Reachable(context.Background()) {
+	if !told(silent, refuses).Reachable(context.Background()) {
 		t.Error("a server that refuses is there")
 	}
-	if hasty(silent).Reachable(context.Background()) {
+	if told(silent).Reachable(context.Background()) {
 		t.Error("a server that says nothing is not there")
 	}
 	if got := refuses.asked(); len(got) == 0 || got[0] != "NS ." {
