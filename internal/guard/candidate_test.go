@@ -89,7 +89,7 @@ func (c *candidate) exits(want int) {
 		if got := c.command.ProcessState.ExitCode(); got != want {
 			c.Errorf("exit code %d, want %d", got, want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		c.Fatal("it never ends")
 	}
 }
@@ -139,7 +139,7 @@ func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	over := time.After(20 * time.Second)
+	over := time.After(time.Minute)
 	for !condition() {
 		select {
 		case <-tick.C:

@@ -38,9 +38,13 @@ func TestMain(m *testing.M) {
 	case "alone":
 		os.Exit(alone(os.Args[2]))
 	default:
-		if signal.Ignored(syscall.SIGHUP) { // as under nohup: what is caught here has its default action in new processes
-			signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+		// As under nohup, and in the background of a shell: what is caught here has its default action in new processes.
+		for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+			if signal.Ignored(s) {
+				signal.Notify(make(chan os.Signal, 1), s)
+			}
 		}
+		_ = flag.Set("test.parallel", "16") // they wait for Leases to run out, most of the time
 		os.Exit(m.Run())
 	}
 }
@@ -51,10 +55,10 @@ func elect(args []string) int {
 	server := flags.String("server", "", "")
 	watched := flags.Bool("watched", true, "")
 	flags.StringVar(&o.Identity, "id", "a", "")
-	flags.DurationVar(&o.LeaseDuration, "lease", 4*time.Second, "")
-	flags.DurationVar(&o.RenewDeadline, "renew", 2*time.Second, "")
+	flags.DurationVar(&o.LeaseDuration, "lease", lease, "")
+	flags.DurationVar(&o.RenewDeadline, "renew", renewal, "")
 	flags.DurationVar(&o.RetryPeriod, "retry", 400*time.Millisecond, "")
-	flags.DurationVar(&o.Grace, "grace", 800*time.Millisecond, "")
+	flags.DurationVar(&o.Grace, "grace", deadline-renewal, "")
 	flags.BoolVar(&o.Demote, "demote", false, "")
 	if err := flags.Parse(args); err != nil {
 		return 1
