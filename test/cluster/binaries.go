@@ -88,7 +88,7 @@ func pinsFolder(root, module string) string { return filepath.Join(root, "test",
 
 // readPins reads the pins of one module, which must name a version of each of the programs.
 func readPins(root, module string, of []program) (*pins, error) {
-	p := &pins{folder: pinsFolder(root, module), versions: map[string]string{}}
+	p := &pins{folder: pinsFolder(root, module)}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		b, err := os.ReadFile(filepath.Join(p.folder, name))
 		if err != nil {
@@ -96,22 +96,28 @@ func readPins(root, module string, of []program) (*pins, error) {
 		}
 		p.content = append(p.content, b...)
 	}
-	for line := range strings.Lines(string(p.content)) {
-		fields := strings.Fields(strings.TrimPrefix(line, "require"))
-		if len(fields) < 2 || !strings.HasPrefix(fields[1], "v") {
-			continue
-		}
-		// go.mod comes first, and its line is the one that counts.
-		if _, seen := p.versions[fields[0]]; !seen {
-			p.versions[fields[0]] = fields[1]
-		}
-	}
+	p.versions = versions(string(p.content)) // go.mod comes first, and its line is the one that counts
 	for _, program := range of {
 		if p.versions[program.module] == "" {
 			return nil, fmt.Errorf("%s pins no version of %s", filepath.Join(p.folder, "go.mod"), program.module)
 		}
 	}
 	return p, nil
+}
+
+// versions returns the version that a go.mod requires of each module.
+func versions(mod string) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(mod) {
+		fields := strings.Fields(strings.TrimPrefix(line, "require"))
+		if len(fields) < 2 || !strings.HasPrefix(fields[1], "v") {
+			continue
+		}
+		if _, seen := found[fields[0]]; !seen {
+			found[fields[0]] = fields[1]
+		}
+	}
+	return found
 }
 
 // ldflags of a program: small, and with Kubernetes' version stamped in, without which the API

@@ -94,6 +94,38 @@ func TestBuildFromOtherPinsBuildsAgain(t *testing.T) {
 	}
 }
 
+// TestPinsAreShared holds that no module is compiled in more than one version, which doubles the first build.
+func TestPinsAreShared(t *testing.T) {
+	read := func(path string) map[string]string {
+		mod, err := os.ReadFile(filepath.Join(path, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return versions(string(mod))
+	}
+	shared, operator := 0, read("../..")
+	for _, module := range []string{controlPlanePins, kwokPins} {
+		for name, version := range read(module) {
+			if strings.HasPrefix(name, "k8s.io/") && version == "v0.0.0" { // replaced, below
+				continue
+			}
+			if of, ok := operator[name]; ok {
+				shared++
+				if of != version {
+					t.Errorf("%s pins %s %s, the operator %s: set both to one, and run go mod tidy", module, name, version, of)
+				}
+			}
+		}
+		// k8s.io/kubernetes v1.37.2 has its parts at v0.37.2.
+		if kubernetes, ok := read(module)[kubernetesModule]; ok && operator["k8s.io/client-go"] != "v0"+strings.TrimPrefix(kubernetes, "v1") {
+			t.Errorf("%s pins Kubernetes %s, the operator k8s.io/client-go %s", module, kubernetes, operator["k8s.io/client-go"])
+		}
+	}
+	if shared < 50 {
+		t.Errorf("%d modules are shared: too few to be true", shared)
+	}
+}
+
 func TestInterruptedBuildLeavesNothing(t *testing.T) {
 	goTool(t, `echo >"$STARTED"; exec sleep 1000`)
 	started := filepath.Join(t.TempDir(), "started")
