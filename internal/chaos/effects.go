@@ -85,12 +85,16 @@ func (r *run) confused(o occurrence) {
 }
 
 func (r *run) recovered(o occurrence) {
-	started, seconds := r.status.CurrentRun.StartedTime, max(int64(r.stamp.Sub(r.status.CurrentRun.KilledTime.Time).Seconds()), 0)
+	started, seconds := r.status.CurrentRun.StartedTime, max(int64(r.status.CurrentRun.ReadyTime.Sub(r.status.CurrentRun.KilledTime.Time).Seconds()), 0)
 	victim := r.firstDead()
 	run := r.end(chaosv1.RunSurvived, o)
 	r.status.Runs[0].RecoverySeconds, run.RecoverySeconds = &seconds, &seconds
 	r.status.LastSuccessfulRunTime = started
-	r.tell(Notice{Reason: "Recovered", Victim: victim, Message: fmt.Sprintf("run %s was survived: the target recovered in %ds", run.ID, seconds), Ended: &run})
+	message := fmt.Sprintf("run %s was survived: the target recovered in %ds", run.ID, seconds)
+	if r.soak > 0 {
+		message += fmt.Sprintf(" and stayed ready for %s", r.soak)
+	}
+	r.tell(Notice{Reason: "Recovered", Victim: victim, Message: message, Ended: &run})
 }
 
 func (r *run) unrecovered(o occurrence) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // bench is an object and what is observed of its target, in the hands of a test.
@@ -25,8 +26,8 @@ type bench struct {
 	notices []string
 }
 
-// newBench has a ChaosPod that was made at noon, kills for real every ten minutes without jitter, and
-// targets one stable Deployment of four pods.
+// newBench has a ChaosPod that was made at noon, kills for real every ten minutes without jitter, targets
+// one stable Deployment of four pods, and does not soak.
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -35,6 +36,7 @@ func newBench(t *testing.T) *bench {
 	p.Spec.DryRun = ptr.To(false)
 	p.Spec.Target.Workload = &chaosv1.WorkloadReference{Kind: chaosv1.WorkloadDeployment, Name: "api"}
 	p.Spec.Schedule.Interval = "10m"
+	p.Spec.Verification = &chaosv1.Verification{Soak: ptr.To(common.Duration("0s"))}
 	b := &bench{t: t, p: p, o: Observation{Now: noon, Others: Others{Free: 10}}}
 	b.o.Owners = []Owner{b.owner("api", 4)}
 	b.decide()

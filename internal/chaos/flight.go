@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
@@ -210,6 +211,8 @@ func (r *run) verified() (occurrence, bool) {
 		dead[c.Victims[i].UID] = fatal(c.Victims[i].Outcome)
 	}
 	var gone, short []string
+	var back time.Time
+	ends := c.KilledTime.Add(r.recoveryTimeout)
 	for i := range c.Victims {
 		v := &c.Victims[i]
 		if !fatal(v.Outcome) {
@@ -224,15 +227,26 @@ func (r *run) verified() (occurrence, bool) {
 			gone = append(gone, name)
 		default:
 			wanted := int(min(v.ReadyBefore, owner.Wanted))
-			switch ready, available := owner.ready(dead), r.available(owner, dead); {
+			switch ready, available, relapse := owner.ready(dead), r.available(owner, dead), r.relapse(owner, wanted, dead); {
 			case ready < wanted:
 				short = append(short, fmt.Sprintf("%s has %d of %d pods ready", name, ready, wanted))
 			case available < wanted:
 				short = append(short, fmt.Sprintf("%s has %d of %d pods ready for %s", name, available, wanted, owner.MinReady))
+			case relapse.After(ends):
+				short = append(short, name+" did not keep its pods ready")
+			case relapse.After(back):
+				back = relapse
 			}
 		}
 	}
-	ends := c.KilledTime.Add(r.recoveryTimeout)
+	switch {
+	case len(short) > 0:
+		c.ReadyTime = nil
+	case c.ReadyTime == nil:
+		c.ReadyTime = r.at()
+	case !back.IsZero():
+		c.ReadyTime = ptr.To(stampOf(back))
+	}
 	switch {
 	case len(short) > 0 && r.now.Before(ends):
 		r.look(ends)
@@ -241,6 +255,9 @@ func (r *run) verified() (occurrence, bool) {
 		return occurrence{event: Tolerated, reason: chaosv1.ReasonRecoveryFailed, message: some(short)}, true
 	case len(short) > 0:
 		return occurrence{event: TimedOut, reason: chaosv1.ReasonRecoveryFailed, message: some(short)}, true
+	case len(gone) == 0 && r.now.Before(c.ReadyTime.Add(r.soak)):
+		r.look(c.ReadyTime.Add(r.soak))
+		return occurrence{}, false
 	case slices.ContainsFunc(c.Victims, confusing):
 		return occurrence{event: Confused, reason: chaosv1.ReasonEvictionMisconfigured, message: r.confusion()}, true
 	case len(gone) > 0:
@@ -265,6 +282,31 @@ func (r *run) available(owner *Owner, without map[types.UID]bool) int {
 		n++
 	}
 	return n
+}
+
+// relapse is when a pod was ready again that an owner had lost since readyTime, and that it cannot do
+// without; zero where there is none. It tells what happened while nothing looked. Pods that were made since
+// have taken the place of others, as in a rollout.
+func (r *run) relapse(owner *Owner, wanted int, without map[types.UID]bool) time.Time {
+	var last time.Time
+	since := r.status.CurrentRun.ReadyTime
+	if since == nil {
+		return last
+	}
+	for i := range owner.Pods {
+		pod := &owner.Pods[i]
+		switch {
+		case !pod.ready() || without[pod.UID]:
+		case !pod.ReadySince.After(since.Time), pod.ReadySince.After(r.now), pod.Created.After(since.Time):
+			wanted--
+		case pod.ReadySince.After(last):
+			last = pod.ReadySince
+		}
+	}
+	if wanted <= 0 {
+		return time.Time{}
+	}
+	return last
 }
 
 // strike asks for the death of the victims that are still to die. They are in the status that is stored

@@ -31,7 +31,7 @@ type step struct {
 func whats() []string {
 	return []string{
 		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "due", "due", "due", "due",
-		"budget", "two budgets", "free budget", "rollout", "break", "repair", "scale", "delete", "cordon", "exclude", "busy", "free",
+		"budget", "two budgets", "free budget", "rollout", "break", "repair", "flap", "flap", "scale", "delete", "cordon", "exclude", "busy", "free",
 		"forward", "back", "suspend", "go on", "edit", "run now", "resume", "suspect", "bar", "blind", "hide", "forbid", "canary template",
 	}
 }
@@ -111,7 +111,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 		p.Spec.Blackouts = []common.Window{{Schedule: "15 * * * *", Duration: "5m"}}
 	}
 	p.Spec.Verification = &chaosv1.Verification{
-		RecoveryTimeout: duration("30s", "5m"), OnFailure: ptr.To([]chaosv1.FailurePolicy{chaosv1.FailureSuspend, chaosv1.FailureContinue}[random.IntN(2)]),
+		RecoveryTimeout: duration("30s", "5m"), Soak: duration("0s", "5s", "20s", "100s"), OnFailure: ptr.To([]chaosv1.FailurePolicy{chaosv1.FailureSuspend, chaosv1.FailureContinue}[random.IntN(2)]),
 	}
 	p.Spec.Filter = &chaosv1.Filter{MinAge: duration("0s", "1m"), Exclude: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"chaos": "off"}}}
 	if random.IntN(5) == 0 {
@@ -183,7 +183,14 @@ func (m *model) event(s step) {
 	case "break":
 		o.broken = true
 	case "repair":
-		o.broken, o.rolling = false, false
+		o.repair(m.now)
+	case "flap": // while nothing looks
+		m.pass(s.span)
+		broken, rolling := o.broken, o.rolling
+		o.broken = true
+		o.repair(m.now)
+		o.broken, o.rolling = broken, rolling
+		m.pass(s.span)
 	case "scale":
 		o.wanted = s.which % 5
 		if m.canary != nil {

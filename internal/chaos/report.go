@@ -112,6 +112,9 @@ func (r *run) reportRun() {
 	switch c := r.status.CurrentRun; {
 	case c == nil:
 		r.clear(chaosv1.ConditionRunning)
+	case c.Phase == chaosv1.RunVerifying && c.ReadyTime != nil:
+		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying,
+			"run "+c.ID+" has recovered, and must stay so until "+c.ReadyTime.Add(r.soak).UTC().Format(time.RFC3339)+": "+r.fates())
 	case c.Phase == chaosv1.RunVerifying:
 		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying, "run "+c.ID+" waits for recovery: "+r.fates())
 	default:

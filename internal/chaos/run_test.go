@@ -76,6 +76,131 @@ func TestAPodThatIsReadyForAMomentIsNoRecovery(t *testing.T) {
 	}
 }
 
+// soaks has the bench kill at 12:10 and recover 40s later, with a soak of 30s.
+func soaks(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t)
+	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification.Soak = ptr.To(common.Duration("30s")) })
+	b.decide()
+	b.kill()
+	b.after(40 * time.Second)
+	b.replaced("new")
+	if d := b.after(0); b.p.Status.CurrentRun == nil || !b.p.Status.CurrentRun.ReadyTime.Time.Equal(b.o.Now) || !d.Again.Equal(b.o.Now.Add(30*time.Second)) {
+		t.Fatalf("again %s: %+v", d.Again, b.p.Status)
+	}
+	return b
+}
+
+// replaced has a new pod take the place of one that died.
+func (b *bench) replaced(name string) {
+	pod := b.pod(name)
+	pod.Created, pod.ReadySince = b.o.Now.Add(-5*time.Second), b.o.Now
+	b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, pod)
+}
+
+func TestATargetThatIsReadyMustStaySo(t *testing.T) {
+	survives := func(t *testing.T, b *bench, seconds int64) {
+		t.Helper()
+		if run := b.last(); run.Outcome != chaosv1.RunSurvived || *run.RecoverySeconds != seconds {
+			t.Errorf("recovered in %ds, want %ds: %+v", *run.RecoverySeconds, seconds, run)
+		}
+	}
+	lose := func(b *bench) { b.o.Owners[0].Pods[3].ReadySince = time.Time{} }
+	regain := func(b *bench) { b.o.Owners[0].Pods[3].ReadySince = b.o.Now }
+	for name, play := range map[string]func(t *testing.T, b *bench){
+		"it does": func(t *testing.T, b *bench) {
+			if b.after(29 * time.Second); b.p.Status.CurrentRun == nil || len(ClaimsOf(&b.p.Status)) != 1 {
+				t.Fatalf("%+v", b.p.Status)
+			}
+			b.after(time.Second)
+			survives(t, b, 40)
+		},
+		"another leader goes on": func(t *testing.T, b *bench) {
+			b.after(20 * time.Second)
+			since := b.p.Status.CurrentRun.ReadyTime.Time
+			if d := b.after(0); !d.Again.Equal(since.Add(30 * time.Second)) {
+				t.Fatalf("again %s", d.Again)
+			}
+			b.after(10 * time.Second)
+			survives(t, b, 40)
+		},
+		"it falls back": func(t *testing.T, b *bench) {
+			lose(b)
+			if b.after(20 * time.Second); b.p.Status.CurrentRun.ReadyTime != nil {
+				t.Fatal("fewer are ready than before")
+			}
+			b.o.Now = b.o.Now.Add(5 * time.Second)
+			regain(b)
+			b.decide()
+			if b.after(29 * time.Second); b.p.Status.CurrentRun == nil {
+				t.Fatal("the soak did not begin again")
+			}
+			b.after(time.Second)
+			survives(t, b, 65)
+		},
+		"it falls back while nothing looks": func(t *testing.T, b *bench) {
+			b.o.Now = b.o.Now.Add(20 * time.Second)
+			regain(b)
+			b.o.Now = b.o.Now.Add(10 * time.Second)
+			if b.decide(); b.p.Status.CurrentRun == nil || !b.p.Status.CurrentRun.ReadyTime.Time.Equal(b.o.Now.Add(-10*time.Second)) {
+				t.Fatalf("%+v", b.p.Status)
+			}
+			b.after(20 * time.Second)
+			survives(t, b, 60)
+		},
+		"pods are replaced by a rollout": func(t *testing.T, b *bench) {
+			b.o.Now = b.o.Now.Add(20 * time.Second)
+			b.remove("uid-api-0")
+			b.replaced("newer")
+			b.after(10 * time.Second)
+			survives(t, b, 40)
+		},
+		"the clock of its node is ahead": func(t *testing.T, b *bench) {
+			b.o.Owners[0].Pods[3].ReadySince = b.o.Now.Add(time.Hour)
+			b.after(30 * time.Second)
+			survives(t, b, 40)
+		},
+		"it fails too late to come back": func(t *testing.T, b *bench) {
+			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification.Soak = ptr.To(common.Duration("20m")) })
+			b.after(10 * time.Minute)
+			if b.p.Status.CurrentRun == nil || b.p.Status.Halt != nil {
+				t.Fatalf("a soak that goes on is no failure: %+v", b.p.Status)
+			}
+			lose(b)
+			b.after(time.Second)
+			if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || b.p.Status.Halt == nil {
+				t.Errorf("%+v", run)
+			}
+		},
+		"it came back too late": func(t *testing.T, b *bench) {
+			b.o.Now = b.o.Now.Add(10 * time.Minute)
+			regain(b)
+			b.after(time.Minute)
+			if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || !strings.Contains(run.Message, "did not keep its pods ready") {
+				t.Errorf("%+v", run)
+			}
+		},
+		"it is gone": func(t *testing.T, b *bench) {
+			b.o.Owners = nil
+			b.after(time.Second)
+			if run := b.last(); run.Outcome != chaosv1.RunFailed || run.Reason != chaosv1.ReasonTargetGone {
+				t.Errorf("%+v", run)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { play(t, soaks(t)) })
+	}
+	b := newBench(t)
+	if b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification = nil }); settingsOf(b.p).soak != 30*time.Second {
+		t.Error("a workload has no soak by default")
+	}
+	if b.edit(func(s *chaosv1.ChaosPodSpec) {
+		s.Target = chaosv1.Target{Template: templateOf("one")}
+	}); settingsOf(b.p).soak != 0 {
+		t.Error("a canary soaks by default")
+	}
+}
+
 func TestWhatHoldsARun(t *testing.T) {
 	window := []common.Window{{Schedule: "0 15 * * *", Duration: "1h"}}
 	for name, c := range map[string]struct {

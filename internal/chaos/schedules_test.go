@@ -23,6 +23,7 @@ const schedulesEnv = "FAIRLEAD_CHAOS_SCHEDULES"
 // judge holds a decision that is about to be stored to the rules, as it was made: from what was seen.
 func (m *model) judge(p *chaosv1.ChaosPod, o Observation, d Decision) {
 	c, before := d.Status.CurrentRun, p.Status.CurrentRun
+	m.survived(p, o, d)
 	if c == nil {
 		return
 	}
@@ -55,6 +56,44 @@ func (m *model) judge(p *chaosv1.ChaosPod, o Observation, d Decision) {
 			return v.UID == a.UID && v.Outcome == chaosv1.VictimPending
 		}) {
 			m.fail("%s dies without being named", a.Pod)
+		}
+	}
+}
+
+// survived holds a verdict to the soak: the owners had their pods ready at its beginning, which was stored
+// before, and have kept them.
+func (m *model) survived(p *chaosv1.ChaosPod, o Observation, d Decision) {
+	before := p.Status.CurrentRun
+	i := slices.IndexFunc(d.Status.Runs, func(run chaosv1.Run) bool {
+		return before != nil && run.ID == before.ID && run.Outcome == chaosv1.RunSurvived
+	})
+	soak, err := p.Spec.Verification.Soak.Parse()
+	if i < 0 || soak == 0 || m.canary != nil {
+		return
+	}
+	since := o.Now.Add(-soak)
+	switch run := d.Status.Runs[i]; {
+	case err != nil:
+		m.fail("soak does not parse: %v", err)
+	case before.ReadyTime == nil, before.ReadyTime.After(since):
+		m.fail("run %s was survived without a soak of %s: %s", run.ID, soak, m.bytes(before))
+	case before.KilledTime != nil && m.days && *run.RecoverySeconds > int64(o.Now.Sub(before.KilledTime.Time).Seconds())-int64(soak.Seconds()):
+		m.fail("run %s counts the soak as recovery: %ds", run.ID, *run.RecoverySeconds)
+	}
+	m.seen["soaked"]++
+	for _, v := range before.Victims {
+		j := slices.IndexFunc(o.Owners, func(owner Owner) bool { return owner.UID == v.Owner.UID })
+		if j < 0 || v.Outcome == chaosv1.VictimSpared || v.Outcome == chaosv1.VictimFailed || v.Outcome == chaosv1.VictimSkippedDisruptionBudget {
+			continue
+		}
+		kept := 0
+		for _, pod := range o.Owners[j].Pods {
+			if !pod.ReadySince.IsZero() && !pod.Terminating && pod.UID != v.UID && (!pod.ReadySince.After(since) || pod.Created.After(since)) {
+				kept++
+			}
+		}
+		if kept < int(min(v.ReadyBefore, o.Owners[j].Wanted)) {
+			m.fail("run %s was survived, and %s has kept %d pods ready for %s of %d", d.Status.Runs[i].ID, v.Owner.Name, kept, soak, v.ReadyBefore)
 		}
 	}
 }
@@ -125,7 +164,8 @@ func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun
 func (m *model) settle() {
 	m.blind, m.suspect = false, false
 	for _, o := range m.all() {
-		o.broken, o.unknown, o.forbidden, o.budget = false, false, false, 0
+		o.repair(m.now)
+		o.unknown, o.forbidden, o.budget = false, false, 0
 	}
 	m.edit(true, func(p *chaosv1.ChaosPod) { on := true; p.Spec.Suspend = &on })
 	for range 12 {
@@ -190,6 +230,9 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 			t.Errorf("\t%+v", s)
 		}
 		return
+	}
+	if seen["soaked"] == 0 {
+		t.Error("no schedule has a soak that was survived")
 	}
 	for _, row := range Transitions() {
 		for _, from := range row.From {

@@ -33,8 +33,8 @@ type settings struct {
 	maxPerDay                    *int32              // nil is without a limit
 	requireStable, requireBudget bool
 
-	startingDeadline, recoveryTimeout time.Duration
-	haltOnFailure                     bool
+	startingDeadline, recoveryTimeout, soak time.Duration
+	haltOnFailure                           bool
 
 	// unreadable is what in the spec cannot be read: nothing dies then.
 	unreadable string
@@ -49,6 +49,7 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 		verb: Evict, grace: spec.Action.GracePeriodSeconds, count: *spec.Count, template: spec.Target.Template,
 		startingDeadline: span(spec.Schedule.StartingDeadline, rules.DefaultStartingDeadline),
 		recoveryTimeout:  span(spec.Verification.RecoveryTimeout, rules.DefaultRecoveryTimeout),
+		soak:             span(spec.Verification.Soak, "0s"), // as Default leaves it with target.template
 		haltOnFailure:    *spec.Verification.OnFailure != chaosv1.FailureContinue,
 	}
 	if *spec.Action.Type == chaosv1.ActionDelete {

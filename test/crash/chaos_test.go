@@ -20,7 +20,7 @@ import (
 )
 
 // sometime has runs begin by run-now alone.
-const sometime = `dryRun: false, schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, safety: {maxPerDay: 500}, verification: {recoveryTimeout: 4m}`
+const sometime = `dryRun: false, schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, safety: {maxPerDay: 500}, verification: {recoveryTimeout: 4m, soak: 0s}`
 
 // chaos is a ChaosPod of a scene.
 type chaos struct {

@@ -173,6 +173,12 @@ type CurrentRun struct {
 	// +optional
 	KilledTime *metav1.Time `json:"killedTime,omitempty"`
 
+	// readyTime is since when the owners have as many ready pods as before: verification.soak counts
+	// from then. It is absent while one has fewer.
+	//
+	// +optional
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+
 	// generation of the spec that the victims were chosen by. Once it is another, no more die.
 	//
 	// +optional
@@ -373,7 +379,7 @@ type Run struct {
 	// +optional
 	CandidatesDigest string `json:"candidatesDigest,omitempty"`
 
-	// recoverySeconds is how long the target took to recover, in seconds.
+	// recoverySeconds is how long the target took to recover, in seconds, without verification.soak.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional

@@ -240,6 +240,10 @@ func (in *CurrentRun) DeepCopyInto(out *CurrentRun) {
 		in, out := &in.KilledTime, &out.KilledTime
 		*out = (*in).DeepCopy()
 	}
+	if in.ReadyTime != nil {
+		in, out := &in.ReadyTime, &out.ReadyTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Victims != nil {
 		in, out := &in.Victims, &out.Victims
 		*out = make([]Victim, len(*in))
@@ -427,6 +431,11 @@ func (in *Verification) DeepCopyInto(out *Verification) {
 	*out = *in
 	if in.RecoveryTimeout != nil {
 		in, out := &in.RecoveryTimeout, &out.RecoveryTimeout
+		*out = new(common.Duration)
+		**out = **in
+	}
+	if in.Soak != nil {
+		in, out := &in.Soak, &out.Soak
 		*out = new(common.Duration)
 		**out = **in
 	}

@@ -12,7 +12,8 @@ import (
 
 // The defaults of v1. Those of the filter and of safety hold for workloads and selectors only: a
 // canary made from target.template is young and alone by nature, and minAge, minReady or
-// maxPerDay would keep it from ever dying.
+// maxPerDay would keep it from ever dying. So does that of the soak: a canary may be meant to die
+// every few seconds, as at v1alpha1.
 const (
 	DefaultCount            = 1
 	DefaultStartingDeadline = common.Duration("5m")
@@ -20,6 +21,7 @@ const (
 	DefaultMinReady         = "50%"
 	DefaultMaxPerDay        = 8
 	DefaultRecoveryTimeout  = common.Duration("10m")
+	DefaultSoak             = common.Duration("30s")
 )
 
 // Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
@@ -46,6 +48,8 @@ func Default(obj *chaosv1.ChaosPod) {
 	}
 	set(&spec.Filter, chaosv1.Filter{})
 	set(&spec.Filter.MinAge, DefaultMinAge)
+
+	set(&spec.Verification.Soak, DefaultSoak)
 
 	set(&spec.Safety, chaosv1.Safety{})
 	set(&spec.Safety.MinReady, intstr.FromString(DefaultMinReady))

@@ -26,7 +26,7 @@ func TestDefaultsFillInWhatIsUnset(t *testing.T) {
 			`{"suspend":false,"dryRun":true,"target":{"workload":{"kind":"Deployment","name":"a"}},
 			  "schedule":{"cron":"@daily","jitterPercent":0,"startingDeadline":"5m"},"action":{"type":"Evict"},"count":1,
 			  "filter":{"minAge":"10m"},"safety":{"minReady":"50%","maxPerDay":8,"requireStable":true,"requireDisruptionBudget":false},
-			  "verification":{"recoveryTimeout":"10m","onFailure":"Suspend"}}`,
+			  "verification":{"recoveryTimeout":"10m","soak":"30s","onFailure":"Suspend"}}`,
 		},
 		"a canary may die young and often": {
 			`{"target":{"template":{"spec":{"containers":[]}}},"schedule":{"interval":"15s"},"safety":{"maxPerDay":3}}`,
@@ -37,7 +37,7 @@ func TestDefaultsFillInWhatIsUnset(t *testing.T) {
 		"what is set stays": {
 			`{"suspend":true,"dryRun":false,"target":{"selector":{"matchLabels":{"a":"b"}}},"schedule":{"interval":"1h","jitterPercent":5,"startingDeadline":"1m"},
 			  "action":{"type":"Delete","gracePeriodSeconds":0,"allowForceDelete":true},"count":"10%","filter":{"minAge":"0s"},
-			  "safety":{"minReady":0,"maxPerDay":1,"requireStable":false,"requireDisruptionBudget":true},"verification":{"recoveryTimeout":"1s","onFailure":"Continue"}}`,
+			  "safety":{"minReady":0,"maxPerDay":1,"requireStable":false,"requireDisruptionBudget":true},"verification":{"recoveryTimeout":"1s","soak":"0s","onFailure":"Continue"}}`,
 			"", // the same
 		},
 	} {
@@ -72,7 +72,7 @@ func TestDefaultingIsIdempotentAndBreaksNothing(t *testing.T) {
 	good := objects(t, "testdata/good.yaml")
 	limits := constraints(t)
 	optional := []string{"suspend", "dryRun", "action", "action.type", "count", "filter", "filter.minAge", "safety", "safety.minReady",
-		"verification", "verification.onFailure", "schedule.jitterPercent", "schedule.startingDeadline", "windows"}
+		"verification", "verification.onFailure", "verification.soak", "schedule.jitterPercent", "schedule.startingDeadline", "windows"}
 	valid := 0
 	for range 3000 {
 		obj := good[random.IntN(len(good))]

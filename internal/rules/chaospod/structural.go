@@ -145,6 +145,8 @@ func verification(path rules.Path, v *chaosv1.Verification) field.ErrorList {
 		return nil
 	}
 	_, _, errs := rules.OptionalDuration(path.Child("recoveryTimeout"), v.RecoveryTimeout)
+	_, _, soakErrs := rules.OptionalDuration(path.Child("soak"), v.Soak)
+	errs = append(errs, soakErrs...)
 	if v.OnFailure != nil {
 		errs = append(errs, rules.Enum(path.Child("onFailure"), *v.OnFailure, chaosv1.FailureSuspend, chaosv1.FailureContinue)...)
 	}
