@@ -70,6 +70,9 @@ func (r *Reconciler) act(ctx context.Context, s *survey, d chaos.Decision) ([]ch
 	}
 	var results []chaos.Result
 	for _, action := range d.Actions {
+		if action.RunID != "" && r.Suspicions.Any() {
+			break // since the decision
+		}
 		if err := r.confirm(ctx, s); err != nil {
 			return results, err
 		}

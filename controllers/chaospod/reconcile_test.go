@@ -5,6 +5,7 @@ package chaospod
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -294,6 +295,61 @@ func TestARunThatASuspicionHoldsBeginsWhenItEnds(t *testing.T) {
 	}
 	if s.reconciles(); len(s.killed) != 1 {
 		t.Errorf("killed %q", s.killed)
+	}
+}
+
+func TestASuspicionThatBeginsBetweenTwoKillsSparesTheOthers(t *testing.T) {
+	s := newStage(t, both)
+	s.asks()
+	s.onKill = func() { suspects(s, true) }
+	for range 4 {
+		s.reconciles()
+		s.now = s.now.Add(time.Second)
+	}
+	if len(s.killed) != 1 {
+		t.Errorf("killed %q", s.killed)
+	}
+	run := s.object().Status.CurrentRun
+	if run == nil || run.Phase != chaosv1.RunVerifying || !slices.ContainsFunc(run.Victims, func(v chaosv1.Victim) bool {
+		return v.Outcome == chaosv1.VictimSpared && v.Reason == chaosv1.ReasonProbeSelfSuspect
+	}) {
+		t.Errorf("%+v", run)
+	}
+}
+
+func TestASuspicionThatBeginsBeforeTheFirstKillHoldsTheRun(t *testing.T) {
+	s := newStage(t, one)
+	s.asks()
+	ctx, die := context.WithCancel(s.Context())
+	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, of string, object client.Object, opts ...client.SubResourceUpdateOption) error {
+		defer die() // the process ends once the victims are stored
+		return c.SubResource(of).Update(ctx, object, opts...)
+	}})
+	s.Live = interceptor.NewClient(s.store, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return c.Get(ctx, key, into, opts...)
+	}})
+	s.As = func(string, string) (client.Client, error) { return nil, errors.New("this process has ended") }
+	_, _ = s.Reconcile(ctx, reconcile.Request{NamespacedName: key})
+	planned := s.object().Status.CurrentRun
+	if planned == nil || len(s.killed) > 0 {
+		t.Fatalf("killed %q: %+v", s.killed, planned)
+	}
+	s.restart()
+	suspects(s, true)
+	for range 3 {
+		s.now = s.now.Add(time.Minute)
+		s.reconciles()
+	}
+	s.says(chaosv1.ConditionHeld, chaosv1.ReasonProbeSelfSuspect)
+	if len(s.killed) > 0 {
+		t.Fatalf("killed %q", s.killed)
+	}
+	suspects(s, false)
+	if s.reconciles(); !slices.Equal(s.killed, []string{planned.Victims[0].Name}) {
+		t.Errorf("killed %q, and %s was chosen", s.killed, planned.Victims[0].Name)
 	}
 }
 

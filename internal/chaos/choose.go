@@ -30,7 +30,7 @@ type choice struct {
 
 // judge says whether a run may begin, and with which victims; else what holds it. What lasts comes first.
 func (r *run) judge(id string) (occurrence, *hold) {
-	for _, check := range []func() *hold{r.outside, r.suspected, r.limited, r.unseen} {
+	for _, check := range []func() *hold{r.frozen, r.limited, r.unseen} {
 		if held := check(); held != nil {
 			return occurrence{}, held
 		}
@@ -70,6 +70,14 @@ func (r *run) judge(id string) (occurrence, *hold) {
 	c.victims = r.draw(c.seed, fit, c.count)
 	c.count = len(c.victims)
 	return occurrence{event: Start, chosen: c}, nil
+}
+
+// frozen is what holds all runs, those that have begun included.
+func (r *run) frozen() *hold {
+	if held := r.outside(); held != nil {
+		return held
+	}
+	return r.suspected()
 }
 
 func (r *run) outside() *hold {

@@ -33,6 +33,9 @@ func (r *run) rebase() {
 	if c.KilledTime == nil && c.Phase == chaosv1.RunVerifying || c.KilledTime != nil && c.KilledTime.After(r.now.Add(clockSlack)) {
 		c.KilledTime = r.at()
 	}
+	if c.KillingTime != nil && c.KillingTime.After(r.now.Add(clockSlack)) {
+		c.KillingTime = r.at()
+	}
 	if c.ReadyTime != nil && c.ReadyTime.After(r.now.Add(clockSlack)) {
 		c.ReadyTime = r.at()
 	}

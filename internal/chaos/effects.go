@@ -12,7 +12,7 @@ import (
 
 func (r *run) plan(o occurrence) {
 	c := &chaosv1.CurrentRun{
-		ID: o.id, Phase: chaosv1.RunPlanned, StartedTime: r.at(), Generation: r.p.Generation, DryRun: r.dryRun,
+		ID: o.id, Phase: chaosv1.RunPlanned, StartedTime: r.at(), KillingTime: r.at(), Generation: r.p.Generation, DryRun: r.dryRun,
 		Count: int32(o.chosen.count), Seed: o.chosen.seed, Candidates: int32(o.chosen.candidates), CandidatesDigest: o.chosen.digest,
 		Victims: o.chosen.victims,
 	}

@@ -18,6 +18,8 @@ const (
 	// killFor is how long a victim is tried to be killed. One of which nothing is known by then may
 	// have died, and counts as dead.
 	killFor = 2 * time.Minute
+	// holdFor is how long a run that has begun is held at most: it keeps others from its workloads.
+	holdFor = 10 * time.Minute
 	// repeatAfter is the wait before something is tried again that nothing else would bring back.
 	repeatAfter = time.Second
 	// stepsAtOnce bounds how many phases a run can go through in one decision.
@@ -48,28 +50,42 @@ func (r *run) advance() {
 // any more.
 func (r *run) find() {
 	c := r.status.CurrentRun
-	stop, ends := r.stopped(), c.StartedTime.Add(killFor)
+	alive := map[*chaosv1.Victim]*Pod{}
+	for i := range c.Victims {
+		v := &c.Victims[i]
+		owner := r.owner(v)
+		if v.Outcome != chaosv1.VictimPending || r.blind(owner) {
+			continue
+		}
+		if owner != nil {
+			if j := slices.IndexFunc(owner.Pods, func(pod Pod) bool { return pod.UID == v.UID && !pod.Terminating }); j >= 0 {
+				alive[v] = &owner.Pods[j]
+				continue
+			}
+		}
+		r.died(v, chaosv1.VictimGone)
+	}
+	if held := r.delayed(); held != nil {
+		c.KillingTime = nil
+		r.look(r.deadline())
+		r.holdBack(held)
+		return // all else is asked once they may die
+	}
+	if c.KillingTime == nil {
+		c.KillingTime = r.at()
+	}
+	stop, ends := r.stopped(), c.KillingTime.Add(killFor)
 	r.look(ends)
 	for i := range c.Victims {
 		v := &c.Victims[i]
 		if v.Outcome != chaosv1.VictimPending {
 			continue
 		}
-		owner := r.owner(v)
-		if r.blind(owner) {
+		owner, pod := r.owner(v), alive[v]
+		if pod == nil { // nothing is known of it
 			if !r.now.Before(ends) {
 				r.died(v, chaosv1.VictimGone)
 			}
-			continue
-		}
-		var pod *Pod
-		if owner != nil {
-			if j := slices.IndexFunc(owner.Pods, func(pod Pod) bool { return pod.UID == v.UID }); j >= 0 {
-				pod = &owner.Pods[j]
-			}
-		}
-		if pod == nil || pod.Terminating {
-			r.died(v, chaosv1.VictimGone)
 			continue
 		}
 		why := stop
@@ -88,8 +104,47 @@ func (r *run) find() {
 	}
 }
 
+// delayed is what holds a run that has begun: its victims wait for it to end, until the deadline of the
+// run. Once one has died the others are spared, so that what the run has done is verified at once. So are
+// they where the end is known and comes too late.
+func (r *run) delayed() *hold {
+	held := r.frozen()
+	if held == nil || r.over() != "" || r.dead() > 0 {
+		return nil
+	}
+	deadline := r.deadline()
+	if !r.now.Before(deadline) || calendars(held.reason) && (held.until.IsZero() || !held.until.Before(deadline)) {
+		return nil
+	}
+	return held
+}
+
+// deadline is until when a run that has begun may be held.
+func (r *run) deadline() time.Time {
+	c := r.status.CurrentRun
+	due, most := c.StartedTime, c.StartedTime.Add(holdFor)
+	if c.ScheduledTime != nil {
+		due = c.ScheduledTime
+	}
+	if ends := due.Add(r.startingDeadline); ends.Before(most) {
+		return ends
+	}
+	return most
+}
+
 // stopped is why no further pod of the run dies.
 func (r *run) stopped() string {
+	if why := r.over(); why != "" {
+		return why
+	}
+	if held := r.frozen(); held != nil {
+		return held.reason
+	}
+	return ""
+}
+
+// over is why no further pod of the run dies, whatever may end.
+func (r *run) over() string {
 	c := r.status.CurrentRun
 	switch {
 	case slices.ContainsFunc(c.Victims, confusing):
@@ -104,11 +159,6 @@ func (r *run) stopped() string {
 		return r.seen.Barred.Reason
 	case r.broken() != "":
 		return chaosv1.ReasonInvalidSpec
-	case r.seen.Suspect:
-		return chaosv1.ReasonProbeSelfSuspect
-	}
-	if held := r.outside(); held != nil {
-		return held.reason
 	}
 	return ""
 }
@@ -118,7 +168,7 @@ func (r *run) stopped() string {
 func (r *run) replace() {
 	c := r.status.CurrentRun
 	open := min(r.vacant(), chaosv1.MaxStatusVictims-len(c.Victims))
-	if open <= 0 || r.stopped() != "" || r.seen.Unknown != "" || !r.now.Before(c.StartedTime.Add(killFor)) {
+	if open <= 0 || r.stopped() != "" || r.seen.Unknown != "" || !r.now.Before(c.KillingTime.Add(killFor)) {
 		return
 	}
 	if free := r.seen.Others.Free; free > 0 {
@@ -313,7 +363,7 @@ func (r *run) relapse(owner *Owner, wanted int, without map[types.UID]bool) time
 // before: see the package.
 func (r *run) strike() {
 	c := r.status.CurrentRun
-	if c == nil || c.Phase == chaosv1.RunVerifying {
+	if c == nil || c.Phase == chaosv1.RunVerifying || c.KillingTime == nil {
 		return
 	}
 	for i := range c.Victims {

@@ -36,12 +36,16 @@ func (r *run) wasHeld() (reason, message string, held bool) {
 	return c.Reason, c.Message, c.Status == metav1.ConditionTrue && c.Reason != chaosv1.ReasonBudgetBlocked
 }
 
-// holdBack says why a run may not begin. Each reason is told once.
+// holdBack says why a run may not begin, or not kill yet. Each reason is told once.
 func (r *run) holdBack(h *hold) {
 	r.held = h
 	r.look(h.until)
 	if reason, _, held := r.wasHeld(); !held || reason != h.reason {
-		r.tell(Notice{Reason: "ChaosHeld", Message: "a run is due and held (" + h.reason + "): " + h.message})
+		what := "a run is due and held"
+		if c := r.status.CurrentRun; c != nil {
+			what = "run " + c.ID + " has chosen its victims and is held"
+		}
+		r.tell(Notice{Reason: "ChaosHeld", Message: what + " (" + h.reason + "): " + h.message})
 	}
 }
 

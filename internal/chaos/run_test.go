@@ -309,7 +309,6 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 		"spec":        {func(b *bench) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(2)) }) }, "SpecChanged"},
 		"deleted":     {func(b *bench) { b.p.DeletionTimestamp = ptr.To(metav1.NewTime(b.o.Now)) }, "Deleting"},
 		"barred":      {func(b *bench) { b.o.Barred = Obstacle{chaosv1.ReasonForbidden, "no"} }, "Forbidden"},
-		"suspicion":   {func(b *bench) { b.o.Suspect = true }, "ProbeSelfSuspect"},
 		"a restart":   {func(b *bench) { b.o.Others.Busy = map[types.UID]bool{"uid-api": true} }, "RestartInProgress"},
 		"a blackout":  {func(b *bench) { b.o.Times = TimesOf(b.p, common.Window{Schedule: "* * * * *", Duration: "1h"}) }, "Blackout"},
 		"too few":     {func(b *bench) { each(b, func(p *Pod) { p.ReadySince = time.Time{} }) }, "TooFewReady"},
@@ -342,6 +341,134 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What holds all runs also holds one whose victims are chosen, but no longer than it may be late.
+func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
+	blackout := func(b *bench, schedule string, span common.Duration) {
+		b.o.Times = TimesOf(b.p, common.Window{Schedule: schedule, Duration: span})
+	}
+	for name, c := range map[string]struct {
+		begin, end func(b *bench)
+		reason     string
+	}{
+		"suspicion": {func(b *bench) { b.o.Suspect = true }, func(b *bench) { b.o.Suspect = false }, chaosv1.ReasonProbeSelfSuspect},
+		"blackout":  {func(b *bench) { blackout(b, "10 12 * * *", "4m") }, func(*bench) {}, chaosv1.ReasonBlackout},
+	} {
+		begun := func(t *testing.T) (b *bench, victim types.UID) {
+			t.Helper()
+			b = newBench(t)
+			victim = b.after(10 * time.Minute).Actions[0].UID // the process ends before it kills
+			c.begin(b)
+			d := b.after(time.Second)
+			if len(d.Actions) > 0 || b.p.Status.CurrentRun == nil || !slices.Equal(b.outcomes(), []chaosv1.VictimOutcome{chaosv1.VictimPending}) {
+				t.Fatalf("%+v %+v", d.Actions, b.p.Status)
+			}
+			b.wants(chaosv1.ConditionHeld, "True/"+c.reason)
+			if len(ClaimsOf(&b.p.Status)) != 1 || !slices.Contains(b.notices, "ChaosHeld") || d.Again.After(b.o.Now.Add(5*time.Minute)) {
+				t.Errorf("claims %v, told %q, again %s", ClaimsOf(&b.p.Status), b.notices, d.Again)
+			}
+			return b, victim
+		}
+		t.Run(name+" that ends", func(t *testing.T) {
+			b, victim := begun(t)
+			if d := b.after(3*time.Minute + 55*time.Second); len(d.Actions) > 0 {
+				t.Fatal("it kills while it is held")
+			}
+			c.end(b)
+			d := b.after(4 * time.Second)
+			if len(d.Actions) != 1 || d.Actions[0].UID != victim || !b.p.Status.CurrentRun.KillingTime.Time.Equal(b.o.Now) {
+				t.Fatalf("%+v %+v", d.Actions, b.p.Status.CurrentRun)
+			}
+			b.wants(chaosv1.ConditionHeld, "")
+			if d := b.after(119 * time.Second); len(d.Actions) != 1 {
+				t.Error("the time that it was held counts as time in which it could kill")
+			}
+		})
+		t.Run(name+" during which a pod goes away", func(t *testing.T) {
+			b, victim := begun(t)
+			b.remove(victim)
+			if b.after(time.Second); b.p.Status.CurrentRun.Phase != chaosv1.RunVerifying || b.p.Status.KilledToday != 1 {
+				t.Errorf("%+v", b.p.Status)
+			}
+			b.wants(chaosv1.ConditionHeld, "")
+		})
+		t.Run(name+" during which nothing can be read", func(t *testing.T) {
+			b, _ := begun(t)
+			b.o.Unknown, b.o.Owners = "timed out", nil
+			if d := b.after(time.Minute); len(d.Actions) > 0 || b.p.Status.CurrentRun == nil {
+				t.Errorf("%+v", b.p.Status)
+			}
+			b.after(10 * time.Minute)
+			if b.after(2 * time.Minute); b.p.Status.CurrentRun == nil || b.p.Status.CurrentRun.Phase != chaosv1.RunVerifying {
+				t.Errorf("a victim that may have died does not count: %+v", b.p.Status)
+			}
+		})
+		t.Run(name+" and a suspension", func(t *testing.T) {
+			b, _ := begun(t)
+			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Suspend = ptr.To(true) })
+			if b.after(time.Second); b.last().Reason != chaosv1.ReasonSuspended {
+				t.Errorf("%+v", b.last())
+			}
+		})
+		t.Run(name+" with one victim dead", func(t *testing.T) {
+			b := newBench(t)
+			b.o.Owners = append(b.o.Owners, b.owner("web", 4))
+			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(2)) })
+			b.decide()
+			d := b.after(10 * time.Minute)
+			b.p.Status = Record(b.p, []Result{{Action: d.Actions[0], Outcome: Done}}, b.o.Now).Status
+			b.remove(d.Actions[0].UID)
+			c.begin(b)
+			if d := b.after(time.Second); len(d.Actions) > 0 {
+				t.Fatalf("%+v", d.Actions)
+			}
+			if got := b.outcomes(); !slices.Equal(got, []chaosv1.VictimOutcome{chaosv1.VictimEvicted, chaosv1.VictimSpared}) || b.p.Status.CurrentRun.Phase != chaosv1.RunVerifying {
+				t.Fatalf("%v: %+v", got, b.p.Status.CurrentRun)
+			}
+			for i := range b.o.Owners {
+				if len(b.o.Owners[i].Pods) == 3 {
+					b.o.Owners[i].Pods = append(b.o.Owners[i].Pods, b.pod("new"))
+				}
+			}
+			b.after(time.Second)
+			if run := b.last(); run.Outcome != chaosv1.RunSurvived || run.Killed != 1 || !strings.Contains(run.Message, "Spared: "+c.reason) {
+				t.Errorf("%+v", run)
+			}
+		})
+	}
+	t.Run("a suspicion that does not end", func(t *testing.T) {
+		b := newBench(t)
+		b.after(10 * time.Minute)
+		b.o.Suspect = true
+		b.after(time.Second)
+		b.after(5 * time.Minute)
+		if run := b.last(); run.Outcome != chaosv1.RunNoVictim || run.Reason != chaosv1.ReasonProbeSelfSuspect || b.p.Status.KilledToday != 0 {
+			t.Errorf("%+v", run)
+		}
+	})
+	t.Run("a blackout that ends too late", func(t *testing.T) {
+		b := newBench(t)
+		b.after(10 * time.Minute)
+		blackout(b, "10 12 * * *", "6m")
+		if b.after(time.Second); b.last().Reason != chaosv1.ReasonBlackout {
+			t.Errorf("%+v", b.last())
+		}
+	})
+	t.Run("a deadline that is far away", func(t *testing.T) {
+		b := newBench(t)
+		b.edit(func(s *chaosv1.ChaosPodSpec) { s.Schedule.StartingDeadline = ptr.To(common.Duration("24h")) })
+		b.decide()
+		b.after(10 * time.Minute)
+		b.o.Suspect = true
+		b.after(9 * time.Minute)
+		if b.p.Status.CurrentRun == nil {
+			t.Fatalf("%+v", b.p.Status)
+		}
+		if b.after(time.Minute); b.p.Status.CurrentRun != nil || b.last().Reason != chaosv1.ReasonProbeSelfSuspect {
+			t.Errorf("a run that is held keeps its workloads from others for hours: %+v", b.p.Status)
+		}
+	})
 }
 
 func TestWhatTheServerSays(t *testing.T) {

@@ -52,7 +52,13 @@ func (m *model) judge(p *chaosv1.ChaosPod, o Observation, d Decision) {
 		m.fail("%d victims", n)
 	}
 	for _, a := range d.Actions {
-		if (a.Verb == Evict || a.Verb == Delete) && !slices.ContainsFunc(c.Victims, func(v chaosv1.Victim) bool {
+		if a.Verb != Evict && a.Verb != Delete {
+			continue
+		}
+		if o.Suspect || m.outside() {
+			m.fail("%s dies while all runs are held", a.Pod)
+		}
+		if !slices.ContainsFunc(c.Victims, func(v chaosv1.Victim) bool {
 			return v.UID == a.UID && v.Outcome == chaosv1.VictimPending
 		}) {
 			m.fail("%s dies without being named", a.Pod)
@@ -102,13 +108,19 @@ func (m *model) used(id string) bool {
 	return slices.ContainsFunc(m.stored.Status.Runs, func(run chaosv1.Run) bool { return run.ID == id })
 }
 
+// outside says whether the calendar forbids to kill.
+func (m *model) outside() bool {
+	spec, minute := &m.stored.Spec, m.now.Minute()
+	return len(spec.Windows) > 0 && minute%30 >= 20 || len(spec.Blackouts) > 0 && minute >= 15 && minute < 20
+}
+
 // chosen holds the choice of one victim to the limits, read off the spec without the engine's help.
 func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun, v chaosv1.Victim) {
 	spec := &p.Spec
 	if spec.Suspend != nil && *spec.Suspend || m.suspect || m.barred || m.blind || p.Status.Halt != nil && p.Status.Halt.Generation == p.Generation && p.Annotations[chaosv1.ResumeAnnotation] == "" {
 		m.fail("%s is chosen while nothing may begin", v.Name)
 	}
-	if len(spec.Windows) > 0 && m.now.Minute()%30 >= 20 || len(spec.Blackouts) > 0 && m.now.Minute() >= 15 && m.now.Minute() < 20 {
+	if m.outside() {
 		m.fail("%s is chosen outside of the calendar", v.Name)
 	}
 	if m.canary != nil {

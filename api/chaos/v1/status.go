@@ -168,6 +168,12 @@ type CurrentRun struct {
 	// +optional
 	StartedTime *metav1.Time `json:"startedTime,omitempty"`
 
+	// killingTime is since when the victims may die; they are tried for two minutes. It is absent while
+	// the run is held.
+	//
+	// +optional
+	KillingTime *metav1.Time `json:"killingTime,omitempty"`
+
 	// killedTime is when the last of the victims is known to have died. Recovery counts from then.
 	//
 	// +optional

@@ -236,6 +236,10 @@ func (in *CurrentRun) DeepCopyInto(out *CurrentRun) {
 		in, out := &in.StartedTime, &out.StartedTime
 		*out = (*in).DeepCopy()
 	}
+	if in.KillingTime != nil {
+		in, out := &in.KillingTime, &out.KillingTime
+		*out = (*in).DeepCopy()
+	}
 	if in.KilledTime != nil {
 		in, out := &in.KilledTime, &out.KilledTime
 		*out = (*in).DeepCopy()
