@@ -38,7 +38,7 @@ func (s *Source) Run(ctx context.Context) error {
 		case <-timer.C():
 		case <-changed:
 		}
-		waits, err := s.refresh(ctx)
+		waits, err := s.synchronize(ctx, false)
 		if !s.fallback.Load() {
 			endFallback()
 		}
@@ -47,11 +47,12 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// refresh synchronizes within bounds.
-func (s *Source) refresh(ctx context.Context) (bool, error) {
+// exchange bounds one exchange with the API server. What is bounded as a whole would never end well where each
+// of its parts is slow.
+func (s *Source) exchange(ctx context.Context, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, s.options.AttemptTimeout)
 	defer cancel()
-	return s.synchronize(bounded, false)
+	return f(bounded)
 }
 
 // tell counts and logs what went wrong, each thing once.

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fairlead-dev/fairlead/certs"
 )
@@ -80,6 +82,43 @@ func TestACertificateOfANewAuthorityWaitsUntilThatIsTrustedEverywhere(t *testing
 		pass(10 * time.Minute)
 		if !bytes.Equal(source.CABundle(), next[certs.CAKey]) || w.changes.Load() != 2 {
 			t.Errorf("the former authority is trusted after its certificate has expired; %d changes", w.changes.Load())
+		}
+	})
+}
+
+// Each request takes half of the time of an attempt, and each other look at the targets fails.
+func TestACertificateOfANewAuthorityIsServedThoughTheAPIServerIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var slow time.Duration
+		looks := 0
+		w.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			pass(slow)
+			return false, nil, nil
+		})
+		before, after := newAuthority(t), newAuthority(t)
+		next := after.issue(t, start.Add(100*time.Hour))
+		source := w.running(before.issue(t, start.Add(time.Hour)), func(o *Options) {
+			o.Observe = func(ctx context.Context, bundle []byte) error {
+				if bytes.Equal(bundle, next[certs.CAKey]) {
+					if looks++; looks%2 == 0 {
+						return errors.New("targets cannot be read")
+					}
+				}
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(slow):
+				}
+				return w.observe(ctx, bundle)
+			}
+		})
+		slow = 5 * time.Second
+		w.carry(certs.EncodeCertificates(before.certificate, after.certificate))
+		w.fill(next)
+		pass(5 * time.Minute)
+		if !serves(source, next) {
+			t.Errorf("the new one is not served after 5m and %d looks", looks)
 		}
 	})
 }

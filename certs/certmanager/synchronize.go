@@ -4,6 +4,7 @@
 package certmanager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,19 +24,22 @@ func (s *Source) synchronize(ctx context.Context, start bool) (waits bool, err e
 	now := s.options.Clock.Now()
 	var asked error
 	if start || now.Sub(s.ensured) >= s.options.Interval || now.Before(s.ensured) {
-		if asked = s.ensure(ctx, start); asked == nil {
+		if asked = s.exchange(ctx, func(ctx context.Context) error { return s.ensure(ctx, start) }); asked == nil {
 			s.ensured = now
 		}
 		if errors.Is(asked, errRefused) {
 			return false, asked
 		}
 	}
-	found, err := s.issued(ctx)
-	if err != nil {
-		if asked != nil {
-			return false, asked
+	var found *keypair.Pair
+	err = s.exchange(ctx, func(ctx context.Context) (err error) {
+		if found, err = s.issued(ctx); err != nil && asked == nil {
+			err = s.why(ctx, err)
 		}
-		return false, s.why(ctx, err)
+		return err
+	})
+	if err != nil {
+		return false, cmp.Or(asked, err)
 	}
 	if asked != nil && !start {
 		err = asked // told, and no reason not to take up what is there
@@ -53,7 +57,8 @@ func (s *Source) consider(ctx context.Context, found *keypair.Pair) (waits bool,
 		// Other replicas sign with it as long as they have not seen what is issued.
 		others = s.options.Fallback.CABundle()
 	}
-	all, err := s.remember(ctx, found, others)
+	var all trust
+	err = s.exchange(ctx, func(ctx context.Context) (err error) { all, err = s.remember(ctx, found, others); return err })
 	if err != nil {
 		return false, err
 	}

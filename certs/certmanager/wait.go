@@ -33,8 +33,10 @@ func (s *Source) waits(ctx context.Context, found *keypair.Pair, now time.Time) 
 		s.observed = time.Time{}
 	}
 	s.awaited = found
-	if err := s.options.Observe(ctx, found.Bundle); err != nil {
-		s.observed = time.Time{}
+	if err := s.observe(ctx, found.Bundle); err != nil {
+		if errors.Is(err, certs.ErrNotCarried) { // one that could not look has seen nothing else
+			s.observed = time.Time{}
+		}
 		s.options.Log.V(1).Info("not trusted everywhere yet", "reason", err.Error())
 		return true
 	}
@@ -43,10 +45,15 @@ func (s *Source) waits(ctx context.Context, found *keypair.Pair, now time.Time) 
 	}
 	// Another user may have replaced the former authority instead of adding to it: then whatever is
 	// served meanwhile is refused.
-	if err := s.options.Observe(ctx, trustedSoFar); errors.Is(err, certs.ErrNotCarried) {
+	if err := s.observe(ctx, trustedSoFar); errors.Is(err, certs.ErrNotCarried) {
 		return false
 	}
 	return now.Sub(s.observed) < s.options.Settle
+}
+
+// observe looks whether every target carries the bundle.
+func (s *Source) observe(ctx context.Context, bundle []byte) error {
+	return s.exchange(ctx, func(ctx context.Context) error { return s.options.Observe(ctx, bundle) })
 }
 
 // standing is by whom what is served now is trusted, and when it expires; no time for a fallback,
