@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -30,6 +31,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/internal/stalls"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 	"github.com/fairlead-dev/fairlead/webhooks/server"
 )
@@ -257,17 +259,22 @@ func TestTheWorstReviewsDoNotCostTheProcessItsLifeNorOthersTheirAnswer(t *testin
 			going = false
 		case <-time.After(20 * time.Millisecond):
 		}
-		start := time.Now()
-		answer, err := client().Post(url+conversion.Path+"?timeout=30s", "application/json", bytes.NewReader(good))
-		if err != nil {
-			t.Fatalf("a good request failed after %s, %d before were answered: %v\n%s", time.Since(start), sent, err, said.String())
-		}
-		body, err := io.ReadAll(answer.Body)
-		if err != nil || !bytes.Contains(body, []byte(`"Success"`)) {
-			t.Errorf("a good request was answered %s %.300s, %v", answer.Status, body, err)
-		}
-		_ = answer.Body.Close()
-		slowest = max(slowest, time.Since(start))
+		stalls.Bear(t, func() error {
+			start := time.Now()
+			answer, err := client().Post(url+conversion.Path+"?timeout=30s", "application/json", bytes.NewReader(good))
+			if err != nil {
+				return fmt.Errorf("a good request failed after %s, %d before were answered: %w\n%s", time.Since(start), sent, err, said.String())
+			}
+			body, err := io.ReadAll(answer.Body)
+			if err = errors.Join(err, answer.Body.Close()); err != nil || !bytes.Contains(body, []byte(`"Success"`)) {
+				return errors.Join(err, fmt.Errorf("a good request was answered %s %.300s", answer.Status, body))
+			}
+			took := time.Since(start)
+			if slowest = max(slowest, took); took > 5*time.Second {
+				return fmt.Errorf("a good request took %s", took)
+			}
+			return nil
+		})
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", child.Process.Pid))
 	if err != nil {
@@ -287,9 +294,6 @@ func TestTheWorstReviewsDoNotCostTheProcessItsLifeNorOthersTheirAnswer(t *testin
 		inCgroup, len(hostile), sent, slowest.Round(time.Millisecond), peak>>20)
 	if peak == 0 || peak >= memoryOfAContainer {
 		t.Errorf("the process had %d MiB at its peak", peak>>20)
-	}
-	if slowest > 5*time.Second {
-		t.Errorf("a good request took %s", slowest)
 	}
 	if inCgroup {
 		if !strings.Contains(said.String(), "follows the container's") {

@@ -40,8 +40,8 @@ var safe = map[string]string{
 	"webhooks/server/server.go s.watch(":                     "reads only the replica's own certificate",
 }
 
-// Commands are ended by a panic as by any other defect: nothing of others runs in their process.
-var commands = []string{"internal/guard/", "internal/vet/", "internal/convert/", "internal/rules/twins/", "cmd/"}
+// Commands and tests are ended by a panic as by any other defect: nothing of others runs in their process.
+var commands = []string{"internal/guard/", "internal/vet/", "internal/convert/", "internal/rules/twins/", "internal/stalls/", "cmd/"}
 
 func TestNoGoroutineOfTheOperatorIsWithoutARecover(t *testing.T) {
 	found, used := 0, map[string]bool{}

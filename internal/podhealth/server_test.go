@@ -29,7 +29,7 @@ import (
 
 // once is a probe whose first failure decides.
 func once(port uint16, change func(p *autorebootv1.Probe, port int32)) *autorebootv1.Probe {
-	p := &autorebootv1.Probe{FailureThreshold: ptr.To[int32](1), Period: ptr.To(common.Duration("1h")), Timeout: ptr.To(common.Duration("10s"))}
+	p := &autorebootv1.Probe{FailureThreshold: ptr.To[int32](1), Period: ptr.To(common.Duration("1h")), Timeout: ptr.To(common.Duration("30s"))}
 	change(p, int32(port))
 	return p
 }
@@ -143,6 +143,9 @@ func TestWhatAProbeSaysOfAServer(t *testing.T) {
 			w.WriteHeader(http.StatusOK)
 		})
 	}
+	endless := func(t *testing.T) uint16 {
+		return serve(t, (*httptest.Server).Start, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	}
 	hanging := func(t *testing.T) uint16 { return listen(t, hang) }
 	for name, tc := range map[string]struct {
 		server func(*testing.T) uint16
@@ -155,7 +158,7 @@ func TestWhatAProbeSaysOfAServer(t *testing.T) {
 		"400":                     {plain(400), get, true},
 		"500":                     {plain(500), get, true},
 		"slow, with time":         {slow, get, false},
-		"slow, with none":         {slow, briefly(get), true},
+		"slow, with none":         {endless, briefly(get), true},
 		"HTTP, hangs":             {hanging, briefly(get), true},
 		"HTTP, nothing listens":   {closedPort, get, true},
 		"HTTPS, any certificate":  {func(t *testing.T) uint16 { return serve(t, (*httptest.Server).StartTLS, status(200)) }, getTLS, false},
@@ -253,7 +256,7 @@ func TestRunEndsWhileAServerHangs(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(20 * time.Second): // less than the timeout of the probe
 		t.Error("Run goes on")
 	}
 	if got := c.Verdict(policy("p"), "wedged", "w"); got != (Verdict{Checked: 1, Unknown: 1}) {

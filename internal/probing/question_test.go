@@ -28,7 +28,7 @@ const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 // brief is the timeout of probes that shall run into it, and ample of those that shall not.
 const (
 	brief = 100 * time.Millisecond
-	ample = 10 * time.Second
+	ample = 30 * time.Second
 )
 
 func TestWhatAnHTTPProbeSaysOfAServer(t *testing.T) {

@@ -72,7 +72,7 @@ func nothingLeft(t *testing.T, w *world) (check func()) {
 		}
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
-		for range 400 {
+		for range 6000 {
 			if runtime.NumGoroutine() <= before {
 				return
 			}

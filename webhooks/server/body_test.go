@@ -6,12 +6,14 @@ package server
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/stalls"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
@@ -30,26 +32,29 @@ func TestACallerThatIsStillSendingReadsWhyItWasRefused(t *testing.T) {
 				}))
 			})
 			r.waitReady(t)
-			conn, err := tls.Dial("tcp", r.Addr().String(), &tls.Config{InsecureSkipVerify: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer closing(t, conn)
-			if _, err := fmt.Fprintf(conn, "POST /refuse HTTP/1.1\r\nHost: x\r\n%s", head); err != nil {
-				t.Fatal(err)
-			}
-			if n, err := conn.Write(make([]byte, size)); err != nil {
-				t.Fatalf("hung up on after %d bytes: %v", n, err)
-			}
-			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer closing(t, answer.Body)
-			body, err := io.ReadAll(answer.Body)
-			if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "make it smaller") {
-				t.Errorf("answered %s %s, %v", answer.Status, body, err)
-			}
+			stalls.Bear(t, func() error { // the server hears a caller out for a few seconds only
+				conn, err := tls.Dial("tcp", r.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+				if err != nil {
+					return err
+				}
+				defer closing(t, conn)
+				if _, err := fmt.Fprintf(conn, "POST /refuse HTTP/1.1\r\nHost: x\r\n%s", head); err != nil {
+					return err
+				}
+				if n, err := conn.Write(make([]byte, size)); err != nil {
+					return fmt.Errorf("hung up on after %d bytes: %w", n, err)
+				}
+				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil {
+					return err
+				}
+				defer closing(t, answer.Body)
+				body, err := io.ReadAll(answer.Body)
+				if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "make it smaller") {
+					return errors.Join(err, fmt.Errorf("answered %s %s", answer.Status, body))
+				}
+				return nil
+			})
 		})
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/stalls"
 )
 
 // slow responds when it is told to, and says whether its context lived until then.
@@ -83,29 +85,35 @@ func TestDrainFinishesWhatIsInFlightWithALiveContext(t *testing.T) {
 
 func TestDuringTheDelayEverythingIsAnsweredAndConnectionsAreGivenUp(t *testing.T) {
 	const delay = time.Second
-	r := start(t, func(o *Options) { o.DrainDelay = delay }, func(s *Server) {
-		s.Register("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
-	})
-	r.waitReady(t)
-	client := r.client()
-	if got := get(client, r.url("/")); got.err != nil || got.close {
-		t.Fatalf("before the stop a request got %+v", got)
-	}
-	begin := time.Now()
-	r.stop()
-	r.waitNotReady(t, "draining")
-	// The first goes over the connection that was kept, the second over a new one.
-	for range 2 {
-		if got := get(client, r.url("/")); got.err != nil || got.body != "ok" || !got.close {
-			t.Errorf("while draining a request got %+v", got)
+	stalls.Bear(t, func() error {
+		r := start(t, func(o *Options) { o.DrainDelay = delay }, func(s *Server) {
+			s.Register("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+		})
+		r.waitReady(t)
+		client := r.client()
+		if got := get(client, r.url("/")); got.err != nil || got.close {
+			return fmt.Errorf("before the stop a request got %+v", got)
 		}
-	}
-	if err := <-r.stopped; err != nil {
-		t.Errorf("Start returned %v", err)
-	}
-	if took := time.Since(begin); took < delay {
-		t.Errorf("it stopped after %s, before the delay of %s", took, delay)
-	}
+		begin := time.Now()
+		r.stop()
+		eventually(t, "it drains", r.draining.Load)
+		// The first goes over the connection that was kept, the second over a new one.
+		for range 2 {
+			if got := get(client, r.url("/")); got.err != nil || got.body != "ok" || !got.close {
+				return fmt.Errorf("while draining a request got %+v", got)
+			}
+		}
+		if err := r.Ready(); err == nil || !strings.Contains(err.Error(), "draining") {
+			return errors.Join(errors.New("not draining"), err)
+		}
+		if err := <-r.stopped; err != nil {
+			t.Errorf("Start returned %v", err)
+		}
+		if took := time.Since(begin); took < delay {
+			t.Errorf("it stopped after %s, before the delay of %s", took, delay)
+		}
+		return nil
+	})
 }
 
 func TestDrainGivesUpAtItsTimeout(t *testing.T) {
@@ -153,7 +161,7 @@ func TestAnIdleConnectionDoesNotHoldUpTheStop(t *testing.T) {
 	}
 	begin := time.Now()
 	r.stop()
-	if err := <-r.stopped; err != nil || time.Since(begin) > 3*time.Second {
+	if err := <-r.stopped; err != nil || time.Since(begin) > DefaultDrainTimeout/2 {
 		t.Errorf("Start returned %v after %s", err, time.Since(begin))
 	}
 }
@@ -161,38 +169,38 @@ func TestAnIdleConnectionDoesNotHoldUpTheStop(t *testing.T) {
 // A client may dial ahead and send its first request much later; net/http drops that request once
 // Shutdown has been called.
 func TestARequestOnAConnectionDialedAheadIsAnsweredWhileDraining(t *testing.T) {
-	r := start(t, func(o *Options) { o.DrainDelay = maxQuiet }, func(s *Server) {
-		s.Register("/late", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "in time") }))
-	})
-	r.waitReady(t)
-	roots := x509.NewCertPool()
-	roots.AddCert(r.authority.root)
-	ahead, err := tls.Dial("tcp", r.Addr().String(), &tls.Config{RootCAs: roots, ServerName: serverName})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closing(t, ahead)
-
-	r.stop()
-	eventually(t, "new connections are refused", func() bool {
-		conn, err := net.Dial("tcp", r.Addr().String())
-		if err == nil {
-			closing(t, conn)
+	stalls.Bear(t, func() error {
+		r := start(t, func(o *Options) { o.DrainDelay = maxQuiet }, func(s *Server) {
+			s.Register("/late", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "in time") }))
+		})
+		r.waitReady(t)
+		roots := x509.NewCertPool()
+		roots.AddCert(r.authority.root)
+		ahead, err := tls.Dial("tcp", r.Addr().String(), &tls.Config{RootCAs: roots, ServerName: serverName})
+		if err != nil {
+			return err
 		}
-		return err != nil
+		defer closing(t, ahead)
+
+		r.stop()
+		eventually(t, "new connections are refused", func() bool {
+			conn, err := net.Dial("tcp", r.Addr().String())
+			if err == nil {
+				closing(t, conn)
+			}
+			return err != nil
+		})
+		if _, err := io.WriteString(ahead, "GET /late HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			return err
+		}
+		response, err := http.ReadResponse(bufio.NewReader(ahead), nil)
+		if err != nil {
+			return fmt.Errorf("the request was lost: %w", err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err = errors.Join(err, response.Body.Close()); err != nil || string(body) != "in time" || !response.Close {
+			return errors.Join(err, fmt.Errorf("answered %q, close %v", body, response.Close))
+		}
+		return <-r.stopped
 	})
-	if _, err := io.WriteString(ahead, "GET /late HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.ReadResponse(bufio.NewReader(ahead), nil)
-	if err != nil {
-		t.Fatalf("the request was lost: %v", err)
-	}
-	body, err := io.ReadAll(response.Body)
-	if err = errors.Join(err, response.Body.Close()); err != nil || string(body) != "in time" || !response.Close {
-		t.Errorf("answered %q, close %v, %v", body, response.Close, err)
-	}
-	if err := <-r.stopped; err != nil {
-		t.Errorf("Start returned %v", err)
-	}
 }

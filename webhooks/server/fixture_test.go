@@ -151,7 +151,7 @@ func testLogger(t *testing.T) logr.Logger {
 
 func (r *running) waitReady(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := r.WaitReady(ctx); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func (r *running) waitNotReady(t *testing.T, says string) {
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {
@@ -192,7 +192,7 @@ func (r *running) client(change ...func(*tls.Config)) *http.Client {
 	}
 	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}
 	r.authority.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	return &http.Client{Transport: transport, Timeout: time.Minute}
 }
 
 // bomb panics, as handlers are not supposed to.

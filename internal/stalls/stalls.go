@@ -1,0 +1,67 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stalls lets tests of limits of time pass on a machine that does not run their process for seconds.
+package stalls
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	beat     = 10 * time.Millisecond
+	most     = 5                      // attempts
+	excusing = 500 * time.Millisecond // of one attempt
+)
+
+// Bear calls attempt, and fails the test with its error. An attempt that fails while this process does not run
+// for half a second, all in all, is repeated, five attempts being the most.
+func Bear(t testing.TB, attempt func() error) {
+	t.Helper()
+	lost, end := measure()
+	defer end()
+	if err := bear(t.Logf, lost, attempt); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func bear(logf func(string, ...any), lost func() time.Duration, attempt func() error) error {
+	for n := 1; ; n++ {
+		before := lost()
+		err := attempt()
+		stood := lost() - before
+		switch {
+		case err == nil:
+			return nil
+		case n == most || stood < excusing:
+			return fmt.Errorf("attempt %d, in which the process did not run for %s: %w", n, stood.Round(time.Millisecond), err)
+		}
+		logf("attempt %d, in which the process did not run for %s: %v", n, stood.Round(time.Millisecond), err)
+	}
+}
+
+// measure returns for how long this process has not run since, which is by how much a ticker is late. Call end.
+func measure() (lost func() time.Duration, end func()) {
+	var sum, last atomic.Int64
+	began := time.Now()
+	late := func() int64 { return max(0, int64(time.Since(began))-last.Load()-int64(2*beat)) }
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(beat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				sum.Add(late())
+				last.Store(int64(time.Since(began)))
+			}
+		}
+	}()
+	return func() time.Duration { return time.Duration(sum.Load() + late()) }, func() { close(over); <-ended }
+}
