@@ -86,11 +86,11 @@ func TestPortThatStaysTakenIsAnErrorInTheEnd(t *testing.T) {
 }
 
 func TestComponentThatIsNeverReadyIsEnded(t *testing.T) {
-	c := bare(t, Options{StartTimeout: 3 * time.Second})
+	c := bare(t, Options{StartTimeout: 6 * time.Second})
 	spec := shell("sleeper", "echo $$ >pid; echo half way; exec sleep 1000")
 	spec.Ready = func(context.Context) error { return errors.New("still asleep") }
 	_, err := c.Run(t.Context(), spec)
-	for _, want := range []string{"sleeper: not ready after 3s", "still asleep", "half way"} {
+	for _, want := range []string{"sleeper: not ready after 6s", "still asleep", "half way"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in: %v", want, err)
 		}

@@ -88,18 +88,18 @@ func faultDuringSlowStart(t *testing.T, c *Cluster, namespace string) {
 
 func slowStart(t *testing.T, c *Cluster, namespace string) {
 	began := time.Now()
-	pod := runPod(t, c, namespace, "", fmt.Sprintf("%q: %q", ReadyAfterAnnotation, "3s"), runsUnready)
+	pod := runPod(t, c, namespace, "", fmt.Sprintf("%q: %q", ReadyAfterAnnotation, "12s"), runsUnready)
 	if pod.Status.ContainerStatuses[0].Started {
 		t.Errorf("started already: %s", pod)
 	}
 	pod = await(t, c, namespace, ready)
-	if took := time.Since(began); took < 3*time.Second || !pod.Status.ContainerStatuses[0].Started {
+	if took := time.Since(began); took < 12*time.Second || !pod.Status.ContainerStatuses[0].Started {
 		t.Errorf("ready after %v: %s", took, pod)
 	}
 }
 
 func slowEnd(t *testing.T, c *Cluster, namespace string) {
-	runPod(t, c, namespace, "", fmt.Sprintf("%q: %q", StopAfterAnnotation, "2s"), ready)
+	runPod(t, c, namespace, "", fmt.Sprintf("%q: %q", StopAfterAnnotation, "12s"), ready)
 	began := time.Now()
 	kubectl(t, c, "-n", namespace, "delete", "pod", "one", "--wait=false")
 	await(t, c, namespace, func(pod podObject) error {
@@ -108,8 +108,8 @@ func slowEnd(t *testing.T, c *Cluster, namespace string) {
 		}
 		return nil
 	})
-	kubectl(t, c, "-n", namespace, "wait", "pod/one", "--for=delete", "--timeout=60s")
-	if took := time.Since(began); took < 2*time.Second {
+	kubectl(t, c, "-n", namespace, "wait", "pod/one", "--for=delete", "--timeout=3m")
+	if took := time.Since(began); took < 12*time.Second {
 		t.Errorf("gone after %v", took)
 	}
 }

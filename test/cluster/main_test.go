@@ -90,7 +90,7 @@ func (l *testLog) Write(p []byte) (int, error) {
 }
 
 // patience is how long a condition may take. The machine may be a busy one.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // eventually polls a condition, and fails the test with what it last said.
 func eventually(t *testing.T, within time.Duration, condition func() error) {

@@ -48,7 +48,7 @@ func install() *envtest.Environment {
 		},
 		WebhookInstallOptions:    webhooks,
 		BinaryAssetsDirectory:    assets, // used where KUBEBUILDER_ASSETS is not set
-		ControlPlaneStartTimeout: time.Minute,
+		ControlPlaneStartTimeout: 5 * time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,
 	}
 }
@@ -152,7 +152,7 @@ func runOperator(t *testing.T, env *envtest.Environment) client.Client {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, holds wait.ConditionWithContextFunc) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, holds); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 5*time.Minute, true, holds); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -63,7 +63,7 @@ func startOperator(ctx context.Context, env *envtest.Environment, folder string)
 		err := <-ended
 		return log.String(), err
 	}
-	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		select {
 		case err := <-ended:
 			ended <- err // for stop

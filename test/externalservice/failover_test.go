@@ -71,10 +71,10 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.amongMany()
-	const delay = 4 * time.Second
+	const delay = 20 * time.Second
 	addresses, servers := s.tcp(7000, 2)
 	primary, secondary := addresses[0], addresses[1]
-	s.apply("db", tiers(`, failover: {failbackDelay: 4s}`, addresses[:1], addresses[1:]))
+	s.apply("db", tiers(`, failover: {failbackDelay: 20s}`, addresses[:1], addresses[1:]))
 	s.healthy("db", primary)
 	s.publishes("db", primary)
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)

@@ -57,7 +57,7 @@ func TestAGameDay(t *testing.T) {
 
 	// It ends by itself, through a change of version on the way.
 	began := time.Now()
-	s.injects("db", "BlackHole", "8s", began)
+	s.injects("db", "BlackHole", "30s", began)
 	s.condition("db", networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "BlackHole")
 	s.publishes("db")
 	if old := s.kubectl("get", "externalservices.v1alpha1.networking.fairlead.dev", "db", "-o", "jsonpath={.status.v1..fault.type}"); old != "BlackHole" {
@@ -84,7 +84,7 @@ func TestAGameDay(t *testing.T) {
 	s.without("db", networkingv1.ConditionFaultInjected)
 
 	// What was done before is not done again.
-	s.injects("db", "BlackHole", "8s", began)
+	s.injects("db", "BlackHole", "30s", began)
 	s.condition("db", networkingv1.ConditionFaultInjected, metav1.ConditionFalse, networkingv1.ReasonFaultRefused)
 
 	// A real failure ends it.

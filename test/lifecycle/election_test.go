@@ -182,7 +182,7 @@ func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *te
 			t.Parallel()
 			s := newScene(t)
 			g := s.newGateway()
-			r := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig, "--webhook-drain-delay=8s"}, test.durations...)...)
+			r := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig, "--webhook-drain-delay=20s"}, test.durations...)...)
 			r.reconciles()
 			namespace := s.newNamespace()
 			s.create(namespace, "one")

@@ -47,8 +47,8 @@ func TestAScheduleRestartsOnceEachTimeItFires(t *testing.T) {
 	if first.StartedTime.Time.Before(began.Truncate(time.Minute).Add(time.Minute)) {
 		t.Errorf("created at %s, and fired at %s, before any minute had begun", began, first.StartedTime)
 	}
-	minutes := int64(time.Now().Truncate(time.Minute).Sub(began.Truncate(time.Minute)) / time.Minute)
-	if n := s.read(deployment, "web").GetGeneration() - 1; n < 1 || n > minutes {
+	n := s.read(deployment, "web").GetGeneration() - 1
+	if minutes := int64(time.Now().Truncate(time.Minute).Sub(began.Truncate(time.Minute)) / time.Minute); n < 1 || n > minutes {
 		t.Errorf("%d restarts in %d minutes", n, minutes)
 	}
 }
