@@ -32,7 +32,7 @@ var safe = map[string]string{
 	"internal/dns/services.go for i := range work":           "addresses contains panics",
 	"internal/egress/ranges.go select":                       "only waits",
 	"controllers/migration/pass.go for object := range next": "object calls Try",
-	"webhooks/authorization/review.go for i := take()":       "ask recovers",
+	"webhooks/authorization/review.go for i := take()":       "ask calls Try",
 	"internal/probing/prober.go p.consult(":                  "reached calls Go",
 	"internal/probing/question.go defer close(over)":         "only sets a deadline",
 	"webhooks/server/selfcheck.go _ = conn.SetDeadline(":     "only sets a deadline",

@@ -5,11 +5,11 @@ package sources
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // Observe returns what each of wants holds, in their order. It reads live what may have changed since
@@ -70,36 +70,33 @@ func (s *Sources) refresh(ctx context.Context, ref Ref) error {
 
 // readOnce reads a source for all that wait for it. However it ends, they go on: a source is parsed as
 // strangers wrote it, and what panics there must not block every later Observe.
-func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[viewKey]Want, done chan struct{}) (err error) {
+func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[viewKey]Want, done chan struct{}) error {
 	var found *content
+	var failed error
 	var shown bool
 	var looks map[viewKey]look
-	failed := errPanicked
-	defer func() {
-		now, cause := s.Now(), recover()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		switch {
-		case cause != nil:
-			o.take(nil, fmt.Errorf("%w: %v", errPanicked, cause), false, nil, now)
-		case ctx.Err() != nil:
-			o.stale = true // says nothing about the source
-		default:
-			o.take(found, failed, shown, looks, now)
-		}
-		o.busy = nil
-		close(done)
-		err = ctx.Err()
-	}()
-	found, failed = s.reader.read(ctx, ref)
-	s.metrics.read(ref.Kind, failed)
-	shown = failed == nil && s.shown(ctx, ref)
-	looks = s.look(found, wants)
-	return nil
+	broken := panics.Try("sources", func() error {
+		found, failed = s.reader.read(ctx, ref)
+		s.metrics.read(ref.Kind, failed)
+		shown = failed == nil && s.shown(ctx, ref)
+		looks = s.look(found, wants)
+		return nil
+	})
+	now := s.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case broken != nil:
+		o.take(nil, broken, false, nil, now)
+	case ctx.Err() != nil:
+		o.stale = true // says nothing about the source
+	default:
+		o.take(found, failed, shown, looks, now)
+	}
+	o.busy = nil
+	close(done)
+	return ctx.Err()
 }
-
-// errPanicked says that a source could not be read because the code that reads it is broken.
-var errPanicked = errors.New("reading the source panicked")
 
 // fresh says whether what is remembered of a source still stands. The lock is held.
 func (s *Sources) fresh(o *object) bool {

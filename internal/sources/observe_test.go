@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 func (s *stand) reads(ref Ref, wanted int) {
@@ -303,7 +304,7 @@ func TestAPanicWhileASourceIsReadHoldsNoOther(t *testing.T) {
 	s.write(ref, "password", "first", epoch)
 	s.during = func(Ref) { panic("broken") } //nolint:forbidigo // what is tested
 	for range 2 {
-		if got := s.observe(alice, want("creds"))[0]; got.Unknown != Unreadable || got.Err == nil || !strings.Contains(got.Err.Error(), "broken") {
+		if got := s.observe(alice, want("creds"))[0]; got.Unknown != Unreadable || got.Err == nil || !strings.Contains(got.Err.Error(), "broken") || !errors.As(got.Err, new(*panics.Error)) {
 			t.Fatalf("%+v", got)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 const (
@@ -85,12 +87,11 @@ func review(ctx context.Context, reviewer Reviewer, user authenticationv1.UserIn
 
 // ask turns a panic into an error: there is no handler above a goroutine that would.
 func ask(ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (allowed bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			allowed, err = false, fmt.Errorf("defect in a review of rights: %v", p)
-		}
-	}()
-	return reviewer.Allowed(ctx, user, right)
+	err = panics.Try("access review", func() (err error) {
+		allowed, err = reviewer.Allowed(ctx, user, right)
+		return err
+	})
+	return allowed, err
 }
 
 // distinct keeps the first of those that are equal.

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // deciding is a Reviewer that is a function.
@@ -114,7 +116,7 @@ func TestAPanicInAReviewIsNoPermission(t *testing.T) {
 		none := make([]bool, 0)
 		return none[len(t.Name())], nil
 	}), authenticationv1.UserInfo{}, secrets(3))
-	if err == nil || !strings.Contains(err.Error(), "index out of range") {
+	if err == nil || !strings.Contains(err.Error(), "index out of range") || !errors.As(err, new(*panics.Error)) {
 		t.Errorf("%v", err)
 	}
 }
