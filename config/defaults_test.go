@@ -5,6 +5,8 @@ package config_test
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -30,6 +32,44 @@ func TestDefinitionsHaveNoDefaultInListItems(t *testing.T) {
 			})
 			if nodes < 20 {
 				t.Errorf("%s %s: only %d fields were looked at", definition.Spec.Names.Kind, version.Name, nodes)
+			}
+		}
+	}
+}
+
+// What a field means has to be in `kubectl explain`. Only a pod template, which Kubernetes explains, goes without.
+func TestEveryFieldIsExplained(t *testing.T) {
+	for _, file := range definitions(t) {
+		var definition apiextensionsv1.CustomResourceDefinition
+		read(t, file, &definition)
+		for _, version := range definition.Spec.Versions {
+			explained := 0
+			walk(*version.Schema.OpenAPIV3Schema, "", false, func(path string, _ bool, s *apiextensionsv1.JSONSchemaProps) {
+				_, field, _ := strings.Cut(path, ".")
+				switch {
+				case field == "metadata", strings.Contains(path, ".template."), strings.HasSuffix(path, "[]"), strings.HasSuffix(path, "{}"):
+				case s.Description == "":
+					t.Errorf("%s %s%s has no description", definition.Spec.Names.Kind, version.Name, path)
+				default:
+					explained++
+				}
+			})
+			if explained < 10 {
+				t.Errorf("%s %s: only %d fields are explained", definition.Spec.Names.Kind, version.Name, explained)
+			}
+		}
+	}
+}
+
+func TestEachVersionShowsWhetherAnObjectIsReady(t *testing.T) {
+	for _, file := range definitions(t) {
+		var definition apiextensionsv1.CustomResourceDefinition
+		read(t, file, &definition)
+		for _, version := range definition.Spec.Versions {
+			if !slices.ContainsFunc(version.AdditionalPrinterColumns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
+				return c.Name == "Ready" && c.Priority == 0 && c.JSONPath == `.status.conditions[?(@.type=="Ready")].status`
+			}) {
+				t.Errorf("kubectl get of %s at %s has no column READY", definition.Spec.Names.Kind, version.Name)
 			}
 		}
 	}

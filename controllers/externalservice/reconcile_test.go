@@ -277,6 +277,7 @@ func TestWhatThePolicyRefusesIsLeftOutAndNeverChecked(t *testing.T) {
 	s.reconciles()
 	s.publishes("192.0.2.1+")
 	s.says("Ready", "False PolicyDenied")
+	s.says("Stalled", "True PolicyDenied") // so that a wait ends at once
 	s.told("PolicyDenied", "AddressDenied")
 	for _, target := range s.health.targets {
 		if target.IP.String() == "10.0.0.1" {
@@ -291,6 +292,7 @@ func TestWhatThePolicyRefusesIsLeftOutAndNeverChecked(t *testing.T) {
 	s.reconciles()
 	s.publishes("10.0.0.1+ 192.0.2.1+")
 	s.says("Ready", "True Published")
+	s.says("Stalled", "")
 }
 
 func TestAddressesOfNamesAreRefusedRegardlessOfTheAuthor(t *testing.T) {

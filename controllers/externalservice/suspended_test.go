@@ -42,6 +42,7 @@ func TestWhatIsDeniedGoesThoughNothingElseIsChanged(t *testing.T) {
 			s.reconciles()
 			s.publishes(tc.want)
 			s.says("Ready", "False "+networkingv1.ReasonPolicyDenied)
+			s.says("Stalled", "True "+networkingv1.ReasonPolicyDenied)
 			s.quiet("without what is denied")
 
 			for ip := range tc.deny {

@@ -182,6 +182,35 @@ func TestRetriesBackOffAndThenHaltOrGiveUp(t *testing.T) {
 	}
 }
 
+// kubectl get shows the state: what needs attention must not hide behind Idle.
+func TestTheStateIsWhatIsToBeKnownFirst(t *testing.T) {
+	for policy, want := range map[autorebootv1.FailurePolicy]autorebootv1.PolicyState{
+		autorebootv1.FailureHalt: autorebootv1.StateHalted, autorebootv1.FailureContinue: autorebootv1.StateFailed,
+	} {
+		b, none := newBench(t), int32(0)
+		b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &policy}
+		b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &none}
+		is := func(when string, want autorebootv1.PolicyState) {
+			t.Helper()
+			if got := b.p.Status.State; got != want {
+				t.Errorf("%s, %s: %s, want %s", policy, when, got, want)
+			}
+		}
+		is("at first", autorebootv1.StateIdle)
+		b.change("new")
+		b.decide()
+		is("debouncing", autorebootv1.StatePending)
+		d := b.after(time.Minute)
+		is("planned", autorebootv1.StateRollingOut)
+		b.record(d, Done)
+		is("begun", autorebootv1.StateRollingOut)
+		b.fails()
+		is("failed", want)
+		b.after(24 * time.Hour)
+		is("a day later", want)
+	}
+}
+
 func TestAHumanEndsAHalt(t *testing.T) {
 	for name, c := range map[string]struct {
 		act   func(b *bench)

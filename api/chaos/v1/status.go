@@ -379,8 +379,14 @@ type Run struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Seed string `json:"seed,omitempty"`
+
+	// candidates is explained at seed.
+	//
 	// +optional
 	Candidates int32 `json:"candidates,omitempty"`
+
+	// candidatesDigest is explained at seed.
+	//
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	CandidatesDigest string `json:"candidatesDigest,omitempty"`

@@ -55,6 +55,7 @@ type ChaosPodStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=chaospods,singular=chaospod,shortName=chp,categories=fairlead,scope=Namespaced
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.v1.nextRunTime`
 // +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastRun`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
