@@ -59,6 +59,20 @@ leaderElection: {leaderElect: false, resourceName: ours}
 	}
 }
 
+func TestTheLevelIsCalledVAsWell(t *testing.T) {
+	for args, want := range map[string]string{"-v=2": "2", "-v 7": "7", "-v=error": "error", "--log-level=debug": "debug"} {
+		got, err := parseFlags(t, "logging: {level: info}\n", strings.Fields(args)...)
+		if err != nil || got.Logging.Level != want {
+			t.Errorf("%s: %+v, %v", args, got, err)
+		}
+	}
+	// What users of other components type by habit is known, and refused with the reason.
+	if _, err := parseFlags(t, "", "-v=10"); err == nil || !strings.Contains(err.Error(), "logging.level") ||
+		!strings.Contains(err.Error(), "from 1 to 7") || !strings.Contains(err.Error(), "Secrets") {
+		t.Errorf("-v=10: %v", err)
+	}
+}
+
 func TestAFlagGivenWithItsDefaultStillOverrides(t *testing.T) {
 	got, err := parseFlags(t, "webhook: {port: 1000}\n", "--webhook-port=9443")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
@@ -189,6 +190,29 @@ func TestTheAPIServerAcceptsItsOwnView(t *testing.T) {
 		}
 		if errs := kind.Validate(t.Context(), "v1alpha1", view, nil); len(errs) > 0 {
 			t.Errorf("%s: %v", name, errs)
+		}
+	}
+}
+
+// Empty maps and lists of a template stay what they are, and v1, which can say them, needs no annotation for that.
+func TestATemplateOfNothingReadsBackAsWritten(t *testing.T) {
+	for _, template := range []string{
+		`{}`, `{"metadata":{}}`, `{"metadata":{"labels":{}}}`, `{"spec":{"containers":[]}}`, `{"metadata":{},"spec":{"containers":[],"volumes":[]}}`,
+		`{"spec":{"containers":[{"args":[],"env":[],"image":"nginx","name":"c","resources":{}}],"nodeSelector":{}}}`,
+	} {
+		for _, object := range []string{
+			`{"apiVersion":"chaos.fairlead.dev/v1alpha1","kind":"ChaosPod","metadata":{"name":"a"},"spec":{"template":` + template + `}}`,
+			`{"apiVersion":"chaos.fairlead.dev/v1","kind":"ChaosPod","metadata":{"name":"a"},"spec":{"schedule":{"interval":"1h"},"target":{"template":` + template + `}}}`,
+		} {
+			from := value(t, []byte(object))["apiVersion"].(string)
+			there := convert(t, []byte(object), other(t, []byte(object)))
+			back := convert(t, there, from[len("chaos.fairlead.dev/"):])
+			if diff := cmp.Diff(value(t, []byte(object)), value(t, back)); diff != "" {
+				t.Errorf("%s (-written +read back):\n%s", object, diff)
+			}
+			if both := string(there) + string(back); strings.Contains(both, common.V1Alpha1DataAnnotation) {
+				t.Errorf("%s has an annotation that restores nothing: %s", object, both)
+			}
 		}
 	}
 }
