@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -161,8 +162,13 @@ func (c *checking) author() *translation.Object {
 
 // schemaErrors records those of a list, each once.
 func (c *checking) schemaErrors(errs field.ErrorList) {
+	var unfit []string
 	for _, err := range errs {
 		path, text := fieldOf(err), c.message(err)
+		if wrong := unfitNumber.FindStringSubmatch(err.Detail); wrong != nil {
+			unfit = append(unfit, wrong[1]) // of most, a bound of their own says more
+			continue
+		}
 		if path == "" && strings.HasPrefix(err.Detail, "some rules were not checked") {
 			continue // the rules in Go check the same
 		}
@@ -175,5 +181,13 @@ func (c *checking) schemaErrors(errs field.ErrorList) {
 			c.mistyped[path] = wrong[1]
 		}
 		c.add(RuleSchema, path, text)
+	}
+	for _, path := range unfit {
+		c.mistyped[path], c.unusable[path] = "integer", true
+		if len(c.said[path]) == 0 {
+			text := fmt.Sprintf("must be a whole number between %d and %d", math.MinInt32, math.MaxInt32)
+			c.said[path] = append(c.said[path], text)
+			c.add(RuleSchema, path, text)
+		}
 	}
 }

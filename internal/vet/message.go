@@ -64,6 +64,8 @@ const twice = "is listed twice; remove one of them"
 var (
 	// typeOf is how OpenAPI validation speaks of types, and of formats.
 	typeOf = regexp.MustCompile(`^must be of type (\S+): "(.*)"$`)
+	// unfitNumber is what it says, of no field, about a number that an integer of 32 bits cannot hold.
+	unfitNumber = regexp.MustCompile(`^Checked value must be of type integer with format int32 in (.+)$`)
 	// syntax is the part of a message that is left out where an example is given.
 	syntax = regexp.MustCompile(`, regex used for validation is '.*'\)$`)
 )
@@ -79,6 +81,9 @@ func mismatch(wanted, got string) string {
 	if !known {
 		if wanted == "date-time" {
 			return fmt.Sprintf("%q: must be an RFC 3339 timestamp, such as 2026-01-31T08:00:00Z", got)
+		}
+		if wanted == "int32" {
+			return "must be a whole number"
 		}
 		return fmt.Sprintf("%q is no %s", got, wanted)
 	}

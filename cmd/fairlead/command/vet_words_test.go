@@ -35,6 +35,8 @@ const (
 	named    = external + "  endpoints: [{name: a, dns: {name: 'NAME'}}]\n"
 	listed   = external + "  endpoints: [{name: a, addresses: ['NAME']}]\n"
 	checked  = external + "  endpoints: [{name: a, addresses: [192.0.2.1]}]\n  healthCheck: {tcp: {}, interval: NAME}\n"
+	hosts    = "apiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a}\nspec: {hosts: ['NAME'], ports: {a: 1}}\n"
+	probed   = "apiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a}\nspec: {hosts: [192.0.2.1], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: NAME}}\n"
 	reboots  = "apiVersion: autoreboot.fairlead.dev/v1\nkind: RebootPolicy\nmetadata: {name: a}\nspec:\n  targets: [{kind: Deployment, name: a}]\n"
 	night    = reboots + "  triggers: [{name: a, type: Schedule, schedule: {cron: 'NAME'}}]\n"
 )
@@ -72,7 +74,13 @@ func TestVetSaysWhatToWriteInstead(t *testing.T) {
 		"a tab":                                   {external + "\tendpoints: []\n", "", []string{"a tab indents this line, and YAML takes spaces alone [FL1002]"}},
 		"a template":                              {external + "  endpoints:\n  {{- range .Values.all }}\n  - x\n  {{- end }}\n", "", []string{"looks like a Helm template"}},
 		"a value that is a template":              {external + "  endpoints: {{ .Values.endpoints }}\n", "", []string{"looks like a Helm template"}},
-		"a default that follows from an error":    {"apiVersion: networking.fairlead.dev/v1alpha1\nkind: ExternalService\nmetadata: {name: a}\nspec: {hosts: [192.0.2.1], ports: {a: 1}, probe: {tcpSocket: {port: 1}, periodSeconds: -1}}\n", "", []string{"spec.probe.periodSeconds"}},
+		"a number that fits no field":             {strings.ReplaceAll(probed, "NAME", "99999999999"), "", []string{"spec.probe.periodSeconds: must be a whole number between -2147483648 and 2147483647 [FL1211]"}},
+		"a number above its bound, and any":       {strings.ReplaceAll(named, "port: 80", "port: 99999999999"), "a.example.com", []string{"spec.ports[0].port: 99999999999: must be less than or equal to 65535 [FL1211]"}},
+		"a fraction":                              {strings.ReplaceAll(named, "port: 80", "port: 80.5"), "a.example.com", []string{"spec.ports[0].port: must be a whole number [FL1202]"}},
+		"a range to be looked up":                 {named, "10.0.0.0/24", []string{"must be a DNS name: a range cannot be looked up [FL1207]"}},
+		"a range among hosts":                     {strings.ReplaceAll(hosts, "NAME", "2001:db8::/64"), "", []string{"spec.hosts[0]: \"2001:db8::/64\": must be a DNS name: a range cannot be looked up"}},
+		"a path that looks like a range":          {named, "cafe/1", []string{"must be a DNS name: leave out scheme and path"}},
+		"a default that follows from an error":    {strings.ReplaceAll(probed, "NAME", "-1"), "", []string{"spec.probe.periodSeconds"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			content := strings.ReplaceAll(test.content, "NAME", test.value)

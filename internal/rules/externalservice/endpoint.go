@@ -19,6 +19,7 @@ var (
 
 	withPort  = regexp.MustCompile(`^([0-9.]+|\[.*\]):[0-9]*$`)
 	beyondHex = regexp.MustCompile(`[g-zG-Z]`)
+	aRange    = regexp.MustCompile(`^([0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F:.]*)/[0-9]+$`)
 
 	reserved4  = netip.MustParsePrefix("224.0.0.0/3")
 	multicast6 = netip.MustParsePrefix("ff00::/8")
@@ -98,6 +99,8 @@ func dnsName(path rules.Path, dns *v1.DNSName) field.ErrorList {
 // notAName says why something is no DNS name, in the words of the definition.
 func notAName(name string) string {
 	switch {
+	case aRange.MatchString(name):
+		return "must be a DNS name: a range cannot be looked up"
 	case strings.Contains(name, "/"):
 		return "must be a DNS name: leave out scheme and path"
 	case strings.Contains(name, ":"):
