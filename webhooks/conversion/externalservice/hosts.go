@@ -94,7 +94,37 @@ func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
 		out = append(out, r.onto(endpoint))
 	}
 	prioritize(out, runs)
-	return out
+	return inPlace(saved, out, runs, after)
+}
+
+// inPlace puts endpoints that were there before into their former order, and new ones behind them, where the
+// priorities alone make them show as the given hosts: an edit that is taken back then leaves no trace.
+func inPlace(saved, out []v1.Endpoint, runs []run, after []string) []v1.Endpoint {
+	order := make([]int, len(runs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(runs[a].place(len(saved)), runs[b].place(len(saved))) })
+	placed := make([]v1.Endpoint, len(out))
+	for i, from := range order {
+		placed[i] = out[from]
+	}
+	shown := 0
+	for _, host := range byPriority(placed) {
+		if shown == len(after) || host != after[shown] {
+			return out
+		}
+		shown++
+	}
+	return placed
+}
+
+// place is where the endpoint of a run stood among so many.
+func (r run) place(saved int) int {
+	if r.origin < 0 || r.split {
+		return saved
+	}
+	return r.origin
 }
 
 // match returns for every host of after the index of the host of before that it continues, or -1:

@@ -107,13 +107,13 @@ func TestEditedHostsKeepTheirEndpoints(t *testing.T) {
 		"replace a name by an address": {[]string{"192.0.2.1", "192.0.2.20", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{spare, "main 0 north[192.0.2.1]", pool}},
 		"swap within an endpoint":      {[]string{"main.example.com", "192.0.2.22", "192.0.2.21", "192.0.2.20", "192.0.2.30"}, []string{spare, main, "pool 2 east sql:7432 stats:1[192.0.2.22 192.0.2.21 192.0.2.20]"}},
 		"add amid an endpoint":         {[]string{"main.example.com", "192.0.2.20", "192.0.2.88", "192.0.2.89", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{spare, main, "pool 2 east sql:7432 stats:1[192.0.2.20 192.0.2.88 192.0.2.89 192.0.2.21 192.0.2.22]"}},
-		"add at the end":               {[]string{"main.example.com", "192.0.2.20", "192.0.2.21", "192.0.2.22", "192.0.2.30", "last.example.com"}, []string{main, pool, spare, "host-3 6 last.example.com[]"}},
-		"add at the start":             {[]string{"first.example.com", "main.example.com", "192.0.2.20", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{"host-0 0 first.example.com[]", "main 1 north main.example.com[]", pool, spare}},
-		"add between":                  {[]string{"main.example.com", "mid.example.com", "192.0.2.20", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{main, "host-1 1 mid.example.com[]", pool, spare}},
-		"add two between":              {[]string{"main.example.com", "mid.example.com", "192.0.2.77", "192.0.2.20", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{main, "host-1 1 mid.example.com[]", "host-2 2[192.0.2.77]", "pool 3 east sql:7432 stats:1[192.0.2.20 192.0.2.21 192.0.2.22]", spare}},
-		"reorder":                      {[]string{"192.0.2.30", "192.0.2.20", "192.0.2.21", "192.0.2.22", "main.example.com"}, []string{"spare 0 south drained[192.0.2.30]", "pool 2 east sql:7432 stats:1[192.0.2.20 192.0.2.21 192.0.2.22]", "main 5 north main.example.com[]"}},
-		"pull an endpoint apart":       {[]string{"192.0.2.21", "main.example.com", "192.0.2.20", "192.0.2.22", "192.0.2.30"}, []string{"pool 0 east sql:7432 stats:1[192.0.2.21]", "main 2 north main.example.com[]", "host-2 2 east sql:7432 stats:1[192.0.2.20 192.0.2.22]", "spare 5 south drained[192.0.2.30]"}},
-		"a name amid addresses":        {[]string{"main.example.com", "192.0.2.20", "mid.example.com", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{main, "pool 2 east sql:7432 stats:1[192.0.2.20]", "host-2 2 mid.example.com[]", "host-3 2 east sql:7432 stats:1[192.0.2.21 192.0.2.22]", spare}},
+		"add at the end":               {[]string{"main.example.com", "192.0.2.20", "192.0.2.21", "192.0.2.22", "192.0.2.30", "last.example.com"}, []string{spare, main, pool, "host-3 6 last.example.com[]"}},
+		"add at the start":             {[]string{"first.example.com", "main.example.com", "192.0.2.20", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{spare, "main 1 north main.example.com[]", pool, "host-0 0 first.example.com[]"}},
+		"add between":                  {[]string{"main.example.com", "mid.example.com", "192.0.2.20", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{spare, main, pool, "host-1 1 mid.example.com[]"}},
+		"add two between":              {[]string{"main.example.com", "mid.example.com", "192.0.2.77", "192.0.2.20", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{spare, main, "pool 3 east sql:7432 stats:1[192.0.2.20 192.0.2.21 192.0.2.22]", "host-1 1 mid.example.com[]", "host-2 2[192.0.2.77]"}},
+		"reorder":                      {[]string{"192.0.2.30", "192.0.2.20", "192.0.2.21", "192.0.2.22", "main.example.com"}, []string{"spare 0 south drained[192.0.2.30]", "main 5 north main.example.com[]", "pool 2 east sql:7432 stats:1[192.0.2.20 192.0.2.21 192.0.2.22]"}},
+		"pull an endpoint apart":       {[]string{"192.0.2.21", "main.example.com", "192.0.2.20", "192.0.2.22", "192.0.2.30"}, []string{spare, "main 2 north main.example.com[]", "pool 0 east sql:7432 stats:1[192.0.2.21]", "host-2 2 east sql:7432 stats:1[192.0.2.20 192.0.2.22]"}},
+		"a name amid addresses":        {[]string{"main.example.com", "192.0.2.20", "mid.example.com", "192.0.2.21", "192.0.2.22", "192.0.2.30"}, []string{spare, main, "pool 2 east sql:7432 stats:1[192.0.2.20]", "host-2 2 mid.example.com[]", "host-3 2 east sql:7432 stats:1[192.0.2.21 192.0.2.22]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := editView(t, richObject(t), func(s *v1alpha1.ExternalServiceSpec) { s.Hosts = tc.hosts })
@@ -121,6 +121,28 @@ func TestEditedHostsKeepTheirEndpoints(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestHostsThatAreAddedAndTakenBackLeaveNoTrace(t *testing.T) {
+	var original v1.ExternalService
+	if err := json.Unmarshal(richObject(t), &original); err != nil {
+		t.Fatal(err)
+	}
+	for _, added := range [][]string{{"last.example.com"}, {"192.0.2.88", "last.example.com"}} {
+		var hosts []string
+		edited := editView(t, richObject(t), func(s *v1alpha1.ExternalServiceSpec) {
+			hosts = slices.Clone(s.Hosts)
+			s.Hosts = append(s.Hosts, added...)
+		})
+		raw, err := json.Marshal(v1.ExternalService{TypeMeta: original.TypeMeta, ObjectMeta: original.ObjectMeta, Spec: edited})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := editView(t, raw, func(s *v1alpha1.ExternalServiceSpec) { s.Hosts = hosts })
+		if diff := cmp.Diff(original.Spec.Endpoints, again.Endpoints); diff != "" {
+			t.Errorf("%v (-before +after):\n%s", added, diff)
+		}
 	}
 }
 
