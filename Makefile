@@ -30,7 +30,7 @@ run: build ## Start a local control plane and the operator, apply the samples, s
 	@$(BIN)/fairlead-run --root=$(CURDIR) --kubeconfig="$(KUBECONFIG)"
 
 .PHONY: demo
-demo: build ## Tell the story of Fairlead in checked steps, on a control plane of its own.
+demo: ## Tell the story of Fairlead in checked steps, on a control plane of its own.
 	@cd test && go build $(GOFLAGS) -o $(BIN)/fairlead-demo ./cmd/demo
 	@$(BIN)/fairlead-demo --root=$(CURDIR)
 

@@ -60,7 +60,7 @@ func (w *writer) counts() (sent, failed int, last string, problem error) {
 }
 
 func handOver(ctx context.Context, s *scene) error {
-	second, err := s.StartReplica(ctx)
+	second, err := s.replica(ctx)
 	if err != nil {
 		return err
 	}

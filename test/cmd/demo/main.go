@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/outside"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -36,6 +37,7 @@ func main() {
 // scene is what the steps play on.
 type scene struct {
 	*stage.Stage
+	world  *outside.World
 	leader *stage.Replica
 }
 
@@ -47,12 +49,18 @@ type step struct {
 
 func tell(ctx context.Context, root string) (err error) {
 	fmt.Println("a control plane of its own: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and a simulated node")
-	opened, err := stage.Open(ctx, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
+	fmt.Println("the operator is test/cmd/operator: fairlead, except that its connections to addresses outside the cluster end at servers of this demo")
+	world, err := outside.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, world.Close()) }()
+	opened, err := stage.Open(ctx, stage.Options{Root: root, Operator: stage.Outside, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	s := &scene{Stage: opened}
+	s := &scene{Stage: opened, world: world}
 	for i, part := range story {
 		fmt.Printf("\n%d. %s\n", i+1, part.claim)
 		began := time.Now()
@@ -62,6 +70,11 @@ func tell(ctx context.Context, root string) (err error) {
 		fmt.Printf("   holds (%.1f s)\n", time.Since(began).Seconds())
 	}
 	return nil
+}
+
+// replica starts one more replica of the operator.
+func (s *scene) replica(ctx context.Context) (*stage.Replica, error) {
+	return s.StartReplica(ctx, "--dns-nameservers="+s.world.DNS.Addr().String())
 }
 
 // show prints what a reader should see of a step.
@@ -76,8 +89,49 @@ func show(text string) {
 func (s *scene) kubectl(ctx context.Context, manifest string, args ...string) (out, said string, err error) {
 	var stdout, stderr strings.Builder
 	err = s.KubectlIO(ctx, strings.NewReader(manifest), &stdout, &stderr, args...)
-	show("$ kubectl " + strings.Join(args, " ") + "\n" + stdout.String() + stderr.String())
+	shown := "$ kubectl"
+	for _, arg := range args {
+		if strings.ContainsAny(arg, ` "*?{}`) {
+			arg = "'" + arg + "'"
+		}
+		shown += " " + arg
+	}
+	show(shown + "\n" + stdout.String() + stderr.String())
 	return stdout.String(), stderr.String(), err
+}
+
+// calls runs kubectl for each list of arguments in turn, until one is refused.
+func (s *scene) calls(ctx context.Context, calls ...[]string) error {
+	for _, args := range calls {
+		if _, said, err := s.kubectl(ctx, "", args...); err != nil {
+			return errors.New(said)
+		}
+	}
+	return nil
+}
+
+// apply applies manifests in turn, until one is refused.
+func (s *scene) apply(ctx context.Context, manifests ...string) error {
+	for _, manifest := range manifests {
+		if _, said, err := s.kubectl(ctx, manifest, "apply", "-f", "-"); err != nil {
+			return errors.New(said)
+		}
+	}
+	return nil
+}
+
+// events shows the events of the objects of a name, and fails unless they have the wanted reasons.
+func (s *scene) events(ctx context.Context, name string, reasons ...string) error {
+	out, err := s.Kubectl(ctx, "get", "events", "-n", "default", "--field-selector=involvedObject.name="+name,
+		"-o", `jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}`)
+	if err != nil {
+		return err
+	}
+	if err := expect(out, reasons...); err != nil {
+		return err
+	}
+	show(out)
+	return nil
 }
 
 // expect fails unless text holds every one of the wanted pieces.

@@ -45,38 +45,25 @@ spec:
 
 // restart changes a Secret twice in a row, and counts what comes of it.
 func restart(ctx context.Context, s *scene) error {
-	for _, manifest := range []string{workload, policy} {
-		if _, said, err := s.kubectl(ctx, manifest, "apply", "-f", "-"); err != nil {
-			return errors.New(said)
-		}
+	if err := s.apply(ctx, workload, policy); err != nil {
+		return err
 	}
-	for _, args := range [][]string{
-		{"rollout", "status", "deployment/shop", "--timeout=60s"},
-		{"wait", "--for=condition=Ready", "--timeout=60s", "rebootpolicy/shop"},
-		{"patch", "secret", "credentials", "-p", `{"stringData":{"password":"second"}}`},
-		{"patch", "secret", "credentials", "-p", `{"stringData":{"password":"third"}}`},
-		{"wait", "--for=condition=Verified", "--timeout=60s", "rebootpolicy/shop"},
-		{"get", "rebootpolicy", "shop"},
-	} {
-		if _, said, err := s.kubectl(ctx, "", args...); err != nil {
-			return errors.New(said)
-		}
+	if err := s.calls(ctx,
+		[]string{"rollout", "status", "deployment/shop", "--timeout=60s"},
+		[]string{"wait", "--for=condition=Ready", "--timeout=60s", "rebootpolicy/shop"},
+		[]string{"patch", "secret", "credentials", "-p", `{"stringData":{"password":"second"}}`},
+		[]string{"patch", "secret", "credentials", "-p", `{"stringData":{"password":"third"}}`},
+		[]string{"wait", "--for=condition=Verified", "--timeout=60s", "rebootpolicy/shop"},
+		[]string{"get", "rebootpolicy", "shop"},
+	); err != nil {
+		return err
 	}
 	if err := stage.Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
-		out, err := s.Kubectl(ctx, "get", "events", "-n", "default", "--field-selector=involvedObject.name=shop",
-			"-o", `jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}`)
-		if err != nil {
-			return err
-		}
-		if err := expect(out, "RestartStarted", "RestartVerified"); err != nil {
-			return err
-		}
-		show(out)
-		return nil
+		return s.events(ctx, "shop", "RestartStarted", "RestartVerified")
 	}); err != nil {
 		return err
 	}
-	out, said, err := s.kubectl(ctx, "", "get", "replicasets", "-n", "default", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.replicas}{"\n"}{end}`)
+	out, said, err := s.kubectl(ctx, "", "get", "replicasets", "-n", "default", "-l", "app=shop", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.replicas}{"\n"}{end}`)
 	if err != nil {
 		return errors.New(said)
 	}

@@ -21,8 +21,10 @@ var story = []step{
 	{"An ExternalService becomes a Service and EndpointSlices", publish},
 	{"Nothing is written while nothing changes", rest},
 	{"A Secret changes twice; the Deployment that refers to it restarts once, and is seen to recover", restart},
+	{"A game day: a database is taken away for 20 s; what depends on it is held, not restarted, and all returns by itself", gameDay},
+	{"A canary is killed, and comes back", survive},
 	{"The leader hands over while objects keep being applied, and no request fails", handOver},
-	{"Deleting the object takes everything with it", remove},
+	{"Deleting the objects takes everything with them", remove},
 }
 
 const oldPolicy = `
@@ -68,7 +70,7 @@ spec:
 `
 
 func start(ctx context.Context, s *scene) (err error) {
-	if s.leader, err = s.StartReplica(ctx); err != nil {
+	if s.leader, err = s.replica(ctx); err != nil {
 		return err
 	}
 	if err := s.Reachable(ctx); err != nil {
@@ -188,13 +190,18 @@ func remove(ctx context.Context, s *scene) error {
 		return err
 	}
 	show(fmt.Sprintf("%d ExternalServices deleted", strings.Count(out, "\n")))
+	if err := s.calls(ctx, []string{"delete", "chaospod", "canary"}); err != nil {
+		return err
+	}
 	return stage.Eventually(ctx, 60*time.Second, func(ctx context.Context) error {
-		out, err := s.Kubectl(ctx, "get", "services,endpointslices", "-n", "default", "-o", "name")
+		out, err := s.Kubectl(ctx, "get", "services,endpointslices,pods", "-n", "default", "-o", "name")
 		if err != nil {
 			return err
 		}
-		if strings.Contains(out, "billing-db") || strings.Contains(out, "load-") {
-			return fmt.Errorf("still there: %s", out)
+		for _, name := range []string{"billing-db", "orders-db", "load-", "pod/canary"} {
+			if strings.Contains(out, name) {
+				return fmt.Errorf("%s is still there: %s", name, out)
+			}
 		}
 		return nil
 	})
