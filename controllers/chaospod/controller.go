@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
 	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
@@ -66,7 +68,7 @@ type Options struct {
 // Kinds are all that the controller reads from the cache.
 func Kinds() []client.Object {
 	return []client.Object{
-		&chaosv1.ChaosPod{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, workloads.ReplicaSets(), &corev1.Pod{},
+		&chaosv1.ChaosPod{}, &networkingv1.ExternalService{}, &autorebootv1.RebootPolicy{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, workloads.ReplicaSets(), &corev1.Pod{},
 	}
 }
 

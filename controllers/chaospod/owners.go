@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/internal/chaos"
 )
 
@@ -45,6 +46,10 @@ func (r *Reconciler) observe(ctx context.Context, s *survey, live bool) chaos.Ob
 	default:
 		o.Missing = missing
 	}
+	faults, err := dependence.Faults(ctx, r.Client, s.key.Namespace)
+	if err != nil {
+		o.Unknown = err.Error()
+	}
 	watched := &interest{owners: map[types.UID]bool{}, workloads: map[workloadName]bool{}, selector: v.selector}
 	if w := s.spec.Spec.Target.Workload; w != nil {
 		watched.workloads[workloadName{string(w.Kind), w.Name}] = true
@@ -64,6 +69,7 @@ func (r *Reconciler) observe(ctx context.Context, s *survey, live bool) chaos.Ob
 		for _, uid := range through {
 			watched.owners[uid] = true
 		}
+		owner.Fault = faults[dependence.Workload{Kind: name.kind, Name: name.name}]
 		o.Owners = append(o.Owners, *owner)
 	}
 	r.interests.set(s.key, watched)

@@ -23,11 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/approval"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
@@ -56,7 +59,7 @@ type stage struct {
 func newStage(t testing.TB, spec string) *stage {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, chaosv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, chaosv1.AddToScheme, networkingv1.AddToScheme, autorebootv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -351,6 +354,70 @@ func TestASuspicionThatBeginsBeforeTheFirstKillHoldsTheRun(t *testing.T) {
 	if s.reconciles(); !slices.Equal(s.killed, []string{planned.Victims[0].Name}) {
 		t.Errorf("killed %q, and %s was chosen", s.killed, planned.Victims[0].Name)
 	}
+}
+
+// gameDay has a fault injected into ExternalService db, and a RebootPolicy of a workload by which it depends
+// on db.
+func (s *stage) gameDay(workload string) *networkingv1.ExternalService {
+	s.Helper()
+	s.must(s.store.Create(s.Context(), &autorebootv1.RebootPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "p"},
+		Spec:       autorebootv1.RebootPolicySpec{Gates: []autorebootv1.Gate{{Type: autorebootv1.GateExternalServiceHealthy, Name: "db"}}},
+		Status:     autorebootv1.RebootPolicyStatus{Targets: []autorebootv1.TargetStatus{{Kind: autorebootv1.TargetDeployment, Name: workload}}},
+	}))
+	es := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "db"}}
+	meta.SetStatusCondition(&es.Status.Conditions, metav1.Condition{Type: networkingv1.ConditionFaultInjected, Status: metav1.ConditionTrue, Reason: "BlackHole", Message: "until 14:10"})
+	s.must(s.store.Create(s.Context(), es))
+	return es
+}
+
+func TestAFaultHoldsTheChaosOfWhatDependsOnItAlone(t *testing.T) {
+	s := newStage(t, one)
+	es := s.gameDay("api")
+	s.asks()
+	if s.reconciles(); len(s.killed) > 0 {
+		t.Fatalf("killed %q", s.killed)
+	}
+	s.says(chaosv1.ConditionHeld, chaosv1.ReasonFaultInjected)
+	if c := meta.FindStatusCondition(s.object().Status.Conditions, chaosv1.ConditionHeld); !strings.Contains(c.Message, "ExternalService db: until 14:10") {
+		t.Error(c.Message)
+	}
+	ended := es.DeepCopy()
+	ended.Status.Conditions[0].Status = metav1.ConditionFalse
+	change := event.TypedUpdateEvent[*networkingv1.ExternalService]{ObjectOld: es, ObjectNew: ended}
+	same := event.TypedUpdateEvent[*networkingv1.ExternalService]{ObjectOld: es, ObjectNew: es}
+	if wakes := faulted(); !wakes.Update(change) || wakes.Update(same) {
+		t.Error("ChaosPods are to be woken by the end of a fault, and by nothing else")
+	}
+	s.must(s.store.Update(t.Context(), ended))
+	if s.reconciles(); len(s.killed) != 1 {
+		t.Errorf("killed %q after the fault", s.killed)
+	}
+
+	s = newStage(t, both)
+	s.gameDay("web")
+	s.asks()
+	if s.reconciles(); len(s.killed) != 1 || !strings.HasPrefix(s.killed[0], "api-") {
+		t.Errorf("killed %q, and only web depends on db", s.killed)
+	}
+}
+
+func TestWhatCannotBeReadOfFaultsHoldsChaos(t *testing.T) {
+	s := newStage(t, one)
+	s.gameDay("web")
+	s.asks()
+	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, policies := list.(*autorebootv1.RebootPolicyList); policies {
+				return errors.New("broken")
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	if s.reconciles(); len(s.killed) > 0 {
+		t.Errorf("killed %q", s.killed)
+	}
+	s.says(chaosv1.ConditionHeld, chaosv1.ReasonUnknown)
 }
 
 func drained(s *stage) *corev1.Node {

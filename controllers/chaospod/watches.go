@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 )
 
 // queue is what the handlers of events are given.
@@ -36,6 +38,9 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		source.Kind(c.GetCache(), &corev1.Pod{}, stirs(r, func(pod *corev1.Pod) func(*interest) bool {
 			return func(i *interest) bool { return i.inPod(pod) }
 		})),
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, stirs(r, func(*networkingv1.ExternalService) func(*interest) bool {
+			return func(*interest) bool { return true } // who depends on it is found out then
+		}), faulted()),
 		r.ringer.Source(),
 	} {
 		if err := to.Watch(from); err != nil {
@@ -78,6 +83,18 @@ func asked() predicate.TypedPredicate[*chaosv1.ChaosPod] {
 		UpdateFunc: func(e event.TypedUpdateEvent[*chaosv1.ChaosPod]) bool {
 			return !slices.Equal(askedOf(e.ObjectOld), askedOf(e.ObjectNew)) || runID(e.ObjectOld) != runID(e.ObjectNew)
 		},
+	}
+}
+
+// faulted drops the changes of an ExternalService that are not about a fault injected into it.
+func faulted() predicate.TypedPredicate[*networkingv1.ExternalService] {
+	has := func(es *networkingv1.ExternalService) bool { return dependence.Fault(es) != "" }
+	return predicate.TypedFuncs[*networkingv1.ExternalService]{
+		CreateFunc: func(e event.TypedCreateEvent[*networkingv1.ExternalService]) bool { return has(e.Object) },
+		UpdateFunc: func(e event.TypedUpdateEvent[*networkingv1.ExternalService]) bool {
+			return has(e.ObjectOld) != has(e.ObjectNew)
+		},
+		DeleteFunc: func(e event.TypedDeleteEvent[*networkingv1.ExternalService]) bool { return has(e.Object) },
 	}
 }
 

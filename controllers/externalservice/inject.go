@@ -15,11 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
 	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
-	policyrules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/chaos"
 )
 
 // calendarPatience is how long a fault that lasts goes on in a process that could not read the
@@ -41,16 +43,16 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 		now: now, latest: m.latest, asked: asked, stored: es.Status.Fault, ended: m.ended, active: actual.active,
 		waits: r.unknown(es, f, now),
 	}
-	restarting := ""
+	disrupted := ""
 	if k.stored == nil || k.stored.Lasts() || k.stored.Request != asked {
 		var err error
-		if k.dependants, restarting, err = r.dependants(ctx, es); err != nil && k.waits == "" {
-			k.waits = "the RebootPolicies that depend on it cannot be read" // which keeps no fault from ending
+		if k.dependants, disrupted, err = r.dependants(ctx, es); err != nil && k.waits == "" {
+			k.waits = "what depends on it cannot be read" // which keeps no fault from ending
 		}
 	}
 	k.hinders = func(status *networkingv1.FaultStatus, begins bool) (outcome, why string) {
-		if begins && restarting != "" {
-			return networkingv1.FaultOutcomeRefused, restarting
+		if begins && disrupted != "" {
+			return networkingv1.FaultOutcomeRefused, disrupted
 		}
 		return r.hinders(es, f, actual, c, status, begins || now.Sub(m.first) > calendarPatience)
 	}
@@ -146,18 +148,16 @@ func failing(f *findings, actual *decision) string {
 }
 
 // dependants are the targets of the RebootPolicies of the namespace that name an ExternalService, by
-// kind and name. restarting says which of them is being restarted; it is empty where none is.
-func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalService) (all []networkingv1.FaultDependant, restarting string, err error) {
-	var policies autorebootv1.RebootPolicyList
-	if err := r.Client.List(ctx, &policies, client.InNamespace(es.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, "", fmt.Errorf("list RebootPolicies: %w", err)
+// kind and name. disrupted says which of them is being restarted, or loses pods to chaos; it is empty where
+// none is.
+func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalService) (all []networkingv1.FaultDependant, disrupted string, err error) {
+	policies, err := dependence.On(ctx, r.Client, es.Namespace, es.Name)
+	if err != nil {
+		return nil, "", err
 	}
 	seen := map[networkingv1.FaultDependant]bool{}
-	for i := range policies.Items {
-		policy := &policies.Items[i]
-		if !slices.Contains(policyrules.ExternalServices(&policy.Spec), es.Name) {
-			continue
-		}
+	for i := range policies {
+		policy := &policies[i]
 		for j := range policy.Status.Targets {
 			t := &policy.Status.Targets[j]
 			d := networkingv1.FaultDependant{Kind: string(t.Kind), Name: t.Name}
@@ -167,14 +167,36 @@ func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalSe
 				all = append(all, d)
 			}
 		}
-		if len(policy.Status.InFlight) > 0 && restarting == "" {
-			restarting = fmt.Sprintf("RebootPolicy %s restarts %s %s", policy.Name, policy.Status.InFlight[0].Kind, policy.Status.InFlight[0].Name)
+		if len(policy.Status.InFlight) > 0 && disrupted == "" {
+			disrupted = fmt.Sprintf("RebootPolicy %s restarts %s %s", policy.Name, policy.Status.InFlight[0].Kind, policy.Status.InFlight[0].Name)
 		}
 	}
 	slices.SortFunc(all, func(a, b networkingv1.FaultDependant) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
-	return all, restarting, nil
+	if disrupted == "" && len(all) > 0 {
+		disrupted, err = r.chaos(ctx, es.Namespace, seen)
+	}
+	return all, disrupted, err
+}
+
+// chaos says which of some workloads loses pods to a ChaosPod, or has not recovered yet.
+func (r *Reconciler) chaos(ctx context.Context, namespace string, among map[networkingv1.FaultDependant]bool) (string, error) {
+	var pods chaosv1.ChaosPodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("list ChaosPods: %w", err)
+	}
+	for i := range pods.Items {
+		status := &pods.Items[i].Status
+		claims := chaos.ClaimsOf(status)
+		for j := 0; len(claims) > 0 && j < len(status.CurrentRun.Victims); j++ {
+			owner := status.CurrentRun.Victims[j].Owner
+			if owner != nil && slices.Contains(claims, owner.UID) && among[networkingv1.FaultDependant{Kind: owner.Kind, Name: owner.Name}] {
+				return fmt.Sprintf("ChaosPod %s disrupts %s %s", pods.Items[i].Name, owner.Kind, owner.Name), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 func (r *Reconciler) readiness(ctx context.Context, namespace string, t *autorebootv1.TargetStatus) networkingv1.DependantReadiness {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/schedule"
@@ -219,7 +220,11 @@ func TestWhenNoFaultBegins(t *testing.T) {
 		"nothing to fail over to":  {strings.Replace(tiered, "priority: 1", "priority: 0", 1), "FailOver", func(*stand) {}, "no other endpoint is healthy"},
 		"admission is not asked":   {tiered, "BlackHole", func(s *stand) { s.Unasked = []string{"shop"} }, "admission does not check"},
 		"a dependant is restarted": {tiered, "BlackHole", func(s *stand) { s.depends(1, true) }, "RebootPolicy shop restarts Deployment web"},
-		"a name is stale":          {checked, "BlackHole", func(s *stand) { s.names.reasons["db.example.com"] = networkingv1.ReasonStale }, "does not resolve"},
+		"a dependant is disrupted": {tiered, "BlackHole", func(s *stand) {
+			s.depends(2, false)
+			s.chaos("web", chaosv1.VictimEvicted)
+		}, "ChaosPod c disrupts Deployment web"},
+		"a name is stale": {checked, "BlackHole", func(s *stand) { s.names.reasons["db.example.com"] = networkingv1.ReasonStale }, "does not resolve"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t, test.spec)
@@ -311,6 +316,23 @@ func (s *stand) depends(available int32, restarting bool) {
 	web.Status.AvailableReplicas = available
 	s.must(s.store.Create(s.Context(), policy))
 	s.must(s.store.Create(s.Context(), web))
+}
+
+// chaos has a run of a ChaosPod under way that has chosen a pod of a Deployment.
+func (s *stand) chaos(deployment string, outcome chaosv1.VictimOutcome) {
+	s.Helper()
+	run := &chaosv1.CurrentRun{ID: "1", Phase: chaosv1.RunVerifying, Victims: []chaosv1.Victim{
+		{Name: "x", UID: "1", Outcome: chaosv1.VictimEvicted, Owner: &chaosv1.VictimOwner{Kind: "Deployment", Name: "x", UID: "uid-x"}},
+		{Name: "y", UID: "2", Outcome: outcome, Owner: &chaosv1.VictimOwner{Kind: "Deployment", Name: deployment, UID: types.UID("uid-" + deployment)}},
+	}}
+	s.must(s.store.Create(s.Context(), &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}, Status: chaosv1.ChaosPodStatus{CurrentRun: run}}))
+}
+
+func TestARunThatSparedTheDependantHindersNoFault(t *testing.T) {
+	s := gameDay(t, tiered, both)
+	s.depends(2, false)
+	s.chaos("web", chaosv1.VictimSpared)
+	s.injects("BlackHole", "192.0.2.1")
 }
 
 func TestTheVerdictIsInTheStatus(t *testing.T) {

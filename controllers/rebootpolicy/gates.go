@@ -10,13 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/chaos"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -46,8 +46,8 @@ func (r *Reconciler) faults(ctx context.Context, s *survey) []string {
 		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &es, shared); err != nil {
 			continue
 		}
-		if c := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionFaultInjected); c != nil && c.Status == metav1.ConditionTrue {
-			why = append(why, fmt.Sprintf("a fault is injected into ExternalService %s: %s", name, c.Message))
+		if fault := dependence.Fault(&es); fault != "" {
+			why = append(why, fault)
 		}
 	}
 	return why

@@ -160,7 +160,7 @@ func (r *run) fit(without func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
 		return all, nil
 	}
 	for _, reason := range []string{
-		chaosv1.ReasonRestartInProgress, chaosv1.ReasonUnstable, chaosv1.ReasonTooFewReady, chaosv1.ReasonUnknown, chaosv1.ReasonNoCandidate,
+		chaosv1.ReasonRestartInProgress, chaosv1.ReasonFaultInjected, chaosv1.ReasonUnstable, chaosv1.ReasonTooFewReady, chaosv1.ReasonUnknown, chaosv1.ReasonNoCandidate,
 	} {
 		if messages := why[reason]; len(messages) > 0 {
 			r.waits = r.waits || reason == chaosv1.ReasonRestartInProgress
@@ -178,6 +178,8 @@ func (r *run) unfit(owner *Owner) *hold {
 		return &hold{reason: chaosv1.ReasonUnknown, message: titled(owner) + ": " + owner.Unknown}
 	case r.seen.Others.Busy[owner.UID]:
 		return &hold{reason: chaosv1.ReasonRestartInProgress, message: titled(owner) + " is disrupted by a RebootPolicy or another ChaosPod"}
+	case owner.Fault != "":
+		return &hold{reason: chaosv1.ReasonFaultInjected, message: titled(owner) + " depends on what is broken on purpose: " + owner.Fault}
 	case r.requireStable && owner.Unstable != "":
 		return &hold{reason: chaosv1.ReasonUnstable, message: titled(owner) + " " + owner.Unstable}
 	case ready-1 < floor:

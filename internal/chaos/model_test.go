@@ -31,7 +31,7 @@ type step struct {
 func whats() []string {
 	return []string{
 		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "due", "due", "due", "due",
-		"budget", "two budgets", "free budget", "rollout", "break", "repair", "flap", "flap", "scale", "delete", "cordon", "exclude", "busy", "free",
+		"budget", "two budgets", "free budget", "rollout", "break", "repair", "flap", "flap", "scale", "delete", "cordon", "exclude", "busy", "free", "fault",
 		"forward", "back", "suspend", "go on", "edit", "run now", "resume", "suspect", "bar", "blind", "hide", "forbid", "canary template",
 	}
 }
@@ -178,6 +178,8 @@ func (m *model) event(s step) {
 		o.budget = 2
 	case "free budget":
 		o.budget = 0
+	case "fault":
+		o.faulted = !o.faulted
 	case "rollout":
 		o.rolling = !o.rolling
 	case "break":

@@ -58,6 +58,9 @@ type Owner struct {
 	// Unstable is why it is not stable, in the words of a message such as "rolls out"; empty while its
 	// controller has seen its latest spec and every pod is of the latest revision.
 	Unstable string
+	// Fault is which fault is injected on purpose into what it depends on, in the words of a message;
+	// empty for none.
+	Fault string
 	// MinReady is how long a pod must be ready to count as available.
 	MinReady time.Duration
 	// Unknown is why something about it cannot be read, in the words of a message: none of its pods

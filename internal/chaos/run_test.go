@@ -213,6 +213,7 @@ func TestWhatHoldsARun(t *testing.T) {
 		"suspicion":          {func(b *bench) { b.o.Suspect = true }, "ProbeSelfSuspect", "operator"},
 		"a restart":          {func(b *bench) { b.o.Others.Busy = map[types.UID]bool{"uid-api": true} }, "RestartInProgress", "api"},
 		"the cluster's cap":  {func(b *bench) { b.o.Others.Free = 0 }, "ConcurrencyLimit", ""},
+		"a fault":            {func(b *bench) { b.o.Owners[0].Fault = "a fault is injected into ExternalService db" }, "FaultInjected", "ExternalService db"},
 		"a rollout":          {func(b *bench) { b.o.Owners[0].Unstable = "rolls out" }, "Unstable", "Deployment api rolls out"},
 		"too few":            {func(b *bench) { b.o.Owners[0].Wanted = 7 }, "TooFewReady", "4 of 7 pods ready, and 4 must stay so"},
 		"an unknown owner":   {func(b *bench) { b.o.Owners[0].Unknown = "timed out" }, "Unknown", "timed out"},
@@ -311,6 +312,7 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 		"barred":      {func(b *bench) { b.o.Barred = Obstacle{chaosv1.ReasonForbidden, "no"} }, "Forbidden"},
 		"a restart":   {func(b *bench) { b.o.Others.Busy = map[types.UID]bool{"uid-api": true} }, "RestartInProgress"},
 		"a blackout":  {func(b *bench) { b.o.Times = TimesOf(b.p, common.Window{Schedule: "* * * * *", Duration: "1h"}) }, "Blackout"},
+		"a fault":     {func(b *bench) { b.o.Owners[0].Fault = "a fault" }, "FaultInjected"},
 		"too few":     {func(b *bench) { each(b, func(p *Pod) { p.ReadySince = time.Time{} }) }, "TooFewReady"},
 		"not for now": {func(b *bench) { each(b, func(p *Pod) { p.Cordoned = true }) }, "NoCandidate"},
 	} {

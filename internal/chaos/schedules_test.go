@@ -157,6 +157,8 @@ func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun
 	switch {
 	case owner.Unknown != "", *spec.Safety.RequireStable && owner.Unstable != "":
 		m.fail("%s is chosen of %s, which is %q and %q", v.Name, owner.Name, owner.Unknown, owner.Unstable)
+	case owner.Fault != "":
+		m.fail("%s is chosen of %s, which depends on what is broken on purpose", v.Name, owner.Name)
 	case ready-1 < need:
 		m.fail("%s is chosen, which leaves %d ready of %d that must be", v.Name, ready-1, need)
 	case j < 0:

@@ -27,10 +27,10 @@ type simPod struct {
 // simOwner is a workload with its controller. budget is how many disruption budgets it has that let no
 // pod go; two make the eviction API give up.
 type simOwner struct {
-	name, uid                           string
-	wanted, made, budget                int
-	pods                                []simPod
-	broken, rolling, unknown, forbidden bool
+	name, uid                                    string
+	wanted, made, budget                         int
+	pods                                         []simPod
+	broken, rolling, unknown, forbidden, faulted bool
 }
 
 // repair has its pods ready from now on.
@@ -106,6 +106,9 @@ func (c *cluster) views() []Owner {
 		v := Owner{Kind: "Deployment", Name: o.name, UID: types.UID(o.uid), Wanted: int32(o.wanted)}
 		if o.rolling {
 			v.Unstable = "rolls out"
+		}
+		if o.faulted {
+			v.Fault = "a fault"
 		}
 		if o.unknown {
 			v.Unknown = "its status cannot be read"

@@ -46,6 +46,8 @@ const (
 	ReasonBlackout = "Blackout"
 	// ReasonRestartInProgress: a RebootPolicy restarts the workload, or watches over a restart.
 	ReasonRestartInProgress = "RestartInProgress"
+	// ReasonFaultInjected: a fault is injected into an ExternalService that the workload depends on.
+	ReasonFaultInjected = "FaultInjected"
 	// ReasonUnstable: the workload rolls out.
 	ReasonUnstable = "Unstable"
 	// ReasonTooFewReady: safety.minReady would be undercut.
