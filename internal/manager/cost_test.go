@@ -386,14 +386,17 @@ func TestNoReviewCostsMoreThanItsWeight(t *testing.T) {
 		if len(all)%50 == 0 {
 			runtime.GC()
 		}
-		cost := c.send(r)
+		cost, limit := c.send(r), everyTime+time.Duration(len(r.body))*mostTime
+		for n := 0; n < 4 && cost.processor > limit; n++ { // one that costs much does so every time
+			cost.processor = min(cost.processor, c.send(r).processor)
+		}
 		f := found{tried: r, spent: cost}
 		f.ratio = float64(cost.allocated) / float64(server.Cost(r.body)+everyReview)
 		f.perByte = float64(cost.processor) / float64(len(r.body))
 		if f.ratio > mostAllocated {
 			t.Errorf("%s to %s: %d bytes, which count for %d, cost %d", r.name, r.path, len(r.body), server.Cost(r.body), cost.allocated)
 		}
-		if cost.processor > everyTime+time.Duration(len(r.body))*mostTime {
+		if cost.processor > limit {
 			t.Errorf("%s to %s: %d bytes took %s", r.name, r.path, len(r.body), cost.processor)
 		}
 		f.body = f.body[:min(len(f.body), 100)]
