@@ -34,7 +34,9 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/approval"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
 
 var (
@@ -353,6 +355,27 @@ func TestASuspicionThatBeginsBeforeTheFirstKillHoldsTheRun(t *testing.T) {
 	suspects(s, false)
 	if s.reconciles(); !slices.Equal(s.killed, []string{planned.Victims[0].Name}) {
 		t.Errorf("killed %q, and %s was chosen", s.killed, planned.Victims[0].Name)
+	}
+}
+
+func TestAFreezeOfTheClusterHoldsChaos(t *testing.T) {
+	s := newStage(t, one)
+	frozen, err := freeze.New(freeze.Options{Now: func() time.Time { return s.now }, Configured: []schedule.Blackout{
+		{Name: "release", Start: ptr.To(metav1.NewTime(epoch.Add(-time.Hour))), End: ptr.To(metav1.NewTime(epoch.Add(time.Hour)))},
+	}})
+	s.must(err)
+	s.Freeze = frozen
+	s.asks()
+	if s.reconciles(); len(s.killed) > 0 {
+		t.Fatalf("killed %q", s.killed)
+	}
+	s.says(chaosv1.ConditionHeld, chaosv1.ReasonBlackout)
+	if c := meta.FindStatusCondition(s.object().Status.Conditions, chaosv1.ConditionHeld); !strings.Contains(c.Message, "2026-03-02T15:00:00Z") {
+		t.Errorf("the end of the freeze is not in %q", c.Message)
+	}
+	s.now = epoch.Add(time.Hour)
+	if s.reconciles(); len(s.killed) != 1 {
+		t.Errorf("killed %q after the freeze", s.killed)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -72,6 +73,17 @@ func TestPodAgeFiresForTheOldestPodAtAMomentOfItsOwn(t *testing.T) {
 	s.now = signal.Again
 	if again := s.looks().signalsOf("old")[0]; !again.Firing {
 		t.Errorf("old enough: %+v", again)
+	}
+	var pods corev1.PodList
+	s.must(s.store.List(t.Context(), &pods, client.InNamespace("shop")))
+	for i := range pods.Items { // as chaos leaves them while they end
+		pod := &pods.Items[i]
+		pod.Finalizers = []string{"kubernetes"}
+		s.must(s.store.Update(t.Context(), pod))
+		s.must(s.store.Delete(t.Context(), pod))
+	}
+	if killed := s.looks().signalsOf("old")[0]; killed.Firing {
+		t.Errorf("pods that end are old: %+v", killed)
 	}
 	if a, b := earlier(10*time.Hour, 10, "a"), earlier(10*time.Hour, 10, "b"); a == b || a != earlier(10*time.Hour, 10, "a") {
 		t.Errorf("two workloads come of age at %s and %s", a, b)

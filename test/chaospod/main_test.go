@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/outside"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -31,6 +32,8 @@ var (
 
 	open   = sync.OnceValues(openTroupe)
 	opened *stage.Troupe
+	// world is what ExternalServices lead to. It ends after the operator that looks at it.
+	world *outside.World
 
 	// pardons are namespaces in which the operator is rightly refused.
 	pardons   []string
@@ -48,6 +51,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
+	if world != nil {
+		defer func() { _ = world.Close() }()
+	}
 	if opened == nil {
 		return code
 	}
@@ -67,8 +73,11 @@ func run(m *testing.M) int {
 
 func openTroupe() (*stage.Troupe, error) {
 	var err error
+	if world, err = outside.Open(); err != nil {
+		return nil, err
+	}
 	opened, err = stage.OpenTroupe(suite, stage.Options{
-		Root: root, Output: os.Stderr, Cluster: cluster.Options{Nodes: 3},
-	}, "--max-restarts=500")
+		Root: root, Operator: stage.Outside, Output: os.Stderr, Cluster: cluster.Options{Nodes: 3},
+	}, "--max-restarts=500", "--dns-nameservers="+world.DNS.Addr().String())
 	return opened, err
 }

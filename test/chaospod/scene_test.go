@@ -41,6 +41,12 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	t.Parallel()
+	return newStillScene(t)
+}
+
+// newStillScene is one beside which no other test runs.
+func newStillScene(t *testing.T) *scene {
+	t.Helper()
 	troupe, err := open()
 	if err != nil {
 		t.Fatal(err)
