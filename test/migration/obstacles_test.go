@@ -5,6 +5,7 @@ package migration
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -195,11 +196,31 @@ func TestAMigrationOfTheAPIServerIsDeferredTo(t *testing.T) {
 		s.complete(m)
 		return
 	}
-	t.Logf("the API server serves %s", served)
+	var group metav1.APIGroup
+	s.must(json.Unmarshal([]byte(served), &group))
+	t.Logf("the API server prefers %s", group.PreferredVersion.GroupVersion)
+	// kube-controller-manager may carry it out at once: it does not end before its status can be written.
+	s.kubectl(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "deferrals"}, "spec": {
+		"matchConstraints": {"resourceRules": [{"apiGroups": ["storagemigration.k8s.io"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["storageversionmigrations/status"]}]},
+		"validations": [{"expression": "false"}]}}
+	`, "apply", "-f", "-")
+	s.kubectl(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "deferrals"},
+		"spec": {"policyName": "deferrals", "validationActions": ["Deny"]}}`, "apply", "-f", "-")
 	s.define("v1alpha1 served storage", "v1 served")
 	s.define("v1alpha1 served", "v1 served storage")
-	s.kubectl(`{"apiVersion": "storagemigration.k8s.io/v1beta1", "kind": "StorageVersionMigration", "metadata": {"name": "deferrals"},
-		"spec": {"resource": {"group": "toys.example.com", "resource": "deferrals"}}}`, "create", "-f", "-")
+	migrate := func(plural string) {
+		s.kubectl(`{"apiVersion": "`+group.PreferredVersion.GroupVersion+`", "kind": "StorageVersionMigration", "metadata": {"name": "`+plural+`"},
+			"spec": {"resource": {"group": "toys.example.com", "resource": "`+plural+`"}}}`, "create", "-f", "-")
+	}
+	migrate("absentees")
+	s.eventually(func() error {
+		if _, err := s.try("", "patch", "storageversionmigrations", "absentees", "--subresource=status", "--type=merge",
+			`--patch={"status": {"resourceVersion": "1"}}`, "--dry-run=server"); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+			return fmt.Errorf("the policy does not hold yet: %w", err)
+		}
+		return nil
+	})
+	migrate("deferrals")
 	m, _ := s.migrator(nil)
 	s.runs(m)
 	s.eventually(func() error {
@@ -208,7 +229,7 @@ func TestAMigrationOfTheAPIServerIsDeferredTo(t *testing.T) {
 		}
 		return nil
 	})
-	s.kubectl("", "delete", "storageversionmigrations", "deferrals")
+	s.kubectl("", "delete", "storageversionmigrations", "deferrals", "absentees")
 	s.storedVersions("v1")
 }
 
