@@ -174,8 +174,9 @@ func replaced(t *testing.T) error {
 		}
 		return 0
 	}
-	first := watchman()
-	<-time.After(1100 * time.Millisecond) // one that ends sooner is not replaced
+	first := 0
+	until(t, "there is a watchman", func() bool { first = watchman(); return first != 0 }) // 0 is the group of this process
+	<-time.After(1100 * time.Millisecond)                                                  // one that ends sooner is not replaced
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("kill the watchman %d: %w", first, err)
 	}
