@@ -73,6 +73,8 @@ signal ends the process at once. How the start stands is shown on /statusz of th
 		"leader-elect-mode":    {config.ElectionLease, config.ElectionForLife},
 		"egress-default":       {config.EgressAllow, config.EgressDeny},
 		"sources":              {config.SourcesWatch, config.SourcesPoll},
+
+		"webhook-tls-min-version": {"VersionTLS12", "VersionTLS13"},
 	} {
 		complete(command, name, values...)
 	}

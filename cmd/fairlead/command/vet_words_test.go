@@ -251,6 +251,7 @@ func TestCommandLinesAreHelpedWith(t *testing.T) {
 		"certificates":              {[]string{"__complete", "manager", "--webhook-certificates", ""}, 0, []string{"selfSigned\n"}},
 		"a lost lease":              {[]string{"__complete", "manager", "--on-lost-lease", ""}, 0, []string{"exit\ndemote\n"}},
 		"a lost lease of a command": {[]string{"__complete", "elect", "--on-lost-lease", ""}, 0, []string{"exit\ndemote\n"}},
+		"versions of TLS":           {[]string{"__complete", "manager", "--webhook-tls-min-version", ""}, 0, []string{"VersionTLS12\nVersionTLS13\n"}},
 		"egress":                    {[]string{"__complete", "manager", "--egress-default", ""}, 0, []string{"llow\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
