@@ -42,7 +42,7 @@ func CronSyntax(cronPath Path, cron string, zonePath Path, zone *string) field.E
 // Windows is the structural twin of a list of windows or blackouts, at most 16.
 func Windows(path Path, windows []common.Window) field.ErrorList {
 	errs := Items(path, len(windows), 0, 16)
-	for i, w := range windows {
+	for i, w := range Within(windows, 16) {
 		at := path.Index(i)
 		errs = append(errs, Text(at.Child("schedule"), w.Schedule, 1, 128)...)
 		errs = append(errs, noOwnZone(at.Child("schedule"), w.Schedule, "use timeZone instead of TZ= or CRON_TZ=")...)

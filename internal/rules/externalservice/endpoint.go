@@ -27,9 +27,10 @@ var (
 
 func endpoints(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	errs := rules.Items(path, len(spec.Endpoints), 1, 32)
-	names := make(map[string]bool, len(spec.Endpoints))
-	for i := range spec.Endpoints {
-		e, at := &spec.Endpoints[i], path.Index(i)
+	list := rules.Within(spec.Endpoints, 32)
+	names := make(map[string]bool, len(list))
+	for i := range list {
+		e, at := &list[i], path.Index(i)
 		errs = append(errs, rules.Text(at.Child("name"), e.Name, 1, 63)...)
 		errs = append(errs, rules.Pattern(at.Child("name"), e.Name, labelPattern, rules.NameMessage)...)
 		if names[e.Name] {
@@ -60,6 +61,7 @@ func endpoints(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 
 func endpointPorts(path rules.Path, list []v1.EndpointPort, known []v1.ServicePort) field.ErrorList {
 	errs := rules.Items(path, len(list), 0, 16)
+	list = rules.Within(list, 16)
 	names := make(map[string]bool, len(list))
 	for i, p := range list {
 		at := path.Index(i)

@@ -74,7 +74,7 @@ func httpCheck(path rules.Path, h *v1.HTTPCheck) field.ErrorList {
 	}
 	statuses := path.Child("expectedStatuses")
 	errs = append(errs, rules.Items(statuses, len(h.ExpectedStatuses), 0, 8)...)
-	for i, r := range h.ExpectedStatuses {
+	for i, r := range rules.Within(h.ExpectedStatuses, 8) {
 		at := statuses.Index(i)
 		errs = append(errs, rules.Range(at.Child("start"), r.Start, 100, 599)...)
 		errs = append(errs, rules.Range(at.Child("end"), r.End, 100, 599)...)

@@ -62,6 +62,7 @@ type portKey struct {
 
 func ports(path rules.Path, list []v1.ServicePort) field.ErrorList {
 	errs := rules.Items(path, len(list), 1, 16)
+	list = rules.Within(list, 16)
 	names, numbers := make(map[string]bool, len(list)), make(map[portKey]bool, len(list))
 	for i, p := range list {
 		at := path.Index(i)

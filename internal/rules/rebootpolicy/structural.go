@@ -42,6 +42,7 @@ func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 		name string
 	}
 	seen := map[workload]bool{}
+	list = rules.Within(list, 32)
 	for i := range list {
 		t, at := &list[i], path.Index(i)
 		errs = append(errs, kindOf(at.Child("kind"), t.Kind)...)
@@ -155,6 +156,7 @@ func concurrency(path rules.Path, c *autorebootv1.Concurrency) field.ErrorList {
 
 func gates(path rules.Path, list []autorebootv1.Gate) field.ErrorList {
 	errs := rules.Items(path, len(list), 0, 16)
+	list = rules.Within(list, 16)
 	for i := range list {
 		g, at := &list[i], path.Index(i)
 		errs = append(errs, rules.Enum(at.Child("type"), g.Type, autorebootv1.GateExternalServiceHealthy,

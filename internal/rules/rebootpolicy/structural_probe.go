@@ -32,7 +32,7 @@ func probe(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 		command := path.Child("exec", "command")
 		errs = append(errs, rules.Text(path.Child("exec", "container"), e.Container, 0, 63)...)
 		errs = append(errs, rules.Items(command, len(e.Command), 1, 64)...)
-		for i, arg := range e.Command {
+		for i, arg := range rules.Within(e.Command, 64) {
 			errs = append(errs, rules.Text(command.Index(i), arg, 0, 1024)...)
 		}
 	}
@@ -69,12 +69,13 @@ func httpGet(path rules.Path, h *autorebootv1.HTTPGet) field.ErrorList {
 	errs = append(errs, optionalEnum(path.Child("scheme"), h.Scheme, autorebootv1.SchemeHTTP, autorebootv1.SchemeHTTPS)...)
 	headers := path.Child("headers")
 	errs = append(errs, rules.Items(headers, len(h.Headers), 0, 16)...)
-	for i, header := range h.Headers {
+	listed := rules.Within(h.Headers, 16)
+	for i, header := range listed {
 		errs = append(errs, rules.Text(headers.Index(i).Child("name"), header.Name, 1, 256)...)
 		errs = append(errs, rules.Text(headers.Index(i).Child("value"), header.Value, 0, 1024)...)
 	}
-	return append(errs, unique(len(h.Headers),
-		func(i int) string { return h.Headers[i].Name },
+	return append(errs, unique(len(listed),
+		func(i int) string { return listed[i].Name },
 		func(i int) rules.Path { return headers.Index(i).Child("name") })...)
 }
 

@@ -17,6 +17,7 @@ var triggerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 func triggers(path rules.Path, list []autorebootv1.Trigger) field.ErrorList {
 	errs := rules.Items(path, len(list), 1, 16)
+	list = rules.Within(list, 16)
 	for i := range list {
 		errs = append(errs, trigger(path.Index(i), &list[i])...)
 	}
@@ -89,8 +90,9 @@ func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList
 		errs = append(errs, field.Invalid(path.Field(), *c.Discovery, "sources is required when discovery is Explicit"))
 	}
 	errs = append(errs, rules.Items(path.Child("sources"), len(c.Sources), 0, 32)...)
-	for i := range c.Sources {
-		s, at := &c.Sources[i], path.Child("sources").Index(i)
+	sources := rules.Within(c.Sources, 32)
+	for i := range sources {
+		s, at := &sources[i], path.Child("sources").Index(i)
 		errs = append(errs, rules.Enum(at.Child("kind"), s.Kind, autorebootv1.SourceConfigMap, autorebootv1.SourceSecret)...)
 		errs = append(errs, named(at, s.Name, s.Selector)...)
 		keys := at.Child("keys")
@@ -98,10 +100,11 @@ func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList
 			errs = append(errs, field.Invalid(at.Field(), s.Keys[0], "keys needs name"))
 		}
 		errs = append(errs, rules.Items(keys, len(s.Keys), 0, 64)...)
-		for j, key := range s.Keys {
+		listed := rules.Within(s.Keys, 64)
+		for j, key := range listed {
 			errs = append(errs, rules.Text(keys.Index(j), key, 1, 253)...)
 		}
-		errs = append(errs, unique(len(s.Keys), func(j int) string { return s.Keys[j] }, keys.Index)...)
+		errs = append(errs, unique(len(listed), func(j int) string { return listed[j] }, keys.Index)...)
 	}
 	return errs
 }
@@ -125,9 +128,10 @@ func endpointsChange(path rules.Path, e *autorebootv1.EndpointsChange) field.Err
 	errs := rules.Text(path.Child("externalServiceName"), e.ExternalServiceName, 1, 63)
 	events := path.Child("events")
 	errs = append(errs, rules.Items(events, len(e.Events), 0, 4)...)
-	for i, event := range e.Events {
+	listed := rules.Within(e.Events, 4)
+	for i, event := range listed {
 		errs = append(errs, rules.Enum(events.Index(i), event, autorebootv1.EndpointsAddressesChanged,
 			autorebootv1.EndpointsFailedOver, autorebootv1.EndpointsFailedBack, autorebootv1.EndpointsRecovered)...)
 	}
-	return append(errs, unique(len(e.Events), func(i int) autorebootv1.EndpointsEvent { return e.Events[i] }, events.Index)...)
+	return append(errs, unique(len(listed), func(i int) autorebootv1.EndpointsEvent { return listed[i] }, events.Index)...)
 }
