@@ -6,6 +6,7 @@ package chaospod
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,12 +26,13 @@ func holderOf(key types.NamespacedName) disruption.Holder {
 func (r *Reconciler) claim(s *survey, o chaos.Observation) chaos.Decision {
 	var d chaos.Decision
 	r.Ledger.Do(holderOf(s.key), "", func(view disruption.View) []disruption.Claim {
-		o.Others = chaos.Others{Free: view.Free, Busy: view.Busy}
+		stored := claimsOf(&s.stored.Status)
+		o.Others = chaos.Others{Free: view.Beyond(stored), Busy: view.Busy}
 		d = chaos.Decide(s.stored, o)
 		if d.Waits {
 			view.Wait(d.WaitsFor...)
 		}
-		s.claimed = append(claimsOf(&s.stored.Status), claimsOf(&d.Status)...)
+		s.claimed = slices.Concat(stored, claimsOf(&d.Status))
 		return s.claimed
 	})
 	return d

@@ -552,6 +552,17 @@ func TestTheVerdictOnARunIsFromWhatTheApiServerHas(t *testing.T) {
 	}
 }
 
+// A run is decided twice, from the cache and from the API server. The first must not take the last slot of
+// the cluster from the second.
+func TestARunBeginsInTheLastSlot(t *testing.T) {
+	s := newStage(t, one)
+	s.Ledger = disruption.New(disruption.Options{Most: 1})
+	s.asks()
+	if s.reconciles(); len(s.killed) != 1 {
+		t.Errorf("killed %q; %+v", s.killed, s.object().Status.Conditions)
+	}
+}
+
 func TestAClaimOutlivesTheProcess(t *testing.T) {
 	s := newStage(t, one)
 	s.asks()

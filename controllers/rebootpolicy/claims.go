@@ -28,12 +28,12 @@ func holderOf(key types.NamespacedName) disruption.Holder {
 func (r *Reconciler) claim(s *survey) restart.Decision {
 	var d restart.Decision
 	r.Ledger.Do(holderOf(s.key), groupOf(s.policy), func(view disruption.View) []disruption.Claim {
-		o := s.observation()
-		o.Others = restart.Others{Group: view.Group, Free: view.Free, Busy: view.Busy}
+		stored, o := claimsOf(&s.stored.Status), s.observation()
+		o.Others = restart.Others{Group: view.Group, Free: view.Beyond(stored), Busy: view.Busy}
 		d = restart.Decide(s.decided(), o)
 		s.memory.disrupted = s.disrupted(view)
 		s.wait(view, d.Waits)
-		s.claimed = append(claimsOf(&s.stored.Status), claimsOf(&d.Status)...)
+		s.claimed = slices.Concat(stored, claimsOf(&d.Status))
 		return s.claimed
 	})
 	return d

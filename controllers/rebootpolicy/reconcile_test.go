@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -433,6 +434,23 @@ func TestWhatOthersDisruptIsLeftAlone(t *testing.T) {
 	s.ledger.Forget(chaos)
 	s.reconciles()
 	s.did("Annotate api " + theRestart)
+}
+
+// A restart that turns out to lack a Secret leaves the last slot of the cluster to another.
+func TestARestartThatIsHeldLeavesItsSlot(t *testing.T) {
+	lacking := deployment("api", 2, nil)
+	lacking[0].(*appsv1.Deployment).Spec.Template.Spec.Containers = []corev1.Container{{
+		Name: "c", EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}}}},
+	}}
+	s := newStand(t, strings.Replace(config, "name: api}", "name: api}, {kind: Deployment, name: web}", 1), append(lacking, deployment("web", 2, nil)...)...)
+	s.ledger = disruption.New(disruption.Options{Most: 1})
+	s.Ledger = s.ledger
+	s.reconciles()
+	s.changes("Secret/creds", "hmac:2")
+	s.reconciles()
+	s.passes(16 * time.Second)
+	s.reconciles()
+	s.did("Annotate web " + theRestart)
 }
 
 func TestEventsOfOneKindHaveABound(t *testing.T) {

@@ -47,7 +47,20 @@ type View struct {
 	// Busy are the workloads that other holders claim. It must not be changed.
 	Busy map[types.UID]bool
 
+	own  int // claims that the holder has
 	wait *waiter
+}
+
+// Beyond returns how many claims the holder may have beyond standing ones. It is more than Free where the
+// holder has claimed in advance what it may not come to use, as when it decides a second time.
+func (v View) Beyond(standing []Claim) int { return v.Free + v.own - len(distinct(standing)) }
+
+func distinct(claims []Claim) map[types.UID]bool {
+	found := make(map[types.UID]bool, len(claims))
+	for _, c := range claims {
+		found[c.UID] = true
+	}
+	return found
 }
 
 // Wait says that the holder would claim more if others held less: it is woken once they do, and
@@ -200,7 +213,7 @@ func keyOf(h Holder, group string) groupKey {
 }
 
 func (l *Ledger) view(h Holder, key groupKey, w *waiter) View {
-	v := View{Free: l.free(), Busy: make(map[types.UID]bool, len(l.claimants)), wait: w}
+	v := View{Free: l.free(), Busy: make(map[types.UID]bool, len(l.claimants)), own: l.claims(h), wait: w}
 	own := l.accounts[h]
 	for uid, n := range l.claimants {
 		if own != nil && own.claims[uid] {
@@ -221,10 +234,7 @@ func (l *Ledger) view(h Holder, key groupKey, w *waiter) View {
 
 // set makes claims those of h, and says what became free by that.
 func (l *Ledger) set(h Holder, key groupKey, claims []Claim) release {
-	next := make(map[types.UID]bool, len(claims))
-	for _, c := range claims {
-		next[c.UID] = true
-	}
+	next := distinct(claims)
 	var freed release
 	if old := l.accounts[h]; old != nil {
 		l.held -= len(old.claims)

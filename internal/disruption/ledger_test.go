@@ -69,9 +69,9 @@ func TestViewCountsWhatOthersHold(t *testing.T) {
 	elsewhere.Namespace = "other"
 	l.Restore(elsewhere, "g", claims("4"))
 	for name, want := range map[string]View{
-		"a": {Group: 1, Free: 0, Busy: map[types.UID]bool{"3": true, "4": true}},
-		"b": {Group: 2, Free: 0, Busy: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
-		"c": {Group: 3, Free: 0, Busy: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+		"a": {own: 2, Group: 1, Free: 0, Busy: map[types.UID]bool{"3": true, "4": true}},
+		"b": {own: 1, Group: 2, Free: 0, Busy: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+		"c": {own: 1, Group: 3, Free: 0, Busy: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
 	} {
 		l.Do(policy(name), "g", func(v View) []Claim {
 			v.wait = nil
@@ -88,6 +88,30 @@ func TestViewCountsWhatOthersHold(t *testing.T) {
 		if name == "c" {
 			l.Restore(policy("c"), "", claims("3"))
 		}
+	}
+}
+
+func TestAHolderThatDecidesAgainMayUseWhatItClaimed(t *testing.T) {
+	l, _ := newLedger(3)
+	l.Restore(policy("other"), "", claims("9"))
+	for name, c := range map[string]struct {
+		has, standing []Claim
+		want          int
+	}{
+		"nothing":                   {nil, nil, 2},
+		"what stands":               {claims("1"), claims("1"), 1},
+		"claimed in advance":        {claims("1", "2"), claims("1"), 1},
+		"claimed twice":             {claims("1"), claims("1", "1"), 1},
+		"all of it in advance":      {claims("1", "2"), nil, 2},
+		"stands, and not yet taken": {nil, claims("1"), 1},
+	} {
+		l.Restore(policy("a"), "", c.has)
+		l.Do(policy("a"), "", func(v View) []Claim {
+			if got := v.Beyond(c.standing); got != c.want {
+				t.Errorf("%s: %d beyond what stands, want %d", name, got, c.want)
+			}
+			return nil
+		})
 	}
 }
 
