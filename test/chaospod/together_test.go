@@ -7,69 +7,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/test/disruptions"
 )
-
-// fewest follows the pods of an app through every change that the API server tells, and returns how few
-// were ready at once.
-func (s *scene) fewest(app string) func() int {
-	s.Helper()
-	var mu sync.Mutex
-	up, least := map[types.UID]bool{}, -1
-	note := func(kind watch.EventType, pod *corev1.Pod) {
-		ready := false
-		for _, c := range pod.Status.Conditions {
-			ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		}
-		up[pod.UID] = ready && pod.DeletionTimestamp == nil && kind != watch.Deleted
-	}
-	count := func() (n int) {
-		for _, ready := range up {
-			if ready {
-				n++
-			}
-		}
-		return n
-	}
-	var list corev1.PodList
-	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": app}))
-	for i := range list.Items {
-		note(watch.Modified, &list.Items[i])
-	}
-	least = count()
-	changes, err := s.client.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.namespace), client.MatchingLabels{"app": app},
-		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
-	s.must(err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for change := range changes.ResultChan() {
-			if pod, ok := change.Object.(*corev1.Pod); ok {
-				mu.Lock()
-				note(change.Type, pod)
-				least = min(least, count())
-				mu.Unlock()
-			}
-		}
-	}()
-	s.Cleanup(func() { changes.Stop(); <-done })
-	return func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return least
-	}
-}
 
 // Two ChaosPods and a RebootPolicy that all want one workload disrupt it one after the other: of four
 // pods, three are ready at any time, and what one of them does lies before or after all that another does.
@@ -90,7 +37,9 @@ func TestDisruptionsOfOneWorkloadNeverOverlap(t *testing.T) {
 		}
 		return err
 	})
-	least, told := s.fewest("web"), s.spans()
+	record, err := disruptions.Follow(s.Context(), s.client, s.namespace)
+	s.must(err)
+	defer record.Close()
 	s.now("a", "1")
 	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
 	s.now("b", "1")
@@ -104,31 +53,13 @@ func TestDisruptionsOfOneWorkloadNeverOverlap(t *testing.T) {
 		}
 		return err
 	})
-	if n := least(); n < 3 {
-		t.Errorf("only %d pods were ready at once, want 3", n)
+	done, err := record.Account(s.Context(), map[string]int{"web": 3})
+	s.must(err)
+	if done.Kills != 2 || done.Restarts != 1 || done.KillsBy["a"] != 1 || done.KillsBy["b"] != 1 {
+		t.Errorf("want a kill by each ChaosPod, and one restart: %+v", done)
 	}
-	// Each of the three disrupts once; two pods die by ChaosPods, and four by the rollout.
-	var spans []span
-	var deeds []deed
-	s.eventually(func() error { // the watches may be a little behind
-		if spans, deeds = told(); len(spans) != 3 || len(deeds) != 7 {
-			return fmt.Errorf("spans %+v, deeds %+v", spans, deeds)
-		}
-		return nil
-	})
-	for i, a := range spans {
-		for _, b := range spans[:i] {
-			if a.who == b.who || a.from < b.to && b.from < a.to {
-				t.Errorf("%+v and %+v overlap", a, b)
-			}
-		}
-	}
-	for _, d := range deeds {
-		if !slices.ContainsFunc(spans, func(s span) bool {
-			return s.from < d.at && d.at < s.to && (d.what != "rollout" || s.who == "RebootPolicy p")
-		}) {
-			t.Errorf("%+v happened in none of the disruptions %+v", d, spans)
-		}
+	for _, fault := range slices.Concat(done.Below, done.Overlaps, done.Unnamed, done.Unended) {
+		t.Error(fault)
 	}
 }
 

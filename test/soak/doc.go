@@ -5,7 +5,8 @@
 // real API server under load, while certificates change, replicas come, go, are killed or cut off,
 // and the control plane restarts. Each scenario is a row: what was sent, what failed, how long answers
 // took, and what was proven. From the replicas' own record it is proven besides that no two of them
-// reconciled at one instant.
+// reconciled at one instant. One row is about what the leader does: ChaosPods and RebootPolicies disrupt
+// the same workloads while one leader after another is killed, and package disruptions counts.
 //
 // The Service in front of the replicas is a balancer on loopback that asks for readiness as a kubelet
 // does, and each replica is reached, and reaches the API server, through a link that can be cut. No

@@ -107,6 +107,10 @@ func play(ctx context.Context, o Options, s scenario) Row {
 	if s.rare {
 		o.Requests /= 4
 	}
+	if s.rate > 0 {
+		o.Rate = s.rate
+	}
+	act.requests, act.seed = o.Requests, o.Seed
 	err = act.begin(ctx)
 	if err == nil {
 		err = act.underLoad(ctx, o, s)
@@ -150,9 +154,11 @@ func probe(ctx context.Context, s *site) error {
 // act is a scenario while it is played.
 type act struct {
 	*site
-	tally *tally.Tally
-	notes []string
-	fault []string
+	tally    *tally.Tally
+	requests int // that are sent at least
+	seed     uint64
+	notes    []string
+	fault    []string
 	// losses are the calls that were lost with a replica.
 	losses []link.Loss
 }

@@ -18,6 +18,10 @@ type scenario struct {
 	// controlPlane says that the API server or etcd is away for a while, so that requests may be
 	// unavailable without anybody to blame.
 	controlPlane bool
+	// nodes is how many simulated nodes there are, on which pods run.
+	nodes int
+	// rate is how many steps the load takes in a second at most; 0 is that of Options.
+	rate float32
 	// rare scenarios send a quarter of the requests: what happens in them is over soon.
 	rare bool
 	// before prepares the cluster, before there is any replica; it may be nil.
@@ -43,4 +47,5 @@ var scenarios = []scenario{
 	{name: "replica refuses connections", rare: true, loses: true, do: refuseConnections},
 	{name: "replica behind a silent network", rare: true, loses: true, do: fallSilent},
 	{name: "hostile connections", do: besiege},
+	{name: "chaos and restarts", args: []string{"--max-restarts=500"}, nodes: 3, rate: 20, rare: true, loses: true, before: withWorkloads, do: disruptAndKill},
 }

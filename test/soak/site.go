@@ -81,7 +81,7 @@ func openSite(ctx context.Context, o Options, sc scenario) (*site, error) {
 	if o.Operator != "" {
 		operator = stage.Shipped // of which nothing is built
 	}
-	opened, err := stage.Open(ctx, stage.Options{Root: o.Root, Operator: operator})
+	opened, err := stage.Open(ctx, stage.Options{Root: o.Root, Operator: operator, Cluster: cluster.Options{Nodes: sc.nodes}})
 	if err != nil {
 		return nil, err
 	}
