@@ -36,9 +36,9 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 	locks := make(chan *coordinationv1.Lease)
 	others.Go(func() { panics.Go("election", func() { e.follow(following, locks) }) })
 	claims := make(chan renewal, 1)
-	claiming := false
+	claiming, vanished := false, false // vanished: while it was being made
 	claim := func() {
-		claiming = true
+		claiming, vanished = true, false
 		others.Go(func() {
 			done := renewal{term: t}
 			done.err = panics.Try("election", func() error {
@@ -83,10 +83,12 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 		case lock := <-locks:
 			switch {
 			case t.holds(e.Identity, lock):
-				t.lease = lock
+				t.lease, vanished = lock, false
 			case lock != nil:
 				return e.lost(fmt.Errorf("%w: %q", ErrTaken, holder(lock)), stop, ended)
-			case !claiming:
+			case claiming:
+				vanished = true // once more, it may be
+			default:
 				claim()
 			}
 
@@ -100,6 +102,9 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 			switch {
 			case done.err == nil:
 				t = done.term
+				if vanished {
+					claim()
+				}
 			case errors.Is(done.err, ErrTaken), errors.Is(done.err, errNoPod):
 				return e.lost(done.err, stop, ended)
 			default:
