@@ -47,5 +47,5 @@ var scenarios = []scenario{
 	{name: "replica refuses connections", rare: true, loses: true, do: refuseConnections},
 	{name: "replica behind a silent network", rare: true, loses: true, do: fallSilent},
 	{name: "hostile connections", do: besiege},
-	{name: "chaos and restarts", args: []string{"--max-restarts=500"}, nodes: 3, rate: 20, rare: true, loses: true, before: withWorkloads, do: disruptAndKill},
+	{name: "chaos and restarts", args: []string{"--max-restarts=30"}, nodes: 3, rate: 20, rare: true, loses: true, before: withWorkloads, do: disruptAndKill},
 }
