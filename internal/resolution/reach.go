@@ -23,7 +23,8 @@ const (
 
 // reach is what is known of the nameservers.
 type reach struct {
-	lost atomic.Bool
+	lost    atomic.Bool
+	turning sync.Mutex
 
 	mu     sync.Mutex
 	silent int
@@ -72,21 +73,31 @@ func (t *Tracker) ping(ctx context.Context) time.Time {
 }
 
 // lose notes that no nameserver answers.
-func (t *Tracker) lose() {
-	if t.reach.lost.CompareAndSwap(false, true) {
-		t.OnReachable(false)
-	}
-}
+func (t *Tracker) lose() { t.turn(true) }
 
 // heard notes that a nameserver answers. Names that got no answer need not wait any longer then.
 func (t *Tracker) heard() {
 	t.reach.mu.Lock()
 	t.reach.silent = 0
 	t.reach.mu.Unlock()
-	if t.reach.lost.CompareAndSwap(true, false) {
-		t.OnReachable(true)
+	if t.turn(false) {
 		t.revive()
 	}
+}
+
+// turn notes whether the nameservers are lost, and says whether that is a change. OnReachable is told
+// of changes in their order: a loss that is told of after the recovery would stay.
+func (t *Tracker) turn(lost bool) bool {
+	if t.reach.lost.Load() == lost { // as nearly always, and without waiting
+		return false
+	}
+	t.reach.turning.Lock()
+	defer t.reach.turning.Unlock()
+	if !t.reach.lost.CompareAndSwap(!lost, lost) {
+		return false
+	}
+	t.OnReachable(!lost)
+	return true
 }
 
 // revive has every name looked up soon that got no answer.

@@ -6,6 +6,7 @@ package resolution
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -350,6 +351,34 @@ func TestWithoutAPingThreeSilencesCount(t *testing.T) {
 			t.Errorf("reachable %t, told %s", f.Reachable(), f.changes())
 		}
 	})
+}
+
+// A loss that is told of after the recovery would stay: nothing asks the nameservers again.
+func TestALossIsToldOfBeforeTheRecovery(t *testing.T) {
+	var tracker *Tracker
+	var mu sync.Mutex
+	var told []bool
+	recovered := make(chan struct{})
+	tracker = New(Options{OnReachable: func(reachable bool) {
+		if !reachable {
+			go func() {
+				tracker.heard()
+				close(recovered)
+			}()
+			select {
+			case <-recovered:
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, reachable)
+	}})
+	tracker.lose()
+	<-recovered
+	if want := []bool{false, true}; !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
 }
 
 func TestRunEndsWithItsLookups(t *testing.T) {

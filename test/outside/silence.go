@@ -24,11 +24,15 @@ type silence struct {
 const filling = 8
 
 func keepSilent(local netip.AddrPort) (*silence, error) {
+	syscall.ForkLock.RLock() // a process that starts meanwhile would keep the listener open
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		return nil, fmt.Errorf("silence at %s: %w", local, err)
 	}
-	syscall.CloseOnExec(fd)
 	s := &silence{listener: fd}
 	if err := errors.Join(
 		syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
