@@ -13,6 +13,8 @@ KUBECONFIG ?=
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 KUSTOMIZE      := go run sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
 GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# Up to ten failed tests are run a second time, each by itself, and stay in the summary: see docs/decisions.
+GOTESTSUM      := go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=10 --rerun-fails-run-root-test --packages=./... --
 
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
@@ -49,12 +51,12 @@ test: test-unit test-integration ## Run every test.
 
 .PHONY: test-unit
 test-unit: ## Run unit tests and the seeds of the fuzz tests.
-	go test $(GOFLAGS) -timeout 20m ./...
+	$(GOTESTSUM) $(GOFLAGS) -timeout 20m
 
 .PHONY: test-integration
 test-integration: build control-plane ## Run the suites against a real control plane.
-	cd test/cluster && go test $(GOFLAGS) -count=1 ./...
-	cd test && go test $(GOFLAGS) -count=1 -p 1 -timeout 30m ./...
+	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
+	cd test && $(GOTESTSUM) $(GOFLAGS) -count=1 -p 1 -timeout 30m
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.
