@@ -22,7 +22,7 @@ import (
 
 // canary finds the pod that has the canary's name, which is the ChaosPod's.
 func (r *Reconciler) canary(ctx context.Context, s *survey, v *view) *chaos.Canary {
-	r.interests.set(s.key, &interest{pod: s.key.Name})
+	r.interests.Set(s.key, &interest{pod: s.key.Name})
 	var pod corev1.Pod
 	if err := v.from.Get(ctx, s.key, &pod); apierrors.IsNotFound(err) {
 		return &chaos.Canary{}

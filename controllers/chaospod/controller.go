@@ -134,7 +134,7 @@ func (c *Controller) Wake(holder disruption.Holder) {
 // thaw has every ChaosPod look at what holds all of them, which has changed: the blackouts of the cluster,
 // or whether this process suspects itself.
 func (r *Reconciler) thaw() {
-	for _, key := range r.interests.everything() {
+	for _, key := range r.interests.All() {
 		r.ringer.Stir(key)
 	}
 }

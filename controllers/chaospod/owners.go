@@ -72,7 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, s *survey, live bool) chaos.Ob
 		owner.Fault = faults[dependence.Workload{Kind: name.kind, Name: name.name}]
 		o.Owners = append(o.Owners, *owner)
 	}
-	r.interests.set(s.key, watched)
+	r.interests.Set(s.key, watched)
 	return o
 }
 

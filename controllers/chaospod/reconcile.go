@@ -5,12 +5,10 @@ package chaospod
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,13 +62,13 @@ type Reconciler struct {
 	Denied []string
 
 	ringer    *bell.Ringer
-	interests *interests
+	interests *bell.Interests[*interest]
 	memories  *memories
 	metrics   *metrics
 }
 
 func newReconciler(r Reconciler) *Reconciler {
-	r.ringer, r.interests, r.memories, r.metrics = bell.NewRinger(r.Now), &interests{}, &memories{}, newMetrics()
+	r.ringer, r.interests, r.memories, r.metrics = bell.NewRinger(r.Now), &bell.Interests[*interest]{}, &memories{}, newMetrics()
 	r.Freeze.Subscribe(r.thaw)
 	r.Suspicions.Subscribe(r.thaw)
 	return &r
@@ -90,15 +88,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	again, err := r.reconcile(ctx, object)
-	switch {
-	case err == nil:
-		return timing.After(r.Now(), again), nil
-	case apierrors.IsConflict(err), errors.Is(err, stale.Err):
-		return reconcile.Result{RequeueAfter: stale.Retry}, nil
-	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return reconcile.Result{}, nil
+	if client.IgnoreNotFound(err) != nil {
+		return stale.Result(fmt.Errorf("chaospod %s: %w", req.NamespacedName, err))
 	}
-	return reconcile.Result{}, fmt.Errorf("chaospod %s: %w", req.NamespacedName, err)
+	return timing.After(r.Now(), again), nil
 }
 
 // reconcile goes through the steps, and returns when to do so again.
@@ -158,7 +151,7 @@ func unapproved(object *chaosv1.ChaosPod) string {
 
 // forget ends everything that goes on for a ChaosPod.
 func (r *Reconciler) forget(key types.NamespacedName) {
-	r.interests.drop(key)
+	r.interests.Forget(key)
 	r.Ledger.Forget(holderOf(key))
 	r.memories.drop(key)
 	r.metrics.drop(key)

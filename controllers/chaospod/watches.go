@@ -4,7 +4,6 @@
 package chaospod
 
 import (
-	"context"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,6 +20,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 )
 
@@ -32,13 +32,13 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
 		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
 			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{}, asked())),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, stirs(r, named[*appsv1.Deployment]("Deployment"))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, stirs(r, named[*appsv1.StatefulSet]("StatefulSet"))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, stirs(r, named[*appsv1.DaemonSet]("DaemonSet"))),
-		source.Kind(c.GetCache(), &corev1.Pod{}, stirs(r, func(pod *corev1.Pod) func(*interest) bool {
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, bell.Stirs(r.ringer, r.interests, named[*appsv1.Deployment]("Deployment"))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, bell.Stirs(r.ringer, r.interests, named[*appsv1.StatefulSet]("StatefulSet"))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, bell.Stirs(r.ringer, r.interests, named[*appsv1.DaemonSet]("DaemonSet"))),
+		source.Kind(c.GetCache(), &corev1.Pod{}, bell.Stirs(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
 			return func(i *interest) bool { return i.inPod(pod) }
 		})),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, stirs(r, func(*networkingv1.ExternalService) func(*interest) bool {
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, bell.Stirs(r.ringer, r.interests, func(*networkingv1.ExternalService) func(*interest) bool {
 			return func(*interest) bool { return true } // who depends on it is found out then
 		}), faulted()),
 		r.ringer.Source(),
@@ -48,25 +48,6 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		}
 	}
 	return nil
-}
-
-// stirs has those ChaosPods reconciled that care for an object, as it was or as it is.
-func stirs[T client.Object](r *Reconciler, cares func(T) func(*interest) bool) handler.TypedEventHandler[T, reconcile.Request] {
-	stir := func(object T) {
-		for _, key := range r.interests.in(object.GetNamespace(), cares(object)) {
-			r.ringer.Stir(key)
-		}
-	}
-	return handler.TypedFuncs[T, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], _ queue) { stir(e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], _ queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() { // no resync
-				stir(e.ObjectOld)
-				stir(e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) { stir(e.Object) },
-	}
 }
 
 func named[T client.Object](kind string) func(T) func(*interest) bool {

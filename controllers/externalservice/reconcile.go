@@ -90,15 +90,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		bring = r.release
 	}
 	result, err := bring(ctx, es)
-	switch {
-	case err == nil:
-		return result, nil
-	case apierrors.IsConflict(err), errors.Is(err, stale.Err):
-		return reconcile.Result{RequeueAfter: stale.Retry}, nil
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return reconcile.Result{}, nil
+	if err != nil {
+		return stale.Result(fmt.Errorf("externalservice %s: %w", req.NamespacedName, err))
 	}
-	return reconcile.Result{}, fmt.Errorf("externalservice %s: %w", req.NamespacedName, err)
+	return result, nil
 }
 
 func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {

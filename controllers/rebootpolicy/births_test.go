@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 )
 
 func TestTheVersionOfAPodIsKnownWhereItWasSeenToBeMade(t *testing.T) {
@@ -37,8 +39,8 @@ func TestTheVersionOfAPodIsKnownWhereItWasSeenToBeMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			is := &interests{}
-			is.set(policyKey, &interest{})
+			is := &bell.Interests[*interest]{}
+			is.Set(policyKey, &interest{})
 			b := &births{}
 			heard := 0
 			notes := b.noting(is, handler.TypedFuncs[*corev1.Pod, reconcile.Request]{

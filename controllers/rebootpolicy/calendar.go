@@ -69,7 +69,7 @@ func (t *times) at(now time.Time, cluster freeze.State) (c restart.Calendar, unt
 // thaw has every policy look at what holds all of them, which has changed: the blackouts of the cluster,
 // or whether this process suspects itself.
 func (r *Reconciler) thaw() {
-	for _, key := range r.interests.everything() {
+	for _, key := range r.interests.All() {
 		r.ringer.Stir(key)
 	}
 }

@@ -4,8 +4,6 @@
 package rebootpolicy
 
 import (
-	"sync"
-
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -67,78 +65,21 @@ func interestOf(spec *autorebootv1.RebootPolicySpec) *interest {
 	return i
 }
 
-// interests are those of all policies, by namespace: an event costs as much as there are policies in
-// its namespace, and nothing where there are none.
-type interests struct {
-	mu  sync.RWMutex
-	all map[string]map[string]*interest
-}
-
-// set must come before the state is read: what happens after that is heard of.
-func (is *interests) set(policy types.NamespacedName, wanted *interest) {
-	is.mu.Lock()
-	defer is.mu.Unlock()
-	if is.all == nil {
-		is.all = map[string]map[string]*interest{}
-	}
-	if is.all[policy.Namespace] == nil {
-		is.all[policy.Namespace] = map[string]*interest{}
-	}
-	if known := is.all[policy.Namespace][policy.Name]; known != nil {
+// wants notes what a policy wants to hear of. Whose pods it looks at stays.
+func (r *Reconciler) wants(policy types.NamespacedName, wanted *interest) {
+	if known := r.interests.Get(policy); known != nil {
 		wanted.owners = known.owners
 	}
-	is.all[policy.Namespace][policy.Name] = wanted
+	r.interests.Set(policy, wanted)
 }
 
-// own says whose pods a policy looks at. It, too, must come before the pods are read.
-func (is *interests) own(policy types.NamespacedName, owners map[types.UID]bool) {
-	is.mu.Lock()
-	defer is.mu.Unlock()
-	if known := is.all[policy.Namespace][policy.Name]; known != nil {
-		known.owners = owners
+// owns notes whose pods a policy looks at.
+func (r *Reconciler) owns(policy types.NamespacedName, owners map[types.UID]bool) {
+	if known := r.interests.Get(policy); known != nil {
+		wanted := *known
+		wanted.owners = owners
+		r.interests.Set(policy, &wanted)
 	}
-}
-
-func (is *interests) drop(policy types.NamespacedName) {
-	is.mu.Lock()
-	defer is.mu.Unlock()
-	delete(is.all[policy.Namespace], policy.Name)
-	if len(is.all[policy.Namespace]) == 0 {
-		delete(is.all, policy.Namespace)
-	}
-}
-
-// any says whether a namespace has a policy.
-func (is *interests) any(namespace string) bool {
-	is.mu.RLock()
-	defer is.mu.RUnlock()
-	return len(is.all[namespace]) > 0
-}
-
-// in returns the policies of a namespace that care.
-func (is *interests) in(namespace string, cares func(*interest) bool) []types.NamespacedName {
-	is.mu.RLock()
-	defer is.mu.RUnlock()
-	var keys []types.NamespacedName
-	for name, i := range is.all[namespace] {
-		if cares(i) {
-			keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
-		}
-	}
-	return keys
-}
-
-// everything are all policies.
-func (is *interests) everything() []types.NamespacedName {
-	is.mu.RLock()
-	defer is.mu.RUnlock()
-	var keys []types.NamespacedName
-	for namespace, of := range is.all {
-		for name := range of {
-			keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
-		}
-	}
-	return keys
 }
 
 func (i *interest) inWorkload(kind autorebootv1.TargetKind, name string, uid types.UID, set labels.Set) bool {

@@ -26,7 +26,7 @@ func (r *Reconciler) pods(ctx context.Context, s *survey) error {
 	for _, w := range s.workloads {
 		owners[w.UID] = true
 	}
-	r.interests.own(s.key, owners) // and so of any ReplicaSet that comes
+	r.owns(s.key, owners) // and so of any ReplicaSet that comes
 	through, err := r.replicaSets(ctx, s)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (r *Reconciler) pods(ctx context.Context, s *survey) error {
 			all[set] = true
 		}
 	}
-	r.interests.own(s.key, all)
+	r.owns(s.key, all)
 	for _, w := range s.workloads {
 		var owned []corev1.Pod
 		for _, owner := range append(through[w.UID], w.UID) {

@@ -5,12 +5,10 @@ package rebootpolicy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,7 +53,7 @@ type Reconciler struct {
 	Unasked []string
 
 	ringer    *bell.Ringer
-	interests *interests
+	interests *bell.Interests[*interest]
 	births    *births
 	memories  *memories
 	metrics   *metrics
@@ -65,7 +63,7 @@ func newReconciler(r Reconciler) *Reconciler {
 	if r.ringer == nil {
 		r.ringer = bell.NewRinger(r.Now)
 	}
-	r.interests, r.births, r.memories, r.metrics = &interests{}, &births{}, &memories{}, newMetrics(r.Now)
+	r.interests, r.births, r.memories, r.metrics = &bell.Interests[*interest]{}, &births{}, &memories{}, newMetrics(r.Now)
 	return &r
 }
 
@@ -83,15 +81,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	again, err := r.reconcile(ctx, policy)
-	switch {
-	case err == nil:
-		return timing.After(r.Now(), again), nil
-	case apierrors.IsConflict(err), errors.Is(err, stale.Err):
-		return reconcile.Result{RequeueAfter: stale.Retry}, nil
-	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return reconcile.Result{}, nil
+	if client.IgnoreNotFound(err) != nil {
+		return stale.Result(fmt.Errorf("rebootpolicy %s: %w", req.NamespacedName, err))
 	}
-	return reconcile.Result{}, fmt.Errorf("rebootpolicy %s: %w", req.NamespacedName, err)
+	return timing.After(r.Now(), again), nil
 }
 
 // reconcile goes through the steps, and returns when to do so again.
@@ -133,7 +126,7 @@ func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *survey {
 		s.barred = autorebootv1.ReasonForbidden
 		s.note(s.barred, r.unapproved(policy))
 	}
-	r.interests.set(s.key, interestOf(&policy.Spec))
+	r.wants(s.key, interestOf(&policy.Spec))
 	return s
 }
 
@@ -168,7 +161,7 @@ func (r *Reconciler) survey(ctx context.Context, s *survey) error {
 
 // forget ends everything that goes on for a policy.
 func (r *Reconciler) forget(key types.NamespacedName) {
-	r.interests.drop(key)
+	r.interests.Forget(key)
 	r.Sources.Forget(key)
 	r.Health.Forget(key)
 	r.Ledger.Forget(holderOf(key))

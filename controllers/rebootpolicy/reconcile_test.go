@@ -350,7 +350,7 @@ func TestADeletedPolicyIsForgottenEverywhere(t *testing.T) {
 	s.reconciles()
 	s.must(s.store.Delete(t.Context(), s.object()))
 	s.reconciles()
-	if n := len(s.interests.all) + len(s.memories.all) + len(s.metrics.rows) + s.ringer.Stirred() + len(s.content.wants); n > 0 {
+	if n := len(s.interests.All()) + len(s.memories.all) + len(s.metrics.rows) + s.ringer.Stirred() + len(s.content.wants); n > 0 {
 		t.Errorf("%d things are remembered", n)
 	}
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {

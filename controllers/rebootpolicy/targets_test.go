@@ -73,8 +73,8 @@ func TestPodsAreThoseThatAWorkloadOwns(t *testing.T) {
 	if strings.Join(got, " ") != "api-1-0 api-1-1" {
 		t.Errorf("pods %q", got)
 	}
-	cares := s.interests.in("shop", func(i *interest) bool { return i.inPod("rs-uid-api", nil) })
-	other := s.interests.in("shop", func(i *interest) bool { return i.inPod("rs-uid-web", nil) })
+	cares := s.interests.In("shop", func(i *interest) bool { return i.inPod("rs-uid-api", nil) })
+	other := s.interests.In("shop", func(i *interest) bool { return i.inPod("rs-uid-web", nil) })
 	if len(cares) != 1 || len(other) != 0 {
 		t.Errorf("pods of the target are heard of by %v, others by %v", cares, other)
 	}

@@ -4,7 +4,6 @@
 package rebootpolicy
 
 import (
-	"context"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,6 +23,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
@@ -36,21 +36,21 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}, asked(), begun())),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, stirs(r, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, stirs(r, workloadCares[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, stirs(r, workloadCares[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
-		source.Kind(c.GetCache(), workloads.ReplicaSets(), stirs(r, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, bell.Stirs(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, bell.Stirs(r.ringer, r.interests, workloadCares[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, bell.Stirs(r.ringer, r.interests, workloadCares[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
+		source.Kind(c.GetCache(), workloads.ReplicaSets(), bell.Stirs(r.ringer, r.interests, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
 			owner := workloads.ControllerOf(rs)
 			return func(i *interest) bool { return i.owners[owner] }
 		}), cameOrWent()),
-		source.Kind(c.GetCache(), &corev1.Pod{}, r.births.noting(r.interests, stirs(r, func(pod *corev1.Pod) func(*interest) bool {
+		source.Kind(c.GetCache(), &corev1.Pod{}, r.births.noting(r.interests, bell.Stirs(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
 			owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
 			return func(i *interest) bool { return i.inPod(owner, set) }
 		})), moved()),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, stirs(r, func(es *networkingv1.ExternalService) func(*interest) bool {
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, bell.Stirs(r.ringer, r.interests, func(es *networkingv1.ExternalService) func(*interest) bool {
 			return func(i *interest) bool { return i.externalServices[es.Name] }
 		})),
-		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, stirs(r, func(chaos *chaosv1.ChaosPod) func(*interest) bool {
+		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, bell.Stirs(r.ringer, r.interests, func(chaos *chaosv1.ChaosPod) func(*interest) bool {
 			return func(i *interest) bool { return i.chaosPods[chaos.Name] }
 		})),
 		r.ringer.Source(),
@@ -60,26 +60,6 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		}
 	}
 	return nil
-}
-
-// stirs has those policies reconciled that care for an object, as it was or as it is.
-func stirs[T client.Object](r *Reconciler, cares func(T) func(*interest) bool) handler.TypedEventHandler[T, reconcile.Request] {
-	stir := func(object T) {
-		for _, key := range r.interests.in(object.GetNamespace(), cares(object)) {
-			r.ringer.Stir(key)
-		}
-	}
-	return handler.TypedFuncs[T, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], _ queue) { stir(e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], _ queue) {
-			if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
-				return // a resync
-			}
-			stir(e.ObjectOld)
-			stir(e.ObjectNew)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) { stir(e.Object) },
-	}
 }
 
 func workloadCares[T client.Object](kind autorebootv1.TargetKind) func(T) func(*interest) bool {

@@ -70,7 +70,7 @@ func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	now := epoch
 	b, q := ringing(t, func() time.Time { return now })
-	r := &Reconciler{ringer: b, interests: &interests{}}
+	r := &Reconciler{ringer: b, interests: &bell.Interests[*interest]{}}
 	spec := &autorebootv1.RebootPolicySpec{
 		Targets: []autorebootv1.Target{
 			{Kind: autorebootv1.TargetDeployment, Name: "api"},
@@ -84,9 +84,9 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		},
 		Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "cache"}}},
 	}
-	r.interests.set(policyKey, interestOf(spec))
-	r.interests.own(policyKey, map[types.UID]bool{"rs-1": true})
-	r.interests.set(policyKey, interestOf(spec)) // the owners stay
+	r.wants(policyKey, interestOf(spec))
+	r.owns(policyKey, map[types.UID]bool{"rs-1": true})
+	r.wants(policyKey, interestOf(spec)) // the owners stay
 	workload := func(kind autorebootv1.TargetKind, name string, set labels.Set) func(*interest) bool {
 		return func(i *interest) bool { return i.inWorkload(kind, name, "", set) }
 	}
@@ -110,12 +110,12 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		"a trigger's":               {"shop", func(i *interest) bool { return i.externalServices["cache"] }, true},
 		"another ExternalService":   {"shop", func(i *interest) bool { return i.externalServices["other"] }, false},
 	} {
-		if got := len(r.interests.in(test.namespace, test.cares)) == 1; got != test.want {
+		if got := len(r.interests.In(test.namespace, test.cares)) == 1; got != test.want {
 			t.Errorf("%s: heard of: %t", name, got)
 		}
 	}
 
-	handler := stirs(r, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))
+	handler := bell.Stirs(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))
 	named := func(name, version string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version}}
 	}
@@ -128,8 +128,8 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	if q.now != 1 {
 		t.Error("a change of a target is not looked at")
 	}
-	r.interests.drop(policyKey)
-	if len(r.interests.all) != 0 {
+	r.interests.Forget(policyKey)
+	if len(r.interests.All()) != 0 {
 		t.Error("a namespace without policies is remembered")
 	}
 }

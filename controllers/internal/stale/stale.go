@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 const (
@@ -56,4 +59,16 @@ func Confirm(ctx context.Context, from client.Reader, stored, live client.Object
 		return Err
 	}
 	return nil
+}
+
+// Result is what a reconcile that failed returns: an object that has changed meanwhile, or whose cache
+// is behind, is reconciled again soon, and one whose namespace is going is left alone.
+func Result(err error) (reconcile.Result, error) {
+	switch {
+	case apierrors.IsConflict(err), errors.Is(err, Err):
+		return reconcile.Result{RequeueAfter: Retry}, nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, err
 }

@@ -5,12 +5,14 @@ package stale
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
@@ -57,5 +59,27 @@ func TestWhatIsNotStoredAsItWasIsNotActedOn(t *testing.T) {
 	}
 	if err := Confirm(t.Context(), store, gone, &corev1.Pod{}); !apierrors.IsNotFound(err) {
 		t.Errorf("one that is gone: %v", err)
+	}
+}
+
+func TestWhatAFailedReconcileReturns(t *testing.T) {
+	resource, other := schema.GroupResource{Resource: "things"}, errors.New("other")
+	terminating := apierrors.NewForbidden(resource, "one", other)
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for name, c := range map[string]struct {
+		err   error
+		again time.Duration
+		fails bool
+	}{
+		"changed meanwhile":   {apierrors.NewConflict(resource, "one", other), Retry, false},
+		"behind":              {Err, Retry, false},
+		"the namespace goes":  {terminating, 0, false},
+		"not allowed":         {apierrors.NewForbidden(resource, "one", other), 0, true},
+		"what it cannot know": {other, 0, true},
+	} {
+		got, err := Result(fmt.Errorf("thing shop/one: %w", c.err))
+		if got.RequeueAfter != c.again || (err != nil) != c.fails || c.fails && !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
 	}
 }
