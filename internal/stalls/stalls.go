@@ -5,10 +5,12 @@
 package stalls
 
 import (
+	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/pauses"
 )
 
 const (
@@ -43,25 +45,14 @@ func bear(logf func(string, ...any), lost func() time.Duration, attempt func() e
 	}
 }
 
-// measure returns for how long this process has not run since, which is by how much a ticker is late. Call end.
+// measure returns for how long this process has not run since. Call end.
 func measure() (lost func() time.Duration, end func()) {
-	var sum, last atomic.Int64
-	began := time.Now()
-	late := func() int64 { return max(0, int64(time.Since(began))-last.Load()-int64(2*beat)) }
-	over, ended := make(chan struct{}), make(chan struct{})
+	meter := &pauses.Meter{Every: beat, Least: beat}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(beat)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-tick.C:
-				sum.Add(late())
-				last.Store(int64(time.Since(began)))
-			}
-		}
+		meter.Run(ctx)
 	}()
-	return func() time.Duration { return time.Duration(sum.Load() + late()) }, func() { close(over); <-ended }
+	return meter.Lost, func() { cancel(); <-ended }
 }

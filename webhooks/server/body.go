@@ -46,7 +46,8 @@ type turn struct {
 	conn          *connection
 	path, source  string
 
-	began  time.Time // without the time that it waited
+	began  time.Time     // without the time that it waited
+	lost   time.Duration // when it began: for how long this process had not run
 	read   int64
 	weight weight
 	ended  bool // all of the body is there
@@ -62,7 +63,7 @@ func (s *Server) turn(w http.ResponseWriter, r *http.Request, path string) *turn
 	conn, _ := r.Context().Value(connectionKey{}).(*connection)
 	t := &turn{
 		ReadCloser: r.Body, server: s, request: r, control: http.NewResponseController(w), conn: conn,
-		path: path, source: sourceOf(r.RemoteAddr), began: time.Now(), granted: smallBody,
+		path: path, source: sourceOf(r.RemoteAddr), began: time.Now(), lost: s.pauses.Lost(), granted: smallBody,
 	}
 	t.pace()
 	return t
@@ -74,7 +75,8 @@ type connectionKey struct{}
 // pace sets the time by which more of the body must be there.
 func (t *turn) pace() {
 	t.body.slow(t.cut, 0)
-	t.readBy(t.began.Add(slack + time.Duration(t.read)*time.Second/leastPace))
+	paused := t.server.pauses.Lost() - t.lost // which is not the caller's fault
+	t.readBy(t.began.Add(slack + paused + time.Duration(t.read)*time.Second/leastPace))
 }
 
 // readBy sets a deadline, which only fails where there is no connection.

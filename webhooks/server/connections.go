@@ -5,7 +5,9 @@ package server
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -31,6 +33,7 @@ type connections struct {
 	freed   chan struct{} // has room for one: some connection was closed
 	closed  chan struct{}
 	once    sync.Once
+	lost    func() time.Duration // for how long this process has not run
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
@@ -48,13 +51,46 @@ type connection struct {
 	waited time.Duration // for bytes, at this pace, but for the read that has not ended
 	reads  time.Time     // since when that one waits; zero while there is none
 	proven bool          // it brought a review that was answered
+	until  time.Time     // it may be read, as was set last
+	lost   time.Duration // when that was set
 }
 
-// Read notes how long the server waits.
+// Read notes how long the server waits. A deadline that passes while this process does not run is put
+// off by as long.
 func (c *connection) Read(p []byte) (int, error) {
 	c.note(true)
 	defer c.note(false)
-	return c.Conn.Read(p)
+	for {
+		n, err := c.Conn.Read(p)
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.excused() {
+			return n, err
+		}
+	}
+}
+
+// SetReadDeadline notes what is set.
+func (c *connection) SetReadDeadline(t time.Time) error {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	return c.readUntil(t)
+}
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (c *connection) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+func (c *connection) readUntil(t time.Time) error {
+	c.until, c.lost = t, c.of.lost()
+	return c.Conn.SetReadDeadline(t)
+}
+
+// excused puts off a deadline that has passed, and says whether there is more time now.
+func (c *connection) excused() bool {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	later := c.until.Add(c.of.lost() - c.lost)
+	return later.After(time.Now()) && c.readUntil(later) == nil
 }
 
 func (c *connection) note(begins bool) {
@@ -84,9 +120,9 @@ const (
 	working             // for the server
 )
 
-func bound(listener net.Listener, most int, evicted prometheus.Counter) *connections {
+func bound(listener net.Listener, most int, evicted prometheus.Counter, lost func() time.Duration) *connections {
 	return &connections{
-		Listener: listener, most: most, evicted: evicted, freed: make(chan struct{}, 1), closed: make(chan struct{}),
+		Listener: listener, most: most, evicted: evicted, lost: lost, freed: make(chan struct{}, 1), closed: make(chan struct{}),
 		open: make(map[*connection]struct{}), from: make(map[string]int),
 	}
 }

@@ -4,7 +4,10 @@
 package server
 
 import (
+	"errors"
 	"net"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +22,7 @@ func accepts(t *testing.T, most, n int) (l *connections, all []*connection, furt
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = bound(inner, most, prometheus.NewCounter(prometheus.CounterOpts{Name: "evicted"}))
+	l = bound(inner, most, prometheus.NewCounter(prometheus.CounterOpts{Name: "evicted"}), func() time.Duration { return 0 })
 	t.Cleanup(func() { closing(t, l) })
 	accepted := make(chan *connection)
 	go func() {
@@ -146,5 +149,31 @@ func TestOnlyTheTimeCountsThatTheServerWaitsForBytes(t *testing.T) {
 	c.at(sending)
 	if got := c.kept(c.reads.Add(time.Second)); got != time.Second {
 		t.Errorf("at another pace: %s", got)
+	}
+}
+
+// A deadline that passed while the process did not run is put off, and one that was set to end the read is not.
+func TestADeadlineLeavesOutTheTimeInWhichTheProcessDidNotRun(t *testing.T) {
+	l, all, _ := accepts(t, 1, 1)
+	c := all[0]
+	var lost atomic.Int64
+	l.lost = func() time.Duration { return time.Duration(lost.Load()) }
+	for name, set := range map[string]func(time.Time) error{"read": c.SetReadDeadline, "both": c.SetDeadline} {
+		began := time.Now()
+		if err := set(began.Add(20 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		lost.Add(int64(100 * time.Millisecond))
+		_, err := c.Read(make([]byte, 1))
+		if took := time.Since(began); !errors.Is(err, os.ErrDeadlineExceeded) || took < 120*time.Millisecond {
+			t.Errorf("%s: %v after %s, want the deadline after 120ms", name, err, took)
+		}
+	}
+	if err := c.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	lost.Add(int64(time.Hour))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v, where the read was to end", err)
 	}
 }

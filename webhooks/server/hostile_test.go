@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -254,6 +255,43 @@ func (r *running) tooSlow() (err error) {
 		return fmt.Errorf("the request was read for %s", took)
 	}
 	return nil
+}
+
+// The time in which the process itself is stopped is not held against those who are sending meanwhile.
+func TestABodyIsReadAfterAPauseOfTheProcess(t *testing.T) {
+	r := start(t, nil, func(s *Server) {
+		s.Register("/review", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+			}
+		}))
+	})
+	r.waitReady(t)
+	conn, err := tls.Dial("tcp", r.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, conn)
+	const size = 300_000 // so that a second deadline is set on the way
+	if _, err := fmt.Fprintf(conn, "POST /review HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n{", size); err != nil {
+		t.Fatal(err)
+	}
+	stop := fmt.Sprintf("kill -STOP $PPID; sleep %d; kill -CONT $PPID", int(slack.Seconds())+1)
+	if said, err := exec.Command("sh", "-c", stop).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	time.Sleep(100 * time.Millisecond) // the deadline would have ended the request
+	if _, err := conn.Write(make([]byte, size-1)); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil || response.StatusCode != http.StatusOK {
+		t.Errorf("%s %s %v", response.Status, body, err)
+	}
 }
 
 func TestAPathThatIsBlockedBlocksNoOtherOneAndTheServerSaysSo(t *testing.T) {

@@ -25,7 +25,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	s.mu.Unlock()
 	secured := s.options.tlsConfig()
 	s.callers.demand(secured)
-	return tls.NewListener(bound(listener, s.options.MaxConnections, s.metrics.evicted), secured), nil
+	return tls.NewListener(bound(listener, s.options.MaxConnections, s.metrics.evicted, s.pauses.Lost), secured), nil
 }
 
 // explain adds to an error of listening what to do about it.

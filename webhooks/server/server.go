@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/fairlead-dev/fairlead/internal/pauses"
 )
 
 // Server serves webhooks. Make it with New; it is started once.
@@ -33,6 +35,7 @@ type Server struct {
 	work      *gate    // memory of requests that are much work, which have no slot
 	heavy     int      // how many of these may be worked on at once
 	bodies    *gate    // memory of bodies above smallBody
+	pauses    pauses.Meter
 	inFlight  atomic.Int64
 	open      atomic.Int64 // connections
 	used      atomic.Int64 // when a connection last changed its state, in ns since 1970
@@ -60,6 +63,7 @@ func New(o Options) *Server {
 		work:    newGate(o.Memory * 2 / 3),
 		heavy:   max(2, runtime.GOMAXPROCS(0)/2),
 		bodies:  newGate(o.Memory / 3),
+		pauses:  pauses.Meter{Every: 100 * time.Millisecond, Least: 400 * time.Millisecond},
 		paths:   make(map[string]bool),
 	}
 	s.callers = newCallers(o, func() time.Time { return s.now() }, s.metrics.refusedCallers)
@@ -115,12 +119,15 @@ func (s *Server) Start(ctx context.Context) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { s.watch(watching) })
+	measuring, stopMeasuring := context.WithCancel(context.WithoutCancel(ctx)) // the drain too
+	watcher.Go(func() { s.pauses.Run(measuring) })
 	served := make(chan error, 1)
 	go func() { served <- httpServer.Serve(listener) }()
 	s.log.Info("Webhook server listens", "address", s.Addr().String(), "minTLSVersion", tls.VersionName(s.options.MinTLSVersion))
 
 	defer func() {
 		stopWatching()
+		stopMeasuring()
 		watcher.Wait()
 	}()
 	select {

@@ -1,0 +1,67 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pauses measures for how long the process does not run, as on a machine that is overloaded,
+// throttled or moved to another host. Time in which the process did not run is not the fault of those
+// that it waits for.
+package pauses
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Meter measures while Run runs.
+type Meter struct {
+	// Every is the time between two looks at the clock.
+	Every time.Duration
+	// Least is the shortest pause that counts.
+	Least time.Duration
+
+	mu   sync.Mutex
+	lost time.Duration
+	last time.Time // look at the clock; zero while Run does not run
+}
+
+// Run looks at the clock until ctx ends.
+func (m *Meter) Run(ctx context.Context) {
+	tick := time.NewTicker(m.Every)
+	defer tick.Stop()
+	m.look(time.Now())
+	for {
+		select {
+		case <-ctx.Done():
+			m.look(time.Time{})
+			return
+		case <-tick.C:
+			m.look(time.Now())
+		}
+	}
+}
+
+func (m *Meter) look(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lost += m.late(now)
+	m.last = now
+}
+
+// late is the pause that has not been added to lost.
+func (m *Meter) late(now time.Time) time.Duration {
+	if m.last.IsZero() || now.IsZero() {
+		return 0
+	}
+	if late := now.Sub(m.last) - m.Every; late >= m.Least {
+		return late
+	}
+	return 0
+}
+
+// Lost returns for how long the process has not run, all in all. A pause that has just ended counts,
+// also before Run has seen it.
+func (m *Meter) Lost() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lost + m.late(time.Now())
+}
