@@ -259,10 +259,13 @@ func (r *running) tooSlow() (err error) {
 
 // The time in which the process itself is stopped is not held against those who are sending meanwhile.
 func TestABodyIsReadAfterAPauseOfTheProcess(t *testing.T) {
+	begun := make(chan struct{})
 	r := start(t, nil, func(s *Server) {
 		s.Register("/review", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if _, err := io.Copy(io.Discard, r.Body); err != nil {
-				http.Error(w, err.Error(), http.StatusBadRequest)
+			_, err := io.CopyN(io.Discard, r.Body, 1)
+			close(begun)
+			if _, rest := io.Copy(io.Discard, r.Body); err != nil || rest != nil {
+				http.Error(w, fmt.Sprint(err, rest), http.StatusBadRequest)
 			}
 		}))
 	})
@@ -276,6 +279,7 @@ func TestABodyIsReadAfterAPauseOfTheProcess(t *testing.T) {
 	if _, err := fmt.Fprintf(conn, "POST /review HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n{", size); err != nil {
 		t.Fatal(err)
 	}
+	<-begun
 	stop := fmt.Sprintf("kill -STOP $PPID; sleep %d; kill -CONT $PPID", int(slack.Seconds())+1)
 	if said, err := exec.Command("sh", "-c", stop).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
