@@ -34,7 +34,11 @@ func (p *Prober) probe(ctx context.Context, t *target) time.Time {
 		p.metrics.late.Inc()
 	}
 
+	lost := p.pauses.Lost()
 	result := p.asker.ask(ctx, ask, at, timeout)
+	if result == timedOut && p.pauses.Lost() > lost {
+		result = local // the time passed while this process did not run
+	}
 	if ctx.Err() != nil {
 		// This process is ending: that is what the result says.
 		return start

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/agenda"
 	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/pauses"
 )
 
 const (
@@ -99,6 +100,7 @@ type Prober struct {
 	objects   map[types.NamespacedName]*object
 	tallies   tallies
 	suspicion suspicion
+	pauses    pauses.Meter
 	allowance allowance
 	expiry    *time.Timer
 	reference reference
@@ -140,6 +142,7 @@ func New(o Options) *Prober {
 		tallies: tallies{},
 
 		suspicion: newSuspicion(),
+		pauses:    pauses.Meter{Every: time.Second / 2, Least: time.Second / 2},
 		allowance: allowance{most: o.MaxSuspicion, left: o.MaxSuspicion, at: time.Now()},
 		reference: reference{questions: make(chan struct{}, 1)},
 	}
@@ -167,6 +170,7 @@ func (p *Prober) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	asking.Go(func() { p.consult(ctx) })
+	asking.Go(func() { p.pauses.Run(ctx) })
 	err := p.agenda.Run(ctx)
 	cancel()
 	asking.Wait()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os/exec"
 	"sort"
 	"strings"
 	"sync"
@@ -324,6 +325,45 @@ func TestAResultThatCameAfterAChangeIsNotCounted(t *testing.T) {
 		}
 		s.want("notified", &s.notified, "db")
 	})
+}
+
+// The address does not fail in the time for which the process itself is stopped.
+func TestATimeoutDuringAPauseOfTheProcessIsNotCounted(t *testing.T) {
+	dials := make(chan int, 1)
+	dials <- 0
+	third := make(chan struct{})
+	p := New(Options{Dial: func(ctx context.Context, _ egress.Query) (net.Conn, error) {
+		n := <-dials + 1
+		dials <- n
+		switch n {
+		case 2:
+			if said, err := exec.Command("sh", "-c", "kill -STOP $PPID; sleep 2; kill -CONT $PPID").CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, said)
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case 3:
+			close(third)
+		}
+		here, there := net.Pipe()
+		return here, there.Close()
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	key := types.NamespacedName{Namespace: "shop", Name: "one"}
+	check := Check{Interval: time.Second, Timeout: time.Second, HealthyThreshold: 1, UnhealthyThreshold: 1}
+	targets := []Target{{IP: netip.MustParseAddr("192.0.2.1"), Port: 80}}
+	p.Set(key, check, targets)
+	<-third
+	health := p.Set(key, check, targets)[0]
+	if health.State != networkingv1.AddressHealthy || health.Falls != 0 {
+		t.Errorf("%+v, for an address that never failed", health)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestWhatIsGoneIsNotProbed(t *testing.T) {
