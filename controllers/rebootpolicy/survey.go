@@ -16,6 +16,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/restart"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // survey is what one look at a policy has found.
@@ -38,6 +39,8 @@ type survey struct {
 	sources int
 	// notes are what keeps the policy from watching all that it was asked to.
 	notes []note
+	// blocked are the targets of which disruption budgets let no pod go.
+	blocked []string
 	// confirmed says that stored is what stands: it was just written, or read.
 	confirmed bool
 	// claimed is what the ledger has for the policy.
@@ -75,9 +78,7 @@ func (s *survey) worst() (reason string, messages []string) {
 	return "", nil
 }
 
-func (s *survey) evicts() bool {
-	return s.policy.Spec.Strategy != nil && s.policy.Spec.Strategy.Type == autorebootv1.StrategyEvict
-}
+func (s *survey) evicts() bool { return rules.Evicts(&s.policy.Spec) }
 
 func (s *survey) look(at time.Time) { s.again = timing.Soonest(s.again, at) }
 

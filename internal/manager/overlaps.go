@@ -23,7 +23,7 @@ type overlaps struct {
 	reader atomic.Pointer[client.Reader] // nil until it has synced
 	logger logr.Logger
 	pods   podAddresses
-	// budgets are those that a policy's evictions meet.
+	// budgets are those that evictions meet.
 	budgets budgets
 }
 
@@ -40,11 +40,12 @@ func (o *overlaps) ofRebootPolicy(ctx context.Context, obj *autorebootv1.RebootP
 }
 
 func (o *overlaps) ofChaosPod(ctx context.Context, obj *chaosv1.ChaosPod) []string {
+	warnings := o.budgets.ofChaosPod(ctx, obj)
 	var others chaosv1.ChaosPodList
 	if !o.list(ctx, &others, obj.Namespace) {
-		return nil
+		return warnings
 	}
-	return chaospod.Overlaps(obj, others.Items)
+	return append(warnings, chaospod.Overlaps(obj, others.Items)...)
 }
 
 // list fails softly: where only some namespaces are watched the others cannot be read. The items

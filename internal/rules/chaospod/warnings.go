@@ -48,6 +48,11 @@ func forced(a *chaosv1.Action) bool {
 	return a != nil && ptr.Deref(a.GracePeriodSeconds, 1) == 0 && ptr.Deref(a.Type, "") == chaosv1.ActionDelete && a.AllowForceDelete
 }
 
+// Evicts says whether a ChaosPod evicts pods.
+func Evicts(spec *chaosv1.ChaosPodSpec) bool {
+	return spec.Action == nil || ptr.Deref(spec.Action.Type, chaosv1.ActionEvict) == chaosv1.ActionEvict
+}
+
 // Overlaps warns of every other ChaosPod that acts on the workload which obj names. Each is safe
 // on its own, while together they kill twice as often as either says.
 func Overlaps(obj *chaosv1.ChaosPod, others []chaosv1.ChaosPod) []string {

@@ -11,6 +11,11 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
+// Evicts says whether a policy evicts pods.
+func Evicts(spec *autorebootv1.RebootPolicySpec) bool {
+	return spec.Strategy != nil && spec.Strategy.Type == autorebootv1.StrategyEvict
+}
+
 // Overlaps warns of the other policies that name a target which obj names: each counts its own
 // cooldown and limit, so together they restart more often than either says. It compares names
 // with names and selectors with equal selectors; what a selector matches takes a cluster to know.

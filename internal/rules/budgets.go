@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rebootpolicy
+package rules
 
 import (
 	"fmt"
@@ -11,28 +11,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8slabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// Evicted is a workload whose pods a policy evicts.
+// Evicted is a workload whose pods an object evicts.
 type Evicted struct {
-	Kind autorebootv1.TargetKind
-	Name string
+	Kind, Name string
 	// Labels of its pods, and how many there are to be.
 	Labels   map[string]string
 	Replicas int
 }
 
-// Evicts says whether a policy evicts pods.
-func Evicts(spec *autorebootv1.RebootPolicySpec) bool {
-	return spec.Strategy != nil && spec.Strategy.Type == autorebootv1.StrategyEvict
-}
-
 // Budgets warns of PodDisruptionBudgets of the namespace that never allow the eviction of a pod of a
-// workload, by what is written in them: whatever the pods do, the restart would be refused until it times
-// out. What a budget does not allow only now is no matter of a warning.
-func Budgets(workloads []Evicted, budgets []policyv1.PodDisruptionBudget) []string {
+// workload, by what is written in them: whatever the pods do, each eviction would be refused. What a budget
+// does not allow only now is no matter of a warning. A text begins with what comes of it, such as
+// "spec.strategy.type: Evict restarts no pod".
+func Budgets(what string, workloads []Evicted, budgets []policyv1.PodDisruptionBudget) []string {
 	var texts []string
 	for i := range workloads {
 		w := &workloads[i]
@@ -48,12 +41,12 @@ func Budgets(workloads []Evicted, budgets []policyv1.PodDisruptionBudget) []stri
 			}
 			covering = append(covering, b.Name)
 			if why := neverAllows(b, w.Replicas); why != "" {
-				texts = append(texts, fmt.Sprintf("spec.strategy.type: Evict restarts no pod of %s %s: PodDisruptionBudget %s never allows it (%s)", w.Kind, w.Name, b.Name, why))
+				texts = append(texts, fmt.Sprintf("%s of %s %s: PodDisruptionBudget %s never allows it (%s)", what, w.Kind, w.Name, b.Name, why))
 			}
 		}
 		if len(covering) > 1 {
-			texts = append(texts, fmt.Sprintf("spec.strategy.type: Evict restarts no pod of %s %s: several PodDisruptionBudgets select its pods (%s), and the API server refuses every eviction then",
-				w.Kind, w.Name, strings.Join(covering, ", ")))
+			texts = append(texts, fmt.Sprintf("%s of %s %s: several PodDisruptionBudgets select its pods (%s), and the API server refuses every eviction then",
+				what, w.Kind, w.Name, strings.Join(covering, ", ")))
 		}
 	}
 	return texts

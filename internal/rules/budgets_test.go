@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rebootpolicy
+package rules
 
 import (
 	"strings"
@@ -10,8 +10,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
 func TestBudgetsThatNeverAllowAnEvictionAreWarnedOf(t *testing.T) {
@@ -37,7 +35,7 @@ func TestBudgetsThatNeverAllowAnEvictionAreWarnedOf(t *testing.T) {
 		want     string
 	}{
 		"no budget":                             {3, nil, ""},
-		"none may be unavailable":               {3, []policyv1.PodDisruptionBudget{most("b", number(0))}, "PodDisruptionBudget b never allows it (maxUnavailable: 0)"},
+		"none may be unavailable":               {3, []policyv1.PodDisruptionBudget{most("b", number(0))}, "Evict restarts no pod of Deployment web: PodDisruptionBudget b never allows it (maxUnavailable: 0)"},
 		"0%":                                    {3, []policyv1.PodDisruptionBudget{most("b", percent("0%"))}, "(maxUnavailable: 0%)"},
 		"1% is one":                             {3, []policyv1.PodDisruptionBudget{most("b", percent("1%"))}, ""},
 		"all must be available":                 {3, []policyv1.PodDisruptionBudget{least("b", number(3), 0)}, "(minAvailable: 3 of 3)"},
@@ -53,7 +51,7 @@ func TestBudgetsThatNeverAllowAnEvictionAreWarnedOf(t *testing.T) {
 		"two, of which each would allow one":    {3, []policyv1.PodDisruptionBudget{most("a", number(1)), most("b", number(1))}, "several PodDisruptionBudgets select its pods (a, b)"},
 		"what cannot be read is left to others": {3, []policyv1.PodDisruptionBudget{most("b", percent("some"))}, ""},
 	} {
-		got := Budgets([]Evicted{{Kind: autorebootv1.TargetDeployment, Name: "web", Labels: map[string]string{"app": "web"}, Replicas: test.replicas}}, test.budgets)
+		got := Budgets("Evict restarts no pod", []Evicted{{Kind: "Deployment", Name: "web", Labels: map[string]string{"app": "web"}, Replicas: test.replicas}}, test.budgets)
 		if all := strings.Join(got, "\n"); len(got) > 1 || (all == "") != (test.want == "") || !strings.Contains(all, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
