@@ -57,6 +57,7 @@ func (s *survey) reported(status *autorebootv1.RebootPolicyStatus, message strin
 	r.verified(notices)
 	r.stalled(s)
 	r.suspended(s)
+	r.blocked(s)
 	return out
 }
 
@@ -222,4 +223,14 @@ func (r *report) suspended(s *survey) {
 	}
 	r.set(autorebootv1.ConditionSuspended, metav1.ConditionTrue, autorebootv1.ReasonSuspended,
 		"no restart starts while spec.suspend is true; one in flight is seen through")
+}
+
+// blocked tells of what would keep a restart from going on, before there is one.
+func (r *report) blocked(s *survey) {
+	if len(s.blocked) == 0 {
+		r.clear(autorebootv1.ConditionDisruptionBudgetBlocks)
+		return
+	}
+	r.set(autorebootv1.ConditionDisruptionBudgetBlocks, metav1.ConditionTrue, autorebootv1.ReasonDisruptionBudgetBlocks,
+		some(s.blocked)+"; a restart would be refused as well")
 }

@@ -4,10 +4,13 @@
 package rebootpolicy
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
 // interest is what one policy wants to hear of in its namespace.
@@ -104,4 +107,8 @@ func (i *interest) inPod(owner types.UID, set labels.Set) bool {
 		}
 	}
 	return false
+}
+
+func (i *interest) inBlocked(all []chaosv1.BlockedWorkload) bool {
+	return slices.ContainsFunc(all, func(b chaosv1.BlockedWorkload) bool { return i.owners[b.UID] })
 }

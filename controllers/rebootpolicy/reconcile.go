@@ -150,6 +150,9 @@ func (r *Reconciler) survey(ctx context.Context, s *survey) error {
 	if err := r.pods(ctx, s); err != nil {
 		return err
 	}
+	if err := r.blocked(ctx, s); err != nil {
+		return err
+	}
 	var until time.Time
 	s.calendar, until = s.memory.times.at(s.now, r.Freeze.State())
 	s.look(until)

@@ -51,7 +51,7 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 			return func(i *interest) bool { return i.externalServices[es.Name] }
 		})),
 		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, bell.Stirs(r.ringer, r.interests, func(chaos *chaosv1.ChaosPod) func(*interest) bool {
-			return func(i *interest) bool { return i.chaosPods[chaos.Name] }
+			return func(i *interest) bool { return i.chaosPods[chaos.Name] || i.inBlocked(chaos.Status.Blocked) }
 		})),
 		r.ringer.Source(),
 	} {

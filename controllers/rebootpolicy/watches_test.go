@@ -85,7 +85,7 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "cache"}}},
 	}
 	r.wants(policyKey, interestOf(spec))
-	r.owns(policyKey, map[types.UID]bool{"rs-1": true})
+	r.owns(policyKey, map[types.UID]bool{"uid-api": true, "rs-1": true})
 	r.wants(policyKey, interestOf(spec)) // the owners stay
 	workload := func(kind autorebootv1.TargetKind, name string, set labels.Set) func(*interest) bool {
 		return func(i *interest) bool { return i.inWorkload(kind, name, "", set) }
@@ -107,6 +107,8 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		"a gate's ExternalService":  {"shop", func(i *interest) bool { return i.externalServices["db"] }, true},
 		"a gate's ChaosPod":         {"shop", func(i *interest) bool { return i.chaosPods["c"] }, true},
 		"another ChaosPod":          {"shop", func(i *interest) bool { return i.chaosPods["db"] }, false},
+		"what budgets refused":      {"shop", func(i *interest) bool { return i.inBlocked(refused("shop", "db", "api", 1, "").Status.Blocked) }, true},
+		"of another workload":       {"shop", func(i *interest) bool { return i.inBlocked(refused("shop", "db", "web", 1, "").Status.Blocked) }, false},
 		"a trigger's":               {"shop", func(i *interest) bool { return i.externalServices["cache"] }, true},
 		"another ExternalService":   {"shop", func(i *interest) bool { return i.externalServices["other"] }, false},
 	} {

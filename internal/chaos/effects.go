@@ -5,6 +5,7 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -137,12 +138,33 @@ func (r *run) end(outcome chaosv1.RunOutcome, o occurrence) chaosv1.Run {
 	if !c.DryRun {
 		run.Killed = int32(r.dead())
 	}
+	r.status.Blocked = r.blocked()
 	r.status.CurrentRun = nil
 	if r.status.DueAfter == nil || r.status.DueAfter.Before(r.at()) {
 		r.status.DueAfter = r.at()
 	}
 	r.record(run)
 	return run
+}
+
+// blocked are the owners of which disruption budgets kept every victim alive. A run in which a pod died may
+// have used up a budget itself.
+func (r *run) blocked() []chaosv1.BlockedWorkload {
+	if r.dead() > 0 {
+		return nil
+	}
+	var all []chaosv1.BlockedWorkload
+	for i := range r.status.CurrentRun.Victims {
+		v := &r.status.CurrentRun.Victims[i]
+		if slices.ContainsFunc(all, func(b chaosv1.BlockedWorkload) bool { return b.UID == v.Owner.UID }) ||
+			slices.ContainsFunc(r.status.CurrentRun.Victims, func(other chaosv1.Victim) bool {
+				return other.Owner.UID == v.Owner.UID && other.Outcome != chaosv1.VictimSkippedDisruptionBudget
+			}) {
+			continue
+		}
+		all = append(all, chaosv1.BlockedWorkload{VictimOwner: *v.Owner, Ready: v.ReadyBefore, BlockedBy: v.BlockedBy})
+	}
+	return all
 }
 
 func (r *run) record(run chaosv1.Run) {
@@ -172,6 +194,8 @@ func (r *run) fates() string {
 		case v.Outcome == chaosv1.VictimPending:
 		case v.Reason != "":
 			fate += " (" + string(v.Outcome) + ": " + v.Reason + ")"
+		case v.BlockedBy != "":
+			fate += " (" + string(v.Outcome) + ": " + v.BlockedBy + ")"
 		default:
 			fate += " (" + string(v.Outcome) + ")"
 		}

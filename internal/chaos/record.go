@@ -67,10 +67,10 @@ func (r *run) foldOne(v *chaosv1.Victim, result Result) {
 	case Gone:
 		r.died(v, chaosv1.VictimGone)
 	case Blocked:
-		v.Outcome = chaosv1.VictimSkippedDisruptionBudget
+		v.Outcome, v.BlockedBy = chaosv1.VictimSkippedDisruptionBudget, clip(result.Budget, maxName)
 		message := "a PodDisruptionBudget keeps pod " + v.Name + " alive"
-		if result.Budget != "" {
-			message = "PodDisruptionBudget " + clip(result.Budget, maxName) + " keeps pod " + v.Name + " alive"
+		if v.BlockedBy != "" {
+			message = "PodDisruptionBudget " + v.BlockedBy + " keeps pod " + v.Name + " alive"
 		}
 		r.tell(Notice{Reason: "ChaosBlockedByBudget", Victim: v.DeepCopy(), Message: message})
 	case Misconfigured:

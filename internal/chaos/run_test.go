@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -510,6 +511,91 @@ func TestWhatTheServerSays(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
+	b := newBench(t)
+	// ends has the next run's victims answered until it has ended.
+	ends := func(refused func(pod string) bool) {
+		t.Helper()
+		d := b.after(time.Minute)
+		for i := 0; len(d.Actions) == 0 && i < 20; i++ {
+			d = b.after(time.Minute)
+		}
+		n := len(b.p.Status.Runs)
+		for i := 0; len(b.p.Status.Runs) == n && i < 10; i++ {
+			var results []Result
+			for _, a := range d.Actions {
+				result := Result{Action: a, Outcome: Done}
+				if refused(a.Pod) {
+					result.Outcome, result.Budget = Blocked, "never"
+				}
+				results = append(results, result)
+			}
+			b.p.Status = Record(b.p, results, b.o.Now).Status
+			if c := b.p.Status.CurrentRun; c != nil && c.Phase == chaosv1.RunVerifying {
+				for _, v := range c.Victims {
+					if fatal(v.Outcome) {
+						b.remove(v.UID)
+						b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod(v.Name+"-again"))
+					}
+				}
+			}
+			d = b.after(time.Second)
+		}
+	}
+	none := func(string) bool { return false }
+	ofAPI := func(pod string) bool { return strings.HasPrefix(pod, "api") }
+	wants := func(when string, want ...chaosv1.BlockedWorkload) {
+		t.Helper()
+		if diff := cmp.Diff(want, b.p.Status.Blocked); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	api := chaosv1.BlockedWorkload{VictimOwner: chaosv1.VictimOwner{Kind: "Deployment", Name: "api", UID: "uid-api"}, Ready: 4, BlockedBy: "never"}
+
+	ends(ofAPI)
+	wants("refused", api)
+	if run := b.last(); run.Reason != chaosv1.ReasonBudgetBlocked || !strings.Contains(run.Message, "(SkippedDisruptionBudget: never)") {
+		t.Errorf("%+v", run)
+	}
+	b.o.Suspect = true
+	b.after(10 * time.Minute)
+	if b.after(6 * time.Minute); b.last().Reason != chaosv1.ReasonProbeSelfSuspect {
+		t.Fatalf("%+v", b.last())
+	}
+	wants("a run that asked nothing", api)
+	b.o.Suspect = false
+	ends(none)
+	if b.last().Outcome != chaosv1.RunSurvived {
+		t.Fatalf("%+v", b.last())
+	}
+	wants("a pod has died")
+
+	b.edit(func(s *chaosv1.ChaosPodSpec) { s.DryRun, s.Count = nil, ptr.To(intstr.FromInt32(2)) })
+	b.o.Owners = append(b.o.Owners, b.owner("web", 4))
+	ends(ofAPI)
+	if b.last().Outcome != chaosv1.RunDryRun {
+		t.Fatalf("%+v", b.last())
+	}
+	wants("a dry run, in which another workload was not refused", api)
+	first := ""
+	ends(func(pod string) bool {
+		if first == "" && ofAPI(pod) {
+			first = pod
+		}
+		return pod == first
+	})
+	wants("a dry run, in which another pod of the workload was not refused")
+	ends(ofAPI)
+	wants("refused again", api)
+	b.edit(func(s *chaosv1.ChaosPodSpec) { s.DryRun = ptr.To(false) })
+	b.o.Owners[0], b.o.Owners[1] = b.o.Owners[1], b.o.Owners[0] // pods of web come back
+	ends(ofAPI)
+	if b.last().Outcome != chaosv1.RunSurvived {
+		t.Fatalf("%+v", b.last())
+	}
+	wants("what died may have used up the budget")
 }
 
 func TestAReplacementIsStoredBeforeItDies(t *testing.T) {

@@ -3,8 +3,8 @@
 
 package v1
 
-// The types of condition. Ready is always there; Stalled, RestartPending and Progressing are
-// absent when normal, so that tools which wait for an object (kstatus) never wait for a window.
+// The types of condition. Ready is always there; Stalled, RestartPending, Progressing and
+// DisruptionBudgetBlocks are absent when normal, so that tools which wait for an object (kstatus) never wait for a window.
 const (
 	// ConditionReady says whether the policy watches all it was asked to.
 	ConditionReady = "Ready"
@@ -18,6 +18,9 @@ const (
 	ConditionStalled = "Stalled"
 	// ConditionSuspended is true while spec.suspend is.
 	ConditionSuspended = "Suspended"
+	// ConditionDisruptionBudgetBlocks is true while the policy evicts, and a ChaosPod has found that a
+	// disruption budget lets no pod of a target go although all are ready.
+	ConditionDisruptionBudgetBlocks = "DisruptionBudgetBlocks"
 )
 
 // The reasons of Ready.
@@ -121,6 +124,9 @@ const (
 	// ReasonInvalidSpec says that the stored spec breaks a rule; it goes with Ready as well.
 	ReasonInvalidSpec = "InvalidSpec"
 )
+
+// ReasonDisruptionBudgetBlocks is the reason of DisruptionBudgetBlocks.
+const ReasonDisruptionBudgetBlocks = "DisruptionBudgetBlocks"
 
 // The annotations that a user sets on a policy.
 const (

@@ -18,7 +18,8 @@ type RebootPolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, RestartPending, Progressing, Verified, Stalled and Suspended.
+	// conditions are Ready, RestartPending, Progressing, Verified, Stalled, Suspended and
+	// DisruptionBudgetBlocks.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map

@@ -62,6 +62,14 @@ type ChaosPodStatus struct {
 	// +optional
 	Runs []Run `json:"runs,omitempty"`
 
+	// blocked are the workloads of which a disruption budget let no pod go in the last run that chose
+	// victims, if none of these died: what dies uses up a budget. It is empty once a run is not refused.
+	//
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	// +optional
+	Blocked []BlockedWorkload `json:"blocked,omitempty"`
+
 	// killedToday is how many pods have died on killedDay. A pod that went away while it was to be
 	// killed counts.
 	//
@@ -293,6 +301,29 @@ type Victim struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
+
+	// blockedBy is the disruption budget that kept the pod alive, where the API server named it.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	BlockedBy string `json:"blockedBy,omitempty"`
+}
+
+// BlockedWorkload is a workload of which a disruption budget let no pod go.
+type BlockedWorkload struct {
+	VictimOwner `json:",inline"`
+
+	// ready is how many pods of it were ready then.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Ready int32 `json:"ready,omitempty"`
+
+	// blockedBy is the disruption budget, where the API server named it.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	BlockedBy string `json:"blockedBy,omitempty"`
 }
 
 // VictimOwner is a workload that a chosen pod belongs to, or the ChaosPod itself where the pod is the
