@@ -109,7 +109,7 @@ func (r *run) find() {
 // they where the end is known and comes too late.
 func (r *run) delayed() *hold {
 	held := r.frozen()
-	if held == nil || r.over() != "" || r.dead() > 0 {
+	if held == nil || r.over() != "" || r.dead() > 0 || !slices.ContainsFunc(r.status.CurrentRun.Victims, pending) {
 		return nil
 	}
 	deadline := r.deadline()
@@ -247,6 +247,8 @@ func (r *run) dead() int {
 func fatal(o chaosv1.VictimOutcome) bool {
 	return o == chaosv1.VictimEvicted || o == chaosv1.VictimDeleted || o == chaosv1.VictimGone
 }
+
+func pending(v chaosv1.Victim) bool { return v.Outcome == chaosv1.VictimPending }
 
 func confusing(v chaosv1.Victim) bool {
 	return v.Reason == chaosv1.ReasonEvictionMisconfigured && v.Outcome == chaosv1.VictimFailed

@@ -407,6 +407,17 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 				t.Errorf("a victim that may have died does not count: %+v", b.p.Status)
 			}
 		})
+		t.Run(name+" that comes when a budget has refused them all", func(t *testing.T) {
+			b := newBench(t)
+			d := b.after(10 * time.Minute)
+			c.begin(b)
+			b.p.Status = Record(b.p, []Result{{Action: d.Actions[0], Outcome: Blocked, Budget: "never"}}, b.o.Now).Status
+			b.after(time.Second)
+			if run := b.last(); b.p.Status.CurrentRun != nil || run.Reason != chaosv1.ReasonBudgetBlocked || slices.Contains(b.notices, "ChaosHeld") {
+				t.Errorf("%+v, told %q", b.p.Status, b.notices)
+			}
+			b.wants(chaosv1.ConditionHeld, "True/"+chaosv1.ReasonBudgetBlocked)
+		})
 		t.Run(name+" and a suspension", func(t *testing.T) {
 			b, _ := begun(t)
 			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Suspend = ptr.To(true) })
