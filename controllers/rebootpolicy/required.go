@@ -6,6 +6,7 @@ package rebootpolicy
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,13 +54,15 @@ func (s *survey) pending(w *workload) *autorebootv1.PendingRestart {
 }
 
 // require looks for what the pods of each restart that would begin now cannot start without, and says
-// whether anything is missing. Only then are sources looked at that no trigger names.
+// whether anything is missing. Only then are sources looked at that no trigger names; those that a watch
+// shows are not read again.
 func (r *Reconciler) require(ctx context.Context, s *survey, d *restart.Decision) (bool, error) {
 	begun := map[string]bool{}
 	for i := range s.policy.Status.InFlight {
 		begun[s.policy.Status.InFlight[i].ID] = true
 	}
 	missing, seen := false, map[sources.Ref]bool{}
+	maps.Copy(seen, s.there)
 	for i := range d.Status.InFlight {
 		f := &d.Status.InFlight[i]
 		w := s.workload(f.UID)

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/restart"
 	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
@@ -44,6 +46,31 @@ func TestOnlyASourceThatIsKnownToBeMissingHoldsARestart(t *testing.T) {
 		exists, err := r.exists(t.Context(), sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: "shop", Name: "creds"})
 		if (err != nil) != c.again || exists != c.exists {
 			t.Errorf("%s: exists %t, %v", name, exists, err)
+		}
+	}
+}
+
+// What a watch shows is not read again before each restart.
+func TestASourceThatIsWatchedIsNotReadForARestart(t *testing.T) {
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{EnvFrom: []corev1.EnvFromSource{
+		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "creds"}}},
+	}}}}}
+	for name, c := range map[string]struct {
+		there   map[sources.Ref]bool
+		missing bool
+	}{
+		"watched":     {map[sources.Ref]bool{{Kind: autorebootv1.SourceSecret, Namespace: "shop", Name: "creds"}: true}, false},
+		"another one": {map[sources.Ref]bool{{Kind: autorebootv1.SourceSecret, Namespace: "shop", Name: "other"}: true}, true},
+		"none":        {nil, true},
+	} {
+		r := &Reconciler{Live: answering{err: apierrors.NewNotFound(corev1.Resource("secrets"), "creds")}}
+		w := &workload{Workload: workloads.Workload{Workload: restart.Workload{UID: "uid-api"}, Template: template}}
+		s := &survey{key: policyKey, policy: &autorebootv1.RebootPolicy{}, workloads: []*workload{w}, there: c.there}
+		var d restart.Decision
+		d.Status.InFlight = []autorebootv1.InFlightRestart{{ID: "1", UID: "uid-api"}}
+		missing, err := r.require(t.Context(), s, &d)
+		if err != nil || missing != c.missing || (len(w.Missing) > 0) != c.missing {
+			t.Errorf("%s: missing %t %q, %v", name, missing, w.Missing, err)
 		}
 	}
 }

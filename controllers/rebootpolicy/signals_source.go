@@ -59,8 +59,12 @@ func (r *Reconciler) fromSources(ctx context.Context, s *survey) error {
 	if err != nil {
 		return fmt.Errorf("observe sources: %w", err)
 	}
+	s.there = map[sources.Ref]bool{}
 	for i := range all {
 		from, state := &all[i], &states[at[i]]
+		if state.Watched {
+			s.there[from.want.Ref] = true
+		}
 		if state.Err != nil {
 			ctrllog.FromContext(ctx).V(1).Info("A source is unknown", "source", nameOf(&from.want), "reason", state.Unknown, "error", state.Err.Error())
 		}

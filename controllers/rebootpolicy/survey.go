@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // survey is what one look at a policy has found.
@@ -37,6 +37,8 @@ type survey struct {
 	suspect   bool
 	// sources is how many ConfigMaps and Secrets are looked at.
 	sources int
+	// there are those that a watch shows.
+	there map[sources.Ref]bool
 	// notes are what keeps the policy from watching all that it was asked to.
 	notes []note
 	// blocked are the targets of which disruption budgets let no pod go.

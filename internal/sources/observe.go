@@ -133,6 +133,7 @@ func (s *Sources) states(wants []Want) (states []State, again bool) {
 			continue
 		}
 		states[i] = o.state(viewOf(&wants[i]))
+		states[i].Watched = s.watched && !o.stale && !o.unseen && states[i].Unknown == "" && !states[i].Missing
 		again = again || o.unknown != "" || o.unseen
 	}
 	return states, again && s.watched

@@ -172,10 +172,13 @@ func TestASourceThatGoesAndComesIsFollowed(t *testing.T) {
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	was := s.observe(alice, want("a"))[0]
+	if !was.Watched {
+		t.Errorf("got %+v, which the watch shows", was)
+	}
 	s.remove(ref)
 	s.events.OnDelete(meta(ref, s.version, nil))
 	s.bellsFor(alice)
-	if got := s.observe(alice, want("a"))[0]; !got.Missing {
+	if got := s.observe(alice, want("a"))[0]; !got.Missing || got.Watched {
 		t.Errorf("got %+v", got)
 	}
 	// A read that saw it gone is ahead of events about how it went.
@@ -364,7 +367,9 @@ func TestASourceThatTheWatchNeverShowedIsPolled(t *testing.T) {
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	s.Cache = &fakeCache{absent: func(client.ObjectKey) bool { return true }}
-	s.observe(alice, want("a"))
+	if got := s.observe(alice, want("a"))[0]; got.Watched {
+		t.Errorf("got %+v, which the watch does not show", got)
+	}
 	s.remove(ref)
 	s.pass(s.Interval)
 	if got := s.observe(alice, want("a"))[0]; !got.Missing {

@@ -63,6 +63,8 @@ type State struct {
 	Version string
 	// NotAfter is when the certificate expires; zero without one.
 	NotAfter time.Time
+	// Watched says that the source is there, as far as a watch shows: its end would have been seen.
+	Watched bool
 	// Unknown says in one word why nothing else here is known; empty when normal.
 	Unknown string
 	// Err is why, for the log: it may name what a status must not. It is nil when normal.
