@@ -8,14 +8,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
@@ -23,9 +21,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 )
-
-// queue is what the handlers of events are given.
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // watch has ChaosPods reconciled when they change, and when what they look at moves.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {

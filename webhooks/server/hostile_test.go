@@ -284,7 +284,7 @@ func TestABodyIsReadAfterAPauseOfTheProcess(t *testing.T) {
 	if said, err := exec.Command("sh", "-c", stop).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	time.Sleep(100 * time.Millisecond) // the deadline would have ended the request
+	<-time.After(100 * time.Millisecond) // the deadline would have ended the request
 	if _, err := conn.Write(make([]byte, size-1)); err != nil {
 		t.Fatal(err)
 	}
