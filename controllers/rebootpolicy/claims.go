@@ -31,7 +31,11 @@ func (r *Reconciler) claim(s *survey) restart.Decision {
 		stored, o := claimsOf(&s.stored.Status), s.observation()
 		o.Others = restart.Others{Group: view.Group, Free: view.Beyond(stored), Busy: view.Busy}
 		d = restart.Decide(s.decided(), o)
-		s.memory.disrupted = s.disrupted(view)
+		disrupted := s.disrupted(view)
+		if !maps.Equal(disrupted, s.memory.disrupted) && rules.HasProbe(&s.policy.Spec) {
+			s.look(s.now) // whose pods are checked was said before
+		}
+		s.memory.disrupted = disrupted
 		s.wait(view, d.Waits)
 		s.claimed = slices.Concat(stored, claimsOf(&d.Status))
 		return s.claimed

@@ -18,6 +18,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/podhealth"
 	"github.com/fairlead-dev/fairlead/internal/restart"
 	"github.com/fairlead-dev/fairlead/internal/sources"
@@ -249,6 +250,20 @@ func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
 	s.checks.suspect = true
 	if seen := s.looks(); !seen.suspect || !seen.observation().Suspect {
 		t.Error("the suspicion is lost")
+	}
+}
+
+func TestPodsAreCheckedAgainOnceOthersHaveEndedTheirDisruption(t *testing.T) {
+	s := newStand(t, probed, deployment("api", 1, nil)...)
+	chaos := disruption.Holder{Kind: disruption.ChaosPod, NamespacedName: types.NamespacedName{Namespace: "shop", Name: "c"}}
+	for i, claims := range [][]disruption.Claim{nil, {{UID: "uid-api"}}, nil} {
+		s.ledger.Do(chaos, "", func(disruption.View) []disruption.Claim { return claims })
+		looks := 1
+		for ; looks < 5 && s.reconciles().RequeueAfter == time.Millisecond; looks++ { // at once
+		}
+		if got := len(s.checks.wants); got != 1-len(claims) || looks == 5 {
+			t.Errorf("%d: the pods of %d workloads are checked after %d looks while others disrupt %d", i, got, looks, len(claims))
+		}
 	}
 }
 

@@ -12,8 +12,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/test/outside"
 )
 
@@ -152,6 +154,65 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	s.restarted(deployment, "web", 0)
 
 	// Pods that do not come back are restarted.
+	s.must(fleet.Fail(sick...))
+	s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
+}
+
+// While a ChaosPod disrupts a workload, that pods do not respond is no reason to restart it.
+func TestTheDeathOfAPodByChaosIsNoProbeFailure(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	fleet := s.answers()
+	s.amongWell(fleet)
+	s.run(deployment, "web", bare, replicas(2), surge(2))
+	// Five failures take longer than the policy takes to hear of the kill.
+	s.policy("p", "{"+targets(deployment, "web")+", "+strings.Replace(onProbe(fleet.Port()), "failureThreshold: 2", "failureThreshold: 5", 1)+"}")
+	s.watching("p", 1)
+	s.checked(fleet, s.ips("web"), 1)
+	s.make(`{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: c}, spec: {dryRun: false, target: {workload: {kind: Deployment, name: web}},
+		schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, verification: {soak: 45s}}}`)
+	run := func() *chaosv1.ChaosPodStatus {
+		s.Helper()
+		var c chaosv1.ChaosPod
+		s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "c"}, &c))
+		return &c.Status
+	}
+	s.eventually(func() error {
+		if status := run(); status.NextRunTime == nil {
+			return fmt.Errorf("not scheduled: %s", text(status))
+		}
+		return nil
+	})
+	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", chaosv1.RunNowAnnotation, "1"))
+	s.eventually(func() error {
+		if status := run(); status.CurrentRun == nil || status.CurrentRun.ReadyTime == nil {
+			return fmt.Errorf("want a pod killed and replaced: %s", text(status))
+		}
+		return nil
+	})
+	sick := s.ips("web")
+	// No pod responds until the others were asked eight times, which would be enough for a restart.
+	s.must(fleet.Fail(sick...))
+	s.checked(fleet, s.ips("well-0"), 8)
+	if status := run(); status.CurrentRun == nil {
+		t.Fatalf("the run has ended before: %s", text(status))
+	}
+	s.must(s.quiet("p", 0))
+	s.must(fleet.Fail())
+	s.eventually(func() error {
+		if status := run(); len(status.Runs) != 1 || status.Runs[0].Outcome != chaosv1.RunSurvived {
+			return fmt.Errorf("want the run survived: %s", text(status))
+		}
+		return nil
+	})
+	s.checked(fleet, sick, 3)
+	s.must(s.quiet("p", 0))
+	s.restarted(deployment, "web", 0)
+	for _, reason := range []string{"RestartHeld", "RestartStarted", "TriggerRecovered"} {
+		s.tells("RebootPolicy", "p", reason, 0)
+	}
+	// Afterwards it is.
 	s.must(fleet.Fail(sick...))
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
