@@ -49,88 +49,6 @@ const (
 	planWithin, calmWithin = time.Minute, 5 * time.Minute
 )
 
-// disruptableAt is one of the workloads.
-type disruptableAt int
-
-func (i disruptableAt) name() string { return fmt.Sprintf("w-%d", i) }
-
-func (i disruptableAt) pods() int { return 2 + int(i)%sizes }
-
-func (i disruptableAt) spared() bool { return i%everyTenth == everyTenth-1 }
-
-// floor is how many pods must be ready at any time, whatever disrupts the workload. Its rollouts keep as
-// many, so that no instant is excused: one pod may be missing, and never two.
-func (i disruptableAt) floor() int {
-	if i.spared() {
-		return i.pods()
-	}
-	return i.pods() - 1
-}
-
-func (i disruptableAt) crowd() string {
-	if i.spared() {
-		return "spared"
-	}
-	return fmt.Sprint(int(i) % crowds)
-}
-
-func (i disruptableAt) maxPerDay() int {
-	if i%4 == 0 {
-		return fewPerDay
-	}
-	return manyPerDay
-}
-
-// manifests are a ConfigMap and a Deployment that takes it. Every second one may miss a pod in rollouts.
-func (i disruptableAt) manifests() string {
-	unavailable := int(i) / sizes % 2
-	if i.spared() {
-		unavailable = 0
-	}
-	return fmt.Sprintf(`
-{apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s}, data: {turn: "0"}}
----
-{apiVersion: apps/v1, kind: Deployment, metadata: {name: %[1]s, labels: {policy: "%[2]d"}}, spec: {replicas: %[3]d, revisionHistoryLimit: 2,
-  strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: %[4]d}}, selector: {matchLabels: {app: %[1]s}},
-  template: {metadata: {labels: {app: %[1]s, crowd: "%[5]s"}, annotations: {kwok.fairlead.dev/ready-after: %[6]ds}},
-    spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none, envFrom: [{configMapRef: {name: %[1]s}}]}]}}}}`,
-		i.name(), int(i)%policies, i.pods(), unavailable, i.crowd(), 1+int(i)%2)
-}
-
-// chaos is the workload's own ChaosPod.
-func (i disruptableAt) chaos() string {
-	action := "Evict"
-	if i%3 == 0 {
-		action = "Delete"
-	}
-	return chaosOf(i.name(), fmt.Sprintf("{workload: {kind: Deployment, name: %s}}", i.name()), fmt.Sprint(i.floor()), i.maxPerDay(),
-		fmt.Sprintf("count: 1, action: {type: %s}, schedule: {interval: %ds, jitterPercent: 50}", action, 30+i%30))
-}
-
-// crowdsChaos are the ChaosPods that select. They do not wait for rollouts by themselves.
-func crowdsChaos() []string {
-	const often = "count: 3, schedule: {interval: 10s, jitterPercent: 30}"
-	all := []string{chaosOf("spared", "{selector: {matchLabels: {crowd: spared}}}", "100%", manyPerDay, often)}
-	for c := range crowds {
-		size := disruptableAt(c).pods()
-		all = append(all, chaosOf(fmt.Sprintf("crowd-%d", c), fmt.Sprintf(`{selector: {matchLabels: {crowd: "%d"}}}`, c),
-			fmt.Sprintf("%d%%", (size-1)*100/size), manyPerDay, often))
-	}
-	return all
-}
-
-func chaosOf(name, target, floor string, maxPerDay int, more string) string {
-	return fmt.Sprintf(`{apiVersion: %s, kind: ChaosPod, metadata: {name: %s}, spec: {dryRun: false, target: %s, filter: {minAge: 0s},
-		safety: {minReady: %s, maxPerDay: %d, requireStable: false}, %s}}`, chaosv1.GroupVersion, name, target, floor, maxPerDay, more)
-}
-
-func policy(number int) string {
-	return fmt.Sprintf(`{apiVersion: %s, kind: RebootPolicy, metadata: {name: p-%d}, spec: {
-		targets: [{kind: Deployment, selector: {matchLabels: {policy: "%[2]d"}}}], triggers: [{name: config, type: ConfigChange, configChange: {}}],
-		debounce: {quietPeriod: 1s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, concurrency: {maxTargets: 5}, verification: {soak: 2s}}}`,
-		autorebootv1.GroupVersion, number)
-}
-
 // withWorkloads makes the workloads, and waits until they run.
 func withWorkloads(ctx context.Context, s *site, _ string) error {
 	if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: disrupted}}); err != nil {
@@ -168,7 +86,7 @@ func (s *site) workloadsRun(ctx context.Context) error {
 	for i := range all.Items {
 		d, st := &all.Items[i], all.Items[i].Status
 		if n := *d.Spec.Replicas; st.ObservedGeneration != d.Generation || st.Replicas != n || st.UpdatedReplicas != n || st.AvailableReplicas != n {
-			return fmt.Errorf("Deployment %s has %d of %d pods available", d.Name, st.AvailableReplicas, n)
+			return fmt.Errorf("%d of %d pods of Deployment %s are available", st.AvailableReplicas, n, d.Name)
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ type step struct {
 func tell(ctx context.Context, root string) (err error) {
 	fmt.Println("a control plane of its own: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and a simulated node")
 	fmt.Println("the operator is test/cmd/operator: fairlead, except that its connections to addresses outside the cluster end at servers of this demo")
-	world, err := outside.Open()
+	world, err := outside.Open() //nolint:contextcheck // it ends when it is closed, after all else
 	if err != nil {
 		return err
 	}
