@@ -39,7 +39,7 @@ var safe = map[string]string{
 	"internal/dns/exchange.go _ = conn.SetDeadline(":         "only sets a deadline",
 	"webhooks/server/server.go s.watch(":                     "reads only the replica's own certificate",
 	"webhooks/server/server.go s.pauses.Run(":                "only looks at the clock",
-	"internal/probing/prober.go p.pauses.Run(":              "only looks at the clock",
+	"internal/probing/prober.go p.pauses.Run(":               "only looks at the clock",
 }
 
 // Commands and tests are ended by a panic as by any other defect: nothing of others runs in their process.
