@@ -86,7 +86,7 @@ lint: ## Run golangci-lint over every module.
 
 .PHONY: generate
 generate: ## Regenerate deep copies, CRDs and roles.
-	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./internal/config/...
+	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./cmd/fairlead/options/...
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/networking/... paths=./api/autoreboot/... output:crd:dir=config/crd/bases
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/chaos/... output:crd:dir=config/crd/bases
 	@f=config/crd/bases/chaos.fairlead.dev_chaospods.yaml && awk -f config/crd/without_template_descriptions.awk $$f | sed -E -e '/^ {30,}default: /d' \

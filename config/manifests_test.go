@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 )
 
@@ -111,12 +111,12 @@ func TestThePodOutlivesItsOrderlyStop(t *testing.T) {
 
 // shipped loads the shipped file as a container with these arguments does: strictly, and through all
 // its rules.
-func shipped(t *testing.T, args ...string) *config.Configuration {
+func shipped(t *testing.T, args ...string) *options.Configuration {
 	t.Helper()
 	if want := []string{"manager", "--config=/etc/fairlead/config.yaml"}; len(args) < 2 || !slices.Equal(args[:2], want) {
 		t.Fatalf("arguments %q, which do not begin with %q", args, want)
 	}
-	flags, set := config.NewFlags(), pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	flags, set := options.NewFlags(), pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	for _, group := range flags.Groups.FlagSets {
 		set.AddFlagSet(group)
 	}
@@ -146,7 +146,7 @@ func TestTheReferenceListsEveryFlagWithItsDefaultAndNoOther(t *testing.T) {
 		}
 		documented[string(row[1])] = value
 	}
-	for _, group := range config.NewFlags().Groups.FlagSets {
+	for _, group := range options.NewFlags().Groups.FlagSets {
 		group.VisitAll(func(flag *pflag.Flag) {
 			value := strings.Trim(flag.DefValue, "[]")
 			if slices.Contains([]string{"config", "concurrency"}, flag.Name) {

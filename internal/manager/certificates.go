@@ -16,7 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/injection"
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/notices"
 )
 
@@ -34,7 +34,7 @@ type certificateClients struct {
 	dynamic    dynamic.Interface
 }
 
-func newCertificates(c *config.Configuration, where place, clients certificateClients, tell func(notices.Notice), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
+func newCertificates(c *options.Configuration, where place, clients certificateClients, tell func(notices.Notice), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
 	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration}
 	// What waiting seldom heals gets less time than the phase, so that its own error is shown
 	// and not that of the phase's end.
@@ -59,9 +59,9 @@ func newCertificates(c *config.Configuration, where place, clients certificateCl
 
 	m := origins{c, where, clients, patience, onChange, logger.WithName("certificates"), by, metrics, observer}
 	switch wanted.Source {
-	case config.SourceFolder:
+	case options.SourceFolder:
 		all.Source, err = m.folder()
-	case config.SourceCertManager:
+	case options.SourceCertManager:
 		all.Source, err = m.certManager()
 	default:
 		all.Source, err = m.selfSigned()
@@ -114,8 +114,8 @@ func (c *certificates) latest(ctx context.Context) ([]byte, error) {
 
 // serverName is the name by which the API server calls the webhooks: that of their Service, or of a
 // certificate in a folder that is not made for a Service, as in envtest.
-func serverName(c *config.Configuration, where place) string {
-	if names := c.Webhook.Certificates.DNSNames; c.Webhook.Certificates.Source == config.SourceFolder && len(names) > 0 {
+func serverName(c *options.Configuration, where place) string {
+	if names := c.Webhook.Certificates.DNSNames; c.Webhook.Certificates.Source == options.SourceFolder && len(names) > 0 {
 		return names[0]
 	}
 	return c.Service.Name + "." + where.namespace + ".svc"

@@ -18,12 +18,12 @@ import (
 	"github.com/fairlead-dev/fairlead/certs/folder"
 	"github.com/fairlead-dev/fairlead/certs/injection"
 	"github.com/fairlead-dev/fairlead/certs/selfsigned"
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
 // origins makes the source of certificates that the configuration names.
 type origins struct {
-	config   *config.Configuration
+	config   *options.Configuration
 	place    place
 	clients  certificateClients
 	patience time.Duration // with what waiting seldom heals

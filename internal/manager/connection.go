@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
 // connection is how the API server is reached.
@@ -24,7 +24,7 @@ type connection struct {
 
 // connect finds the API server: the kubeconfig that was named, KUBECONFIG, the pod's service
 // account, or ~/.kube/config. It reads files and sends nothing.
-func connect(c config.ClientConnection, userAgent string) (*connection, error) {
+func connect(c options.ClientConnection, userAgent string) (*connection, error) {
 	found, err := locate(c.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func fromFile(rules *clientcmd.ClientConfigLoadingRules, origin string) (*connec
 }
 
 // limited is the configuration of the reconcilers' client.
-func (c *connection) limited(by config.ClientConnection) *rest.Config {
+func (c *connection) limited(by options.ClientConnection) *rest.Config {
 	limited := rest.CopyConfig(c.rest)
 	limited.QPS, limited.Burst = by.QPS, by.Burst
 	return limited

@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/config/crd"
-	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/webhooks/authorization"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
@@ -80,7 +80,7 @@ func allowingAll() authorizers {
 
 func newCostly(t *testing.T, size int) costly {
 	t.Helper()
-	by, err := handlers(config.Default().Webhook, allowingAll(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
+	by, err := handlers(options.Default().Webhook, allowingAll(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,24 +11,24 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
 // NewLogger makes the one logger of the process, in the configured form.
-func NewLogger(c config.Logging, to io.Writer) (logr.Logger, error) {
+func NewLogger(c options.Logging, to io.Writer) (logr.Logger, error) {
 	verbosity, err := c.Verbosity()
 	if err != nil {
 		return logr.Logger{}, err
 	}
 	// logr's verbosity n is slog's level -n.
-	options := &slog.HandlerOptions{Level: slog.Level(-verbosity), ReplaceAttr: readable}
-	if verbosity == config.QuietLevel {
-		options.Level = slog.LevelError
+	handler := &slog.HandlerOptions{Level: slog.Level(-verbosity), ReplaceAttr: readable}
+	if verbosity == options.QuietLevel {
+		handler.Level = slog.LevelError
 	}
 	if c.Format == "text" {
-		return logr.FromSlogHandler(slog.NewTextHandler(to, options)), nil
+		return logr.FromSlogHandler(slog.NewTextHandler(to, handler)), nil
 	}
-	return logr.FromSlogHandler(slog.NewJSONHandler(to, options)), nil
+	return logr.FromSlogHandler(slog.NewJSONHandler(to, handler)), nil
 }
 
 // UseLogger makes controller-runtime and client-go, which log through globals, use the logger.

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/containment"
 	"github.com/fairlead-dev/fairlead/internal/election"
 	"github.com/fairlead-dev/fairlead/internal/notices"
@@ -60,7 +60,7 @@ func (m *Manager) Run(ctx context.Context) error { return m.lifecycle.Run(ctx) }
 
 // New assembles the operator from a validated configuration. It reads the kubeconfig and sends
 // nothing.
-func New(c *config.Configuration, o Options) (*Manager, error) {
+func New(c *options.Configuration, o Options) (*Manager, error) {
 	if o.Metrics == nil {
 		o.Metrics = ctrlmetrics.Registry
 	}
@@ -87,7 +87,7 @@ func New(c *config.Configuration, o Options) (*Manager, error) {
 // assembly is what the parts are made from.
 type assembly struct {
 	Options
-	config   *config.Configuration
+	config   *options.Configuration
 	place    place
 	api      *connection
 	scheme   *runtime.Scheme
@@ -196,17 +196,17 @@ func (a *assembly) authorization() authorizers {
 // servers are the listeners beside the webhook's.
 func (a *assembly) servers(ready func() error) ([]named, error) {
 	var servers []named
-	if at := a.config.Health.BindAddress; at != config.Off {
+	if at := a.config.Health.BindAddress; at != options.Off {
 		servers = append(servers, serveHTTP("probe server", at, "--health-probe-bind-address", probes(ready, a.degraded, a.recorder), a.Logger))
 	}
-	if a.config.Metrics.BindAddress != config.Off {
+	if a.config.Metrics.BindAddress != options.Off {
 		metrics, err := metricsServer(a.config, a.api.unlimited())
 		if err != nil {
 			return nil, err
 		}
 		servers = append(servers, metrics)
 	}
-	if at := a.config.Profiling.BindAddress; at != "" && at != config.Off {
+	if at := a.config.Profiling.BindAddress; at != "" && at != options.Off {
 		servers = append(servers, serveHTTP("pprof server", at, "--pprof-bind-address", profilesMux(), a.Logger))
 	}
 	return servers, nil
@@ -215,20 +215,20 @@ func (a *assembly) servers(ready func() error) ([]named, error) {
 func (a *assembly) elector(drain time.Duration) (*election.Elector, error) {
 	e := a.config.LeaderElection
 	logger := a.Logger.WithName("election")
-	options := election.Options{
+	elector := election.Options{
 		Leases: a.client.CoordinationV1(), Namespace: a.place.leaseNamespace, Name: e.ResourceName, Identity: a.place.identity,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
 		DrainTimeout: drain,
 		Announce:     election.Events(a.client.EventsV1(), a.place.identity, a.place.pod, logger),
 		Metrics:      a.Metrics, Logger: logger,
 	}
-	if e.Mode == config.ElectionForLife {
-		options.Life = &election.Life{
+	if e.Mode == options.ElectionForLife {
+		elector.Life = &election.Life{
 			Pods: a.client.CoreV1(), Nodes: a.client.CoreV1(),
 			Pod: a.place.pod, UID: types.UID(os.Getenv("POD_UID")),
 		}
 	}
-	return election.New(options)
+	return election.New(elector)
 }
 
 func oneLine(err error) string {

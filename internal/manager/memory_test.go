@@ -30,7 +30,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/stalls"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 	"github.com/fairlead-dev/fairlead/webhooks/server"
@@ -62,7 +62,7 @@ func serveAlone() error {
 	}
 	logger := funcr.New(func(prefix, args string) { _, _ = fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{})
 	LimitMemory(logger)
-	by, err := handlers(config.Default().Webhook, allowingAll(), &overlaps{logger: logger}, func(conversion.Failure) {}, nil, logger)
+	by, err := handlers(options.Default().Webhook, allowingAll(), &overlaps{logger: logger}, func(conversion.Failure) {}, nil, logger)
 	if err != nil {
 		return err
 	}

@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
 // metricsServer makes the server of /metrics. Over TLS it lets in only whom the API server knows
 // and allows to GET the path.
-func metricsServer(c *config.Configuration, api *rest.Config) (named, error) {
+func metricsServer(c *options.Configuration, api *rest.Config) (named, error) {
 	options := metricsserver.Options{
 		BindAddress:   c.Metrics.BindAddress,
 		SecureServing: c.Metrics.Secure,

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
@@ -38,7 +38,7 @@ type outside struct {
 	again atomic.Pointer[func()] // tells the reconcilers that the policy's verdicts may have changed
 }
 
-func newOutside(c *config.Configuration, where place, api *rest.Config, dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger) (*outside, error) {
+func newOutside(c *options.Configuration, where place, api *rest.Config, dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger) (*outside, error) {
 	o := &outside{logger: logger.WithName("egress")}
 	policy, err := egressOptions(c.Egress, where)
 	if err != nil {
@@ -84,29 +84,29 @@ func (o *outside) settle(ctx context.Context) {
 func unasked(where place) []string { return []string{metav1.NamespaceSystem, where.namespace} }
 
 // egressOptions are those of the policy.
-func egressOptions(c config.Egress, where place) (egress.Options, error) {
-	options := egress.Options{
+func egressOptions(c options.Egress, where place) (egress.Options, error) {
+	policy := egress.Options{
 		Unasked:     unasked(where),
-		DefaultDeny: c.Default == config.EgressDeny,
-		ClusterDeny: c.ClusterRanges == config.EgressDeny,
+		DefaultDeny: c.Default == options.EgressDeny,
+		ClusterDeny: c.ClusterRanges == options.EgressDeny,
 	}
 	var err error
-	if options.ClusterCIDRs, err = config.Prefixes(c.ClusterCIDRs); err != nil {
+	if policy.ClusterCIDRs, err = options.Prefixes(c.ClusterCIDRs); err != nil {
 		return egress.Options{}, fmt.Errorf("egress.clusterCIDRs: %w", err)
 	}
-	if options.Allow, err = egressRules(c.Allow); err != nil {
+	if policy.Allow, err = egressRules(c.Allow); err != nil {
 		return egress.Options{}, fmt.Errorf("egress.allow: %w", err)
 	}
-	if options.Deny, err = egressRules(c.Deny); err != nil {
+	if policy.Deny, err = egressRules(c.Deny); err != nil {
 		return egress.Options{}, fmt.Errorf("egress.deny: %w", err)
 	}
-	return options, nil
+	return policy, nil
 }
 
-func egressRules(configured []config.EgressRule) ([]egress.Rule, error) {
+func egressRules(configured []options.EgressRule) ([]egress.Rule, error) {
 	rules := make([]egress.Rule, 0, len(configured))
 	for _, rule := range configured {
-		prefixes, err := config.Prefixes(rule.CIDRs)
+		prefixes, err := options.Prefixes(rule.CIDRs)
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/startup"
 )
 
@@ -41,7 +41,7 @@ func TestTheNamespaceComesFromTheConfigurationTheVariableOrTheFile(t *testing.T)
 		"lease elsewhere": {"", "b", "", file, place{namespace: "from-file", leaseNamespace: "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := config.Default()
+			c := options.Default()
 			c.Service.Namespace, c.LeaderElection.ResourceNamespace, c.LeaderElection.ID = test.service, test.lease, "me"
 			getenv := func(name string) string {
 				return map[string]string{"POD_NAMESPACE": test.variable, "POD_NAME": "pod-0"}[name]
@@ -59,7 +59,7 @@ func TestTheNamespaceComesFromTheConfigurationTheVariableOrTheFile(t *testing.T)
 }
 
 func TestOutsideAPodTheNamespaceMustBeGiven(t *testing.T) {
-	_, err := locatePlace(config.Default(), func(string) string { return "" }, filepath.Join(t.TempDir(), "none"))
+	_, err := locatePlace(options.Default(), func(string) string { return "" }, filepath.Join(t.TempDir(), "none"))
 	if err == nil || !strings.Contains(err.Error(), "--service-namespace") || !strings.Contains(err.Error(), "POD_NAMESPACE") {
 		t.Errorf("error %v", err)
 	}
@@ -67,8 +67,8 @@ func TestOutsideAPodTheNamespaceMustBeGiven(t *testing.T) {
 
 func TestEveryReplicaHasAnIdentityOfItsOwn(t *testing.T) {
 	env := func(string) string { return "ns" }
-	a, errA := locatePlace(config.Default(), env, "")
-	b, errB := locatePlace(config.Default(), env, "")
+	a, errA := locatePlace(options.Default(), env, "")
+	b, errB := locatePlace(options.Default(), env, "")
 	if errA != nil || errB != nil || a.identity == b.identity || !strings.Contains(a.identity, "_") {
 		t.Errorf("%q, %q, %v, %v", a.identity, b.identity, errA, errB)
 	}
@@ -174,8 +174,8 @@ func TestAnAddressInUseIsNamedWithTheFlag(t *testing.T) {
 	t.Cleanup(func() { _ = taken.Close() })
 	at := taken.Addr().String()
 	probe := serveHTTP("probe server", at, "--health-probe-bind-address", http.NotFoundHandler(), logr.Discard())
-	c := config.Default()
-	c.Metrics = config.Metrics{BindAddress: at}
+	c := options.Default()
+	c.Metrics = options.Metrics{BindAddress: at}
 	metrics, err := metricsServer(c, &rest.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestMetricsAreRefusedToWhoIsNotAuthenticatedAndSpeakOnlyModernTLS(t *testin
 	}
 	at := free.Addr().String()
 	_ = free.Close()
-	c := config.Default()
+	c := options.Default()
 	c.Metrics.BindAddress, c.Profiling.OnMetrics = at, true
 	server, err := metricsServer(c, &rest.Config{Host: "https://127.0.0.1:1"})
 	if err != nil {
@@ -227,7 +227,7 @@ func TestMetricsAreRefusedToWhoIsNotAuthenticatedAndSpeakOnlyModernTLS(t *testin
 }
 
 func TestAMetricsCertificateThatIsNotThereIsAnError(t *testing.T) {
-	c := config.Default()
+	c := options.Default()
 	c.Metrics.CertDir = t.TempDir()
 	if _, err := metricsServer(c, &rest.Config{}); err == nil || !strings.Contains(err.Error(), c.Metrics.CertDir) {
 		t.Errorf("error %v", err)
@@ -236,12 +236,12 @@ func TestAMetricsCertificateThatIsNotThereIsAnError(t *testing.T) {
 
 func TestTheLogHasTheConfiguredFormAndLevel(t *testing.T) {
 	for name, test := range map[string]struct {
-		logging config.Logging
+		logging options.Logging
 		want    []string
 	}{
-		"json":  {config.Logging{Format: "json", Level: "info"}, []string{`"level":"info"`, `"msg":"told"`, `"took":"1.5s"`, `"err":"broke"`}},
-		"text":  {config.Logging{Format: "text", Level: "info"}, []string{`level=info msg=told took=1.5s`, `err=broke`}},
-		"debug": {config.Logging{Format: "text", Level: "debug"}, []string{`level=debug msg=detail`}},
+		"json":  {options.Logging{Format: "json", Level: "info"}, []string{`"level":"info"`, `"msg":"told"`, `"took":"1.5s"`, `"err":"broke"`}},
+		"text":  {options.Logging{Format: "text", Level: "info"}, []string{`level=info msg=told took=1.5s`, `err=broke`}},
+		"debug": {options.Logging{Format: "text", Level: "debug"}, []string{`level=debug msg=detail`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -262,7 +262,7 @@ func TestTheLogHasTheConfiguredFormAndLevel(t *testing.T) {
 			}
 		})
 	}
-	logger, err := NewLogger(config.Logging{Level: "error"}, io.Discard)
+	logger, err := NewLogger(options.Logging{Level: "error"}, io.Discard)
 	if err != nil || logger.Enabled() {
 		t.Errorf("level error lets info through: %v", err)
 	}

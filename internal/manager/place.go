@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
 // namespaceFile is where the kubelet writes the namespace of a pod.
@@ -26,7 +26,7 @@ type place struct {
 }
 
 // locatePlace resolves what the configuration leaves to the environment.
-func locatePlace(c *config.Configuration, getenv func(string) string, file string) (place, error) {
+func locatePlace(c *options.Configuration, getenv func(string) string, file string) (place, error) {
 	p := place{
 		namespace: c.Service.Namespace,
 		identity:  c.LeaderElection.ID,

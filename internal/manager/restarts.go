@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
-	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/internal/containment"
 	"github.com/fairlead-dev/fairlead/internal/fingerprint"
 	"github.com/fairlead-dev/fairlead/internal/sources"
@@ -37,8 +37,8 @@ func (i *incumbent) restarts(shared *disruptions) *restarts {
 	return &restarts{incumbent: i, logger: i.Logger.WithName(rebootpolicy.Name), disruptions: shared}
 }
 
-func sourcesMode(c *config.Configuration) sources.Mode {
-	if c.RebootPolicies.Sources == config.SourcesPoll {
+func sourcesMode(c *options.Configuration) sources.Mode {
+	if c.RebootPolicies.Sources == options.SourcesPoll {
 		return sources.Poll
 	}
 	return sources.Watch

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/startup"
 )
 
@@ -72,7 +72,7 @@ func (a *assembly) reconcile(p *parts) error {
 	}
 	p.term = a.term
 	p.warmup = a.config.Controllers.Warmup
-	p.demote = a.config.LeaderElection.OnLost == config.LostDemote
+	p.demote = a.config.LeaderElection.OnLost == options.LostDemote
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/startup"
 )
 
@@ -141,11 +141,11 @@ func TestWithoutWebhooksAReplicaIsReadyWhenItCouldTakeOver(t *testing.T) {
 }
 
 // assembled makes a lifecycle from a configuration. Nothing is sent anywhere.
-func assembled(t *testing.T, logger logr.Logger, change func(*config.Configuration)) *lifecycle {
+func assembled(t *testing.T, logger logr.Logger, change func(*options.Configuration)) *lifecycle {
 	t.Helper()
-	c := config.Default()
+	c := options.Default()
 	c.Service.Namespace, c.LeaderElection.ID = "fairlead-system", "me"
-	c.Health.BindAddress, c.Metrics.BindAddress = config.Off, config.Off
+	c.Health.BindAddress, c.Metrics.BindAddress = options.Off, options.Off
 	c.ClientConnection.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(c.ClientConnection.Kubeconfig, []byte(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
 		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u", "user": {}}],
@@ -167,7 +167,7 @@ func assembled(t *testing.T, logger logr.Logger, change func(*config.Configurati
 func TestWhatCannotBeReadForWarningsIsTriedAgainAndEndsNothing(t *testing.T) {
 	told := make(chan string, 100)
 	logger := funcr.New(func(_, args string) { told <- args }, funcr.Options{})
-	l := assembled(t, logger, func(c *config.Configuration) { c.Controllers.Enabled = false })
+	l := assembled(t, logger, func(c *options.Configuration) { c.Controllers.Enabled = false })
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan error, 1)
@@ -193,26 +193,26 @@ func TestWhatCannotBeReadForWarningsIsTriedAgainAndEndsNothing(t *testing.T) {
 
 func TestEachRoleIsAssembledFromWhatItNeedsAlone(t *testing.T) {
 	for name, test := range map[string]struct {
-		change           func(*config.Configuration)
+		change           func(*options.Configuration)
 		serves, elects   bool
 		reconciles       bool
 		work             string
 		present, without []string
 	}{
 		"both": {
-			func(*config.Configuration) {}, true, true, true, "15s", []string{"webhooks", "leader", "identity"}, nil,
+			func(*options.Configuration) {}, true, true, true, "15s", []string{"webhooks", "leader", "identity"}, nil,
 		},
 		"only webhooks, although the file says leaderElect": {
-			func(c *config.Configuration) { c.Controllers.Enabled = false }, true, false, false, "15s", []string{"webhooks", "leader"}, []string{"identity"},
+			func(c *options.Configuration) { c.Controllers.Enabled = false }, true, false, false, "15s", []string{"webhooks", "leader"}, []string{"identity"},
 		},
 		"only reconcilers, which need no time to drain": {
-			func(c *config.Configuration) { c.Webhook.Enabled = false }, false, true, true, "1m5s", []string{"webhooks", "leader", "identity"}, nil,
+			func(c *options.Configuration) { c.Webhook.Enabled = false }, false, true, true, "1m5s", []string{"webhooks", "leader", "identity"}, nil,
 		},
 		// It reads neither a certificate nor a file of authorities.
 		"only reconcilers, with files of others": {
-			func(c *config.Configuration) {
+			func(c *options.Configuration) {
 				c.Webhook.Enabled, c.LeaderElection.LeaderElect = false, false
-				c.Webhook.Certificates.Source, c.Webhook.Clients.CAFile = config.SourceFolder, "/does/not/exist"
+				c.Webhook.Certificates.Source, c.Webhook.Clients.CAFile = options.SourceFolder, "/does/not/exist"
 			}, false, false, true, "1m5s", []string{"webhooks"}, []string{"leader"},
 		},
 	} {

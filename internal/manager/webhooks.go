@@ -19,7 +19,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	rulesofchaospod "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	rulesofexternalservice "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	rulesofrebootpolicy "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -50,7 +50,7 @@ type authorizers struct {
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy
 // Equivalent the API server converts, and a second registration would only be called as well. Failed is
 // told of each object that could not be converted.
-func handlers(c config.Webhook, authorize authorizers, overlapping *overlaps, failed func(conversion.Failure), metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
+func handlers(c options.Webhook, authorize authorizers, overlapping *overlaps, failed func(conversion.Failure), metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
 	w := &webhooks{
 		byPath:   map[string]http.Handler{},
 		registry: conversion.NewRegistry(),
@@ -140,7 +140,7 @@ func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.C
 }
 
 // callersOf follows the authorities of the clients' certificates; nil where clients need none.
-func callersOf(c *config.Configuration, metrics prometheus.Registerer, logger logr.Logger) (*clientca.File, error) {
+func callersOf(c *options.Configuration, metrics prometheus.Registerer, logger logr.Logger) (*clientca.File, error) {
 	if c.Webhook.Clients.CAFile == "" {
 		return nil, nil
 	}
@@ -149,7 +149,7 @@ func callersOf(c *config.Configuration, metrics prometheus.Registerer, logger lo
 
 // webhookServer makes the server with all handlers. The API server authenticates itself nowhere when it
 // converts, whatever it is configured to.
-func webhookServer(c *config.Configuration, where place, source *certificates, callers *clientca.File, byPath map[string]http.Handler, by clock.Clock, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
+func webhookServer(c *options.Configuration, where place, source *certificates, callers *clientca.File, byPath map[string]http.Handler, by clock.Clock, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
 	version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
 	if err != nil {
 		return nil, fmt.Errorf("webhook server: %w", err)

@@ -25,7 +25,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/config"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/webhooks/authorization"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 )
@@ -36,7 +36,7 @@ func asking() authorizers {
 }
 
 func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
+	byPath, err := handlers(options.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
 }
 
 func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
-	byPath, err := handlers(config.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
+	byPath, err := handlers(options.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestThePolicyKnowsTheNamespacesThatTheWebhooksAreNotCalledFor(t *testing.T)
 		if err := yaml.Unmarshal(content, &manifest); err != nil {
 			t.Fatal(err)
 		}
-		options, err := egressOptions(config.Default().Egress, place{namespace: "fairlead-system"})
+		options, err := egressOptions(options.Default().Egress, place{namespace: "fairlead-system"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead-dev/fairlead/internal/convert"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/convert"
 )
 
 var update = flag.Bool("update", false, "write what convert says as the golden files")

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/elect"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
-	"github.com/fairlead-dev/fairlead/internal/config"
-	"github.com/fairlead-dev/fairlead/internal/guard"
 	"github.com/fairlead-dev/fairlead/internal/manager"
 )
 
@@ -60,16 +60,16 @@ FAIRLEAD_LEASE_NAME, FAIRLEAD_LEASE_HOLDER, FAIRLEAD_LEASE_TRANSITIONS, FAIRLEAD
 			if f.aide || len(args) > 0 && command.ArgsLenAtDash() == 0 {
 				return nil
 			}
-			return &exit{guard.CodeFailed, errors.New("give the command after --, as in `" + o.Program + " elect --lease-lock-name=NAME -- COMMAND`")}
+			return &exit{elect.CodeFailed, errors.New("give the command after --, as in `" + o.Program + " elect --lease-lock-name=NAME -- COMMAND`")}
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			if f.aide {
-				code, err := guard.Aide(args)
+				code, err := elect.Aide(args)
 				return &exit{code, err}
 			}
 			g, stop, err := f.guard(o, args)
 			if err != nil {
-				return &exit{guard.Code(err), fmt.Errorf("elect: %w", err)}
+				return &exit{elect.Code(err), fmt.Errorf("elect: %w", err)}
 			}
 			defer stop()
 			switch code, err := g.Run(command.Context()); {
@@ -83,7 +83,7 @@ FAIRLEAD_LEASE_NAME, FAIRLEAD_LEASE_HOLDER, FAIRLEAD_LEASE_TRANSITIONS, FAIRLEAD
 		},
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &exit{guard.CodeFailed, fmt.Errorf("%w; `%s elect --help` lists the flags", err, o.Program)}
+		return &exit{elect.CodeFailed, fmt.Errorf("%w; `%s elect --help` lists the flags", err, o.Program)}
 	})
 	f.declare(command)
 	complete(command, "on-lost-lease", lostExit, lostDemote)
@@ -91,7 +91,7 @@ FAIRLEAD_LEASE_NAME, FAIRLEAD_LEASE_HOLDER, FAIRLEAD_LEASE_TRANSITIONS, FAIRLEAD
 }
 
 func (f *electFlags) declare(command *cobra.Command) {
-	usual, set := config.Default().LeaderElection, command.Flags()
+	usual, set := options.Default().LeaderElection, command.Flags()
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: KUBECONFIG, ~/.kube/config, or the pod's service account.")
 	set.StringVar(&f.name, "lease-lock-name", "", "Name of the Lease. Required: processes that use the same one take turns.")
 	set.StringVar(&f.namespace, "lease-lock-namespace", "", "Namespace of the Lease. Empty: that of the pod, or of the kubeconfig's context.")
@@ -99,7 +99,7 @@ func (f *electFlags) declare(command *cobra.Command) {
 	set.DurationVar(&f.lease, "leader-elect-lease-duration", usual.LeaseDuration.Duration, "How long candidates wait for a silent holder before they take over; whole seconds.")
 	set.DurationVar(&f.renew, "leader-elect-renew-deadline", usual.RenewDeadline.Duration, "How long after the last renewal the command is told to end.")
 	set.DurationVar(&f.retry, "leader-elect-retry-period", usual.RetryPeriod.Duration, "Time between renewals, and between attempts.")
-	set.DurationVar(&f.grace, "grace", 3*time.Second, fmt.Sprintf("How long the command may take to end after SIGTERM when the Lease is lost. With the renew deadline at most the lease duration less %s.", guard.Margin))
+	set.DurationVar(&f.grace, "grace", 3*time.Second, fmt.Sprintf("How long the command may take to end after SIGTERM when the Lease is lost. With the renew deadline at most the lease duration less %s.", elect.Margin))
 	set.StringVar(&f.lost, "on-lost-lease", lostExit, "What follows on a lost Lease: "+lostExit+", or "+lostDemote+", to wait and run the command again.")
 	set.BoolVar(&f.quiet, "quiet", false, "Log errors only.")
 	set.BoolVar(&f.aide, "aide", false, "Serve another process of elect. For internal use.")
@@ -109,14 +109,14 @@ func (f *electFlags) declare(command *cobra.Command) {
 }
 
 // guard assembles what the flags say. It sends nothing.
-func (f *electFlags) guard(o Options, command []string) (_ *guard.Guard, stop func(), err error) {
+func (f *electFlags) guard(o Options, command []string) (_ *elect.Guard, stop func(), err error) {
 	switch {
 	case f.name == "":
 		return nil, nil, errors.New("--lease-lock-name is required: the Lease that candidates share")
 	case f.lost != lostExit && f.lost != lostDemote:
 		return nil, nil, fmt.Errorf("--on-lost-lease %q: must be %s or %s", f.lost, lostExit, lostDemote)
 	}
-	logging := config.Default().Logging
+	logging := options.Default().Logging
 	if logging.Format = "text"; f.quiet {
 		logging.Level = "error"
 	}
@@ -149,12 +149,12 @@ func (f *electFlags) guard(o Options, command []string) (_ *guard.Guard, stop fu
 		}
 		f.id = host + "_" + string(uuid.NewUUID())
 	}
-	self, err := guard.Self()
+	self, err := elect.Self()
 	if err != nil {
 		return nil, nil, err
 	}
-	signals, stop := guard.Notify()
-	g, err := guard.New(guard.Options{
+	signals, stop := elect.Notify()
+	g, err := elect.New(elect.Options{
 		Leases: client.CoordinationV1(), Namespace: f.namespace, Name: f.name, Identity: f.id,
 		LeaseDuration: f.lease, RenewDeadline: f.renew, RetryPeriod: f.retry, Grace: f.grace, Demote: f.lost == lostDemote,
 		Command: command, Aide: []string{self, "elect", "--aide", "--"},

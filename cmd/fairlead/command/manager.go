@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
 
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
-	"github.com/fairlead-dev/fairlead/internal/config"
 	"github.com/fairlead-dev/fairlead/internal/manager"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
@@ -22,14 +22,14 @@ import (
 // Manager is `fairlead manager`.
 func Manager(o Options) *cobra.Command {
 	o = o.withDefaults()
-	flags := config.NewFlags()
+	flags := options.NewFlags()
 	command := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the operator: webhooks on every replica, reconcilers on the one that leads.",
 		Long: `Run the operator: webhooks on every replica, reconcilers on the one that leads.
 
 A configuration file (--config) may say everything that the flags say, by apiVersion
-` + config.APIVersion + `, kind ` + config.Kind + `. Flags override the file.
+` + options.APIVersion + `, kind ` + options.Kind + `. Flags override the file.
 
 A replica may leave one of both to others: with --controllers=false it only serves webhooks, with
 --webhooks=false it only reconciles.
@@ -68,11 +68,11 @@ signal ends the process at once. How the start stands is shown on /statusz of th
 	}
 	for name, values := range map[string][]string{
 		"log-level": {"error", "info", "debug"}, "log-format": {"json", "text"},
-		"webhook-certificates": {config.SourceSelfSigned, config.SourceCertManager, config.SourceFolder},
-		"on-lost-lease":        {config.LostExit, config.LostDemote},
-		"leader-elect-mode":    {config.ElectionLease, config.ElectionForLife},
-		"egress-default":       {config.EgressAllow, config.EgressDeny},
-		"sources":              {config.SourcesWatch, config.SourcesPoll},
+		"webhook-certificates": {options.SourceSelfSigned, options.SourceCertManager, options.SourceFolder},
+		"on-lost-lease":        {options.LostExit, options.LostDemote},
+		"leader-elect-mode":    {options.ElectionLease, options.ElectionForLife},
+		"egress-default":       {options.EgressAllow, options.EgressDeny},
+		"sources":              {options.SourcesWatch, options.SourcesPoll},
 
 		"webhook-tls-min-version": {"VersionTLS12", "VersionTLS13"},
 	} {

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
-	"github.com/fairlead-dev/fairlead/internal/vet"
-	"github.com/fairlead-dev/fairlead/internal/vet/files"
-	"github.com/fairlead-dev/fairlead/internal/vet/report"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/report"
 )
 
 // The exit codes of vet that are not 0.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
-	"github.com/fairlead-dev/fairlead/internal/vet"
-	"github.com/fairlead-dev/fairlead/internal/vet/cluster"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/cluster"
 )
 
 // rules say where a kubeconfig is looked for.

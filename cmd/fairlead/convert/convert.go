@@ -1,0 +1,221 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
+)
+
+// Converter converts objects of one kind, in JSON, to one of its versions.
+type Converter interface {
+	Convert(raw []byte, toVersion string) ([]byte, error)
+}
+
+// Kind is a kind whose objects are converted.
+type Kind struct {
+	Group, Kind string
+	Converter   Converter
+	// Types are the Go types of the served versions, which give new fields their order.
+	Types map[string]reflect.Type
+	// Successors name what says the same in another version, by the path of a field and the name of
+	// its sibling: "spec.hosts" is "endpoints". Comments follow them. Default: none.
+	Successors map[string]string
+}
+
+// Options of a Conversion.
+type Options struct {
+	// Kinds are required; every other object is left alone.
+	Kinds []Kind
+	// To is the version to convert to, such as "v1"; required.
+	To string
+	// DropRestore leaves the restore annotations out of what is converted. The default keeps them, and
+	// with them whatever the version cannot say.
+	DropRestore bool
+	// Annotations are the names of the restore annotations.
+	Annotations []string
+	// MaxRestore is how large a restore annotation may be that admission takes, in bytes. The default,
+	// 0, is any size.
+	MaxRestore int
+	// Vet says what is wrong with a converted object, given as JSON. Default: nothing is looked for.
+	Vet func(object []byte) []string
+}
+
+// Conversion converts texts. It is safe for concurrent use.
+type Conversion struct {
+	Options
+	kinds  map[string]*Kind // by group/kind
+	groups []string
+}
+
+// New makes a Conversion. It fails where no kind has the version.
+func New(o Options) (*Conversion, error) {
+	c := &Conversion{Options: o, kinds: make(map[string]*Kind, len(o.Kinds))}
+	for i := range o.Kinds {
+		kind := &o.Kinds[i]
+		if kind.Converter == nil || len(kind.Types) < 2 {
+			return nil, fmt.Errorf("%s: a converter and the types of two versions are required", kind.Kind)
+		}
+		c.kinds[kind.Group+"/"+kind.Kind] = kind
+		if !slices.Contains(c.groups, kind.Group) {
+			c.groups = append(c.groups, kind.Group)
+		}
+	}
+	switch versions := Versions(o.Kinds); {
+	case o.To == "":
+		return nil, fmt.Errorf("say which version to convert to: --to %s", strings.Join(versions, ", or --to "))
+	case !slices.Contains(versions, o.To):
+		return nil, fmt.Errorf("no kind is served at version %q; the versions are %s", o.To, strings.Join(versions, " and "))
+	}
+	return c, nil
+}
+
+// Versions returns the served versions of all kinds, sorted.
+func Versions(kinds []Kind) []string {
+	all := map[string]bool{}
+	for _, kind := range kinds {
+		for version := range kind.Types {
+			all[version] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// Finding is something about one object.
+type Finding struct {
+	manifest.Position
+	// Object is such as "ExternalService shop/billing-db".
+	Object string
+	Text   string
+}
+
+func (f Finding) String() string {
+	if f.Object == "" {
+		return f.Text
+	}
+	return f.Object + ": " + f.Text
+}
+
+// Form is how documents are written.
+type Form string
+
+// The forms.
+const (
+	AsIs Form = ""
+	YAML Form = "yaml"
+	JSON Form = "json"
+)
+
+// Result is a converted text.
+type Result struct {
+	Text []byte
+	// Documents counts those that hold anything but comments.
+	Documents int
+	JSON      bool      // the text is JSON, and only that
+	Stale     []Finding // objects that were at another version
+	Notes     []Finding // what its reader should know
+	Failed    []Finding // objects that could not be converted, and stayed
+	Changed   bool
+}
+
+// Text converts all objects of a text. The error is for a text that cannot be read.
+func (c *Conversion) Text(text []byte, form Form) (Result, error) {
+	parts, err := manifest.Split(text)
+	if err != nil {
+		return Result{}, err
+	}
+	out := Result{JSON: true}
+	for _, part := range parts {
+		if !blank(part.Text) {
+			out.Documents++
+		}
+		if form == AsIs && !c.mentioned(part.Text) {
+			out.JSON = false
+			out.Text = append(out.Text, part.Text...)
+			continue
+		}
+		written, err := c.part(part, form, &out)
+		if err != nil {
+			return Result{}, err
+		}
+		if form == YAML && len(out.Text) > 0 && !strings.HasPrefix(string(written), "---") && len(written) > 0 {
+			out.Text = append(endLine(out.Text), "---\n"...)
+		}
+		out.Text = append(out.Text, written...)
+	}
+	out.Changed = string(out.Text) != string(text)
+	return out, nil
+}
+
+// blank says that a text has no lines but empty ones, comments and marks of documents.
+func blank(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
+		if len(line) > 0 && line[0] != '#' && string(line) != "---" && string(line) != "..." {
+			return false
+		}
+	}
+	return true
+}
+
+// mentioned says whether a document may hold an object of ours. What does not is never parsed, and so
+// may be no YAML at all, such as a template.
+func (c *Conversion) mentioned(text []byte) bool {
+	return slices.ContainsFunc(c.groups, func(group string) bool { return strings.Contains(string(text), group) })
+}
+
+func (c *Conversion) part(part manifest.Part, form Form, out *Result) ([]byte, error) {
+	document, err := manifest.Parse(part)
+	switch {
+	case err != nil:
+		return nil, err
+	case document == nil && form == JSON:
+		return nil, nil
+	case document == nil:
+		out.JSON = false
+		return part.Text, nil
+	}
+	out.JSON = out.JSON && document.JSON()
+	w := walk{conversion: c, document: document, out: out}
+	value, order := w.value(document.Value(), nil)
+	text, notes, err := document.Rewrite(value, order)
+	if err != nil {
+		out.Failed = append(out.Failed, Finding{Position: document.Position(), Object: w.first, Text: err.Error()})
+		return part.Text, nil //nolint:nilerr // it was found, and the others are converted
+	}
+	for _, note := range notes {
+		out.Notes = append(out.Notes, Finding{Position: manifest.Position{Line: note.Line, Column: 1}, Text: note.Text})
+	}
+	if form == AsIs {
+		return text, nil
+	}
+	return formed(manifest.Part{Text: text, Line: part.Line}, form)
+}
+
+func formed(part manifest.Part, form Form) ([]byte, error) {
+	document, err := manifest.Parse(part)
+	switch {
+	case err != nil:
+		return nil, err
+	case document == nil:
+		return nil, errors.New("a document came out empty")
+	case form == JSON:
+		return document.AsJSON()
+	}
+	return document.AsYAML()
+}
+
+func endLine(text []byte) []byte {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return append(text, '\n')
+	}
+	return text
+}

@@ -1,0 +1,215 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
+)
+
+// ErrInput is an input that cannot be read, or a request that asks for two things at once.
+var ErrInput = errors.New("input")
+
+// Request is one run over files.
+type Request struct {
+	// Paths are files, folders, and Stdin; at least one.
+	Paths []string
+	// Stdin is what Stdin reads.
+	Stdin io.Reader
+	// Out takes the converted text, or with Check what is not at the version. Messages takes notes
+	// and failures, one to a line.
+	Out, Messages io.Writer
+	// Form of what is written to Out. The default, AsIs, keeps that of each document.
+	Form Form
+	// Write replaces the files instead of writing to Out. Check writes nothing but names.
+	Write, Check bool
+	// AllowEmpty takes an empty standard input, and inputs that hold no document together, for success. Default:
+	// ErrInput, since the command in front of a pipe may have failed.
+	AllowEmpty bool
+}
+
+// ErrFound is that objects could not be converted, or that Check found some at another version.
+var ErrFound = errors.New("found")
+
+// Run converts files. An error is ErrFound or ErrInput; what was wrong with each object has been said
+// on Messages by then. Without Write, one failure is enough for Out to get nothing at all; with it,
+// files without failures are written all the same.
+func (c *Conversion) Run(ctx context.Context, r Request) error {
+	if err := r.check(); err != nil {
+		return fmt.Errorf("%w%w", quiet{ErrInput}, err)
+	}
+	files, err := find(ctx, r.Paths)
+	if err != nil {
+		return fmt.Errorf("%w%w", quiet{ErrInput}, err)
+	}
+	w := run{Request: r, conversion: c}
+	for _, file := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.file(file); err != nil {
+			w.unread++
+			var at manifest.Position
+			if syntax := (*manifest.SyntaxError)(nil); errors.As(err, &syntax) {
+				at = syntax.Position
+			}
+			w.say(file, at, "error: ", err.Error())
+		}
+		if w.read > MaxBytes {
+			return fmt.Errorf("%wthe files together are larger than %d bytes; convert them in parts", quiet{ErrInput}, MaxBytes)
+		}
+	}
+	return w.end()
+}
+
+var errEmpty = errors.New("nothing was read: there is no document; give --allow-empty where that is no fault")
+
+// quiet marks an error without a word of its own.
+type quiet struct{ error }
+
+func (quiet) Error() string   { return "" }
+func (q quiet) Unwrap() error { return q.error }
+
+func (r *Request) check() error {
+	switch {
+	case len(r.Paths) == 0:
+		return errors.New("name files or folders, or - for the standard input")
+	case r.Write && r.Check:
+		return errors.New("--write and --check exclude each other")
+	case (r.Write || r.Check) && r.Form != AsIs:
+		return errors.New("--output is for the standard output: --write and --check keep the form of each file")
+	case r.Form != AsIs && r.Form != YAML && r.Form != JSON:
+		return fmt.Errorf("--output %q: must be yaml or json", r.Form)
+	}
+	for _, path := range r.Paths {
+		if path == Stdin && r.Write {
+			return errors.New("--write needs files: the standard input cannot be replaced")
+		}
+	}
+	return nil
+}
+
+type run struct {
+	Request
+	conversion *Conversion
+	out        bytes.Buffer
+	json       bool // whether what stands in out last is JSON
+	read       int
+	documents  int
+	stale      int
+	failed     int
+	unread     int
+	written    int
+}
+
+func (w *run) file(path string) error {
+	text, err := load(path, w.Stdin)
+	if err != nil {
+		return err
+	}
+	w.read += len(text)
+	result, err := w.conversion.Text(text, w.Form)
+	if err != nil {
+		return err
+	}
+	w.documents += result.Documents
+	if path == Stdin && len(bytes.TrimSpace(text)) == 0 && !w.AllowEmpty {
+		return errEmpty
+	}
+	for _, failure := range result.Failed {
+		w.say(path, failure.Position, "error: ", failure.String())
+	}
+	w.failed += len(result.Failed)
+	w.stale += len(result.Stale)
+	if w.Check {
+		for _, found := range result.Stale {
+			_, _ = fmt.Fprintf(&w.out, "%s:%d:%d: %s\n", shown(path), found.Line, found.Column, found)
+		}
+		return nil
+	}
+	for _, note := range result.Notes {
+		w.say(path, note.Position, "note: ", note.String())
+	}
+	switch {
+	case !w.Write:
+		w.append(result)
+	case result.Changed && len(result.Failed) == 0:
+		if err := replace(path, text, result.Text); err != nil {
+			return err
+		}
+		w.written++
+		_, _ = fmt.Fprintln(&w.out, shown(path))
+	}
+	return nil
+}
+
+// append puts a text behind those before it, as documents of one stream.
+func (w *run) append(result Result) {
+	if len(result.Text) == 0 {
+		return
+	}
+	if w.out.Len() > 0 {
+		if !bytes.HasSuffix(w.out.Bytes(), []byte("\n")) {
+			w.out.WriteByte('\n')
+		}
+		stream := w.Form == JSON || w.Form == AsIs && result.JSON && w.json
+		if !stream && !bytes.HasPrefix(result.Text, []byte("---")) {
+			w.out.WriteString("---\n")
+		}
+	}
+	w.json = result.JSON
+	w.out.Write(result.Text)
+}
+
+// end writes what was collected, and sums up.
+func (w *run) end() error {
+	bad := w.failed+w.unread > 0
+	if !bad || w.Check || w.Write {
+		if _, err := w.Out.Write(w.out.Bytes()); err != nil {
+			return fmt.Errorf("%wwrite: %w", quiet{ErrInput}, err)
+		}
+	}
+	nothing := ""
+	if bad && !w.Check && w.written == 0 {
+		nothing = "; nothing was written"
+	}
+	switch {
+	case w.unread == 0 && w.documents == 0 && !w.AllowEmpty:
+		return fmt.Errorf("%w%w", quiet{ErrInput}, errEmpty)
+	case w.unread > 0:
+		return fmt.Errorf("%w%s could not be read or written%s", quiet{ErrInput}, count(w.unread, "file"), nothing)
+	case w.failed > 0:
+		return fmt.Errorf("%w%s could not be converted%s", quiet{ErrFound}, count(w.failed, "object"), nothing)
+	case w.Check && w.stale > 0:
+		return fmt.Errorf("%w%s not at %s; convert --to %[3]s --write", quiet{ErrFound}, count(w.stale, "object"), w.conversion.To)
+	}
+	return nil
+}
+
+func (w *run) say(path string, at manifest.Position, what, text string) {
+	place := shown(path)
+	if at.Line > 0 {
+		place = fmt.Sprintf("%s:%d:%d", place, at.Line, at.Column)
+	}
+	_, _ = fmt.Fprintf(w.Messages, "%s: %s%s\n", place, what, text)
+}
+
+func shown(path string) string {
+	if path == Stdin {
+		return "stdin"
+	}
+	return path
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,148 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// EgressAllow allows what no entry is about.
+	EgressAllow = "Allow"
+	// EgressDeny denies it.
+	EgressDeny = "Deny"
+	// EgressAuthorize opens addresses of the cluster to writers who have the right to publish them.
+	EgressAuthorize = "Authorize"
+)
+
+// Bounds of the lists: every entry is compared with every address.
+const (
+	maxEgressRules = 256
+	maxEgressCIDRs = 1024
+	maxEgressItems = 256
+)
+
+// Egress says which addresses an ExternalService may have. Loopback, link-local, multicast and
+// reserved addresses are closed whatever it says.
+type Egress struct {
+	// Default is what becomes of addresses that no entry is about: Allow, which is the default, or
+	// Deny.
+	Default string `json:"default,omitempty"`
+
+	// Allow is what may be used where the default is Deny. An entry also opens addresses of the cluster
+	// and metadata services of clouds, if its CIDR lies within the range that it opens.
+	Allow []EgressRule `json:"allow,omitempty"`
+
+	// Deny is what may not be used, whatever allow says.
+	Deny []EgressRule `json:"deny,omitempty"`
+
+	// ClusterCIDRs are ranges of the cluster that the operator cannot discover, such as a network
+	// plugin's own ranges of pods.
+	ClusterCIDRs []string `json:"clusterCIDRs,omitempty"`
+
+	// ClusterRanges says what becomes of addresses of the cluster that stand in a spec: Authorize,
+	// which is the default, asks for the writer's right to create Services and EndpointSlices; Deny
+	// leaves only what allow opens.
+	ClusterRanges string `json:"clusterRanges,omitempty"`
+}
+
+// EgressRule is an entry of allow or deny.
+type EgressRule struct {
+	// CIDRs that the entry is about, at least one.
+	CIDRs []string `json:"cidrs,omitempty"`
+	// Ports that it is about. Empty means all.
+	Ports []int `json:"ports,omitempty"`
+	// Namespaces of the ExternalServices that it is about. Empty means all.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+func defaultEgress() Egress {
+	return Egress{Default: EgressAllow, ClusterRanges: EgressAuthorize}
+}
+
+// Prefixes are CIDRs as values. It fails at the first that is none; Validate has found it before.
+func Prefixes(cidrs []string) ([]netip.Prefix, error) {
+	var prefixes []netip.Prefix
+	for _, text := range cidrs {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, err
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
+}
+
+func (e Egress) validate(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if words := []string{EgressAllow, EgressDeny}; !slices.Contains(words, e.Default) {
+		errs = append(errs, field.NotSupported(path.Child("default"), e.Default, words))
+	}
+	if words := []string{EgressAuthorize, EgressDeny}; !slices.Contains(words, e.ClusterRanges) {
+		errs = append(errs, field.NotSupported(path.Child("clusterRanges"), e.ClusterRanges, words))
+	}
+	errs = append(errs, egressRules(path.Child("allow"), e.Allow)...)
+	errs = append(errs, egressRules(path.Child("deny"), e.Deny)...)
+	at := path.Child("clusterCIDRs")
+	errs = append(errs, atMost(at, len(e.ClusterCIDRs), maxEgressCIDRs)...)
+	for i, text := range e.ClusterCIDRs {
+		bad := cidr(at.Index(i), text)
+		if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Bits() == 0 && len(bad) == 0 {
+			bad = append(bad, field.Invalid(at.Index(i), text, "would make all addresses the cluster's; default: Deny closes all that is not allowed"))
+		}
+		errs = append(errs, bad...)
+	}
+	return errs
+}
+
+func egressRules(path *field.Path, rules []EgressRule) field.ErrorList {
+	errs := atMost(path, len(rules), maxEgressRules)
+	total := 0
+	for i, rule := range rules {
+		at := path.Index(i)
+		if len(rule.CIDRs) == 0 {
+			errs = append(errs, field.Required(at.Child("cidrs"), "0.0.0.0/0 and ::/0 are all addresses"))
+		}
+		total += len(rule.CIDRs)
+		for j, text := range rule.CIDRs {
+			errs = append(errs, cidr(at.Child("cidrs").Index(j), text)...)
+		}
+		errs = append(errs, atMost(at.Child("ports"), len(rule.Ports), maxEgressItems)...)
+		for j, port := range rule.Ports {
+			errs = append(errs, within(at.Child("ports").Index(j), port, 1, 65535)...)
+		}
+		errs = append(errs, atMost(at.Child("namespaces"), len(rule.Namespaces), maxEgressItems)...)
+		for j, name := range rule.Namespaces {
+			errs = append(errs, label(at.Child("namespaces").Index(j), name)...)
+		}
+	}
+	if total > maxEgressCIDRs {
+		errs = append(errs, field.TooMany(path, total, maxEgressCIDRs))
+	}
+	return errs
+}
+
+func atMost(path *field.Path, n, most int) field.ErrorList {
+	if n > most {
+		return field.ErrorList{field.TooMany(path, n, most)}
+	}
+	return nil
+}
+
+// cidr refuses bits after the prefix as well: the author of 10.1.2.3/8 meant something else.
+func cidr(path *field.Path, text string) field.ErrorList {
+	prefix, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(path, text, "must be a CIDR, such as 192.0.2.0/24 or 2001:db8::/32; one address is 192.0.2.1/32")}
+	case prefix.Masked() != prefix:
+		return field.ErrorList{field.Invalid(path, text, "has bits after its prefix; did you mean "+prefix.Masked().String()+"?")}
+	case prefix.Addr().Is4In6():
+		return field.ErrorList{field.Invalid(path, text, "must be written as IPv4")}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// maxFileBytes bounds what is read: a configuration is a few hundred bytes.
+const maxFileBytes = 1 << 20
+
+// Load reads a configuration file over the defaults. It fails where the file cannot be read, is
+// not YAML, is of another apiVersion or kind, or has a field that is unknown, given twice or of
+// the wrong type; the error names the file, the line and the field.
+func Load(path string) (*Configuration, error) {
+	file, err := os.Open(path) //nolint:gosec // the user who starts the process names the file
+	if err != nil {
+		return nil, fmt.Errorf("configuration file: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	content, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("configuration file: %w", err)
+	}
+	if len(content) > maxFileBytes {
+		return nil, fmt.Errorf("configuration file %s: larger than %d bytes", path, maxFileBytes)
+	}
+	return parse(path, content)
+}
+
+// parse decodes the content of a file; name stands in the errors.
+func parse(name string, content []byte) (*Configuration, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(content)
+	if err != nil {
+		return nil, fmt.Errorf("configuration file %s: %w", name, err)
+	}
+	lines := locate(content)
+	var header struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &header); err != nil {
+		return nil, fmt.Errorf("configuration file %s: not an object with apiVersion and kind: %w", name, err)
+	}
+	if header.APIVersion != APIVersion || header.Kind != Kind {
+		return nil, fmt.Errorf("configuration file %s: apiVersion %q, kind %q: this version of fairlead reads apiVersion %q, kind %q",
+			name, header.APIVersion, header.Kind, APIVersion, Kind)
+	}
+
+	configuration := Default()
+	unknown, err := kjson.UnmarshalStrict(asJSON, configuration)
+	if err != nil {
+		return nil, mistyped(name, lines, err)
+	}
+	var problems []error
+	for _, strict := range unknown {
+		problem := strict.Error()
+		at := name
+		if field, ok := errors.AsType[kjson.FieldError](strict); ok {
+			at = lines.at(name, field.FieldPath())
+			problem = fmt.Sprintf("unknown field %q", field.FieldPath())
+		}
+		problems = append(problems, fmt.Errorf("configuration file %s: %s", at, problem))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return configuration, nil
+}
+
+// mistyped words a decoding error with the field's path and line.
+func mistyped(name string, lines positions, err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return fmt.Errorf("configuration file %s: %s: cannot be a %s", lines.at(name, wrong.Field), wrong.Field, wrong.Value)
+	}
+	return fmt.Errorf("configuration file %s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+}

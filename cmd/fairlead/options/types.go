@@ -1,0 +1,239 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// APIVersion is the apiVersion of the configuration file.
+	APIVersion = "config.fairlead.dev/v1alpha1"
+
+	// Kind is the kind of the configuration file.
+	Kind = "FairleadConfiguration"
+
+	// Off is the bind address that switches a server off.
+	Off = "0"
+)
+
+// Configuration is everything that can be configured of `fairlead manager`.
+type Configuration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// ClientConnection says how the API server is reached.
+	ClientConnection ClientConnection `json:"clientConnection,omitempty"`
+
+	// Service names the Service and the namespace through which the API server reaches the webhooks.
+	Service Service `json:"service,omitempty"`
+
+	// Namespaces are the namespaces whose objects are cached and reconciled. Empty means all.
+	// Webhooks answer for every namespace regardless: registrations are cluster-wide.
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	// Controllers says how objects are reconciled.
+	Controllers Controllers `json:"controllers,omitempty"`
+
+	// ExternalServices says how what is outside the cluster is looked up and checked.
+	ExternalServices ExternalServices `json:"externalServices,omitempty"`
+
+	// RebootPolicies says how workloads are restarted.
+	RebootPolicies RebootPolicies `json:"rebootPolicies,omitempty"`
+
+	// Calendar says when nothing is disrupted in the whole cluster.
+	Calendar Calendar `json:"calendar,omitempty"`
+
+	// StorageMigration says how objects that are stored at an old version are rewritten.
+	StorageMigration StorageMigration `json:"storageMigration,omitempty"`
+
+	// Egress says which addresses an ExternalService may have.
+	Egress Egress `json:"egress,omitempty"`
+
+	// Webhook is the server of admission and conversion.
+	Webhook Webhook `json:"webhook,omitempty"`
+
+	// LeaderElection says how replicas agree on the one that reconciles.
+	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
+
+	// Metrics is the server of /metrics.
+	Metrics Metrics `json:"metrics,omitempty"`
+
+	// Health is the server of /healthz, /readyz and /statusz.
+	Health Health `json:"health,omitempty"`
+
+	// Profiling opts in to net/http/pprof. It is off by default.
+	Profiling Profiling `json:"profiling,omitempty"`
+
+	// Logging is the form of the log.
+	Logging Logging `json:"logging,omitempty"`
+
+	// GracefulShutdownTimeout bounds the whole of an orderly stop: reconcilers, release of the
+	// Lease, webhook drain, caches. The default is 65s: the drain may take 50, and what is left
+	// is for the reconcilers. Without webhooks nothing drains, and less will do. A pod needs a
+	// terminationGracePeriodSeconds above it.
+	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout,omitempty"`
+}
+
+// ClientConnection says how the API server is reached.
+type ClientConnection struct {
+	// Kubeconfig is the path of a kubeconfig. Empty means KUBECONFIG, the service account of the
+	// pod, or ~/.kube/config, in this order.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+
+	// QPS is how many requests per second the reconcilers' client sends on average. The default,
+	// -1, leaves throttling to the API server's priority and fairness: what is in flight is bounded
+	// by controllers.concurrency, and a limit here would hold back a failover of many objects.
+	// Election has a client of its own.
+	QPS float32 `json:"qps,omitempty"`
+
+	// Burst is how many requests may be sent at once where QPS limits them. The default is 200.
+	Burst int `json:"burst,omitempty"`
+
+	// StartTimeout bounds how long an API server that does not answer is retried at start. The
+	// default is 60s.
+	StartTimeout metav1.Duration `json:"startTimeout,omitempty"`
+}
+
+// Service names the Service in front of the webhook server.
+type Service struct {
+	// Namespace is the namespace of the operator. Empty means the POD_NAMESPACE variable, or the
+	// namespace of the service account.
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name is the webhook's Service. The default is fairlead-webhook.
+	Name string `json:"name,omitempty"`
+}
+
+// Controllers says how objects are reconciled.
+type Controllers struct {
+	// Enabled reconciles, and migrates storage. The default is true; false is for replicas that only
+	// serve webhooks, while others reconcile. They take part in no election.
+	Enabled bool `json:"enabled"`
+
+	// Concurrency is the number of objects of a kind that are reconciled at the same time, by
+	// kind: ExternalService (default 10), RebootPolicy (2), ChaosPod (2).
+	Concurrency map[string]int `json:"concurrency,omitempty"`
+
+	// CacheSyncTimeout bounds the first LIST of every kind. The default is 5m: a kind that is
+	// stored at its other version is converted object by object, and the two minutes that are
+	// usual are not enough for many objects (kubernetes-sigs/controller-runtime#1786).
+	CacheSyncTimeout metav1.Duration `json:"cacheSyncTimeout,omitempty"`
+
+	// Warmup keeps the caches of replicas that do not lead filled, so that they take over at
+	// once. The default is true; false saves their memory.
+	Warmup bool `json:"warmup"`
+}
+
+// StorageMigration says how objects that are stored at an old version are rewritten.
+type StorageMigration struct {
+	// Enabled turns it on. The default is true.
+	Enabled bool `json:"enabled"`
+
+	// Rate is how many objects are rewritten in a second. The default is 20.
+	Rate int `json:"rate,omitempty"`
+
+	// Settle is how long a leader must have seen a storage version before it rewrites objects: until
+	// then an API server may not know the definition, and store at the old version. The default is 30s.
+	Settle metav1.Duration `json:"settle,omitempty"`
+}
+
+func (s StorageMigration) validate(path *field.Path) field.ErrorList {
+	errs := within(path.Child("rate"), s.Rate, 1, 1000)
+	if d := s.Settle.Duration; d < time.Second || d > time.Hour {
+		errs = append(errs, field.Invalid(path.Child("settle"), d.String(), "must be from 1s to 1h"))
+	}
+	return errs
+}
+
+const (
+	// ElectionLease elects by a Lease that is renewed.
+	ElectionLease = "lease"
+	// ElectionForLife elects by a lock that its holder's Pod owns.
+	ElectionForLife = "forLife"
+
+	// LostExit ends the process where the lease is lost.
+	LostExit = "exit"
+	// LostDemote stops only what needs the lease.
+	LostDemote = "demote"
+)
+
+// LeaderElection says how replicas agree on the one that reconciles.
+type LeaderElection struct {
+	// LeaderElect turns election on. The default is true. Without it every replica reconciles,
+	// and there must be one only.
+	LeaderElect bool `json:"leaderElect"`
+
+	// Mode is lease (default) or forLife. A lease is renewed, and another replica takes over when it
+	// is not. A lock for life is the same Lease, owned by the leader's Pod: it goes when the Pod does,
+	// and no clock decides.
+	Mode string `json:"mode,omitempty"`
+
+	// OnLost is exit (default) or demote: what a leader does that loses its lease. To exit drains
+	// the webhook server and ends the process with an error. To demote stops reconcilers and caches
+	// before another replica can lead, goes on serving webhooks, and stands for election again.
+	OnLost string `json:"onLost,omitempty"`
+
+	// ResourceName is the Lease. The default is fairlead-manager.
+	ResourceName string `json:"resourceName,omitempty"`
+
+	// ResourceNamespace is the Lease's namespace. The default is the operator's own.
+	ResourceNamespace string `json:"resourceNamespace,omitempty"`
+
+	// ID names this replica; it must be unique. The default is the host name and a random part.
+	ID string `json:"id,omitempty"`
+
+	// LeaseDuration is how long replicas wait for a silent leader before they take over. The
+	// default is 15s; the resolution is one second.
+	LeaseDuration metav1.Duration `json:"leaseDuration,omitempty"`
+
+	// RenewDeadline is how long after its last renewal a leader that cannot renew stops leading.
+	// The default is 10s; it must be below LeaseDuration, or two would lead.
+	RenewDeadline metav1.Duration `json:"renewDeadline,omitempty"`
+
+	// RetryPeriod is the time between renewals and between attempts. The default is 2s.
+	RetryPeriod metav1.Duration `json:"retryPeriod,omitempty"`
+}
+
+// Metrics is the server of /metrics.
+type Metrics struct {
+	// BindAddress is where metrics are served. The default is :8443, "0" means not at all.
+	BindAddress string `json:"bindAddress,omitempty"`
+
+	// Secure serves over TLS and lets in only who the API server authenticates and authorizes
+	// for GET /metrics. The default is true.
+	Secure bool `json:"secure"`
+
+	// CertDir holds tls.crt and tls.key. Empty means a self-signed certificate in memory.
+	CertDir string `json:"certDir,omitempty"`
+}
+
+// Health is the server of /healthz, /readyz and /statusz.
+type Health struct {
+	// BindAddress is where the probes answer, without TLS. The default is :8081, "0" means not
+	// at all.
+	BindAddress string `json:"bindAddress,omitempty"`
+}
+
+// Profiling opts in to net/http/pprof.
+type Profiling struct {
+	// BindAddress is a loopback address on which profiles are served without any check. Empty
+	// means not at all, and is the default.
+	BindAddress string `json:"bindAddress,omitempty"`
+
+	// OnMetrics serves profiles under /debug/pprof/ of the metrics server, behind its
+	// authentication and authorization. The default is false.
+	OnMetrics bool `json:"onMetrics,omitempty"`
+}
+
+// Logging is the form of the log.
+type Logging struct {
+	// Format is json (default) or text.
+	Format string `json:"format,omitempty"`
+
+	// Level is error, info (default), debug, or a number from 1 to 7 for ever more detail.
+	Level string `json:"level,omitempty"`
+}

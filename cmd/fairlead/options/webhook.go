@@ -1,0 +1,139 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Where a serving certificate comes from.
+const (
+	// SourceSelfSigned makes a root and a serving certificate, shared by replicas in a Secret.
+	SourceSelfSigned = "selfSigned"
+	// SourceFolder reads tls.crt, tls.key and ca.crt from a folder, such as a mounted Secret of
+	// cert-manager.
+	SourceFolder = "folder"
+	// SourceCertManager has cert-manager issue the certificate, and reads it from its Secret.
+	SourceCertManager = "certManager"
+)
+
+const (
+	// IssuerKind is the kind of an issuer of one namespace.
+	IssuerKind = "Issuer"
+	// ClusterIssuerKind is the kind of an issuer of the whole cluster.
+	ClusterIssuerKind = "ClusterIssuer"
+)
+
+// Webhook is the server of admission and conversion.
+type Webhook struct {
+	// Enabled serves webhooks, keeps their certificates and publishes their root. The default is
+	// true; false is for replicas that only reconcile, while others serve.
+	Enabled bool `json:"enabled"`
+
+	// Host is the address to listen on. Empty means all.
+	Host string `json:"host,omitempty"`
+
+	// Port is the port to listen on. The default is 9443.
+	Port int `json:"port,omitempty"`
+
+	// MaxBodyBytes bounds the body of a request. The default is 4 MiB: etcd stores 1.5 MiB of an object,
+	// admission is sent an object and its old state, and an API server asks to convert one at a time.
+	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
+
+	// DrainDelay is how long a stopping server goes on accepting, not ready, so that the API
+	// servers have time to learn that the endpoint is gone. The default is 10s.
+	DrainDelay metav1.Duration `json:"drainDelay,omitempty"`
+
+	// DrainTimeout bounds how long requests in flight may take after that. The default is 40s:
+	// the API server itself gives a conversion 30 s.
+	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty"`
+
+	// TLS bounds what is negotiated.
+	TLS TLS `json:"tls,omitempty"`
+
+	// Certificates says where the serving certificate comes from.
+	Certificates Certificates `json:"certificates,omitempty"`
+
+	// Clients says who may call the webhooks.
+	Clients Clients `json:"clients,omitempty"`
+}
+
+// TLS bounds what is negotiated.
+type TLS struct {
+	// MinVersion is VersionTLS12 or VersionTLS13. The default is VersionTLS13.
+	MinVersion string `json:"minVersion,omitempty"`
+
+	// CipherSuites are the names of the cipher suites for TLS 1.2. Empty means Go's choice; TLS
+	// 1.3 has no choice.
+	CipherSuites []string `json:"cipherSuites,omitempty"`
+}
+
+// Certificates says where the serving certificate comes from and who publishes its root.
+type Certificates struct {
+	// Source is selfSigned (default), certManager or folder.
+	Source string `json:"source,omitempty"`
+
+	// Folder is the path for source folder.
+	Folder string `json:"folder,omitempty"`
+
+	// SecretName is the Secret with the root, for source selfSigned. The default is
+	// fairlead-webhook-ca.
+	SecretName string `json:"secretName,omitempty"`
+
+	// DNSNames are further names or addresses of the certificate, for sources selfSigned and
+	// certManager; the names of the Service are always in it. For source folder the first one is the name
+	// that the certificate must be valid for, which defaults to that of the Service.
+	DNSNames []string `json:"dnsNames,omitempty"`
+
+	// Validity is how long a serving certificate is valid, for sources selfSigned and certManager. It
+	// is renewed after two thirds of that. The default is 168h, seven days.
+	Validity metav1.Duration `json:"validity,omitempty"`
+
+	// AuthorityValidity is how long the root is valid, for source selfSigned. It is replaced after
+	// nine tenths of that. The default is 87600h, ten years; at least ten times Validity.
+	AuthorityValidity metav1.Duration `json:"authorityValidity,omitempty"`
+
+	// CertManager says what cert-manager is asked for, for source certManager.
+	CertManager CertManager `json:"certManager,omitempty"`
+
+	// InjectCA publishes the root in the webhook configurations and CRDs. The default is true;
+	// false leaves it to another component, such as cert-manager's cainjector.
+	InjectCA bool `json:"injectCA"`
+}
+
+// CertManager says what cert-manager is asked for.
+type CertManager struct {
+	// IssuerName is an Issuer or ClusterIssuer that exists. Empty means that an authority is made for
+	// the operator: a self-signed Issuer, a CA certificate, and an Issuer that signs with it.
+	IssuerName string `json:"issuerName,omitempty"`
+
+	// IssuerKind is Issuer (default), ClusterIssuer, or the kind of an external issuer.
+	IssuerKind string `json:"issuerKind,omitempty"`
+
+	// IssuerGroup is the issuer's API group. The default is cert-manager.io.
+	IssuerGroup string `json:"issuerGroup,omitempty"`
+
+	// Certificate is the name of the Certificate. It is made where there is none, and used as it is
+	// where it exists. The default is fairlead-webhook.
+	Certificate string `json:"certificate,omitempty"`
+
+	// SecretName is the Secret that the Certificate fills. The default is fairlead-webhook-tls.
+	SecretName string `json:"secretName,omitempty"`
+
+	// Fallback uses the source selfSigned where cert-manager is not installed, until it is. The
+	// default is false: a missing cert-manager is an error.
+	Fallback bool `json:"fallback,omitempty"`
+}
+
+// Clients says who may call the webhooks. By default every client that reaches the port may: the API server
+// authenticates itself only where it was configured to.
+type Clients struct {
+	// CAFile is a PEM file with the authorities of the clients' certificates, followed when it
+	// changes. Empty means that clients need none.
+	CAFile string `json:"caFile,omitempty"`
+
+	// Names are the common names or DNS names of which a client's certificate must have one. Empty
+	// means any certificate of the authorities. Needs CAFile.
+	Names []string `json:"names,omitempty"`
+}

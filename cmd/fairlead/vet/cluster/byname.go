@@ -1,0 +1,168 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
+)
+
+// errEnough ends a search that has found all it may name, or has found that it is about no object.
+var errEnough = errors.New("enough")
+
+// object names one.
+type object struct{ namespace, name string }
+
+// byName asks for every object by its name, after a LIST of a version has failed, and names those that
+// cannot be read. Those that can are handed over where take is given.
+func (r *run) byName(ctx context.Context, version string, failed error, take func(raw []byte) error) error {
+	s := &search{run: r, version: version, take: take}
+	if down(failed) {
+		s.webhook = failed
+	} else if err := s.all(ctx); err != nil {
+		return fmt.Errorf("LIST at %s fails (%s), and so do the names of its objects: %w", version, brief(failed), err)
+	}
+	switch {
+	case s.webhook != nil:
+		r.finding(vet.Error, fmt.Sprintf("no object can be read at %s, as the conversion webhook does not answer: %s", version, brief(s.webhook)))
+	case len(s.unreadable) > 0:
+		r.finding(vet.Error, fmt.Sprintf("LIST at %s fails for everybody until the objects are mended that cannot be read there: %s", version, brief(failed)))
+	default:
+		r.finding(vet.Warning, fmt.Sprintf("LIST at %s fails, though every object can be read by its name: %s", version, brief(failed)))
+	}
+	if s.left {
+		r.finding(vet.Error, fmt.Sprintf("more than %d objects cannot be read at %s; the others were not asked for", r.MaxUnreadable, version))
+	}
+	slices.SortFunc(s.unreadable, func(a, b vet.Object) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	r.unread = append(r.unread, s.unreadable...)
+	return nil
+}
+
+func (r *run) finding(severity vet.Severity, message string) {
+	r.findings = append(r.findings, vet.Finding{Severity: severity, Rule: vet.RuleConversion, Message: message})
+}
+
+// search asks for objects by name.
+type search struct {
+	*run
+	version string
+	take    func(raw []byte) error
+
+	mu         sync.Mutex // guards what follows
+	unreadable []vet.Object
+	left       bool
+	webhook    error // that it does not answer
+}
+
+// all takes the names from the first version at which they can be listed, at metadata alone.
+func (s *search) all(ctx context.Context) error {
+	var last error
+	for _, version := range s.served {
+		if version == s.version {
+			continue
+		}
+		asking := make(chan object)
+		var group sync.WaitGroup
+		for range readers {
+			group.Go(func() {
+				for o := range asking {
+					s.ask(ctx, o)
+				}
+			})
+		}
+		last = s.list(ctx, listing{path: s.path(version, s.Namespace, ""), accept: listOnly, timeout: s.ConvertTimeout}, func(raw []byte) error {
+			var item struct {
+				Metadata struct{ Namespace, Name string }
+			}
+			if err := json.Unmarshal(raw, &item); err != nil {
+				return err
+			}
+			if s.enough() {
+				return errEnough
+			}
+			asking <- object{item.Metadata.Namespace, item.Metadata.Name}
+			return nil
+		})
+		close(asking)
+		group.Wait()
+		if last == nil || errors.Is(last, errEnough) || ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	if last == nil {
+		last = errors.New("no other version is served")
+	}
+	return last
+}
+
+func (s *search) enough() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = s.left || len(s.unreadable) >= s.MaxUnreadable
+	return s.left || s.webhook != nil
+}
+
+func (s *search) ask(ctx context.Context, o object) {
+	accept := namesOnly
+	if s.take != nil {
+		accept = ""
+	}
+	raw, err := s.get(ctx, s.path(s.version, o.namespace, o.name), accept)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case apierrors.IsNotFound(err), ctx.Err() != nil: // it was deleted in the meantime
+	case err == nil && s.take != nil:
+		if err := s.take(raw); err != nil {
+			s.left = true
+		}
+	case err == nil:
+	case down(err):
+		s.webhook = err
+	default:
+		s.unreadable = append(s.unreadable, s.named(o, err))
+	}
+}
+
+// named names an object that cannot be read, and what to do.
+func (s *search) named(o object, err error) vet.Object {
+	resource := s.Plural + "." + s.storage + "." + s.Group
+	remedy := fmt.Sprintf("correct it with `kubectl edit %s -n %s %s`, or delete it", resource, o.namespace, o.name)
+	if s.version == s.storage {
+		remedy = fmt.Sprintf("write it again at a version at which it can be read, or delete it with `kubectl delete %s -n %s %s`", resource, o.namespace, o.name)
+	}
+	return vet.Object{
+		APIVersion: s.Group + "/" + s.version, Kind: s.Kind.Kind, Namespace: o.namespace, Name: o.name,
+		Findings: []vet.Finding{{Severity: vet.Error, Rule: vet.RuleConversion,
+			Message: fmt.Sprintf("cannot be read at %s, and no LIST there succeeds until it can: %s; %s", s.version, brief(err), remedy)}},
+	}
+}
+
+// down says that it is the conversion webhook that does not answer, whatever the object holds: the API
+// server names its URL then (k8s.io/apiextensions-apiserver, pkg/apiserver/conversion).
+func down(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "conversion webhook for") && strings.Contains(err.Error(), `failed: Post "`)
+}
+
+// brief is the text of an error, on one line and bounded.
+func brief(err error) string {
+	const most = 500
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

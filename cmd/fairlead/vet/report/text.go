@@ -1,0 +1,70 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
+)
+
+// text writes a line for each finding, as compilers do.
+type text struct {
+	to    io.Writer
+	quiet bool
+}
+
+func (t *text) Object(o vet.Object) error {
+	for i := range o.Findings {
+		f := &o.Findings[i]
+		parts := []string{string(f.Severity), o.Label()}
+		if f.Field != "" {
+			parts = append(parts, f.Field)
+		}
+		said := oneLine(message(f))
+		if f.ID != "" {
+			said += " [" + f.ID + "]"
+		}
+		parts = append(parts, said)
+		if _, err := fmt.Fprintf(t.to, "%s: %s\n", place(o.File, f), strings.Join(parts, ": ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *text) End(s vet.Summary, unread error) error {
+	nothing := unread != nil && s.Documents+s.Objects+s.Skipped == 0
+	if t.quiet || nothing {
+		return nil
+	}
+	where := count(s.Files, "file", "files")
+	if s.Cluster != "" {
+		where = s.Cluster
+	}
+	line := count(s.Objects, "object", "objects") + " in " + where + ": " +
+		count(s.Errors, "error", "errors") + ", " + count(s.Warnings, "warning", "warnings")
+	if s.PassedOver > 0 {
+		line += "; skipped " + count(s.PassedOver, "object", "objects") + " of other kinds"
+	}
+	if s.Skipped > 0 {
+		line += "; " + count(s.Skipped, "file", "files") + " not read: excluded, patches of a kustomization, or templates of a chart"
+	}
+	if s.Ignored > 0 {
+		line += "; " + count(s.Ignored, "document", "documents") + " ignored by a comment"
+	}
+	if s.Restored > 0 {
+		line += fmt.Sprintf("; %s not all said at another version, which keeps the rest in an annotation, of %d bytes at most",
+			count(s.Restored, "object is", "objects are"), s.LargestRestore)
+	}
+	_, err := fmt.Fprintln(t.to, line)
+	return err
+}
+
+// oneLine keeps a finding on its line, whatever a value in it holds.
+func oneLine(message string) string {
+	return strings.Join(strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+}
