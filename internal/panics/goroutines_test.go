@@ -18,28 +18,28 @@ import (
 // safe says why a panic below a goroutine is contained though this package is not called in it, by file and
 // the beginning of the goroutine.
 var safe = map[string]string{
-	"internal/manager/stages.go err := contain(":             "contain calls Try",
-	"internal/manager/stages.go g.wait.Wait()":               "only waits",
-	"internal/manager/terms.go results <- contain(":          "contain calls Try",
-	"internal/manager/onlooker.go ended <- contain(":         "contain calls Try",
-	"internal/manager/probes.go served <- server.Serve(":     "net/http recovers below each connection",
-	"webhooks/server/server.go served <- httpServer.Serve(":  "net/http recovers below each connection",
-	"internal/election/hold.go ended <- contained(":          "contained calls Try",
-	"internal/election/lifehold.go ended <- contained(":      "contained calls Try",
-	"internal/election/hold.go renewals <- e.renewal(":       "bounded calls Try around each request",
-	"internal/dns/family.go a.IPv4, failed4 = l.contained(":  "contained calls Try",
-	"internal/dns/family.go a.IPv6, failed6 = l.contained(":  "contained calls Try",
-	"internal/dns/services.go for i := range work":           "addresses contains panics",
-	"internal/egress/ranges.go select":                       "only waits",
-	"controllers/migration/pass.go for object := range next": "object calls Try",
-	"webhooks/authorization/review.go for i := take()":       "ask calls Try",
-	"internal/probing/prober.go p.consult(":                  "reached calls Go",
-	"internal/probing/question.go defer close(over)":         "only sets a deadline",
-	"webhooks/server/selfcheck.go _ = conn.SetDeadline(":     "only sets a deadline",
-	"internal/dns/exchange.go _ = conn.SetDeadline(":         "only sets a deadline",
-	"webhooks/server/server.go s.watch(":                     "reads only the replica's own certificate",
-	"webhooks/server/server.go s.pauses.Run(":                "only looks at the clock",
-	"internal/probing/prober.go p.pauses.Run(":               "only looks at the clock",
+	"cmd/fairlead/operator/stages.go err := contain(":         "contain calls Try",
+	"cmd/fairlead/operator/stages.go g.wait.Wait()":           "only waits",
+	"cmd/fairlead/operator/terms.go results <- contain(":      "contain calls Try",
+	"cmd/fairlead/operator/onlooker.go ended <- contain(":     "contain calls Try",
+	"cmd/fairlead/operator/probes.go served <- server.Serve(": "net/http recovers below each connection",
+	"webhooks/server/server.go served <- httpServer.Serve(":   "net/http recovers below each connection",
+	"internal/election/hold.go ended <- contained(":           "contained calls Try",
+	"internal/election/lifehold.go ended <- contained(":       "contained calls Try",
+	"internal/election/hold.go renewals <- e.renewal(":        "bounded calls Try around each request",
+	"internal/dns/family.go a.IPv4, failed4 = l.contained(":   "contained calls Try",
+	"internal/dns/family.go a.IPv6, failed6 = l.contained(":   "contained calls Try",
+	"internal/dns/services.go for i := range work":            "addresses contains panics",
+	"internal/egress/ranges.go select":                        "only waits",
+	"controllers/migration/pass.go for object := range next":  "object calls Try",
+	"webhooks/authorization/review.go for i := take()":        "ask calls Try",
+	"internal/probing/prober.go p.consult(":                   "reached calls Go",
+	"internal/probing/question.go defer close(over)":          "only sets a deadline",
+	"webhooks/server/selfcheck.go _ = conn.SetDeadline(":      "only sets a deadline",
+	"internal/dns/exchange.go _ = conn.SetDeadline(":          "only sets a deadline",
+	"webhooks/server/server.go s.watch(":                      "reads only the replica's own certificate",
+	"webhooks/server/server.go s.pauses.Run(":                 "only looks at the clock",
+	"internal/probing/prober.go p.pauses.Run(":                "only looks at the clock",
 }
 
 // Commands and tests are ended by a panic as by any other defect: nothing of others runs in their process.
@@ -94,7 +94,7 @@ func TestNoGoroutineOfTheOperatorIsWithoutARecover(t *testing.T) {
 }
 
 // goroutine is what a go statement, WaitGroup.Go or AfterFunc runs; nil for any other node. The groups of
-// internal/manager, whose Go takes parts with a name, contain them.
+// cmd/fairlead/operator, whose Go takes parts with a name, contain them.
 func goroutine(node ast.Node) ast.Node {
 	switch n := node.(type) {
 	case *ast.GoStmt:

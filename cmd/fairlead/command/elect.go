@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/elect"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
-	"github.com/fairlead-dev/fairlead/internal/manager"
 )
 
 // What --on-lost-lease may be.
@@ -120,11 +120,11 @@ func (f *electFlags) guard(o Options, command []string) (_ *elect.Guard, stop fu
 	if logging.Format = "text"; f.quiet {
 		logging.Level = "error"
 	}
-	logger, err := manager.NewLogger(logging, o.Logs)
+	logger, err := operator.NewLogger(logging, o.Logs)
 	if err != nil {
 		return nil, nil, err
 	}
-	manager.UseLogger(logger)
+	operator.UseLogger(logger)
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	found := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{})

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
 
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
-	"github.com/fairlead-dev/fairlead/internal/manager"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
@@ -42,13 +42,13 @@ signal ends the process at once. How the start stands is shown on /statusz of th
 			if err != nil {
 				return err
 			}
-			logger, err := manager.NewLogger(configuration.Logging, o.Logs)
+			logger, err := operator.NewLogger(configuration.Logging, o.Logs)
 			if err != nil {
 				return err
 			}
-			manager.UseLogger(logger)
+			operator.UseLogger(logger)
 			panics.Contain()
-			operator, err := manager.New(configuration, manager.Options{
+			operator, err := operator.New(configuration, operator.Options{
 				Logger: logger, Version: version.Get().Version, Dial: o.Dial, Reconciles: o.Reconciles, Clock: o.Clock,
 				Metrics: o.Metrics,
 			})

@@ -9,5 +9,5 @@
 // the file, and only those that were really given.
 //
 // The package reads the file and nothing else: no environment, no cluster, no defaults that
-// depend on the machine. What depends on where the process runs is resolved by internal/manager.
+// depend on the machine. What depends on where the process runs is resolved by cmd/fairlead/operator.
 package options

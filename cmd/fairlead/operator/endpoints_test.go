@@ -1,0 +1,97 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+)
+
+func slice(name, service string, ready ...*bool) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "fairlead-system", Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: service},
+	}}
+	for _, r := range ready {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Conditions: discoveryv1.EndpointConditions{Ready: r}})
+	}
+	return s
+}
+
+func TestWebhooksAreServedWhereAnEndpointIsReadyOrThatIsUnknown(t *testing.T) {
+	for name, test := range map[string]struct {
+		there []runtime.Object
+		want  string
+	}{
+		"one is ready":                      {[]runtime.Object{slice("a", "w", ptr.To(false)), slice("b", "w", ptr.To(false), ptr.To(true))}, ""},
+		"nothing said counts as ready":      {[]runtime.Object{slice("a", "w", nil)}, ""},
+		"none is ready":                     {[]runtime.Object{slice("a", "w", ptr.To(false))}, "no endpoint of the Service fairlead-system/w is ready"},
+		"no pod at all":                     {[]runtime.Object{slice("a", "w")}, "no replica serves webhooks"},
+		"only those of another Service":     {[]runtime.Object{slice("a", "other", ptr.To(false))}, ""},
+		"a Service that leads out of there": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &endpoints{client: fake.NewClientset(test.there...), namespace: "fairlead-system", service: "w", clock: testclock.NewFakePassiveClock(time.Now())}
+			err := s.healthy(t.Context())
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestTheServersOfWebhooksAreLookedForNowAndThen(t *testing.T) {
+	client, now := fake.NewClientset(slice("a", "w", ptr.To(true))), testclock.NewFakePassiveClock(time.Now())
+	asked := 0
+	client.PrependReactor("list", "endpointslices", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if asked++; asked > 1 {
+			return true, nil, errors.New("etcd is away")
+		}
+		return false, nil, nil
+	})
+	s := &endpoints{client: client, namespace: "fairlead-system", service: "w", clock: now}
+	for range 20 {
+		if err := s.healthy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now.SetTime(now.Now().Add(endpointsAge + time.Second))
+	if err := s.healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "etcd is away") || asked != 2 {
+		t.Errorf("%v after %d questions", err, asked)
+	}
+}
+
+// A stop must not wait for a question that hangs, nor may those who ask meanwhile.
+func TestAskingForEndpointsEndsWithItsContext(t *testing.T) {
+	client, asked := fake.NewClientset(), make(chan struct{})
+	hang := make(chan struct{})
+	client.PrependReactor("list", "endpointslices", func(clienttesting.Action) (bool, runtime.Object, error) {
+		close(asked)
+		<-hang
+		return true, nil, errors.New("etcd is away")
+	})
+	s := &endpoints{client: client, namespace: "fairlead-system", service: "w", clock: testclock.NewFakePassiveClock(time.Now())}
+	first := make(chan error, 1)
+	go func() { first <- s.healthy(t.Context()) }()
+	<-asked
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.healthy(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("while another one asks: %v", err)
+	}
+	close(hang)
+	if err := <-first; err == nil || !strings.Contains(err.Error(), "etcd is away") {
+		t.Errorf("the one that asked: %v", err)
+	}
+}

@@ -1,0 +1,339 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
+	"github.com/fairlead-dev/fairlead/internal/election"
+)
+
+// diary is what happened, in order.
+type diary struct {
+	mu      sync.Mutex
+	entries []string
+	written chan struct{}
+}
+
+func (d *diary) write(entry string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.entries = append(d.entries, entry)
+	close(d.written)
+	d.written = make(chan struct{})
+}
+
+func (d *diary) read() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.entries)
+}
+
+// await returns when the entry is there.
+func (d *diary) await(t *testing.T, entry string) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		d.mu.Lock()
+		there, written := slices.Contains(d.entries, entry), d.written
+		d.mu.Unlock()
+		if there {
+			return
+		}
+		select {
+		case <-written:
+		case <-limit:
+			t.Fatalf("never %q: %q", entry, d.read())
+		}
+	}
+}
+
+// runs writes when a part begins and ends.
+func (d *diary) runs(name string) run {
+	return func(ctx context.Context) error {
+		d.write("+" + name)
+		<-ctx.Done()
+		d.write("-" + name)
+		return nil
+	}
+}
+
+func (d *diary) does(name string) func(context.Context) error {
+	return func(context.Context) error {
+		d.write(name)
+		return nil
+	}
+}
+
+// staged is a lifecycle, and the term that it makes every time.
+type staged struct {
+	*lifecycle
+	*term
+}
+
+// fakes is a lifecycle of parts that only write in the diary. Each phase waits for the part that
+// it started, so that the order is the same every time.
+func fakes(t *testing.T) (*staged, *diary) {
+	t.Helper()
+	d := &diary{written: make(chan struct{})}
+	recorder, err := phases.New(phases.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &term{
+		cache: func(ctx context.Context) error { d.await(t, "+republish"); return d.runs("cache")(ctx) },
+		sync:  func(context.Context) error { d.await(t, "+cache"); d.write("synced"); return nil },
+		reconcilers: []reconciler{
+			{"externalservice", d.does("warmed"), d.runs("reconcile")},
+		},
+		end: func() { d.write("forgotten") },
+	}
+	l := &lifecycle{
+		recorder: recorder, logger: logr.Discard(), stopTimeout: 20 * time.Second, workTimeout: 20 * time.Second,
+		parts: parts{
+			servers:   []named{{"probes", d.runs("probes")}},
+			reachable: func(context.Context) error { d.await(t, "+probes"); return nil },
+			prepare:   d.does("certificate"),
+			refresh:   d.runs("refresh"),
+			webhook:   func(ctx context.Context) error { d.await(t, "+refresh"); return d.runs("webhook")(ctx) },
+			ready:     func(context.Context) error { d.await(t, "+webhook"); d.write("ready"); return nil },
+			publish:   d.does("published"),
+			republish: d.runs("republish"),
+			runnables: []named{{"runnable", d.runs("runnable")}},
+			warmup:    true,
+			term:      func(context.Context) (*term, error) { return made, nil },
+			elect: func(ctx context.Context, lead func(context.Context) error) error {
+				d.await(t, "+runnable")
+				d.write("elected")
+				err := lead(ctx)
+				d.write("released")
+				return err
+			},
+		},
+	}
+	return &staged{l, made}, d
+}
+
+// ran starts a lifecycle and returns its error.
+func ran(ctx context.Context, l *staged) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	return done
+}
+
+func result(t *testing.T, done <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatal("it never ends")
+		return nil
+	}
+}
+
+var (
+	started = []string{"+probes", "certificate", "+refresh", "+webhook", "ready", "published", "+republish", "+cache", "synced"}
+	stopped = []string{"-reconcile", "released", "-runnable", "-webhook"}
+)
+
+func TestTheOrderOfStartAndStop(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(l *staged)
+		middle []string
+		ended  []string
+	}{
+		"election, warm":    {func(*staged) {}, []string{"warmed", "+runnable", "elected", "+reconcile"}, stopped},
+		"election, cold":    {func(l *staged) { l.warmup = false }, []string{"+runnable", "elected", "warmed", "+reconcile"}, stopped},
+		"no election, warm": {func(l *staged) { l.elect, l.runnables = nil, nil }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
+		"no election, cold": {func(l *staged) { l.elect, l.runnables, l.warmup = nil, nil, false }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, d := fakes(t)
+			test.change(l)
+			ctx, cancel := context.WithCancel(context.Background())
+			done := ran(ctx, l)
+			d.await(t, "+reconcile")
+			if diff := cmp.Diff(slices.Concat(started, test.middle), d.read()); diff != "" {
+				t.Errorf("start, -want +got:\n%s", diff)
+			}
+			before := len(d.read())
+			cancel()
+			if err := result(t, done); err != nil {
+				t.Error(err)
+			}
+			got := d.read()[before:]
+			// Refreshing the certificate and publishing the root end together.
+			slices.Sort(got[len(test.ended) : len(test.ended)+2])
+			if diff := cmp.Diff(slices.Concat(test.ended, []string{"-refresh", "-republish", "-cache", "-probes"}), got); diff != "" {
+				t.Errorf("stop, -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNothingToPublishIsAPhaseThatIsSkipped(t *testing.T) {
+	l, d := fakes(t)
+	l.publish, l.skip = nil, map[phases.Phase]string{phases.CAPublished: "cert-manager does"}
+	l.cache = d.runs("cache")
+	ctx, cancel := context.WithCancel(context.Background())
+	done := ran(ctx, l)
+	d.await(t, "+reconcile")
+	cancel()
+	if err := result(t, done); err != nil {
+		t.Error(err)
+	}
+	if row := l.recorder.Status().Phases[3]; row.State != phases.Skipped || row.Detail != "cert-manager does" {
+		t.Errorf("row %+v", row)
+	}
+}
+
+func TestALostLeaseEndsTheReconcilersThenTheWebhooksAndIsTheError(t *testing.T) {
+	l, d := fakes(t)
+	lose := make(chan struct{})
+	l.elect = func(ctx context.Context, lead func(context.Context) error) error {
+		leading, stop := context.WithCancelCause(ctx)
+		go func() { <-lose; stop(election.ErrLost) }()
+		_ = lead(leading)
+		return election.ErrLost
+	}
+	l.runnables = nil
+	done := ran(context.Background(), l)
+	d.await(t, "+reconcile")
+	before := len(d.read())
+	close(lose)
+	if err := result(t, done); !errors.Is(err, election.ErrLost) || err.Error() != "leader election lost" {
+		t.Errorf("error %v", err)
+	}
+	if got := d.read()[before:]; got[0] != "-reconcile" || got[1] != "-webhook" || got[len(got)-1] != "-probes" {
+		t.Errorf("stop %q", got)
+	}
+}
+
+func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
+	broken := errors.New("address :9443 is in use")
+	failing := func(context.Context) error { return broken }
+	waits := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, test := range map[string]struct {
+		change func(l *staged)
+		want   string
+	}{
+		"the API server":     {func(l *staged) { l.reachable = failing }, "api-server: address"},
+		"the probes":         {func(l *staged) { l.servers = []named{{"probes", failing}}; l.reachable = waits }, "address"},
+		"the certificate":    {func(l *staged) { l.prepare = failing }, "certificates: address"},
+		"the webhook server": {func(l *staged) { l.webhook = failing; l.ready = waits }, "address"},
+		"publishing":         {func(l *staged) { l.publish = failing }, "ca-published: address"},
+		"making controllers": {func(l *staged) { l.lifecycle.term = func(context.Context) (*term, error) { return nil, broken } }, "caches: address"},
+		"the cache":          {func(l *staged) { l.cache = failing; l.sync = waits }, "address"},
+		"syncing":            {func(l *staged) { l.sync = failing }, "caches: address"},
+		"warming":            {func(l *staged) { l.reconcilers = one(failing, waits) }, "caches: address"},
+		"warming, cold":      {func(l *staged) { l.warmup = false; l.reconcilers = one(failing, waits) }, "reconcilers: address"},
+		"a runnable":         {func(l *staged) { l.runnables = []named{{"runnable", failing}}; l.elect = electedNever }, "address"},
+		"a reconciler":       {func(l *staged) { l.reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
+		"the election": {func(l *staged) {
+			l.elect = func(context.Context, func(context.Context) error) error { return broken }
+		}, "address"},
+		"a part that returns": {func(l *staged) {
+			l.refresh = func(context.Context) error { return nil }
+			l.ready = waits
+			l.webhook = waits
+		}, "certificates: ended unexpectedly"},
+		"a part that panics": {func(l *staged) {
+			l.refresh = func(context.Context) error { panic(broken) } //nolint:forbidigo // what it tests
+			l.ready = waits
+			l.webhook = waits
+		}, "certificates: panic: address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, d := fakes(t)
+			test.change(l)
+			err := result(t, ran(context.Background(), l))
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v", err)
+			}
+			begun, ended := 0, 0
+			for _, entry := range d.read() {
+				switch entry[0] {
+				case '+':
+					begun++
+				case '-':
+					ended++
+				}
+			}
+			if begun != ended {
+				t.Errorf("parts are left behind: %q", d.read())
+			}
+		})
+	}
+}
+
+func one(warm, start run) []reconciler { return []reconciler{{"externalservice", warm, start}} }
+
+func electedNever(ctx context.Context, _ func(context.Context) error) error {
+	<-ctx.Done()
+	return nil
+}
+
+func TestToldToStopInTheMiddleOfAPhaseIsNoError(t *testing.T) {
+	for name, change := range map[string]func(*staged, run){
+		"API server":  func(l *staged, waits run) { l.reachable = waits },
+		"certificate": func(l *staged, waits run) { l.prepare = waits },
+		"webhook":     func(l *staged, waits run) { l.ready = waits },
+		"publishing":  func(l *staged, waits run) { l.publish = waits },
+		"syncing":     func(l *staged, waits run) { l.sync = waits },
+		"warming":     func(l *staged, waits run) { l.reconcilers = one(waits, waits) },
+		"election": func(l *staged, waits run) {
+			l.elect = func(ctx context.Context, _ func(context.Context) error) error { _ = waits(ctx); return nil }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, d := fakes(t)
+			change(l, func(ctx context.Context) error {
+				d.write("waiting")
+				<-ctx.Done()
+				return fmt.Errorf("gave up: %w", ctx.Err())
+			})
+			ctx, cancel := context.WithCancel(context.Background())
+			done := ran(ctx, l)
+			d.await(t, "waiting")
+			cancel()
+			if err := result(t, done); err != nil {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestAReconcilerThatDoesNotEndIsNamedAndTheWebhooksAreStillDrained(t *testing.T) {
+	l, d := fakes(t)
+	l.workTimeout = time.Millisecond
+	hung := make(chan struct{})
+	t.Cleanup(func() { close(hung) })
+	l.reconcilers = one(d.does("warmed"), func(context.Context) error {
+		d.write("+hung")
+		<-hung
+		return nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := ran(ctx, l)
+	d.await(t, "+hung")
+	cancel()
+	if err := result(t, done); err == nil || !strings.Contains(err.Error(), "still running") || !strings.Contains(err.Error(), "reconcilers") {
+		t.Errorf("error %v", err)
+	}
+	if !slices.Contains(d.read(), "-webhook") {
+		t.Errorf("webhooks were not drained: %q", d.read())
+	}
+}

@@ -1,0 +1,239 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+	"github.com/fairlead-dev/fairlead/internal/containment"
+	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/webhooks/authorization"
+)
+
+// Options configure a Manager.
+type Options struct {
+	// Logger is the logger of all parts.
+	Logger logr.Logger
+	// Version is shown on /statusz and sent as part of the user agent.
+	Version string
+	// Metrics gets all metrics. The default is the registry of controller-runtime, which is the
+	// one that the metrics server shows.
+	Metrics prometheus.Registerer
+	// Dial connects to addresses outside the cluster, once the egress policy has let them pass. The
+	// default is the network.
+	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
+	// Reconciles gets a line of JSON whenever this replica begins or ends to lead, or to reconcile an
+	// object. Defaults to nil: none is written.
+	Reconciles io.Writer
+	// Clock tells the time by which certificates are judged. The election needs none: it counts what has
+	// passed. The default is the real one.
+	Clock clock.WithTicker
+}
+
+// Manager is the operator, assembled.
+type Manager struct{ lifecycle *lifecycle }
+
+// Run runs the operator until ctx ends, and stops it in order. It returns nil for a stop that was
+// asked for, and election.ErrLost where the Lease was lost.
+func (m *Manager) Run(ctx context.Context) error { return m.lifecycle.Run(ctx) }
+
+// New assembles the operator from a validated configuration. It reads the kubeconfig and sends
+// nothing.
+func New(c *options.Configuration, o Options) (*Manager, error) {
+	if o.Metrics == nil {
+		o.Metrics = ctrlmetrics.Registry
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	where, err := locatePlace(c, os.Getenv, namespaceFile)
+	if err != nil {
+		return nil, err
+	}
+	api, err := connect(c.ClientConnection, "fairlead-manager/"+o.Version)
+	if err != nil {
+		return nil, err
+	}
+	LimitMemory(o.Logger) // of which the parts take a share
+	a := &assembly{Options: o, config: c, place: where, api: api, witness: newWitness(where.identity, o.Reconciles, o.Logger)}
+	l, err := a.assemble()
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{lifecycle: l}, nil
+}
+
+// assembly is what the parts are made from.
+type assembly struct {
+	Options
+	config   *options.Configuration
+	place    place
+	api      *connection
+	scheme   *runtime.Scheme
+	client   kubernetes.Interface // without a limit
+	recorder *phases.Recorder
+	overlaps *overlaps
+	outside  *outside
+	witness  *witness
+	metrics  *exchange                   // those of reconcilers
+	check    func() error                // whether reconcilers may write; nil: always
+	degraded func() error                // what is wrong that this replica cannot help being ready by; nil: nothing
+	healthy  func(context.Context) error // whether objects may be rewritten that may need a conversion
+
+	tell        func(notices.Notice)  // writes an Event
+	conversions conversions           // whether any has failed lately
+	undecodable *containment.Register // what is stored and does not fit its type
+}
+
+func (a *assembly) assemble() (*lifecycle, error) {
+	var err error
+	if a.recorder, err = phases.New(phases.Options{Logger: a.Logger, Metrics: a.Metrics, Version: a.Version}); err != nil {
+		return nil, err
+	}
+	if err := a.Metrics.Register(panics.Metric()); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+		return nil, fmt.Errorf("metrics of panics: %w", err)
+	}
+	if a.scheme, err = NewScheme(); err != nil {
+		return nil, err
+	}
+	unlimited := a.api.unlimited()
+	if a.client, err = kubernetes.NewForConfig(unlimited); err != nil {
+		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
+	}
+	untyped, err := dynamic.NewForConfig(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
+	}
+	if a.outside, err = newOutside(a.config, a.place, unlimited, a.Dial, a.Logger); err != nil {
+		return nil, err
+	}
+	a.overlaps = &overlaps{logger: a.Logger.WithName("admission")}
+	a.overlaps.budgets.client, a.overlaps.budgets.logger = a.client, a.overlaps.logger
+	a.overlaps.pods.known = func(ip netip.Addr) bool { return a.outside.policy.Knows(ip) }
+
+	p := parts{
+		reachable: reach{
+			client: a.client.Discovery().RESTClient(), server: a.api.rest.Host, origin: a.api.origin,
+			limit: a.config.ClientConnection.StartTimeout.Duration, recorder: a.recorder, logger: a.Logger,
+		}.wait,
+		follow: []named{{"ranges of the cluster", a.outside.ranges.Run}}, settle: a.outside.settle,
+		skip: map[phases.Phase]string{},
+	}
+	if err := a.nameBroken(&p); err != nil {
+		return nil, err
+	}
+	var ready func() error
+	if a.config.Webhook.Enabled {
+		if ready, err = a.serve(&p, untyped); err != nil {
+			return nil, err
+		}
+	} else {
+		ready = a.serveElsewhere(&p)
+	}
+	if a.config.Controllers.Enabled {
+		if err := a.reconcile(&p); err != nil {
+			return nil, err
+		}
+	} else {
+		a.reconcileElsewhere(&p)
+	}
+	if p.servers, err = a.servers(ready); err != nil {
+		return nil, err
+	}
+	drain := a.config.Drain()
+	stop := a.config.GracefulShutdownTimeout.Duration
+	l := &lifecycle{
+		parts: p, recorder: a.recorder, logger: a.Logger, witness: a.witness, pause: time.Second, stopTimeout: stop,
+		// At least some seconds, also where the drain is allowed all the time there is.
+		workTimeout: max(stop-drain, min(stop, 5*time.Second)),
+	}
+	if a.config.Controllers.Enabled && a.config.LeaderElection.LeaderElect {
+		elector, err := a.elector(l.workTimeout)
+		if err != nil {
+			return nil, err
+		}
+		l.elect, a.check = elector.Run, elector.Check
+		a.recorder.Tell("leader", elector.Status)
+		a.recorder.Tell("identity", func() string { return a.place.identity })
+	}
+	a.recorder.Tell("API server", func() string { return a.api.rest.Host })
+	return l, nil
+}
+
+// authorization asks whether writers may have what they write.
+func (a *assembly) authorization() authorizers {
+	reviewer := authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client})
+	return authorizers{
+		externalServices: authorization.NewExternalService(authorization.Options{
+			Policy: a.outside.policy, Reviewer: reviewer, Services: authorization.NewServiceReader(a.client),
+		}),
+		rebootPolicies: authorization.NewRebootPolicy(authorization.RebootPolicyOptions{Policy: a.outside.policy, Reviewer: reviewer}),
+		chaosPods:      authorization.NewChaosPod(reviewer),
+	}
+}
+
+// servers are the listeners beside the webhook's.
+func (a *assembly) servers(ready func() error) ([]named, error) {
+	var servers []named
+	if at := a.config.Health.BindAddress; at != options.Off {
+		servers = append(servers, serveHTTP("probe server", at, "--health-probe-bind-address", probes(ready, a.degraded, a.recorder), a.Logger))
+	}
+	if a.config.Metrics.BindAddress != options.Off {
+		metrics, err := metricsServer(a.config, a.api.unlimited())
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, metrics)
+	}
+	if at := a.config.Profiling.BindAddress; at != "" && at != options.Off {
+		servers = append(servers, serveHTTP("pprof server", at, "--pprof-bind-address", profilesMux(), a.Logger))
+	}
+	return servers, nil
+}
+
+func (a *assembly) elector(drain time.Duration) (*election.Elector, error) {
+	e := a.config.LeaderElection
+	logger := a.Logger.WithName("election")
+	elector := election.Options{
+		Leases: a.client.CoordinationV1(), Namespace: a.place.leaseNamespace, Name: e.ResourceName, Identity: a.place.identity,
+		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
+		DrainTimeout: drain,
+		Announce:     election.Events(a.client.EventsV1(), a.place.identity, a.place.pod, logger),
+		Metrics:      a.Metrics, Logger: logger,
+	}
+	if e.Mode == options.ElectionForLife {
+		elector.Life = &election.Life{
+			Pods: a.client.CoreV1(), Nodes: a.client.CoreV1(),
+			Pod: a.place.pod, UID: types.UID(os.Getenv("POD_UID")),
+		}
+	}
+	return election.New(elector)
+}
+
+func oneLine(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "ready"
+}

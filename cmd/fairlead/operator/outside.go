@@ -1,0 +1,120 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// rangesPatience is how long the webhooks wait, before they serve, for the ranges of the cluster:
+// until these are known an object with addresses is refused for now. Nothing that is listed for
+// them needs conversion, so the wait is no circle; it ends all the same, since conversion must not
+// depend on, say, a missing right to list nodes.
+const rangesPatience = 2 * time.Second
+
+// outside is what the operator may reach outside the cluster, and how.
+type outside struct {
+	policy   *egress.Policy
+	ranges   *egress.Ranges
+	resolver *dns.Resolver
+	dialer   *egress.Dialer
+	logger   logr.Logger
+
+	again atomic.Pointer[func()] // tells the reconcilers that the policy's verdicts may have changed
+}
+
+func newOutside(c *options.Configuration, where place, api *rest.Config, dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger) (*outside, error) {
+	o := &outside{logger: logger.WithName("egress")}
+	policy, err := egressOptions(c.Egress, where)
+	if err != nil {
+		return nil, err
+	}
+	policy.Notify = func() {
+		if again := o.again.Load(); again != nil {
+			(*again)()
+		}
+	}
+	o.policy = egress.NewPolicy(policy)
+	client, err := kubernetes.NewForConfig(binary(api))
+	if err != nil {
+		return nil, err
+	}
+	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host, Logger: o.logger})
+	if err != nil {
+		return nil, err
+	}
+	o.dialer = egress.NewDialer(o.policy, dial)
+	nameservers, err := c.ExternalServices.NameserverAddresses()
+	if err != nil {
+		return nil, fmt.Errorf("nameservers: %w", err)
+	}
+	o.resolver = dns.New(dns.Options{Nameservers: nameservers, ClusterDomain: c.ExternalServices.ClusterDomain})
+	return o, nil
+}
+
+// settle waits for the ranges of the cluster, for a while.
+func (o *outside) settle(ctx context.Context) {
+	patience := time.NewTimer(rangesPatience)
+	defer patience.Stop()
+	select {
+	case <-o.ranges.Synced():
+	case <-ctx.Done():
+	case <-patience.C:
+		o.logger.Info("The ranges of the cluster are not known yet; until they are, ExternalServices with addresses are refused for now", "waited", rangesPatience.String())
+	}
+}
+
+// unasked are the namespaces that the webhooks are not called for. What is written there was approved
+// by no one, whatever its annotations say.
+func unasked(where place) []string { return []string{metav1.NamespaceSystem, where.namespace} }
+
+// egressOptions are those of the policy.
+func egressOptions(c options.Egress, where place) (egress.Options, error) {
+	policy := egress.Options{
+		Unasked:     unasked(where),
+		DefaultDeny: c.Default == options.EgressDeny,
+		ClusterDeny: c.ClusterRanges == options.EgressDeny,
+	}
+	var err error
+	if policy.ClusterCIDRs, err = options.Prefixes(c.ClusterCIDRs); err != nil {
+		return egress.Options{}, fmt.Errorf("egress.clusterCIDRs: %w", err)
+	}
+	if policy.Allow, err = egressRules(c.Allow); err != nil {
+		return egress.Options{}, fmt.Errorf("egress.allow: %w", err)
+	}
+	if policy.Deny, err = egressRules(c.Deny); err != nil {
+		return egress.Options{}, fmt.Errorf("egress.deny: %w", err)
+	}
+	return policy, nil
+}
+
+func egressRules(configured []options.EgressRule) ([]egress.Rule, error) {
+	rules := make([]egress.Rule, 0, len(configured))
+	for _, rule := range configured {
+		prefixes, err := options.Prefixes(rule.CIDRs)
+		if err != nil {
+			return nil, err
+		}
+		ports := make([]uint16, 0, len(rule.Ports))
+		for _, port := range rule.Ports {
+			ports = append(ports, uint16(port))
+		}
+		rules = append(rules, egress.Rule{CIDRs: prefixes, Ports: ports, Namespaces: rule.Namespaces})
+	}
+	return rules, nil
+}

@@ -1,0 +1,193 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package phases
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+)
+
+// Phase is one step of the start.
+type Phase string
+
+// The phases, in their order.
+const (
+	// APIServer waits until the API server answers.
+	APIServer Phase = "api-server"
+	// Certificates waits until there is a serving certificate and a root.
+	Certificates Phase = "certificates"
+	// WebhookServer waits until the webhook server answers itself over TLS.
+	WebhookServer Phase = "webhook-server"
+	// CAPublished waits until the API server knows the root.
+	CAPublished Phase = "ca-published"
+	// Caches waits until the informers have listed. Objects may be converted meanwhile.
+	Caches Phase = "caches"
+	// Runnables starts what needs no election.
+	Runnables Phase = "runnables"
+	// Election waits until this replica leads, which on a standby is forever.
+	Election Phase = "election"
+	// Reconcilers starts the controllers.
+	Reconcilers Phase = "reconcilers"
+)
+
+// Order is the order of the phases.
+func Order() []Phase {
+	return []Phase{APIServer, Certificates, WebhookServer, CAPublished, Caches, Runnables, Election, Reconcilers}
+}
+
+// State is where a phase stands.
+type State string
+
+// The states of a phase.
+const (
+	Pending State = "pending"
+	Running State = "running"
+	Done    State = "done"
+	Skipped State = "skipped"
+	Failed  State = "failed"
+)
+
+// Options configure a Recorder.
+type Options struct {
+	// Logger gets one line for each phase.
+	Logger logr.Logger
+	// Metrics gets fairlead_startup_phase_seconds. Nil means no metric.
+	Metrics prometheus.Registerer
+	// Version is shown on /statusz.
+	Version string
+	// Clock is the clock. Nil means the real one.
+	Clock clock.PassiveClock
+}
+
+// Recorder records the phases of one start. Its methods may be called at the same time.
+type Recorder struct {
+	logger  logr.Logger
+	version string
+	clock   clock.PassiveClock
+	seconds *prometheus.GaugeVec
+	started time.Time
+
+	mu    sync.Mutex
+	rows  []row
+	facts []fact
+}
+
+type row struct {
+	phase    Phase
+	state    State
+	after    time.Duration // from the start of the process to the start of the phase
+	took     time.Duration
+	begun    time.Time
+	progress string
+}
+
+type fact struct {
+	name string
+	tell func() string
+}
+
+// New starts recording: the time since now is what /statusz shows.
+func New(o Options) (*Recorder, error) {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	r := &Recorder{logger: o.Logger, version: o.Version, clock: o.Clock, started: o.Clock.Now()}
+	for _, phase := range Order() {
+		r.rows = append(r.rows, row{phase: phase, state: Pending})
+	}
+	r.seconds = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "fairlead_startup_phase_seconds",
+		Help: "How long each phase of the start took, in seconds. A phase that has not ended is absent.",
+	}, []string{"phase"})
+	if o.Metrics != nil {
+		if err := o.Metrics.Register(r.seconds); err != nil {
+			return nil, fmt.Errorf("startup metrics: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// Do runs one phase and records how it went. The error of the step comes back with the name of
+// the phase.
+func (r *Recorder) Do(ctx context.Context, phase Phase, step func(context.Context) error) error {
+	end := r.Begin(phase)
+	err := step(ctx)
+	end(err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", phase, err)
+	}
+	return nil
+}
+
+// Begin records the start of a phase, and the function it returns its end, for a phase that ends
+// elsewhere than it begins.
+func (r *Recorder) Begin(phase Phase) (end func(error)) {
+	now := r.clock.Now()
+	r.change(phase, func(row *row) {
+		row.state, row.begun, row.after, row.progress = Running, now, now.Sub(r.started), ""
+	})
+	r.logger.V(1).Info("start: phase begins", "phase", phase)
+	return func(err error) {
+		if err != nil {
+			r.end(phase, Failed, err.Error())
+			return
+		}
+		r.end(phase, Done, "")
+	}
+}
+
+// Skip records that a phase is not needed, and why.
+func (r *Recorder) Skip(phase Phase, reason string) {
+	r.change(phase, func(row *row) { row.state, row.progress = Skipped, reason })
+	r.logger.Info("start: phase skipped", "phase", phase, "reason", reason)
+}
+
+// Progress shows what a running phase is waiting for.
+func (r *Recorder) Progress(phase Phase, format string, args ...any) {
+	r.change(phase, func(row *row) { row.progress = fmt.Sprintf(format, args...) })
+}
+
+// Tell adds a line to /statusz that is asked for whenever the page is read, or puts it in the place of
+// the one of that name. The function must not block.
+func (r *Recorder) Tell(name string, tell func() string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := fact{name: name, tell: tell}
+	if i := slices.IndexFunc(r.facts, func(one fact) bool { return one.name == name }); i >= 0 {
+		r.facts[i] = told
+		return
+	}
+	r.facts = append(r.facts, told)
+}
+
+func (r *Recorder) end(phase Phase, state State, progress string) {
+	now := r.clock.Now()
+	var took time.Duration
+	r.change(phase, func(row *row) {
+		row.state, row.took, row.progress = state, now.Sub(row.begun), progress
+		took = row.took
+	})
+	if state == Failed {
+		// The error itself is returned, and logged once by the caller that ends the process.
+		r.logger.Info("start: phase failed", "phase", phase, "seconds", took.Seconds())
+		return
+	}
+	r.seconds.WithLabelValues(string(phase)).Set(took.Seconds())
+	r.logger.Info("start: phase done", "phase", phase, "seconds", took.Round(time.Microsecond).Seconds(), "sinceStart", now.Sub(r.started).Round(time.Microsecond).Seconds())
+}
+
+func (r *Recorder) change(phase Phase, edit func(*row)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.IndexFunc(r.rows, func(row row) bool { return row.phase == phase }); i >= 0 {
+		edit(&r.rows[i])
+	}
+}

@@ -1,0 +1,116 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// probes serves /healthz, /readyz and /statusz. Alive means that this answers: a replica that
+// waits for the API server is not healed by a restart. Ready means that webhooks answer, never
+// that caches are filled: a cache may need the webhooks of the very pod that would not be ready
+// (kubernetes-sigs/controller-runtime#2322). A replica that serves none is ready when it could take
+// over, which takes caches: the webhooks that those may need do not wait for this process.
+//
+// What is degraded, such as a CA bundle that the cluster has lost, is told in the body of /readyz and does
+// not make the replica unready: it is so for all replicas at once, and with none behind the Service
+// calls that still work would fail as well. It may be nil.
+func probes(ready, degraded func() error, statusz http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil, nil) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		var note error
+		if degraded != nil {
+			note = degraded()
+		}
+		answer(w, ready(), note)
+	})
+	mux.Handle("GET /statusz", statusz)
+	return mux
+}
+
+func answer(w http.ResponseWriter, err, degraded error) {
+	w.Header().Set("Cache-Control", "no-store")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	text := "ok\n"
+	if degraded != nil {
+		text += "degraded: " + degraded.Error() + "\n"
+	}
+	_, _ = w.Write([]byte(text)) // an error would be that of a client that is gone
+}
+
+// profiles are the handlers of net/http/pprof by path. That package also puts them on
+// http.DefaultServeMux, which nothing here serves.
+func profiles() map[string]http.Handler {
+	return map[string]http.Handler{
+		"/debug/pprof/":        http.HandlerFunc(pprof.Index),
+		"/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
+		"/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
+		"/debug/pprof/symbol":  http.HandlerFunc(pprof.Symbol),
+		"/debug/pprof/trace":   http.HandlerFunc(pprof.Trace),
+	}
+}
+
+func profilesMux() http.Handler {
+	mux := http.NewServeMux()
+	for path, handler := range profiles() {
+		mux.Handle(path, handler)
+	}
+	return mux
+}
+
+// serveHTTP serves a handler without TLS until ctx ends; flag is the remedy for an address that
+// cannot be used.
+func serveHTTP(name, address, flag string, handler http.Handler, logger logr.Logger) named {
+	return named{name, func(ctx context.Context) error {
+		var listening net.ListenConfig
+		listener, err := listening.Listen(ctx, "tcp", address)
+		if err != nil {
+			return inUse(name, address, flag, err)
+		}
+		server := &http.Server{
+			Handler:           handler,
+			ReadHeaderTimeout: 5 * time.Second,
+			IdleTimeout:       time.Minute,
+			MaxHeaderBytes:    16 << 10,
+			ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(logger), slog.LevelInfo),
+		}
+		logger.V(1).Info("serving", "server", name, "address", listener.Addr().String())
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		select {
+		case err := <-served:
+			return fmt.Errorf("%s: %w", name, err)
+		case <-ctx.Done():
+		}
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ending); err != nil {
+			_ = server.Close() // a profile may run longer than anybody wants to wait for it
+		}
+		return nil
+	}}
+}
+
+// inUse words the error of a listener.
+func inUse(name, address, flag string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s: the address %s is in use by another process: stop it, or choose another address with %s", name, address, flag)
+	}
+	return fmt.Errorf("%s: %w (the address is set by %s)", name, err, flag)
+}

@@ -1,0 +1,83 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// What a witness notes.
+const (
+	eventLead   = "lead"
+	eventUnlead = "unlead"
+	eventBegin  = "begin"
+	eventEnd    = "end"
+)
+
+// witness writes down when this replica leads and when it reconciles, as JSON, one line each. From the
+// lines of all replicas on one machine it can be proven that no two led at one instant. A begin is
+// stamped before it, an end after it, so that the intervals are never too short.
+type witness struct {
+	replica string
+	logger  logr.Logger
+	now     func() time.Time
+
+	mu sync.Mutex
+	to io.Writer // nil: nothing is written
+}
+
+// deed is one line.
+type deed struct {
+	Replica   string `json:"replica"`
+	Event     string `json:"event"`
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	At        string `json:"at"` // RFC 3339 with nanoseconds
+}
+
+func newWitness(replica string, to io.Writer, logger logr.Logger) *witness {
+	return &witness{replica: replica, to: to, logger: logger, now: time.Now}
+}
+
+// note writes a line by one call of Write, so that replicas may append to one file.
+func (w *witness) note(d deed) {
+	if w == nil || w.to == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d.Replica, d.At = w.replica, w.now().Format(time.RFC3339Nano)
+	line, err := json.Marshal(d)
+	if err == nil {
+		_, err = w.to.Write(append(line, '\n'))
+	}
+	if err != nil {
+		w.logger.Error(err, "cannot note what is reconciled: the record has a gap", "event", d.Event)
+	}
+}
+
+// of returns what to put around the reconciler of a kind; nil where nothing is written.
+func (w *witness) of(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
+	if w == nil || w.to == nil {
+		return nil
+	}
+	return func(inner reconcile.Reconciler) reconcile.Reconciler {
+		return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+			d := deed{Kind: kind, Namespace: request.Namespace, Name: request.Name}
+			d.Event = eventBegin
+			w.note(d)
+			d.Event = eventEnd
+			defer w.note(d) // after a panic too
+			return inner.Reconcile(ctx, request)
+		})
+	}
+}
