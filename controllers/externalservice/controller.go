@@ -21,11 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probing"
-	"github.com/fairlead-dev/fairlead/internal/resolution"
 )
 
 // Name of the controller in logs, metrics and events.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/resolution"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 )
 
 const (

@@ -12,10 +12,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/probing"
-	"github.com/fairlead-dev/fairlead/internal/resolution"
 )
 
 // Where the spec was stored without defaults, these hold.

@@ -8,9 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/probing"
-	"github.com/fairlead-dev/fairlead/internal/resolution"
 )
 
 // Resolution knows what DNS names lead to.

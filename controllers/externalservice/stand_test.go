@@ -33,10 +33,10 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/probing"
-	"github.com/fairlead-dev/fairlead/internal/resolution"
 )
 
 // stand is a reconciler with everything around it in memory. What a real API server does with the

@@ -18,7 +18,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
-	"github.com/fairlead-dev/fairlead/internal/sources"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 )
 
 // lastApplied is kubectl's copy of a whole object in an annotation of it.

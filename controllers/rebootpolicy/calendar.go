@@ -7,8 +7,8 @@ import (
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/restart"
 	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
 

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
-	"github.com/fairlead-dev/fairlead/internal/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 

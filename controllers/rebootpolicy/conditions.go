@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 // maxMessage keeps a message readable in `kubectl describe`, in bytes.

@@ -22,14 +22,14 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
 	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/fingerprint"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/podhealth"
 	"github.com/fairlead-dev/fairlead/internal/probing"
-	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -96,7 +96,7 @@ type Controller struct {
 	reconciling controller.Controller
 	reconciler  *Reconciler
 	sources     *sources.Sources
-	health      *podhealth.Checks
+	health      *podprobe.Checks
 }
 
 // New makes the controller. The caller starts it, once this replica leads, and sees that the cluster's
@@ -116,7 +116,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sources of RebootPolicies: %w", err)
 	}
-	health := podhealth.New(podhealth.Options{
+	health := podprobe.New(podprobe.Options{
 		Dial: o.Dial, Lookup: o.Lookup, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer,
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})

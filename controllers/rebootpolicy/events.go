@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 // Actions of events: what the operator was doing.

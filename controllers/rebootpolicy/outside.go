@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/fingerprint"
-	"github.com/fairlead-dev/fairlead/internal/podhealth"
 	"github.com/fairlead-dev/fairlead/internal/probing"
-	"github.com/fairlead-dev/fairlead/internal/restart"
-	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // Sources know what ConfigMaps and Secrets hold.
@@ -31,9 +31,9 @@ type Sources interface {
 // Health knows whether the Probe triggers fire.
 type Health interface {
 	// Set says what is checked for a policy.
-	Set(policy types.NamespacedName, wants []podhealth.Want)
+	Set(policy types.NamespacedName, wants []podprobe.Want)
 	// Verdict is what a trigger says of a workload.
-	Verdict(policy types.NamespacedName, trigger string, workload types.UID) podhealth.Verdict
+	Verdict(policy types.NamespacedName, trigger string, workload types.UID) podprobe.Verdict
 	// Frozen says whether failures decide nothing now for some of what is checked for a policy.
 	Frozen(policy types.NamespacedName) bool
 	// Forget drops the checks of a policy.
@@ -85,7 +85,7 @@ type Ledger interface {
 
 var (
 	_ Sources = (*sources.Sources)(nil)
-	_ Health  = (*podhealth.Checks)(nil)
+	_ Health  = (*podprobe.Checks)(nil)
 	_ Keyed   = (*fingerprint.Key)(nil)
 	_ Ledger  = (*disruption.Ledger)(nil)
 )

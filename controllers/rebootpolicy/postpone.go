@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
-	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 // postpone leaves it to the next look to record that workloads were told to restart, where nothing

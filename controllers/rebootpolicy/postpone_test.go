@@ -11,7 +11,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
-	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 // planned is a stand on which a workload was just told to restart.

@@ -22,8 +22,8 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
-	"github.com/fairlead-dev/fairlead/internal/restart"
 )
 
 const theRestart = "abcdef01-1"

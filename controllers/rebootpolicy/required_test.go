@@ -14,8 +14,8 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
-	"github.com/fairlead-dev/fairlead/internal/restart"
-	"github.com/fairlead-dev/fairlead/internal/sources"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 )
 
 // answering is an API server that gives one answer.

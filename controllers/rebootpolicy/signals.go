@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 const (

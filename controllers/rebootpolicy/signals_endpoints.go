@@ -18,9 +18,9 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/containment"
-	"github.com/fairlead-dev/fairlead/internal/restart"
-	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // failbackDelay is how long addresses must stay as they are where the ExternalService does not say.

@@ -13,7 +13,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 const moves = target + `triggers: [{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver, FailedBack, Recovered]}}]`

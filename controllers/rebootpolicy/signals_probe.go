@@ -9,8 +9,8 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/podhealth"
-	"github.com/fairlead-dev/fairlead/internal/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -24,10 +24,10 @@ func (r *Reconciler) fromProbes(s *survey) {
 	}
 	s.suspect = r.Health.Frozen(s.key)
 	checked := func(w *workload) bool { return len(s.gates) == 0 && !s.inFlight(w.UID) && !s.memory.disrupted[w.UID] }
-	var wants []podhealth.Want
+	var wants []podprobe.Want
 	each(s, func(t *autorebootv1.Trigger, w *workload) {
 		if checked(w) {
-			wants = append(wants, podhealth.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Pods: podsToCheck(w)})
+			wants = append(wants, podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Pods: podsToCheck(w)})
 		}
 	})
 	r.Health.Set(s.key, wants)
@@ -37,7 +37,7 @@ func (r *Reconciler) fromProbes(s *survey) {
 			verdict := r.Health.Verdict(s.key, t.Name, w.UID)
 			signal.Firing, signal.Unknown = verdict.Firing, verdict.Unsupported
 			switch verdict.Unsupported {
-			case podhealth.ExecUnsupported:
+			case podprobe.ExecUnsupported:
 				s.note(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q never fires: commands are not run; use httpGet, tcpSocket or grpc", t.Name))
 			case networkingv1.ProbeDenied:
 				s.note(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q does not fire: the egress policy refuses what it asks", t.Name))
@@ -61,8 +61,8 @@ func each(s *survey, do func(*autorebootv1.Trigger, *workload)) {
 }
 
 // podsToCheck are those that are there to stay.
-func podsToCheck(w *workload) []podhealth.Pod {
-	pods := make([]podhealth.Pod, 0, len(w.Pods))
+func podsToCheck(w *workload) []podprobe.Pod {
+	pods := make([]podprobe.Pod, 0, len(w.Pods))
 	for i := range w.Pods {
 		p := &w.Pods[i]
 		if p.Terminating {
@@ -72,7 +72,7 @@ func podsToCheck(w *workload) []podhealth.Pod {
 		if err != nil {
 			ip = netip.Addr{} // it has none yet
 		}
-		pods = append(pods, podhealth.Pod{Name: p.Name, UID: p.UID, IP: ip})
+		pods = append(pods, podprobe.Pod{Name: p.Name, UID: p.UID, IP: ip})
 	}
 	return pods
 }

@@ -16,10 +16,10 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/references"
-	"github.com/fairlead-dev/fairlead/internal/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
-	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // origin is a ConfigMap or Secret that one trigger looks at for one workload.

@@ -18,10 +18,10 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
-	"github.com/fairlead-dev/fairlead/internal/podhealth"
-	"github.com/fairlead-dev/fairlead/internal/restart"
-	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 const target = "targets: [{kind: Deployment, name: api}]\n"
@@ -227,7 +227,7 @@ triggers: [{name: wedged, type: Probe, probe: {tcpSocket: {port: 80}}}]
 `
 
 func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
-	failing := map[types.UID]podhealth.Verdict{"uid-api": {Checked: 1, Unhealthy: 1, Firing: true}}
+	failing := map[types.UID]podprobe.Verdict{"uid-api": {Checked: 1, Unhealthy: 1, Firing: true}}
 	s := newStand(t, probed, deployment("api", 1, nil)...)
 	s.checks.verdicts = failing
 	if got := s.looks().signalsOf("wedged")[0]; !got.Level || !got.Firing {
@@ -269,11 +269,11 @@ func TestPodsAreCheckedAgainOnceOthersHaveEndedTheirDisruption(t *testing.T) {
 
 func TestAProbeThatNeverFiresIsToldByTheCondition(t *testing.T) {
 	for unsupported, want := range map[string]string{
-		podhealth.ExecUnsupported: autorebootv1.ReasonProbeUnavailable, networkingv1.ProbeDenied: autorebootv1.ReasonProbeUnavailable,
-		podhealth.HostUnresolved: "", "": "",
+		podprobe.ExecUnsupported: autorebootv1.ReasonProbeUnavailable, networkingv1.ProbeDenied: autorebootv1.ReasonProbeUnavailable,
+		podprobe.HostUnresolved: "", "": "",
 	} {
 		s := newStand(t, probed, deployment("api", 1, nil)...)
-		s.checks.verdicts = map[types.UID]podhealth.Verdict{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}
+		s.checks.verdicts = map[types.UID]podprobe.Verdict{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}
 		if reason, messages := s.looks().worst(); reason != want || want != "" && !strings.Contains(some(messages), `"wedged"`) {
 			t.Errorf("%q: Ready has %q, %q; want %q", unsupported, reason, messages, want)
 		}

@@ -32,11 +32,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/approval"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
-	"github.com/fairlead-dev/fairlead/internal/podhealth"
-	"github.com/fairlead-dev/fairlead/internal/restart"
-	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // stand is a reconciler with everything around it in memory, but for the decision, which is the real
@@ -85,7 +85,7 @@ func newStand(t testing.TB, spec string, objects ...client.Object) *stand {
 		WithIndex(&corev1.Pod{}, workloads.ByOwner, workloads.OwnerOf).
 		WithIndex(workloads.ReplicaSets(), workloads.ByOwner, workloads.OwnerOf).Build()
 	s.content = &someSources{states: map[string]sources.State{"Secret/creds": {Fingerprint: "hmac:1", Written: epoch.Add(-time.Hour)}}}
-	s.checks = &someHealth{verdicts: map[types.UID]podhealth.Verdict{}}
+	s.checks = &someHealth{verdicts: map[types.UID]podprobe.Verdict{}}
 	s.doer = &someActor{stand: s}
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{
 		Namespace: policyKey.Namespace, Name: policyKey.Name, UID: "abcdef0123456789", Generation: 1,
@@ -307,13 +307,13 @@ func (c *someSources) Forget(types.NamespacedName) { c.wants = nil }
 
 // someHealth says what a test does.
 type someHealth struct {
-	verdicts map[types.UID]podhealth.Verdict
+	verdicts map[types.UID]podprobe.Verdict
 	suspect  bool
-	wants    []podhealth.Want
+	wants    []podprobe.Want
 }
 
-func (h *someHealth) Set(_ types.NamespacedName, wants []podhealth.Want) { h.wants = wants }
-func (h *someHealth) Verdict(_ types.NamespacedName, _ string, workload types.UID) podhealth.Verdict {
+func (h *someHealth) Set(_ types.NamespacedName, wants []podprobe.Want) { h.wants = wants }
+func (h *someHealth) Verdict(_ types.NamespacedName, _ string, workload types.UID) podprobe.Verdict {
 	return h.verdicts[workload]
 }
 func (h *someHealth) Frozen(types.NamespacedName) bool { return h.suspect }

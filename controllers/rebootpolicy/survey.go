@@ -13,10 +13,10 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
-	"github.com/fairlead-dev/fairlead/internal/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
-	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // survey is what one look at a policy has found.

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead-dev/fairlead/controllers/migration"
+	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 )
 
 // many makes objects in one request of kubectl's each hundred.
@@ -42,7 +42,7 @@ func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
 	// The first leader dies after some 700 objects: on its second page.
 	var asked atomic.Int32
 	dead := errors.New("dead")
-	first, counted := s.migrator(func(o *migration.Options) {
+	first, counted := s.migrator(func(o *storagemigration.Options) {
 		o.Healthy = func(context.Context) error {
 			if asked.Add(1) > 700 {
 				return dead
@@ -59,7 +59,7 @@ func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
 	})
 	stop()
 	before := s.count(counted, "rewritten")
-	if note := s.crd().Annotations[migration.Annotation]; !strings.Contains(note, `"after":"default/o-`) {
+	if note := s.crd().Annotations[storagemigration.Annotation]; !strings.Contains(note, `"after":"default/o-`) {
 		t.Fatalf("no position is kept: %s", note)
 	}
 	if got := s.crd().Status.StoredVersions; len(got) != 2 {
@@ -91,7 +91,7 @@ func TestADefinitionThatChangesDuringAPassIsMigratedAgain(t *testing.T) {
 	s.many(20)
 	s.define("v1alpha1 served", "v1 served storage")
 	var asked atomic.Int32
-	m, counted := s.migrator(func(o *migration.Options) {
+	m, counted := s.migrator(func(o *storagemigration.Options) {
 		o.Healthy = func(context.Context) error {
 			if asked.Add(1) == 10 {
 				// A user rolls back, writes, and goes forward again, while the first pass runs.

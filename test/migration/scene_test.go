@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead-dev/fairlead/controllers/migration"
+	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -161,14 +161,14 @@ func (s *scene) storedVersions(want ...string) {
 	s.Helper()
 	s.eventually(func() error {
 		if got := s.crd().Status.StoredVersions; strings.Join(got, " ") != strings.Join(want, " ") {
-			return fmt.Errorf("status.storedVersions is %v, want %v; the definition says %q", got, want, s.crd().Annotations[migration.Annotation])
+			return fmt.Errorf("status.storedVersions is %v, want %v; the definition says %q", got, want, s.crd().Annotations[storagemigration.Annotation])
 		}
 		return nil
 	})
 }
 
 // complete waits until the migration says that it is.
-func (s *scene) complete(m *migration.Migrator) {
+func (s *scene) complete(m *storagemigration.Migrator) {
 	s.Helper()
 	s.eventually(func() error {
 		if status := m.Status(); status != s.definition()+": complete" {
@@ -179,27 +179,27 @@ func (s *scene) complete(m *migration.Migrator) {
 }
 
 // migrator is one for the scene's definition. It is quick, but for what a test sets.
-func (s *scene) migrator(edit func(*migration.Options)) (*migration.Migrator, *prometheus.Registry) {
+func (s *scene) migrator(edit func(*storagemigration.Options)) (*storagemigration.Migrator, *prometheus.Registry) {
 	s.Helper()
 	objects, err := metadata.NewForConfig(s.config)
 	s.must(err)
 	migrations, err := dynamic.NewForConfig(s.config)
 	s.must(err)
 	registry := prometheus.NewRegistry()
-	o := migration.Options{
+	o := storagemigration.Options{
 		Definitions: s.crds, Objects: objects, Migrations: migrations, Names: []string{s.definition()},
 		Rate: 1000, Interval: 200 * time.Millisecond, Settle: 200 * time.Millisecond, Registerer: registry,
 	}
 	if edit != nil {
 		edit(&o)
 	}
-	m, err := migration.New(o)
+	m, err := storagemigration.New(o)
 	s.must(err)
 	return m, registry
 }
 
 // runs runs a migrator until the test ends, or the answer is called.
-func (s *scene) runs(m *migration.Migrator) (stop func()) {
+func (s *scene) runs(m *storagemigration.Migrator) (stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	ended := make(chan error, 1)

@@ -15,7 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-dev/fairlead/controllers/migration"
+	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 )
 
 // migrating is slow enough for a leader to be killed on its way. There is one API server, and nothing is
@@ -99,7 +99,7 @@ func (w *world) midway() {
 		if err != nil {
 			return err
 		}
-		if note := crd.Annotations[migration.Annotation]; !strings.Contains(note, `"after":"`+namespace+`/`) {
+		if note := crd.Annotations[storagemigration.Annotation]; !strings.Contains(note, `"after":"`+namespace+`/`) {
 			return fmt.Errorf("%s has no position: %q", crd.Name, note)
 		}
 		return nil

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
-	"github.com/fairlead-dev/fairlead/controllers/migration"
+	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 )
 
 // definitions are those of the operator's own kinds.
@@ -36,15 +36,15 @@ func (i *incumbent) migrator() (reconciler, error) {
 	if err != nil {
 		return reconciler{}, fmt.Errorf("%s: %w", i.api.origin, err)
 	}
-	made, err := migration.New(migration.Options{
+	made, err := storagemigration.New(storagemigration.Options{
 		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Migrations: migrations, Names: definitions(),
 		Rate: i.config.StorageMigration.Rate, Settle: i.config.StorageMigration.Settle.Duration, Healthy: i.healthy,
-		Events: i.cluster.GetEventRecorder(migration.Name),
+		Events: i.cluster.GetEventRecorder(storagemigration.Name),
 		Logger: i.Logger.WithName("storage-migration"), Registerer: i.metrics,
 	})
 	if err != nil {
 		return reconciler{}, err
 	}
 	i.recorder.Tell("storage migration", made.Status)
-	return reconciler{name: migration.Name, warm: func(context.Context) error { return nil }, start: made.Run}, nil
+	return reconciler{name: storagemigration.Name, warm: func(context.Context) error { return nil }, start: made.Run}, nil
 }

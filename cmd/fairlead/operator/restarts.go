@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/containment"
 	"github.com/fairlead-dev/fairlead/internal/fingerprint"
-	"github.com/fairlead-dev/fairlead/internal/sources"
 )
 
 // keyRetry is how often the key of the fingerprints is asked for where it cannot be had.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
-	"github.com/fairlead-dev/fairlead/internal/translation"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
 )
 
 // maxFindings bounds the findings of an object: beyond, they are not read.

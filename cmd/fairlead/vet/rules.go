@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/internal/crdschema"
-	"github.com/fairlead-dev/fairlead/internal/translation"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
 )
 
 // schema checks against the definition at the written version, and fills in its defaults.

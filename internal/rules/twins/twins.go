@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fairlead-dev/fairlead/config/admissionpolicy"
 	"github.com/fairlead-dev/fairlead/config/crd"
 	"github.com/fairlead-dev/fairlead/internal/crdschema"
-	"github.com/fairlead-dev/fairlead/internal/floor"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 	"github.com/fairlead-dev/fairlead/internal/rules/specimen"
 )
@@ -35,7 +35,7 @@ type Options[T any] struct {
 type Judges[T any] struct {
 	options    Options[T]
 	definition *crdschema.Kind
-	policy     *floor.Judge
+	policy     *admissionpolicy.Judge
 	breeder    *specimen.Breeder
 }
 
@@ -49,7 +49,7 @@ func New[T any](o Options[T]) (*Judges[T], error) {
 	if j.definition, err = crdschema.Parse(text); err != nil {
 		return nil, err
 	}
-	kinds, err := floor.Kinds()
+	kinds, err := admissionpolicy.Kinds()
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +57,11 @@ func New[T any](o Options[T]) (*Judges[T], error) {
 		if kind.Group != o.Group || kind.Resource != o.Resource {
 			continue
 		}
-		policies, err := floor.Policies(kind)
+		policies, err := admissionpolicy.Policies(kind)
 		if err != nil {
 			return nil, err
 		}
-		if j.policy, err = floor.NewJudge(kind, policies[0].Policy); err != nil {
+		if j.policy, err = admissionpolicy.NewJudge(kind, policies[0].Policy); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +155,7 @@ func (j *Judges[T]) judge(ctx context.Context, object, before map[string]any, wi
 	if !withPolicy {
 		return v
 	}
-	refusals := j.policy.Judge(ctx, floor.Request{Object: tree, Old: stored, Version: "v1alpha1", User: "ann"})
+	refusals := j.policy.Judge(ctx, admissionpolicy.Request{Object: tree, Old: stored, Version: "v1alpha1", User: "ann"})
 	if same := stored != nil && text(tree["spec"]) == text(stored["spec"]); same {
 		return v // no policy looks
 	}

@@ -1,0 +1,166 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podprobe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/probing"
+)
+
+const (
+	// defaultWorkers is used where Options.Workers is not positive.
+	defaultWorkers = 256
+	// maxSuspicion is how long failures are held back for their number alone.
+	maxSuspicion = time.Hour
+)
+
+// Options of Checks.
+type Options struct {
+	// Dial opens the TCP connection of a check. It must end when ctx ends, and its error is an
+	// egress.DeniedError where the policy refuses the address. Required.
+	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
+	// Lookup asks what a name leads to, and ends soon after ctx has. The default finds nothing, so
+	// that hosts must be IPs.
+	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
+	// Workers is how many checks are under way at once at most; one namespace may use half of what
+	// others leave. The default is 256.
+	Workers int
+	// Now gives the time. The default is time.Now.
+	Now func() time.Time
+	// Rand returns a number from 0 up to but not including 1, and may be called from anywhere. The
+	// default is math/rand/v2's.
+	Rand func() float64
+	// Notify is told of a policy when Firing or Unsupported of one of its Verdicts changed other than
+	// by Set, and when Suspect changed while one fires. It must not block, nor call Set or Forget.
+	// Defaults to nil: it is not called.
+	Notify func(policy types.NamespacedName)
+	// Reference and OnSuspect are those of package probing. What is restarted for nothing harms more
+	// than what is restarted late, so that failures may be held back for an hour.
+	Reference func(ctx context.Context) bool
+	OnSuspect func(suspect bool, cause string)
+	// Registerer gets the metrics. The default is nowhere.
+	Registerer prometheus.Registerer
+}
+
+// Checks are those of all RebootPolicies. All methods may be called from anywhere at any time.
+type Checks struct {
+	Options
+
+	prober *probing.Prober
+	// setting lets one Set or Forget run at a time. It is taken before mu, and mu is never held
+	// while the prober may notify.
+	setting sync.Mutex
+
+	mu       sync.Mutex
+	policies map[types.NamespacedName]map[slot]*check
+	byKey    map[types.NamespacedName]*check
+}
+
+// New makes Checks of nothing. Nothing is checked before Run.
+func New(o Options) *Checks {
+	if o.Workers <= 0 {
+		o.Workers = defaultWorkers
+	}
+	if o.Notify == nil {
+		o.Notify = func(types.NamespacedName) {}
+	}
+	c := &Checks{
+		Options:  o,
+		policies: map[types.NamespacedName]map[slot]*check{},
+		byKey:    map[types.NamespacedName]*check{},
+	}
+	c.prober = probing.New(probing.Options{
+		Dial: c.dial, Lookup: c.lookup, Patient: true, Group: group, Names: names(),
+		Reference: o.Reference, OnSuspect: o.OnSuspect, MaxSuspicion: maxSuspicion,
+		Workers: o.Workers, Now: o.Now, Rand: o.Rand, Notify: c.heard, Registerer: o.Registerer,
+	})
+	return c
+}
+
+// names of the metrics. None has a label that a user chooses.
+func names() probing.Names {
+	return probing.Names{
+		Results:  "fairlead_rebootpolicy_probe_results_total",
+		Duration: "fairlead_rebootpolicy_probe_duration_seconds",
+		Late:     "fairlead_rebootpolicy_probe_late_total",
+		Suspect:  "fairlead_rebootpolicy_probe_suspect",
+		Targets:  "fairlead_rebootpolicy_probe_targets",
+		InFlight: "fairlead_rebootpolicy_probes_in_flight",
+	}
+}
+
+// Run checks until ctx ends, and returns once no check is under way. It fails at once where the
+// metrics could not be registered.
+func (c *Checks) Run(ctx context.Context) error {
+	if c.Dial == nil {
+		return errors.New("podhealth: Options.Dial is required")
+	}
+	if err := c.prober.Run(ctx); err != nil {
+		return fmt.Errorf("podhealth: %w", err)
+	}
+	return nil
+}
+
+// Suspect says whether failures decide nothing now, since the fault is probably on this side.
+func (c *Checks) Suspect() bool { return c.prober.Suspect() }
+
+// Frozen says whether failures decide nothing now for some check of a policy: this process is suspect,
+// and nothing that the check is about succeeds.
+func (c *Checks) Frozen(policy types.NamespacedName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, about := range c.policies[policy] {
+		if about.unsupported == "" && c.prober.Frozen(about.key) {
+			return true
+		}
+	}
+	return false
+}
+
+// heard is the prober's news about one check.
+func (c *Checks) heard(key types.NamespacedName) {
+	c.mu.Lock()
+	about, ok := c.byKey[key]
+	if !ok {
+		c.mu.Unlock()
+		return
+	}
+	now := c.newsOf(about)
+	changed := now != about.told
+	about.told = now
+	c.mu.Unlock()
+	if changed {
+		c.Notify(about.policy)
+	}
+}
+
+// The name of a prober's key is the policy's, the trigger's and the workload's UID, or for a host
+// that all workloads share, none and then the host. None of the first three holds a slash.
+
+func podsKey(policy types.NamespacedName, trigger string, workload types.UID) types.NamespacedName {
+	return types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name + "/" + trigger + "/" + string(workload)}
+}
+
+func hostKey(policy types.NamespacedName, trigger, host string) types.NamespacedName {
+	return types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name + "/" + trigger + "//" + host}
+}
+
+// group is what counts once when this process suspects itself: the workload or the host.
+func group(key types.NamespacedName) string {
+	parts := strings.SplitN(key.Name, "/", 3)
+	return parts[len(parts)-1]
+}

@@ -1,0 +1,290 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podprobe
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+func TestAFreshPodHasAllItsTries(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.Set(policy("p"), of(probe(), pods(1)))
+		s.says("at first", Verdict{Checked: 1, Unknown: 1})
+		s.pass(11 * time.Second)
+		s.says("after two failures", Verdict{Checked: 1, Unknown: 1})
+		if got := s.told(); len(got) > 0 {
+			t.Errorf("notified %v of nothing", got)
+		}
+		s.pass(10 * time.Second)
+		s.says("after three", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		if diff := cmp.Diff([]string{"p"}, s.told()); diff != "" {
+			t.Errorf("notified (-want +got):\n%s", diff)
+		}
+		want := []string{"0s 198.18.0.1:8080", "10s 198.18.0.1:8080", "20s 198.18.0.1:8080"}
+		if diff := cmp.Diff(want, s.dialed()); diff != "" {
+			t.Errorf("dialed (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestASuccessBreaksTheRowAndTwoEndIt(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.Set(policy("p"), of(probe(), pods(1)))
+		s.pass(time.Second)
+		s.says("at first", Verdict{Checked: 1})
+		for range 3 { // two failures and a success
+			s.fail(syscall.ETIMEDOUT, ip(1))
+			s.pass(20 * time.Second)
+			s.fail(nil, ip(1))
+			s.pass(10 * time.Second)
+			s.says("two failures, and a success", Verdict{Checked: 1})
+		}
+		if got := s.told(); len(got) > 0 {
+			t.Errorf("notified %v of nothing", got)
+		}
+		s.fail(syscall.ETIMEDOUT, ip(1))
+		s.pass(40 * time.Second)
+		s.says("four failures", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.fail(nil, ip(1))
+		s.pass(10 * time.Second)
+		s.says("one success", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.told()
+		s.pass(10 * time.Second)
+		s.says("two successes", Verdict{Checked: 1})
+		if got := s.told(); !slices.Equal(got, []string{"p"}) {
+			t.Errorf("notified %v, want p", got)
+		}
+	})
+}
+
+func TestMinUnhealthyDecidesWhenATriggerFires(t *testing.T) {
+	for _, tc := range []struct {
+		least           string
+		pods, unhealthy int
+		want            bool
+	}{
+		{"", 1, 1, true},
+		{"", 3, 1, false},
+		{"", 3, 2, true},
+		{"", 4, 2, true},
+		{"50%", 5, 2, false},
+		{"50%", 5, 3, true},
+		{"34%", 3, 1, false},
+		{"33%", 3, 1, true},
+		{"0%", 3, 0, false},
+		{"0%", 3, 1, true},
+		{"100%", 3, 2, false},
+		{"100%", 3, 3, true},
+		{"1%", 200, 1, false},
+		{"1%", 200, 2, true},
+		{"0", 3, 0, false},
+		{"0", 3, 1, true},
+		{"1", 3, 1, true},
+		{"2", 3, 1, false},
+		{"2", 3, 2, true},
+		{"4", 3, 3, false},
+		{"0%", 0, 0, false},
+	} {
+		onStage(t, func(s *stage) {
+			change := func(*autorebootv1.Probe) {}
+			if tc.least != "" {
+				change = least(tc.least)
+			}
+			var numbers []int
+			for i := range tc.pods {
+				numbers = append(numbers, i)
+				if i < tc.unhealthy {
+					s.fail(syscall.ECONNREFUSED, ip(i))
+				}
+			}
+			s.Set(policy("p"), of(probe(change), pods(numbers...)))
+			s.pass(time.Minute)
+			got := s.Verdict(policy("p"), "wedged", "w")
+			if got != (Verdict{Checked: tc.pods, Unhealthy: tc.unhealthy, Firing: tc.want}) {
+				t.Errorf("minUnhealthy %q, %d of %d unhealthy: %+v, want firing %t", tc.least, tc.unhealthy, tc.pods, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPodsOfWhichNothingIsKnownSpeakAgainstFiring(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.fail(syscall.ECONNREFUSED, ip(1), ip(2), ip(3))
+		s.Set(policy("p"), of(probe(), pods(1)))
+		s.pass(30 * time.Second)
+		s.says("the only pod", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.Set(policy("p"), of(probe(), pods(1, 2, 3)))
+		s.says("with two fresh ones", Verdict{Checked: 3, Unhealthy: 1, Unknown: 2})
+		noIP := append(pods(1), Pod{Name: "pending", UID: "a"}, Pod{Name: "pending", UID: "b"})
+		s.Set(policy("p"), of(probe(), noIP))
+		s.says("with two that have no IP", Verdict{Checked: 3, Unhealthy: 1, Unknown: 2})
+		s.Set(policy("p"), of(probe(least("1")), noIP))
+		s.says("where one is enough", Verdict{Checked: 3, Unhealthy: 1, Unknown: 2, Firing: true})
+	})
+}
+
+func TestReplacedPodsLeaveTheOthersTheirCounts(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.Set(policy("p"), of(probe(), pods(1, 2, 3)))
+		s.pass(time.Second)
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.pass(20 * time.Second) // two failures of the first
+		s.Set(policy("p"), of(probe(), pods(1, 4, 5)))
+		s.says("replaced", Verdict{Checked: 3, Unknown: 2})
+		s.pass(10 * time.Second)
+		s.says("after the third", Verdict{Checked: 3, Unhealthy: 1})
+		// The same address in the hands of another pod is another pod.
+		taken := pods(1, 4, 5)
+		taken[0].UID = "another"
+		s.Set(policy("p"), of(probe(), taken))
+		s.says("its IP taken over", Verdict{Checked: 3, Unknown: 1})
+	})
+}
+
+func TestAPolicysOtherChecksDoNotTouchWhatStays(t *testing.T) {
+	onStage(t, func(s *stage) {
+		other := Want{Trigger: "other", Workload: "w", Probe: probe(), Pods: pods(7)}
+		s.fail(syscall.ECONNREFUSED, ip(1), ip(7))
+		s.Set(policy("p"), append(of(probe(), pods(1)), other))
+		s.pass(11 * time.Second)
+		s.Set(policy("p"), of(probe(least("1")), pods(1)))
+		if got := s.Verdict(policy("p"), "other", "w"); got != (Verdict{}) {
+			t.Errorf("what is not wanted any more says %+v", got)
+		}
+		s.pass(10 * time.Second)
+		s.says("after the third", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.Forget(policy("p"))
+		s.says("forgotten", Verdict{})
+		s.dialed()
+		s.told()
+		s.pass(time.Minute)
+		if got := append(s.dialed(), s.told()...); len(got) > 0 {
+			t.Errorf("forgotten, and %v", got)
+		}
+		if len(s.policies)+len(s.byKey) > 0 {
+			t.Errorf("something is left: %v %v", s.policies, s.byKey)
+		}
+	})
+}
+
+func TestSetOfTheSameChangesNothing(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		for range 35 {
+			s.Set(policy("p"), of(probe(), pods(1, 2)))
+			s.pass(time.Second)
+		}
+		s.says("after 35s", Verdict{Checked: 2, Unhealthy: 1, Firing: true})
+		if got := s.dialed(); len(got) != 8 {
+			t.Errorf("dialed %v, want both pods every 10s", got)
+		}
+	})
+}
+
+func TestNotifiesOnlyWhereTheOutcomeMayHaveChanged(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.Set(policy("p"), of(probe(), pods(1, 2, 3)))
+		s.pass(time.Second)
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.pass(time.Minute)
+		if got := s.told(); len(got) > 0 {
+			t.Errorf("one of three is unhealthy, and %v are notified", got)
+		}
+		s.fail(syscall.ECONNREFUSED, ip(2))
+		s.pass(time.Minute)
+		if got := s.told(); !slices.Equal(got, []string{"p"}) {
+			t.Errorf("notified %v, want p", got)
+		}
+		s.fail(syscall.ECONNREFUSED, ip(3))
+		s.pass(time.Minute)
+		if got := s.told(); len(got) > 0 {
+			t.Errorf("it fires anyway, and %v are notified", got)
+		}
+		s.Set(policy("p"), of(probe(), pods(3)))
+		if got := s.told(); len(got) > 0 {
+			t.Errorf("the caller of Set looks anyway, and %v are notified", got)
+		}
+	})
+}
+
+func TestNoNewsIsLostBetweenTwoSets(t *testing.T) {
+	onStage(t, func(s *stage) {
+		set := func() { s.Set(policy("p"), of(probe(), pods(1))) }
+		for range 3 {
+			s.fail(syscall.ECONNREFUSED, ip(1))
+			set()
+			s.pass(30 * time.Second)
+			set()
+			s.says("down", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+			if got := s.told(); !slices.Equal(got, []string{"p"}) {
+				t.Errorf("down: notified %v, want p", got)
+			}
+			s.fail(nil, ip(1))
+			s.pass(30 * time.Second)
+			if got := s.told(); !slices.Equal(got, []string{"p"}) {
+				t.Errorf("up: notified %v, want p", got)
+			}
+		}
+	})
+}
+
+func TestWhatIsSetAgainStartsWithNothingKnown(t *testing.T) {
+	onStage(t, func(s *stage) {
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.Set(policy("p"), of(probe(), pods(1)))
+		s.pass(time.Minute)
+		s.Set(policy("p"), nil)
+		s.Set(policy("p"), of(probe(), pods(1)))
+		s.says("set again", Verdict{Checked: 1, Unknown: 1})
+		s.pass(21 * time.Second)
+		s.says("after three failures", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+	})
+}
+
+func TestWhatCannotBeAskedIsNoFailure(t *testing.T) {
+	refused := &egress.DeniedError{Verdict: egress.Verdict{Reason: egress.ReasonDeniedByPolicy}}
+	onStage(t, func(s *stage) {
+		s.fail(refused, ip(1), ip(2))
+		s.Set(policy("p"), of(probe(), pods(1, 2)))
+		s.pass(time.Hour)
+		s.says("all refused", Verdict{Checked: 2, Unknown: 2, Unsupported: Denied})
+		if got := s.told(); !slices.Equal(got, []string{"p"}) {
+			t.Errorf("notified %v, want p", got)
+		}
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.pass(time.Minute)
+		s.says("one can be asked", Verdict{Checked: 2, Unhealthy: 1, Unknown: 1, Firing: true})
+		s.fail(refused, ip(1))
+		s.pass(11 * time.Second)
+		s.says("none again", Verdict{Checked: 2, Unknown: 2, Unsupported: Denied})
+	})
+}
+
+func TestWhatTheProcessCannotDoYetIsNotHeldAgainstPods(t *testing.T) {
+	for name, why := range map[string]error{
+		"ranges of the cluster are not known": &egress.DeniedError{Verdict: egress.Verdict{Reason: egress.ReasonUnsynced}},
+		"out of files":                        syscall.EMFILE,
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, func(s *stage) {
+				s.fail(why, ip(1), ip(2))
+				s.Set(policy("p"), of(probe(), pods(1, 2)))
+				s.pass(time.Hour)
+				s.says("after an hour", Verdict{Checked: 2, Unknown: 2})
+				if got := s.told(); len(got) > 0 {
+					t.Errorf("notified %v of nothing", got)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,134 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podprobe
+
+import (
+	"math"
+	"net/netip"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/probing"
+)
+
+// Words of Verdict.Unsupported.
+const (
+	// ExecUnsupported: the probe is a command, and commands are not run.
+	ExecUnsupported = "ExecUnsupported"
+	// HeaderRefused: a header of the probe is fixed, or of one connection, or no header at all.
+	HeaderRefused = "HeaderRefused"
+	// Invalid: the probe cannot be carried out as it is written, which admission refuses.
+	Invalid = "Invalid"
+	// Denied: the egress policy refuses every address.
+	Denied = "Denied"
+	// HostUnresolved: the probe's host leads to no address.
+	HostUnresolved = "HostUnresolved"
+)
+
+// Where the spec was stored without defaults, these hold; and nothing is checked more often than at
+// the shortest period.
+const (
+	period           = 30 * time.Second
+	shortest         = time.Second
+	timeout          = 5 * time.Second
+	failureThreshold = 5
+	successThreshold = 1
+)
+
+// plan is a Probe in the prober's terms.
+type plan struct {
+	probing.Check
+
+	host        string
+	port        uint16
+	least       intstr.IntOrString
+	unsupported string
+}
+
+func planOf(p *autorebootv1.Probe) plan {
+	if p == nil {
+		return plan{unsupported: Invalid}
+	}
+	every := max(p.Period.Or(max(period, p.Timeout.Or(0))), shortest)
+	made := plan{
+		Check: probing.Check{
+			Interval: every, UnhealthyInterval: every, Timeout: min(p.Timeout.Or(timeout), every),
+			HealthyThreshold:   int(ptr.Deref(p.SuccessThreshold, successThreshold)),
+			UnhealthyThreshold: int(ptr.Deref(p.FailureThreshold, failureThreshold)),
+		},
+		least: ptr.Deref(p.MinUnhealthy, intstr.FromString("50%")),
+	}
+	var port int32
+	switch {
+	case p.HTTPGet != nil:
+		port, made.host = p.HTTPGet.Port, p.HTTPGet.Host
+		made.asksHTTP(p.HTTPGet)
+	case p.TCPSocket != nil:
+		port, made.host = p.TCPSocket.Port, p.TCPSocket.Host
+	case p.GRPC != nil:
+		port, made.host = p.GRPC.Port, p.GRPC.Host
+		made.Kind, made.GRPC = probing.KindGRPC, probing.GRPC{Service: p.GRPC.Service}
+	case p.Exec != nil:
+		return plan{unsupported: ExecUnsupported}
+	}
+	if _, err := required(made.least, 1); err != nil || port < 1 || port > math.MaxUint16 || !hostlike(made.host) {
+		made.unsupported = Invalid
+		return made
+	}
+	made.port = uint16(port)
+	return made
+}
+
+func (p *plan) asksHTTP(get *autorebootv1.HTTPGet) {
+	p.Kind = probing.KindHTTP
+	p.HTTP = probing.HTTP{
+		Path: ptr.Deref(get.Path, "/"), HTTPS: ptr.Deref(get.Scheme, autorebootv1.SchemeHTTP) == autorebootv1.SchemeHTTPS,
+	}
+	if p.HTTP.HTTPS {
+		p.TLS = &probing.TLS{SkipVerify: true}
+	}
+	for _, given := range get.Headers {
+		if strings.EqualFold(given.Name, "Host") && hostlike(given.Value) {
+			p.HTTP.Host = given.Value
+			continue
+		}
+		header := probing.Header{Name: given.Name, Value: given.Value}
+		if !header.Sendable() {
+			p.unsupported = HeaderRefused
+		}
+		p.HTTP.Headers = append(p.HTTP.Headers, header)
+	}
+}
+
+// hostlike says that a text cannot be anything but a name, an address or one of them with a port.
+func hostlike(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/\?#@"<>^{|}`+"`", r)
+	})
+}
+
+// targets are what is checked of a workload, and how many pods have no IP to check.
+func (p *plan) targets(pods []Pod) (all []probing.Target, without int) {
+	all = make([]probing.Target, 0, len(pods))
+	for _, pod := range pods {
+		if !pod.IP.IsValid() {
+			without++
+			continue
+		}
+		all = append(all, probing.Target{Endpoint: string(pod.UID), IP: pod.IP, Port: p.port, Authorized: true})
+	}
+	return all, without
+}
+
+// hostTarget is what is checked instead of pods.
+func (p *plan) hostTarget() []probing.Target {
+	if ip, err := netip.ParseAddr(p.host); err == nil {
+		return []probing.Target{{IP: ip, Port: p.port}}
+	}
+	return []probing.Target{{Host: p.host, Port: p.port}}
+}

@@ -1,0 +1,104 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podprobe
+
+import (
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+// Pod is one to check.
+type Pod struct {
+	Name string
+	UID  types.UID
+	// IP that the API server has for it. Where there is none the pod cannot be checked.
+	IP netip.Addr
+}
+
+// Want is a check of one workload by one trigger.
+type Want struct {
+	Trigger  string
+	Workload types.UID
+	Probe    *autorebootv1.Probe
+	// Pods of the workload. They are ignored where the probe names a host.
+	Pods []Pod
+}
+
+// slot is where a policy has a Want.
+type slot struct {
+	trigger  string
+	workload types.UID
+}
+
+// Set says what is checked for a policy, instead of what was said before. What is wanted as before
+// keeps what is known of it. Of two Wants for the same trigger and workload the last one counts. It
+// is cheap where nothing changed.
+func (c *Checks) Set(policy types.NamespacedName, wants []Want) {
+	c.setting.Lock()
+	defer c.setting.Unlock()
+	slots := make(map[slot]*check, len(wants))
+	kept := make(map[types.NamespacedName]*check, len(wants))
+	for i := range wants {
+		want := &wants[i]
+		about := c.begin(policy, want, kept)
+		if about.unsupported == "" {
+			kept[about.key] = about
+		}
+		slots[slot{want.Trigger, want.Workload}] = about
+	}
+	for _, key := range c.replace(policy, slots, kept) {
+		c.prober.Forget(key)
+	}
+}
+
+// Forget drops all checks of a policy.
+func (c *Checks) Forget(policy types.NamespacedName) { c.Set(policy, nil) }
+
+// begin hands a Want to the prober.
+func (c *Checks) begin(policy types.NamespacedName, want *Want, kept map[types.NamespacedName]*check) *check {
+	p := planOf(want.Probe)
+	about := &check{policy: policy, least: p.least, unsupported: p.unsupported}
+	switch {
+	case p.unsupported != "":
+		about.without = len(want.Pods)
+	case p.host != "":
+		about.key = hostKey(policy, want.Trigger, p.host)
+		if begun, ok := kept[about.key]; ok {
+			return begun
+		}
+		c.prober.Set(about.key, p.Check, p.hostTarget())
+	default:
+		about.key = podsKey(policy, want.Trigger, want.Workload)
+		targets, without := p.targets(want.Pods)
+		about.without = without
+		c.prober.Set(about.key, p.Check, targets)
+	}
+	return about
+}
+
+// replace exchanges what a policy has, and returns the keys that are over. Who calls Set looks at
+// the verdicts next: what they are now is no news.
+func (c *Checks) replace(policy types.NamespacedName, slots map[slot]*check, kept map[types.NamespacedName]*check) []types.NamespacedName {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var over []types.NamespacedName
+	for _, was := range c.policies[policy] {
+		if _, stays := kept[was.key]; stays || was.unsupported != "" {
+			continue
+		}
+		delete(c.byKey, was.key)
+		over = append(over, was.key)
+	}
+	for key, about := range kept {
+		c.byKey[key] = about
+		about.told = c.newsOf(about)
+	}
+	if c.policies[policy] = slots; len(slots) == 0 {
+		delete(c.policies, policy)
+	}
+	return over
+}

@@ -1,0 +1,177 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podprobe
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/dns"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// stage is Checks in a bubble, before a world of which one can say what is down.
+type stage struct {
+	*Checks
+
+	t     *testing.T
+	began time.Time
+
+	mu       sync.Mutex
+	down     map[netip.Addr]error
+	dials    []string
+	notified []string
+	answers  map[string]dns.Answer
+}
+
+// onStage runs Checks in a bubble. Every random number is one half.
+func onStage(t *testing.T, act func(*stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{t: t, began: time.Now(), down: map[netip.Addr]error{}, answers: map[string]dns.Answer{}}
+		s.Checks = New(Options{
+			Dial: s.dial, Lookup: s.lookup, Rand: func() float64 { return 0.5 },
+			Notify: func(policy types.NamespacedName) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.notified = append(s.notified, policy.Name)
+			},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		act(s)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func (s *stage) dial(_ context.Context, to egress.Query) (net.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dials = append(s.dials, fmt.Sprintf("%s %s:%d", time.Since(s.began), to.IP, to.Port))
+	if err := s.down[to.IP]; err != nil {
+		return nil, err
+	}
+	here, there := net.Pipe()
+	_ = there.Close()
+	return here, nil
+}
+
+func (s *stage) lookup(_ context.Context, name string, _ networkingv1.RecordType) dns.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers[name]
+}
+
+// resolves has a name lead to addresses from now on, or nowhere.
+func (s *stage) resolves(name string, all ...netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := dns.Answer{IPv4: dns.Part{Outcome: dns.NXDomain}, IPv6: dns.Part{Outcome: dns.NXDomain}}
+	for _, ip := range all {
+		a.IPv4.Outcome = dns.Resolved
+		a.IPv4.Addresses = append(a.IPv4.Addresses, dns.Address{IP: ip})
+	}
+	s.answers[name] = a
+}
+
+// pass lets the bubble's clock run.
+func (s *stage) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// fail has addresses fail from now on, or answer again where err is nil.
+func (s *stage) fail(err error, all ...netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ip := range all {
+		s.down[ip] = err
+	}
+}
+
+// told returns who was notified since the last call, each once.
+func (s *stage) told() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.notified
+	s.notified = nil
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (s *stage) dialed() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.dials
+	s.dials = nil
+	slices.Sort(all)
+	return all
+}
+
+// says demands a verdict on the workload "w" of the policy "p".
+func (s *stage) says(when string, want Verdict) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.Verdict(policy("p"), "wedged", "w")); diff != "" {
+		s.t.Errorf("%s (-want +got):\n%s", when, diff)
+	}
+}
+
+func policy(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+func ip(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, byte(n >> 8), byte(n)}) }
+
+func pods(numbers ...int) []Pod {
+	all := make([]Pod, 0, len(numbers))
+	for _, n := range numbers {
+		all = append(all, Pod{Name: fmt.Sprint("pod-", n), UID: types.UID(fmt.Sprint("uid-", n)), IP: ip(n)})
+	}
+	return all
+}
+
+// probe opens a TCP connection every 10s; three failures in a row and two successes decide.
+func probe(change ...func(*autorebootv1.Probe)) *autorebootv1.Probe {
+	p := &autorebootv1.Probe{
+		TCPSocket: &autorebootv1.TCPSocket{Port: 8080},
+		Period:    ptr.To(common.Duration("10s")), Timeout: ptr.To(common.Duration("2s")),
+		FailureThreshold: ptr.To[int32](3), SuccessThreshold: ptr.To[int32](2),
+	}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func least(text string) func(*autorebootv1.Probe) {
+	return func(p *autorebootv1.Probe) { p.MinUnhealthy = ptr.To(intstr.Parse(text)) }
+}
+
+func onHost(host string) func(*autorebootv1.Probe) {
+	return func(p *autorebootv1.Probe) { p.TCPSocket.Host = host }
+}
+
+// of is a Want of the workload "w".
+func of(p *autorebootv1.Probe, all []Pod) []Want {
+	return []Want{{Trigger: "wedged", Workload: "w", Probe: p, Pods: all}}
+}

@@ -1,0 +1,241 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func states() []State {
+	return []State{Idle, Pending, BackingOff, Planned, RollingOut, Evicting, Soaking, GivenUp, Halted}
+}
+
+// reach are the states that can be come to from one, over the events that are not left out.
+func reach(from State, without ...Event) map[State]bool {
+	seen := map[State]bool{from: true}
+	for todo := []State{from}; len(todo) > 0; todo = todo[1:] {
+		for _, row := range Transitions() {
+			if row.To != Stay && slices.Contains(row.From, todo[0]) && !slices.Contains(without, row.Event) && !seen[row.To] {
+				seen[row.To] = true
+				todo = append(todo, row.To)
+			}
+		}
+	}
+	return seen
+}
+
+func TestEveryStateIsReachable(t *testing.T) {
+	seen := reach(Idle)
+	for _, s := range states() {
+		if !seen[s] {
+			t.Errorf("nothing leads to %s", s)
+		}
+	}
+	if len(seen) != len(states()) {
+		t.Errorf("the table has states that are not declared: %v", seen)
+	}
+}
+
+func TestEveryPathEnds(t *testing.T) {
+	for _, s := range states() {
+		if !reach(s)[Idle] {
+			t.Errorf("nothing leads from %s back to Idle", s)
+		}
+	}
+	// While a restart is in flight, no event leads back: so it ends, and time alone sees to that.
+	order := []State{Planned, RollingOut, Evicting, Soaking}
+	for i, s := range order {
+		fails := false
+		for _, row := range Transitions() {
+			if !slices.Contains(row.From, s) {
+				continue
+			}
+			if row.To == Stay {
+				t.Errorf("%s stays in %s: it might for ever", row.Event, s)
+			}
+			if at := slices.Index(order, row.To); at >= 0 && at <= i {
+				t.Errorf("%s leads from %s back to %s", row.Event, s, row.To)
+			}
+			fails = fails || row.Event == Failed
+		}
+		if !fails {
+			t.Errorf("a restart can not fail in %s", s)
+		}
+	}
+	// Only a human leads out of a halt.
+	if seen := reach(Halted, Resumed, ResumedOwing, ResumedIdle); len(seen) != 1 {
+		t.Errorf("Halted leads to %v without a human", seen)
+	}
+}
+
+func TestAnEventMeansOneThingInAState(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range Transitions() {
+		if row.do == nil {
+			t.Errorf("%s does nothing", row.Event)
+		}
+		for _, from := range row.From {
+			key := fmt.Sprintf("%s in %s", row.Event, from)
+			if seen[key] {
+				t.Errorf("%s stands in the table twice", key)
+			}
+			seen[key] = true
+		}
+	}
+}
+
+func TestPhasesAreStates(t *testing.T) {
+	for _, phase := range []autorebootv1.RestartPhase{autorebootv1.PhasePlanned, autorebootv1.PhaseRollingOut, autorebootv1.PhaseEvicting, autorebootv1.PhaseSoaking} {
+		if !slices.Contains(states(), State(phase)) {
+			t.Errorf("phase %s is no state", phase)
+		}
+	}
+}
+
+// The diagram of the reference is made from the table: run the test with -update to write it.
+func TestTheDiagramOfTheReferenceIsTheTable(t *testing.T) {
+	const path = "../../../docs/reference/restart-states.md"
+	got := reference()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s is not what the table says; run: go test ./controllers/rebootpolicy/restart -run Diagram -update (-file +table):\n%s", path, diff)
+	}
+}
+
+func reference() []byte {
+	var b bytes.Buffer
+	b.WriteString(`# The states of a restart
+
+Every target of a RebootPolicy is in one of these states. This page is made from the table in
+[controllers/rebootpolicy/restart/machine.go](../../internal/restart/machine.go) that the operator runs on.
+
+` + "```mermaid\nstateDiagram-v2\n    [*] --> Idle\n")
+	edges := map[string][]string{}
+	var order []string
+	for _, row := range Transitions() {
+		for _, from := range row.From {
+			if row.To == Stay || row.To == from {
+				continue
+			}
+			edge := fmt.Sprintf("%s --> %s", from, row.To)
+			if edges[edge] == nil {
+				order = append(order, edge)
+			}
+			edges[edge] = append(edges[edge], string(row.Event))
+		}
+	}
+	for _, edge := range order {
+		fmt.Fprintf(&b, "    %s: %s\n", edge, strings.Join(edges[edge], ", "))
+	}
+	b.WriteString("```\n\n| state | in the status | what it waits for |\n| --- | --- | --- |\n")
+	for _, s := range states() {
+		words := descriptions()[string(s)]
+		stored, waits, _ := strings.Cut(words, "|")
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s, stored, waits)
+	}
+	b.WriteString("\n| event | from | to | meaning |\n| --- | --- | --- | --- |\n")
+	for _, row := range Transitions() {
+		from := make([]string, 0, len(row.From))
+		for _, s := range row.From {
+			from = append(from, "`"+string(s)+"`")
+		}
+		to := "the same"
+		if row.To != Stay {
+			to = "`" + string(row.To) + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", row.Event, strings.Join(from, ", "), to, descriptions()[string(row.Event)])
+	}
+	b.WriteString(`
+## Why a restart waits
+
+A restart whose pods are all newer than what changed is dropped as ` + "`Superseded`" + `, whatever else would hold it. Otherwise
+the first of these that holds is the reason of the condition ` + "`RestartPending`" + `, and of ` + "`status.targets[].pending.reason`" + `:
+
+`)
+	for i, s := range reasons() {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, s)
+	}
+	b.WriteString(`
+A restart that ` + "`restart-now`" + ` asks for waits neither for ` + "`Debouncing`, `Backoff` nor `Cooldown`" + ` of its own target, and for no window. Everything else holds it as any other.
+`)
+	return b.Bytes()
+}
+
+// reasons say in order what holds a restart; TestReasonsAreJudgedInTheirOrder sees that they are.
+func reasons() []string {
+	return []string{
+		"`Suspended`: `spec.suspend` is true.",
+		"`Halted`: the policy needs a human; see `status.halt`.",
+		"`Terminating`, `Paused`, `ScaledToZero`, `OnDelete`, `Partitioned`: the workload cannot be restarted as it is.",
+		"`Debouncing`: something changed within `debounce.quietPeriod`, and the first change is younger than `debounce.maxDelay`.",
+		"`RolloutInProgress`: a rollout that another user or controller began. A workload whose pods are all of the latest revision and yet unavailable counts as broken and not as rolling out: at once for a Probe or PodAge trigger, a retry and `restart-now`, and for others once no pod is younger than `verification.timeout`.",
+		"`Backoff`: the latest restart of this target failed, or, with `onFailure: Halt`, that of another target, which is tried again first.",
+		"`Cooldown`: the latest restart of this target ended less than `cooldown` ago. After this the limit is looked at: a target that has used it up halts the policy.",
+		"`Blackout`: a blackout of the whole cluster, or one of `blackouts`. It is the reason as well while those of the cluster cannot be read and never were; the message says so.",
+		"`OutsideWindow`: none of `windows` is open, and `urgentBefore` does not allow it yet; or a window or blackout cannot be read.",
+		"`GateClosed`: one of `gates`: an ExternalService that is not healthy, a workload that is not available, pods that have not finished, a ChaosPod without recent evidence that its target survives; or a fault that is injected into an ExternalService that a gate or trigger names.",
+		"`ProbeSelfSuspect`: only Probe triggers ask, and so many checks fail at once that the operator itself is the likely fault.",
+		"`SourceMissing`: a ConfigMap or Secret does not exist that is not optional to the workload's pods: new ones would not start.",
+		"`LowerWave`: a target of a lower wave restarts, or waits to for a trigger that this one has too. One that cannot be restarted as it is, or was given up, holds no other target.",
+		"`ChaosActive`: a ChaosPod or another policy disrupts the workload.",
+		"`ConcurrencyLimit`: `concurrency.maxTargets`, its group, or the operator's cap for the cluster.",
+		"`DryRun`: nothing but `spec.dryRun`.",
+	}
+}
+
+func descriptions() map[string]string {
+	return map[string]string{
+		"Idle":       "nothing but `baselines`|A trigger.",
+		"Pending":    "`pending`|What its `reason` says.",
+		"BackingOff": "`pending`, not younger than `lastRestartTime`|The time of its retry, and then what its `reason` says.",
+		"Planned":    "`inFlight`, phase `Planned`|The operator itself: the workload may or may not have been touched.",
+		"RollingOut": "`inFlight`, phase `RollingOut`|The workload's controller.",
+		"Evicting":   "`inFlight`, phase `Evicting`|Evictions, and the pods that take the places.",
+		"Soaking":    "`inFlight`, phase `Soaking`|The end of `verification.soak`.",
+		"GivenUp":    "`attempts` above `retry.maxAttempts`|A new change, or peace for `retry.resetAfter`.",
+		"Halted":     "`status.halt` names it|A human: a change of the spec, or the annotation `resume`.",
+
+		"Fired":         "A trigger asks that did not before, or asks again.",
+		"Eased":         "Some of its triggers do not ask any more.",
+		"Recovered":     "None of its triggers asks any more.",
+		"Expired":       "The last trigger that asked has passed its deadline.",
+		"Superseded":    "Every pod was made after what changed; for a retry, also after the restart that failed, and the workload is whole.",
+		"Held":          "It waits for another reason than before.",
+		"Start":         "Nothing stands against it. Baselines move, and the restart's id is stored.",
+		"OverLimit":     "One more restart would exceed `limit`.",
+		"Annotated":     "The pod template carries the restart's id.",
+		"EvictionBegun": "The first eviction was asked for.",
+		"Renewed":       "Every pod is new, and all are available.",
+		"Verified":      "It stayed available through the soak.",
+		"Failed":        "It was not verified, and will be tried again.",
+		"Abandoned":     "It failed once more than `retry.maxAttempts` allows, with `onFailure: Continue`.",
+		"FailedForGood": "The same with `onFailure: Halt`; or the eviction API cannot decide.",
+		"Reverted":      "The workload's owner took the annotation away.",
+		"Vanished":      "The workload is gone, or another one of its name.",
+		"Rested":        "`retry.resetAfter` has passed in peace, and it is healthy.",
+		"Resumed":       "A human acted, and it is asked for.",
+		"ResumedOwing":  "A human acted, and its retry is due.",
+		"ResumedIdle":   "A human acted, and nothing is asked for.",
+	}
+}

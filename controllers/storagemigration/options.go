@@ -1,0 +1,95 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storagemigration
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	recorder "k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+)
+
+// Name is the name of the controller, and of the field manager of what it writes.
+const Name = "fairlead-storage-migration"
+
+const (
+	// pageSize is how many objects are listed, and then rewritten, before the position is kept.
+	pageSize = 500
+	// workers is how many objects are rewritten at once.
+	workers = 4
+	// maxLeft is how many objects that failed are tried again by themselves. With more of them the
+	// whole pass is made again.
+	maxLeft = 1000
+	// patience is how many failures in a row that may be anybody's pause a pass.
+	patience = 5
+)
+
+// Options of a Migrator.
+type Options struct {
+	// Definitions reads the definitions and writes their annotations and status. Required.
+	Definitions apiextensionsclient.CustomResourceDefinitionInterface
+	// Objects lists objects by their metadata, and patches them. Required.
+	Objects metadata.Interface
+	// Migrations looks for StorageVersionMigrations of the API server's own. The default is that
+	// there are none.
+	Migrations dynamic.Interface
+	// Names are those of the definitions. Required.
+	Names []string
+
+	// Rate is how many objects are rewritten in a second. The default is 20.
+	Rate int
+	// Interval is the time between two looks at the definitions. The default is 1 minute.
+	Interval time.Duration
+	// Settle is how long the storage version must have been seen here before a pass begins: with
+	// several API servers, one may store objects at the old version for a moment longer. The
+	// default is 30 seconds.
+	Settle time.Duration
+	// Healthy says why objects should not be rewritten now, such as that conversions fail. It is
+	// asked before each object, and must return soon after ctx has ended. The default is that they always
+	// may.
+	Healthy func(ctx context.Context) error
+
+	// Events gets what becomes of a definition. Defaults to nil: none are written.
+	Events recorder.EventRecorder
+	// Clock tells the time. The default is the real one.
+	Clock clock.Clock
+	// Logger gets what happens. Defaults to logr.Discard().
+	Logger logr.Logger
+	// Registerer gets the metrics. Defaults to nil: metrics are not registered.
+	Registerer prometheus.Registerer
+}
+
+func (o Options) withDefaults() (Options, error) {
+	switch {
+	case o.Definitions == nil:
+		return o, errors.New("migration: Options.Definitions is nil")
+	case o.Objects == nil:
+		return o, errors.New("migration: Options.Objects is nil")
+	case len(o.Names) == 0:
+		return o, errors.New("migration: Options.Names is empty")
+	}
+	if o.Rate <= 0 {
+		o.Rate = 20
+	}
+	if o.Interval <= 0 {
+		o.Interval = time.Minute
+	}
+	if o.Settle <= 0 {
+		o.Settle = 30 * time.Second
+	}
+	if o.Healthy == nil {
+		o.Healthy = func(context.Context) error { return nil }
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o, nil
+}

@@ -1,0 +1,56 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storagemigration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// prune leaves the storage version alone in status.storedVersions, and notes that the goal is reached.
+// It returns false where the definition is no longer the one that the pass was made for: then some
+// object may have been stored at another version meanwhile, and the pass says nothing.
+func (m *Migrator) prune(ctx context.Context, name string, g goal) (bool, error) {
+	for range maxRaces {
+		crd, err := m.Definitions.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		now, err := goalOf(crd)
+		if err != nil || !now.same(g) {
+			return false, err
+		}
+		if len(now.old) > 0 {
+			err = m.pruneStatus(ctx, crd, now)
+		}
+		if apierrors.IsConflict(err) {
+			continue // the definition was written meanwhile: look again what it wants
+		}
+		if err != nil {
+			return false, fmt.Errorf("take %v out of status.storedVersions: %w", now.old, err)
+		}
+		return true, m.keep(ctx, name, record{Goal: g.String(), Done: true})
+	}
+	return false, fmt.Errorf("definition %s changed %d times in a row between reading and writing", name, maxRaces)
+}
+
+// pruneStatus writes the status by itself, which no admission webhook of others can hold up, against
+// the version that was read.
+func (m *Migrator) pruneStatus(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, g goal) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": crd.ResourceVersion},
+		"status":   map[string]any{"storedVersions": []string{g.resource.Version}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = m.Definitions.Patch(ctx, crd.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Name}, "status")
+	return err
+}
