@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // FieldOwner is the server-side-apply field manager of what the operator asks cert-manager for.

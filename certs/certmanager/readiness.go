@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // why says what cert-manager has to say about a Secret that cannot be used: err says what is wrong

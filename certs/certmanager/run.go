@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/follow"
 	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // Run takes up what cert-manager issues until ctx ends. Both Secrets are watched so that a change

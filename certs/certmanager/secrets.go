@@ -16,8 +16,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 	"github.com/fairlead-dev/fairlead/certs/keypair"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // maxRaces bounds how often a lost race is answered by reading again at once.

@@ -13,8 +13,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 	"github.com/fairlead-dev/fairlead/certs/keypair"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // Folder is the certs.Source of this package.

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/follow"
 	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // shortest is the least time between two looks at the targets, and the first pause after a failure: a target

@@ -18,8 +18,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/internal/metric"
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // Authority is the certs.Source of this package.

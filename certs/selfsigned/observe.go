@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // firstLook is how long after the bundle has changed it is first looked for: writing it takes the

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/follow"
 	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // Run takes up what happens to the Secret, renews the serving certificate in time and carries

@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-dev/fairlead/certs/internal/retry"
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // maxRaces bounds how often a lost race is answered by reading again at once.

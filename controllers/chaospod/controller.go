@@ -26,7 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -53,7 +53,7 @@ type Options struct {
 	Restore func(ctx context.Context) error
 	// Suspicions say whether the network of this process is probably at fault: no run begins then. The
 	// default is that it never is.
-	Suspicions *probing.Suspicions
+	Suspicions *probe.Suspicions
 	// Freeze knows the blackouts of the whole cluster, which hold runs. The default is none.
 	Freeze *freeze.Freeze
 	// Now is the clock. The default is time.Now.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/histogram"
-	"github.com/fairlead-dev/fairlead/internal/chaos"
 )
 
 // metrics are read from a table in memory with one row for each ChaosPod, which goes with it. Their

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
-	"github.com/fairlead-dev/fairlead/internal/chaos"
 )
 
 // shared reads objects as the cache holds them. They must not be changed.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/internal/chaos"
+	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 )
 
 // pod is what decisions are made from.

@@ -18,13 +18,13 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
 	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
 	"github.com/fairlead-dev/fairlead/internal/approval"
-	"github.com/fairlead-dev/fairlead/internal/chaos"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
@@ -55,7 +55,7 @@ type Reconciler struct {
 	// Ledger knows what else is disrupted.
 	Ledger Ledger
 	// Suspicions say whether the network of this process is probably at fault; nil for never.
-	Suspicions *probing.Suspicions
+	Suspicions *probe.Suspicions
 	// Freeze knows the blackouts of the whole cluster; nil for none.
 	Freeze *freeze.Freeze
 	// Denied are namespaces in which no pod is ever killed, and whose writers admission does not ask.

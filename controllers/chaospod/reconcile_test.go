@@ -33,10 +33,10 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/approval"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/probing"
-	"github.com/fairlead-dev/fairlead/internal/schedule"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 var (
@@ -91,7 +91,7 @@ func (s *stage) restart() {
 	s.must(Restore(s.Context(), s.store, ledger))
 	s.Reconciler = newReconciler(Reconciler{
 		Client: interceptor.NewClient(s.store, interceptor.Funcs{Get: s.cached}), Live: s.store, Ledger: ledger, Events: s,
-		Now: func() time.Time { return s.now }, Denied: []string{"kube-system"}, Suspicions: &probing.Suspicions{},
+		Now: func() time.Time { return s.now }, Denied: []string{"kube-system"}, Suspicions: &probe.Suspicions{},
 		As: func(string, string) (client.Client, error) {
 			return interceptor.NewClient(s.store, interceptor.Funcs{SubResourceCreate: s.evict}), nil
 		},
@@ -360,7 +360,7 @@ func TestASuspicionThatBeginsBeforeTheFirstKillHoldsTheRun(t *testing.T) {
 
 func TestAFreezeOfTheClusterHoldsChaos(t *testing.T) {
 	s := newStage(t, one)
-	frozen, err := freeze.New(freeze.Options{Now: func() time.Time { return s.now }, Configured: []schedule.Blackout{
+	frozen, err := freeze.New(freeze.Options{Now: func() time.Time { return s.now }, Configured: []cron.Blackout{
 		{Name: "release", Start: ptr.To(metav1.NewTime(epoch.Add(-time.Hour))), End: ptr.To(metav1.NewTime(epoch.Add(time.Hour)))},
 	}})
 	s.must(err)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
-	"github.com/fairlead-dev/fairlead/internal/chaos"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 

@@ -17,7 +17,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/egress"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // still is a cache of three objects that do not change.
@@ -50,7 +50,7 @@ func (c *still) List(_ context.Context, into client.ObjectList, _ ...client.List
 func BenchmarkReconcileWithoutAChange(b *testing.B) {
 	s := newStand(b, `{ports: [{name: sql, port: 5432}], healthCheck: {http: {path: /ready}, interval: 10s}, endpoints: [
 	  {name: a, addresses: [192.0.2.1, 192.0.2.2, 192.0.2.3]}, {name: b, priority: 1, addresses: [198.51.100.1, 198.51.100.2]}]}`)
-	prober := probing.New(probing.Options{Dial: func(context.Context, egress.Query) (net.Conn, error) { return nil, errors.ErrUnsupported }})
+	prober := probe.New(probe.Options{Dial: func(context.Context, egress.Query) (net.Conn, error) { return nil, errors.ErrUnsupported }})
 	s.reconciles()
 	for i := range 5 {
 		s.health.finds([]string{"a", "a", "a", "b", "b"}[i], []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "198.51.100.1", "198.51.100.2"}[i], up)

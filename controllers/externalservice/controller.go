@@ -25,7 +25,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -83,7 +83,7 @@ type Controller struct {
 	reconciling controller.Controller
 	reconciler  *Reconciler
 	tracker     *resolution.Tracker
-	prober      *probing.Prober
+	prober      *probe.Prober
 	bell        *bell.Bell
 }
 
@@ -97,7 +97,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 		o.Secrets = c.GetAPIReader()
 	}
 	rings := &bell.Bell{}
-	prober := probing.New(probing.Options{
+	prober := probe.New(probe.Options{
 		Dial: o.Dial, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer,
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})

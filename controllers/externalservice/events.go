@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 // Reasons of events, beside those of Ready.
@@ -230,7 +230,7 @@ func (r *Reconciler) tell(es *networkingv1.ExternalService, all []transition) {
 		}
 		var regarding runtime.Object = es
 		if t.endpoint != "" { // what happens to one endpoint is a series of its own
-			regarding = notices.Part(r.Client.Scheme(), es, "spec.endpoints{"+t.endpoint+"}")
+			regarding = events.Part(r.Client.Scheme(), es, "spec.endpoints{"+t.endpoint+"}")
 		}
 		r.Events.Eventf(regarding, nil, kind, t.reason, t.action, "%s", t.message)
 		switch t.reason {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // findings are what is known of the outside of one object.
@@ -94,12 +94,12 @@ func inherits(es *networkingv1.ExternalService, all []site) bool {
 
 // check has the addresses checked, and takes down what is known of each. What was left counts for
 // addresses that are new to the prober.
-func check(probes Probes, key types.NamespacedName, how probing.Check, all []site, left *legacy) {
+func check(probes Probes, key types.NamespacedName, how probe.Check, all []site, left *legacy) {
 	n := 0
 	active(all, func(*site, *address) { n++ })
-	targets := make([]probing.Target, 0, n)
+	targets := make([]probe.Target, 0, n)
 	active(all, func(s *site, a *address) {
-		target := probing.Target{
+		target := probe.Target{
 			Endpoint: s.Name, IP: a.ip, Port: a.ports.probe, Host: s.host(), Authorized: s.approved,
 		}
 		if left != nil {
@@ -124,9 +124,9 @@ func (r *Reconciler) freeze(es *networkingv1.ExternalService, current []*discove
 	left := legacyOf(es, current, f.sites)
 	now := r.Now()
 	active(f.sites, func(s *site, a *address) {
-		a.health = probing.Health{State: networkingv1.AddressUnknown, Since: now}
+		a.health = probe.Health{State: networkingv1.AddressUnknown, Since: now}
 		if seed := left.seed(s, a); seed != nil {
-			a.health = probing.Health{State: seed.State, Since: seed.Since}
+			a.health = probe.Health{State: seed.State, Since: seed.Since}
 		}
 		if a.health.Since.IsZero() {
 			a.health.Since = now

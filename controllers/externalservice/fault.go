@@ -14,7 +14,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
 	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
@@ -104,7 +104,7 @@ func (c *faultCase) begin(request *rules.FaultRequest) fault {
 		_, why = c.hinders(f, true)
 	}
 	if why != "" {
-		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, notices.Cut(why, maxMessage), moment(c.now)
+		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, events.Cut(why, maxMessage), moment(c.now)
 		return fault{status: f}
 	}
 	f.StartTime, f.Dependants = moment(c.now), c.dependants[:min(len(c.dependants), maxDependants)]
@@ -142,7 +142,7 @@ func (c *faultCase) ends(f *networkingv1.FaultStatus) (outcome, why string) {
 
 // end records that a fault has ended.
 func end(f *networkingv1.FaultStatus, outcome, why string, now time.Time) {
-	f.Outcome, f.Message, f.EndTime = outcome, notices.Cut(why, maxMessage), moment(now)
+	f.Outcome, f.Message, f.EndTime = outcome, events.Cut(why, maxMessage), moment(now)
 	f.DependantsStayedReady = metav1.ConditionTrue
 	if len(f.Dependants) == 0 {
 		f.DependantsStayedReady = metav1.ConditionUnknown

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // target is an address of an endpoint, as health checks know it.
@@ -26,7 +26,7 @@ type flap struct {
 	falls  uint16
 	recent turbulence
 	// shown is the health that counts.
-	shown probing.Health
+	shown probe.Health
 }
 
 // damp holds the health of addresses that flap, so that each turn of theirs is not a write of slices
@@ -69,10 +69,10 @@ func damp(all []site, m *memory, now time.Time) (again time.Time) {
 }
 
 // seen takes in what the prober has found. f may be nil.
-func (f *flap) seen(found *probing.Health, now time.Time) *flap {
+func (f *flap) seen(found *probe.Health, now time.Time) *flap {
 	if f == nil || found.Falls < f.falls {
 		// It was healthy before it fell for the first time.
-		f = &flap{shown: probing.Health{State: networkingv1.AddressHealthy}}
+		f = &flap{shown: probe.Health{State: networkingv1.AddressHealthy}}
 	}
 	flapping.count(&f.recent, int(found.Falls-f.falls), now)
 	f.falls = found.Falls

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // Where the spec was stored without defaults, these hold.
@@ -20,9 +20,9 @@ const (
 )
 
 // checkOf is a health check in the prober's terms. roots are the certificates of caSecretName.
-func checkOf(h *networkingv1.HealthCheck, roots []byte) probing.Check {
+func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
 	every := h.Interval.Or(interval)
-	check := probing.Check{
+	check := probe.Check{
 		Interval:           every,
 		UnhealthyInterval:  h.UnhealthyInterval.Or(unhealthyInterval),
 		Timeout:            h.Timeout.Or(min(timeout, every)),
@@ -36,8 +36,8 @@ func checkOf(h *networkingv1.HealthCheck, roots []byte) probing.Check {
 		if h.TLS != nil {
 			scheme = networkingv1.SchemeHTTPS
 		}
-		check.Kind = probing.KindHTTP
-		check.HTTP = probing.HTTP{
+		check.Kind = probe.KindHTTP
+		check.HTTP = probe.HTTP{
 			Path: ptr.Deref(h.HTTP.Path, "/"), Host: h.HTTP.Host,
 			HTTPS: ptr.Deref(h.HTTP.Scheme, scheme) == networkingv1.SchemeHTTPS,
 		}
@@ -45,13 +45,13 @@ func checkOf(h *networkingv1.HealthCheck, roots []byte) probing.Check {
 			check.HTTP.Statuses = append(check.HTTP.Statuses, [2]int{int(r.Start), int(r.End)})
 		}
 	case h.GRPC != nil:
-		check.Kind = probing.KindGRPC
-		check.GRPC = probing.GRPC{Service: h.GRPC.Service, Authority: h.GRPC.Authority}
+		check.Kind = probe.KindGRPC
+		check.GRPC = probe.GRPC{Service: h.GRPC.Service, Authority: h.GRPC.Authority}
 	default:
-		check.Kind = probing.KindTCP
+		check.Kind = probe.KindTCP
 	}
 	if h.TLS != nil {
-		check.TLS = &probing.TLS{
+		check.TLS = &probe.TLS{
 			ServerName: h.TLS.ServerName, RootPEM: roots, SkipVerify: ptr.Deref(h.TLS.InsecureSkipVerify, false),
 		}
 	}

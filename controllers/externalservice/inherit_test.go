@@ -9,21 +9,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 func TestASuspicionIsInheritedUntilSomethingIsChecked(t *testing.T) {
-	checked := probing.Health{State: networkingv1.AddressHealthy, LastProbe: epoch}
+	checked := probe.Health{State: networkingv1.AddressHealthy, LastProbe: epoch}
 	for name, test := range map[string]struct {
 		reason string
-		health []probing.Health
+		health []probe.Health
 		want   bool
 	}{
-		"suspected, nothing checked":        {networkingv1.ReasonProbeSelfSuspect, []probing.Health{{}, {}}, true},
-		"suspected, one checked":            {networkingv1.ReasonProbeSelfSuspect, []probing.Health{{}, checked}, false},
+		"suspected, nothing checked":        {networkingv1.ReasonProbeSelfSuspect, []probe.Health{{}, {}}, true},
+		"suspected, one checked":            {networkingv1.ReasonProbeSelfSuspect, []probe.Health{{}, checked}, false},
 		"suspected, and no address":         {networkingv1.ReasonProbeSelfSuspect, nil, true},
-		"something else, nothing checked":   {networkingv1.ReasonUnknown, []probing.Health{{}}, false},
-		"no condition yet, nothing checked": {"", []probing.Health{{}}, false},
+		"something else, nothing checked":   {networkingv1.ReasonUnknown, []probe.Health{{}}, false},
+		"no condition yet, nothing checked": {"", []probe.Health{{}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			es := &networkingv1.ExternalService{}

@@ -21,8 +21,8 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
 
 // both are the addresses of tiered where both are healthy.
@@ -196,7 +196,7 @@ func TestARealFailureEndsAFault(t *testing.T) {
 }
 
 func TestWhenNoFaultBegins(t *testing.T) {
-	frozen, err := freeze.New(freeze.Options{Configured: []schedule.Blackout{
+	frozen, err := freeze.New(freeze.Options{Configured: []cron.Blackout{
 		{Name: "release", Start: ptr.To(metav1.NewTime(epoch.Add(-time.Hour))), End: ptr.To(metav1.NewTime(epoch.Add(time.Hour)))},
 	}})
 	if err != nil {
@@ -293,7 +293,7 @@ func TestABlackoutEndsAFault(t *testing.T) {
 	s := gameDay(t, tiered, both)
 	s.injects("BlackHole", "192.0.2.1")
 	var err error
-	s.Freeze, err = freeze.New(freeze.Options{Configured: []schedule.Blackout{
+	s.Freeze, err = freeze.New(freeze.Options{Configured: []cron.Blackout{
 		{Name: "release", Start: ptr.To(metav1.NewTime(epoch.Add(time.Minute))), End: ptr.To(metav1.NewTime(epoch.Add(time.Hour)))},
 	}})
 	s.must(err)

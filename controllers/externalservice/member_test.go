@@ -15,14 +15,14 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 func siteOf(name string, priority int32, zone string, health networkingv1.AddressHealth, ips ...string) site {
 	s := site{Endpoint: &networkingv1.Endpoint{Name: name, Priority: ptr.To(priority), Zone: zone}, priority: priority}
 	for _, ip := range ips {
 		s.addresses = append(s.addresses, address{
-			ip: netip.MustParseAddr(ip), ports: somePorts, health: probing.Health{State: health, Since: epoch},
+			ip: netip.MustParseAddr(ip), ports: somePorts, health: probe.Health{State: health, Since: epoch},
 		})
 	}
 	return s

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // Where the spec was stored without defaults, these hold.
@@ -45,7 +45,7 @@ type address struct {
 	// denied is why the egress policy refuses it; empty where it does not.
 	denied egress.Reason
 	why    string // the rest of a sentence that begins with the address
-	health probing.Health
+	health probe.Health
 	// flaps says that health is held.
 	flaps bool
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/egress"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // Resolution knows what DNS names lead to.
@@ -26,7 +26,7 @@ type Resolution interface {
 // Probes know which addresses are healthy.
 type Probes interface {
 	// Set says what the targets of an object are, and returns the health of each, in their order.
-	Set(key types.NamespacedName, check probing.Check, targets []probing.Target) []probing.Health
+	Set(key types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health
 	// Forget drops the targets of an object.
 	Forget(key types.NamespacedName)
 	// Frozen says whether failures decide nothing now for the targets of an object.
@@ -41,6 +41,6 @@ type Policy interface {
 
 var (
 	_ Resolution = (*resolution.Tracker)(nil)
-	_ Probes     = (*probing.Prober)(nil)
+	_ Probes     = (*probe.Prober)(nil)
 	_ Policy     = (*egress.Policy)(nil)
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 func TestAnnotationsThatSaySomethingCauseAReconcile(t *testing.T) {
@@ -32,11 +32,11 @@ func TestChecksAreWhatTheSpecSays(t *testing.T) {
 	duration := func(text common.Duration) *common.Duration { return &text }
 	for name, c := range map[string]struct {
 		spec networkingv1.HealthCheck
-		want probing.Check
+		want probe.Check
 	}{
 		"without defaults": {
 			networkingv1.HealthCheck{TCP: &networkingv1.TCPCheck{}},
-			probing.Check{Kind: probing.KindTCP, Interval: 10 * time.Second, UnhealthyInterval: 30 * time.Second, Timeout: 2 * time.Second, JitterPercent: 10, HealthyThreshold: 2, UnhealthyThreshold: 3},
+			probe.Check{Kind: probe.KindTCP, Interval: 10 * time.Second, UnhealthyInterval: 30 * time.Second, Timeout: 2 * time.Second, JitterPercent: 10, HealthyThreshold: 2, UnhealthyThreshold: 3},
 		},
 		"http over TLS": {
 			networkingv1.HealthCheck{
@@ -44,15 +44,15 @@ func TestChecksAreWhatTheSpecSays(t *testing.T) {
 				TLS:      &networkingv1.TLSCheck{ServerName: "db.example.com", InsecureSkipVerify: ptr.To(true)},
 				Interval: duration("1s"), UnhealthyInterval: duration("5s"), JitterPercent: ptr.To[int32](0), HealthyThreshold: ptr.To[int32](1), UnhealthyThreshold: ptr.To[int32](1),
 			},
-			probing.Check{
-				Kind: probing.KindHTTP, HTTP: probing.HTTP{Path: "/up", Host: "db.example.com", HTTPS: true, Statuses: [][2]int{{200, 204}}},
-				TLS:      &probing.TLS{ServerName: "db.example.com", SkipVerify: true, RootPEM: []byte("roots")},
+			probe.Check{
+				Kind: probe.KindHTTP, HTTP: probe.HTTP{Path: "/up", Host: "db.example.com", HTTPS: true, Statuses: [][2]int{{200, 204}}},
+				TLS:      &probe.TLS{ServerName: "db.example.com", SkipVerify: true, RootPEM: []byte("roots")},
 				Interval: time.Second, UnhealthyInterval: 5 * time.Second, Timeout: time.Second, HealthyThreshold: 1, UnhealthyThreshold: 1,
 			},
 		},
 		"grpc": {
 			networkingv1.HealthCheck{GRPC: &networkingv1.GRPCCheck{Service: "billing", Authority: "db.example.com"}},
-			probing.Check{Kind: probing.KindGRPC, GRPC: probing.GRPC{Service: "billing", Authority: "db.example.com"}, Interval: 10 * time.Second, UnhealthyInterval: 30 * time.Second, Timeout: 2 * time.Second, JitterPercent: 10, HealthyThreshold: 2, UnhealthyThreshold: 3},
+			probe.Check{Kind: probe.KindGRPC, GRPC: probe.GRPC{Service: "billing", Authority: "db.example.com"}, Interval: 10 * time.Second, UnhealthyInterval: 30 * time.Second, Timeout: 2 * time.Second, JitterPercent: 10, HealthyThreshold: 2, UnhealthyThreshold: 3},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

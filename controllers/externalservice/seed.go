@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // legacy is what a process before this one has left: what stands in the EndpointSlices, and what the
@@ -80,7 +80,7 @@ func digestOfSlice(slice *discoveryv1.EndpointSlice) string {
 }
 
 // seed is what is known of the health of an address, or nil.
-func (l *legacy) seed(s *site, a *address) *probing.Seed {
+func (l *legacy) seed(s *site, a *address) *probe.Seed {
 	var said networkingv1.AddressHealth
 	var since time.Time
 	if status := addressOf(statusOf(l.status, s.Name), a); status != nil {
@@ -106,7 +106,7 @@ func (l *legacy) seed(s *site, a *address) *probing.Seed {
 	if state != said {
 		since = time.Time{}
 	}
-	return &probing.Seed{State: state, Since: since}
+	return &probe.Seed{State: state, Since: since}
 }
 
 // addressOf is what the status has of an address of an endpoint.

@@ -36,7 +36,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // stand is a reconciler with everything around it in memory. What a real API server does with the
@@ -327,23 +327,23 @@ func parseAddress(text string) dns.Address {
 // someHealth is a prober whose results a test gives.
 type someHealth struct {
 	now     func() time.Time
-	known   map[string]probing.Health
-	targets []probing.Target
-	check   probing.Check
+	known   map[string]probe.Health
+	targets []probe.Target
+	check   probe.Check
 	suspect bool
 }
 
-func (h *someHealth) Set(_ types.NamespacedName, check probing.Check, targets []probing.Target) []probing.Health {
+func (h *someHealth) Set(_ types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health {
 	if h.known == nil {
-		h.known = map[string]probing.Health{}
+		h.known = map[string]probe.Health{}
 	}
 	h.targets, h.check = targets, check
-	out := make([]probing.Health, 0, len(targets))
+	out := make([]probe.Health, 0, len(targets))
 	for _, target := range targets {
 		key := fmt.Sprint(target.Endpoint, target.IP)
 		health, known := h.known[key]
 		if !known {
-			health = probing.Health{State: networkingv1.AddressUnknown, Since: h.now()}
+			health = probe.Health{State: networkingv1.AddressUnknown, Since: h.now()}
 			if seed := target.Seed; seed != nil {
 				health.State = seed.State
 				if !seed.Since.IsZero() {
@@ -367,13 +367,13 @@ func (h *someHealth) finds(endpoint, ip string, state networkingv1.AddressHealth
 		reason = networkingv1.ProbeRefused
 	}
 	if h.known == nil {
-		h.known = map[string]probing.Health{}
+		h.known = map[string]probe.Health{}
 	}
 	before := h.known[fmt.Sprint(endpoint, ip)]
 	if before.State == networkingv1.AddressHealthy && state == networkingv1.AddressUnhealthy {
 		before.Falls++
 	}
-	h.known[fmt.Sprint(endpoint, ip)] = probing.Health{State: state, Since: h.now(), LastProbe: h.now(), Reason: reason, Falls: before.Falls}
+	h.known[fmt.Sprint(endpoint, ip)] = probe.Health{State: state, Since: h.now(), LastProbe: h.now(), Reason: reason, Falls: before.Falls}
 }
 
 // somePolicy refuses the addresses in it.

@@ -21,7 +21,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 // maxMessage keeps a message readable in `kubectl describe`, in bytes.
@@ -63,7 +63,7 @@ func specDigest(spec networkingv1.ExternalServiceSpec) string {
 
 func (r *report) set(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: notices.Cut(message, maxMessage),
+		Type: kind, Status: status, Reason: reason, Message: events.Cut(message, maxMessage),
 		ObservedGeneration: r.generation, LastTransitionTime: r.now,
 	})
 }

@@ -8,25 +8,25 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
 
 // times are what a spec says of time, read once for each generation of it.
 type times struct {
 	generation int64
-	calendar   *schedule.Calendar
+	calendar   *cron.Calendar
 	broken     bool
 	// schedules are those of the triggers of type Schedule, by name. One that cannot be read is nil.
-	schedules map[string]*schedule.Schedule
+	schedules map[string]*cron.Schedule
 }
 
 // timesOf reads a spec.
 func timesOf(policy *autorebootv1.RebootPolicy) *times {
-	t := &times{generation: policy.Generation, schedules: map[string]*schedule.Schedule{}}
+	t := &times{generation: policy.Generation, schedules: map[string]*cron.Schedule{}}
 	var err error
 	if len(policy.Spec.Windows)+len(policy.Spec.Blackouts) > 0 {
-		t.calendar, err = schedule.NewCalendar(policy.Spec.Windows, policy.Spec.Blackouts)
+		t.calendar, err = cron.NewCalendar(policy.Spec.Windows, policy.Spec.Blackouts)
 		t.broken = err != nil
 	}
 	for i := range policy.Spec.Triggers {
@@ -34,7 +34,7 @@ func timesOf(policy *autorebootv1.RebootPolicy) *times {
 		if trigger.Schedule == nil {
 			continue
 		}
-		parsed, err := schedule.Parse(trigger.Schedule.Cron, zoneOf(trigger.Schedule))
+		parsed, err := cron.Parse(trigger.Schedule.Cron, zoneOf(trigger.Schedule))
 		if err != nil {
 			parsed = nil
 		}

@@ -12,14 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
 
 // theFreeze is a blackout of the cluster.
 func theFreeze(t *testing.T, start, end time.Time) *freeze.Freeze {
 	t.Helper()
-	f, err := freeze.New(freeze.Options{Configured: []schedule.Blackout{{Name: "year-end", Start: &metav1.Time{Time: start}, End: &metav1.Time{Time: end}}}})
+	f, err := freeze.New(freeze.Options{Configured: []cron.Blackout{{Name: "year-end", Start: &metav1.Time{Time: start}, End: &metav1.Time{Time: end}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

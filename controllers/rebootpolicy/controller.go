@@ -22,14 +22,14 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
 	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
-	"github.com/fairlead-dev/fairlead/internal/fingerprint"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -70,7 +70,7 @@ type Options struct {
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
 	// Suspicions say whether anything finds that the network of this process is probably at fault: failed
 	// checks then decide nothing. The default is that nothing does.
-	Suspicions *probing.Suspicions
+	Suspicions *probe.Suspicions
 	// Reference says whether this process reaches what no tenant has a say in; it ends when ctx does.
 	// The default is that it does.
 	Reference func(ctx context.Context) bool

@@ -20,7 +20,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
-	"github.com/fairlead-dev/fairlead/internal/containment"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
 // failbackDelay is how long addresses must stay as they are where the ExternalService does not say.
@@ -36,7 +36,7 @@ const (
 func (r *Reconciler) fromEndpoints(ctx context.Context, s *survey, t *autorebootv1.Trigger) error {
 	name := t.EndpointsChange.ExternalServiceName
 	var es networkingv1.ExternalService
-	var broken *containment.UndecodableError
+	var broken *tolerantcache.UndecodableError
 	unknown := ""
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &es, shared)
 	switch {

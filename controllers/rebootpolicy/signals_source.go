@@ -16,9 +16,9 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
-	"github.com/fairlead-dev/fairlead/internal/references"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 

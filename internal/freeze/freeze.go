@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/follow"
 	"github.com/fairlead-dev/fairlead/internal/panics"
-	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 // Options of a Freeze.
 type Options struct {
 	// Configured are blackouts that always hold. The default is none.
-	Configured []schedule.Blackout
+	Configured []cron.Blackout
 	// ConfigMaps of the operator's namespace, and the Name of the one to follow. Without a name, none is.
 	ConfigMaps typedcorev1.ConfigMapInterface
 	Name       string
@@ -65,7 +65,7 @@ func New(o Options) (*Freeze, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	configured, err := schedule.NewBlackouts(o.Configured)
+	configured, err := cron.NewBlackouts(o.Configured)
 	if err != nil {
 		return nil, err
 	}
@@ -198,11 +198,11 @@ func (f *Freeze) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own, err := schedule.NewBlackouts(more)
+	own, err := cron.NewBlackouts(more)
 	if err != nil {
 		return fmt.Errorf("data.%s: %w", Key, err)
 	}
-	configured, err := schedule.NewBlackouts(f.Configured)
+	configured, err := cron.NewBlackouts(f.Configured)
 	if err != nil {
 		return err
 	}

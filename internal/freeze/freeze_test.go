@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/fairlead-dev/fairlead/internal/schedule"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
 // The clock of a bubble begins at midnight UTC of 2000-01-01.
@@ -39,7 +39,7 @@ type bench struct {
 }
 
 // run calls use in a bubble, with a Freeze that runs there.
-func run(t *testing.T, configured []schedule.Blackout, use func(b *bench)) {
+func run(t *testing.T, configured []cron.Blackout, use func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{T: t, client: fake.NewClientset(), registry: prometheus.NewRegistry()}
@@ -140,7 +140,7 @@ func TestAFreezeIsDeclaredAndTakenBack(t *testing.T) {
 func TestWhatIsConfiguredHoldsBesideWhatIsDeclared(t *testing.T) {
 	later := metav1.NewTime(time.Date(2000, 1, 3, 0, 0, 0, 0, time.UTC))
 	end := metav1.NewTime(later.Add(time.Hour))
-	run(t, []schedule.Blackout{{Name: "configured", Start: &later, End: &end}}, func(b *bench) {
+	run(t, []cron.Blackout{{Name: "configured", Start: &later, End: &end}}, func(b *bench) {
 		b.start()
 		b.says("", 1)
 		b.declare(map[string]string{Key: now})

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead-dev/fairlead/internal/schedule"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // State is what is known at one moment. It is immutable.
 type State struct {
 	// Blackouts of the cluster; nil where there are none.
-	Blackouts *schedule.Calendar
+	Blackouts *cron.Calendar
 	// Unknown says why the blackouts are not known; nothing may be disrupted then. It is empty where they
 	// are.
 	Unknown string
@@ -51,7 +51,7 @@ func (s State) Words(t time.Time) string {
 
 // Blackouts reads those of a ConfigMap. What it cannot be sure of is an error: a key with a misspelled name
 // would be a freeze that does not hold.
-func Blackouts(declared *corev1.ConfigMap) ([]schedule.Blackout, error) {
+func Blackouts(declared *corev1.ConfigMap) ([]cron.Blackout, error) {
 	if len(declared.BinaryData) > 0 {
 		return nil, errors.New("binaryData: write the blackouts under data, as text")
 	}
@@ -69,7 +69,7 @@ func Blackouts(declared *corev1.ConfigMap) ([]schedule.Blackout, error) {
 	if len(text) > maxBytes {
 		return nil, fmt.Errorf("data.%s: %d bytes are too many: at most %d", Key, len(text), maxBytes)
 	}
-	var all []schedule.Blackout
+	var all []cron.Blackout
 	if err := yaml.UnmarshalStrict([]byte(text), &all); err != nil {
 		return nil, fmt.Errorf("data.%s: %w", Key, err)
 	}

@@ -24,26 +24,26 @@ var safe = map[string]string{
 	"cmd/fairlead/operator/onlooker.go ended <- contain(":           "contain calls Try",
 	"cmd/fairlead/operator/probes.go served <- server.Serve(":       "net/http recovers below each connection",
 	"webhooks/server/server.go served <- httpServer.Serve(":         "net/http recovers below each connection",
-	"internal/election/hold.go ended <- contained(":                 "contained calls Try",
-	"internal/election/lifehold.go ended <- contained(":             "contained calls Try",
-	"internal/election/hold.go renewals <- e.renewal(":              "bounded calls Try around each request",
+	"internal/leaderelection/hold.go ended <- contained(":           "contained calls Try",
+	"internal/leaderelection/lifehold.go ended <- contained(":       "contained calls Try",
+	"internal/leaderelection/hold.go renewals <- e.renewal(":        "bounded calls Try around each request",
 	"internal/dns/family.go a.IPv4, failed4 = l.contained(":         "contained calls Try",
 	"internal/dns/family.go a.IPv6, failed6 = l.contained(":         "contained calls Try",
 	"internal/dns/services.go for i := range work":                  "addresses contains panics",
 	"internal/egress/ranges.go select":                              "only waits",
 	"controllers/storagemigration/pass.go for object := range next": "object calls Try",
 	"webhooks/authorization/review.go for i := take()":              "ask calls Try",
-	"internal/probing/prober.go p.consult(":                         "reached calls Go",
-	"internal/probing/question.go defer close(over)":                "only sets a deadline",
+	"internal/probe/prober.go p.consult(":                           "reached calls Go",
+	"internal/probe/question.go defer close(over)":                  "only sets a deadline",
 	"webhooks/server/selfcheck.go _ = conn.SetDeadline(":            "only sets a deadline",
 	"internal/dns/exchange.go _ = conn.SetDeadline(":                "only sets a deadline",
 	"webhooks/server/server.go s.watch(":                            "reads only the replica's own certificate",
 	"webhooks/server/server.go s.pauses.Run(":                       "only looks at the clock",
-	"internal/probing/prober.go p.pauses.Run(":                      "only looks at the clock",
+	"internal/probe/prober.go p.pauses.Run(":                        "only looks at the clock",
 }
 
 // Commands and tests are ended by a panic as by any other defect: nothing of others runs in their process.
-var commands = []string{"cmd/fairlead/elect/", "cmd/fairlead/vet/", "cmd/fairlead/convert/", "internal/rules/twins/", "internal/stalls/", "cmd/"}
+var commands = []string{"cmd/fairlead/elect/", "cmd/fairlead/vet/", "cmd/fairlead/convert/", "internal/rules/twins/", "internal/pauses/pausetest/", "cmd/"}
 
 func TestNoGoroutineOfTheOperatorIsWithoutARecover(t *testing.T) {
 	found, used := 0, map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/schedule"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
 // Cron is the structural twin of a cron field outside a window: its length, and no zone of its
@@ -23,18 +23,18 @@ func Cron(path Path, cron, noZone string) field.ErrorList {
 // CronSyntax is what the CRD's schema cannot say: the expression parses, the zone exists, and the
 // schedule fires at least once in five years. It stays silent where the structural rules already
 // speak.
-func CronSyntax(cronPath Path, cron string, zonePath Path, zone *string) field.ErrorList {
+func CronSyntax(cronPath Path, expression string, zonePath Path, zone *string) field.ErrorList {
 	var errs field.ErrorList
 	name := ptr.Deref(zone, "")
-	if _, err := schedule.Location(name); err != nil {
+	if _, err := cron.Location(name); err != nil {
 		errs = append(errs, field.Invalid(zonePath.Field(), name, err.Error()))
 		name = "" // the expression is read nevertheless
 	}
-	if strings.Contains(cron, "TZ=") {
+	if strings.Contains(expression, "TZ=") {
 		return errs
 	}
-	if _, err := schedule.Parse(cron, name); err != nil {
-		errs = append(errs, field.Invalid(cronPath.Field(), cron, err.Error()))
+	if _, err := cron.Parse(expression, name); err != nil {
+		errs = append(errs, field.Invalid(cronPath.Field(), expression, err.Error()))
 	}
 	return errs
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/internal/stalls"
+	"github.com/fairlead-dev/fairlead/internal/pauses/pausetest"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
@@ -32,7 +32,7 @@ func TestACallerThatIsStillSendingReadsWhyItWasRefused(t *testing.T) {
 				}))
 			})
 			r.waitReady(t)
-			stalls.Bear(t, func() error { // the server hears a caller out for a few seconds only
+			pausetest.Retry(t, func() error { // the server hears a caller out for a few seconds only
 				conn, err := tls.Dial("tcp", r.Addr().String(), &tls.Config{InsecureSkipVerify: true})
 				if err != nil {
 					return err

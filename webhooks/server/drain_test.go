@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/stalls"
+	"github.com/fairlead-dev/fairlead/internal/pauses/pausetest"
 )
 
 // slow responds when it is told to, and says whether its context lived until then.
@@ -85,7 +85,7 @@ func TestDrainFinishesWhatIsInFlightWithALiveContext(t *testing.T) {
 
 func TestDuringTheDelayEverythingIsAnsweredAndConnectionsAreGivenUp(t *testing.T) {
 	const delay = time.Second
-	stalls.Bear(t, func() error {
+	pausetest.Retry(t, func() error {
 		r := start(t, func(o *Options) { o.DrainDelay = delay }, func(s *Server) {
 			s.Register("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 		})
@@ -169,7 +169,7 @@ func TestAnIdleConnectionDoesNotHoldUpTheStop(t *testing.T) {
 // A client may dial ahead and send its first request much later; net/http drops that request once
 // Shutdown has been called.
 func TestARequestOnAConnectionDialedAheadIsAnsweredWhileDraining(t *testing.T) {
-	stalls.Bear(t, func() error {
+	pausetest.Retry(t, func() error {
 		r := start(t, func(o *Options) { o.DrainDelay = maxQuiet }, func(s *Server) {
 			s.Register("/late", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "in time") }))
 		})

@@ -21,7 +21,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fairlead-dev/fairlead/internal/stalls"
+	"github.com/fairlead-dev/fairlead/internal/pauses/pausetest"
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
@@ -148,7 +148,7 @@ func (r *running) timely(t *testing.T, paths ...string) {
 	var slowest time.Duration
 	for _, size := range []int{2_000, 900_000} {
 		for _, path := range paths {
-			stalls.Bear(t, func() error {
+			pausetest.Retry(t, func() error {
 				took, err := r.good(path, size)
 				slowest = max(slowest, took)
 				if err == nil && took > tolerable {
@@ -205,7 +205,7 @@ func TestConnectionsThatKeepTheServerWaitingDelayNoRequest(t *testing.T) {
 func TestABodyHasAPace(t *testing.T) {
 	r := start(t, nil, func(s *Server) { s.Register("/review", http.HandlerFunc(review)) })
 	r.waitReady(t)
-	stalls.Bear(t, r.tooSlow)
+	pausetest.Retry(t, r.tooSlow)
 }
 
 // tooSlow sends a body in drops, and wants it refused in time. The request is written and the response is read
@@ -354,7 +354,7 @@ func TestAPanicAndACallerThatLeavesGiveEverythingBack(t *testing.T) {
 	r.waitReady(t)
 	client := r.client()
 	for i := range 12 {
-		stalls.Bear(t, func() error {
+		pausetest.Retry(t, func() error {
 			answer, err := client.Post(r.url("/bomb"), "application/json", bytes.NewReader(make([]byte, []int{100, 1_500_000}[i%2])))
 			if err != nil {
 				return err

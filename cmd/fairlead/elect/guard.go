@@ -13,14 +13,14 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 // Guard runs one command under one Lease.
 type Guard struct {
 	Options
 	path     string // of the command
-	elector  *election.Elector
+	elector  *leaderelection.Elector
 	tenure   *tenure
 	refusals *refusals
 	family   *family

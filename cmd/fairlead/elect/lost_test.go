@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/stalls"
+	"github.com/fairlead-dev/fairlead/internal/pauses/pausetest"
 )
 
 // The durations that the tests use, and so long that a busy machine loses no Lease by itself: how long others
@@ -56,7 +56,7 @@ func TestALeaseThatCannotBeRenewedEndsTheCommandInTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stalls.Bear(t, func() error {
+			pausetest.Retry(t, func() error {
 				a := newAPI(t)
 				c := stand(t, a, "--", "sh", "-c", test.script)
 				pids := append(c.says("pids"), c.says("outside")...)
@@ -116,7 +116,7 @@ func TestTheCommandDiesWithAGuardThatHasNoWatchman(t *testing.T) {
 
 func TestTheCommandDoesNotOutliveTheLeaseOfAGuardThatIsStopped(t *testing.T) {
 	t.Parallel()
-	stalls.Bear(t, func() error {
+	pausetest.Retry(t, func() error {
 		a := newAPI(t)
 		c := stand(t, a, "--", "sh", "-c", `trap '' TERM; sleep 1000 & echo pids $$ $!; while :; do sleep 1; done`)
 		pids := c.says("pids")
@@ -159,7 +159,7 @@ func TestACommandThatEndedByItselfIsNoLossHoweverLateItIsNoticed(t *testing.T) {
 
 func TestAWatchmanThatDiesIsReplaced(t *testing.T) {
 	t.Parallel()
-	stalls.Bear(t, func() error { return replaced(t) })
+	pausetest.Retry(t, func() error { return replaced(t) })
 }
 
 func replaced(t *testing.T) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
-	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 // Margin is what must be left between the death of the command and the end of the Lease, for a
@@ -56,11 +56,11 @@ type Options struct {
 }
 
 // validated returns an elector for the options.
-func (o Options) validated(leases coordinationv1client.LeasesGetter) (*election.Elector, error) {
+func (o Options) validated(leases coordinationv1client.LeasesGetter) (*leaderelection.Elector, error) {
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return nil, errors.New("no command")
 	}
-	elector, err := election.New(election.Options{
+	elector, err := leaderelection.New(leaderelection.Options{
 		Leases: leases, Namespace: o.Namespace, Name: o.Name, Identity: o.Identity,
 		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
 		DrainTimeout: forever, LossTimeout: forever, Work: "the command", Logger: o.Logger,

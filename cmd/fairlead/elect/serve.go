@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 // serve runs the command for one term. It returns when the command and all it started have ended.
@@ -156,9 +156,9 @@ func (g *Guard) tend(ctx context.Context, p *process) (lost bool) {
 // over a moment before.
 func demanded(cause error) order {
 	switch {
-	case errors.Is(cause, election.ErrTaken):
+	case errors.Is(cause, leaderelection.ErrTaken):
 		return kill
-	case errors.Is(cause, election.ErrLost):
+	case errors.Is(cause, leaderelection.ErrLost):
 		return terminate
 	default:
 		return goOn

@@ -17,7 +17,7 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 func TestOrdersFollowTheTimeSinceTheLastRenewal(t *testing.T) {
@@ -90,8 +90,8 @@ func TestARenewalCountsFromWhenItWasSentAndOnlyIfItSucceeds(t *testing.T) {
 
 func TestALeaseOfAnothersLeavesNoGraceAndAFailedRenewalDoes(t *testing.T) {
 	for want, cause := range map[order]error{
-		kill:      fmt.Errorf("%w: %w", election.ErrLost, election.ErrTaken),
-		terminate: fmt.Errorf("%w: not renewed", election.ErrLost),
+		kill:      fmt.Errorf("%w: %w", leaderelection.ErrLost, leaderelection.ErrTaken),
+		terminate: fmt.Errorf("%w: not renewed", leaderelection.ErrLost),
 		goOn:      context.Canceled,
 	} {
 		if got := demanded(cause); got != want {

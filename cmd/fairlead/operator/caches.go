@@ -25,7 +25,7 @@ import (
 	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
-	"github.com/fairlead-dev/fairlead/internal/containment"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
 // NewScheme knows the types of Kubernetes and every version of ours.
@@ -61,7 +61,7 @@ func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByO
 		watched = nil // all of them
 	}
 	api = rest.CopyConfig(api)
-	api.Wrap(containment.Transport)
+	api.Wrap(tolerantcache.Transport)
 	options := cluster.Options{Scheme: a.scheme, Cache: cache.Options{
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/notices"
 )
 
 // calendar makes what knows the blackouts of the whole cluster.
@@ -29,7 +29,7 @@ func (i *incumbent) calendar() (*freeze.Freeze, error) {
 			if i.conversions.tell == nil {
 				return
 			}
-			i.conversions.tell(notices.Notice{
+			i.conversions.tell(events.Notice{
 				Regarding: where, Reason: "CalendarUnreadable", Action: "Read",
 				Note: "The blackouts of the cluster cannot be read: what was last known of them stands, and where nothing was, no restart begins: " + cause,
 			})

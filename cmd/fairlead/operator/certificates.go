@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/injection"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 // certificates is where the serving certificate comes from, and how its root is published.
@@ -34,7 +34,7 @@ type certificateClients struct {
 	dynamic    dynamic.Interface
 }
 
-func newCertificates(c *options.Configuration, where place, clients certificateClients, tell func(notices.Notice), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
+func newCertificates(c *options.Configuration, where place, clients certificateClients, tell func(events.Notice), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
 	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration}
 	// What waiting seldom heals gets less time than the phase, so that its own error is shown
 	// and not that of the phase's end.
@@ -70,8 +70,8 @@ func newCertificates(c *options.Configuration, where place, clients certificateC
 }
 
 // lostBundle is the Event about an object that has lost the CA bundle.
-func lostBundle(loss injection.Loss) notices.Notice {
-	return notices.Notice{
+func lostBundle(loss injection.Loss) events.Notice {
+	return events.Notice{
 		Regarding:     corev1.ObjectReference{APIVersion: loss.APIVersion, Kind: loss.Kind, Name: loss.Name, UID: loss.UID},
 		ClusterScoped: true,
 		Reason:        "CABundleLost", Action: "Inject", Note: loss.Note,

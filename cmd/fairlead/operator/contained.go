@@ -15,8 +15,8 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/containment"
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
 // contained are the kinds of which one broken object may hide no other.
@@ -30,7 +30,7 @@ func contained() []schema.GroupVersionKind {
 
 // nameBroken makes what names broken objects, and adds what runs for it.
 func (a *assembly) nameBroken(p *parts) error {
-	told, err := notices.New(notices.Options{
+	told, err := events.New(events.Options{
 		Client: a.client.EventsV1(), Instance: a.place.identity, Clock: a.Clock,
 		Logger: a.Logger.WithName("notices"), Registerer: a.Metrics,
 	})
@@ -38,9 +38,9 @@ func (a *assembly) nameBroken(p *parts) error {
 		return fmt.Errorf("notices: %w", err)
 	}
 	a.tell, a.conversions.tell = told.Tell, told.Tell
-	a.undecodable = containment.NewRegister(containment.RegisterOptions{
+	a.undecodable = tolerantcache.NewRegister(tolerantcache.RegisterOptions{
 		Logger: a.Logger.WithName("containment"),
-		Tell:   func(e containment.Entry) { told.Tell(undecodable(e)) },
+		Tell:   func(e tolerantcache.Entry) { told.Tell(undecodable(e)) },
 	})
 	if err := a.Metrics.Register(a.undecodable); err != nil {
 		return fmt.Errorf("metrics of undecodable objects: %w", err)
@@ -49,15 +49,15 @@ func (a *assembly) nameBroken(p *parts) error {
 	return nil
 }
 
-func undecodable(e containment.Entry) notices.Notice {
-	return notices.Notice{
+func undecodable(e tolerantcache.Entry) events.Notice {
+	return events.Notice{
 		Regarding: corev1.ObjectReference{
 			APIVersion: e.Kind.GroupVersion().String(), Kind: e.Kind.Kind, Namespace: e.Key.Namespace, Name: e.Key.Name,
 			UID: e.UID, ResourceVersion: e.ResourceVersion,
 		},
 		Reason: "Undecodable", Action: "Decode",
 		Note: fmt.Sprintf("This object is left as it is until it is mended, and so is what was made from it: %s. `%s` names all that is wrong.",
-			e.Fault, containment.Remedy),
+			e.Fault, tolerantcache.Remedy),
 	}
 }
 
@@ -67,7 +67,7 @@ func (a *assembly) containing(api *rest.Config, o *cluster.Options) (err error) 
 	if o.HTTPClient, err = rest.HTTPClientFor(api); err != nil {
 		return err
 	}
-	informers, err := containment.NewInformers(containment.Options{
+	informers, err := tolerantcache.NewInformers(tolerantcache.Options{
 		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: contained(), Register: a.undecodable,
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *assembly) containing(api *rest.Config, o *cluster.Options) (err error) 
 		if err != nil {
 			return nil, err
 		}
-		return containment.Client(made), nil
+		return tolerantcache.Client(made), nil
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead-dev/fairlead/internal/containment"
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 )
 
@@ -24,7 +24,7 @@ const troubled = time.Minute
 // conversions remembers when one failed on this replica, and has the object named.
 type conversions struct {
 	failed atomic.Int64
-	tell   func(notices.Notice) // nil: notices are dropped
+	tell   func(events.Notice) // nil: notices are dropped
 }
 
 // Failed is told of each that fails. It never blocks.
@@ -33,13 +33,13 @@ func (c *conversions) Failed(f conversion.Failure) {
 	if c.tell == nil || !ours(f.APIVersion, f.Kind) {
 		return
 	}
-	c.tell(notices.Notice{
+	c.tell(events.Notice{
 		Regarding: corev1.ObjectReference{
 			APIVersion: f.APIVersion, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name, UID: types.UID(f.UID),
 		},
 		Reason: "ConversionFailed", Action: "Convert",
 		Note: fmt.Sprintf("This object cannot be converted to %s, so that every list at that version fails. `%s` names what to mend; so does the operator's log.",
-			f.Desired, containment.Remedy),
+			f.Desired, tolerantcache.Remedy),
 	})
 }
 

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/containment"
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 )
 
 func TestAnObjectThatWouldNotConvertIsNamedWhereItsKindIsOurs(t *testing.T) {
-	var told []notices.Notice
-	c := &conversions{tell: func(n notices.Notice) { told = append(told, n) }}
+	var told []events.Notice
+	c := &conversions{tell: func(n events.Notice) { told = append(told, n) }}
 	if err := c.healthy(t.Context()); err != nil {
 		t.Errorf("before any failed: %v", err)
 	}
@@ -48,14 +48,14 @@ func TestAnObjectThatWouldNotConvertIsNamedWhereItsKindIsOurs(t *testing.T) {
 }
 
 func TestTheNoticeOfAnUndecodableObjectSaysWhereAndWhatToDo(t *testing.T) {
-	n := undecodable(containment.Entry{
+	n := undecodable(tolerantcache.Entry{
 		Kind: networkingv1.GroupVersion.WithKind("ExternalService"), Key: types.NamespacedName{Namespace: "shop", Name: "db"},
 		UID: "u", ResourceVersion: "7", Fault: "spec.ports is a string, which does not fit there",
 	})
 	want := corev1.ObjectReference{
 		APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "7",
 	}
-	if n.Regarding != want || n.Reason != "Undecodable" || !strings.Contains(n.Note, "spec.ports is a string") || !strings.Contains(n.Note, containment.Remedy) {
+	if n.Regarding != want || n.Reason != "Undecodable" || !strings.Contains(n.Note, "spec.ports is a string") || !strings.Contains(n.Note, tolerantcache.Remedy) {
 		t.Errorf("%+v", n)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // disruptions are what the controllers that disrupt workloads share in one term: one ledger, which knows
@@ -28,7 +28,7 @@ type disruptions struct {
 	freeze *freeze.Freeze // the blackouts of the whole cluster
 	ledger *disruption.Ledger
 	// suspicions are those of the health checks of all kinds.
-	suspicions probing.Suspicions
+	suspicions probe.Suspicions
 
 	mu       sync.Mutex
 	restored bool

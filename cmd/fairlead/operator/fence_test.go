@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 func TestAReplicaThatDoesNotLeadReadsAndTellsAndWritesNothing(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAReplicaThatDoesNotLeadReadsAndTellsAndWritesNothing(t *testing.T) {
 		if leading.Load() {
 			return nil
 		}
-		return election.ErrNotLeading
+		return leaderelection.ErrNotLeading
 	})
 	client, err := rest.HTTPClientFor(api)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestAReplicaThatDoesNotLeadReadsAndTellsAndWritesNothing(t *testing.T) {
 				_ = response.Body.Close()
 			}
 			refused := test.writes && !leads
-			if errors.Is(err, election.ErrNotLeading) != refused || (arrived.Load() == before) != refused {
+			if errors.Is(err, leaderelection.ErrNotLeading) != refused || (arrived.Load() == before) != refused {
 				t.Errorf("%s %s, leading %v: %v, %d arrived", test.method, test.path, leads, err, arrived.Load()-before)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
-	"github.com/fairlead-dev/fairlead/internal/containment"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
 // incumbent is what the controllers of one term are made from.
@@ -91,7 +91,7 @@ func (i *incumbent) reconcilers(ctx context.Context) ([]reconciler, error) {
 		ResolveWorkers:   es.ResolveWorkers,
 		ProbeWorkers:     es.ProbeWorkers,
 		Registerer:       i.metrics,
-		Wrap:             containment.Spare("ExternalService", i.witness.of("ExternalService")),
+		Wrap:             tolerantcache.Spare("ExternalService", i.witness.of("ExternalService")),
 	})
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (i *incumbent) runs(shared *disruptions) (*chaospod.Controller, error) {
 		Freeze:           shared.freeze,
 		Suspicions:       &shared.suspicions,
 		Registerer:       i.metrics,
-		Wrap:             containment.Spare("ChaosPod", i.witness.of("ChaosPod")),
+		Wrap:             tolerantcache.Spare("ChaosPod", i.witness.of("ChaosPod")),
 	})
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
-	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 // run is something that runs until its context ends. To end before that is an error.
@@ -90,7 +90,7 @@ func (l *lifecycle) Run(ctx context.Context) error {
 	if cause := context.Cause(running); ctx.Err() == nil || !errors.Is(cause, context.Cause(ctx)) {
 		failure = cause
 	}
-	if errors.Is(failure, election.ErrOutlived) {
+	if errors.Is(failure, leaderelection.ErrOutlived) {
 		// Nothing more is served: what still runs may do harm, and only the end of the process ends it.
 		l.logger.Error(failure, "ending at once")
 		return failure

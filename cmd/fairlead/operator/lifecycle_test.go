@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
-	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 // diary is what happened, in order.
@@ -205,16 +205,16 @@ func TestALostLeaseEndsTheReconcilersThenTheWebhooksAndIsTheError(t *testing.T) 
 	lose := make(chan struct{})
 	l.elect = func(ctx context.Context, lead func(context.Context) error) error {
 		leading, stop := context.WithCancelCause(ctx)
-		go func() { <-lose; stop(election.ErrLost) }()
+		go func() { <-lose; stop(leaderelection.ErrLost) }()
 		_ = lead(leading)
-		return election.ErrLost
+		return leaderelection.ErrLost
 	}
 	l.runnables = nil
 	done := ran(context.Background(), l)
 	d.await(t, "+reconcile")
 	before := len(d.read())
 	close(lose)
-	if err := result(t, done); !errors.Is(err, election.ErrLost) || err.Error() != "leader election lost" {
+	if err := result(t, done); !errors.Is(err, leaderelection.ErrLost) || err.Error() != "leader election lost" {
 		t.Errorf("error %v", err)
 	}
 	if got := d.read()[before:]; got[0] != "-reconcile" || got[1] != "-webhook" || got[len(got)-1] != "-probes" {

@@ -24,10 +24,10 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
-	"github.com/fairlead-dev/fairlead/internal/containment"
-	"github.com/fairlead-dev/fairlead/internal/election"
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 	"github.com/fairlead-dev/fairlead/webhooks/authorization"
 )
 
@@ -101,9 +101,9 @@ type assembly struct {
 	degraded func() error                // what is wrong that this replica cannot help being ready by; nil: nothing
 	healthy  func(context.Context) error // whether objects may be rewritten that may need a conversion
 
-	tell        func(notices.Notice)  // writes an Event
-	conversions conversions           // whether any has failed lately
-	undecodable *containment.Register // what is stored and does not fit its type
+	tell        func(events.Notice)     // writes an Event
+	conversions conversions             // whether any has failed lately
+	undecodable *tolerantcache.Register // what is stored and does not fit its type
 }
 
 func (a *assembly) assemble() (*lifecycle, error) {
@@ -212,23 +212,23 @@ func (a *assembly) servers(ready func() error) ([]named, error) {
 	return servers, nil
 }
 
-func (a *assembly) elector(drain time.Duration) (*election.Elector, error) {
+func (a *assembly) elector(drain time.Duration) (*leaderelection.Elector, error) {
 	e := a.config.LeaderElection
 	logger := a.Logger.WithName("election")
-	elector := election.Options{
+	elector := leaderelection.Options{
 		Leases: a.client.CoordinationV1(), Namespace: a.place.leaseNamespace, Name: e.ResourceName, Identity: a.place.identity,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
 		DrainTimeout: drain,
-		Announce:     election.Events(a.client.EventsV1(), a.place.identity, a.place.pod, logger),
+		Announce:     leaderelection.Events(a.client.EventsV1(), a.place.identity, a.place.pod, logger),
 		Metrics:      a.Metrics, Logger: logger,
 	}
 	if e.Mode == options.ElectionForLife {
-		elector.Life = &election.Life{
+		elector.Life = &leaderelection.Life{
 			Pods: a.client.CoreV1(), Nodes: a.client.CoreV1(),
 			Pod: a.place.pod, UID: types.UID(os.Getenv("POD_UID")),
 		}
 	}
-	return election.New(elector)
+	return leaderelection.New(elector)
 }
 
 func oneLine(err error) string {

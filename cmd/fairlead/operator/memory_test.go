@@ -31,7 +31,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
-	"github.com/fairlead-dev/fairlead/internal/stalls"
+	"github.com/fairlead-dev/fairlead/internal/pauses/pausetest"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 	"github.com/fairlead-dev/fairlead/webhooks/server"
 )
@@ -259,7 +259,7 @@ func TestTheWorstReviewsDoNotCostTheProcessItsLifeNorOthersTheirAnswer(t *testin
 			going = false
 		case <-time.After(20 * time.Millisecond):
 		}
-		stalls.Bear(t, func() error {
+		pausetest.Retry(t, func() error {
 			start := time.Now()
 			answer, err := client().Post(url+conversion.Path+"?timeout=30s", "application/json", bytes.NewReader(good))
 			if err != nil {

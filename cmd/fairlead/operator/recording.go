@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
@@ -24,7 +24,7 @@ import (
 // not become series while the resource version of their object changes.
 type recording struct {
 	cluster.Cluster
-	events *notices.Broadcaster
+	events *events.Broadcaster
 }
 
 // recording makes the cluster of the reconcilers.
@@ -37,7 +37,7 @@ func (a *assembly) recording(api *rest.Config, held map[client.Object]cache.ByOb
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	events, err := notices.NewBroadcaster(notices.BroadcasterOptions{Client: writer, Scheme: a.scheme, Registerer: metrics})
+	events, err := events.NewBroadcaster(events.BroadcasterOptions{Client: writer, Scheme: a.scheme, Registerer: metrics})
 	if err != nil {
 		return nil, fmt.Errorf("events of the controllers: %w", err)
 	}

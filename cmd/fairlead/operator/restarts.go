@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
-	"github.com/fairlead-dev/fairlead/internal/containment"
-	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
 // keyRetry is how often the key of the fingerprints is asked for where it cannot be had.
@@ -81,7 +81,7 @@ func (r *restarts) make(key *fingerprint.Key) error {
 		ProbeWorkers:     settings.ProbeWorkers,
 		Freeze:           r.disruptions.freeze,
 		Registerer:       a.metrics,
-		Wrap:             containment.Spare("RebootPolicy", a.witness.of("RebootPolicy")),
+		Wrap:             tolerantcache.Spare("RebootPolicy", a.witness.of("RebootPolicy")),
 	})
 	if err != nil {
 		return err

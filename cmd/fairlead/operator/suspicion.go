@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/fairlead-dev/fairlead/internal/notices"
+	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
@@ -40,7 +40,7 @@ func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 		Namespace: a.place.leaseNamespace, Name: a.config.LeaderElection.ResourceName,
 	}
 	return func(suspect bool, cause string) {
-		notice := notices.Notice{
+		notice := events.Notice{
 			Regarding: lease, Reason: kind + "ProbesSuspect", Action: "Probe",
 			Note: "Failed health checks of " + kind + " objects are taken for a fault of the operator's own network and decide nothing, but where another address of the object is healthy: " + cause + ".",
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
-	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 // reconciler is a controller. Warm starts its sources and returns when they have synced; Start
@@ -83,13 +83,13 @@ func (l *lifecycle) work(ctx context.Context, s *stages, taken *seat) error {
 		err := l.elect(ctx, func(leading context.Context) error {
 			elected(nil)
 			err := l.reconcile(leading, s, taken)
-			if l.demote && errors.Is(context.Cause(leading), election.ErrLost) {
+			if l.demote && errors.Is(context.Cause(leading), leaderelection.ErrLost) {
 				// Within the time that the election allows, or the process ends.
 				return errors.Join(err, l.vacate(context.WithoutCancel(leading), taken))
 			}
 			return err
 		})
-		if !l.demote || ctx.Err() != nil || !errors.Is(err, election.ErrLost) || errors.Is(err, election.ErrOutlived) {
+		if !l.demote || ctx.Err() != nil || !errors.Is(err, leaderelection.ErrLost) || errors.Is(err, leaderelection.ErrOutlived) {
 			return err
 		}
 		l.logger.Info("demoted: the Lease is lost and the reconcilers have stopped; webhooks go on, and this replica stands for election again")

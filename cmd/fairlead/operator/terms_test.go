@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
-	"github.com/fairlead-dev/fairlead/internal/election"
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 // losing is an election that is won at once, and lost whenever a value is sent. What the work returns is
@@ -29,7 +29,7 @@ func losing(d *diary, lose <-chan struct{}, answers chan<- error) func(context.C
 			select {
 			case <-lose:
 				close(lost)
-				stop(fmt.Errorf("%w: not renewed", election.ErrLost))
+				stop(fmt.Errorf("%w: not renewed", leaderelection.ErrLost))
 			case <-ctx.Done():
 				stop(context.Canceled)
 			}
@@ -40,7 +40,7 @@ func losing(d *diary, lose <-chan struct{}, answers chan<- error) func(context.C
 		case <-lost:
 			d.write("lost")
 			answers <- err
-			return election.ErrLost
+			return leaderelection.ErrLost
 		default:
 			d.write("released")
 			return err
@@ -205,11 +205,11 @@ func TestWorkThatOutlivesTheLeaseEndsTheProcessWithoutAnyDrain(t *testing.T) {
 				leading, stop := context.WithCancelCause(ctx)
 				go func() { _ = lead(leading) }()
 				d.await(t, "+stuck")
-				stop(election.ErrLost)
-				return fmt.Errorf("%w, and the reconcilers still run: %w", election.ErrLost, election.ErrOutlived)
+				stop(leaderelection.ErrLost)
+				return fmt.Errorf("%w, and the reconcilers still run: %w", leaderelection.ErrLost, leaderelection.ErrOutlived)
 			}
 			err := result(t, ran(context.Background(), l))
-			if !errors.Is(err, election.ErrOutlived) || !strings.Contains(err.Error(), "process must end") {
+			if !errors.Is(err, leaderelection.ErrOutlived) || !strings.Contains(err.Error(), "process must end") {
 				t.Errorf("error %v", err)
 			}
 			if d.count("-webhook") != 0 {

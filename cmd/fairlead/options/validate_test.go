@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/schedule"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
 func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
@@ -27,7 +27,7 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"rebootPolicies.sourcesPollInterval":     func(c *Configuration) { c.RebootPolicies.SourcesPollInterval = duration(time.Millisecond) },
 		"rebootPolicies.probeWorkers":            func(c *Configuration) { c.RebootPolicies.ProbeWorkers = 1 },
 		"rebootPolicies.fingerprintSecret":       func(c *Configuration) { c.RebootPolicies.FingerprintSecret = "No" },
-		"calendar.blackouts":                     func(c *Configuration) { c.Calendar.Blackouts = []schedule.Blackout{{Name: "year-end"}} },
+		"calendar.blackouts":                     func(c *Configuration) { c.Calendar.Blackouts = []cron.Blackout{{Name: "year-end"}} },
 		"calendar.configMap":                     func(c *Configuration) { c.Calendar.ConfigMap = "A" },
 		"clientConnection.qps":                   func(c *Configuration) { c.ClientConnection.QPS = 0 },
 		"clientConnection.burst":                 func(c *Configuration) { c.ClientConnection.QPS, c.ClientConnection.Burst = 50, 0 },

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/agenda"
+	"github.com/fairlead-dev/fairlead/internal/delayqueue"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
@@ -47,7 +47,7 @@ type Options struct {
 type Tracker struct {
 	Options
 
-	agenda  *agenda.Agenda[task]
+	agenda  *delayqueue.Agenda[task]
 	flights *flights
 	metrics metrics
 	reach   reach
@@ -94,7 +94,7 @@ func New(o Options) *Tracker {
 		objects: map[types.NamespacedName]map[string]*entry{},
 	}
 	t.flights = &flights{look: t.measured, now: o.Now, under: map[query]*flight{}}
-	t.agenda = agenda.New(agenda.Options[task]{
+	t.agenda = delayqueue.New(delayqueue.Options[task]{
 		Workers: o.Workers,
 		Do:      t.do,
 		Share:   func(of task) string { return of.object.Namespace },

@@ -18,7 +18,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 const (
@@ -60,7 +60,7 @@ type Options struct {
 type Checks struct {
 	Options
 
-	prober *probing.Prober
+	prober *probe.Prober
 	// setting lets one Set or Forget run at a time. It is taken before mu, and mu is never held
 	// while the prober may notify.
 	setting sync.Mutex
@@ -83,7 +83,7 @@ func New(o Options) *Checks {
 		policies: map[types.NamespacedName]map[slot]*check{},
 		byKey:    map[types.NamespacedName]*check{},
 	}
-	c.prober = probing.New(probing.Options{
+	c.prober = probe.New(probe.Options{
 		Dial: c.dial, Lookup: c.lookup, Patient: true, Group: group, Names: names(),
 		Reference: o.Reference, OnSuspect: o.OnSuspect, MaxSuspicion: maxSuspicion,
 		Workers: o.Workers, Now: o.Now, Rand: o.Rand, Notify: c.heard, Registerer: o.Registerer,
@@ -92,8 +92,8 @@ func New(o Options) *Checks {
 }
 
 // names of the metrics. None has a label that a user chooses.
-func names() probing.Names {
-	return probing.Names{
+func names() probe.Names {
+	return probe.Names{
 		Results:  "fairlead_rebootpolicy_probe_results_total",
 		Duration: "fairlead_rebootpolicy_probe_duration_seconds",
 		Late:     "fairlead_rebootpolicy_probe_late_total",

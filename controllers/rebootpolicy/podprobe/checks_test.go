@@ -18,7 +18,7 @@ import (
 func TestAFreshPodHasAllItsTries(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.Set(policy("p"), of(probe(), pods(1)))
+		s.Set(policy("p"), of(newProbe(), pods(1)))
 		s.says("at first", Verdict{Checked: 1, Unknown: 1})
 		s.pass(11 * time.Second)
 		s.says("after two failures", Verdict{Checked: 1, Unknown: 1})
@@ -39,7 +39,7 @@ func TestAFreshPodHasAllItsTries(t *testing.T) {
 
 func TestASuccessBreaksTheRowAndTwoEndIt(t *testing.T) {
 	onStage(t, func(s *stage) {
-		s.Set(policy("p"), of(probe(), pods(1)))
+		s.Set(policy("p"), of(newProbe(), pods(1)))
 		s.pass(time.Second)
 		s.says("at first", Verdict{Checked: 1})
 		for range 3 { // two failures and a success
@@ -107,7 +107,7 @@ func TestMinUnhealthyDecidesWhenATriggerFires(t *testing.T) {
 					s.fail(syscall.ECONNREFUSED, ip(i))
 				}
 			}
-			s.Set(policy("p"), of(probe(change), pods(numbers...)))
+			s.Set(policy("p"), of(newProbe(change), pods(numbers...)))
 			s.pass(time.Minute)
 			got := s.Verdict(policy("p"), "wedged", "w")
 			if got != (Verdict{Checked: tc.pods, Unhealthy: tc.unhealthy, Firing: tc.want}) {
@@ -120,44 +120,44 @@ func TestMinUnhealthyDecidesWhenATriggerFires(t *testing.T) {
 func TestPodsOfWhichNothingIsKnownSpeakAgainstFiring(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.fail(syscall.ECONNREFUSED, ip(1), ip(2), ip(3))
-		s.Set(policy("p"), of(probe(), pods(1)))
+		s.Set(policy("p"), of(newProbe(), pods(1)))
 		s.pass(30 * time.Second)
 		s.says("the only pod", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
-		s.Set(policy("p"), of(probe(), pods(1, 2, 3)))
+		s.Set(policy("p"), of(newProbe(), pods(1, 2, 3)))
 		s.says("with two fresh ones", Verdict{Checked: 3, Unhealthy: 1, Unknown: 2})
 		noIP := append(pods(1), Pod{Name: "pending", UID: "a"}, Pod{Name: "pending", UID: "b"})
-		s.Set(policy("p"), of(probe(), noIP))
+		s.Set(policy("p"), of(newProbe(), noIP))
 		s.says("with two that have no IP", Verdict{Checked: 3, Unhealthy: 1, Unknown: 2})
-		s.Set(policy("p"), of(probe(least("1")), noIP))
+		s.Set(policy("p"), of(newProbe(least("1")), noIP))
 		s.says("where one is enough", Verdict{Checked: 3, Unhealthy: 1, Unknown: 2, Firing: true})
 	})
 }
 
 func TestReplacedPodsLeaveTheOthersTheirCounts(t *testing.T) {
 	onStage(t, func(s *stage) {
-		s.Set(policy("p"), of(probe(), pods(1, 2, 3)))
+		s.Set(policy("p"), of(newProbe(), pods(1, 2, 3)))
 		s.pass(time.Second)
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.pass(20 * time.Second) // two failures of the first
-		s.Set(policy("p"), of(probe(), pods(1, 4, 5)))
+		s.Set(policy("p"), of(newProbe(), pods(1, 4, 5)))
 		s.says("replaced", Verdict{Checked: 3, Unknown: 2})
 		s.pass(10 * time.Second)
 		s.says("after the third", Verdict{Checked: 3, Unhealthy: 1})
 		// The same address in the hands of another pod is another pod.
 		taken := pods(1, 4, 5)
 		taken[0].UID = "another"
-		s.Set(policy("p"), of(probe(), taken))
+		s.Set(policy("p"), of(newProbe(), taken))
 		s.says("its IP taken over", Verdict{Checked: 3, Unknown: 1})
 	})
 }
 
 func TestAPolicysOtherChecksDoNotTouchWhatStays(t *testing.T) {
 	onStage(t, func(s *stage) {
-		other := Want{Trigger: "other", Workload: "w", Probe: probe(), Pods: pods(7)}
+		other := Want{Trigger: "other", Workload: "w", Probe: newProbe(), Pods: pods(7)}
 		s.fail(syscall.ECONNREFUSED, ip(1), ip(7))
-		s.Set(policy("p"), append(of(probe(), pods(1)), other))
+		s.Set(policy("p"), append(of(newProbe(), pods(1)), other))
 		s.pass(11 * time.Second)
-		s.Set(policy("p"), of(probe(least("1")), pods(1)))
+		s.Set(policy("p"), of(newProbe(least("1")), pods(1)))
 		if got := s.Verdict(policy("p"), "other", "w"); got != (Verdict{}) {
 			t.Errorf("what is not wanted any more says %+v", got)
 		}
@@ -181,7 +181,7 @@ func TestSetOfTheSameChangesNothing(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		for range 35 {
-			s.Set(policy("p"), of(probe(), pods(1, 2)))
+			s.Set(policy("p"), of(newProbe(), pods(1, 2)))
 			s.pass(time.Second)
 		}
 		s.says("after 35s", Verdict{Checked: 2, Unhealthy: 1, Firing: true})
@@ -193,7 +193,7 @@ func TestSetOfTheSameChangesNothing(t *testing.T) {
 
 func TestNotifiesOnlyWhereTheOutcomeMayHaveChanged(t *testing.T) {
 	onStage(t, func(s *stage) {
-		s.Set(policy("p"), of(probe(), pods(1, 2, 3)))
+		s.Set(policy("p"), of(newProbe(), pods(1, 2, 3)))
 		s.pass(time.Second)
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.pass(time.Minute)
@@ -210,7 +210,7 @@ func TestNotifiesOnlyWhereTheOutcomeMayHaveChanged(t *testing.T) {
 		if got := s.told(); len(got) > 0 {
 			t.Errorf("it fires anyway, and %v are notified", got)
 		}
-		s.Set(policy("p"), of(probe(), pods(3)))
+		s.Set(policy("p"), of(newProbe(), pods(3)))
 		if got := s.told(); len(got) > 0 {
 			t.Errorf("the caller of Set looks anyway, and %v are notified", got)
 		}
@@ -219,7 +219,7 @@ func TestNotifiesOnlyWhereTheOutcomeMayHaveChanged(t *testing.T) {
 
 func TestNoNewsIsLostBetweenTwoSets(t *testing.T) {
 	onStage(t, func(s *stage) {
-		set := func() { s.Set(policy("p"), of(probe(), pods(1))) }
+		set := func() { s.Set(policy("p"), of(newProbe(), pods(1))) }
 		for range 3 {
 			s.fail(syscall.ECONNREFUSED, ip(1))
 			set()
@@ -241,10 +241,10 @@ func TestNoNewsIsLostBetweenTwoSets(t *testing.T) {
 func TestWhatIsSetAgainStartsWithNothingKnown(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.Set(policy("p"), of(probe(), pods(1)))
+		s.Set(policy("p"), of(newProbe(), pods(1)))
 		s.pass(time.Minute)
 		s.Set(policy("p"), nil)
-		s.Set(policy("p"), of(probe(), pods(1)))
+		s.Set(policy("p"), of(newProbe(), pods(1)))
 		s.says("set again", Verdict{Checked: 1, Unknown: 1})
 		s.pass(21 * time.Second)
 		s.says("after three failures", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
@@ -255,7 +255,7 @@ func TestWhatCannotBeAskedIsNoFailure(t *testing.T) {
 	refused := &egress.DeniedError{Verdict: egress.Verdict{Reason: egress.ReasonDeniedByPolicy}}
 	onStage(t, func(s *stage) {
 		s.fail(refused, ip(1), ip(2))
-		s.Set(policy("p"), of(probe(), pods(1, 2)))
+		s.Set(policy("p"), of(newProbe(), pods(1, 2)))
 		s.pass(time.Hour)
 		s.says("all refused", Verdict{Checked: 2, Unknown: 2, Unsupported: Denied})
 		if got := s.told(); !slices.Equal(got, []string{"p"}) {
@@ -278,7 +278,7 @@ func TestWhatTheProcessCannotDoYetIsNotHeldAgainstPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, func(s *stage) {
 				s.fail(why, ip(1), ip(2))
-				s.Set(policy("p"), of(probe(), pods(1, 2)))
+				s.Set(policy("p"), of(newProbe(), pods(1, 2)))
 				s.pass(time.Hour)
 				s.says("after an hour", Verdict{Checked: 2, Unknown: 2})
 				if got := s.told(); len(got) > 0 {

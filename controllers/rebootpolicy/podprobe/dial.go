@@ -13,7 +13,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // dial asks the policy first as if the address had no approval, to know why it is refused: an
@@ -28,7 +28,7 @@ func (c *Checks) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	}
 	switch refusal.Verdict.Reason {
 	case egress.ReasonUnsynced:
-		return nil, fmt.Errorf("check %s: the ranges of the cluster are not known yet: %w", to.IP, probing.ErrLocal)
+		return nil, fmt.Errorf("check %s: the ranges of the cluster are not known yet: %w", to.IP, probe.ErrLocal)
 	case egress.ReasonPod, egress.ReasonNode, egress.ReasonClusterCIDR:
 		if to.Authorized {
 			return c.Dial(ctx, to)

@@ -15,7 +15,7 @@ import (
 func TestAHostIsCheckedOnceForAllWorkloads(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.fail(syscall.ECONNREFUSED, ip(9))
-		p := probe(onHost("198.18.0.9"))
+		p := newProbe(onHost("198.18.0.9"))
 		wants := append(of(p, pods(1, 2)), Want{Trigger: "wedged", Workload: "x", Probe: p, Pods: pods(3)})
 		s.Set(policy("p"), wants)
 		s.pass(21 * time.Second)
@@ -38,7 +38,7 @@ func TestAHostIsHealthyWhereAnyOfItsAddressesIs(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.resolves("db.example.com", ip(1), ip(2), ip(3))
 		s.fail(syscall.ECONNREFUSED, ip(1), ip(2))
-		s.Set(policy("p"), of(probe(onHost("db.example.com")), nil))
+		s.Set(policy("p"), of(newProbe(onHost("db.example.com")), nil))
 		s.pass(time.Minute)
 		s.says("one answers", Verdict{Checked: 1})
 		s.fail(syscall.ECONNREFUSED, ip(3))
@@ -53,7 +53,7 @@ func TestAHostIsHealthyWhereAnyOfItsAddressesIs(t *testing.T) {
 func TestANameThatLeadsNowhereIsNoFailure(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.resolves("db.example.com")
-		s.Set(policy("p"), of(probe(onHost("db.example.com")), nil))
+		s.Set(policy("p"), of(newProbe(onHost("db.example.com")), nil))
 		s.pass(time.Hour)
 		s.says("nowhere", Verdict{Checked: 1, Unknown: 1, Unsupported: HostUnresolved})
 		if got := s.told(); !slices.Equal(got, []string{"p"}) {
@@ -80,7 +80,7 @@ func TestNoMoreThanEightAddressesAreAsked(t *testing.T) {
 			s.fail(syscall.ECONNREFUSED, ip(i))
 		}
 		s.resolves("db.example.com", ip(0), ip(1), ip(2), ip(3), ip(4), ip(5), ip(6), ip(7), ip(8), ip(9))
-		s.Set(policy("p"), of(probe(onHost("db.example.com")), nil))
+		s.Set(policy("p"), of(newProbe(onHost("db.example.com")), nil))
 		s.pass(time.Second)
 		if got := s.dialed(); len(got) != 8 {
 			t.Errorf("asked %v", got)

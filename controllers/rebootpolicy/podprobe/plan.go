@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/internal/probing"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // Words of Verdict.Unsupported.
@@ -42,7 +42,7 @@ const (
 
 // plan is a Probe in the prober's terms.
 type plan struct {
-	probing.Check
+	probe.Check
 
 	host        string
 	port        uint16
@@ -56,7 +56,7 @@ func planOf(p *autorebootv1.Probe) plan {
 	}
 	every := max(p.Period.Or(max(period, p.Timeout.Or(0))), shortest)
 	made := plan{
-		Check: probing.Check{
+		Check: probe.Check{
 			Interval: every, UnhealthyInterval: every, Timeout: min(p.Timeout.Or(timeout), every),
 			HealthyThreshold:   int(ptr.Deref(p.SuccessThreshold, successThreshold)),
 			UnhealthyThreshold: int(ptr.Deref(p.FailureThreshold, failureThreshold)),
@@ -72,7 +72,7 @@ func planOf(p *autorebootv1.Probe) plan {
 		port, made.host = p.TCPSocket.Port, p.TCPSocket.Host
 	case p.GRPC != nil:
 		port, made.host = p.GRPC.Port, p.GRPC.Host
-		made.Kind, made.GRPC = probing.KindGRPC, probing.GRPC{Service: p.GRPC.Service}
+		made.Kind, made.GRPC = probe.KindGRPC, probe.GRPC{Service: p.GRPC.Service}
 	case p.Exec != nil:
 		return plan{unsupported: ExecUnsupported}
 	}
@@ -85,19 +85,19 @@ func planOf(p *autorebootv1.Probe) plan {
 }
 
 func (p *plan) asksHTTP(get *autorebootv1.HTTPGet) {
-	p.Kind = probing.KindHTTP
-	p.HTTP = probing.HTTP{
+	p.Kind = probe.KindHTTP
+	p.HTTP = probe.HTTP{
 		Path: ptr.Deref(get.Path, "/"), HTTPS: ptr.Deref(get.Scheme, autorebootv1.SchemeHTTP) == autorebootv1.SchemeHTTPS,
 	}
 	if p.HTTP.HTTPS {
-		p.TLS = &probing.TLS{SkipVerify: true}
+		p.TLS = &probe.TLS{SkipVerify: true}
 	}
 	for _, given := range get.Headers {
 		if strings.EqualFold(given.Name, "Host") && hostlike(given.Value) {
 			p.HTTP.Host = given.Value
 			continue
 		}
-		header := probing.Header{Name: given.Name, Value: given.Value}
+		header := probe.Header{Name: given.Name, Value: given.Value}
 		if !header.Sendable() {
 			p.unsupported = HeaderRefused
 		}
@@ -113,22 +113,22 @@ func hostlike(text string) bool {
 }
 
 // targets are what is checked of a workload, and how many pods have no IP to check.
-func (p *plan) targets(pods []Pod) (all []probing.Target, without int) {
-	all = make([]probing.Target, 0, len(pods))
+func (p *plan) targets(pods []Pod) (all []probe.Target, without int) {
+	all = make([]probe.Target, 0, len(pods))
 	for _, pod := range pods {
 		if !pod.IP.IsValid() {
 			without++
 			continue
 		}
-		all = append(all, probing.Target{Endpoint: string(pod.UID), IP: pod.IP, Port: p.port, Authorized: true})
+		all = append(all, probe.Target{Endpoint: string(pod.UID), IP: pod.IP, Port: p.port, Authorized: true})
 	}
 	return all, without
 }
 
 // hostTarget is what is checked instead of pods.
-func (p *plan) hostTarget() []probing.Target {
+func (p *plan) hostTarget() []probe.Target {
 	if ip, err := netip.ParseAddr(p.host); err == nil {
-		return []probing.Target{{IP: ip, Port: p.port}}
+		return []probe.Target{{IP: ip, Port: p.port}}
 	}
-	return []probing.Target{{Host: p.host, Port: p.port}}
+	return []probe.Target{{Host: p.host, Port: p.port}}
 }

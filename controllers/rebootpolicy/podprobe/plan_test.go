@@ -29,8 +29,8 @@ func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
 		"an empty probe":            {&autorebootv1.Probe{}, Invalid},
 		"port 0":                    {&autorebootv1.Probe{TCPSocket: &autorebootv1.TCPSocket{}}, Invalid},
 		"port 65536":                {&autorebootv1.Probe{GRPC: &autorebootv1.GRPC{Port: 65536}}, Invalid},
-		"a host that is none":       {probe(onHost("a\r\nb")), Invalid},
-		"minUnhealthy that is none": {probe(least("x")), Invalid},
+		"a host that is none":       {newProbe(onHost("a\r\nb")), Invalid},
+		"minUnhealthy that is none": {newProbe(least("x")), Invalid},
 		"Connection":                {header("Connection", "keep-alive"), HeaderRefused},
 		"Transfer-Encoding":         {header("transfer-encoding", "chunked"), HeaderRefused},
 		"Content-Length":            {header("CONTENT-LENGTH", "5"), HeaderRefused},
@@ -52,7 +52,7 @@ func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
 				if got := s.dialed(); len(got) > 0 {
 					t.Errorf("dialed %v", got)
 				}
-				s.Set(policy("p"), of(probe(), pods(1, 2)))
+				s.Set(policy("p"), of(newProbe(), pods(1, 2)))
 				s.pass(time.Second)
 				s.says("once it is another probe", Verdict{Checked: 2})
 				s.Set(policy("p"), of(tc.probe, pods(1, 2)))

@@ -19,7 +19,7 @@ import (
 
 // many are the wants of a policy of so many workloads of 50 pods each.
 func many(policy, workloads int) []Want {
-	p := probe()
+	p := newProbe()
 	var all []Want
 	for i := range workloads {
 		w := policy*workloads + i

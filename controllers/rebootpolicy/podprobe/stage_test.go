@@ -151,7 +151,7 @@ func pods(numbers ...int) []Pod {
 }
 
 // probe opens a TCP connection every 10s; three failures in a row and two successes decide.
-func probe(change ...func(*autorebootv1.Probe)) *autorebootv1.Probe {
+func newProbe(change ...func(*autorebootv1.Probe)) *autorebootv1.Probe {
 	p := &autorebootv1.Probe{
 		TCPSocket: &autorebootv1.TCPSocket{Port: 8080},
 		Period:    ptr.To(common.Duration("10s")), Timeout: ptr.To(common.Duration("2s")),

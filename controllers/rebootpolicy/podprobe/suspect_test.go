@@ -18,7 +18,7 @@ func TestMassFailureIsOurOwnFault(t *testing.T) {
 			onStage(t, func(s *stage) {
 				set := func() {
 					for i, name := range []string{"p", "q", "r"} {
-						s.Set(policy(name), []Want{{Trigger: "wedged", Workload: types.UID(rune('w' + i)), Probe: probe(), Pods: pods(2*i, 2*i+1)}})
+						s.Set(policy(name), []Want{{Trigger: "wedged", Workload: types.UID(rune('w' + i)), Probe: newProbe(), Pods: pods(2*i, 2*i+1)}})
 					}
 				}
 				if settled > 0 {
@@ -46,7 +46,7 @@ func TestOneWorkloadIsNoEvidenceAgainstUs(t *testing.T) {
 	onStage(t, func(s *stage) {
 		var wants []Want
 		for _, trigger := range []string{"wedged", "b", "c", "d"} {
-			wants = append(wants, Want{Trigger: trigger, Workload: "w", Probe: probe(), Pods: pods(1, 2)})
+			wants = append(wants, Want{Trigger: trigger, Workload: "w", Probe: newProbe(), Pods: pods(1, 2)})
 		}
 		s.Set(policy("p"), wants)
 		s.pass(time.Minute)
@@ -63,7 +63,7 @@ func TestASuspicionIsNewsWhereSomethingFires(t *testing.T) {
 	onStage(t, func(s *stage) {
 		s.fail(syscall.ECONNREFUSED, ip(0))
 		for i, name := range []string{"p", "q", "r", "s", "t"} {
-			s.Set(policy(name), []Want{{Trigger: "wedged", Workload: types.UID(name), Probe: probe(), Pods: pods(i)}})
+			s.Set(policy(name), []Want{{Trigger: "wedged", Workload: types.UID(name), Probe: newProbe(), Pods: pods(i)}})
 		}
 		s.pass(time.Minute)
 		if got := s.told(); !slices.Equal(got, []string{"p"}) {

@@ -20,7 +20,7 @@ import (
 	metafake "k8s.io/client-go/metadata/fake"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 )
 
 func TestALiveReadTakesAllThatASourceHolds(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/metadata"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/internal/agenda"
-	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
+	"github.com/fairlead-dev/fairlead/internal/delayqueue"
 )
 
 const (
@@ -125,7 +125,7 @@ type Options struct {
 type Sources struct {
 	Options
 	reader  reader
-	agenda  *agenda.Agenda[types.NamespacedName]
+	agenda  *delayqueue.Agenda[types.NamespacedName]
 	metrics *metrics
 	// jitter returns a number from 0 to 1.
 	jitter func() float64
@@ -172,7 +172,7 @@ func newSources(o Options, from reader) *Sources {
 		selecting: map[scope]map[types.NamespacedName]struct{}{},
 	}
 	s.metrics = newMetrics(s.count)
-	s.agenda = agenda.New(agenda.Options[types.NamespacedName]{Workers: 1, Do: s.remind})
+	s.agenda = delayqueue.New(delayqueue.Options[types.NamespacedName]{Workers: 1, Do: s.remind})
 	return s
 }
 

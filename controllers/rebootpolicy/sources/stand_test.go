@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/internal/fingerprint"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 )
 
 const shop = "shop"

@@ -14,8 +14,8 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/rules"
-	"github.com/fairlead-dev/fairlead/internal/schedule"
 )
 
 // Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
@@ -64,7 +64,7 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	if c := obj.Spec.Concurrency; c != nil && none(c.MaxTargets) {
 		warn(specPath.Child("concurrency", "maxTargets"), "%s never restarts a target; use spec.suspend to pause", c.MaxTargets)
 	}
-	if calendar, err := schedule.NewCalendar(obj.Spec.Windows, obj.Spec.Blackouts); err == nil && calendar.NextOpen(anyTime()).IsZero() {
+	if calendar, err := cron.NewCalendar(obj.Spec.Windows, obj.Spec.Blackouts); err == nil && calendar.NextOpen(anyTime()).IsZero() {
 		warn(specPath.Child("blackouts"), "they cover all of spec.windows: no restart ever starts; use spec.suspend to pause")
 	}
 	return append(texts, ignoredAtV1(obj)...)

@@ -1,0 +1,226 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"time"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/cron"
+)
+
+const (
+	minInterval = 10 * time.Second
+	maxJitter   = 50
+	// lookBack is how far back a schedule is asked for what was before, and patience how many runs are
+	// looked at for one that windows and blackouts let begin.
+	lookBack = 5 * 366 * 24 * time.Hour
+	patience = 400
+)
+
+// Times are what a spec says of time. They are good for as long as the object's generation is the same,
+// and are not changed.
+type Times struct {
+	cron     *cron.Schedule
+	interval time.Duration
+	// at is the first or only run; zero without one. made is when the object was.
+	at, made time.Time
+	// jitter is a percentage, seed what makes it differ between objects.
+	jitter   int64
+	seed     string
+	calendar *cron.Calendar
+	// broken is why nothing starts: what a window would have allowed is not known.
+	broken string
+}
+
+// TimesOf reads a spec. Blackouts are those of the whole cluster, beside the spec's own.
+func TimesOf(p *chaosv1.ChaosPod, blackouts ...common.Window) *Times {
+	spec := &p.Spec.Schedule
+	t := &Times{made: p.CreationTimestamp.Time, seed: string(p.UID)}
+	if spec.At != nil {
+		t.at = spec.At.UTC().Truncate(time.Second)
+	}
+	if spec.JitterPercent != nil {
+		t.jitter = int64(min(max(*spec.JitterPercent, 0), maxJitter))
+	}
+	var err error
+	if t.calendar, err = cron.NewCalendar(p.Spec.Windows, append(append([]common.Window(nil), p.Spec.Blackouts...), blackouts...)); err != nil {
+		t.broken = err.Error()
+	}
+	if spec.Cron != "" {
+		if t.cron, err = cron.Parse(spec.Cron, spec.TimeZone); err != nil {
+			t.broken = "schedule.cron: " + err.Error()
+		}
+	}
+	if spec.Interval != "" {
+		if t.interval, err = spec.Interval.Parse(); err != nil || t.interval < minInterval {
+			t.broken, t.interval = "schedule.interval cannot be read", 0
+		}
+	}
+	return t
+}
+
+// In returns the same times with further blackouts, such as those of the whole cluster; nil adds none.
+func (t *Times) In(blackouts *cron.Calendar) *Times {
+	if blackouts == nil {
+		return t
+	}
+	with := *t
+	with.calendar = t.calendar.And(blackouts)
+	return &with
+}
+
+// slot is one run of the schedule: when it would be, and when it is due with its jitter. It is zero
+// where there is none.
+type slot struct{ at, due time.Time }
+
+// once says that there is one run and no other.
+func (t *Times) once() bool { return t.cron == nil && t.interval == 0 }
+
+// next is the first run of the schedule after a time, without jitter; zero for none.
+func (t *Times) next(after time.Time) time.Time {
+	switch {
+	case !t.at.IsZero() && t.at.After(after):
+		return t.at
+	case t.cron != nil:
+		return t.cron.Next(after)
+	case t.interval > 0:
+		n := int64(max(after.Sub(t.anchor()), 0)/t.interval) + 1
+		if n > int64(math.MaxInt64/t.interval) {
+			return time.Time{} // centuries from now
+		}
+		return t.anchor().Add(time.Duration(n) * t.interval)
+	}
+	return time.Time{}
+}
+
+// last is the last run of the schedule up to a time, without jitter; zero for none.
+func (t *Times) last(until time.Time) time.Time {
+	var found time.Time
+	switch {
+	case !t.at.IsZero() && t.at.After(until):
+		return found
+	case t.cron != nil:
+		from := until.Add(-lookBack)
+		if t.at.After(from) {
+			from = t.at
+		}
+		found = t.cron.Latest(from, until)
+	case t.interval > 0:
+		if n := int64(until.Sub(t.anchor()) / t.interval); n >= 1 {
+			found = t.anchor().Add(time.Duration(n) * t.interval)
+		}
+	}
+	if found.IsZero() {
+		return t.at
+	}
+	return found
+}
+
+func (t *Times) anchor() time.Time {
+	if t.at.IsZero() {
+		return t.made
+	}
+	return t.at
+}
+
+// slot says when a run is due. Jitter follows from the object and the run, so that each leader finds the
+// same, and never moves a run past another one.
+func (t *Times) slot(at time.Time) slot {
+	if at.IsZero() {
+		return slot{}
+	}
+	s := slot{at, at.Truncate(time.Second)}
+	if t.jitter == 0 || at.Equal(t.at) {
+		return s
+	}
+	const scale = 1 << 20
+	sum := sha256.Sum256([]byte(t.seed + "/" + at.UTC().Format(time.RFC3339Nano)))
+	part := int64(binary.BigEndian.Uint32(sum[:])%(2*scale+1)) - scale
+	gap := t.next(at).Sub(at)
+	if part < 0 {
+		if before := t.last(at.Add(-time.Nanosecond)); !before.IsZero() {
+			gap = at.Sub(before)
+		} else if t.interval > 0 {
+			gap = t.interval
+		}
+	}
+	if gap <= 0 { // there is no next one
+		return s
+	}
+	moved := s.due.Add(time.Duration(int64(gap/time.Second)*t.jitter*part/(100*scale)) * time.Second)
+	if t.calendar.At(moved).Open() || !t.calendar.At(s.due).Open() {
+		s.due = moved
+	}
+	return s
+}
+
+// latest is the last run that is due by now.
+func (t *Times) latest(now time.Time) slot {
+	at := t.next(now)
+	for range 3 {
+		if s := t.slot(at); !s.due.IsZero() && !s.due.After(now) {
+			return s
+		}
+		if at.IsZero() {
+			at = now.Add(time.Nanosecond)
+		}
+		if at = t.last(at.Add(-time.Nanosecond)); at.IsZero() {
+			break
+		}
+	}
+	return slot{}
+}
+
+// following is the first run that is due after a time.
+func (t *Times) following(after time.Time) slot {
+	at := t.last(after)
+	if at.IsZero() {
+		at = t.next(after)
+	}
+	for range 4 { // jitter moves none past another
+		if s := t.slot(at); s.due.After(after) {
+			return s
+		}
+		if at = t.next(at); at.IsZero() {
+			break
+		}
+	}
+	return slot{}
+}
+
+// begins is when the first run that is due after a time may begin: not before another time, within
+// the starting deadline, where windows and blackouts are open. It is zero for none.
+func (t *Times) begins(after, from time.Time, deadline time.Duration) time.Time {
+	s := t.following(after)
+	for range patience {
+		if s.due.IsZero() {
+			break
+		}
+		begin := s.due
+		if from.After(begin) {
+			begin = from
+		}
+		open := t.calendar.NextOpen(begin)
+		if open.IsZero() {
+			break
+		}
+		if open.Before(s.due.Add(deadline)) {
+			return open.UTC()
+		}
+		// No run that is due earlier than this can wait for it. Jitter moves by less than a run.
+		skip := s.due
+		if early := t.last(open.Add(-deadline)); early.After(s.at) {
+			if early = t.last(early.Add(-time.Nanosecond)); early.After(skip) {
+				skip = early
+			}
+		}
+		s = t.following(skip)
+	}
+	return time.Time{}
+}

@@ -1,0 +1,112 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cron
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// MaxBlackouts is how many blackouts a list may have.
+const MaxBlackouts = 100
+
+// Blackout is a time in which nothing is disrupted: from Start until End, or Schedule and Duration,
+// which repeats.
+type Blackout struct {
+	// Name tells people which blackout it is: a DNS label, unique in its list. Required.
+	Name string `json:"name"`
+
+	// Start and End bound a blackout that comes once, in RFC 3339. End is not part of it.
+	Start *metav1.Time `json:"start,omitempty"`
+	End   *metav1.Time `json:"end,omitempty"`
+
+	// Schedule is a cron expression of five fields, at which a blackout begins that repeats.
+	Schedule string `json:"schedule,omitempty"`
+	// TimeZone of Schedule, an IANA name. The default is UTC.
+	TimeZone string `json:"timeZone,omitempty"`
+	// Duration of each, from 1m to 168h.
+	Duration common.Duration `json:"duration,omitempty"`
+}
+
+var blackoutName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// NewBlackouts reads blackouts, at most MaxBlackouts. The error names the first that is broken, such as
+// blackouts[1].
+func NewBlackouts(all []Blackout) (*Calendar, error) {
+	if len(all) > MaxBlackouts {
+		return nil, fmt.Errorf("blackouts: %d are too many: at most %d", len(all), MaxBlackouts)
+	}
+	names := map[string]bool{}
+	c := &Calendar{}
+	for i := range all {
+		b := &all[i]
+		p, err := b.piece()
+		switch {
+		case !blackoutName.MatchString(b.Name):
+			err = fmt.Errorf("name %.70q: must be a DNS label, such as year-end", b.Name)
+		case names[b.Name]:
+			err = fmt.Errorf("name %q: another blackout has it", b.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("blackouts[%d]: %w", i, err)
+		}
+		names[b.Name] = true
+		c.blackouts = append(c.blackouts, named{p, b.Name})
+	}
+	return c, nil
+}
+
+func (b *Blackout) piece() (piece, error) {
+	once, repeats := b.Start != nil || b.End != nil, b.Schedule != "" || b.TimeZone != "" || b.Duration != ""
+	switch {
+	case once == repeats:
+		return nil, errors.New("needs either start and end, or schedule and duration")
+	case repeats:
+		return newWindow(common.Window{Schedule: b.Schedule, TimeZone: ptr.To(b.TimeZone), Duration: b.Duration})
+	case b.Start == nil || b.End == nil:
+		return nil, errors.New("needs start and end")
+	case !b.Start.Before(b.End):
+		return nil, errors.New("end: must be after start")
+	}
+	return span{b.Start.Time, b.End.Time}, nil
+}
+
+// Blackout returns the name of a blackout that holds at t; empty where none with a name does.
+func (c *Calendar) Blackout(t time.Time) string {
+	if c == nil {
+		return ""
+	}
+	for i := range c.blackouts {
+		if b := &c.blackouts[i]; b.name != "" && b.covers(t) {
+			return b.name
+		}
+	}
+	return ""
+}
+
+// span is open once.
+type span struct{ start, end time.Time }
+
+func (s span) covers(t time.Time) bool { return !t.Before(s.start) && t.Before(s.end) }
+
+func (s span) reach(t, _ time.Time) time.Time {
+	if s.covers(t) {
+		return s.end
+	}
+	return t
+}
+
+func (s span) next(t time.Time) time.Time {
+	if s.start.After(t) {
+		return s.start
+	}
+	return time.Time{}
+}

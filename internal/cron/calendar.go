@@ -1,0 +1,128 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cron
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// Calendar tells when something may be done: inside any window, and outside all blackouts. It is
+// immutable. A nil Calendar is always open.
+type Calendar struct{ windows, blackouts union }
+
+// Moment is what a Calendar says of an instant.
+type Moment struct {
+	// Window: inside a window, or there are none. Blackout: inside a blackout.
+	Window, Blackout bool
+
+	// Until is when Window or Blackout next changes, in the zone of the window or blackout that
+	// changes it. It is zero if neither does within five years. Where thousands of windows follow
+	// each other without a gap, it may be earlier: no change before then, and reason to ask again.
+	Until time.Time
+}
+
+// Open tells whether the Calendar is open: blackouts win over windows.
+func (m Moment) Open() bool { return m.Window && !m.Blackout }
+
+// NewCalendar reads windows and blackouts. The error names the first that is broken, such as
+// windows[1]: what it would have allowed or forbidden is unknown, so do nothing then.
+//
+// Without windows the Calendar is open outside of blackouts. A window is open from the moment its
+// schedule fires, until its duration has elapsed. Windows that overlap or touch are one.
+func NewCalendar(windows, blackouts []common.Window) (*Calendar, error) {
+	open, err := newUnion("windows", windows)
+	if err != nil {
+		return nil, err
+	}
+	closed, err := newUnion("blackouts", blackouts)
+	if err != nil {
+		return nil, err
+	}
+	return &Calendar{windows: open, blackouts: closed}, nil
+}
+
+func newUnion(name string, windows []common.Window) (union, error) {
+	u := make(union, 0, len(windows))
+	for i := range windows {
+		w, err := newWindow(windows[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
+		}
+		u = append(u, named{piece: w})
+	}
+	return u, nil
+}
+
+// And returns a Calendar with the windows of this one, and the blackouts of both. Either may be nil.
+func (c *Calendar) And(blackouts *Calendar) *Calendar {
+	switch {
+	case blackouts == nil || len(blackouts.blackouts) == 0:
+		return c
+	case c == nil:
+		return &Calendar{blackouts: blackouts.blackouts}
+	}
+	return &Calendar{windows: c.windows, blackouts: slices.Concat(c.blackouts, blackouts.blackouts)}
+}
+
+// At returns what the Calendar says of an instant.
+func (c *Calendar) At(t time.Time) Moment {
+	if c == nil {
+		return Moment{Window: true}
+	}
+	inWindow, windowUntil := c.windows.at(t)
+	inBlackout, blackoutUntil := c.blackouts.at(t)
+	return Moment{
+		Window:   inWindow || len(c.windows) == 0,
+		Blackout: inBlackout,
+		Until:    earlier(windowUntil, blackoutUntil),
+	}
+}
+
+// NextOpen returns the first instant from t on at which the Calendar is open, which may be t. It
+// returns the zero time if there is none within five years, or if thousands of windows have to be
+// passed to get there.
+func (c *Calendar) NextOpen(t time.Time) time.Time {
+	if c == nil {
+		return t
+	}
+	ahead := lookAhead(t)
+	for {
+		end, closed := ahead.end(c.blackouts, t)
+		if !closed {
+			return time.Time{}
+		}
+		if len(c.windows) == 0 || c.windows.covers(end) {
+			return end
+		}
+		ahead.looks -= len(c.windows)
+		if t = c.windows.next(end); t.IsZero() {
+			return time.Time{}
+		}
+	}
+}
+
+// NextOutsideBlackout returns the first instant from t on that no blackout holds, which may be t,
+// whether or not it is inside a window. It returns the zero time as NextOpen does.
+func (c *Calendar) NextOutsideBlackout(t time.Time) time.Time {
+	if c == nil {
+		return t
+	}
+	ahead := lookAhead(t)
+	if end, closed := ahead.end(c.blackouts, t); closed {
+		return end
+	}
+	return time.Time{}
+}
+
+// earlier returns the earlier of two times; a zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

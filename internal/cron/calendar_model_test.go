@@ -1,0 +1,162 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cron
+
+import (
+	"math/rand/v2"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
+
+// calendarZones stand for all: what zones do is compared schedule by schedule.
+var calendarZones = []string{
+	"Europe/Zurich", "America/Santiago", "Africa/Casablanca", "Australia/Lord_Howe", "Asia/Beirut", "Europe/Dublin",
+}
+
+const calendarsPerZone = 4
+
+// lengths are shorter and longer than an hour, a day and the gaps between firings.
+var lengths = []string{"1m", "7m", "30m", "59m", "1h", "90m", "6h", "24h", "25h", "72h", "168h"}
+
+func TestCalendarsSayWhatTheSlowModelSays(t *testing.T) {
+	t.Logf("seed %d", seed)
+	utc := wallOf(t, "UTC", 2020, 2029)
+	for i, zone := range calendarZones {
+		r := rand.New(rand.NewPCG(seed, uint64(2000+i)))
+		walls := []wall{utc, wallOf(t, zone, 2020, 2029)}
+		for range calendarsPerZone {
+			compareCalendar(t, walls, r)
+		}
+	}
+}
+
+func compareCalendar(t *testing.T, walls []wall, r *rand.Rand) {
+	t.Helper()
+	m := &days{first: walls[0].first, state: make([]inside, len(walls[0].local))}
+	windows := m.generate(t, inWindow, r.IntN(4), walls, r)
+	blackouts := m.generate(t, inBlackout, r.IntN(3), walls, r)
+	m.read(len(windows) == 0)
+	c, err := NewCalendar(windows, blackouts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range m.instants(r) {
+		i := int(at.Sub(m.first) / time.Minute)
+		want := Moment{Window: m.state[i]&inWindow != 0, Blackout: m.state[i]&inBlackout != 0, Until: m.after(m.changes, i, at)}
+		got := c.At(at)
+		if got.Window != want.Window || got.Blackout != want.Blackout || !got.Until.Equal(want.Until) {
+			t.Fatalf("seed %d: windows %v blackouts %v\nAt(%s) = %+v\nmodel %+v", seed, windows, blackouts, at, got, want)
+		}
+		open, free := at, at
+		if m.state[i] != inWindow {
+			open = m.after(m.opens, i, at)
+		}
+		if m.state[i]&inBlackout != 0 {
+			free = m.after(m.ends, i, at)
+		}
+		if got := c.NextOpen(at); !got.Equal(open) {
+			t.Fatalf("seed %d: windows %v blackouts %v\nNextOpen(%s) = %s, model %s", seed, windows, blackouts, at, got, open)
+		}
+		if got := c.NextOutsideBlackout(at); !got.Equal(free) {
+			t.Fatalf("seed %d: blackouts %v\nNextOutsideBlackout(%s) = %s, model %s", seed, blackouts, at, got, free)
+		}
+	}
+}
+
+type inside uint8
+
+const (
+	inWindow inside = 1 << iota
+	inBlackout
+)
+
+// days is the slow model of a calendar: what every single minute is inside of.
+type days struct {
+	first time.Time
+	state []inside
+
+	changes, opens, ends []int // of anything, to open, and of blackouts
+}
+
+// generate makes windows up and marks the minutes that they cover.
+func (m *days) generate(t *testing.T, mark inside, count int, walls []wall, r *rand.Rand) []common.Window {
+	t.Helper()
+	var windows []common.Window
+	for len(windows) < count {
+		w, e, length := walls[r.IntN(len(walls))], generateExpression(r), lengths[r.IntN(len(lengths))]
+		fired := w.firings(e)
+		if len(fired) == 0 {
+			continue
+		}
+		span, err := time.ParseDuration(length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, from := range fired {
+			to := int(from) + int(span/time.Minute)
+			if n+1 < len(fired) {
+				to = min(to, int(fired[n+1]))
+			}
+			for i := int(from); i < min(to, len(m.state)); i++ {
+				m.state[i] |= mark
+			}
+		}
+		windows = append(windows, common.Window{Schedule: e.text, Duration: common.Duration(length), TimeZone: &w.name})
+	}
+	return windows
+}
+
+// read lists the changes of what generate has marked.
+func (m *days) read(always bool) {
+	for i := range m.state {
+		if always {
+			m.state[i] |= inWindow
+		}
+		if i == 0 || m.state[i] == m.state[i-1] {
+			continue
+		}
+		m.changes = append(m.changes, i)
+		if m.state[i] == inWindow {
+			m.opens = append(m.opens, i)
+		}
+		if m.state[i-1]&^m.state[i]&inBlackout != 0 {
+			m.ends = append(m.ends, i)
+		}
+	}
+}
+
+// after returns the first of a list after a minute, if it is within five years.
+func (m *days) after(list []int, minute int, at time.Time) time.Time {
+	n := sort.SearchInts(list, minute+1)
+	if n == len(list) {
+		return time.Time{}
+	}
+	found := m.first.Add(time.Duration(list[n]) * time.Minute)
+	if found.After(at.AddDate(5, 0, 0)) {
+		return time.Time{}
+	}
+	return found
+}
+
+// instants returns when to ask: anywhere in the years that the model covers, and close to
+// changes. The first days are left out, since the model does not know what had begun before them.
+func (m *days) instants(r *rand.Rand) []time.Time {
+	from, to := 8*24*60, int(m.first.AddDate(5, 0, 0).Sub(m.first)/time.Minute)-1
+	var at []time.Time
+	for range 300 {
+		at = append(at, m.first.Add(time.Duration(from+r.IntN(to-from))*time.Minute+time.Duration(r.Int64N(int64(time.Minute)))))
+	}
+	for range 100 {
+		if len(m.changes) == 0 {
+			break
+		}
+		if i := m.changes[r.IntN(len(m.changes))] - r.IntN(2); i >= from && i < to {
+			at = append(at, m.first.Add(time.Duration(i)*time.Minute))
+		}
+	}
+	return at
+}

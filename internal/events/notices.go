@@ -1,0 +1,147 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// DefaultWindow is how long one Event of a matter is enough.
+	DefaultWindow = 10 * time.Minute
+	// maxWaiting bounds the notices that wait to be written.
+	maxWaiting = 64
+	// maxRecent bounds the matters that it is remembered of that they were told of.
+	maxRecent = 1024
+	// burst and perSecond bound what is written, whatever is given: who can reach the webhooks can have
+	// them fail.
+	burst     = 20
+	perSecond = 0.2
+	// writeTimeout bounds the writing of one Event.
+	writeTimeout = 5 * time.Second
+)
+
+// Options of Notices.
+type Options struct {
+	// Client writes Events. Required.
+	Client eventsv1client.EventsGetter
+	// Instance names this replica in the Events. The default is no name, which the API server refuses.
+	Instance string
+	// Window is how long one Event of a matter is enough. The default is DefaultWindow.
+	Window time.Duration
+	// Clock tells the time. The default is the real one.
+	Clock clock.PassiveClock
+	// Logger is told of Events that could not be written. The default drops that.
+	Logger logr.Logger
+	// Registerer takes the metric. The default takes none.
+	Registerer prometheus.Registerer
+}
+
+// Notices writes what it is given, one after another.
+type Notices struct {
+	Options
+	waiting chan Notice
+	pace    flowcontrol.RateLimiter
+	counts  *prometheus.CounterVec
+
+	mu     sync.Mutex
+	recent map[matter]struct{} // what was taken in this window
+	until  time.Time           // the end of it
+}
+
+// New makes Notices. Nothing is written before Run.
+func New(o Options) (*Notices, error) {
+	if o.Window <= 0 {
+		o.Window = DefaultWindow
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	n := &Notices{
+		Options: o, waiting: make(chan Notice, maxWaiting), recent: map[matter]struct{}{},
+		pace: flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
+		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "fairlead_notices_total",
+			Help: "Events about stored objects that are broken: written, there already by another replica, dropped since there were too many, or failed.",
+		}, []string{"result"}),
+	}
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(n.counts); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// Tell takes a notice. It never blocks; what is too much, or was told of in this window, is dropped.
+func (n *Notices) Tell(notice Notice) {
+	if (notice.Regarding.Namespace == "") != notice.ClusterScoped || notice.Regarding.Name == "" || !n.fresh(notice.matter()) {
+		return
+	}
+	select {
+	case n.waiting <- notice:
+	default:
+		n.counts.WithLabelValues("dropped").Inc()
+	}
+}
+
+// fresh says whether nothing of a matter was taken in this window.
+func (n *Notices) fresh(m matter) bool {
+	now := n.Clock.Now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !now.Before(n.until) {
+		clear(n.recent)
+		n.until = now.Truncate(n.Window).Add(n.Window)
+	}
+	if _, told := n.recent[m]; told {
+		return false
+	}
+	if len(n.recent) >= maxRecent {
+		n.counts.WithLabelValues("dropped").Inc()
+		return false
+	}
+	n.recent[m] = struct{}{}
+	return true
+}
+
+// Run writes until ctx ends.
+func (n *Notices) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case notice := <-n.waiting:
+			if n.pace.Wait(ctx) == nil {
+				n.write(ctx, notice)
+			}
+		}
+	}
+}
+
+func (n *Notices) write(ctx context.Context, notice Notice) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	_, err := n.Client.Events(notice.namespace()).Create(ctx, notice.event(n.Instance, n.Clock.Now(), n.Window), metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		n.counts.WithLabelValues("written").Inc()
+	case apierrors.IsAlreadyExists(err):
+		n.counts.WithLabelValues("present").Inc()
+	default:
+		n.counts.WithLabelValues("failed").Inc()
+		n.Logger.Info("An Event could not be written", "kind", notice.Regarding.Kind, "namespace", notice.Regarding.Namespace,
+			"name", notice.Regarding.Name, "reason", notice.Reason, "error", err.Error())
+	}
+}

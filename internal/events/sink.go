@@ -1,0 +1,96 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+)
+
+// Bounds of what controllers write: so many at once, and so many a second in the long run.
+const (
+	objectBurst, objectRate       = 50, 1.0 / 20
+	namespaceBurst, namespaceRate = 200, 1
+	overallBurst, overallRate     = 500, 10
+	// maxBounded is how many objects, and how many namespaces, have a bound of their own; those that
+	// were seen last.
+	maxBounded = 4096
+)
+
+// sink writes Events within bounds. The bound of each object is client-go's own, which only its
+// older recorder applies.
+type sink struct {
+	to      events.EventSink
+	dropped prometheus.Counter
+
+	mu                sync.Mutex // guards what follows
+	object, namespace *record.EventSourceObjectSpamFilter
+	overall           flowcontrol.PassiveRateLimiter
+}
+
+var _ events.EventSink = (*sink)(nil)
+
+func newSink(to events.EventSink, clock clock.PassiveClock) *sink {
+	return &sink{
+		to: to,
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "fairlead_events_dropped_total",
+			Help: "Events of the controllers that were not written since there were too many: of one object, in one namespace, or overall.",
+		}),
+		object: record.NewEventSourceObjectSpamFilter(maxBounded, objectBurst, objectRate, clock, func(e *corev1.Event) string {
+			o := &e.InvolvedObject
+			return strings.Join([]string{o.APIVersion, o.Kind, o.Namespace, o.Name, string(o.UID)}, "/")
+		}),
+		namespace: record.NewEventSourceObjectSpamFilter(maxBounded, namespaceBurst, namespaceRate, clock, func(e *corev1.Event) string {
+			return e.InvolvedObject.Namespace
+		}),
+		overall: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(overallRate, overallBurst, clock),
+	}
+}
+
+// allows reports whether one more write about an object is within the bounds.
+func (s *sink) allows(event *eventsv1.Event) bool {
+	of := &corev1.Event{InvolvedObject: event.Regarding}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.object.Filter(of) || s.namespace.Filter(of) || !s.overall.TryAccept() {
+		s.dropped.Inc()
+		return false
+	}
+	return true
+}
+
+// Create writes an Event. One that is dropped is as good as written: the recorder must not try it again.
+func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	event.Note = Cut(event.Note, maxNote)
+	if !s.allows(event) {
+		return event, nil
+	}
+	return s.to.Create(ctx, event)
+}
+
+// Update is Create for an Event that is there.
+func (s *sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	if !s.allows(event) {
+		return event, nil
+	}
+	return s.to.Update(ctx, event)
+}
+
+// Patch is Create for an Event that becomes a series.
+func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
+	if !s.allows(event) {
+		return event, nil
+	}
+	return s.to.Patch(ctx, event, patch)
+}

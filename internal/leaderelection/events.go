@@ -1,0 +1,76 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
+)
+
+const (
+	reasonElected = "LeaderElected"
+	reasonStopped = "LeaderStopped"
+
+	// announceTimeout bounds an announcement, and with it what it can add to a shutdown.
+	announceTimeout = 2 * time.Second
+)
+
+// Announcer tells that a replica begins or stops leading.
+type Announcer func(ctx context.Context, lease *coordinationv1.Lease, reason, note string)
+
+func (e *Elector) announce(ctx context.Context, t term, reason, note string) {
+	if e.Announce == nil {
+		return
+	}
+	e.pending.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout)
+		defer cancel()
+		panics.Go("election", func() { e.Announce(ctx, t.lease, reason, note) })
+	})
+}
+
+// Events announces by an Event on the Lease, which also names the pod where there is one. An
+// Event that cannot be written is a line in the log: it must never cost a replica the election.
+func Events(client eventsv1client.EventsGetter, identity, pod string, logger logr.Logger) Announcer {
+	return func(ctx context.Context, lease *coordinationv1.Lease, reason, note string) {
+		event := &eventsv1.Event{
+			ObjectMeta:          metav1.ObjectMeta{Namespace: lease.Namespace, GenerateName: lease.Name + "-"},
+			EventTime:           metav1.NowMicro(),
+			ReportingController: "fairlead.dev/manager",
+			ReportingInstance:   truncated(identity, 128),
+			Action:              "Elect",
+			Reason:              reason,
+			Note:                truncated(note, 1024),
+			Type:                corev1.EventTypeNormal,
+			Regarding: corev1.ObjectReference{
+				APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease",
+				Namespace: lease.Namespace, Name: lease.Name, UID: lease.UID,
+			},
+		}
+		if pod != "" {
+			event.Related = &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: lease.Namespace, Name: pod}
+		}
+		if _, err := client.Events(lease.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
+			logger.Error(err, "cannot write an Event about the election", "reason", reason)
+		}
+	}
+}
+
+// truncated cuts to the limits that the API server puts on Events.
+func truncated(s string, limit int) string {
+	if len(s) > limit {
+		return strings.ToValidUTF8(s[:limit], "") // not in the middle of a character
+	}
+	return s
+}

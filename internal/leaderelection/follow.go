@@ -1,0 +1,99 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// follow sends the Lease whenever it changes, nil where there is none, until ctx ends. It reads
+// and then watches; where watching fails, that is polling once in a retry period.
+func (e *Elector) follow(ctx context.Context, leases chan<- *coordinationv1.Lease) {
+	complained := false
+	for ctx.Err() == nil {
+		began := e.Clock.Now()
+		err := e.followOnce(ctx, leases)
+		if err != nil && ctx.Err() == nil {
+			// Once: an API server that is away for an hour is not 1,800 errors.
+			if !complained {
+				e.Logger.Error(err, "cannot follow the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+			}
+			complained = true
+		} else {
+			complained = false
+		}
+		// A watch that has lived ended as watches do. One that ended at once must not be opened
+		// again and again without a pause.
+		if pause := jittered(e.RetryPeriod) - e.Clock.Since(began); pause > 0 {
+			e.pause(ctx, pause)
+		}
+	}
+}
+
+func (e *Elector) followOnce(ctx context.Context, leases chan<- *coordinationv1.Lease) error {
+	lease, err := bounded(ctx, e.Clock, e.RenewDeadline/2, e.get)
+	if err != nil {
+		return err
+	}
+	if !send(ctx, leases, lease) {
+		return nil
+	}
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, e.Name).String()}
+	if lease != nil {
+		options.ResourceVersion = lease.ResourceVersion
+	}
+	events, err := e.leases.Watch(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event, open := <-events.ResultChan():
+			if !open {
+				return nil
+			}
+			if event.Type == watch.Error {
+				return apierrors.FromObject(event.Object)
+			}
+			lease, ok := event.Object.(*coordinationv1.Lease)
+			if !ok || lease.Name != e.Name {
+				continue
+			}
+			if event.Type == watch.Deleted {
+				lease = nil
+			}
+			if !send(ctx, leases, lease) {
+				return nil
+			}
+		}
+	}
+}
+
+func (e *Elector) pause(ctx context.Context, d time.Duration) {
+	timer := e.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	}
+}
+
+func send(ctx context.Context, leases chan<- *coordinationv1.Lease, lease *coordinationv1.Lease) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case leases <- lease:
+		return true
+	}
+}

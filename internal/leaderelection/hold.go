@@ -1,0 +1,130 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// hold runs lead and renews the Lease until lead has returned.
+func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) error) error {
+	// The work outlives ctx by the time it takes to end, during which it must still be leading.
+	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	ended := make(chan error, 1)
+	go func() { ended <- contained(working, lead) }()
+
+	renewing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	renewals := make(chan renewal, 1)
+	inFlight := false
+
+	stopped := ctx.Done()
+	deadline := e.Clock.NewTimer(e.left(t))
+	defer deadline.Stop()
+	next := e.Clock.NewTimer(e.RetryPeriod)
+	defer next.Stop()
+	// The drain timeout runs from the stop on; until then its channel is nil.
+	var drained <-chan time.Time
+
+	for {
+		select {
+		case err := <-ended:
+			cancel()
+			if inFlight {
+				if done := <-renewals; done.err == nil {
+					t = done.term
+				}
+			}
+			e.fence.close() // before the release can arrive, from when on another replica may act
+			e.releaseNow(ctx, t)
+			return err
+
+		case <-stopped:
+			stopped = nil
+			stop(context.Canceled)
+			drain := e.Clock.NewTimer(e.DrainTimeout)
+			defer drain.Stop()
+			drained = drain.C()
+
+		case <-drained:
+			return fmt.Errorf("election: %s still run %s after they were told to stop: the Lease %s is left to run out", e.Work, e.DrainTimeout, e.lease())
+
+		case <-next.C():
+			inFlight = true
+			go func(t term) { renewals <- e.renewal(renewing, t) }(t)
+
+		case done := <-renewals:
+			inFlight = false
+			reset(next, e.RetryPeriod)
+			switch {
+			case done.err == nil:
+				t = done.term
+				e.fence.extend(t)
+				reset(deadline, e.left(t))
+				e.Logger.V(3).Info("Lease renewed", "lease", e.lease())
+			case errors.Is(done.err, ErrTaken):
+				return e.lost(done.err, stop, ended)
+			default:
+				e.Logger.Error(done.err, "cannot renew the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod, "left", e.left(t))
+			}
+
+		case <-deadline.C():
+			return e.lost(fmt.Errorf("not renewed for %s", e.RenewDeadline), stop, ended)
+		}
+	}
+}
+
+type renewal struct {
+	term term
+	err  error
+}
+
+// renewal is one attempt to renew. A request that hangs is given up, so that there is another
+// attempt before the deadline.
+func (e *Elector) renewal(ctx context.Context, t term) renewal {
+	limit := max(e.RetryPeriod, e.RenewDeadline/2)
+	renewed, err := bounded(ctx, e.Clock, limit, func(ctx context.Context) (term, error) { return e.renew(ctx, t) })
+	return renewal{term: renewed, err: err}
+}
+
+// lost cancels the work at once, waits for it to end, and never touches the Lease: it is not ours.
+func (e *Elector) lost(reason error, stop context.CancelCauseFunc, ended <-chan error) error {
+	e.fence.close()
+	stop(fmt.Errorf("%w: %w", ErrLost, reason))
+	e.setLeading(false)
+	e.Logger.Error(reason, "the Lease is lost: "+e.Work+" must stop", "lease", e.lease())
+	patience := e.Clock.NewTimer(e.LossTimeout)
+	defer patience.Stop()
+	select {
+	case err := <-ended:
+		if err != nil && !errors.Is(err, context.Canceled) {
+			e.Logger.Error(err, e.Work+" ended with an error", "lease", e.lease())
+		}
+		return ErrLost
+	case <-patience.C():
+		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w", ErrLost, e.Work, e.LossTimeout, ErrOutlived)
+	}
+}
+
+// releaseNow gives the Lease up. Where that fails it runs out by itself, only later.
+func (e *Elector) releaseNow(ctx context.Context, t term) {
+	_, err := bounded(context.WithoutCancel(ctx), e.Clock, e.RenewDeadline/2, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, e.release(ctx, t)
+	})
+	if err != nil {
+		e.Logger.Error(err, "cannot release the Lease: it runs out by itself", "lease", e.lease(), "in", e.LeaseDuration)
+		return
+	}
+	e.saw("")
+	e.Logger.Info("Lease released", "lease", e.lease())
+}
+
+// left is the time until this replica must have stopped leading.
+func (e *Elector) left(t term) time.Duration {
+	return t.renewed.Add(e.RenewDeadline).Sub(e.Clock.Now())
+}

@@ -1,0 +1,293 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+)
+
+// pods is a cluster's Pods and Nodes; the Lease is the server's.
+func pods(t *testing.T, names ...string) kubernetes.Interface {
+	t.Helper()
+	client := fake.NewClientset()
+	for _, name := range names {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "fairlead-system", Name: name, UID: types.UID("uid-" + name)},
+			Spec:       corev1.PodSpec{NodeName: "node-" + name},
+			Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			},
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + name}, Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		}}
+		if _, err := client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return client
+}
+
+func forLife(s *server, clock *clocktesting.FakeClock, client kubernetes.Interface, pod, identity string) Options {
+	o := options(s, clock, identity)
+	o.Life = &Life{Pods: client.CoreV1(), Nodes: client.CoreV1(), Pod: pod, UID: types.UID("uid-" + pod)}
+	return o
+}
+
+func change(t *testing.T, client kubernetes.Interface, name string, edit func(*corev1.Pod, *corev1.Node)) {
+	t.Helper()
+	pod, err := client.CoreV1().Pods("fairlead-system").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := client.CoreV1().Nodes().Get(t.Context(), "node-"+name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(pod, node)
+	if _, err := client.CoreV1().Pods("fairlead-system").Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestALeaderForLifeOwnsItsLockByItsPodRenewsNothingAndReleases(t *testing.T) {
+	s, clock, client := &server{}, newClock(), pods(t, "a", "b")
+	a := start(t, forLife(s, clock, client, "a", "a-1"))
+	leads(t, a)
+	owner := owning(s.lease)
+	if owner == nil || owner.UID != "uid-a" || ptr.Deref(s.lease.Spec.LeaseDurationSeconds, 0) != lifelong || ptr.Deref(owner.BlockOwnerDeletion, false) {
+		t.Fatalf("the lock is owned by %+v: %+v", owner, s.lease.Spec)
+	}
+	b := start(t, forLife(s, clock, client, "b", "b-1"))
+	eventually(t, "b follows", func() bool { return b.Status() == "a-1" && s.watched() == 2 })
+	before := s.updated()
+	for range 100 {
+		clock.Step(time.Hour)
+	}
+	if s.updated() != before || !a.Leading() || a.Check() != nil || b.Leading() {
+		t.Fatalf("after 100 hours: %d updates, a leads %v, b leads %v", s.updated()-before, a.Leading(), b.Leading())
+	}
+	a.stop()
+	a.finish <- nil
+	if err := ends(t, a); err != nil {
+		t.Fatal(err)
+	}
+	leads(t, b)
+	if owner := owning(s.lease); owner == nil || owner.UID != "uid-b" || len(s.lease.OwnerReferences) != 1 {
+		t.Errorf("owners %+v", s.lease.OwnerReferences)
+	}
+	if a.Check() == nil {
+		t.Error("a may still act")
+	}
+}
+
+func TestWhetherALockForLifeIsTakenDependsOnWhatIsKnownOfItsPod(t *testing.T) {
+	away := func(pod *corev1.Pod, node *corev1.Node) {
+		pod.Status.Conditions[0].Status, node.Status.Conditions[0].Status = corev1.ConditionFalse, corev1.ConditionUnknown
+	}
+	leaving := func(pod *corev1.Pod) {
+		pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}, []string{"test/keep"}
+	}
+	for name, test := range map[string]struct {
+		edit  func(*corev1.Pod, *corev1.Node)
+		gone  string // the object to delete
+		taken bool
+		says  string
+	}{
+		"it runs":         {func(*corev1.Pod, *corev1.Node) {}, "", false, ""},
+		"it is not ready": {func(pod *corev1.Pod, _ *corev1.Node) { pod.Status.Conditions[0].Status = corev1.ConditionFalse }, "", false, ""},
+		"evicted": {func(pod *corev1.Pod, _ *corev1.Node) {
+			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+		}, "", true, ""},
+		"it has succeeded":    {func(pod *corev1.Pod, _ *corev1.Node) { pod.Status.Phase = corev1.PodSucceeded }, "", true, ""},
+		"the Pod is gone":     {func(*corev1.Pod, *corev1.Node) {}, "pod", true, ""},
+		"another of its name": {func(pod *corev1.Pod, _ *corev1.Node) { pod.UID = "other" }, "", true, ""},
+		"node away":           {away, "", false, "kubectl taint node node-a node.kubernetes.io/out-of-service"},
+		"node away, terminating": {func(pod *corev1.Pod, node *corev1.Node) {
+			away(pod, node)
+			leaving(pod)
+		}, "", false, "no other replica leads until that is certain"},
+		"node out of service, but not terminating": {func(pod *corev1.Pod, node *corev1.Node) {
+			away(pod, node)
+			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}
+		}, "", false, "kubectl delete pod a"},
+		"node out of service": {func(pod *corev1.Pod, node *corev1.Node) {
+			away(pod, node)
+			leaving(pod)
+			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}
+		}, "", true, ""},
+		"node gone": {func(pod *corev1.Pod, node *corev1.Node) {
+			away(pod, node)
+			leaving(pod)
+		}, "node", true, ""},
+		"node gone, phase unknown": {func(pod *corev1.Pod, _ *corev1.Node) { pod.Status.Phase = corev1.PodUnknown }, "node", true, ""},
+		"terminating for long":     {func(pod *corev1.Pod, _ *corev1.Node) { leaving(pod) }, "", false, "should have ended at"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clock, client := &server{}, newClock(), pods(t, "a", "b")
+			holds(t, s, clock, client, "a")
+			change(t, client, "a", test.edit)
+			switch test.gone {
+			case "pod":
+				if err := client.CoreV1().Pods("fairlead-system").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			case "node":
+				if err := client.CoreV1().Nodes().Delete(t.Context(), "node-a", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			notes := make(chan string, 10)
+			o := forLife(s, clock, client, "b", "b-1")
+			o.Announce = func(_ context.Context, _ *coordinationv1.Lease, reason, note string) { notes <- reason + ": " + note }
+			b := start(t, o)
+			if test.taken {
+				leads(t, b)
+				return
+			}
+			eventually(t, "b waits", func() bool { return strings.HasPrefix(b.Status(), "a-0") && s.watched() == 1 })
+			if test.says != "" {
+				if note := <-notes; !strings.Contains(note, test.says) || !strings.HasPrefix(note, reasonStuck) {
+					t.Errorf("announced %q", note)
+				}
+				eventually(t, "the status says so", func() bool { return strings.Contains(b.Status(), test.says) })
+			}
+			for range 3 {
+				clock.Step(time.Hour)
+				eventually(t, "b waits again", clock.HasWaiters)
+			}
+			if b.Leading() || s.holder() != "a-0" {
+				t.Errorf("taken: the holder is %q", s.holder())
+			}
+		})
+	}
+}
+
+// holds gives the lock to a Pod of which no process runs any more.
+func holds(t *testing.T, s *server, clock *clocktesting.FakeClock, client kubernetes.Interface, pod string) {
+	t.Helper()
+	e, err := New(forLife(s, clock, client, pod, pod+"-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := e.self(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.take(t.Context(), nil, lifelong, *self); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAContainerThatIsRestartedLeadsAgainAtOnce(t *testing.T) {
+	s, clock, client := &server{}, newClock(), pods(t, "a")
+	holds(t, s, clock, client, "a")
+	leads(t, start(t, forLife(s, clock, client, "a", "a-1"))) // the clock never moved
+	if s.holder() != "a-1" {
+		t.Errorf("the holder is %q", s.holder())
+	}
+}
+
+func TestALockForLifeThatAUserDeletesIsMadeAgainAndNotTaken(t *testing.T) {
+	s, clock, client := &server{}, newClock(), pods(t, "a", "b")
+	a := start(t, forLife(s, clock, client, "a", "a-1"))
+	ctx := leads(t, a)
+	b := start(t, forLife(s, clock, client, "b", "b-1"))
+	eventually(t, "both follow", func() bool { return b.Status() == "a-1" && s.watched() == 2 })
+	for range 20 {
+		s.remove()
+		eventually(t, "the lock is made again", func() bool { return s.holder() == "a-1" })
+	}
+	if ctx.Err() != nil || b.Leading() || owning(s.lease) == nil {
+		t.Errorf("a: %v, b leads %v", context.Cause(ctx), b.Leading())
+	}
+}
+
+func TestALeaderForLifeWhosePodWasDeletedByForceStops(t *testing.T) {
+	s, clock, client := &server{}, newClock(), pods(t, "a")
+	a := start(t, forLife(s, clock, client, "a", "a-1"))
+	ctx := leads(t, a)
+	eventually(t, "it follows", func() bool { return s.watched() == 1 })
+	if err := client.CoreV1().Pods("fairlead-system").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.remove() // as the garbage collector does
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, errNoPod) || a.Check() == nil {
+		t.Errorf("cause %v", cause)
+	}
+	a.finish <- nil
+	if err := ends(t, a); !errors.Is(err, ErrLost) || errors.Is(err, ErrOutlived) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBothKindsOfElectionExcludeEachOther(t *testing.T) {
+	t.Run("a lock for life is never taken by one that renews", func(t *testing.T) {
+		s, clock, client := &server{}, newClock(), pods(t, "a")
+		holds(t, s, clock, client, "a")
+		b := start(t, options(s, clock, "b"))
+		eventually(t, "b follows", func() bool { return b.Status() == "a-0" && s.watched() == 1 })
+		for range 10 {
+			clock.Step(1000 * time.Hour)
+		}
+		if b.Leading() || s.holder() != "a-0" {
+			t.Errorf("the holder is %q", s.holder())
+		}
+	})
+	t.Run("a Lease that is renewed is taken for life when it has run out, and not before", func(t *testing.T) {
+		s, clock, client := &server{}, newClock(), pods(t, "a")
+		other, err := New(options(s, clock, "renewing"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.take(t.Context(), nil, 15); err != nil {
+			t.Fatal(err)
+		}
+		a := start(t, forLife(s, clock, client, "a", "a-1"))
+		eventually(t, "a follows", func() bool { return a.Status() == "renewing" && s.watched() == 1 })
+		clock.Step(14 * time.Second)
+		eventually(t, "a waits", clock.HasWaiters)
+		if a.Leading() {
+			t.Fatal("taken before it ran out")
+		}
+		eventually(t, "a leads", func() bool { clock.Step(time.Second); return a.Leading() })
+	})
+}
+
+func TestWithoutAPodOfItsOwnNoReplicaLeadsForLifeAndTheErrorSaysWhatToDo(t *testing.T) {
+	s, clock, client := &server{}, newClock(), pods(t, "a")
+	if _, err := New(forLife(s, clock, client, "", "x")); err == nil || !strings.Contains(err.Error(), "POD_NAME") {
+		t.Errorf("no name: %v", err)
+	}
+	for name, test := range map[string]struct{ pod, uid, says string }{
+		"no such Pod":      {"b", "uid-b", "--leader-elect-mode=lease"},
+		"a Pod of another": {"a", "old", "was deleted"},
+	} {
+		o := forLife(s, clock, client, test.pod, "x")
+		o.Life.UID = types.UID(test.uid)
+		if err := ends(t, start(t, o)); err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "fairlead-system/"+test.pod) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
+)
+
+const reasonStuck = "LeaderStuck"
+
+// campaignForLife waits until this replica's Pod holds the lock. It returns nil when ctx ended first.
+func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	self, err := e.self(ctx)
+	if err != nil || self == nil {
+		cancel()
+		return nil, err
+	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel()
+	locks := make(chan *coordinationv1.Lease)
+	following.Go(func() { panics.Go("election", func() { e.follow(ctx, locks) }) })
+
+	var seen sighting
+	var before *metav1.OwnerReference
+	told := ""
+	alarm := e.Clock.NewTimer(e.RetryPeriod)
+	defer alarm.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case lock := <-locks:
+			seen = seen.with(lock, e.Clock.Now())
+			e.saw(holder(lock))
+		case <-alarm.C():
+		}
+		if seen.lease != nil { // released: it has no owner
+			before = owning(seen.lease)
+		}
+		found, err := e.judge(ctx, seen, before, self)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			e.Logger.Error(err, "cannot tell whether the leader still runs; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+		case found.free:
+			won, err := bounded(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
+				return e.take(ctx, seen.lease, lifelong, *self)
+			})
+			if err == nil {
+				if found.why != "" {
+					e.Logger.Info("the lock was taken from another one", "lease", e.lease(), "holder", holder(seen.lease), "reason", found.why)
+				}
+				e.saw(e.Identity)
+				return won, nil
+			}
+			seen = e.missed(ctx, seen, err)
+		case found.stuck != told:
+			told = found.stuck
+			e.complain(ctx, seen.lease, told)
+		}
+		reset(alarm, e.RetryPeriod)
+	}
+}
+
+// complain says in the log, in an Event and in the status what keeps the lock; nothing where text is
+// empty.
+func (e *Elector) complain(ctx context.Context, lock *coordinationv1.Lease, text string) {
+	e.mu.Lock()
+	e.stuck = text
+	e.mu.Unlock()
+	if text == "" {
+		return
+	}
+	e.Logger.Info("the leader seems not to work, and is not replaced", "lease", e.lease(), "leader", holder(lock), "reason", text)
+	if lock != nil {
+		e.announce(ctx, term{lease: lock}, reasonStuck, text)
+	}
+}

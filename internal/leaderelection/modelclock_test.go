@@ -1,0 +1,142 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// interval is a span of true time, from the beginning of a schedule.
+type interval struct{ from, to time.Duration }
+
+func (i interval) holds(at time.Duration) bool { return at >= i.from && at < i.to }
+
+// machineClock is the clock of one machine: it runs at a rate of its own, and stands still while the
+// machine sleeps, as Go's monotonic clock does. What waits for it also waits while the process is
+// stopped. Everything is computed from true time, which is that of the test's bubble.
+type machineClock struct {
+	clock.Clock // what is not overridden is not used
+
+	began  time.Time
+	rate   float64
+	sleeps []interval // the whole machine
+	stops  []interval // the process, which the machine's sleep stops as well
+	wall   func(at time.Duration) time.Duration
+}
+
+func (c *machineClock) true() time.Duration { return time.Since(c.began) }
+
+// ran is what the clock shows at a true time.
+func (c *machineClock) ran(at time.Duration) time.Duration {
+	slept := time.Duration(0)
+	for _, s := range c.sleeps {
+		if at > s.from {
+			slept += min(at, s.to) - s.from
+		}
+	}
+	return time.Duration(float64(at-slept) * c.rate)
+}
+
+// elapsed is the clock that goes on while the machine sleeps.
+func (c *machineClock) elapsed() time.Duration {
+	return time.Duration(float64(c.true()) * c.rate)
+}
+
+// shows is the true time at which the clock shows so much, when the process runs.
+func (c *machineClock) shows(shown time.Duration) time.Duration {
+	at := time.Duration(float64(shown) / c.rate)
+	for _, s := range c.sleeps { // in order, and apart
+		if at > s.from {
+			at += s.to - s.from
+		}
+	}
+	for c.ran(at) < shown { // rounded: a timer that is early by nothing would be set again for ever
+		at++
+	}
+	return c.awake(at)
+}
+
+// awake is the first time from at on when the process runs.
+func (c *machineClock) awake(at time.Duration) time.Duration {
+	for moved := true; moved; {
+		moved = false
+		for _, s := range slices.Concat(c.sleeps, c.stops) {
+			if s.holds(at) {
+				at, moved = s.to, true
+			}
+		}
+	}
+	return at
+}
+
+// wake returns when the process runs.
+func (c *machineClock) wake() {
+	for {
+		now := c.true()
+		until := c.awake(now)
+		if until == now {
+			return
+		}
+		time.Sleep(until - now) //nolint:forbidigo // in a bubble: no time passes
+	}
+}
+
+// stood says whether the process or its machine stood still within the last span.
+func (c *machineClock) stood(span time.Duration) bool {
+	now := c.true()
+	for _, s := range slices.Concat(c.sleeps, c.stops) {
+		if s.from <= now && s.to > now-span {
+			return true
+		}
+	}
+	return false
+}
+
+// Now has no date: it is for differences.
+func (c *machineClock) Now() time.Time { return time.Unix(0, 0).Add(c.ran(c.true())) }
+
+func (c *machineClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// date is what the machine believes the date to be.
+func (c *machineClock) date() time.Time { return c.began.Add(c.true() + c.wall(c.true())) }
+
+func (c *machineClock) NewTimer(d time.Duration) clock.Timer {
+	t := &machineTimer{clock: c, fired: make(chan time.Time, 1)}
+	t.Reset(d)
+	return t
+}
+
+type machineTimer struct {
+	clock *machineClock
+	fired chan time.Time
+	mu    sync.Mutex
+	timer *time.Timer
+}
+
+func (t *machineTimer) C() <-chan time.Time { return t.fired }
+
+func (t *machineTimer) Stop() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.timer != nil && t.timer.Stop()
+}
+
+func (t *machineTimer) Reset(d time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	running := t.timer != nil && t.timer.Stop()
+	now := t.clock.true()
+	at := t.clock.shows(t.clock.ran(now) + max(0, d))
+	t.timer = time.AfterFunc(max(0, at-now), func() {
+		select {
+		case t.fired <- t.clock.Now():
+		default:
+		}
+	})
+	return running
+}

@@ -1,0 +1,321 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// machine is one place for a replica, with its clock and its way to the API server. Processes come and
+// go on it, and for life also Pods.
+type machine struct {
+	world *world
+	index int
+	clock *machineClock
+	// faults of its network and its life, by kind.
+	faults map[kind][]fault
+	turn   chan struct{} // of what happens to its processes
+
+	mu      sync.Mutex // guards what follows
+	pod     string
+	uid     types.UID
+	bearers int // Pods so far
+	process *process
+}
+
+// process is one run of the operator.
+type process struct {
+	*Elector
+	machine *machine
+	end     context.CancelFunc // as SIGTERM
+	gone    chan struct{}
+
+	mu      sync.Mutex
+	dead    bool // it does nothing any more, whatever its goroutines do
+	working bool
+}
+
+var errNetwork = errors.New("the network is broken")
+
+// during returns the fault of a kind that there is at a time.
+func (m *machine) during(k kind, at time.Duration) (fault, bool) {
+	for _, f := range m.faults[k] {
+		if f.holds(at) {
+			return f, true
+		}
+	}
+	return fault{}, false
+}
+
+// fly is a request. It is on its way for a while, is lost or slow where the network is, and may be
+// carried out long after who sent it has given up or died. It returns when the process runs.
+func fly[T any](ctx context.Context, m *machine, apply func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var none T
+		time.Sleep(time.Millisecond) //nolint:forbidigo // in a bubble
+		now := m.clock.true()
+		if cut, ok := m.during(partitioned, now); ok {
+			time.Sleep(cut.to - now) //nolint:forbidigo // in a bubble
+			answers <- answer{none, errNetwork}
+			return
+		}
+		if _, ok := m.during(refused, now); ok {
+			answers <- answer{none, errNetwork}
+			return
+		}
+		if slow, ok := m.during(slowed, now); ok {
+			time.Sleep(min(slow.by, slow.to-now)) //nolint:forbidigo // in a bubble
+		}
+		value, err := apply()
+		now = m.clock.true()
+		if lost, ok := m.during(answerless, now); ok {
+			time.Sleep(lost.to - now) //nolint:forbidigo // in a bubble
+			answers <- answer{none, errNetwork}
+			return
+		}
+		if slow, ok := m.during(slowed, now); ok {
+			time.Sleep(min(slow.by, slow.to-now)) //nolint:forbidigo // in a bubble
+		}
+		time.Sleep(time.Millisecond) //nolint:forbidigo // in a bubble
+		answers <- answer{value, err}
+	}()
+	select {
+	case got := <-answers:
+		m.clock.wake()
+		return got.value, got.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// stream is a watch. In a partition it is silent, and ends when that does.
+type stream struct {
+	events chan watch.Event
+	stop   context.CancelFunc
+}
+
+func (s *stream) ResultChan() <-chan watch.Event { return s.events }
+func (s *stream) Stop()                          { s.stop() }
+
+func (m *machine) watch(ctx context.Context, from string) watch.Interface {
+	ctx, stop := context.WithCancel(ctx)
+	s := &stream{events: make(chan watch.Event), stop: stop}
+	store := m.world.store
+	store.mu.Lock()
+	next := len(store.history)
+	var first *coordinationv1.Lease
+	if version, err := strconv.Atoi(from); err == nil {
+		next = version
+	} else {
+		first = store.lease
+	}
+	store.mu.Unlock()
+	go func() {
+		defer close(s.events)
+		if first != nil && !m.deliver(ctx, s, watch.Event{Type: watch.Added, Object: first.DeepCopy()}) {
+			return
+		}
+		for {
+			store.mu.Lock()
+			changed := store.changed
+			var event *watch.Event
+			if next < len(store.history) {
+				event = store.history[next].DeepCopy()
+			}
+			store.mu.Unlock()
+			if event != nil {
+				next++
+				if !m.deliver(ctx, s, *event) {
+					return
+				}
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+		}
+	}()
+	return s
+}
+
+func (m *machine) deliver(ctx context.Context, s *stream, event watch.Event) bool {
+	time.Sleep(time.Millisecond) //nolint:forbidigo // in a bubble
+	now := m.clock.true()
+	for _, k := range []kind{partitioned, refused, answerless} {
+		if cut, ok := m.during(k, now); ok {
+			time.Sleep(cut.to - now) //nolint:forbidigo // in a bubble
+			return false
+		}
+	}
+	if slow, ok := m.during(slowed, now); ok {
+		time.Sleep(min(slow.by, slow.to-now)) //nolint:forbidigo // in a bubble
+	}
+	m.clock.wake()
+	select {
+	case <-ctx.Done():
+		return false
+	case s.events <- event:
+		return true
+	}
+}
+
+// launch runs one more process on the machine, which stands for election until it dies.
+func (m *machine) launch() {
+	w := m.world
+	w.mu.Lock()
+	w.launched++
+	number := w.launched
+	w.mu.Unlock()
+	m.mu.Lock()
+	pod, uid := m.pod, m.uid
+	m.mu.Unlock()
+	o := Options{
+		Leases: leaseClient{m: m}, Namespace: "fairlead-system", Name: "fairlead-manager", Identity: fmt.Sprintf("m%d-p%d", m.index, number),
+		LeaseDuration: w.plan.lease, RenewDeadline: w.plan.renew, RetryPeriod: w.plan.retry, DrainTimeout: time.Minute,
+		Clock: m.clock, Elapsed: m.clock.elapsed,
+	}
+	if w.plan.life {
+		o.Life = &Life{Pods: podClient{m: m}, Nodes: nodeClient{m: m}, Pod: pod, UID: uid}
+	}
+	e, err := New(o)
+	if err != nil {
+		w.violates("options: %v", err)
+		return
+	}
+	e.wall = m.clock.date
+	stopping, end := context.WithCancel(w.ctx)
+	p := &process{Elector: e, machine: m, end: end, gone: make(chan struct{})}
+	m.mu.Lock()
+	if w.ctx.Err() == nil {
+		m.process = p
+	}
+	m.mu.Unlock()
+	go p.run(stopping)
+}
+
+func (p *process) run(ctx context.Context) {
+	defer close(p.gone)
+	defer p.end()
+	for ctx.Err() == nil {
+		err := p.Run(ctx, p.lead)
+		if p.isDead() {
+			return
+		}
+		if errors.Is(err, ErrOutlived) || !errors.Is(err, ErrLost) {
+			// The process ends, and as a rule the kubelet starts it again.
+			p.kill()
+			if sleep(ctx, time.Second) && p.machine.running() == p {
+				p.machine.launch()
+			}
+			return
+		}
+	}
+	p.kill()
+}
+
+// running is the process that was launched last; nil where it was killed.
+func (m *machine) running() *process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.process
+}
+
+// kill is SIGKILL for whatever runs. The goroutines end too, but have no effect any more.
+func (m *machine) kill() {
+	m.mu.Lock()
+	p := m.process
+	m.process = nil
+	m.mu.Unlock()
+	if p != nil {
+		p.kill()
+		p.end()
+	}
+}
+
+// kill has the process do nothing from this instant on.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead = true
+}
+
+func (p *process) isDead() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dead
+}
+
+func (p *process) setWorking(working bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.working = working
+}
+
+func (p *process) works() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.working && !p.dead
+}
+
+// lead acts again and again, as reconcilers do, and takes a while to end.
+func (p *process) lead(ctx context.Context) error {
+	w := p.machine.world
+	w.begins(p)
+	p.setWorking(true)
+	defer p.setWorking(false)
+	random := rand.New(rand.NewPCG(w.plan.seed, uint64(p.machine.clock.true())))
+	for ctx.Err() == nil {
+		p.machine.clock.wake()
+		w.acts(p)
+		timer := p.machine.clock.NewTimer(time.Duration(random.Int64N(int64(time.Second))))
+		select {
+		case <-ctx.Done():
+		case <-timer.C():
+		}
+		timer.Stop()
+	}
+	// What is told to stop does not at once, and some of it never does in time.
+	for range random.IntN(5) {
+		w.acts(p)
+		pause := p.machine.clock.NewTimer(time.Duration(random.Int64N(int64(p.LossTimeout) / 2)))
+		select {
+		case <-w.ctx.Done():
+			pause.Stop()
+			return nil
+		case <-pause.C():
+		}
+	}
+	w.acts(p)
+	return nil
+}
+
+// newPod gives the machine another Pod.
+func (m *machine) newPod() {
+	m.mu.Lock()
+	m.bearers++
+	m.pod, m.uid = fmt.Sprintf("pod-%d-%d", m.index, m.bearers), types.UID(fmt.Sprintf("uid-%d-%d", m.index, m.bearers))
+	name, uid := m.pod, m.uid
+	m.mu.Unlock()
+	m.world.store.setPod(name, uid, func(*corev1.Pod) {})
+	m.world.store.setNode("node-"+name, func(*corev1.Node) {})
+}

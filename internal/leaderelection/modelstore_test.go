@@ -1,0 +1,191 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// store is what all replicas see in one order: a Lease, with optimistic locks, and Pods and Nodes.
+type store struct {
+	mu      sync.Mutex
+	version int
+	lease   *coordinationv1.Lease
+	history []watch.Event // by version, from 1
+	changed chan struct{}
+	pods    map[string]*corev1.Pod
+	nodes   map[string]*corev1.Node
+}
+
+func newStore() *store {
+	return &store{changed: make(chan struct{}), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}}
+}
+
+func (s *store) recordLocked(event watch.EventType, lease *coordinationv1.Lease) *coordinationv1.Lease {
+	s.version++
+	lease = lease.DeepCopy()
+	lease.ResourceVersion = strconv.Itoa(s.version)
+	s.history = append(s.history, watch.Event{Type: event, Object: lease})
+	s.lease = lease
+	if event == watch.Deleted {
+		s.lease = nil
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return lease.DeepCopy()
+}
+
+func (s *store) get(name string) (*coordinationv1.Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease == nil {
+		return nil, apierrors.NewNotFound(resource, name)
+	}
+	return s.lease.DeepCopy(), nil
+}
+
+func (s *store) create(lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease != nil {
+		return nil, apierrors.NewAlreadyExists(resource, lease.Name)
+	}
+	return s.recordLocked(watch.Added, lease), nil
+}
+
+func (s *store) update(lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.lease == nil:
+		return nil, apierrors.NewNotFound(resource, lease.Name)
+	case s.lease.ResourceVersion != lease.ResourceVersion:
+		return nil, apierrors.NewConflict(resource, lease.Name, errors.New("changed since"))
+	}
+	return s.recordLocked(watch.Modified, lease), nil
+}
+
+// collect is the garbage collector: it looks, and a moment later deletes what it saw, unless that has
+// changed.
+func (s *store) collect(pause func()) {
+	s.mu.Lock()
+	owner := owning(s.lease)
+	if owner == nil || s.pods[owner.Name] != nil && s.pods[owner.Name].UID == owner.UID {
+		s.mu.Unlock()
+		return
+	}
+	seen := s.lease.ResourceVersion
+	s.mu.Unlock()
+	pause()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease != nil && s.lease.ResourceVersion == seen {
+		s.recordLocked(watch.Deleted, s.lease)
+	}
+}
+
+func (s *store) setPod(name string, uid types.UID, change func(*corev1.Pod)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}, Status: corev1.PodStatus{
+		Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	}}
+	if old := s.pods[name]; old != nil && old.UID == uid {
+		pod = old.DeepCopy()
+	}
+	pod.Spec.NodeName = "node-" + name
+	change(pod)
+	s.pods[name] = pod
+}
+
+func (s *store) deletePod(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pods, name)
+}
+
+func (s *store) setNode(name string, change func(*corev1.Node)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+	}}
+	change(node)
+	s.nodes[name] = node
+}
+
+// leaseClient, podClient and nodeClient are the ways of one replica to the store.
+type leaseClient struct {
+	coordinationv1client.LeaseInterface // what is not overridden is not used
+	m                                   *machine
+}
+
+func (c leaseClient) Leases(string) coordinationv1client.LeaseInterface { return c }
+
+func (c leaseClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+	return fly(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.get(name) })
+}
+
+func (c leaseClient) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	return fly(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.create(lease) })
+}
+
+func (c leaseClient) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	return fly(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.update(lease) })
+}
+
+func (c leaseClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return fly(ctx, c.m, func() (watch.Interface, error) { return c.m.watch(ctx, o.ResourceVersion), nil })
+}
+
+type podClient struct {
+	corev1client.PodInterface
+	m *machine
+}
+
+func (c podClient) Pods(string) corev1client.PodInterface { return c }
+
+func (c podClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Pod, error) {
+	return fly(ctx, c.m, func() (*corev1.Pod, error) {
+		s := c.m.world.store
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if pod := s.pods[name]; pod != nil {
+			return pod.DeepCopy(), nil
+		}
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, name)
+	})
+}
+
+type nodeClient struct {
+	corev1client.NodeInterface
+	m *machine
+}
+
+func (c nodeClient) Nodes() corev1client.NodeInterface { return c }
+
+func (c nodeClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
+	return fly(ctx, c.m, func() (*corev1.Node, error) {
+		s := c.m.world.store
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if node := s.nodes[name]; node != nil {
+			return node.DeepCopy(), nil
+		}
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, name)
+	})
+}

@@ -1,0 +1,349 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// kind is what goes wrong.
+type kind string
+
+const (
+	partitioned kind = "partitioned" // nothing arrives, and no error is returned
+	refused     kind = "refused"     // every request fails at once
+	answerless  kind = "answerless"  // requests are carried out, their answers are lost
+	slowed      kind = "slowed"      // requests and answers take long
+	stopped     kind = "stopped"     // the process does not run, as by SIGSTOP
+	slept       kind = "slept"       // the machine does not run, nor its monotonic clock
+	stepped     kind = "stepped"     // the date is wrong from here on
+	killed      kind = "killed"      // SIGKILL, and a new process at the end; for life in the same Pod
+	terminated  kind = "ended"       // SIGTERM, and a new process at the end; for life of a new Pod
+	evicted     kind = "evicted"     // for life: the Pod fails and stays
+	lost        kind = "lost"        // for life: the node is away, and is taken out of service at the end
+)
+
+// fault is one thing that goes wrong on one machine, for a while.
+type fault struct {
+	kind    kind
+	machine int
+	interval
+	by time.Duration
+}
+
+func (f fault) String() string {
+	return fmt.Sprintf("m%d %s %.1fs-%.1fs by %s", f.machine, f.kind, f.from.Seconds(), f.to.Seconds(), f.by)
+}
+
+// plan is one schedule.
+type plan struct {
+	seed                uint64
+	life                bool
+	lease, renew, retry time.Duration
+	rates               []float64 // of the machines' clocks
+	faults              []fault
+}
+
+// over is when the last fault is.
+func (p plan) over() (at time.Duration) {
+	for _, f := range p.faults {
+		if f.kind != stepped {
+			at = max(at, f.to)
+		}
+	}
+	return max(at, 5*time.Second)
+}
+
+func (p plan) String() string {
+	lines := make([]string, 0, len(p.faults))
+	for _, f := range p.faults {
+		lines = append(lines, "  "+f.String())
+	}
+	return fmt.Sprintf("seed %d, for life %v, clock rates %.3f:\n%s", p.seed, p.life, p.rates, strings.Join(lines, "\n"))
+}
+
+// drawn is a schedule by its seed. spread is how far clock rates are from 1, at most.
+func drawn(seed uint64, life bool, spread float64) plan {
+	random := rand.New(rand.NewPCG(seed, 1))
+	p := plan{seed: seed, life: life, lease: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second}
+	kinds := []kind{partitioned, refused, answerless, slowed, stopped, slept, stepped, killed, terminated}
+	if life {
+		kinds = append(kinds, evicted, lost, killed, terminated)
+	}
+	machines := 2 + random.IntN(2)
+	for range machines {
+		p.rates = append(p.rates, 1+spread*(2*random.Float64()-1))
+	}
+	for range 1 + random.IntN(7) {
+		from := time.Duration(random.Int64N(int64(50 * time.Second)))
+		p.faults = append(p.faults, fault{
+			kind: kinds[random.IntN(len(kinds))], machine: random.IntN(machines),
+			interval: interval{from, from + time.Duration(random.Int64N(int64(30*time.Second)))},
+			by:       time.Duration(random.Int64N(int64(12 * time.Second))),
+		})
+	}
+	slices.SortFunc(p.faults, func(a, b fault) int { return int(a.from - b.from) })
+	return p
+}
+
+// world is a schedule that runs.
+type world struct {
+	plan     plan
+	ctx      context.Context
+	store    *store
+	machines []*machine
+
+	mu       sync.Mutex
+	launched int
+	acted    int
+	terms    int
+	wrong    string // the first thing that was
+}
+
+func (w *world) violates(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.wrong == "" {
+		w.wrong = fmt.Sprintf("at %.3fs: ", w.machines[0].clock.true().Seconds()) + fmt.Sprintf(format, args...)
+	}
+}
+
+// others are the processes beside one.
+func (w *world) others(than *process) []*process {
+	var all []*process
+	for _, m := range w.machines {
+		m.mu.Lock()
+		p := m.process
+		m.mu.Unlock()
+		if p != nil && p != than && !p.isDead() {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// begins is the start of a term: no other replica's work may still run. Where a process, or its machine,
+// has stood still shortly before, its work is only told to stop after it goes on; it may not act.
+func (w *world) begins(p *process) {
+	w.mu.Lock()
+	w.terms++
+	w.mu.Unlock()
+	if p.isDead() {
+		return
+	}
+	for _, other := range w.others(p) {
+		if other.works() && !other.machine.clock.stood(20*time.Second) {
+			w.violates("%s begins to lead while the work of %s still runs", p.Identity, other.Identity)
+		}
+	}
+}
+
+// bothAct is what must never be.
+const bothAct = "may both act"
+
+// acts is a write: no other replica may be able to.
+func (w *world) acts(p *process) {
+	if p.isDead() || p.Check() != nil {
+		return
+	}
+	w.mu.Lock()
+	w.acted++
+	w.mu.Unlock()
+	for _, other := range w.others(p) {
+		if other.Check() == nil {
+			w.violates("%s and %s "+bothAct, p.Identity, other.Identity)
+		}
+	}
+}
+
+// leads says whether a replica does, and may act.
+func (w *world) leads() bool {
+	for _, p := range w.others(nil) {
+		if p.Leading() && p.Check() == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// played is what came of a schedule.
+type played struct {
+	wrong        string
+	acted, terms int
+}
+
+// play runs a schedule, and returns what was wrong; nothing where all was well.
+func play(t *testing.T, p plan) (result played) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, finish := context.WithCancel(t.Context())
+		w := &world{plan: p, ctx: ctx, store: newStore()}
+		began := time.Now()
+		for i, rate := range p.rates {
+			m := &machine{world: w, index: i, faults: map[kind][]fault{}, turn: make(chan struct{}, 1)}
+			m.clock = &machineClock{began: began, rate: rate}
+			for _, f := range p.faults {
+				if f.machine == i {
+					m.suffers(f)
+				}
+			}
+			slices.SortFunc(m.clock.sleeps, func(a, b interval) int { return int(a.from - b.from) })
+			m.clock.wall = func(at time.Duration) (off time.Duration) {
+				off = time.Duration(i) * 7 * time.Minute
+				for _, f := range m.faults[stepped] {
+					if at >= f.from {
+						off += f.by - 6*time.Second
+					}
+				}
+				return off
+			}
+			w.machines = append(w.machines, m)
+		}
+		for _, m := range w.machines {
+			m.newPod()
+			m.launch()
+		}
+		var strikes sync.WaitGroup
+		for _, f := range p.faults {
+			strikes.Go(func() { w.machines[f.machine].strikes(ctx, f) })
+		}
+		if p.life {
+			go w.collects(ctx)
+		}
+		time.Sleep(p.over()) //nolint:forbidigo // in a bubble
+		strikes.Wait()
+		time.Sleep(w.grace()) //nolint:forbidigo // in a bubble
+		if !w.leads() {
+			w.violates("no replica leads %s after the last fault was over", w.grace())
+		}
+		for _, m := range w.machines {
+			m.kill()
+		}
+		finish()
+		time.Sleep(10 * time.Minute) //nolint:forbidigo // everything ends, by timers of the bubble
+		result = played{w.wrong, w.acted, w.terms}
+	})
+	return result
+}
+
+// grace is when a replica must lead, after the last fault was over.
+func (w *world) grace() time.Duration {
+	slowest := slices.Min(w.plan.rates)
+	// Where nothing wakes an attempt, the retry period and the fifth that it is jittered by.
+	bound := w.plan.lease + w.plan.retry*6/5
+	if w.plan.life {
+		bound = w.plan.retry*6/5 + 3*time.Second // and the garbage collector's time, and that of a new Pod
+	}
+	return time.Duration(float64(bound)/slowest) + 100*time.Millisecond
+}
+
+// suffers notes what a fault means for the clock and the network. Two sleeps of one machine do not
+// overlap: the second begins with the end of the first.
+func (m *machine) suffers(f fault) {
+	m.faults[f.kind] = append(m.faults[f.kind], f)
+	switch f.kind {
+	case stopped:
+		m.clock.stops = append(m.clock.stops, f.interval)
+	case slept:
+		span := f.interval
+		for _, s := range m.clock.sleeps {
+			span.from = max(span.from, s.to)
+		}
+		if span.from < span.to {
+			m.clock.sleeps = append(m.clock.sleeps, span)
+		}
+	case lost: // its network goes with it
+		m.faults[partitioned] = append(m.faults[partitioned], f)
+	}
+}
+
+// strikes is what a fault does to processes and Pods, beside what it does to clock and network. One
+// follows the other.
+func (m *machine) strikes(ctx context.Context, f fault) {
+	switch f.kind {
+	case killed, terminated, evicted, lost:
+	default:
+		return
+	}
+	if !sleep(ctx, f.from) {
+		return
+	}
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	m.mu.Lock()
+	pod, uid := m.pod, m.uid
+	m.mu.Unlock()
+	until := func() bool { return sleep(ctx, f.to-m.clock.true()) }
+	switch f.kind {
+	case killed:
+		m.kill()
+		until()
+	case evicted:
+		m.kill()
+		m.world.store.setPod(pod, uid, func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted" })
+		m.newPod()
+		until()
+	case terminated:
+		m.clock.wake()
+		now := metav1.NewTime(time.Now())
+		m.world.store.setPod(pod, uid, func(pod *corev1.Pod) { pod.DeletionTimestamp = &now })
+		if p := m.running(); p != nil {
+			p.end()
+			select {
+			case <-p.gone:
+			case <-time.After(time.Minute): // the kubelet's patience
+			}
+		}
+		m.kill()
+		m.world.store.deletePod(pod)
+		m.newPod()
+		until()
+	case lost: // it runs on, out of reach
+		now := metav1.NewTime(time.Now())
+		m.world.store.setPod(pod, uid, func(pod *corev1.Pod) {
+			pod.DeletionTimestamp = &now
+			pod.Status.Conditions[0].Status = corev1.ConditionFalse
+		})
+		m.world.store.setNode("node-"+pod, func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		until()
+		// An administrator has switched the machine off, and says so.
+		m.kill()
+		m.world.store.setNode("node-"+pod, func(node *corev1.Node) {
+			node.Status.Conditions[0].Status = corev1.ConditionUnknown
+			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
+		})
+		m.newPod()
+	}
+	m.launch()
+}
+
+// collects is the garbage collector.
+func (w *world) collects(ctx context.Context) {
+	for sleep(ctx, 500*time.Millisecond) {
+		w.store.collect(func() { sleep(ctx, 200*time.Millisecond) })
+	}
+}
+
+// sleep is in a bubble, where no time passes.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(max(0, d))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,58 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stalls lets tests of limits of time pass on a machine that does not run their process for seconds.
+package pausetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/pauses"
+)
+
+const (
+	beat     = 10 * time.Millisecond
+	most     = 5                      // attempts
+	excusing = 500 * time.Millisecond // of one attempt
+)
+
+// Retry calls attempt, and fails the test with its error. An attempt that fails while this process does not run
+// for half a second, all in all, is repeated, five attempts being the most.
+func Retry(t testing.TB, attempt func() error) {
+	t.Helper()
+	lost, end := measure()
+	defer end()
+	if err := retry(t.Logf, lost, attempt); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func retry(logf func(string, ...any), lost func() time.Duration, attempt func() error) error {
+	for n := 1; ; n++ {
+		before := lost()
+		err := attempt()
+		stood := lost() - before
+		switch {
+		case err == nil:
+			return nil
+		case n == most || stood < excusing:
+			return fmt.Errorf("attempt %d, in which the process did not run for %s: %w", n, stood.Round(time.Millisecond), err)
+		}
+		logf("attempt %d, in which the process did not run for %s: %v", n, stood.Round(time.Millisecond), err)
+	}
+}
+
+// measure returns for how long this process has not run since. Call end.
+func measure() (lost func() time.Duration, end func()) {
+	meter := &pauses.Meter{Every: beat, Least: beat}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		meter.Run(ctx)
+	}()
+	return meter.Lost, func() { cancel(); <-ended }
+}

@@ -1,0 +1,49 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// Census is how many targets of an object have which State.
+type Census struct {
+	Healthy, Unhealthy, Unknown int
+	// Void is why none can be asked: ProbeDenied or HostUnresolved. It is empty where any can, and
+	// where there are none.
+	Void string
+}
+
+// Census counts the targets of an object as they are now.
+func (p *Prober) Census(key types.NamespacedName) Census {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var c Census
+	o, ok := p.objects[key]
+	if !ok {
+		return c
+	}
+	askable := false
+	for _, t := range o.targets {
+		switch t.state() {
+		case networkingv1.AddressHealthy:
+			c.Healthy++
+		case networkingv1.AddressUnhealthy:
+			c.Unhealthy++
+		default:
+			c.Unknown++
+		}
+		if !t.void() {
+			askable = true
+		} else if c.Void == "" {
+			c.Void = t.result.reason()
+		}
+	}
+	if askable {
+		c.Void = ""
+	}
+	return c
+}

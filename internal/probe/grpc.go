@@ -1,0 +1,130 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// What is read of an answer at most. One of the health service takes a hundred bytes.
+const (
+	answerLimit  = 4 << 10
+	trailerLimit = 16 << 10
+	bufferSize   = 4 << 10
+)
+
+var errOnce = errors.New("a probe uses one connection")
+
+// call asks the health service over a connection that is open, and secured if it shall be.
+func call(ctx context.Context, q *question, conn net.Conn, at place) outcome {
+	authority := q.GRPC.Authority
+	if authority == "" {
+		authority = bracketed(at.name())
+	}
+	wire := &wiretap{Conn: conn}
+	var once sync.Once
+	client, err := grpc.NewClient("passthrough:///probe",
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			err := errOnce
+			once.Do(func() { err = nil })
+			if err != nil {
+				return nil, err
+			}
+			return wire, nil
+		}),
+		grpc.WithTransportCredentials(done{secure: q.secure()}),
+		grpc.WithAuthority(authority),
+		grpc.WithUserAgent(userAgent),
+		grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(),
+		grpc.WithDisableHealthCheck(),
+		grpc.WithIdleTimeout(0),
+		grpc.WithMaxHeaderListSize(trailerLimit),
+		grpc.WithReadBufferSize(bufferSize),
+		grpc.WithWriteBufferSize(bufferSize),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(answerLimit)),
+	)
+	if err != nil {
+		return protocolError
+	}
+	var header, trailer metadata.MD
+	answer, err := healthv1.NewHealthClient(client).Check(ctx, &healthv1.HealthCheckRequest{Service: q.GRPC.Service},
+		grpc.Header(&header), grpc.Trailer(&trailer))
+	if err != nil {
+		// Or closing would wait for a peer that does not read.
+		wire.end()
+	}
+	_ = client.Close() // it can only say that it is closed already
+	if err == nil {
+		if answer.GetStatus() == healthv1.HealthCheckResponse_SERVING {
+			return connected
+		}
+		return notServing
+	}
+	return wire.outcomeOf(err, len(header)+len(trailer) > 0)
+}
+
+// outcomeOf is the word for a call that failed. The client folds what befell the connection into
+// texts; so that is taken from the connection itself.
+func (w *wiretap) outcomeOf(err error, answered bool) outcome {
+	code := status.Code(err)
+	http2, failure := w.seen()
+	switch {
+	case code == codes.DeadlineExceeded && !answered:
+		return timedOut
+	case answered && http2:
+		return notServing
+	case failure == nil:
+		return protocolError
+	}
+	otherwise := protocolError
+	if word := outcomeOf(failure, otherwise); http2 || word != reset {
+		return word
+	}
+	return w.cut()
+}
+
+// done are credentials for a connection whose handshake was made before, where its errors can be
+// told apart.
+type done struct{ secure bool }
+
+// doneInfo tells the client what the connection is.
+type doneInfo struct{ credentials.CommonAuthInfo }
+
+var (
+	_ credentials.TransportCredentials = done{}
+	_ credentials.AuthInfo             = doneInfo{}
+)
+
+func (doneInfo) AuthType() string { return "done" }
+
+func (d done) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return conn, doneInfo{credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
+}
+
+func (done) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("probing: a probe is a client")
+}
+
+func (d done) Info() credentials.ProtocolInfo {
+	if d.secure {
+		return credentials.ProtocolInfo{SecurityProtocol: "tls"}
+	}
+	return credentials.ProtocolInfo{SecurityProtocol: "insecure"}
+}
+
+func (d done) Clone() credentials.TransportCredentials { return d }
+
+func (done) OverrideServerName(string) error { return nil }

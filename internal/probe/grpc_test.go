@@ -1,0 +1,213 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+// serve has a gRPC server listen.
+func serve(t testing.TB, register func(*grpc.Server), options ...grpc.ServerOption) (port uint16, stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(options...)
+	register(server)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	return listener.Addr().(*net.TCPAddr).AddrPort().Port(), func() {
+		server.Stop()
+		if err := <-ended; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			t.Errorf("Serve: %v", err)
+		}
+	}
+}
+
+// withHealth registers a health service that says the same of "" and of "shop".
+func withHealth(says healthv1.HealthCheckResponse_ServingStatus) func(*grpc.Server) {
+	return func(server *grpc.Server) {
+		service := health.NewServer()
+		service.SetServingStatus("", says)
+		service.SetServingStatus("shop", says)
+		healthv1.RegisterHealthServer(server, service)
+	}
+}
+
+// answering is a health service that does what it is told.
+type answering struct {
+	healthv1.UnimplementedHealthServer
+
+	check func(context.Context) (*healthv1.HealthCheckResponse, error)
+}
+
+func (a answering) Check(ctx context.Context, _ *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
+	return a.check(ctx)
+}
+
+func TestWhatAGRPCProbeSaysOfAServer(t *testing.T) {
+	ca := newAuthority(t)
+	config := &tls.Config{Certificates: []tls.Certificate{ca.server(t, time.Now().Add(time.Hour))}}
+	overTLS := grpc.Creds(credentials.NewTLS(config))
+	serving, not := withHealth(healthv1.HealthCheckResponse_SERVING), withHealth(healthv1.HealthCheckResponse_NOT_SERVING)
+	failing := func(err error) func(*grpc.Server) {
+		return func(s *grpc.Server) {
+			healthv1.RegisterHealthServer(s, answering{check: func(context.Context) (*healthv1.HealthCheckResponse, error) { return nil, err }})
+		}
+	}
+	hangs := func(s *grpc.Server) {
+		healthv1.RegisterHealthServer(s, answering{check: func(ctx context.Context) (*healthv1.HealthCheckResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+	}
+	settings := "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+	for name, tc := range map[string]struct {
+		grpc    GRPC
+		tls     *TLS
+		host    string
+		serve   func(*grpc.Server)
+		options []grpc.ServerOption
+		raw     func(net.Conn)
+		timeout time.Duration
+		want    outcome
+	}{
+		"serving":                         {serve: serving, want: connected},
+		"a service that serves":           {grpc: GRPC{Service: "shop"}, serve: serving, want: connected},
+		"a service that it does not know": {grpc: GRPC{Service: "other"}, serve: serving, want: notServing},
+		"not serving":                     {serve: not, want: notServing},
+		"no health service":               {serve: func(*grpc.Server) {}, want: notServing},
+		"unavailable":                     {serve: failing(status.Error(codes.Unavailable, "connection refused")), want: notServing},
+		"permission denied":               {serve: failing(status.Error(codes.PermissionDenied, "")), want: notServing},
+		"hangs in the call":               {serve: hangs, timeout: brief, want: timedOut},
+		"over TLS":                        {tls: &TLS{RootPEM: ca.pem}, host: "db.example.com", serve: serving, options: []grpc.ServerOption{overTLS}, want: connected},
+		"over TLS, not serving":           {tls: &TLS{RootPEM: ca.pem}, serve: not, options: []grpc.ServerOption{overTLS}, want: notServing},
+		"TLS for another name":            {tls: &TLS{RootPEM: ca.pem}, host: "other.example.com", serve: serving, options: []grpc.ServerOption{overTLS}, want: tlsFailed},
+		"plain, asked over TLS":           {tls: &TLS{SkipVerify: true}, serve: serving, want: tlsFailed},
+		"TLS, asked plainly":              {serve: serving, options: []grpc.ServerOption{overTLS}, want: reset},
+		"roots that are none":             {tls: &TLS{RootPEM: []byte("-----BEGIN")}, serve: serving, want: tlsFailed},
+		"an authority with a line break":  {grpc: GRPC{Authority: "a\r\nb: c"}, serve: serving, want: protocolError},
+		"an answer that is too long": {serve: func(s *grpc.Server) {
+			healthv1.RegisterHealthServer(s, answering{check: func(ctx context.Context) (*healthv1.HealthCheckResponse, error) {
+				return nil, errors.Join(grpc.SetTrailer(ctx, metadata.Pairs("x", strings.Repeat("y", 1<<20))), status.Error(codes.Internal, "too long"))
+			}})
+		}, want: protocolError},
+
+		"nothing listens":               {want: refused},
+		"accepts and hangs":             {raw: hang, timeout: brief, want: timedOut},
+		"accepts and resets":            {raw: cut(""), want: reset},
+		"HTTP/1.1":                      {raw: say("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"), want: protocolError},
+		"garbage":                       {raw: cut("no frame at all, no frame at all"), want: protocolError},
+		"HTTP/2 that resets":            {raw: cut(settings), want: reset},
+		"HTTP/2 that hangs":             {raw: say(settings), timeout: brief, want: timedOut},
+		"HTTP/2, and then a huge frame": {raw: say(settings + "\xff\xff\xff\x00\x00\x00\x00\x00\x01"), want: protocolError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{}
+			check := nothingLeft(t, w)
+			port, stop := closedPort(t), func() {}
+			switch {
+			case tc.serve != nil:
+				port, stop = serve(t, tc.serve, tc.options...)
+			case tc.raw != nil:
+				port, stop = listen(t, tc.raw)
+			}
+			if tc.timeout == 0 {
+				tc.timeout = ample
+			}
+			start := time.Now()
+			if got := probeOnce(t, w, Check{Kind: KindGRPC, GRPC: tc.grpc, TLS: tc.tls}, port, tc.host, tc.timeout); got != tc.want {
+				t.Errorf("%s, want %s", got.reason(), tc.want.reason())
+			}
+			if took := time.Since(start); took > ample/2 {
+				t.Errorf("it took %s", took)
+			}
+			stop()
+			check()
+		})
+	}
+}
+
+func TestAnHTTP2ServerThatKnowsNoGRPCIsAProtocolError(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.NotFoundHandler(), Protocols: new(http.Protocols), ReadHeaderTimeout: ample}
+	server.Protocols.SetUnencryptedHTTP2(true)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	w := &world{}
+	if got := probeOnce(t, w, Check{Kind: KindGRPC}, listener.Addr().(*net.TCPAddr).AddrPort().Port(), "", ample); got != protocolError {
+		t.Errorf("%s, want ProtocolError", got.reason())
+	}
+	_ = server.Close()
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+}
+
+func TestTheAuthorityOfAGRPCProbe(t *testing.T) {
+	ca := newAuthority(t)
+	config := &tls.Config{Certificates: []tls.Certificate{ca.server(t, time.Now().Add(time.Hour))}}
+	for name, tc := range map[string]struct {
+		check Check
+		host  string
+		want  string
+	}{
+		"the address":   {Check{Kind: KindGRPC}, "", outside.String()},
+		"the name":      {Check{Kind: KindGRPC}, "db.example.com", "db.example.com"},
+		"the check's":   {Check{Kind: KindGRPC, GRPC: GRPC{Authority: "shop.example.com:443"}}, "db.example.com", "shop.example.com:443"},
+		"and over TLS":  {Check{Kind: KindGRPC, TLS: &TLS{RootPEM: ca.pem}}, "db.example.com", "db.example.com"},
+		"not the SNI's": {Check{Kind: KindGRPC, GRPC: GRPC{Authority: "a.example.com"}, TLS: &TLS{RootPEM: ca.pem, ServerName: "db.example.com"}}, "", "a.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got string
+			var options []grpc.ServerOption
+			if tc.check.TLS != nil {
+				options = append(options, grpc.Creds(credentials.NewTLS(config)))
+			}
+			port, stop := serve(t, func(s *grpc.Server) {
+				healthv1.RegisterHealthServer(s, answering{check: func(ctx context.Context) (*healthv1.HealthCheckResponse, error) {
+					incoming, _ := metadata.FromIncomingContext(ctx)
+					got = strings.Join(incoming.Get(":authority"), ",")
+					if from, ok := peer.FromContext(ctx); ok && tc.check.TLS != nil {
+						if info, ok := from.AuthInfo.(credentials.TLSInfo); !ok || info.State.NegotiatedProtocol != "h2" {
+							t.Errorf("over TLS: %v", from.AuthInfo)
+						}
+					}
+					if agent := incoming.Get("user-agent"); len(agent) != 1 || !strings.HasPrefix(agent[0], userAgent) {
+						t.Errorf("user agent %q", agent)
+					}
+					return &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_SERVING}, nil
+				}})
+			}, options...)
+			if outcome := probeOnce(t, &world{}, tc.check, port, tc.host, ample); outcome != connected {
+				t.Errorf("%s, want Connected", outcome.reason())
+			}
+			stop()
+			if got != tc.want {
+				t.Errorf("authority %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

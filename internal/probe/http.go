@@ -1,0 +1,124 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+const (
+	// headerLimit is how much of an answer is read at most: its header, and what of its body came
+	// along with that.
+	headerLimit = 64 << 10
+	// interim responses (1xx) that are skipped before the real one.
+	interim = 5
+)
+
+var errTooLong = errors.New("the header is too long")
+
+// limited reads so much and no more, and keeps the error of a connection that was cut, which
+// http.ReadResponse may hide behind what it thinks of the line that was cut.
+type limited struct {
+	net.Conn
+
+	left int
+	err  error
+}
+
+func (l *limited) Read(b []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := l.Conn.Read(b[:min(len(b), l.left)])
+	l.left -= n
+	l.err = err
+	return n, err
+}
+
+// readers saves each probe 4 KiB.
+type readers struct{ pool sync.Pool }
+
+func (r *readers) take(from io.Reader) *bufio.Reader {
+	if reader, ok := r.pool.Get().(*bufio.Reader); ok {
+		reader.Reset(from)
+		return reader
+	}
+	return bufio.NewReader(from)
+}
+
+func (r *readers) give(reader *bufio.Reader) {
+	reader.Reset(nil)
+	r.pool.Put(reader)
+}
+
+// get asks and judges the status. The header is read to its end, since a server that hangs within it
+// is not well; the body is not read at all. net/http's client would do the same with goroutines,
+// pools and redirects to be switched off, for three times the time.
+func (a *asker) get(q *question, conn net.Conn, at place) outcome {
+	host := q.HTTP.Host
+	if host == "" {
+		host = bracketed(at.name())
+	}
+	request := "GET " + q.path + " HTTP/1.1\r\nHost: " + host +
+		"\r\nUser-Agent: " + userAgent + "\r\n" + q.headers + "Connection: close\r\n\r\n"
+	if _, err := io.WriteString(conn, request); err != nil {
+		return outcomeOf(err, protocolError)
+	}
+	from := &limited{Conn: conn, left: headerLimit}
+	reader := a.readers.take(from)
+	defer a.readers.give(reader)
+	for range interim + 1 {
+		answer, err := http.ReadResponse(reader, nil) //nolint:bodyclose // closing the body would read it
+		if err != nil {
+			return outcomeOf(from.err, protocolError)
+		}
+		if status := answer.StatusCode; status >= 200 || status == http.StatusSwitchingProtocols {
+			return q.judge(status)
+		}
+	}
+	return protocolError
+}
+
+func (q *question) judge(status int) outcome {
+	if len(q.HTTP.Statuses) == 0 && status >= 200 && status <= 399 {
+		return connected
+	}
+	for _, span := range q.HTTP.Statuses {
+		if status >= span[0] && status <= span[1] {
+			return connected
+		}
+	}
+	return unexpectedStatus
+}
+
+// plain says that a text can stand in a header without ending it.
+func plain(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+// requestTarget is a path that can stand in a request line: what cannot is encoded.
+func requestTarget(path string) string {
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	if plain(path) && !strings.Contains(path, "#") {
+		return path
+	}
+	const digits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(path) {
+		if c := path[i]; c <= ' ' || c >= 0x7f || c == '#' {
+			b.WriteString("%" + string(digits[c>>4]) + string(digits[c&15]))
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

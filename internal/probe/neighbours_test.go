@@ -1,0 +1,285 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// of is an object in a namespace.
+func of(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// spaces sets one object of two healthy addresses in each of so many namespaces, and returns the
+// addresses and the health.
+func (s *stage) spaces(c Check, n int) (all []netip.Addr, set func() string) {
+	set = func() string {
+		var line string
+		for i := range n {
+			line += states(s.Set(of(fmt.Sprint("ns", i), "es"), c, []Target{
+				seeded(100*i, networkingv1.AddressHealthy), seeded(100*i+1, networkingv1.AddressHealthy),
+			}))
+		}
+		return line
+	}
+	for i := range n {
+		all = append(all, ip(100*i), ip(100*i+1))
+	}
+	set()
+	return all, set
+}
+
+func TestOneNamespaceFreezesNoOther(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		var theirs []netip.Addr
+		for i := range 3 {
+			targets := make([]Target, 60)
+			for j := range targets {
+				targets[j] = seeded(1000+100*i+j, networkingv1.AddressHealthy)
+				theirs = append(theirs, targets[j].IP)
+			}
+			s.Set(of("evil", fmt.Sprint("es", i)), standard, targets)
+		}
+		mine := func() string {
+			return states(s.Set(of("lab", "single"), standard, []Target{seeded(1, networkingv1.AddressHealthy)})) +
+				states(s.Set(of("lab", "other"), standard, []Target{seeded(2, networkingv1.AddressHealthy)}))
+		}
+		mine()
+		s.pass(time.Minute)
+		s.fail(syscall.ECONNREFUSED, theirs...)
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.pass(40 * time.Second)
+		if got := mine(); got != "UH" || s.Suspect() {
+			t.Errorf("%s, suspect %t; want UH, and not suspect", got, s.Suspect())
+		}
+	})
+}
+
+// TestTheLossOfASiteThatManyNameFailsOver has 300 objects on one address, in one namespace and in many.
+func TestTheLossOfASiteThatManyNameFailsOver(t *testing.T) {
+	for _, namespaces := range []int{1, 30} {
+		t.Run(fmt.Sprint(namespaces, " namespaces"), func(t *testing.T) {
+			onStage(t, 0.5, Options{Reference: func(context.Context) bool { return true }}, func(s *stage) {
+				set := func() (dc, others string) {
+					for i := range 300 {
+						others += states(s.Set(of(fmt.Sprint("ns", i%namespaces), fmt.Sprint("o", i)), standard, []Target{seeded(1, networkingv1.AddressHealthy)}))
+					}
+					return states(s.Set(of("lab", "dc"), standard, []Target{seeded(1, networkingv1.AddressHealthy), seeded(2, networkingv1.AddressHealthy)})), others
+				}
+				set()
+				s.pass(time.Minute)
+				s.fail(syscall.ECONNREFUSED, ip(1))
+				s.pass(2 * time.Minute)
+				dc, others := set()
+				if dc != "UH" || s.Frozen(of("lab", "dc")) {
+					t.Errorf("%s, frozen %t; want UH, not frozen", dc, s.Frozen(of("lab", "dc")))
+				}
+				if others != strings.Repeat("U", 300) || s.Suspect() {
+					t.Errorf("%s, suspect %t; want all unhealthy: one destination that is lost is no loss of the network", others, s.Suspect())
+				}
+			})
+		})
+	}
+}
+
+func TestAnObjectOfWhichATargetSucceedsIsNeverFrozen(t *testing.T) {
+	for name, threshold := range map[string]int{"by default": 3, "at the first failure": 1} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, 0.5, Options{}, func(s *stage) {
+				check := standard
+				check.UnhealthyThreshold = threshold
+				all, _ := s.spaces(standard, 4)
+				dc := func() string {
+					return states(s.Set(of("lab", "dc"), check, []Target{seeded(1001, networkingv1.AddressHealthy), seeded(1002, networkingv1.AddressHealthy)}))
+				}
+				dc()
+				s.pass(time.Minute)
+				s.SetNetworkDoubt(true)
+				s.fail(syscall.ETIMEDOUT, append(all, ip(1001))...)
+				s.pass(50 * time.Second)
+				if got := dc(); got != "UH" || !s.Suspect() || s.Frozen(of("lab", "dc")) || !s.Frozen(of("ns0", "es")) {
+					t.Errorf("%s, suspect %t, frozen %t and %t; want UH, suspect, only the other frozen", got, s.Suspect(), s.Frozen(of("lab", "dc")), s.Frozen(of("ns0", "es")))
+				}
+				newborn := []Target{to(1003), to(1004)}
+				s.fail(syscall.ECONNREFUSED, ip(1003))
+				s.Set(of("lab", "newborn"), check, newborn)
+				s.pass(50 * time.Second)
+				if got := states(s.Set(of("lab", "newborn"), check, newborn)); got != "UH" || s.Frozen(of("lab", "newborn")) {
+					t.Errorf("created during a freeze: %s, frozen %t; want UH, not frozen", got, s.Frozen(of("lab", "newborn")))
+				}
+			})
+		})
+	}
+}
+
+// TestASlowFailureIsConfirmedByAQuickSuccess has every probe of what fails last until after the next
+// success.
+func TestASlowFailureIsConfirmedByAQuickSuccess(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		dc := func() string {
+			return states(s.Set(key("dc"), standard, []Target{seeded(1, networkingv1.AddressHealthy), seeded(2, networkingv1.AddressHealthy)}))
+		}
+		dc()
+		s.pass(time.Minute)
+		s.SetNetworkDoubt(true)
+		s.mu.Lock()
+		s.hangs[ip(1)] = true
+		s.mu.Unlock()
+		s.pass(time.Minute)
+		if got := dc(); got != "UH" {
+			t.Errorf("%s, want UH", got)
+		}
+	})
+}
+
+// TestALossOfOurOwnNetworkLeavesObjectsAsTheyAre loses everything at once, for some time, and has it
+// back: no object may lose an address, also not by what succeeds first.
+func TestALossOfOurOwnNetworkLeavesObjectsAsTheyAre(t *testing.T) {
+	for name, tc := range map[string]struct {
+		namespaces int
+		reference  bool
+		lasts      time.Duration
+	}{
+		"five namespaces, and the reference is reached":    {5, true, 5 * time.Minute},
+		"five namespaces, and the reference is lost":       {5, false, 3 * time.Hour},
+		"three namespaces, and the reference is lost":      {3, false, time.Hour},
+		"two namespaces, and the reference is lost":        {2, false, time.Hour},
+		"one namespace of one object, and it is lost":      {1, false, time.Hour},
+		"three namespaces, and the reference is reached":   {3, true, 5 * time.Minute},
+		"three namespaces, and it lasts for a moment only": {3, true, 15 * time.Second},
+	} {
+		for _, threshold := range []int{1, 3} {
+			t.Run(fmt.Sprint(name, ", threshold ", threshold), func(t *testing.T) {
+				var lost atomic.Bool
+				reference := func(ctx context.Context) bool {
+					if !lost.Load() {
+						return true
+					}
+					if !tc.reference {
+						<-ctx.Done()
+					}
+					return tc.reference
+				}
+				onStage(t, 0.5, Options{Reference: reference}, func(s *stage) {
+					check := standard
+					check.UnhealthyThreshold = threshold
+					all, set := s.spaces(check, tc.namespaces)
+					want := set()
+					s.pass(time.Minute)
+					s.since(&s.notified)
+					lost.Store(true)
+					s.fail(syscall.ENETUNREACH, all...)
+					deadline := time.Now().Add(tc.lasts)
+					for time.Now().Before(deadline) {
+						s.pass(7 * time.Second)
+						// The first failures of all cannot know of the others.
+						if got := set(); got != want && threshold > 1 {
+							t.Fatalf("after %s: %s, want %s", tc.lasts-time.Until(deadline), got, want)
+						}
+					}
+					stood := set()
+					lost.Store(false)
+					s.fail(nil, all...)
+					for range 60 {
+						s.pass(time.Second)
+						if got := set(); threshold > 1 && got != want || threshold == 1 && lostMore(stood, got) {
+							t.Fatalf("once the network was back: %s, want %s", got, want)
+						}
+					}
+					if s.Suspect() {
+						t.Error("suspect for ever")
+					}
+					if set() != want {
+						t.Errorf("%s in the end, want %s", set(), want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// lostMore says whether something was healthy before and is not now.
+func lostMore(before, now string) bool {
+	for i := range before {
+		if before[i] == 'H' && now[i] != 'H' {
+			return true
+		}
+	}
+	return false
+}
+
+func TestTheReferenceEndsADoubtThatFewCanHave(t *testing.T) {
+	var asked atomic.Int32
+	onStage(t, 0.5, Options{Reference: func(context.Context) bool { asked.Add(1); return true }}, func(s *stage) {
+		check := standard
+		check.UnhealthyThreshold = 1
+		set := func() string {
+			return states(s.Set(key("db"), check, []Target{seeded(1, networkingv1.AddressHealthy)}))
+		}
+		set()
+		s.pass(time.Minute)
+		if asked.Load() != 0 {
+			t.Errorf("asked %d times while all is well", asked.Load())
+		}
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.pass(10 * time.Second)
+		if got := set(); got != "U" || asked.Load() == 0 || s.Suspect() {
+			t.Errorf("%s, asked %d times, suspect %t; want U, asked, not suspect", got, asked.Load(), s.Suspect())
+		}
+		before := asked.Load()
+		s.pass(10 * time.Minute)
+		if n := asked.Load() - before; n > 10 {
+			t.Errorf("asked %d times in 10m although it is reached", n)
+		}
+	})
+}
+
+func TestNeighboursHoldUpFailuresForATimeOnly(t *testing.T) {
+	var told []string
+	hear := func(suspect bool, cause string) { told = append(told, fmt.Sprint(suspect, " ", cause)) }
+	onStage(t, 0.5, Options{OnSuspect: hear}, func(s *stage) {
+		all, set := s.spaces(standard, 3)
+		s.fail(syscall.ECONNREFUSED, all...)
+		s.pass(maxSuspicion - 10*time.Second)
+		if got := set(); got != "HHHHHH" || !s.Suspect() {
+			t.Errorf("%s, suspect %t; want all healthy, and suspect", got, s.Suspect())
+		}
+		s.pass(time.Minute)
+		if got := set(); got != "UUUUUU" || s.Suspect() {
+			t.Errorf("%s, suspect %t; want all unhealthy, and not suspect", got, s.Suspect())
+		}
+		want := []string{"true 4 of 6 destinations fail, in 3 of 3 namespaces"}
+		if len(told) != 2 || told[1] != "false"+told[0][len("true"):] || told[0][len(told[0])-len("in 3 of 3 namespaces"):] != "in 3 of 3 namespaces" {
+			t.Errorf("told %q, want it to begin like %q, and to end", told, want)
+		}
+		// Who recovers and fails again and again gains no more time than that.
+		frozen := time.Duration(0)
+		for range 120 {
+			s.fail(nil, all...)
+			s.pass(25 * time.Second)
+			s.fail(syscall.ECONNREFUSED, all...)
+			for range 5 {
+				s.pass(5 * time.Second)
+				if s.Suspect() {
+					frozen += 5 * time.Second
+				}
+			}
+		}
+		if most := 100*time.Minute/regain + time.Minute; frozen > most {
+			t.Errorf("frozen for %s of 100m, want at most %s", frozen, most)
+		}
+	})
+}

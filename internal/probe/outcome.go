@@ -1,0 +1,124 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// outcome of a probe, in a byte.
+type outcome uint8
+
+const (
+	none outcome = iota
+	connected
+	refused
+	reset
+	timedOut
+	unreachable
+	tlsFailed
+	unexpectedStatus
+	notServing
+	protocolError
+	denied
+	// unresolved: the name of a target leads nowhere.
+	unresolved
+	// local outcomes say something about this process only, and do not count.
+	local
+	outcomes
+)
+
+func (o outcome) reason() string {
+	switch o {
+	case connected:
+		return networkingv1.ProbeConnected
+	case refused:
+		return networkingv1.ProbeRefused
+	case reset:
+		return networkingv1.ProbeReset
+	case timedOut:
+		return networkingv1.ProbeTimeout
+	case unreachable:
+		return networkingv1.ProbeUnreachable
+	case tlsFailed:
+		return networkingv1.ProbeTLSFailed
+	case unexpectedStatus:
+		return networkingv1.ProbeUnexpectedStatus
+	case notServing:
+		return networkingv1.ProbeNotServing
+	case protocolError:
+		return networkingv1.ProbeProtocolError
+	case denied:
+		return networkingv1.ProbeDenied
+	case unresolved:
+		return HostUnresolved
+	case local:
+		return "Local"
+	case none, outcomes:
+	}
+	return ""
+}
+
+// HostUnresolved is the word for a target without IP whose Host leads to no address.
+const HostUnresolved = "HostUnresolved"
+
+// ErrLocal is in the error of a Dial that failed for a reason that says something about this process
+// only. Such a result does not count.
+var ErrLocal = errors.New("not possible at the moment")
+
+// void says that nothing was asked: neither a success nor a failure for a patient Prober.
+func (o outcome) void() bool { return o == denied || o == unresolved }
+
+// remoteAlert is the operation that crypto/tls names where the other side sent an alert. The type of
+// the alert itself is not exported.
+const remoteAlert = "remote error"
+
+// outcomeOf is the word for an error, judged by its type and never by its text, some of which the
+// other side writes. What it does not know is the phase's own failure.
+func outcomeOf(err error, otherwise outcome) outcome {
+	var network net.Error
+	var operation *net.OpError
+	switch {
+	case errors.Is(err, egress.ErrDenied):
+		return denied
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return timedOut
+	case errors.Is(err, ErrLocal), anyOf(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS):
+		return local
+	case anyOf(err, syscall.ECONNREFUSED):
+		return refused
+	case anyOf(err, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED):
+		return reset
+	case anyOf(err, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.ENETDOWN):
+		return unreachable
+	case errors.As(err, &network) && network.Timeout():
+		return timedOut
+	case errors.As(err, &operation) && operation.Op == remoteAlert:
+		return tlsFailed
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return reset
+	}
+	return otherwise
+}
+
+func anyOf(err error, numbers ...syscall.Errno) bool {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return false
+	}
+	for _, n := range numbers {
+		if n == number {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,118 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+func TestAPatientProberTakesARefusalForNoAnswer(t *testing.T) {
+	onStage(t, 0.5, Options{Patient: true}, func(s *stage) {
+		all := []Target{to(1), to(2)}
+		s.Set(key("db"), standard, all)
+		s.pass(time.Second)
+		s.want("notified at first", &s.notified, "db", "db")
+		s.fail(egress.ErrDenied, ip(1), ip(2))
+		s.pass(time.Minute)
+		got := s.Set(key("db"), standard, all)
+		if states(got) != "UU" || got[0].State != networkingv1.AddressUnknown || got[0].Reason != networkingv1.ProbeDenied {
+			t.Errorf("refused: %+v, want Unknown", got)
+		}
+		if diff := cmp.Diff(Census{Unknown: 2, Void: networkingv1.ProbeDenied}, s.Census(key("db"))); diff != "" {
+			t.Errorf("census (-want +got):\n%s", diff)
+		}
+		s.want("notified of the refusals", &s.notified, "db", "db")
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.pass(10 * time.Second)
+		if diff := cmp.Diff(Census{Healthy: 1, Unknown: 1}, s.Census(key("db"))); diff != "" {
+			t.Errorf("census after one failure (-want +got):\n%s", diff)
+		}
+		s.pass(20 * time.Second)
+		if diff := cmp.Diff(Census{Unhealthy: 1, Unknown: 1}, s.Census(key("db"))); diff != "" {
+			t.Errorf("census after three (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(Census{}, s.Census(key("other"))); diff != "" {
+			t.Errorf("census of nothing (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T) {
+	for patient, want := range map[bool]State{true: networkingv1.AddressUnknown, false: networkingv1.AddressUnhealthy} {
+		onStage(t, 0.5, Options{Patient: patient, MaxSuspicion: 2 * time.Hour}, func(s *stage) {
+			s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2))
+			all := func(when string, want State) {
+				t.Helper()
+				for i := range 3 {
+					if got := s.Set(key(fmt.Sprint("es", i)), standard, []Target{to(i)}); got[0].State != want {
+						t.Errorf("patient %t, %s: %s, want %s", patient, when, got[0].State, want)
+					}
+				}
+			}
+			all("at first", networkingv1.AddressUnknown)
+			s.pass(time.Hour)
+			all("after an hour", want)
+			if s.Suspect() != patient {
+				t.Errorf("patient %t: suspect %t", patient, s.Suspect())
+			}
+			s.fail(nil, ip(0), ip(1), ip(2))
+			s.pass(time.Hour)
+			all("afterwards", networkingv1.AddressHealthy)
+			if s.Suspect() {
+				t.Errorf("patient %t: suspect for ever", patient)
+			}
+			for i := range 3 {
+				s.Forget(key(fmt.Sprint("es", i)))
+			}
+			empty(t, &s.suspicion)
+		})
+	}
+}
+
+func TestFailuresThatDecideAtOnceAreEvidenceNevertheless(t *testing.T) {
+	onStage(t, 0.5, Options{Patient: true}, func(s *stage) {
+		s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2))
+		hasty := standard
+		hasty.UnhealthyThreshold = 1
+		for i := range 3 {
+			s.Set(key(fmt.Sprint("es", i)), hasty, []Target{to(i)})
+			s.pass(time.Second)
+		}
+		if got := s.Census(key("es2")); !s.Suspect() || got.Unknown != 1 {
+			t.Errorf("suspect %t, the third %+v; want suspect, and it unknown", s.Suspect(), got)
+		}
+	})
+}
+
+func TestObjectsOfOneGroupCountOnceInTheSuspicion(t *testing.T) {
+	for groups, want := range map[int]bool{1: false, 2: false, 3: true, 6: true} {
+		group := func(key types.NamespacedName) string { return fmt.Sprint(int(key.Name[2]-'0') % groups) }
+		onStage(t, 0.5, Options{Group: group}, func(s *stage) {
+			all, _ := s.cluster(standard, 1, 1, 1, 1, 1, 1)
+			s.pass(time.Minute)
+			for _, some := range all {
+				s.fail(syscall.ETIMEDOUT, some...)
+			}
+			s.pass(time.Minute)
+			if s.Suspect() != want {
+				t.Errorf("%d groups: suspect %t, want %t", groups, s.Suspect(), want)
+			}
+			for i := range all {
+				s.Forget(key(fmt.Sprint("es", i)))
+			}
+			if empty(t, &s.suspicion); len(s.tallies) > 0 {
+				t.Errorf("%d groups: %d tallies of nothing", groups, len(s.tallies))
+			}
+		})
+	}
+}

@@ -1,0 +1,504 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os/exec"
+	"sort"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// stage is a Prober in a bubble, before a world of which one can say what is down.
+type stage struct {
+	*Prober
+
+	t     *testing.T
+	began time.Time
+
+	mu       sync.Mutex
+	down     map[netip.Addr]error
+	hangs    map[netip.Addr]bool
+	probes   []string
+	notified []string
+}
+
+// onStage runs a prober in a bubble. Every random number is the given one.
+func onStage(t *testing.T, random float64, o Options, act func(*stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{t: t, began: time.Now(), down: map[netip.Addr]error{}, hangs: map[netip.Addr]bool{}}
+		o.Dial, o.Rand = s.dial, func() float64 { return random }
+		o.Notify = func(key types.NamespacedName) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.notified = append(s.notified, key.Name)
+		}
+		s.Prober = New(o)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		act(s)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func (s *stage) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
+	s.mu.Lock()
+	s.probes = append(s.probes, fmt.Sprintf("%s %s:%d", time.Since(s.began), to.IP, to.Port))
+	err, hangs := s.down[to.IP], s.hangs[to.IP]
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	here, there := net.Pipe()
+	_ = there.Close()
+	return here, nil
+}
+
+// pass lets the bubble's clock run.
+func (s *stage) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// fail has addresses fail from now on, or answer again where err is nil.
+func (s *stage) fail(err error, all ...netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ip := range all {
+		s.down[ip] = err
+	}
+}
+
+// since returns what was noted in a list, and empties it.
+func (s *stage) since(list *[]string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := *list
+	*list = nil
+	return all
+}
+
+func (s *stage) want(what string, list *[]string, want ...string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.since(list)); diff != "" {
+		s.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// states returns the health of an object as a letter for each target.
+func states(all []Health) string {
+	var b strings.Builder
+	for _, h := range all {
+		b.WriteByte(h.State[0])
+	}
+	return b.String()
+}
+
+func key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+func ip(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, byte(n >> 8), byte(n)}) }
+
+func to(n int) Target { return Target{Endpoint: "primary", IP: ip(n), Port: 5432} }
+
+func seeded(n int, s State) Target {
+	t := to(n)
+	t.Seed = &Seed{State: s, Since: time.Unix(1000, 0)}
+	return t
+}
+
+var standard = Check{Interval: 10 * time.Second, UnhealthyInterval: 30 * time.Second, Timeout: 2 * time.Second, HealthyThreshold: 2, UnhealthyThreshold: 3}
+
+func TestOneNewTargetIsProbedRightAwayAndThenEveryInterval(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		c := standard
+		c.JitterPercent = 10
+		got := s.Set(key("db"), c, []Target{to(1)})
+		if diff := cmp.Diff([]Health{{State: networkingv1.AddressUnknown, Since: s.began}}, got); diff != "" {
+			t.Errorf("at first (-want +got):\n%s", diff)
+		}
+		s.pass(35 * time.Second)
+		s.want("probes", &s.probes, "0s 198.18.0.1:5432", "10.5s 198.18.0.1:5432", "21s 198.18.0.1:5432", "31.5s 198.18.0.1:5432")
+		s.want("notified", &s.notified, "db")
+		got = s.Set(key("db"), c, []Target{to(1)})
+		want := []Health{{State: networkingv1.AddressHealthy, Since: s.began, LastProbe: s.began.Add(31500 * time.Millisecond), Reason: networkingv1.ProbeConnected}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("later (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestManyNewTargetsAreSpreadOverTheInterval(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		var all []Target
+		for i := range 300 {
+			all = append(all, to(i))
+		}
+		s.Set(key("big"), standard, all)
+		synctest.Wait()
+		if got := len(s.since(&s.probes)); got != prompt {
+			t.Errorf("%d are probed at once, want %d", got, prompt)
+		}
+		s.pass(4900 * time.Millisecond)
+		if got := len(s.since(&s.probes)); got != 0 {
+			t.Errorf("%d are probed before their time", got)
+		}
+		s.pass(200 * time.Millisecond)
+		if got := len(s.since(&s.probes)); got != 200 {
+			t.Errorf("%d are probed after half of the interval, want 200", got)
+		}
+	})
+}
+
+func TestSeededTargetsKeepTheirHealthAndAreNotProbedAtOnce(t *testing.T) {
+	onStage(t, 0.3, Options{}, func(s *stage) {
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		all := []Target{seeded(1, networkingv1.AddressHealthy), seeded(2, networkingv1.AddressUnhealthy)}
+		got := s.Set(key("db"), standard, all)
+		if states(got) != "HU" || !got[0].Since.Equal(time.Unix(1000, 0)) || got[0].Reason != "" {
+			t.Errorf("at first %+v", got)
+		}
+		s.pass(5 * time.Second)
+		sort.Strings(s.probes)
+		s.want("probes", &s.probes, "3s 198.18.0.1:5432", "3s 198.18.0.2:5432")
+		s.want("notified", &s.notified)
+		got = s.Set(key("db"), standard, all)
+		if states(got) != "HU" || got[0].Reason != networkingv1.ProbeRefused {
+			t.Errorf("after one result each: %+v", got)
+		}
+	})
+}
+
+func TestFailuresInARowAndTheWayBack(t *testing.T) {
+	onStage(t, 0, Options{}, func(s *stage) {
+		set := func() []Health { return s.Set(key("db"), standard, []Target{to(1)}) }
+		set()
+		s.pass(time.Second)
+		s.want("notified of the first result", &s.notified, "db")
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.pass(20 * time.Second)
+		s.want("notified of two failures", &s.notified)
+		s.pass(10 * time.Second)
+		s.want("notified of three", &s.notified, "db")
+		if got := set(); states(got) != "U" || got[0].Reason != networkingv1.ProbeRefused || !got[0].Since.Equal(s.began.Add(30*time.Second)) {
+			t.Errorf("after three failures: %+v", got)
+		}
+		s.fail(nil, ip(1))
+		s.since(&s.probes)
+		s.pass(45 * time.Second)
+		s.want("probes on the way back", &s.probes, "1m0s 198.18.0.1:5432", "1m10s 198.18.0.1:5432")
+		s.want("notified of the recovery", &s.notified, "db")
+	})
+}
+
+func TestCountsSurviveWhatDoesNotChangeTheQuestion(t *testing.T) {
+	onStage(t, 0, Options{}, func(s *stage) {
+		s.Set(key("db"), standard, []Target{to(1)})
+		s.pass(time.Second)
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.pass(20 * time.Second) // Two failures.
+		c := standard
+		c.Timeout, c.JitterPercent, c.HealthyThreshold = time.Second, 1, 1
+		other := to(2)
+		other.Endpoint = "secondary"
+		authorized := to(1)
+		authorized.Authorized = true
+		s.since(&s.notified)
+		s.Set(key("db"), c, []Target{other, to(3), authorized})
+		s.pass(10 * time.Second)
+		if got := states(s.Set(key("db"), c, []Target{to(1), to(3), other})); got != "UHH" {
+			t.Errorf("%s, want UHH", got)
+		}
+	})
+}
+
+func TestAnotherQuestionKeepsTheHealthAndIsAskedSoon(t *testing.T) {
+	for name, change := range map[string]func(*Check, *Target){
+		"kind": func(c *Check, _ *Target) { c.Kind = KindGRPC },
+		"port": func(_ *Check, t *Target) { t.Port = 5433 },
+		"host": func(_ *Check, t *Target) { t.Host = "db.example.com" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, 0.5, Options{}, func(s *stage) {
+				c, at := standard, to(1)
+				s.Set(key("db"), c, []Target{at})
+				s.pass(time.Second)
+				s.fail(syscall.ECONNREFUSED, ip(1))
+				s.pass(20 * time.Second) // Two failures.
+				s.since(&s.probes)
+				change(&c, &at)
+				s.Set(key("db"), c, []Target{at})
+				synctest.Wait()
+				s.want("probes", &s.probes, fmt.Sprintf("21s 198.18.0.1:%d", at.Port))
+				if got := states(s.Set(key("db"), c, []Target{at})); got != "H" {
+					t.Errorf("after one failure %s, want H", got)
+				}
+				s.pass(20 * time.Second)
+				if got := states(s.Set(key("db"), c, []Target{at})); got != "U" {
+					t.Errorf("after three failures %s, want U", got)
+				}
+			})
+		})
+	}
+}
+
+func TestWhichChecksAskTheSame(t *testing.T) {
+	base := Check{Kind: KindHTTP, HTTP: HTTP{Path: "/x", HTTPS: true, Statuses: [][2]int{{200, 299}}}, TLS: &TLS{RootPEM: []byte("a")}}
+	for name, tc := range map[string]struct {
+		change func(*Check)
+		same   bool
+	}{
+		"nothing":        {func(*Check) {}, true},
+		"equal contents": {func(c *Check) { c.TLS = &TLS{RootPEM: []byte("a")}; c.HTTP.Statuses = [][2]int{{200, 299}} }, true},
+		"pace":           {func(c *Check) { c.Interval, c.UnhealthyThreshold = time.Hour, 9 }, true},
+		"gRPC's part":    {func(c *Check) { c.GRPC.Service = "x" }, true},
+		"path":           {func(c *Check) { c.HTTP.Path = "/y" }, false},
+		"host":           {func(c *Check) { c.HTTP.Host = "y" }, false},
+		"scheme":         {func(c *Check) { c.HTTP.HTTPS = false }, false},
+		"statuses":       {func(c *Check) { c.HTTP.Statuses = nil }, false},
+		"roots":          {func(c *Check) { c.TLS = &TLS{RootPEM: []byte("b")} }, false},
+		"no TLS":         {func(c *Check) { c.TLS = nil }, false},
+		"server name":    {func(c *Check) { c.TLS = &TLS{RootPEM: []byte("a"), ServerName: "y"} }, false},
+		"verification":   {func(c *Check) { c.TLS = &TLS{RootPEM: []byte("a"), SkipVerify: true} }, false},
+		"kind":           {func(c *Check) { c.Kind = KindTCP }, false},
+	} {
+		changed := base
+		tc.change(&changed)
+		// What was made ready compares like what was given, or every Set would start afresh.
+		if got := newQuestion(&base).asks(&changed); got != tc.same {
+			t.Errorf("%s: the same %t, want %t", name, got, tc.same)
+		}
+	}
+	for name, c := range map[string]Check{
+		"no path":        {Kind: KindHTTP},
+		"an odd path":    {Kind: KindHTTP, HTTP: HTTP{Path: "x y"}},
+		"TCP, with TLS":  {TLS: &TLS{}},
+		"gRPC, and path": {Kind: KindGRPC, HTTP: HTTP{Path: "x y"}},
+	} {
+		if !newQuestion(&c).asks(&c) {
+			t.Errorf("%s: it is not the same as itself", name)
+		}
+	}
+}
+
+func TestAResultThatCameAfterAChangeIsNotCounted(t *testing.T) {
+	onStage(t, 0, Options{}, func(s *stage) {
+		s.hangs[ip(1)] = true
+		at := to(1)
+		s.Set(key("db"), standard, []Target{at})
+		s.pass(time.Second)
+		s.mu.Lock()
+		s.hangs[ip(1)] = false
+		s.mu.Unlock()
+		at.Host = "db.example.com"
+		s.Set(key("db"), standard, []Target{at})
+		s.pass(2 * time.Second)
+		s.want("probes", &s.probes, "0s 198.18.0.1:5432", "2s 198.18.0.1:5432")
+		if got := s.Set(key("db"), standard, []Target{at}); states(got) != "H" {
+			t.Errorf("%+v, want Healthy", got)
+		}
+		s.want("notified", &s.notified, "db")
+	})
+}
+
+// The address does not fail in the time for which the process itself is stopped.
+func TestATimeoutDuringAPauseOfTheProcessIsNotCounted(t *testing.T) {
+	dials := make(chan int, 1)
+	dials <- 0
+	third := make(chan struct{})
+	p := New(Options{Dial: func(ctx context.Context, _ egress.Query) (net.Conn, error) {
+		n := <-dials + 1
+		dials <- n
+		switch n {
+		case 2:
+			if said, err := exec.Command("sh", "-c", "kill -STOP $PPID; sleep 2; kill -CONT $PPID").CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, said)
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case 3:
+			close(third)
+		}
+		here, there := net.Pipe()
+		return here, there.Close()
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	key := types.NamespacedName{Namespace: "shop", Name: "one"}
+	check := Check{Interval: time.Second, Timeout: time.Second, HealthyThreshold: 1, UnhealthyThreshold: 1}
+	targets := []Target{{IP: netip.MustParseAddr("192.0.2.1"), Port: 80}}
+	p.Set(key, check, targets)
+	<-third
+	health := p.Set(key, check, targets)[0]
+	if health.State != networkingv1.AddressHealthy || health.Falls != 0 {
+		t.Errorf("%+v, for an address that never failed", health)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsGoneIsNotProbed(t *testing.T) {
+	onStage(t, 0, Options{}, func(s *stage) {
+		s.hangs[ip(3)] = true
+		s.Set(key("db"), standard, []Target{to(1), to(2), to(3)})
+		s.Set(key("web"), standard, []Target{to(4)})
+		s.pass(time.Second)
+		s.Set(key("db"), standard, []Target{to(1)})
+		s.Forget(key("web"))
+		s.Forget(key("never there"))
+		s.since(&s.probes)
+		s.pass(10 * time.Second)
+		s.want("probes", &s.probes, "10s 198.18.0.1:5432")
+		if got := s.agenda.Len(); got != 1 {
+			t.Errorf("%d targets are left, want 1", got)
+		}
+		if got := s.Set(key("db"), standard, nil); len(got) != 0 || s.agenda.Len() != 0 || len(s.objects) != 0 {
+			t.Errorf("with no targets: %v, %d targets and %d objects", got, s.agenda.Len(), len(s.objects))
+		}
+	})
+}
+
+func TestAShorterIntervalTakesEffectAtOnce(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		c := standard
+		c.Interval = time.Hour
+		s.Set(key("db"), c, []Target{to(1)})
+		s.pass(time.Second)
+		s.since(&s.probes)
+		s.Set(key("db"), standard, []Target{to(1)})
+		s.pass(10 * time.Second)
+		s.want("probes", &s.probes, "6s 198.18.0.1:5432")
+		s.Set(key("db"), c, []Target{to(1)})
+		s.pass(10 * time.Second)
+		s.want("probes after it was made longer again", &s.probes, "16s 198.18.0.1:5432")
+	})
+}
+
+func TestSRVTargetsOfOneAddressKeepApart(t *testing.T) {
+	onStage(t, 0, Options{}, func(s *stage) {
+		one, two := seeded(1, networkingv1.AddressHealthy), seeded(1, networkingv1.AddressUnhealthy)
+		one.Port, two.Port = 1000, 2000
+		s.Set(key("db"), standard, []Target{one, two})
+		if got := states(s.Set(key("db"), standard, []Target{two, one})); got != "UH" {
+			t.Errorf("in the other order %s, want UH", got)
+		}
+		two.Port = 3000
+		if got := states(s.Set(key("db"), standard, []Target{one, two})); got != "HU" {
+			t.Errorf("with another port %s, want HU", got)
+		}
+	})
+}
+
+func TestAFaultOfOurOwnDoesNotCount(t *testing.T) {
+	onStage(t, 0, Options{}, func(s *stage) {
+		s.Set(key("db"), standard, []Target{to(1)})
+		s.pass(time.Second)
+		s.fail(syscall.EMFILE, ip(1))
+		s.pass(time.Hour)
+		if got := s.Set(key("db"), standard, []Target{to(1)}); states(got) != "H" || got[0].Reason != networkingv1.ProbeConnected {
+			t.Errorf("%+v, want Healthy and Connected", got)
+		}
+	})
+}
+
+func TestANamespaceThatHangsDelaysNoOther(t *testing.T) {
+	onStage(t, 0, Options{Workers: 8}, func(s *stage) {
+		var all []Target
+		for i := range 500 {
+			all = append(all, to(1000+i))
+			s.hangs[ip(1000+i)] = true
+		}
+		s.Set(types.NamespacedName{Namespace: "rogue", Name: "big"}, standard, all)
+		s.Set(key("db"), standard, []Target{to(1)})
+		s.pass(95 * time.Second)
+		var mine []string
+		for _, line := range s.since(&s.probes) {
+			if strings.HasSuffix(line, " 198.18.0.1:5432") {
+				mine = append(mine, strings.Fields(line)[0])
+			}
+		}
+		if diff := cmp.Diff([]string{"0s", "10s", "20s", "30s", "40s", "50s", "1m0s", "1m10s", "1m20s", "1m30s"}, mine); diff != "" {
+			t.Errorf("probes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	onStage(t, 0, Options{Registerer: registry, Workers: 1}, func(s *stage) {
+		s.hangs[ip(1)] = true
+		s.hangs[ip(2)] = true
+		s.Set(key("db"), standard, []Target{to(1), to(2), to(3)})
+		s.SetNetworkDoubt(true)
+		s.pass(9 * time.Second)
+		got := map[string]float64{}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				name := strings.TrimPrefix(family.GetName(), "fairlead_externalservice_")
+				for _, label := range metric.GetLabel() {
+					name += " " + label.GetValue()
+				}
+				value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+				if value != 0 {
+					got[name] = value
+				}
+			}
+		}
+		want := map[string]float64{
+			"probe_total Connected tcp":  1,
+			"probe_total Timeout tcp":    2,
+			"probe_duration_seconds tcp": 3,
+			"probe_late_total":           2,
+			"probe_suspect":              1,
+			"probe_targets":              3,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestRunRefusesWhatCannotWork(t *testing.T) {
+	if err := New(Options{}).Run(t.Context()); err == nil {
+		t.Error("without Dial: no error")
+	}
+	registry := prometheus.NewRegistry()
+	o := Options{Registerer: registry, Dial: (&world{}).dial}
+	New(o)
+	if err := New(o).Run(t.Context()); err == nil {
+		t.Error("with metrics registered twice: no error")
+	}
+}

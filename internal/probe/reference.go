@@ -1,0 +1,105 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
+)
+
+const (
+	// referenceEvery is the least time between two questions to the reference, and how often one that
+	// is lost is asked.
+	referenceEvery = 5 * time.Second
+	// referenceTimeout bounds one question.
+	referenceTimeout = 5 * time.Second
+)
+
+// reference is what is known of Options.Reference.
+type reference struct {
+	questions chan struct{}
+	// pending says that it is asked now: failures wait for it.
+	pending bool
+	// lost says that it was not reached.
+	lost bool
+	// at is when it last replied.
+	at time.Time
+}
+
+// wonder has the reference asked where much has begun to fail. The lock is held.
+func (p *Prober) wonder() {
+	r := &p.reference
+	if p.Reference == nil || r.pending || r.lost || !p.suspicion.wonders() {
+		return
+	}
+	if !r.at.IsZero() && time.Since(r.at) < referenceEvery {
+		return
+	}
+	select {
+	case r.questions <- struct{}{}:
+		r.pending = true
+	default: // asked just now
+	}
+}
+
+// consult asks the reference until ctx ends.
+func (p *Prober) consult(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.reference.questions:
+		}
+		for !p.reached(ctx) {
+			pause := time.NewTimer(referenceEvery)
+			select {
+			case <-ctx.Done():
+				pause.Stop()
+				return
+			case <-pause.C:
+			}
+		}
+	}
+}
+
+// reached asks once, and lets the failures that wait for it decide if it is reached.
+func (p *Prober) reached(ctx context.Context) bool {
+	asked, cancel := context.WithTimeout(ctx, referenceTimeout)
+	reached := true // a panic is a defect here, and no sign of a lost network
+	panics.Go("reference", func() { reached = p.Reference(asked) })
+	cancel()
+	if ctx.Err() != nil {
+		return true
+	}
+	p.mu.Lock()
+	p.reference.pending, p.reference.lost, p.reference.at = false, !reached, time.Now()
+	told := p.judge()
+	if reached {
+		told = append(told, p.settle()...)
+	}
+	p.mu.Unlock()
+	p.notify(told)
+	return reached
+}
+
+// settle lets the failures decide that waited for the reference.
+func (p *Prober) settle() []types.NamespacedName {
+	var told []types.NamespacedName
+	for _, o := range p.objects {
+		for _, t := range o.targets {
+			if !t.held {
+				continue
+			}
+			t.held = false
+			if !p.suspect {
+				told = append(told, p.decide(t)...)
+			}
+		}
+	}
+	return told
+}

@@ -1,0 +1,176 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sort"
+	"syscall"
+	"testing"
+	"time"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// cluster sets objects of so many healthy targets each, and returns their addresses.
+func (s *stage) cluster(c Check, sizes ...int) (all [][]netip.Addr, set func() string) {
+	set = func() string {
+		var line string
+		for i, size := range sizes {
+			targets := make([]Target, size)
+			for j := range targets {
+				targets[j] = seeded(i*100+j, networkingv1.AddressHealthy)
+			}
+			line += states(s.Set(key(fmt.Sprintf("es%d", i)), c, targets)) + " "
+		}
+		return line[:len(line)-1]
+	}
+	for i, size := range sizes {
+		var mine []netip.Addr
+		for j := range size {
+			mine = append(mine, ip(i*100+j))
+		}
+		all = append(all, mine)
+	}
+	set()
+	return all, set
+}
+
+// told returns who was notified, each once.
+func (s *stage) told() []string {
+	all := s.since(&s.notified)
+	sort.Strings(all)
+	return slices.Compact(all)
+}
+
+func TestAMassOutageIsOurOwnFault(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		all, set := s.cluster(standard, 2, 1, 3, 1)
+		s.pass(12 * time.Second)
+		if len(s.told()) != 0 {
+			t.Error("a notification was sent without a change")
+		}
+		s.fail(syscall.ENETUNREACH, slices.Concat(all...)...)
+		s.pass(maxSuspicion - time.Minute)
+		if got := set(); got != "HH H HHH H" || !s.Suspect() {
+			t.Errorf("%s, suspect %t; want all healthy, and suspect", got, s.Suspect())
+		}
+		if got := s.told(); len(got) != 4 {
+			t.Errorf("notified %v, want all four", got)
+		}
+		s.fail(nil, slices.Concat(all...)...)
+		s.pass(15 * time.Second)
+		if got := set(); got != "HH H HHH H" || s.Suspect() {
+			t.Errorf("%s, suspect %t; want all healthy, and not suspect", got, s.Suspect())
+		}
+		if got := s.told(); len(got) != 4 {
+			t.Errorf("notified %v, want all four", got)
+		}
+	})
+}
+
+func TestWhatStillFailsAfterTheSuspicionFalls(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		all, set := s.cluster(standard, 1, 1, 1, 1)
+		s.fail(syscall.ECONNREFUSED, slices.Concat(all...)...)
+		s.pass(5 * time.Minute)
+		s.since(&s.notified)
+		s.fail(nil, slices.Concat(all[1:]...)...)
+		s.pass(15 * time.Second)
+		if got := set(); got != "U H H H" || s.Suspect() {
+			t.Errorf("%s, suspect %t; want U H H H, and not suspect", got, s.Suspect())
+		}
+	})
+}
+
+func TestRealOutagesFailOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sizes []int
+		down  func(all [][]netip.Addr) []netip.Addr
+		want  string
+	}{
+		"one big ExternalService of a few": {[]int{20, 1, 1}, func(all [][]netip.Addr) []netip.Addr { return all[0] }, "UUUUUUUUUUUUUUUUUUUU H H"},
+		"two of three small ones":          {[]int{1, 1, 1}, func(all [][]netip.Addr) []netip.Addr { return slices.Concat(all[:2]...) }, "U U H"},
+		"both of two":                      {[]int{2, 2}, func(all [][]netip.Addr) []netip.Addr { return slices.Concat(all...) }, "UU UU"},
+		"a data center with most of them": {[]int{3, 3, 3, 3}, func(all [][]netip.Addr) []netip.Addr {
+			return slices.Concat(all[0][1:], all[1][1:], all[2][1:], all[3][1:])
+		}, "HUU HUU HUU HUU"},
+		"three of eight":                     {[]int{1, 1, 1, 1, 1, 1, 1, 1}, func(all [][]netip.Addr) []netip.Addr { return slices.Concat(all[:3]...) }, "U U U H H H H H"},
+		"one address, of which there is one": {[]int{1}, func(all [][]netip.Addr) []netip.Addr { return all[0] }, "U"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, 0.5, Options{}, func(s *stage) {
+				all, set := s.cluster(standard, tc.sizes...)
+				s.pass(time.Minute)
+				s.fail(syscall.ETIMEDOUT, tc.down(all)...)
+				s.pass(40 * time.Second)
+				if got := set(); got != tc.want || s.Suspect() {
+					t.Errorf("%s, suspect %t; want %s, and not suspect", got, s.Suspect(), tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestDoubtOfTheNetworkFreezesHealth(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		s.Set(key("db"), standard, []Target{to(1)})
+		s.pass(time.Second)
+		s.told()
+		s.SetNetworkDoubt(true)
+		s.SetNetworkDoubt(true)
+		s.want("notified of the doubt", &s.notified, "db")
+		s.fail(syscall.ENETUNREACH, ip(1), ip(2))
+		s.pass(time.Minute)
+		all := []Target{to(1), to(2), to(3)}
+		s.Set(key("db"), standard, all)
+		s.pass(time.Second)
+		if got := s.Set(key("db"), standard, all); states(got) != "HUH" || got[1].State != networkingv1.AddressUnknown {
+			t.Errorf("%+v, want Healthy, Unknown, and Healthy for what succeeds", got)
+		}
+		s.told()
+		s.SetNetworkDoubt(false)
+		s.want("notified of its end", &s.notified, "db")
+		s.pass(10 * time.Second)
+		if got := s.Set(key("db"), standard, all); states(got) != "UUH" || got[1].State != networkingv1.AddressUnhealthy {
+			t.Errorf("%+v, want Unhealthy, Unhealthy, Healthy", got)
+		}
+	})
+}
+
+func TestARefusalOfThePolicyIsNeitherEvidenceNorHeldBack(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		all, set := s.cluster(standard, 1, 1, 1, 1)
+		s.fail(egress.ErrDenied, slices.Concat(all...)...)
+		s.pass(time.Minute)
+		if got := set(); got != "U U U U" || s.Suspect() {
+			t.Errorf("%s, suspect %t; want all unhealthy, and not suspect", got, s.Suspect())
+		}
+	})
+}
+
+func TestTargetsThatGoTakeTheirSuspicionWithThem(t *testing.T) {
+	onStage(t, 0.5, Options{}, func(s *stage) {
+		all, _ := s.cluster(standard, 1, 1, 1)
+		s.fail(syscall.ETIMEDOUT, slices.Concat(all...)...)
+		s.pass(time.Minute)
+		if !s.Suspect() {
+			t.Fatal("not suspect")
+		}
+		s.told()
+		s.Forget(key("es2"))
+		if s.Suspect() {
+			t.Error("suspect with two left")
+		}
+		if got := s.told(); len(got) != 2 {
+			t.Errorf("notified %v, want the two", got)
+		}
+		s.Forget(key("es1"))
+		s.Forget(key("es0"))
+		empty(t, &s.suspicion)
+	})
+}

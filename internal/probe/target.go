@@ -1,0 +1,179 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+)
+
+// State is Unknown, Healthy or Unhealthy.
+type State = networkingv1.AddressHealth
+
+// Target is one address of an object.
+type Target struct {
+	// Endpoint is the name of the endpoint that has the address.
+	Endpoint string
+	IP       netip.Addr
+	Port     uint16
+	// Host is the DNS name that the address comes from: the default of the Host header, of the
+	// server name and of the authority. Empty for a static address. A target without IP is looked up
+	// by it before each probe.
+	Host string
+	// Authorized is handed to Dial.
+	Authorized bool
+	// Seed is what is known from an earlier process. It is used only where the target is new to
+	// this one.
+	Seed *Seed
+}
+
+// Seed is the health of a target that another process found.
+type Seed struct {
+	State State
+	Since time.Time
+}
+
+// Health of a target.
+type Health struct {
+	State State
+	// Since is when State became what it is, or when the target was first seen.
+	Since time.Time
+	// LastProbe is when the last result came; zero before the first.
+	LastProbe time.Time
+	// Reason is the word for the last result (networkingv1.Probe...); empty before the first.
+	Reason string
+	// Falls is how often this process has seen State become Unhealthy after Healthy, or after failures
+	// that were believed late. It stays at 65535.
+	Falls uint16
+}
+
+// object is what has targets, such as an ExternalService.
+type object struct {
+	key     types.NamespacedName
+	pace    pace
+	ask     *question
+	targets []*target
+	tally   *tally
+	// namespace of the object, and the group that it belongs to.
+	namespace *namespace
+	group     string
+	// succeeding is how many targets have a success as their last result.
+	succeeding int
+	// results is how many have come, and succeeded the number of the last success.
+	results, succeeded uint64
+	// patient is Options.Patient.
+	patient bool
+}
+
+// target is a Target with what is known of it. There may be 50,000: it holds no timer, no closure
+// and no copy of the check, and times as numbers.
+type target struct {
+	object     *object
+	endpoint   string
+	host       string
+	ip         netip.Addr
+	port       uint16
+	authorized bool
+	gone       bool
+	// held: its last failure waits for the reference.
+	held   bool
+	result outcome
+	counter
+	destination *destination
+	// asked tells a result that came after a change of what is asked.
+	asked uint32
+	// since and lastProbe are wall clock times, due is counted from Prober.began.
+	since, lastProbe int64
+	due              time.Duration
+	// failed is the number of the result that began the running streak of failures.
+	failed uint64
+}
+
+// remote is what the target's destination is.
+func (t *target) remote() remote {
+	switch {
+	case t.object.group != "":
+		return remote{host: t.object.group}
+	case t.ip.IsValid():
+		return remote{ip: t.ip, port: t.port}
+	}
+	return remote{host: t.host, port: t.port}
+}
+
+// set replaces the counter.
+func (t *target) set(c counter) {
+	t.object.succeeding += int(one(c.count > 0) - one(t.count > 0))
+	t.counter = c
+}
+
+// confirmed says that a failure is the target's own: another target of the object, of which the last
+// success before the probe is given, has succeeded since the target first failed.
+func (t *target) confirmed(succeeded uint64) bool { return succeeded > t.failed }
+
+func (t *target) health() Health {
+	return Health{State: t.state(), Since: moment(t.since), LastProbe: moment(t.lastProbe), Reason: t.result.reason(), Falls: t.falls}
+}
+
+// void says that the target cannot be asked, and that this is not its fault.
+func (t *target) void() bool { return t.object.patient && t.result.void() }
+
+func (t *target) state() State {
+	if t.void() {
+		return networkingv1.AddressUnknown
+	}
+	return t.condition.state()
+}
+
+// standing is what the target contributes to the suspicion now.
+func (t *target) standing() standing {
+	if t.object.patient {
+		return t.patientStanding()
+	}
+	return t.counter.standing(t.result == denied)
+}
+
+// patientStanding has a target count that nothing is known of but failures: those of a process that
+// never reached anything must not be believed once they are enough.
+func (t *target) patientStanding() standing {
+	switch {
+	case t.void():
+		return standing{}
+	case t.condition == unknown && t.count < 0:
+		return standing{member: true, failing: true, young: t.count >= -young}
+	}
+	return t.counter.standing(false)
+}
+
+func moment(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos)
+}
+
+func (c condition) state() State {
+	switch c {
+	case healthy:
+		return networkingv1.AddressHealthy
+	case unhealthy:
+		return networkingv1.AddressUnhealthy
+	case unknown:
+	}
+	return networkingv1.AddressUnknown
+}
+
+func conditionOf(s State) condition {
+	switch s {
+	case networkingv1.AddressHealthy:
+		return healthy
+	case networkingv1.AddressUnhealthy:
+		return unhealthy
+	case networkingv1.AddressUnknown:
+	}
+	return unknown
+}

@@ -1,0 +1,133 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tolerantcache
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	kjson "sigs.k8s.io/json"
+)
+
+// negotiated is the serializer of a client that lists and watches one kind. Whatever decodes as a whole
+// is decoded as a whole, once; only after that has failed it goes item by item.
+type negotiated struct {
+	runtime.NegotiatedSerializer
+	scheme *runtime.Scheme
+	kind   schema.GroupVersionKind
+}
+
+func newSerializer(scheme *runtime.Scheme, kind schema.GroupVersionKind) runtime.NegotiatedSerializer {
+	return &negotiated{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(scheme)}, scheme, kind}
+}
+
+func (n *negotiated) DecoderToVersion(d runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
+	return &decoder{n, n.NegotiatedSerializer.DecoderToVersion(d, gv)}
+}
+
+type decoder struct {
+	*negotiated
+	whole runtime.Decoder
+}
+
+// Decode returns an error where not even the envelope can be read: what comes of that is client-go's to
+// decide, as ever.
+func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	decoded, kind, failure := d.whole.Decode(data, defaults, into)
+	if failure == nil {
+		return decoded, kind, nil
+	}
+	var header metav1.TypeMeta
+	if kjson.UnmarshalCaseSensitivePreserveInts(data, &header) != nil {
+		return decoded, kind, failure
+	}
+	of := header.GroupVersionKind()
+	switch of {
+	case d.kind:
+		object, err := d.item(data)
+		if err != nil || into != nil && !assign(into, object) {
+			return decoded, kind, failure
+		}
+		if into != nil {
+			object = into
+		}
+		return object, &of, nil
+	case d.kind.GroupVersion().WithKind(d.kind.Kind + "List"):
+		list, err := d.list(data, into)
+		if err != nil {
+			return decoded, kind, failure
+		}
+		return list, &of, nil
+	}
+	return decoded, kind, failure
+}
+
+// list decodes each item by itself.
+func (d *decoder) list(data []byte, into runtime.Object) (runtime.Object, error) {
+	var envelope struct {
+		metav1.TypeMeta `json:",inline"`
+		metav1.ListMeta `json:"metadata"`
+		Items           []json.RawMessage `json:"items"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &envelope); err != nil {
+		return nil, err
+	}
+	items := make([]runtime.Object, 0, len(envelope.Items))
+	for _, raw := range envelope.Items {
+		item, err := d.item(raw)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	list, err := d.scheme.New(envelope.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	lister, ok := list.(metav1.ListInterface)
+	if !ok {
+		return nil, fmt.Errorf("%T is no list", list)
+	}
+	lister.SetResourceVersion(envelope.ResourceVersion)
+	lister.SetContinue(envelope.Continue)
+	lister.SetRemainingItemCount(envelope.RemainingItemCount)
+	if err := meta.SetList(list, items); err != nil {
+		return nil, err
+	}
+	if into == nil {
+		return list, nil
+	}
+	if !assign(into, list) {
+		return nil, fmt.Errorf("%T is asked for instead of %T", into, list)
+	}
+	return into, nil
+}
+
+// item decodes one object, and what of it can be where it cannot as a whole.
+func (d *decoder) item(raw []byte) (runtime.Object, error) {
+	object, err := d.scheme.New(d.kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, object); err == nil {
+		return object, nil
+	}
+	return d.salvage(raw)
+}
+
+// assign sets what into points to, which a failed attempt may have left its parts in.
+func assign(into, from runtime.Object) bool {
+	to, value := reflect.ValueOf(into), reflect.ValueOf(from)
+	if to.Type() != value.Type() || to.Kind() != reflect.Pointer || to.IsNil() {
+		return false
+	}
+	to.Elem().Set(value.Elem())
+	return true
+}

@@ -1,0 +1,85 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tolerantcache
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Options of Informers. All are required.
+type Options struct {
+	// Config is that of the cache, and HTTPClient what the cache and these informers send by: made from
+	// a configuration with Transport.
+	Config     *rest.Config
+	HTTPClient *http.Client
+	// Scheme knows the Kinds.
+	Scheme *runtime.Scheme
+	// Kinds are those whose objects are contained. Informers of others are as ever.
+	Kinds []schema.GroupVersionKind
+	// Register is told of the objects that do not decode.
+	Register *Register
+}
+
+// Informers makes the informers of a cache.
+type Informers struct {
+	scheme     *runtime.Scheme
+	parameters runtime.ParameterCodec
+	clients    map[schema.GroupVersionKind]rest.Interface
+	register   *Register
+}
+
+// NewInformers makes a client for each kind. It sends nothing.
+func NewInformers(o Options) (*Informers, error) {
+	if o.Config == nil || o.HTTPClient == nil || o.Scheme == nil || o.Register == nil {
+		return nil, errors.New("containment: Config, HTTPClient, Scheme and Register are required")
+	}
+	i := &Informers{
+		scheme: o.Scheme, parameters: runtime.NewParameterCodec(o.Scheme), register: o.Register,
+		clients: map[schema.GroupVersionKind]rest.Interface{},
+	}
+	for _, kind := range o.Kinds {
+		version := kind.GroupVersion()
+		config := rest.CopyConfig(o.Config)
+		config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/apis", &version, newSerializer(o.Scheme, kind)
+		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, ""
+		made, err := rest.RESTClientForConfigAndClient(config, o.HTTPClient)
+		if err != nil {
+			return nil, fmt.Errorf("containment of %s: %w", kind.Kind, err)
+		}
+		i.clients[kind] = made
+	}
+	return i, nil
+}
+
+// New makes an informer; it is for the NewInformer of a controller-runtime cache.
+func (i *Informers) New(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	kind, contained := i.contained(example)
+	if !contained {
+		return cache.NewSharedIndexInformer(source, example, resync, indexers)
+	}
+	l := &lister{kind: kind, like: cache.ToListerWatcherWithContext(source), client: i.clients[kind], parameters: i.parameters}
+	informer := cache.NewSharedIndexInformer(l.listWatch(), example, resync, indexers)
+	i.register.follow(kind, informer)
+	return informer
+}
+
+// contained says whether an informer holds objects of one of the kinds, as their own type.
+func (i *Informers) contained(example runtime.Object) (schema.GroupVersionKind, bool) {
+	switch example.(type) {
+	case runtime.Unstructured, *metav1.PartialObjectMetadata:
+		return schema.GroupVersionKind{}, false
+	}
+	kind, err := apiutil.GVKForObject(example, i.scheme)
+	return kind, err == nil && i.clients[kind] != nil
+}

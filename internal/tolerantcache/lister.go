@@ -1,0 +1,79 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tolerantcache
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// lister lists and watches what another would, by a client that decodes item by item.
+type lister struct {
+	kind       schema.GroupVersionKind
+	like       cache.ListerWithContext
+	client     rest.Interface
+	parameters runtime.ParameterCodec
+
+	mu sync.Mutex
+	at *url.URL // nil until it is known
+}
+
+// listWatch is the form in which client-go knows what a lister can.
+func (l *lister) listWatch() *cache.ListWatch {
+	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
+}
+
+func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	request, err := l.request(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return request.Do(ctx).Get()
+}
+
+func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.Watch = true
+	request, err := l.request(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return request.Watch(ctx)
+}
+
+func (l *lister) request(ctx context.Context, o metav1.ListOptions) (*rest.Request, error) {
+	at, err := l.address(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.kind.Kind, err)
+	}
+	selectors := at.Query()
+	o.LabelSelector, o.FieldSelector = selectors.Get("labelSelector"), selectors.Get("fieldSelector")
+	return l.client.Get().AbsPath(at.Path).VersionedParams(&o, l.parameters), nil
+}
+
+// address is asked for once.
+func (l *lister) address(ctx context.Context) (*url.URL, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.at != nil {
+		return l.at, nil
+	}
+	empty, err := json.Marshal(map[string]any{
+		"apiVersion": l.kind.GroupVersion().String(), "kind": l.kind.Kind + "List", "metadata": map[string]any{}, "items": []any{},
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.at, err = addressOf(ctx, l.like, empty)
+	return l.at, err
+}
