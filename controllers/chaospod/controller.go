@@ -15,14 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
-	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
@@ -98,7 +97,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 			return nil, fmt.Errorf("metrics of ChaosPods: %w", err)
 		}
 	}
-	reconciling, err := parts.New(Name, parts.Options{
+	reconciling, err := controller.New(Name, controller.Options{
 		Reconciler: reconciler, Wrap: o.Wrap,
 		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
 	})
@@ -112,7 +111,9 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled before Start.
-func (c *Controller) Warmup(ctx context.Context) error { return parts.Warmup(ctx, Name, c.reconciling) }
+func (c *Controller) Warmup(ctx context.Context) error {
+	return controller.Warmup(ctx, Name, c.reconciling)
+}
 
 // Start reconciles until ctx ends. No ChaosPod decides before the ledger knows what all kinds have under
 // way, and before the blackouts of the cluster were read.

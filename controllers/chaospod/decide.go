@@ -12,7 +12,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 // decide says what to do, and stores that: nothing is done that is not in the status. What kills, or is
@@ -55,7 +55,7 @@ func (r *Reconciler) confirm(ctx context.Context, s *survey) error {
 	if s.confirmed {
 		return nil
 	}
-	if err := stale.Confirm(ctx, r.Live, s.stored, &chaosv1.ChaosPod{}); err != nil {
+	if err := controller.Confirm(ctx, r.Live, s.stored, &chaosv1.ChaosPod{}); err != nil {
 		return err
 	}
 	s.confirmed = true

@@ -13,7 +13,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 const (
@@ -33,7 +33,7 @@ type memory struct {
 	refused refusal
 	asked   []string
 	// mark is our last write of the status.
-	mark stale.Mark
+	mark controller.Mark
 }
 
 // refusal is an action that was forbidden.

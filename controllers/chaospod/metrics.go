@@ -12,7 +12,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
-	"github.com/fairlead-dev/fairlead/controllers/internal/histogram"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 // metrics are read from a table in memory with one row for each ChaosPod, which goes with it. Their
@@ -30,7 +30,7 @@ var _ prometheus.Collector = (*metrics)(nil)
 type row struct {
 	kills    map[kill]float64
 	runs     map[chaosv1.RunOutcome]float64
-	recovery histogram.Histogram
+	recovery controller.Histogram
 	held     map[string]float64
 	active   bool
 }

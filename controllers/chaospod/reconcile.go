@@ -17,10 +17,8 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/approval"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
@@ -61,14 +59,14 @@ type Reconciler struct {
 	// Denied are namespaces in which no pod is ever killed, and whose writers admission does not ask.
 	Denied []string
 
-	ringer    *bell.Ringer
-	interests *bell.Interests[*interest]
+	ringer    *controller.Ringer
+	interests *controller.Interests[*interest]
 	memories  *memories
 	metrics   *metrics
 }
 
 func newReconciler(r Reconciler) *Reconciler {
-	r.ringer, r.interests, r.memories, r.metrics = bell.NewRinger(r.Now), &bell.Interests[*interest]{}, &memories{}, newMetrics()
+	r.ringer, r.interests, r.memories, r.metrics = controller.NewRinger(r.Now), &controller.Interests[*interest]{}, &memories{}, newMetrics()
 	r.Freeze.Subscribe(r.thaw)
 	r.Suspicions.Subscribe(r.thaw)
 	return &r
@@ -89,16 +87,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	again, err := r.reconcile(ctx, object)
 	if client.IgnoreNotFound(err) != nil {
-		return stale.Result(fmt.Errorf("chaospod %s: %w", req.NamespacedName, err))
+		return controller.Result(fmt.Errorf("chaospod %s: %w", req.NamespacedName, err))
 	}
-	return timing.After(r.Now(), again), nil
+	return controller.After(r.Now(), again), nil
 }
 
 // reconcile goes through the steps, and returns when to do so again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (time.Time, error) {
 	s := r.begin(stored)
 	if s.memory.mark.Behind(stored, s.now) {
-		return time.Time{}, stale.Err
+		return time.Time{}, controller.Err
 	}
 	decided, err := r.decide(ctx, s)
 	if err != nil {
@@ -114,11 +112,11 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (t
 		if err := r.store(ctx, s, &recorded); err != nil {
 			return time.Time{}, err
 		}
-		again = timing.Soonest(again, recorded.Again)
+		again = controller.Soonest(again, recorded.Again)
 	}
 	r.settle(s, &decided)
 	r.metrics.record(s.key, &s.stored.Status)
-	return timing.Soonest(s.again, again), err
+	return controller.Soonest(s.again, again), err
 }
 
 // begin takes up a ChaosPod.

@@ -10,7 +10,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
@@ -33,4 +33,4 @@ type survey struct {
 	again time.Time
 }
 
-func (s *survey) look(at time.Time) { s.again = timing.Soonest(s.again, at) }
+func (s *survey) look(at time.Time) { s.again = controller.Soonest(s.again, at) }

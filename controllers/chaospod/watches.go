@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -18,7 +17,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 )
 
@@ -27,13 +26,13 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
 		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
 			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{}, asked())),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, bell.Stirs(r.ringer, r.interests, named[*appsv1.Deployment]("Deployment"))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, bell.Stirs(r.ringer, r.interests, named[*appsv1.StatefulSet]("StatefulSet"))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, bell.Stirs(r.ringer, r.interests, named[*appsv1.DaemonSet]("DaemonSet"))),
-		source.Kind(c.GetCache(), &corev1.Pod{}, bell.Stirs(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.Stirs(r.ringer, r.interests, named[*appsv1.Deployment]("Deployment"))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.Stirs(r.ringer, r.interests, named[*appsv1.StatefulSet]("StatefulSet"))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.Stirs(r.ringer, r.interests, named[*appsv1.DaemonSet]("DaemonSet"))),
+		source.Kind(c.GetCache(), &corev1.Pod{}, controller.Stirs(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
 			return func(i *interest) bool { return i.inPod(pod) }
 		})),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, bell.Stirs(r.ringer, r.interests, func(*networkingv1.ExternalService) func(*interest) bool {
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.Stirs(r.ringer, r.interests, func(*networkingv1.ExternalService) func(*interest) bool {
 			return func(*interest) bool { return true } // who depends on it is found out then
 		}), faulted()),
 		r.ringer.Source(),

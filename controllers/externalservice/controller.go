@@ -10,14 +10,12 @@ import (
 	"net"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
-	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -84,7 +82,7 @@ type Controller struct {
 	reconciler  *Reconciler
 	tracker     *resolution.Tracker
 	prober      *probe.Prober
-	bell        *bell.Bell
+	bell        *controller.Bell
 }
 
 // New makes the controller. The caller starts it, once this replica leads, and sees that the
@@ -96,7 +94,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if o.Secrets == nil {
 		o.Secrets = c.GetAPIReader()
 	}
-	rings := &bell.Bell{}
+	rings := &controller.Bell{}
 	prober := probe.New(probe.Options{
 		Dial: o.Dial, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer,
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
@@ -116,7 +114,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 			return nil, fmt.Errorf("metrics of ExternalServices: %w", err)
 		}
 	}
-	reconciling, err := parts.New(Name, parts.Options{
+	reconciling, err := controller.New(Name, controller.Options{
 		Reconciler: reconciler, Wrap: o.Wrap,
 		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
 	})
@@ -132,13 +130,13 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled, looked up or
 // checked before Start.
 func (c *Controller) Warmup(ctx context.Context) error {
-	return parts.Warmup(ctx, Name, c.reconciling)
+	return controller.Warmup(ctx, Name, c.reconciling)
 }
 
 // Start reconciles, looks up and checks until ctx ends or one of the three fails, and returns when
 // all three have ended.
 func (c *Controller) Start(ctx context.Context) error {
-	return parts.Together(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
+	return controller.Together(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
 }
 
 // Again has every object reconciled once more, since what the policy says may have changed. It does

@@ -6,7 +6,7 @@ package externalservice
 import (
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
@@ -65,7 +65,7 @@ type publication struct {
 	ready bool
 }
 
-func (d *decision) look(at time.Time) { d.again = timing.Soonest(d.again, at) }
+func (d *decision) look(at time.Time) { d.again = controller.Soonest(d.again, at) }
 
 // ready is how many publications are.
 func (d *decision) ready() int {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -72,10 +72,10 @@ func (r *Reconciler) examine(ctx context.Context, es *networkingv1.ExternalServi
 	}
 	check(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), f.sites, left)
 	m.probed = true
-	f.again = timing.Soonest(f.again, damp(f.sites, m, r.Now()))
+	f.again = controller.Soonest(f.again, damp(f.sites, m, r.Now()))
 	f.suspect = r.Probes.Frozen(key)
 	if !f.suspect && inherits(es, f.sites) {
-		f.suspect, f.again = true, timing.Soonest(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
+		f.suspect, f.again = true, controller.Soonest(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
 	}
 	return f
 }

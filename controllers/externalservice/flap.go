@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/probe"
@@ -51,7 +51,7 @@ func damp(all []site, m *memory, now time.Time) (again time.Time) {
 			next[at] = f
 			a.flaps = flapping.hold(&f.recent, now) > 0
 			if a.flaps {
-				again = timing.Soonest(again, flapping.calm(&f.recent, now))
+				again = controller.Soonest(again, flapping.calm(&f.recent, now))
 			}
 		}
 		steady = steady || (a.health.State == networkingv1.AddressHealthy && !a.flaps)
@@ -62,7 +62,7 @@ func damp(all []site, m *memory, now time.Time) (again time.Time) {
 	}
 	active(all, func(s *site, a *address) {
 		if f := next[target{s.Name, a.ip, a.srv}]; f != nil {
-			again = timing.Soonest(again, f.show(a, steady, now))
+			again = controller.Soonest(again, f.show(a, steady, now))
 		}
 	})
 	return again

@@ -18,9 +18,8 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
@@ -36,7 +35,7 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 		return fault{status: es.Status.Fault}, *actual, nil
 	}
 	if r.memories.unreported(es, now) {
-		return fault{}, *actual, stale.Err
+		return fault{}, *actual, controller.Err
 	}
 	c := r.circumstances(es, f, m)
 	k := faultCase{
@@ -59,7 +58,7 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 	decided := k.judge()
 	if decided.effect && m.confirmed != asked {
 		// Another process may have ended it.
-		if err := stale.Confirm(ctx, r.Live, es, &networkingv1.ExternalService{}); err != nil {
+		if err := controller.Confirm(ctx, r.Live, es, &networkingv1.ExternalService{}); err != nil {
 			return fault{}, *actual, err
 		}
 		m.confirmed = asked
@@ -74,7 +73,7 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 		return decided, *actual, nil
 	}
 	shown := broken(decided.status, f.sites, c)
-	shown.again = timing.Soonest(shown.again, actual.again)
+	shown.again = controller.Soonest(shown.again, actual.again)
 	return decided, shown, nil
 }
 

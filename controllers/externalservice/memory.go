@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 // memory is what this process knows of one object beyond the API server. An object is reconciled
@@ -46,7 +46,7 @@ type memory struct {
 	// wrote are the writes of slices that the cache does not show yet.
 	wrote map[string]write
 	// reported is the last write of the status.
-	reported stale.Mark
+	reported controller.Mark
 }
 
 // learn takes in a decision.

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	result, err := bring(ctx, es)
 	if err != nil {
-		return stale.Result(fmt.Errorf("externalservice %s: %w", req.NamespacedName, err))
+		return controller.Result(fmt.Errorf("externalservice %s: %w", req.NamespacedName, err))
 	}
 	return result, nil
 }
@@ -145,7 +144,7 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 		return r.whileWaiting(es, &found, begun), err
 	}
 	if m.behind(current, now) {
-		return reconcile.Result{RequeueAfter: stale.Retry}, nil
+		return reconcile.Result{RequeueAfter: controller.Retry}, nil
 	}
 	decided := decide(membersOf(found.sites), r.circumstances(es, &found, m))
 	if es.Status.ObservedGeneration <= 0 && len(current) == 0 && begun < quietStart && unchecked(&decided) {
@@ -155,11 +154,11 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	again := timing.Soonest(shown.again, found.again, injected.again)
+	again := controller.Soonest(shown.again, found.again, injected.again)
 	wanted := arrange(es.Name, current, shown.publish)
 	changes := injected.effect || es.Status.Fault.Lasts() || injected.status != es.Status.Fault
 	if due := m.postponed(es, service, current, wanted, &found, &shown, now); now.Before(due) && !changes {
-		return timing.After(now, again, due), nil
+		return controller.After(now, again, due), nil
 	}
 	wrote, err := r.publishSlices(ctx, service, current, wanted, m)
 	if wrote {
@@ -174,9 +173,9 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 	report.published(es, service, &found, &shown, len(wanted))
 	report.status.LastHandledFailback = m.handled
 	if due := m.texts.at.Add(writing.hold(&m.texts, now)); now.Before(due) && onlyTexts(&es.Status, &report.status) {
-		return timing.After(now, again, due), nil
+		return controller.After(now, again, due), nil
 	}
-	return timing.After(now, again), r.writeStatus(ctx, es, report)
+	return controller.After(now, again), r.writeStatus(ctx, es, report)
 }
 
 // whileWaiting is when to look again. A lookup that ends comes as an event.

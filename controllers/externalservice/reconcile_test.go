@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
@@ -523,7 +523,7 @@ func TestASliceThatTheCacheDoesNotShowYetIsNotWrittenAgain(t *testing.T) {
 		t.Errorf("the cache has caught up, and %v is still waited for", m.wrote)
 	}
 	m.wroteSlice("a", "30", epoch)
-	if m.behind(old, epoch.Add(stale.CatchUp)) {
+	if m.behind(old, epoch.Add(controller.CatchUp)) {
 		t.Error("a cache is waited for that may never show the write")
 	}
 }
@@ -536,10 +536,10 @@ func TestNothingIsDecidedByACacheThatIsBehind(t *testing.T) {
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
 	})
-	if again := s.quiet("the cache is behind").RequeueAfter; again != stale.Retry {
+	if again := s.quiet("the cache is behind").RequeueAfter; again != controller.Retry {
 		t.Errorf("looks again after %s", again)
 	}
-	s.passes(stale.CatchUp)
+	s.passes(controller.CatchUp)
 	s.reconciles()
 	s.publishes("192.0.2.7+")
 }
@@ -554,10 +554,10 @@ func TestAStatusThatTheCacheDoesNotShowYetIsNotBuiltUpon(t *testing.T) {
 	s.reconciles()
 	report := newReport(before, s.now)
 	s.writes = nil
-	if err := s.writeStatus(t.Context(), before, report); !errors.Is(err, stale.Err) || len(s.writes) > 0 {
-		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, stale.Err)
+	if err := s.writeStatus(t.Context(), before, report); !errors.Is(err, controller.Err) || len(s.writes) > 0 {
+		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, controller.Err)
 	}
-	s.passes(stale.CatchUp)
+	s.passes(controller.CatchUp)
 	if err := s.writeStatus(t.Context(), before, report); err != nil {
 		t.Errorf("a cache is waited for that may never show the write: %v", err)
 	}

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -185,7 +185,7 @@ func (r *report) suspended() {
 // writeStatus writes what changed, if a fact did, and tells of transitions by events.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, report *report) error {
 	if r.memories.unreported(es, r.Now()) {
-		return stale.Err
+		return controller.Err
 	}
 	if sameFacts(&es.Status, &report.status) {
 		return nil

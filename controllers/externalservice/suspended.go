@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
@@ -32,7 +32,7 @@ func (r *Reconciler) suspended(ctx context.Context, es *networkingv1.ExternalSer
 		return reconcile.Result{}, err
 	}
 	if m.behind(current, r.Now()) {
-		return reconcile.Result{RequeueAfter: stale.Retry}, nil
+		return reconcile.Result{RequeueAfter: controller.Retry}, nil
 	}
 	c := &censor{es: es, policy: r.Policy, approved: egress.Approved(es), restores: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole}
 	wanted, censored := c.slices(current)

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -24,7 +23,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 // byService is the index of EndpointSlices by the Service they belong to.
@@ -44,7 +43,7 @@ func Cache() map[client.Object]cache.ByObject {
 }
 
 // watch has objects reconciled when they, or what they made, change.
-func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, rings *bell.Bell) error {
+func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, rings *controller.Bell) error {
 	if err := c.GetCache().IndexField(ctx, &discoveryv1.EndpointSlice{}, byService, serviceOf); err != nil {
 		return fmt.Errorf("index EndpointSlices by Service: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 // write is an EndpointSlice that we wrote, or removed where version is empty.
@@ -33,7 +33,7 @@ func (m *memory) wroteSlice(name, version string, now time.Time) {
 func (m *memory) behind(current []*discoveryv1.EndpointSlice, now time.Time) bool {
 	behind := false
 	for name, w := range m.wrote {
-		if now.Sub(w.at) < stale.CatchUp && !w.shown(find(current, name)) {
+		if now.Sub(w.at) < controller.CatchUp && !w.shown(find(current, name)) {
 			behind = true
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 // births are the versions of the pods that were seen to be made, in namespaces with a policy. A pod
@@ -72,7 +72,7 @@ func (b *births) answer(pod types.UID, version string, there bool) {
 }
 
 // noting takes down births and deaths before another handler hears of them.
-func (b *births) noting(is *bell.Interests[*interest], then handler.TypedEventHandler[*corev1.Pod, reconcile.Request]) handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
+func (b *births) noting(is *controller.Interests[*interest], then handler.TypedEventHandler[*corev1.Pod, reconcile.Request]) handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
 			if newborn(e) && is.Any(e.Object.Namespace) {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 func TestTheVersionOfAPodIsKnownWhereItWasSeenToBeMade(t *testing.T) {
@@ -39,7 +39,7 @@ func TestTheVersionOfAPodIsKnownWhereItWasSeenToBeMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			is := &bell.Interests[*interest]{}
+			is := &controller.Interests[*interest]{}
 			is.Set(policyKey, &interest{})
 			b := &births{}
 			heard := 0

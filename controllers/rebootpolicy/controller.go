@@ -15,13 +15,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
-	"github.com/fairlead-dev/fairlead/controllers/internal/parts"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
@@ -108,7 +106,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	rings := bell.NewRinger(o.Now)
+	rings := controller.NewRinger(o.Now)
 	observed, err := sources.New(sources.Options{
 		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
 		Interval: o.SourcesInterval, Notify: rings.Stir, Registerer: o.Registerer,
@@ -133,7 +131,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 			return nil, fmt.Errorf("metrics of RebootPolicies: %w", err)
 		}
 	}
-	reconciling, err := parts.New(Name, parts.Options{
+	reconciling, err := controller.New(Name, controller.Options{
 		Reconciler: reconciler, Wrap: o.Wrap,
 		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
 	})
@@ -149,7 +147,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled or observed before
 // Start.
 func (c *Controller) Warmup(ctx context.Context) error {
-	return parts.Warmup(ctx, Name, c.reconciling)
+	return controller.Warmup(ctx, Name, c.reconciling)
 }
 
 // Start reconciles and observes until ctx ends or a part fails, and returns when all have ended. No
@@ -160,7 +158,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		return fmt.Errorf("controller %s: %w", Name, err)
 	}
 	c.reconciler.Freeze.Wait(ctx)
-	return parts.Together(ctx, c.sources.Run, c.health.Run, c.reconciling.Start)
+	return controller.Together(ctx, c.sources.Run, c.health.Run, c.reconciling.Start)
 }
 
 // Wake has a policy reconciled that waits for others: the ledger calls it. It does not block.

@@ -15,8 +15,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
@@ -97,7 +96,7 @@ func (r *Reconciler) confirm(ctx context.Context, s *survey) error {
 	if s.confirmed {
 		return nil
 	}
-	if err := stale.Confirm(ctx, r.Live, s.stored, &autorebootv1.RebootPolicy{}); err != nil {
+	if err := controller.Confirm(ctx, r.Live, s.stored, &autorebootv1.RebootPolicy{}); err != nil {
 		return err
 	}
 	s.confirmed = true
@@ -185,7 +184,7 @@ func (r *Reconciler) record(ctx context.Context, s *survey, d restart.Decision, 
 	status, message, notices, again := &s.stored.Status, d.Message, []restart.Notice(nil), d.Again
 	if len(results) > 0 {
 		next := restart.Record(s.decided(), results, r.Now())
-		status, notices, again = &next.Status, next.Notices, timing.Soonest(again, next.Again)
+		status, notices, again = &next.Status, next.Notices, controller.Soonest(again, next.Again)
 		if next.Message != "" {
 			message = next.Message
 		}

@@ -12,7 +12,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
@@ -34,7 +34,7 @@ type memory struct {
 	// results are of actions that the next look records.
 	results []restart.Result
 	// mark is our last write of the status.
-	mark stale.Mark
+	mark controller.Mark
 }
 
 // refusal is a restart that was forbidden.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/histogram"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
 // metrics are read from a table in memory with one row for each policy, which goes with it. Their
@@ -30,7 +30,7 @@ var _ prometheus.Collector = (*metrics)(nil)
 // row is what the metrics say of one policy.
 type row struct {
 	restarts map[ending]float64
-	lasted   histogram.Histogram
+	lasted   controller.Histogram
 	// waits are the reasons for which targets wait, and held how long targets have waited for each.
 	waits  map[string]int
 	held   map[string]float64

@@ -6,7 +6,7 @@ package rebootpolicy
 import (
 	"slices"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
@@ -19,7 +19,7 @@ func (s *survey) postpone(d restart.Decision, results []restart.Result) bool {
 		return false
 	}
 	s.memory.results = results
-	s.look(s.now.Add(bell.Quiet))
+	s.look(s.now.Add(controller.Quiet))
 	return true
 }
 

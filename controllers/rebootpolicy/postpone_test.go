@@ -10,7 +10,7 @@ import (
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
@@ -37,7 +37,7 @@ func (s *stand) phase() autorebootv1.RestartPhase {
 
 func TestWhatWasDoneIsRecordedByTheNextWrite(t *testing.T) {
 	s := planned(t)
-	if again := s.reconciles().RequeueAfter; again > bell.Quiet {
+	if again := s.reconciles().RequeueAfter; again > controller.Quiet {
 		t.Errorf("looks again after %s", again)
 	}
 	s.did("Annotate api " + theRestart)
@@ -45,7 +45,7 @@ func TestWhatWasDoneIsRecordedByTheNextWrite(t *testing.T) {
 		t.Errorf("%d writes, phase %s", s.writes, s.phase())
 	}
 	s.rolledOut("api")
-	s.passes(bell.Quiet)
+	s.passes(controller.Quiet)
 	s.reconciles()
 	if s.writes != 2 || s.phase() != autorebootv1.PhaseSoaking {
 		t.Errorf("%d writes, phase %s", s.writes, s.phase())

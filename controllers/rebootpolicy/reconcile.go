@@ -17,9 +17,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/approval"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -52,8 +50,8 @@ type Reconciler struct {
 	// Unasked are namespaces whose writers admission does not ask: nothing is restarted there.
 	Unasked []string
 
-	ringer    *bell.Ringer
-	interests *bell.Interests[*interest]
+	ringer    *controller.Ringer
+	interests *controller.Interests[*interest]
 	births    *births
 	memories  *memories
 	metrics   *metrics
@@ -61,9 +59,9 @@ type Reconciler struct {
 
 func newReconciler(r Reconciler) *Reconciler {
 	if r.ringer == nil {
-		r.ringer = bell.NewRinger(r.Now)
+		r.ringer = controller.NewRinger(r.Now)
 	}
-	r.interests, r.births, r.memories, r.metrics = &bell.Interests[*interest]{}, &births{}, &memories{}, newMetrics(r.Now)
+	r.interests, r.births, r.memories, r.metrics = &controller.Interests[*interest]{}, &births{}, &memories{}, newMetrics(r.Now)
 	return &r
 }
 
@@ -82,16 +80,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	again, err := r.reconcile(ctx, policy)
 	if client.IgnoreNotFound(err) != nil {
-		return stale.Result(fmt.Errorf("rebootpolicy %s: %w", req.NamespacedName, err))
+		return controller.Result(fmt.Errorf("rebootpolicy %s: %w", req.NamespacedName, err))
 	}
-	return timing.After(r.Now(), again), nil
+	return controller.After(r.Now(), again), nil
 }
 
 // reconcile goes through the steps, and returns when to do so again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootPolicy) (time.Time, error) {
 	s := r.begin(stored)
 	if s.memory.mark.Behind(stored, s.now) {
-		return time.Time{}, stale.Err
+		return time.Time{}, controller.Err
 	}
 	if err := r.survey(ctx, s); err != nil {
 		return time.Time{}, err
@@ -109,7 +107,7 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 		return time.Time{}, err
 	}
 	r.metrics.record(s.key, &s.stored.Status, s.sources)
-	return timing.Soonest(s.again, again), nil
+	return controller.Soonest(s.again, again), nil
 }
 
 // begin takes up a policy. From here on it is heard of what moves around it.

@@ -20,8 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
-	"github.com/fairlead-dev/fairlead/controllers/internal/stale"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
@@ -59,7 +58,7 @@ func TestAChangeRestartsOnceAndIsVerified(t *testing.T) {
 	s.did("Annotate api " + theRestart)
 	s.says(autorebootv1.ConditionRestartPending, "")
 	s.says(autorebootv1.ConditionProgressing, "True Restarting")
-	s.passes(bell.Quiet)
+	s.passes(controller.Quiet)
 	s.reconciles()
 	if phase := s.object().Status.InFlight[0].Phase; phase != autorebootv1.PhaseRollingOut {
 		t.Errorf("phase %s", phase)
@@ -96,7 +95,7 @@ func TestNothingIsDoneThatCouldNotBeStored(t *testing.T) {
 	s.passes(time.Minute)
 	s.events = nil
 	s.refusing = apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), "payments", errors.New("changed"))
-	if got := s.reconciles().RequeueAfter; got != stale.Retry {
+	if got := s.reconciles().RequeueAfter; got != controller.Retry {
 		t.Errorf("looks again after %s", got)
 	}
 	s.did()
@@ -134,7 +133,7 @@ func TestAClaimIsKeptUntilItsEndIsStored(t *testing.T) {
 }
 
 func TestACacheThatIsBehindNeverPlansTwice(t *testing.T) {
-	for name, passed := range map[string]time.Duration{"at once": 0, "longer than is waited for it": stale.CatchUp + time.Second} {
+	for name, passed := range map[string]time.Duration{"at once": 0, "longer than is waited for it": controller.CatchUp + time.Second} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t, config, deployment("api", 2, nil)...)
 			s.reconciles()
@@ -147,7 +146,7 @@ func TestACacheThatIsBehindNeverPlansTwice(t *testing.T) {
 			s.stale = before
 			s.passes(passed)
 			for range 3 {
-				if got := s.reconciles().RequeueAfter; got != stale.Retry {
+				if got := s.reconciles().RequeueAfter; got != controller.Retry {
 					t.Errorf("looks again after %s", got)
 				}
 			}
@@ -173,7 +172,7 @@ func TestAnOldStatusThatAsksForAnActionIsNotActedOn(t *testing.T) {
 	s.passes(time.Second)
 	s.reconciles()
 	s.did("Annotate api " + theRestart)
-	s.passes(bell.Quiet)
+	s.passes(controller.Quiet)
 	s.reconciles()
 
 	// A process that has lost the lead still has the status that plans the restart, while the
@@ -185,7 +184,7 @@ func TestAnOldStatusThatAsksForAnActionIsNotActedOn(t *testing.T) {
 	s.restart()
 	s.stale = planned
 	s.passes(time.Minute)
-	if got := s.reconciles().RequeueAfter; got != stale.Retry {
+	if got := s.reconciles().RequeueAfter; got != controller.Retry {
 		t.Errorf("looks again after %s", got)
 	}
 	s.did()
@@ -199,7 +198,7 @@ func TestAProcessThatEndsAfterActingRestartsOnce(t *testing.T) {
 	s.passes(time.Minute)
 	s.doer.dies = true
 	s.reconciles()
-	s.passes(bell.Quiet)
+	s.passes(controller.Quiet)
 	if _, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: policyKey}); !errors.Is(err, errDied) {
 		t.Fatalf("the write after the action ended with %v", err)
 	}

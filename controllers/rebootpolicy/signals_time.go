@@ -7,7 +7,7 @@ import (
 	"hash/fnv"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -55,7 +55,7 @@ func (s *survey) fromPodAge(t *autorebootv1.Trigger) {
 		var oldest time.Time
 		for i := range w.Pods {
 			if p := &w.Pods[i]; !p.Terminating {
-				oldest = timing.Soonest(oldest, p.Created)
+				oldest = controller.Soonest(oldest, p.Created)
 			}
 		}
 		if !oldest.IsZero() && limit > 0 {

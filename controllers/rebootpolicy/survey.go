@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/timing"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
@@ -82,7 +82,7 @@ func (s *survey) worst() (reason string, messages []string) {
 
 func (s *survey) evicts() bool { return rules.Evicts(&s.policy.Spec) }
 
-func (s *survey) look(at time.Time) { s.again = timing.Soonest(s.again, at) }
+func (s *survey) look(at time.Time) { s.again = controller.Soonest(s.again, at) }
 
 // inFlight says whether a restart of ours is in flight on a workload.
 func (s *survey) inFlight(uid types.UID) bool {

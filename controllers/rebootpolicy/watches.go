@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -23,7 +22,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
@@ -36,21 +35,21 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}, asked(), begun())),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, bell.Stirs(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, bell.Stirs(r.ringer, r.interests, workloadCares[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, bell.Stirs(r.ringer, r.interests, workloadCares[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
-		source.Kind(c.GetCache(), workloads.ReplicaSets(), bell.Stirs(r.ringer, r.interests, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.Stirs(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.Stirs(r.ringer, r.interests, workloadCares[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.Stirs(r.ringer, r.interests, workloadCares[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
+		source.Kind(c.GetCache(), workloads.ReplicaSets(), controller.Stirs(r.ringer, r.interests, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
 			owner := workloads.ControllerOf(rs)
 			return func(i *interest) bool { return i.owners[owner] }
 		}), cameOrWent()),
-		source.Kind(c.GetCache(), &corev1.Pod{}, r.births.noting(r.interests, bell.Stirs(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
+		source.Kind(c.GetCache(), &corev1.Pod{}, r.births.noting(r.interests, controller.Stirs(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
 			owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
 			return func(i *interest) bool { return i.inPod(owner, set) }
 		})), moved()),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, bell.Stirs(r.ringer, r.interests, func(es *networkingv1.ExternalService) func(*interest) bool {
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.Stirs(r.ringer, r.interests, func(es *networkingv1.ExternalService) func(*interest) bool {
 			return func(i *interest) bool { return i.externalServices[es.Name] }
 		})),
-		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, bell.Stirs(r.ringer, r.interests, func(chaos *chaosv1.ChaosPod) func(*interest) bool {
+		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, controller.Stirs(r.ringer, r.interests, func(chaos *chaosv1.ChaosPod) func(*interest) bool {
 			return func(i *interest) bool { return i.chaosPods[chaos.Name] || i.inBlocked(chaos.Status.Blocked) }
 		})),
 		r.ringer.Source(),

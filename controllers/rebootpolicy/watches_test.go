@@ -19,7 +19,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/controllers/internal/bell"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
@@ -33,9 +33,9 @@ type someQueue struct {
 func (q *someQueue) Add(reconcile.Request)                         { q.now++ }
 func (q *someQueue) AddAfter(_ reconcile.Request, d time.Duration) { q.later = append(q.later, d) }
 
-func ringing(t *testing.T, now func() time.Time) (*bell.Ringer, *someQueue) {
+func ringing(t *testing.T, now func() time.Time) (*controller.Ringer, *someQueue) {
 	t.Helper()
-	b, q := bell.NewRinger(now), &someQueue{}
+	b, q := controller.NewRinger(now), &someQueue{}
 	if err := b.Source().Start(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 		now = now.Add(time.Millisecond)
 		b.Stir(policyKey)
 	}
-	if q.now != 1 || len(q.later) != 999 || q.later[0] > bell.Quiet || q.later[998] != time.Millisecond {
+	if q.now != 1 || len(q.later) != 999 || q.later[0] > controller.Quiet || q.later[998] != time.Millisecond {
 		t.Errorf("%d looks at once, the last event is looked at after %s", q.now, q.later[len(q.later)-1])
 	}
 	now = now.Add(time.Second)
@@ -70,7 +70,7 @@ func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	now := epoch
 	b, q := ringing(t, func() time.Time { return now })
-	r := &Reconciler{ringer: b, interests: &bell.Interests[*interest]{}}
+	r := &Reconciler{ringer: b, interests: &controller.Interests[*interest]{}}
 	spec := &autorebootv1.RebootPolicySpec{
 		Targets: []autorebootv1.Target{
 			{Kind: autorebootv1.TargetDeployment, Name: "api"},
@@ -117,7 +117,7 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		}
 	}
 
-	handler := bell.Stirs(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))
+	handler := controller.Stirs(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))
 	named := func(name, version string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version}}
 	}

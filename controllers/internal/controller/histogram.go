@@ -1,8 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package histogram counts how long something took, for a row of a table of metrics that comes and goes.
-package histogram
+package controller
 
 // bounds are the upper ends of the buckets, in seconds: from a single pod to a slow StatefulSet.
 func bounds() []float64 { return []float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200} }

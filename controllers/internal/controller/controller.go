@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package parts
+package controller
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
+	runtimecontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead-dev/fairlead/internal/panics"
@@ -37,6 +37,9 @@ func Together(ctx context.Context, parts ...func(context.Context) error) error {
 	return errors.Join(errs...)
 }
 
+// Controller is one of controller-runtime.
+type Controller = runtimecontroller.Controller
+
 // Options of a controller.
 type Options struct {
 	// Reconciler does the work.
@@ -55,11 +58,11 @@ type Options struct {
 }
 
 // New makes a controller that the caller starts. A panic in it is an error of the object.
-func New(name string, o Options) (controller.Controller, error) {
+func New(name string, o Options) (Controller, error) {
 	if o.Wrap != nil {
 		o.Reconciler = o.Wrap(o.Reconciler)
 	}
-	return controller.NewUnmanaged(name, controller.Options{
+	return runtimecontroller.NewUnmanaged(name, runtimecontroller.Options{
 		Reconciler:              o.Reconciler,
 		MaxConcurrentReconciles: max(cmp.Or(o.Concurrency, 2), 1),
 		CacheSyncTimeout:        o.CacheSyncTimeout,
@@ -72,7 +75,7 @@ func New(name string, o Options) (controller.Controller, error) {
 
 // Warmup starts the watches of a controller that was made with EnableWarmup, and returns when they
 // have synced. Nothing is reconciled before it is started.
-func Warmup(ctx context.Context, name string, c controller.Controller) error {
+func Warmup(ctx context.Context, name string, c Controller) error {
 	warmer, ok := c.(interface{ Warmup(context.Context) error })
 	if !ok {
 		return fmt.Errorf("controller %s: a %T cannot be warmed up", name, c)

@@ -1,0 +1,7 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller has what the controllers of all kinds are made of: their construction, requests that
+// no watch makes (Enqueuer, WatchIndex), the time of the next reconcile, the guard against a stale cache,
+// and histograms for metrics of objects that come and go. It knows no kind and writes nothing.
+package controller
