@@ -128,7 +128,7 @@ func (c *Controller) Start(ctx context.Context) error {
 // Wake has a ChaosPod reconciled that waits for others: the ledger calls it. It does not block.
 func (c *Controller) Wake(holder disruption.Holder) {
 	if holder.Kind == disruption.ChaosPod {
-		c.reconciler.ringer.Ring(holder.NamespacedName)
+		c.reconciler.ringer.Enqueue(holder.NamespacedName)
 	}
 }
 
@@ -136,6 +136,6 @@ func (c *Controller) Wake(holder disruption.Holder) {
 // or whether this process suspects itself.
 func (r *Reconciler) thaw() {
 	for _, key := range r.interests.All() {
-		r.ringer.Stir(key)
+		r.ringer.EnqueueCoalesced(key)
 	}
 }

@@ -44,7 +44,7 @@ func (r *Reconciler) store(ctx context.Context, s *survey, d *chaos.Decision) er
 		return fmt.Errorf("write status: %w", err)
 	}
 	s.stored = updated
-	s.memory.mark.Wrote(updated, r.Now())
+	s.memory.mark.Record(updated, r.Now())
 	s.confirmed = true
 	r.tell(s, &before, d.Notices)
 	return nil
@@ -55,7 +55,7 @@ func (r *Reconciler) confirm(ctx context.Context, s *survey) error {
 	if s.confirmed {
 		return nil
 	}
-	if err := controller.Confirm(ctx, r.Live, s.stored, &chaosv1.ChaosPod{}); err != nil {
+	if err := controller.ConfirmStored(ctx, r.Live, s.stored, &chaosv1.ChaosPod{}); err != nil {
 		return err
 	}
 	s.confirmed = true

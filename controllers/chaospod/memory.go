@@ -33,7 +33,7 @@ type memory struct {
 	refused refusal
 	asked   []string
 	// mark is our last write of the status.
-	mark controller.Mark
+	mark controller.LastWrite
 }
 
 // refusal is an action that was forbidden.

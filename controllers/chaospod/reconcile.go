@@ -59,14 +59,14 @@ type Reconciler struct {
 	// Denied are namespaces in which no pod is ever killed, and whose writers admission does not ask.
 	Denied []string
 
-	ringer    *controller.Ringer
-	interests *controller.Interests[*interest]
+	ringer    *controller.CoalescingEnqueuer
+	interests *controller.WatchIndex[*interest]
 	memories  *memories
 	metrics   *metrics
 }
 
 func newReconciler(r Reconciler) *Reconciler {
-	r.ringer, r.interests, r.memories, r.metrics = controller.NewRinger(r.Now), &controller.Interests[*interest]{}, &memories{}, newMetrics()
+	r.ringer, r.interests, r.memories, r.metrics = controller.NewCoalescingEnqueuer(r.Now), &controller.WatchIndex[*interest]{}, &memories{}, newMetrics()
 	r.Freeze.Subscribe(r.thaw)
 	r.Suspicions.Subscribe(r.thaw)
 	return &r
@@ -87,16 +87,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	again, err := r.reconcile(ctx, object)
 	if client.IgnoreNotFound(err) != nil {
-		return controller.Result(fmt.Errorf("chaospod %s: %w", req.NamespacedName, err))
+		return controller.ResultOf(fmt.Errorf("chaospod %s: %w", req.NamespacedName, err))
 	}
-	return controller.After(r.Now(), again), nil
+	return controller.RequeueAt(r.Now(), again), nil
 }
 
 // reconcile goes through the steps, and returns when to do so again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (time.Time, error) {
 	s := r.begin(stored)
-	if s.memory.mark.Behind(stored, s.now) {
-		return time.Time{}, controller.Err
+	if s.memory.mark.NewerThan(stored, s.now) {
+		return time.Time{}, controller.ErrStale
 	}
 	decided, err := r.decide(ctx, s)
 	if err != nil {
@@ -112,11 +112,11 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (t
 		if err := r.store(ctx, s, &recorded); err != nil {
 			return time.Time{}, err
 		}
-		again = controller.Soonest(again, recorded.Again)
+		again = controller.Earliest(again, recorded.Again)
 	}
 	r.settle(s, &decided)
 	r.metrics.record(s.key, &s.stored.Status)
-	return controller.Soonest(s.again, again), err
+	return controller.Earliest(s.again, again), err
 }
 
 // begin takes up a ChaosPod.

@@ -33,4 +33,4 @@ type survey struct {
 	again time.Time
 }
 
-func (s *survey) look(at time.Time) { s.again = controller.Soonest(s.again, at) }
+func (s *survey) look(at time.Time) { s.again = controller.Earliest(s.again, at) }

@@ -26,13 +26,13 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
 		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
 			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{}, asked())),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.Stirs(r.ringer, r.interests, named[*appsv1.Deployment]("Deployment"))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.Stirs(r.ringer, r.interests, named[*appsv1.StatefulSet]("StatefulSet"))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.Stirs(r.ringer, r.interests, named[*appsv1.DaemonSet]("DaemonSet"))),
-		source.Kind(c.GetCache(), &corev1.Pod{}, controller.Stirs(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.EnqueueFor(r.ringer, r.interests, named[*appsv1.Deployment]("Deployment"))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.EnqueueFor(r.ringer, r.interests, named[*appsv1.StatefulSet]("StatefulSet"))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.EnqueueFor(r.ringer, r.interests, named[*appsv1.DaemonSet]("DaemonSet"))),
+		source.Kind(c.GetCache(), &corev1.Pod{}, controller.EnqueueFor(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
 			return func(i *interest) bool { return i.inPod(pod) }
 		})),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.Stirs(r.ringer, r.interests, func(*networkingv1.ExternalService) func(*interest) bool {
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.EnqueueFor(r.ringer, r.interests, func(*networkingv1.ExternalService) func(*interest) bool {
 			return func(*interest) bool { return true } // who depends on it is found out then
 		}), faulted()),
 		r.ringer.Source(),

@@ -82,7 +82,7 @@ type Controller struct {
 	reconciler  *Reconciler
 	tracker     *resolution.Tracker
 	prober      *probe.Prober
-	bell        *controller.Bell
+	enqueuer    *controller.Enqueuer
 }
 
 // New makes the controller. The caller starts it, once this replica leads, and sees that the
@@ -94,13 +94,13 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if o.Secrets == nil {
 		o.Secrets = c.GetAPIReader()
 	}
-	rings := &controller.Bell{}
+	enqueuer := &controller.Enqueuer{}
 	prober := probe.New(probe.Options{
-		Dial: o.Dial, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer,
+		Dial: o.Dial, Workers: o.ProbeWorkers, Notify: enqueuer.Enqueue, Registerer: o.Registerer,
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})
 	tracker := resolution.New(resolution.Options{
-		Lookup: o.Lookup, Ping: o.Ping, Workers: o.ResolveWorkers, Notify: rings.Ring, Registerer: o.Registerer,
+		Lookup: o.Lookup, Ping: o.Ping, Workers: o.ResolveWorkers, Notify: enqueuer.Enqueue, Registerer: o.Registerer,
 		OnReachable: func(reachable bool) { prober.SetNetworkDoubt(!reachable) },
 	})
 	reconciler := newReconciler(Reconciler{
@@ -121,10 +121,10 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := watch(ctx, c, reconciling, rings); err != nil {
+	if err := watch(ctx, c, reconciling, enqueuer); err != nil {
 		return nil, err
 	}
-	return &Controller{reconciling: reconciling, reconciler: reconciler, tracker: tracker, prober: prober, bell: rings}, nil
+	return &Controller{reconciling: reconciling, reconciler: reconciler, tracker: tracker, prober: prober, enqueuer: enqueuer}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled, looked up or
@@ -136,13 +136,13 @@ func (c *Controller) Warmup(ctx context.Context) error {
 // Start reconciles, looks up and checks until ctx ends or one of the three fails, and returns when
 // all three have ended.
 func (c *Controller) Start(ctx context.Context) error {
-	return controller.Together(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
+	return controller.RunAll(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
 }
 
 // Again has every object reconciled once more, since what the policy says may have changed. It does
 // not block.
 func (c *Controller) Again() {
 	for _, key := range c.reconciler.memories.keys() {
-		c.bell.Ring(key)
+		c.enqueuer.Enqueue(key)
 	}
 }

@@ -65,7 +65,7 @@ type publication struct {
 	ready bool
 }
 
-func (d *decision) look(at time.Time) { d.again = controller.Soonest(d.again, at) }
+func (d *decision) look(at time.Time) { d.again = controller.Earliest(d.again, at) }
 
 // ready is how many publications are.
 func (d *decision) ready() int {

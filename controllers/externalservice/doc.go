@@ -10,8 +10,8 @@
 // another says which slices that makes, moving as few addresses as it can (membership.go); the
 // slices are written where they differ, then the status where a fact has changed (status.go,
 // conditions.go), and events for what lies between the two statuses (events.go). Looking up and
-// checking goes on beside that, in controllers/externalservice/resolution and internal/probe, which ring for a
-// reconcile when something changes.
+// checking goes on beside that, in controllers/externalservice/resolution and internal/probe, which enqueue the
+// object when something changes.
 //
 // What a process knows must survive it. A new one takes the health of addresses from the slices and
 // the status, changes no slice before it has looked up every name itself, and then leaves all of it

@@ -72,10 +72,10 @@ func (r *Reconciler) examine(ctx context.Context, es *networkingv1.ExternalServi
 	}
 	check(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), f.sites, left)
 	m.probed = true
-	f.again = controller.Soonest(f.again, damp(f.sites, m, r.Now()))
+	f.again = controller.Earliest(f.again, damp(f.sites, m, r.Now()))
 	f.suspect = r.Probes.Frozen(key)
 	if !f.suspect && inherits(es, f.sites) {
-		f.suspect, f.again = true, controller.Soonest(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
+		f.suspect, f.again = true, controller.Earliest(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
 	}
 	return f
 }

@@ -96,7 +96,7 @@ func (c *faultCase) begin(request *rules.FaultRequest) fault {
 	}
 	late := !c.now.Before(f.Deadline.Time)
 	if !late && c.waits != "" {
-		return c.wait(c.waits, controller.Soonest(f.Deadline.Time, c.now.Add(faultPace)))
+		return c.wait(c.waits, controller.Earliest(f.Deadline.Time, c.now.Add(faultPace)))
 	}
 	why := "its time was over at " + f.Deadline.UTC().Format(time.RFC3339)
 	if !late {
@@ -107,22 +107,22 @@ func (c *faultCase) begin(request *rules.FaultRequest) fault {
 		return fault{status: f}
 	}
 	f.StartTime, f.Dependants = moment(c.now), c.dependants[:min(len(c.dependants), maxDependants)]
-	return fault{status: f, again: c.now.Add(controller.Retry)}
+	return fault{status: f, again: c.now.Add(controller.StaleRetry)}
 }
 
 // proceed continues a fault or ends it.
 func (c *faultCase) proceed() fault {
 	if c.ended != nil && c.ended.Request == c.stored.Request {
-		return fault{status: c.ended, again: c.now.Add(controller.Retry)}
+		return fault{status: c.ended, again: c.now.Add(controller.StaleRetry)}
 	}
 	f := c.stored.DeepCopy()
 	f.Dependants = fared(f.Dependants, c.dependants)
 	outcome, why := c.ends(f)
 	if outcome == "" {
-		return fault{status: f, effect: true, again: controller.Soonest(f.Deadline.Time, c.now.Add(faultPace))}
+		return fault{status: f, effect: true, again: controller.Earliest(f.Deadline.Time, c.now.Add(faultPace))}
 	}
 	end(f, outcome, why, c.now)
-	return fault{status: f, again: c.now.Add(controller.Retry)} // another may have been asked for
+	return fault{status: f, again: c.now.Add(controller.StaleRetry)} // another may have been asked for
 }
 
 // ends returns why a fault ends; empty where it lasts.

@@ -51,7 +51,7 @@ func damp(all []site, m *memory, now time.Time) (again time.Time) {
 			next[at] = f
 			a.flaps = flapping.hold(&f.recent, now) > 0
 			if a.flaps {
-				again = controller.Soonest(again, flapping.calm(&f.recent, now))
+				again = controller.Earliest(again, flapping.calm(&f.recent, now))
 			}
 		}
 		steady = steady || (a.health.State == networkingv1.AddressHealthy && !a.flaps)
@@ -62,7 +62,7 @@ func damp(all []site, m *memory, now time.Time) (again time.Time) {
 	}
 	active(all, func(s *site, a *address) {
 		if f := next[target{s.Name, a.ip, a.srv}]; f != nil {
-			again = controller.Soonest(again, f.show(a, steady, now))
+			again = controller.Earliest(again, f.show(a, steady, now))
 		}
 	})
 	return again

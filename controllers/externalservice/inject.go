@@ -35,7 +35,7 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 		return fault{status: es.Status.Fault}, *actual, nil
 	}
 	if r.memories.unreported(es, now) {
-		return fault{}, *actual, controller.Err
+		return fault{}, *actual, controller.ErrStale
 	}
 	c := r.circumstances(es, f, m)
 	k := faultCase{
@@ -58,7 +58,7 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 	decided := k.judge()
 	if decided.effect && m.confirmed != asked {
 		// Another process may have ended it.
-		if err := controller.Confirm(ctx, r.Live, es, &networkingv1.ExternalService{}); err != nil {
+		if err := controller.ConfirmStored(ctx, r.Live, es, &networkingv1.ExternalService{}); err != nil {
 			return fault{}, *actual, err
 		}
 		m.confirmed = asked
@@ -73,7 +73,7 @@ func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalServic
 		return decided, *actual, nil
 	}
 	shown := broken(decided.status, f.sites, c)
-	shown.again = controller.Soonest(shown.again, actual.again)
+	shown.again = controller.Earliest(shown.again, actual.again)
 	return decided, shown, nil
 }
 

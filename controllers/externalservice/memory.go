@@ -46,7 +46,7 @@ type memory struct {
 	// wrote are the writes of slices that the cache does not show yet.
 	wrote map[string]write
 	// reported is the last write of the status.
-	reported controller.Mark
+	reported controller.LastWrite
 }
 
 // learn takes in a decision.

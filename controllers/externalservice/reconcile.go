@@ -90,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	result, err := bring(ctx, es)
 	if err != nil {
-		return controller.Result(fmt.Errorf("externalservice %s: %w", req.NamespacedName, err))
+		return controller.ResultOf(fmt.Errorf("externalservice %s: %w", req.NamespacedName, err))
 	}
 	return result, nil
 }
@@ -144,7 +144,7 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 		return r.whileWaiting(es, &found, begun), err
 	}
 	if m.behind(current, now) {
-		return reconcile.Result{RequeueAfter: controller.Retry}, nil
+		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
 	decided := decide(membersOf(found.sites), r.circumstances(es, &found, m))
 	if es.Status.ObservedGeneration <= 0 && len(current) == 0 && begun < quietStart && unchecked(&decided) {
@@ -154,11 +154,11 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	again := controller.Soonest(shown.again, found.again, injected.again)
+	again := controller.Earliest(shown.again, found.again, injected.again)
 	wanted := arrange(es.Name, current, shown.publish)
 	changes := injected.effect || es.Status.Fault.Lasts() || injected.status != es.Status.Fault
 	if due := m.postponed(es, service, current, wanted, &found, &shown, now); now.Before(due) && !changes {
-		return controller.After(now, again, due), nil
+		return controller.RequeueAt(now, again, due), nil
 	}
 	wrote, err := r.publishSlices(ctx, service, current, wanted, m)
 	if wrote {
@@ -173,9 +173,9 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 	report.published(es, service, &found, &shown, len(wanted))
 	report.status.LastHandledFailback = m.handled
 	if due := m.texts.at.Add(writing.hold(&m.texts, now)); now.Before(due) && onlyTexts(&es.Status, &report.status) {
-		return controller.After(now, again, due), nil
+		return controller.RequeueAt(now, again, due), nil
 	}
-	return controller.After(now, again), r.writeStatus(ctx, es, report)
+	return controller.RequeueAt(now, again), r.writeStatus(ctx, es, report)
 }
 
 // whileWaiting is when to look again. A lookup that ends comes as an event.

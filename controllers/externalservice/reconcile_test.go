@@ -523,7 +523,7 @@ func TestASliceThatTheCacheDoesNotShowYetIsNotWrittenAgain(t *testing.T) {
 		t.Errorf("the cache has caught up, and %v is still waited for", m.wrote)
 	}
 	m.wroteSlice("a", "30", epoch)
-	if m.behind(old, epoch.Add(controller.CatchUp)) {
+	if m.behind(old, epoch.Add(controller.StaleTimeout)) {
 		t.Error("a cache is waited for that may never show the write")
 	}
 }
@@ -536,10 +536,10 @@ func TestNothingIsDecidedByACacheThatIsBehind(t *testing.T) {
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
 	})
-	if again := s.quiet("the cache is behind").RequeueAfter; again != controller.Retry {
+	if again := s.quiet("the cache is behind").RequeueAfter; again != controller.StaleRetry {
 		t.Errorf("looks again after %s", again)
 	}
-	s.passes(controller.CatchUp)
+	s.passes(controller.StaleTimeout)
 	s.reconciles()
 	s.publishes("192.0.2.7+")
 }
@@ -554,10 +554,10 @@ func TestAStatusThatTheCacheDoesNotShowYetIsNotBuiltUpon(t *testing.T) {
 	s.reconciles()
 	report := newReport(before, s.now)
 	s.writes = nil
-	if err := s.writeStatus(t.Context(), before, report); !errors.Is(err, controller.Err) || len(s.writes) > 0 {
-		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, controller.Err)
+	if err := s.writeStatus(t.Context(), before, report); !errors.Is(err, controller.ErrStale) || len(s.writes) > 0 {
+		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, controller.ErrStale)
 	}
-	s.passes(controller.CatchUp)
+	s.passes(controller.StaleTimeout)
 	if err := s.writeStatus(t.Context(), before, report); err != nil {
 		t.Errorf("a cache is waited for that may never show the write: %v", err)
 	}

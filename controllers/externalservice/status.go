@@ -185,7 +185,7 @@ func (r *report) suspended() {
 // writeStatus writes what changed, if a fact did, and tells of transitions by events.
 func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, report *report) error {
 	if r.memories.unreported(es, r.Now()) {
-		return controller.Err
+		return controller.ErrStale
 	}
 	if sameFacts(&es.Status, &report.status) {
 		return nil

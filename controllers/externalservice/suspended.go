@@ -32,7 +32,7 @@ func (r *Reconciler) suspended(ctx context.Context, es *networkingv1.ExternalSer
 		return reconcile.Result{}, err
 	}
 	if m.behind(current, r.Now()) {
-		return reconcile.Result{RequeueAfter: controller.Retry}, nil
+		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
 	c := &censor{es: es, policy: r.Policy, approved: egress.Approved(es), restores: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole}
 	wanted, censored := c.slices(current)

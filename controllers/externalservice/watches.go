@@ -43,7 +43,7 @@ func Cache() map[client.Object]cache.ByObject {
 }
 
 // watch has objects reconciled when they, or what they made, change.
-func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, rings *controller.Bell) error {
+func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, enqueuer *controller.Enqueuer) error {
 	if err := c.GetCache().IndexField(ctx, &discoveryv1.EndpointSlice{}, byService, serviceOf); err != nil {
 		return fmt.Errorf("index EndpointSlices by Service: %w", err)
 	}
@@ -61,7 +61,7 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, rin
 			func(_ context.Context, slice *discoveryv1.EndpointSlice) []reconcile.Request {
 				return requestsOf(slice)
 			})),
-		rings.Source(),
+		enqueuer.Source(),
 	} {
 		if err := to.Watch(from); err != nil {
 			return err

@@ -33,7 +33,7 @@ func (m *memory) wroteSlice(name, version string, now time.Time) {
 func (m *memory) behind(current []*discoveryv1.EndpointSlice, now time.Time) bool {
 	behind := false
 	for name, w := range m.wrote {
-		if now.Sub(w.at) < controller.CatchUp && !w.shown(find(current, name)) {
+		if now.Sub(w.at) < controller.StaleTimeout && !w.shown(find(current, name)) {
 			behind = true
 			continue
 		}
@@ -58,7 +58,7 @@ func (all *memories) reported(es *networkingv1.ExternalService, now time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if m := all.all[client.ObjectKeyFromObject(es)]; m != nil && m.uid == es.UID {
-		m.reported.Wrote(es, now)
+		m.reported.Record(es, now)
 		writing.count(&m.texts, 1, now)
 	}
 }
@@ -70,5 +70,5 @@ func (all *memories) unreported(es *networkingv1.ExternalService, now time.Time)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	m := all.all[client.ObjectKeyFromObject(es)]
-	return m != nil && m.uid == es.UID && m.reported.Behind(es, now)
+	return m != nil && m.uid == es.UID && m.reported.NewerThan(es, now)
 }

@@ -72,7 +72,7 @@ func (b *births) answer(pod types.UID, version string, there bool) {
 }
 
 // noting takes down births and deaths before another handler hears of them.
-func (b *births) noting(is *controller.Interests[*interest], then handler.TypedEventHandler[*corev1.Pod, reconcile.Request]) handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
+func (b *births) noting(is *controller.WatchIndex[*interest], then handler.TypedEventHandler[*corev1.Pod, reconcile.Request]) handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
 			if newborn(e) && is.Any(e.Object.Namespace) {

@@ -39,7 +39,7 @@ func TestTheVersionOfAPodIsKnownWhereItWasSeenToBeMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			is := &controller.Interests[*interest]{}
+			is := &controller.WatchIndex[*interest]{}
 			is.Set(policyKey, &interest{})
 			b := &births{}
 			heard := 0

@@ -70,6 +70,6 @@ func (t *times) at(now time.Time, cluster freeze.State) (c restart.Calendar, unt
 // or whether this process suspects itself.
 func (r *Reconciler) thaw() {
 	for _, key := range r.interests.All() {
-		r.ringer.Stir(key)
+		r.ringer.EnqueueCoalesced(key)
 	}
 }

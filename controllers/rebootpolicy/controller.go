@@ -106,22 +106,22 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	rings := controller.NewRinger(o.Now)
+	enqueuer := controller.NewCoalescingEnqueuer(o.Now)
 	observed, err := sources.New(sources.Options{
 		Client: o.Kubernetes, Metadata: o.Metadata, Cache: c.GetCache(), Key: o.Key, Mode: o.SourcesMode,
-		Interval: o.SourcesInterval, Notify: rings.Stir, Registerer: o.Registerer,
+		Interval: o.SourcesInterval, Notify: enqueuer.EnqueueCoalesced, Registerer: o.Registerer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sources of RebootPolicies: %w", err)
 	}
 	health := podprobe.New(podprobe.Options{
-		Dial: o.Dial, Lookup: o.Lookup, Workers: o.ProbeWorkers, Notify: rings.Ring, Registerer: o.Registerer,
+		Dial: o.Dial, Lookup: o.Lookup, Workers: o.ProbeWorkers, Notify: enqueuer.Enqueue, Registerer: o.Registerer,
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
 		Sources: observed, Health: doubted{health, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
-		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetConfig()).As}, ringer: rings, Unasked: o.Unasked,
+		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetConfig()).As}, ringer: enqueuer, Unasked: o.Unasked,
 		Freeze: o.Freeze,
 	})
 	o.Freeze.Subscribe(reconciler.thaw)
@@ -158,12 +158,12 @@ func (c *Controller) Start(ctx context.Context) error {
 		return fmt.Errorf("controller %s: %w", Name, err)
 	}
 	c.reconciler.Freeze.Wait(ctx)
-	return controller.Together(ctx, c.sources.Run, c.health.Run, c.reconciling.Start)
+	return controller.RunAll(ctx, c.sources.Run, c.health.Run, c.reconciling.Start)
 }
 
 // Wake has a policy reconciled that waits for others: the ledger calls it. It does not block.
 func (c *Controller) Wake(holder disruption.Holder) {
 	if holder.Kind == disruption.RebootPolicy {
-		c.reconciler.ringer.Ring(holder.NamespacedName)
+		c.reconciler.ringer.Enqueue(holder.NamespacedName)
 	}
 }

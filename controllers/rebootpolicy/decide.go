@@ -82,7 +82,7 @@ func (r *Reconciler) store(ctx context.Context, s *survey, status *autorebootv1.
 	s.stored = updated
 	s.policy = s.policy.DeepCopy()
 	s.policy.Status, s.policy.ResourceVersion = updated.Status, updated.ResourceVersion
-	s.memory.mark.Wrote(updated, r.Now())
+	s.memory.mark.Record(updated, r.Now())
 	s.confirmed = true
 	if len(updated.Status.InFlight) < len(before.InFlight) {
 		s.look(s.now) // the pods of what has ended are checked from now on
@@ -96,7 +96,7 @@ func (r *Reconciler) confirm(ctx context.Context, s *survey) error {
 	if s.confirmed {
 		return nil
 	}
-	if err := controller.Confirm(ctx, r.Live, s.stored, &autorebootv1.RebootPolicy{}); err != nil {
+	if err := controller.ConfirmStored(ctx, r.Live, s.stored, &autorebootv1.RebootPolicy{}); err != nil {
 		return err
 	}
 	s.confirmed = true
@@ -184,7 +184,7 @@ func (r *Reconciler) record(ctx context.Context, s *survey, d restart.Decision, 
 	status, message, notices, again := &s.stored.Status, d.Message, []restart.Notice(nil), d.Again
 	if len(results) > 0 {
 		next := restart.Record(s.decided(), results, r.Now())
-		status, notices, again = &next.Status, next.Notices, controller.Soonest(again, next.Again)
+		status, notices, again = &next.Status, next.Notices, controller.Earliest(again, next.Again)
 		if next.Message != "" {
 			message = next.Message
 		}

@@ -34,7 +34,7 @@ type memory struct {
 	// results are of actions that the next look records.
 	results []restart.Result
 	// mark is our last write of the status.
-	mark controller.Mark
+	mark controller.LastWrite
 }
 
 // refusal is a restart that was forbidden.

@@ -19,7 +19,7 @@ func (s *survey) postpone(d restart.Decision, results []restart.Result) bool {
 		return false
 	}
 	s.memory.results = results
-	s.look(s.now.Add(controller.Quiet))
+	s.look(s.now.Add(controller.CoalescingInterval))
 	return true
 }
 

@@ -37,7 +37,7 @@ func (s *stand) phase() autorebootv1.RestartPhase {
 
 func TestWhatWasDoneIsRecordedByTheNextWrite(t *testing.T) {
 	s := planned(t)
-	if again := s.reconciles().RequeueAfter; again > controller.Quiet {
+	if again := s.reconciles().RequeueAfter; again > controller.CoalescingInterval {
 		t.Errorf("looks again after %s", again)
 	}
 	s.did("Annotate api " + theRestart)
@@ -45,7 +45,7 @@ func TestWhatWasDoneIsRecordedByTheNextWrite(t *testing.T) {
 		t.Errorf("%d writes, phase %s", s.writes, s.phase())
 	}
 	s.rolledOut("api")
-	s.passes(controller.Quiet)
+	s.passes(controller.CoalescingInterval)
 	s.reconciles()
 	if s.writes != 2 || s.phase() != autorebootv1.PhaseSoaking {
 		t.Errorf("%d writes, phase %s", s.writes, s.phase())

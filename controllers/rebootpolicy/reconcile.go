@@ -50,8 +50,8 @@ type Reconciler struct {
 	// Unasked are namespaces whose writers admission does not ask: nothing is restarted there.
 	Unasked []string
 
-	ringer    *controller.Ringer
-	interests *controller.Interests[*interest]
+	ringer    *controller.CoalescingEnqueuer
+	interests *controller.WatchIndex[*interest]
 	births    *births
 	memories  *memories
 	metrics   *metrics
@@ -59,9 +59,9 @@ type Reconciler struct {
 
 func newReconciler(r Reconciler) *Reconciler {
 	if r.ringer == nil {
-		r.ringer = controller.NewRinger(r.Now)
+		r.ringer = controller.NewCoalescingEnqueuer(r.Now)
 	}
-	r.interests, r.births, r.memories, r.metrics = &controller.Interests[*interest]{}, &births{}, &memories{}, newMetrics(r.Now)
+	r.interests, r.births, r.memories, r.metrics = &controller.WatchIndex[*interest]{}, &births{}, &memories{}, newMetrics(r.Now)
 	return &r
 }
 
@@ -80,16 +80,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	again, err := r.reconcile(ctx, policy)
 	if client.IgnoreNotFound(err) != nil {
-		return controller.Result(fmt.Errorf("rebootpolicy %s: %w", req.NamespacedName, err))
+		return controller.ResultOf(fmt.Errorf("rebootpolicy %s: %w", req.NamespacedName, err))
 	}
-	return controller.After(r.Now(), again), nil
+	return controller.RequeueAt(r.Now(), again), nil
 }
 
 // reconcile goes through the steps, and returns when to do so again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootPolicy) (time.Time, error) {
 	s := r.begin(stored)
-	if s.memory.mark.Behind(stored, s.now) {
-		return time.Time{}, controller.Err
+	if s.memory.mark.NewerThan(stored, s.now) {
+		return time.Time{}, controller.ErrStale
 	}
 	if err := r.survey(ctx, s); err != nil {
 		return time.Time{}, err
@@ -107,7 +107,7 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 		return time.Time{}, err
 	}
 	r.metrics.record(s.key, &s.stored.Status, s.sources)
-	return controller.Soonest(s.again, again), nil
+	return controller.Earliest(s.again, again), nil
 }
 
 // begin takes up a policy. From here on it is heard of what moves around it.

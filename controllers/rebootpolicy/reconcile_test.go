@@ -58,7 +58,7 @@ func TestAChangeRestartsOnceAndIsVerified(t *testing.T) {
 	s.did("Annotate api " + theRestart)
 	s.says(autorebootv1.ConditionRestartPending, "")
 	s.says(autorebootv1.ConditionProgressing, "True Restarting")
-	s.passes(controller.Quiet)
+	s.passes(controller.CoalescingInterval)
 	s.reconciles()
 	if phase := s.object().Status.InFlight[0].Phase; phase != autorebootv1.PhaseRollingOut {
 		t.Errorf("phase %s", phase)
@@ -95,7 +95,7 @@ func TestNothingIsDoneThatCouldNotBeStored(t *testing.T) {
 	s.passes(time.Minute)
 	s.events = nil
 	s.refusing = apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), "payments", errors.New("changed"))
-	if got := s.reconciles().RequeueAfter; got != controller.Retry {
+	if got := s.reconciles().RequeueAfter; got != controller.StaleRetry {
 		t.Errorf("looks again after %s", got)
 	}
 	s.did()
@@ -133,7 +133,7 @@ func TestAClaimIsKeptUntilItsEndIsStored(t *testing.T) {
 }
 
 func TestACacheThatIsBehindNeverPlansTwice(t *testing.T) {
-	for name, passed := range map[string]time.Duration{"at once": 0, "longer than is waited for it": controller.CatchUp + time.Second} {
+	for name, passed := range map[string]time.Duration{"at once": 0, "longer than is waited for it": controller.StaleTimeout + time.Second} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t, config, deployment("api", 2, nil)...)
 			s.reconciles()
@@ -146,7 +146,7 @@ func TestACacheThatIsBehindNeverPlansTwice(t *testing.T) {
 			s.stale = before
 			s.passes(passed)
 			for range 3 {
-				if got := s.reconciles().RequeueAfter; got != controller.Retry {
+				if got := s.reconciles().RequeueAfter; got != controller.StaleRetry {
 					t.Errorf("looks again after %s", got)
 				}
 			}
@@ -172,7 +172,7 @@ func TestAnOldStatusThatAsksForAnActionIsNotActedOn(t *testing.T) {
 	s.passes(time.Second)
 	s.reconciles()
 	s.did("Annotate api " + theRestart)
-	s.passes(controller.Quiet)
+	s.passes(controller.CoalescingInterval)
 	s.reconciles()
 
 	// A process that has lost the lead still has the status that plans the restart, while the
@@ -184,7 +184,7 @@ func TestAnOldStatusThatAsksForAnActionIsNotActedOn(t *testing.T) {
 	s.restart()
 	s.stale = planned
 	s.passes(time.Minute)
-	if got := s.reconciles().RequeueAfter; got != controller.Retry {
+	if got := s.reconciles().RequeueAfter; got != controller.StaleRetry {
 		t.Errorf("looks again after %s", got)
 	}
 	s.did()
@@ -198,7 +198,7 @@ func TestAProcessThatEndsAfterActingRestartsOnce(t *testing.T) {
 	s.passes(time.Minute)
 	s.doer.dies = true
 	s.reconciles()
-	s.passes(controller.Quiet)
+	s.passes(controller.CoalescingInterval)
 	if _, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: policyKey}); !errors.Is(err, errDied) {
 		t.Fatalf("the write after the action ended with %v", err)
 	}
@@ -349,7 +349,7 @@ func TestADeletedPolicyIsForgottenEverywhere(t *testing.T) {
 	s.reconciles()
 	s.must(s.store.Delete(t.Context(), s.object()))
 	s.reconciles()
-	if n := len(s.interests.All()) + len(s.memories.all) + len(s.metrics.rows) + s.ringer.Stirred() + len(s.content.wants); n > 0 {
+	if n := len(s.interests.All()) + len(s.memories.all) + len(s.metrics.rows) + s.ringer.Len() + len(s.content.wants); n > 0 {
 		t.Errorf("%d things are remembered", n)
 	}
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {

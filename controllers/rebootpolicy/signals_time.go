@@ -55,7 +55,7 @@ func (s *survey) fromPodAge(t *autorebootv1.Trigger) {
 		var oldest time.Time
 		for i := range w.Pods {
 			if p := &w.Pods[i]; !p.Terminating {
-				oldest = controller.Soonest(oldest, p.Created)
+				oldest = controller.Earliest(oldest, p.Created)
 			}
 		}
 		if !oldest.IsZero() && limit > 0 {

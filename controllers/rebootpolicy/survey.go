@@ -82,7 +82,7 @@ func (s *survey) worst() (reason string, messages []string) {
 
 func (s *survey) evicts() bool { return rules.Evicts(&s.policy.Spec) }
 
-func (s *survey) look(at time.Time) { s.again = controller.Soonest(s.again, at) }
+func (s *survey) look(at time.Time) { s.again = controller.Earliest(s.again, at) }
 
 // inFlight says whether a restart of ours is in flight on a workload.
 func (s *survey) inFlight(uid types.UID) bool {

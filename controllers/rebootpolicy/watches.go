@@ -35,21 +35,21 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}, asked(), begun())),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.Stirs(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.Stirs(r.ringer, r.interests, workloadCares[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.Stirs(r.ringer, r.interests, workloadCares[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
-		source.Kind(c.GetCache(), workloads.ReplicaSets(), controller.Stirs(r.ringer, r.interests, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.EnqueueFor(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.EnqueueFor(r.ringer, r.interests, workloadCares[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.EnqueueFor(r.ringer, r.interests, workloadCares[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
+		source.Kind(c.GetCache(), workloads.ReplicaSets(), controller.EnqueueFor(r.ringer, r.interests, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
 			owner := workloads.ControllerOf(rs)
 			return func(i *interest) bool { return i.owners[owner] }
 		}), cameOrWent()),
-		source.Kind(c.GetCache(), &corev1.Pod{}, r.births.noting(r.interests, controller.Stirs(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
+		source.Kind(c.GetCache(), &corev1.Pod{}, r.births.noting(r.interests, controller.EnqueueFor(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
 			owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
 			return func(i *interest) bool { return i.inPod(owner, set) }
 		})), moved()),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.Stirs(r.ringer, r.interests, func(es *networkingv1.ExternalService) func(*interest) bool {
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.EnqueueFor(r.ringer, r.interests, func(es *networkingv1.ExternalService) func(*interest) bool {
 			return func(i *interest) bool { return i.externalServices[es.Name] }
 		})),
-		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, controller.Stirs(r.ringer, r.interests, func(chaos *chaosv1.ChaosPod) func(*interest) bool {
+		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, controller.EnqueueFor(r.ringer, r.interests, func(chaos *chaosv1.ChaosPod) func(*interest) bool {
 			return func(i *interest) bool { return i.chaosPods[chaos.Name] || i.inBlocked(chaos.Status.Blocked) }
 		})),
 		r.ringer.Source(),

@@ -33,9 +33,9 @@ type someQueue struct {
 func (q *someQueue) Add(reconcile.Request)                         { q.now++ }
 func (q *someQueue) AddAfter(_ reconcile.Request, d time.Duration) { q.later = append(q.later, d) }
 
-func ringing(t *testing.T, now func() time.Time) (*controller.Ringer, *someQueue) {
+func ringing(t *testing.T, now func() time.Time) (*controller.CoalescingEnqueuer, *someQueue) {
 	t.Helper()
-	b, q := controller.NewRinger(now), &someQueue{}
+	b, q := controller.NewCoalescingEnqueuer(now), &someQueue{}
 	if err := b.Source().Start(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
@@ -45,23 +45,23 @@ func ringing(t *testing.T, now func() time.Time) (*controller.Ringer, *someQueue
 func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 	now := epoch
 	b, q := ringing(t, func() time.Time { return now })
-	b.Stir(policyKey)
+	b.EnqueueCoalesced(policyKey)
 	if q.now != 1 {
 		t.Fatalf("the first event: %d looks", q.now)
 	}
 	for range 999 {
 		now = now.Add(time.Millisecond)
-		b.Stir(policyKey)
+		b.EnqueueCoalesced(policyKey)
 	}
-	if q.now != 1 || len(q.later) != 999 || q.later[0] > controller.Quiet || q.later[998] != time.Millisecond {
+	if q.now != 1 || len(q.later) != 999 || q.later[0] > controller.CoalescingInterval || q.later[998] != time.Millisecond {
 		t.Errorf("%d looks at once, the last event is looked at after %s", q.now, q.later[len(q.later)-1])
 	}
 	now = now.Add(time.Second)
-	b.Stir(policyKey)
+	b.EnqueueCoalesced(policyKey)
 	if q.now != 2 {
 		t.Errorf("after some quiet: %d looks", q.now)
 	}
-	b.Ring(policyKey)
+	b.Enqueue(policyKey)
 	if q.now != 3 {
 		t.Error("what matters waits")
 	}
@@ -70,7 +70,7 @@ func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	now := epoch
 	b, q := ringing(t, func() time.Time { return now })
-	r := &Reconciler{ringer: b, interests: &controller.Interests[*interest]{}}
+	r := &Reconciler{ringer: b, interests: &controller.WatchIndex[*interest]{}}
 	spec := &autorebootv1.RebootPolicySpec{
 		Targets: []autorebootv1.Target{
 			{Kind: autorebootv1.TargetDeployment, Name: "api"},
@@ -117,7 +117,7 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		}
 	}
 
-	handler := controller.Stirs(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))
+	handler := controller.EnqueueFor(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))
 	named := func(name, version string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version}}
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// Together runs parts that make no sense without each other: when one has ended, all are told to. It
+// RunAll runs parts that make no sense without each other: when one has ended, all are told to. It
 // returns when the last has ended, with the errors of all. A panic in one is an error of that one.
-func Together(ctx context.Context, parts ...func(context.Context) error) error {
+func RunAll(ctx context.Context, parts ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, len(parts))

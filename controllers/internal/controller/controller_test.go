@@ -14,7 +14,7 @@ import (
 func TestWhenOnePartFailsAllEnd(t *testing.T) {
 	broken := errors.New("broken")
 	ended := false
-	err := Together(t.Context(), func(context.Context) error { return broken }, func(ctx context.Context) error {
+	err := RunAll(t.Context(), func(context.Context) error { return broken }, func(ctx context.Context) error {
 		<-ctx.Done()
 		ended = true
 		return nil
@@ -24,13 +24,13 @@ func TestWhenOnePartFailsAllEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Together(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }); err != nil {
+	if err := RunAll(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }); err != nil {
 		t.Errorf("a stop that was asked for: %v", err)
 	}
 }
 
 func TestAPanicInOnePartIsItsErrorAndEndsTheOthers(t *testing.T) {
-	err := Together(t.Context(), func(context.Context) error { panic("a defect") }, func(ctx context.Context) error { //nolint:forbidigo // what it tests
+	err := RunAll(t.Context(), func(context.Context) error { panic("a defect") }, func(ctx context.Context) error { //nolint:forbidigo // what it tests
 		<-ctx.Done()
 		return nil
 	})

@@ -14,31 +14,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Bell is a source of a controller, which hands it the queue. Its zero value is ready for use.
-type Bell struct {
+// Enqueuer is a source of a controller, which hands it the queue. Its zero value is ready for use.
+type Enqueuer struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 // Source is what the controller watches.
-func (b *Bell) Source() source.Source {
+func (e *Enqueuer) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.queue = queue
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.queue = queue
 		return nil
 	})
 }
 
-// Ring has an object reconciled at once. The queue has each object once. Before there is a queue nothing
+// Enqueue has an object reconciled at once. The queue has each object once. Before there is a queue nothing
 // is lost: the first reconcile reads the state that there is then.
-func (b *Bell) Ring(key types.NamespacedName) { b.RingIn(key, 0) }
+func (e *Enqueuer) Enqueue(key types.NamespacedName) { e.EnqueueAfter(key, 0) }
 
-// RingIn has an object reconciled after a time; the queue keeps the soonest that it is given.
-func (b *Bell) RingIn(key types.NamespacedName, wait time.Duration) {
-	b.mu.Lock()
-	queue := b.queue
-	b.mu.Unlock()
+// EnqueueAfter has an object reconciled after a time; the queue keeps the soonest that it is given.
+func (e *Enqueuer) EnqueueAfter(key types.NamespacedName, wait time.Duration) {
+	e.mu.Lock()
+	queue := e.queue
+	e.mu.Unlock()
 	switch {
 	case queue == nil:
 	case wait <= 0:
@@ -48,48 +48,48 @@ func (b *Bell) RingIn(key types.NamespacedName, wait time.Duration) {
 	}
 }
 
-// Quiet is the least time between two looks at an object because of what goes on in its namespace: a
+// CoalescingInterval is the least time between two looks at an object because of what goes on in its namespace: a
 // rollout of a thousand pods is thousands of events.
-const Quiet = time.Second
+const CoalescingInterval = time.Second
 
-// Ringer has objects reconciled because of something beside them.
-type Ringer struct {
-	Bell
+// CoalescingEnqueuer has objects reconciled because of something beside them.
+type CoalescingEnqueuer struct {
+	Enqueuer
 	now func() time.Time
 
 	mu sync.Mutex
-	// stirred is when each object was last stirred.
-	stirred map[types.NamespacedName]time.Time
+	// last is when each object was last enqueued at once.
+	last map[types.NamespacedName]time.Time
 }
 
-// NewRinger makes a Ringer with a clock.
-func NewRinger(now func() time.Time) *Ringer {
-	return &Ringer{now: now, stirred: map[types.NamespacedName]time.Time{}}
+// NewCoalescingEnqueuer returns one that reads this clock.
+func NewCoalescingEnqueuer(now func() time.Time) *CoalescingEnqueuer {
+	return &CoalescingEnqueuer{now: now, last: map[types.NamespacedName]time.Time{}}
 }
 
-// Stir has an object reconciled because a workload or a pod has moved: at once after some quiet, and
+// EnqueueCoalesced enqueues an object because a workload or a pod has changed: at once after some quiet, and
 // once at the end of each quiet time while they come in masses.
-func (r *Ringer) Stir(key types.NamespacedName) {
+func (r *CoalescingEnqueuer) EnqueueCoalesced(key types.NamespacedName) {
 	r.mu.Lock()
 	now := r.now()
-	wait := r.stirred[key].Add(Quiet).Sub(now)
+	wait := r.last[key].Add(CoalescingInterval).Sub(now)
 	if wait <= 0 {
-		r.stirred[key] = now
+		r.last[key] = now
 	}
 	r.mu.Unlock()
-	r.RingIn(key, min(wait, Quiet))
+	r.EnqueueAfter(key, min(wait, CoalescingInterval))
 }
 
 // Forget drops an object.
-func (r *Ringer) Forget(key types.NamespacedName) {
+func (r *CoalescingEnqueuer) Forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.stirred, key)
+	delete(r.last, key)
 }
 
-// Stirred is how many objects have been stirred and not forgotten.
-func (r *Ringer) Stirred() int {
+// Len returns how many objects have been enqueued and not forgotten.
+func (r *CoalescingEnqueuer) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.stirred)
+	return len(r.last)
 }

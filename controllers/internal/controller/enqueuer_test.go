@@ -12,16 +12,16 @@ import (
 )
 
 func TestABellRingsOnceThereIsAQueue(t *testing.T) {
-	b := &Bell{}
+	b := &Enqueuer{}
 	key := types.NamespacedName{Namespace: "shop", Name: "one"}
-	b.Ring(key) // nothing receives yet, and nothing is lost: the first reconcile reads all there is
+	b.Enqueue(key) // nothing receives yet, and nothing is lost: the first reconcile reads all there is
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	if err := b.Source().Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	b.Ring(key)
-	b.Ring(key)
+	b.Enqueue(key)
+	b.Enqueue(key)
 	if queue.Len() != 1 {
 		t.Errorf("%d requests are waiting, want 1", queue.Len())
 	}

@@ -22,7 +22,7 @@ func TestALookIsAtTheSoonestTimeThatIsSet(t *testing.T) {
 		"now":           {[]time.Time{in(0)}, time.Millisecond},
 		"it has passed": {[]time.Time{in(time.Hour), in(-time.Hour)}, time.Millisecond},
 	} {
-		if got := After(now, c.times...).RequeueAfter; got != c.want {
+		if got := RequeueAt(now, c.times...).RequeueAfter; got != c.want {
 			t.Errorf("%s: after %s, want %s", name, got, c.want)
 		}
 	}

@@ -22,10 +22,10 @@ func version(v string) *corev1.Pod {
 
 func TestACacheIsWaitedForUntilItHasWhatWasWritten(t *testing.T) {
 	written := time.Date(2026, time.March, 2, 14, 0, 0, 0, time.UTC)
-	var none, mark Mark
-	mark.Wrote(version("10"), written)
+	var none, mark LastWrite
+	mark.Record(version("10"), written)
 	for name, test := range map[string]struct {
-		mark   Mark
+		mark   LastWrite
 		cached string
 		passed time.Duration
 		behind bool
@@ -34,10 +34,10 @@ func TestACacheIsWaitedForUntilItHasWhatWasWritten(t *testing.T) {
 		"older":               {mark, "9", 0, true},
 		"the same":            {mark, "10", 0, false},
 		"newer":               {mark, "11", 0, false},
-		"older for long":      {mark, "9", CatchUp, false},
+		"older for long":      {mark, "9", StaleTimeout, false},
 		"no order":            {mark, "x", 0, false},
 	} {
-		if got := test.mark.Behind(version(test.cached), written.Add(test.passed)); got != test.behind {
+		if got := test.mark.NewerThan(version(test.cached), written.Add(test.passed)); got != test.behind {
 			t.Errorf("%s: behind %t", name, got)
 		}
 	}
@@ -49,15 +49,15 @@ func TestWhatIsNotStoredAsItWasIsNotActedOn(t *testing.T) {
 	other.UID = "2"
 	gone := version("10")
 	gone.Name = "b"
-	if err := Confirm(t.Context(), store, version("10"), &corev1.Pod{}); err != nil {
+	if err := ConfirmStored(t.Context(), store, version("10"), &corev1.Pod{}); err != nil {
 		t.Error(err)
 	}
 	for name, object := range map[string]*corev1.Pod{"older": version("9"), "another of that name": other} {
-		if err := Confirm(t.Context(), store, object, &corev1.Pod{}); !errors.Is(err, Err) {
+		if err := ConfirmStored(t.Context(), store, object, &corev1.Pod{}); !errors.Is(err, ErrStale) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := Confirm(t.Context(), store, gone, &corev1.Pod{}); !apierrors.IsNotFound(err) {
+	if err := ConfirmStored(t.Context(), store, gone, &corev1.Pod{}); !apierrors.IsNotFound(err) {
 		t.Errorf("one that is gone: %v", err)
 	}
 }
@@ -71,13 +71,13 @@ func TestWhatAFailedReconcileReturns(t *testing.T) {
 		again time.Duration
 		fails bool
 	}{
-		"changed meanwhile":   {apierrors.NewConflict(resource, "one", other), Retry, false},
-		"behind":              {Err, Retry, false},
+		"changed meanwhile":   {apierrors.NewConflict(resource, "one", other), StaleRetry, false},
+		"behind":              {ErrStale, StaleRetry, false},
 		"the namespace goes":  {terminating, 0, false},
 		"not allowed":         {apierrors.NewForbidden(resource, "one", other), 0, true},
 		"what it cannot know": {other, 0, true},
 	} {
-		got, err := Result(fmt.Errorf("thing shop/one: %w", c.err))
+		got, err := ResultOf(fmt.Errorf("thing shop/one: %w", c.err))
 		if got.RequeueAfter != c.again || (err != nil) != c.fails || c.fails && !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}

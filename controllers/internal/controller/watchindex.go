@@ -15,58 +15,58 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Interests say what each object of a kind wants to hear of in its namespace. An event costs as much as
+// WatchIndex say what each object of a kind wants to hear of in its namespace. An event costs as much as
 // there are such objects in its namespace, and nothing where there are none. The zero value is ready for
 // use.
-type Interests[I any] struct {
+type WatchIndex[I any] struct {
 	mu  sync.RWMutex
 	all map[string]map[string]I
 }
 
 // Set replaces the interest of an object, which is not changed from then on. It comes before what is of
 // interest is read: what happens after that is heard of.
-func (is *Interests[I]) Set(key types.NamespacedName, interest I) {
-	is.mu.Lock()
-	defer is.mu.Unlock()
-	if is.all == nil {
-		is.all = map[string]map[string]I{}
+func (w *WatchIndex[I]) Set(key types.NamespacedName, interest I) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[string]map[string]I{}
 	}
-	if is.all[key.Namespace] == nil {
-		is.all[key.Namespace] = map[string]I{}
+	if w.all[key.Namespace] == nil {
+		w.all[key.Namespace] = map[string]I{}
 	}
-	is.all[key.Namespace][key.Name] = interest
+	w.all[key.Namespace][key.Name] = interest
 }
 
 // Get returns the interest of an object; the zero value where there is none.
-func (is *Interests[I]) Get(key types.NamespacedName) I {
-	is.mu.RLock()
-	defer is.mu.RUnlock()
-	return is.all[key.Namespace][key.Name]
+func (w *WatchIndex[I]) Get(key types.NamespacedName) I {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.all[key.Namespace][key.Name]
 }
 
 // Forget drops the interest of an object.
-func (is *Interests[I]) Forget(key types.NamespacedName) {
-	is.mu.Lock()
-	defer is.mu.Unlock()
-	delete(is.all[key.Namespace], key.Name)
-	if len(is.all[key.Namespace]) == 0 {
-		delete(is.all, key.Namespace)
+func (w *WatchIndex[I]) Forget(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.all[key.Namespace], key.Name)
+	if len(w.all[key.Namespace]) == 0 {
+		delete(w.all, key.Namespace)
 	}
 }
 
 // Any says whether an object of a namespace has an interest.
-func (is *Interests[I]) Any(namespace string) bool {
-	is.mu.RLock()
-	defer is.mu.RUnlock()
-	return len(is.all[namespace]) > 0
+func (w *WatchIndex[I]) Any(namespace string) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return len(w.all[namespace]) > 0
 }
 
 // In returns the objects of a namespace that care.
-func (is *Interests[I]) In(namespace string, cares func(I) bool) []types.NamespacedName {
-	is.mu.RLock()
-	defer is.mu.RUnlock()
+func (w *WatchIndex[I]) In(namespace string, cares func(I) bool) []types.NamespacedName {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
 	var keys []types.NamespacedName
-	for name, interest := range is.all[namespace] {
+	for name, interest := range w.all[namespace] {
 		if cares(interest) {
 			keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
 		}
@@ -75,11 +75,11 @@ func (is *Interests[I]) In(namespace string, cares func(I) bool) []types.Namespa
 }
 
 // All returns the objects of all namespaces.
-func (is *Interests[I]) All() []types.NamespacedName {
-	is.mu.RLock()
-	defer is.mu.RUnlock()
+func (w *WatchIndex[I]) All() []types.NamespacedName {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
 	var keys []types.NamespacedName
-	for namespace, of := range is.all {
+	for namespace, of := range w.all {
 		for name := range of {
 			keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
 		}
@@ -87,22 +87,22 @@ func (is *Interests[I]) All() []types.NamespacedName {
 	return keys
 }
 
-// Stirs has those objects reconciled that care for another one, as it was or as it is.
-func Stirs[T client.Object, I any](r *Ringer, of *Interests[I], cares func(T) func(I) bool) handler.TypedEventHandler[T, reconcile.Request] {
+// EnqueueFor has those objects reconciled that care for another one, as it was or as it is.
+func EnqueueFor[T client.Object, I any](r *CoalescingEnqueuer, of *WatchIndex[I], cares func(T) func(I) bool) handler.TypedEventHandler[T, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	stir := func(object T) {
+	enqueue := func(object T) {
 		for _, key := range of.In(object.GetNamespace(), cares(object)) {
-			r.Stir(key)
+			r.EnqueueCoalesced(key)
 		}
 	}
 	return handler.TypedFuncs[T, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], _ queue) { stir(e.Object) },
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], _ queue) { enqueue(e.Object) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], _ queue) {
 			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() { // no resync
-				stir(e.ObjectOld)
-				stir(e.ObjectNew)
+				enqueue(e.ObjectOld)
+				enqueue(e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) { stir(e.Object) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) { enqueue(e.Object) },
 	}
 }
