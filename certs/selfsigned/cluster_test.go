@@ -5,6 +5,7 @@ package selfsigned
 
 import (
 	"context"
+	"crypto/elliptic"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -215,7 +216,7 @@ func (l *lines) with(part string) int {
 // rootAt is a root made at a moment, and its Secret.
 func rootAt(t *testing.T, now time.Time) (*root, *corev1.Secret) {
 	t.Helper()
-	made, err := mint(now, 10*365*24*time.Hour, 5*time.Minute)
+	made, err := mint(elliptic.P256(), now, 10*365*24*time.Hour, 5*time.Minute)
 	if err != nil {
 		t.Fatalf("mint: %v", err)
 	}

@@ -4,6 +4,7 @@
 package selfsigned
 
 import (
+	"crypto/elliptic"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -79,11 +80,11 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
 	leaf := []time.Duration{time.Minute, 5 * time.Minute, 24 * time.Hour}[random.IntN(3)]
-	options, err := Options{LeafValidity: leaf, RootValidity: 1000 * leaf, Interval: leaf / 4, Client: memberKube{}}.withDefaults()
+	options, err := Options{LeafValidity: leaf, RootValidity: 1000 * leaf, Interval: leaf / 4, Client: memberKube{}, rootCurve: elliptic.P256()}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &schedule{random: random, seed: seed, options: options, world: newWorld(t, options.RootValidity, options.skew())}
+	s := &schedule{random: random, seed: seed, options: options, world: newWorld(t, options)}
 	s.lag = options.pace().Settle * 3 / 4
 	for range 2 + random.IntN(4) {
 		s.join()

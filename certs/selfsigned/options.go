@@ -5,6 +5,7 @@ package selfsigned
 
 import (
 	"context"
+	"crypto/elliptic"
 	"errors"
 	"time"
 
@@ -75,6 +76,10 @@ type Options struct {
 
 	// Registerer publishes the metrics. Default: they are not published.
 	Registerer prometheus.Registerer
+
+	// rootCurve is that of a root's key: P-384, whose signatures cost a test that makes thousands of
+	// them more than all else it does. Such tests take P-256.
+	rootCurve elliptic.Curve
 }
 
 // skew is how far clocks may differ: certificates are dated back by it, and a former root stays
@@ -116,6 +121,9 @@ func (o Options) withDefaults() (Options, error) {
 	span(&o.Overlap, min(2*time.Minute, o.LeafValidity/3))
 	span(&o.DeniedPatience, 30*time.Second)
 	span(&o.AttemptTimeout, 10*time.Second)
+	if o.rootCurve == nil {
+		o.rootCurve = elliptic.P384()
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

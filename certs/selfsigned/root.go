@@ -30,9 +30,9 @@ func (r *root) certificate() *x509.Certificate { return r.chain[0] }
 
 func (r *root) expiry() time.Time { return r.certificate().NotAfter }
 
-// mint makes a root that is valid from now.
-func mint(now time.Time, validity, skew time.Duration) (*root, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+// mint makes a root on a curve that is valid from now.
+func mint(curve elliptic.Curve, now time.Time, validity, skew time.Duration) (*root, error) {
+	key, err := ecdsa.GenerateKey(curve, rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the root's key: %w", err)
 	}

@@ -5,6 +5,7 @@ package selfsigned
 
 import (
 	"context"
+	"crypto/elliptic"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,12 +26,12 @@ import (
 // their order. It fails at the first certificate that an API server would refuse.
 func course(t *testing.T, replicas int, crash func(who *member, what string) bool) *schedule {
 	t.Helper()
-	options, err := Options{LeafValidity: time.Minute, RootValidity: time.Hour, Client: memberKube{}}.withDefaults()
+	options, err := Options{LeafValidity: time.Minute, RootValidity: time.Hour, Client: memberKube{}, rootCurve: elliptic.P256()}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &schedule{
-		world: newWorld(t, options.RootValidity, options.skew()), options: options,
+		world: newWorld(t, options), options: options,
 		random: rand.New(rand.NewPCG(1, 2)), lag: options.pace().Settle * 3 / 4,
 	}
 	for range replicas {
@@ -140,12 +141,12 @@ func TestALeafOfOneMinuteIsRenewedAtFortySeconds(t *testing.T) {
 
 func TestARootOfTenMinutesRotatesForAnHourWithoutARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		options, err := Options{LeafValidity: time.Minute, RootValidity: 10 * time.Minute, Client: memberKube{}}.withDefaults()
+		options, err := Options{LeafValidity: time.Minute, RootValidity: 10 * time.Minute, Client: memberKube{}, rootCurve: elliptic.P256()}.withDefaults()
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := &schedule{
-			world: newWorld(t, options.RootValidity, options.skew()), options: options,
+			world: newWorld(t, options), options: options,
 			random: rand.New(rand.NewPCG(3, 4)), lag: options.pace().Settle * 3 / 4,
 		}
 		for range 3 {

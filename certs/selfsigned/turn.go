@@ -23,7 +23,7 @@ func (o Options) turn(h *held, row rotation.Transition, now time.Time) (*corev1.
 	case rotation.Vouch:
 		record.Observed = true
 	case rotation.Mint:
-		next, err := mint(now, o.RootValidity, o.skew())
+		next, err := mint(o.rootCurve, now, o.RootValidity, o.skew())
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func (o Options) turn(h *held, row rotation.Transition, now time.Time) (*corev1.
 // found is the Secret with a new root that signs at once, as there is none that could. The former
 // roots stay trusted beside it until what they signed has expired.
 func (o Options) found(secret *corev1.Secret, former []*x509.Certificate, reason string, now time.Time) (*corev1.Secret, error) {
-	made, err := mint(now, o.RootValidity, o.skew())
+	made, err := mint(o.rootCurve, now, o.RootValidity, o.skew())
 	if err != nil {
 		return nil, err
 	}

@@ -86,14 +86,14 @@ var (
 )
 
 // newWorld has a root that is trusted everywhere.
-func newWorld(t *testing.T, validity, skew time.Duration) *world {
+func newWorld(t *testing.T, options Options) *world {
 	t.Helper()
 	w := &world{
 		t: t, targets: map[string]*carrier{}, watchers: map[*member]*watch.FakeWatcher{},
 		began: time.Now(), links: map[string]bool{}, parsed: map[string][]*x509.Certificate{},
 		arrived: make(chan struct{}, 1),
 	}
-	first, err := mint(time.Now(), validity, skew)
+	first, err := mint(options.rootCurve, time.Now(), options.RootValidity, options.skew())
 	if err != nil {
 		t.Fatal(err)
 	}
