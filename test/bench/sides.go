@@ -44,10 +44,7 @@ func fairlead() (side, error) {
 	return side{
 		convert: conversion.NewHandler(conversion.Options{Registry: registry, Registerer: metrics}),
 		mutate: admission.Mutating(options, admission.Mutator[v1.ExternalService]{
-			Default: func(_ context.Context, obj *v1.ExternalService) error {
-				rules.Default(obj)
-				return nil
-			},
+			Default: rules.Default,
 		}),
 		validate: admission.Validating(options, admission.Validator[v1.ExternalService]{
 			Validate: func(_ context.Context, _ admission.Request, obj, old *v1.ExternalService) ([]string, field.ErrorList) {

@@ -21,18 +21,18 @@ import (
 
 // reviewer responds to a review of the right kind, on create and on update.
 type reviewer interface {
-	review(ctx context.Context, asked review) answer
+	review(ctx context.Context, req review) response
 }
 
 // firstPatch is room for what most patches are, in bytes.
 const firstPatch = 2 << 10
 
 type handler struct {
-	Options
+	options  Options
 	reviewer reviewer
 	metrics  metrics
-	often    rate.Sometimes // refusals in the log
-	panics   rate.Sometimes // stacks in the log
+	refusals rate.Sometimes // limits their log lines
+	panics   rate.Sometimes // limits their log lines, which hold stacks
 }
 
 var _ http.Handler = (*handler)(nil)
@@ -49,10 +49,10 @@ func newHandler(o Options, webhook string, r reviewer) *handler {
 	}
 	o.Logger = o.Logger.WithValues("webhook", webhook, "kind", o.Kind.GroupKind().String())
 	return &handler{
-		Options:  o,
+		options:  o,
 		reviewer: r,
 		metrics:  newMetrics(o, webhook),
-		often:    rate.Sometimes{First: 10, Interval: time.Second},
+		refusals: rate.Sometimes{First: 10, Interval: time.Second},
 		panics:   rate.Sometimes{First: 10, Interval: time.Second},
 	}
 }
@@ -64,91 +64,91 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer wire.Release(scratch)
 	defer wire.Release(out)
 	defer document.Release()
-	asked, err := h.read(body, document, r)
+	req, err := h.read(body, document, r)
 	if err != nil {
 		h.refuse(w, err, start)
 		return
 	}
-	ctx, cancel := wire.Deadline(r.Context(), r.URL, h.Timeout)
+	ctx, cancel := wire.Deadline(r.Context(), r.URL, h.options.Timeout)
 	defer cancel()
 	scratch.Grow(firstPatch)
-	asked.scratch = scratch
-	a := h.answer(ctx, asked)
-	if err := a.write(out, asked.UID); err != nil {
-		h.refuse(w, wire.Refuse(http.StatusInternalServerError, "%s: the answer cannot be written: %v", label(asked.Request), err), start)
+	req.scratch = scratch
+	resp := h.decide(ctx, req)
+	if err := resp.write(out, req.UID); err != nil {
+		h.refuse(w, wire.Refuse(http.StatusInternalServerError, "%s: the answer cannot be written: %v", label(req.Request), err), start)
 		return
 	}
-	h.metrics.observe(asked.Operation, a.result, time.Since(start))
-	if log := h.Logger.V(1); log.Enabled() {
-		log.Info("Admission", "object", label(asked.Request), "operation", asked.Operation, "result", a.result,
-			"user", asked.User.Username)
+	h.metrics.observe(req.Operation, resp.result, time.Since(start))
+	if log := h.options.Logger.V(1); log.Enabled() {
+		log.Info("Admission", "object", label(req.Request), "operation", req.Operation, "result", resp.result,
+			"user", req.User.Username)
 	}
-	if a.unknown() {
-		sendElsewhere(w, a.status.Message)
+	if resp.undecided() {
+		retryElsewhere(w, resp.status.Message)
 		return
 	}
 	wire.Answer(w, http.StatusOK, out.Bytes())
 }
 
 func (h *handler) read(body *bytes.Buffer, document *wire.Document, r *http.Request) (review, error) {
-	if err := wire.Read(body, r, h.MaxBody); err != nil {
+	if err := wire.Read(body, r, h.options.MaxBody); err != nil {
 		return review{}, err
 	}
 	return parse(document, body.Bytes())
 }
 
-// answer decides on a review that could be read. It never panics.
-func (h *handler) answer(ctx context.Context, asked review) (a answer) {
+// decide responds to a review that could be read. It never panics.
+func (h *handler) decide(ctx context.Context, req review) (resp response) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.panics.Do(func() {
-				h.Logger.Error(fmt.Errorf("panic: %v", p), "A webhook panicked", "object", label(asked.Request),
-					"operation", asked.Operation, "stack", string(debug.Stack()))
+				h.options.Logger.Error(fmt.Errorf("panic: %v", p), "A webhook panicked", "object", label(req.Request),
+					"operation", req.Operation, "stack", string(debug.Stack()))
 			})
-			a = failed(resultPanic, http.StatusInternalServerError, "%s: the webhook panicked; the operator's log has the stack", label(asked.Request))
+			resp = failed(resultPanic, http.StatusInternalServerError, "%s: the webhook panicked; the operator's log has the stack", label(req.Request))
 		}
 	}()
-	if asked.Kind != h.Kind {
-		return failed(resultError, http.StatusBadRequest, "this webhook admits %s, not %s: correct the rules of its configuration", h.Kind, asked.Kind)
+	if req.Kind != h.options.Kind {
+		return failed(resultError, http.StatusBadRequest, "this webhook admits %s, not %s: correct the rules of its configuration", h.options.Kind, req.Kind)
 	}
-	switch asked.Operation {
+	switch req.Operation {
 	case admissionv1.Create, admissionv1.Update:
 	case admissionv1.Delete, admissionv1.Connect:
 		return allowed()
 	default:
-		return failed(resultError, http.StatusBadRequest, "%s: operation %.50q is not known", label(asked.Request), asked.Operation)
+		return failed(resultError, http.StatusBadRequest, "%s: operation %.50q is not known", label(req.Request), req.Operation)
 	}
-	if asked.SubResource != "" {
+	if req.SubResource != "" {
 		// A write of the status carries the stored spec, which does not change.
 		return allowed()
 	}
 	if ctx.Err() != nil {
-		return failed(resultError, http.StatusGatewayTimeout, "%s: %v", label(asked.Request), context.Cause(ctx))
+		return failed(resultError, http.StatusGatewayTimeout, "%s: %v", label(req.Request), context.Cause(ctx))
 	}
-	if a, ok := h.fits(asked); !ok {
-		return a
+	if refusal, ok := h.fits(req); !ok {
+		return refusal
 	}
-	return h.reviewer.review(ctx, h.addressed(asked))
+	return h.reviewer.review(ctx, h.withTranslator(req))
 }
 
 // fits checks that there is an object, and that it is what the request calls it.
-func (h *handler) fits(asked review) (answer, bool) {
-	if !asked.object.Exists() {
-		return failed(resultError, http.StatusBadRequest, "%s: the review has no request.object", label(asked.Request)), false
+func (h *handler) fits(req review) (response, bool) {
+	if !req.object.Exists() {
+		return failed(resultError, http.StatusBadRequest, "%s: the review has no request.object", label(req.Request)), false
 	}
-	apiVersion, kind, err := wire.Type(asked.object.Bytes())
+	apiVersion, kind, err := wire.Type(req.object.Bytes())
 	if err != nil {
-		return failed(resultError, http.StatusBadRequest, "%s: request.object: %v", label(asked.Request), err), false
+		return failed(resultError, http.StatusBadRequest, "%s: request.object: %v", label(req.Request), err), false
 	}
-	if wantedVersion, wantedKind := h.Kind.ToAPIVersionAndKind(); string(apiVersion) != wantedVersion || string(kind) != wantedKind {
+	if wantedVersion, wantedKind := h.options.Kind.ToAPIVersionAndKind(); string(apiVersion) != wantedVersion || string(kind) != wantedKind {
 		return failed(resultError, http.StatusBadRequest, "%s: request.object is %.100q, %.100q instead of %s",
-			label(asked.Request), apiVersion, kind, h.Kind), false
+			label(req.Request), apiVersion, kind, h.options.Kind), false
 	}
-	if values := asked.object.Field("spec").Values(); values > maxValues {
+	if values := req.object.Field("spec").Values(); values > maxValues {
 		return failed(resultDenied, http.StatusRequestEntityTooLarge, "%s: its spec has %d values, and at most %d are looked at: make it smaller",
-			label(asked.Request), values, maxValues), false
+			label(req.Request), values, maxValues), false
 	}
-	return answer{}, true
+	return response{}, true
 }
 
 // maxValues bounds the values of a spec: more would be more than any schema of ours allows, and an error for
@@ -157,7 +157,7 @@ const maxValues = 32 << 10
 
 func (h *handler) refuse(w http.ResponseWriter, err error, start time.Time) {
 	h.metrics.observe("", resultRefused, time.Since(start))
-	h.often.Do(func() { h.Logger.Info("A request for admission was refused", "reason", err.Error()) })
+	h.refusals.Do(func() { h.options.Logger.Info("A request for admission was refused", "reason", err.Error()) })
 	var refusal *wire.Refusal
 	if !errors.As(err, &refusal) {
 		refusal = wire.Refuse(http.StatusBadRequest, "%v", err)
@@ -168,4 +168,11 @@ func (h *handler) refuse(w http.ResponseWriter, err error, start time.Time) {
 // label names the object of a request in a message.
 func label(req Request) string {
 	return req.Kind.Kind + " " + wire.Header{Namespace: req.Namespace, Name: req.Name}.Label()
+}
+
+// retryElsewhere has the API server repeat the request on a new connection, which may lead to another
+// replica. It retries a 503 with Retry-After at once, up to ten times within the webhook's timeout
+// (k8s.io/client-go, rest/with_retry.go); a review in response would be final.
+func retryElsewhere(w http.ResponseWriter, message string) {
+	wire.Refuse(http.StatusServiceUnavailable, "%s", message).Answer(w)
 }

@@ -20,63 +20,59 @@ import (
 )
 
 type mutation[T any] struct {
+	Mutator[T]
 	kind    schema.GroupVersionKind
-	apply   func(ctx context.Context, obj *T) error
-	keep    func(req Request, object, stored []byte) (Kept, error)
-	stamp   func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
 	objects objects[T]
 	log     logr.Logger
 }
 
-func (m mutation[T]) review(ctx context.Context, asked review) answer {
-	p := newPatch(asked.scratch)
-	kept := m.kept(asked)
+func (m mutation[T]) review(ctx context.Context, req review) response {
+	p := newPatch(req.scratch)
+	kept := m.kept(req)
 	document := wire.NewDocument()
 	defer document.Release()
 	if kept.Spec != nil {
-		object, err := document.Read(withSpec(asked.object, kept.Spec))
+		object, err := document.Read(withSpec(req.object, kept.Spec))
 		if err != nil {
-			return refused(asked.Request, fmt.Errorf("the kept spec of %s: %w", m.kind.Kind, err))
+			return refused(req.Request, fmt.Errorf("the kept spec of %s: %w", m.kind.Kind, err))
 		}
 		p.spec(kept.Spec)
-		asked.object = object
+		req.object = object
 	}
-	obj, wrong := m.objects.decode(asked.object)
+	obj, wrong := m.objects.decode(req.object)
 	if wrong != nil {
-		return asked.invalid(field.ErrorList{wrong})
+		return req.invalid(field.ErrorList{wrong})
 	}
-	if err := m.defaults(ctx, p, asked, obj); err != nil {
-		return refused(asked.Request, err)
+	if err := m.defaults(p, req, obj); err != nil {
+		return refused(req.Request, err)
 	}
 	annotations := kept.Annotations
-	if m.stamp != nil {
-		stamps, err := m.stamp(ctx, asked.Request, obj, m.objects.stored(asked, m.log))
+	if m.Stamp != nil {
+		stamps, err := m.Stamp(ctx, req.Request, obj, m.objects.stored(req, m.log))
 		if err != nil {
-			return refused(asked.Request, err)
+			return refused(req.Request, err)
 		}
-		annotations = maps.Clone(annotations)
-		if annotations == nil {
-			annotations = stamps
-		}
+		annotations = make(map[string]string, len(kept.Annotations)+len(stamps))
+		maps.Copy(annotations, kept.Annotations)
 		maps.Copy(annotations, stamps)
 	}
-	p.annotate(asked.object, annotations)
-	a := allowed()
-	a.warnings = kept.Warnings
+	p.annotate(req.object, annotations)
+	resp := allowed()
+	resp.warnings = kept.Warnings
 	if patch := p.end(); patch != nil {
-		a.patch, a.result = patch, resultPatched
+		resp.patch, resp.result = patch, resultPatched
 	}
-	return a
+	return resp
 }
 
-// kept asks what an update leaves of the stored object.
-func (m mutation[T]) kept(asked review) Kept {
-	if m.keep == nil || asked.Operation != admissionv1.Update || !asked.oldObject.Exists() {
+// kept returns what an update leaves of the stored object.
+func (m mutation[T]) kept(req review) Kept {
+	if m.Keep == nil || req.Operation != admissionv1.Update || !req.oldObject.Exists() {
 		return Kept{}
 	}
-	kept, err := m.keep(asked.Request, asked.object.Bytes(), asked.oldObject.Bytes())
+	kept, err := m.Keep(req.Request, req.object.Bytes(), req.oldObject.Bytes())
 	if err != nil {
-		m.log.Error(err, "What an update should leave of the stored object is not known", "object", label(asked.Request))
+		m.log.Error(err, "What an update should leave of the stored object is not known", "object", label(req.Request))
 		return Kept{}
 	}
 	return kept
@@ -96,28 +92,26 @@ func withSpec(object wire.Value, spec []byte) []byte {
 }
 
 // defaults sets what obj leaves unset, and writes that as operations on the object as it was sent.
-func (m mutation[T]) defaults(ctx context.Context, p *patch, asked review, obj *T) error {
-	if m.apply == nil {
+func (m mutation[T]) defaults(p *patch, req review, obj *T) error {
+	if m.Default == nil {
 		return nil
 	}
-	if err := m.apply(ctx, obj); err != nil {
-		return err
-	}
-	if !keepsReserved(asked.object, obj) {
+	m.Default(obj)
+	if !keepsReserved(req.object, obj) {
 		return fmt.Errorf("defect in the defaulter of %s: it changed an annotation %s*, which belongs to Fairlead itself",
 			m.kind.Kind, reservedPrefix)
 	}
-	if err := p.diff(m.objects.shape, asked.object, reflect.ValueOf(obj).Elem()); err != nil {
+	if err := p.diff(m.objects.shape, req.object, reflect.ValueOf(obj).Elem()); err != nil {
 		return fmt.Errorf("defect in the defaulter of %s: %w", m.kind.Kind, err)
 	}
 	return nil
 }
 
-// reservedPrefix is of the annotations that no defaulter may touch: conversion restores from them what
-// a version cannot say, and stamps are of no use where something else writes them.
+// reservedPrefix is of the annotations that no defaulter may change: conversion restores from them what a
+// version cannot express, and only Stamp may write the others.
 const reservedPrefix = "fairlead.dev/"
 
-// keepsReserved says that an object has the annotations of ours that its document has, and no others.
+// keepsReserved reports whether an object has the reserved annotations of its document, and no others.
 func keepsReserved(document wire.Value, obj any) bool {
 	typed, ok := obj.(metav1.Object)
 	if !ok {

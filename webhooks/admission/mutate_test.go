@@ -106,10 +106,7 @@ func TestADefaulterThatTakesAwayIsRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Default: func(_ context.Context, o *toy) error {
-				test.apply(o)
-				return nil
-			}})
+			h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Default: test.apply})
 			got := answerOf(t, post(h, reviewOf("CREATE", test.object, "")))
 			if got.Allowed || got.Result.Code != http.StatusInternalServerError || !strings.Contains(got.Result.Message, test.says) {
 				t.Errorf("answered %+v, want %q", got.Result, test.says)
@@ -119,11 +116,10 @@ func TestADefaulterThatTakesAwayIsRefused(t *testing.T) {
 }
 
 func TestADefaulterMayReplaceAndAppend(t *testing.T) {
-	h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Default: func(_ context.Context, o *toy) error {
+	h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Default: func(o *toy) {
 		o.Spec.Color = "blue"
 		o.Labels["a/b~c"] = "<new>"
 		o.Spec.Wheels = append(o.Spec.Wheels, wheel{Name: "spare", Radius: ptr.To[int32](1)})
-		return nil
 	}})
 	object := strings.Replace(toyJSON(`{"color":"red","wheels":[{"name":"a"}]}`), `"name":"car"`, `"name":"car","labels":{"x":"y"}`, 1)
 	got := answerOf(t, post(h, reviewOf("CREATE", object, "")))
@@ -145,7 +141,7 @@ func TestADefaulterMayReplaceAndAppend(t *testing.T) {
 	}
 }
 
-func TestADefaultersErrorIsTheAnswer(t *testing.T) {
+func TestAnErrorOfAStampIsTheResponse(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		code int32
@@ -155,7 +151,9 @@ func TestADefaultersErrorIsTheAnswer(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Default: func(context.Context, *toy) error { return test.err }})
+			h := Mutating(Options{Kind: toyKind}, Mutator[toy]{Stamp: func(context.Context, Request, *toy, *toy) (map[string]string, error) {
+				return nil, test.err
+			}})
 			got := answerOf(t, post(h, reviewOf("CREATE", toyJSON(`{}`), "")))
 			if got.Allowed || got.Result.Code != test.code || !strings.Contains(got.Result.Message, "no luck") {
 				t.Errorf("answered %+v", got.Result)

@@ -33,33 +33,31 @@ type Options struct {
 	// Timeout bounds the work on a review; what the request itself allows may be less. Default
 	// DefaultTimeout.
 	Timeout time.Duration
-	// Author returns who is told what is wrong with an object that was written at another version than
-	// Kind, given as a bare version such as "v1alpha1", and the object at Kind. It is asked only where
-	// there is something to tell. Default: everybody is taken to know the object at Kind.
-	Author func(version string, object []byte) Author
-	// Logger is told of refused requests and panics. Defaults to logr.Discard().
+	// Translator words errors and warnings for an object at Kind that was written at another version of it,
+	// a bare one such as "v1alpha1". It is called only where there are any. Defaults to nil: the words are
+	// those of Kind.
+	Translator func(version string, object []byte) Translator
+	// Logger logs refused requests and panics. Defaults to logr.Discard().
 	Logger logr.Logger
-	// Registerer exposes the metrics; handlers that share one share the families. Default: they
-	// are not exposed.
+	// Registerer registers the metrics; handlers that share one share the families. Defaults to nil: metrics
+	// are not registered.
 	Registerer prometheus.Registerer
 }
 
-// Mutator sets what a user left unset.
+// Mutator changes an object before it is validated. Its functions are called in this order, and each may be
+// nil. An error of theirs that is an API status is returned as it is, any other as an internal error.
 type Mutator[T any] struct {
-	// Default changes obj in place: it adds and it may replace, but it never removes anything nor
-	// shortens a list, and it leaves annotations of fairlead.dev alone; the handler refuses the
-	// object otherwise, as that is a defect in the defaulter. An error that is an API status is
-	// answered as it is, any other as an internal error.
-	Default func(ctx context.Context, obj *T) error
-
-	// Keep returns what the update of an object should leave of the stored one, both as JSON, where
-	// the request was made at a version that cannot express all of it. It is asked before Default. An
-	// error is logged, and the object stays as it was sent. Default: nothing is kept.
+	// Keep returns what an update should leave of the stored object, both as JSON, where the request was
+	// made at a version that cannot express all of it. An error is logged, and the object stays as it was
+	// sent.
 	Keep func(req Request, object, stored []byte) (Kept, error)
-
-	// Stamp returns the annotations that this webhook alone decides about, with their values; an
-	// empty value takes the annotation away, regardless of who wrote it. It sees obj with its defaults, and
-	// old as a Validator does. Its errors are answered as those of Default. Default: none.
+	// Default sets in obj what the user left unset. It may replace a value, but it never removes anything
+	// nor shortens a list, and it leaves annotations of fairlead.dev alone; the handler refuses the object
+	// otherwise, as that is a defect in the defaulter.
+	Default func(obj *T)
+	// Stamp returns the annotations that this webhook alone decides about, with their values; an empty
+	// value removes the annotation, regardless of who wrote it. It sees obj with its defaults, and old as a
+	// Validator does.
 	Stamp func(ctx context.Context, req Request, obj, old *T) (map[string]string, error)
 }
 
@@ -69,7 +67,7 @@ type Kept struct {
 	Spec []byte
 	// Annotations are set as those of Stamp.
 	Annotations map[string]string
-	// Warnings tell the user of it.
+	// Warnings are those of the response.
 	Warnings []string
 }
 
@@ -82,12 +80,12 @@ type Validator[T any] struct {
 
 // Mutating returns the handler of a mutating webhook.
 func Mutating[T any](o Options, m Mutator[T]) http.Handler {
-	return newHandler(o, "mutating", mutation[T]{kind: o.Kind, apply: m.Default, keep: m.Keep, stamp: m.Stamp, objects: objectsOf[T](), log: o.Logger})
+	return newHandler(o, "mutating", mutation[T]{Mutator: m, kind: o.Kind, objects: objectsOf[T](), log: o.Logger})
 }
 
 // Validating returns the handler of a validating webhook.
 func Validating[T any](o Options, v Validator[T]) http.Handler {
-	return newHandler(o, "validating", validation[T]{check: v.Validate, objects: objectsOf[T](), log: o.Logger})
+	return newHandler(o, "validating", validation[T]{Validator: v, objects: objectsOf[T](), log: o.Logger})
 }
 
 // MutatePath is where the mutating handler of a kind is served.

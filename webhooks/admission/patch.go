@@ -19,11 +19,11 @@ import (
 // was read from. The document may hold members that the type does not know and lack ones that it
 // always writes; no operation touches either.
 //
-// The document says what the object was. So no other copy is kept, and each value is looked at once.
+// The document is the object as it was, so that no other copy is kept.
 type patch struct {
 	path    []byte // of the value at hand, as a JSON pointer
 	written []byte
-	parts   []wire.Value // of the objects that are being gone through
+	parts   []wire.Value // of the objects that are being compared
 }
 
 // newPatch begins a patch that is written into a buffer as far as that has room.
@@ -39,8 +39,8 @@ func (p *patch) end() []byte {
 	return append(p.written, ']')
 }
 
-// diff writes how the object that a document says became this one. It fails where the change would take
-// something away.
+// diff writes the operations that make the object of a document this one. It fails where that would remove
+// something.
 func (p *patch) diff(s *shape.Shape, document wire.Value, now reflect.Value) error {
 	for s.Kind == reflect.Pointer && !now.IsNil() {
 		s, now = s.Elem, now.Elem()
@@ -82,7 +82,7 @@ func (p *patch) object(s *shape.Shape, document wire.Value, now reflect.Value) e
 	return nil
 }
 
-// member looks at a part of an object that is there now.
+// member compares a part of an object that is set now.
 func (p *patch) member(s *shape.Shape, name string, was wire.Value, now reflect.Value) error {
 	if !was.Exists() && s.Unset(now) {
 		return nil
@@ -96,7 +96,7 @@ func (p *patch) member(s *shape.Shape, name string, was wire.Value, now reflect.
 	return nil
 }
 
-// part looks at a member or an item, of which the document may say nothing, or null.
+// part compares a member or an item, which may be absent from the document, or null.
 func (p *patch) part(s *shape.Shape, was wire.Value, now reflect.Value) error {
 	op := "replace"
 	switch {
@@ -116,7 +116,7 @@ func (p *patch) part(s *shape.Shape, was wire.Value, now reflect.Value) error {
 	return nil
 }
 
-// entries goes through a map, in the order of the keys.
+// entries compares a map, in the order of the keys.
 func (p *patch) entries(s *shape.Shape, document wire.Value, now reflect.Value) error {
 	was := make(map[string]wire.Value, document.Len())
 	for name, value := range document.Fields() {
@@ -167,7 +167,7 @@ func (p *patch) list(s *shape.Shape, document wire.Value, now reflect.Value) err
 	return nil
 }
 
-// spec writes that the object has another one.
+// spec replaces the spec of the object.
 func (p *patch) spec(value []byte) {
 	p.enter("spec")
 	p.begin("add")
@@ -175,7 +175,7 @@ func (p *patch) spec(value []byte) {
 	p.leave(0)
 }
 
-// operation writes one whose value is a whole one.
+// operation writes an operation with all of a value.
 func (p *patch) operation(op string, s *shape.Shape, value reflect.Value) (err error) {
 	p.begin(op)
 	p.written, err = s.Append(append(p.written, `,"value":`...), value)
@@ -183,7 +183,7 @@ func (p *patch) operation(op string, s *shape.Shape, value reflect.Value) (err e
 	return err
 }
 
-// begin writes an operation on the value at hand as far as its value.
+// begin writes an operation on the value at hand up to its value.
 func (p *patch) begin(op string) {
 	separator := byte(',')
 	if len(p.written) == 0 {
@@ -193,8 +193,8 @@ func (p *patch) begin(op string) {
 	p.written = wire.Quote(append(p.written, `","path":`...), p.path)
 }
 
-// set writes what is set in a value, for a place where the user wrote nothing: a typed object writes
-// zero values that were not set, and those stay out.
+// set writes the part of a value that is set, where the user wrote nothing: a typed object would write zero
+// values that were not set as well.
 func (p *patch) set(s *shape.Shape, value reflect.Value) (err error) {
 	if s.Kind != reflect.Struct {
 		p.written, err = s.Append(p.written, value)
@@ -216,7 +216,7 @@ func (p *patch) set(s *shape.Shape, value reflect.Value) (err error) {
 	return nil
 }
 
-// enter goes to a part of an object, whose name is escaped as RFC 6901 says.
+// enter appends the name of a member to the path, escaped as RFC 6901 requires.
 func (p *patch) enter(name string) {
 	p.path = append(p.path, '/')
 	for i := range len(name) {
@@ -232,3 +232,36 @@ func (p *patch) enter(name string) {
 }
 
 func (p *patch) leave(length int) { p.path = p.path[:length] }
+
+// annotate writes the operations that give an object annotations with these values; an empty value removes
+// the annotation.
+func (p *patch) annotate(raw wire.Value, values map[string]string) {
+	p.enter("metadata")
+	p.enter("annotations")
+	defer p.leave(0)
+	there := raw.Field("metadata").Field("annotations")
+	missing := there.Kind() != '{'
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value, given := values[name], there.Field(name)
+		was, _ := given.Text()
+		if value == was && (value != "" || !given.Exists()) {
+			continue
+		}
+		if value != "" && missing {
+			// Adding to a map that is not there is an error, and so is to add it twice.
+			p.begin("add")
+			p.written = append(p.written, `,"value":{}}`...)
+			missing = false
+		}
+		at := len(p.path)
+		p.enter(name)
+		if value == "" {
+			p.begin("remove")
+		} else {
+			p.begin("add")
+			p.written = wire.Quote(append(p.written, `,"value":`...), value)
+		}
+		p.written = append(p.written, '}')
+		p.leave(at)
+	}
+}

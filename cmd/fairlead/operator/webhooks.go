@@ -105,16 +105,13 @@ func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.C
 	}
 	options := w.options
 	options.Kind = kind
-	options.Author = func(version string, object []byte) admission.Author {
+	options.Translator = func(version string, object []byte) admission.Translator {
 		return translation.Read(kind.Kind, converter, version, object)
 	}
 	w.byPath[admission.MutatePath(kind)] = admission.Mutating(options, admission.Mutator[T]{
-		Default: func(_ context.Context, obj *T) error {
-			r.Default(obj)
-			return nil
-		},
-		Keep:  keeper{converter}.keep,
-		Stamp: r.Stamp,
+		Default: r.Default,
+		Keep:    keeper{converter}.keep,
+		Stamp:   r.Stamp,
 	})
 	w.byPath[admission.ValidatePath(kind)] = admission.Validating(options, admission.Validator[T]{
 		Validate: func(ctx context.Context, req admission.Request, obj, old *T) ([]string, field.ErrorList) {

@@ -51,7 +51,7 @@ type toyStatus struct {
 	Done bool `json:"done"`
 }
 
-func defaultToy(_ context.Context, t *toy) error {
+func defaultToy(t *toy) {
 	if t.Spec.Size == nil {
 		t.Spec.Size = ptr.To[int32](3)
 	}
@@ -66,7 +66,6 @@ func defaultToy(_ context.Context, t *toy) error {
 			t.Spec.Wheels[i].Radius = ptr.To[int32](7)
 		}
 	}
-	return nil
 }
 
 func checkToy(_ context.Context, req Request, obj, old *toy) (warnings []string, errs field.ErrorList) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -24,33 +25,33 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
-// answer to a review; one without a status admits the object.
-type answer struct {
+// response is an AdmissionResponse; one without a status admits the object.
+type response struct {
 	status   *metav1.Status
 	patch    []byte // RFC 6902
 	warnings []string
 	result   string
 }
 
-// write writes the review that carries the answer. That is done by hand, because nearly all
-// answers have a patch at most, which an encoder would read once more.
-func (a answer) write(out *bytes.Buffer, uid types.UID) error {
+// write writes the review that carries the response. That is done by hand: nearly all responses have a
+// patch at most, which an encoder would read once more.
+func (r response) write(out *bytes.Buffer, uid types.UID) error {
 	b := append(out.AvailableBuffer(), `{"kind":"`+reviewKind+`","apiVersion":"`+reviewAPIVersion+`","response":{"uid":`...)
 	b = wire.Quote(b, uid)
-	b = strconv.AppendBool(append(b, `,"allowed":`...), a.status == nil)
-	if a.status != nil {
-		status, err := json.Marshal(a.status)
+	b = strconv.AppendBool(append(b, `,"allowed":`...), r.status == nil)
+	if r.status != nil {
+		status, err := json.Marshal(r.status)
 		if err != nil {
 			return err
 		}
 		b = append(append(b, `,"status":`...), status...)
 	}
-	if len(a.patch) > 0 {
+	if len(r.patch) > 0 {
 		b = append(b, `,"patchType":"`+string(admissionv1.PatchTypeJSONPatch)+`","patch":"`...)
-		b = append(base64.StdEncoding.AppendEncode(b, a.patch), '"')
+		b = append(base64.StdEncoding.AppendEncode(b, r.patch), '"')
 	}
 	separator := `,"warnings":[`
-	for _, warning := range bounded(a.warnings) {
+	for _, warning := range bounded(r.warnings) {
 		b = wire.Quote(append(b, separator...), warning)
 		separator = `,`
 	}
@@ -61,11 +62,28 @@ func (a answer) write(out *bytes.Buffer, uid types.UID) error {
 	return nil
 }
 
-func allowed() answer { return answer{result: resultAllowed} }
+// undecided reports whether something could not be found out just now, such as the rights of the writer
+// by a replica that does not reach the API server.
+func (r response) undecided() bool {
+	if r.status == nil {
+		return false
+	}
+	if r.status.Code == http.StatusServiceUnavailable {
+		return true
+	}
+	return r.status.Details != nil && slices.ContainsFunc(r.status.Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Type == fieldInternal
+	})
+}
 
-// failed refuses because the review could not be answered otherwise.
-func failed(result string, code int32, format string, args ...any) answer {
-	return answer{result: result, status: &metav1.Status{
+// fieldInternal is the type of a cause that field.InternalError becomes.
+const fieldInternal = "InternalError"
+
+func allowed() response { return response{result: resultAllowed} }
+
+// failed refuses a review that cannot be decided by the rules.
+func failed(result string, code int32, format string, args ...any) response {
+	return response{result: result, status: &metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    code,
 		Reason:  reasons[code],
@@ -89,7 +107,7 @@ const (
 
 // invalid refuses the object as the API server's own validation would, with one cause for each
 // field, so that kubectl prints them one below the other.
-func invalid(req Request, errs field.ErrorList) answer {
+func invalid(req Request, errs field.ErrorList) response {
 	told := make(field.ErrorList, 0, min(len(errs), maxErrors))
 	for _, err := range errs[:min(len(errs), maxErrors)] {
 		told = append(told, short(err))
@@ -100,7 +118,7 @@ func invalid(req Request, errs field.ErrorList) answer {
 		status.Message += ", " + note
 		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{Message: note, Field: "(more)"})
 	}
-	return answer{status: &status, result: resultDenied}
+	return response{status: &status, result: resultDenied}
 }
 
 // short is the error with a value that fits a message.
@@ -114,12 +132,12 @@ func short(err *field.Error) *field.Error {
 	return &cut
 }
 
-// refused makes an answer of an error of a defaulter.
-func refused(req Request, err error) answer {
+// refused is the response to an error of a Mutator.
+func refused(req Request, err error) response {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		given := status.Status()
-		return answer{status: &given, result: resultDenied}
+		return response{status: &given, result: resultDenied}
 	}
 	return failed(resultError, http.StatusInternalServerError, "%s: %v", label(req), err)
 }

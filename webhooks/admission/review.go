@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"bytes"
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -13,6 +14,37 @@ import (
 
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
+
+// Request is an AdmissionRequest without the objects.
+type Request struct {
+	UID types.UID
+	// Kind is the version that the objects have here.
+	Kind schema.GroupVersionKind
+	// RequestKind is the version that the user wrote; another one than Kind where the API server
+	// converted (matchPolicy Equivalent). Zero where the review does not say.
+	RequestKind schema.GroupVersionKind
+	// Resource is the plural of Kind, as access reviews want it.
+	Resource schema.GroupVersionResource
+	// SubResource is "" for the object itself.
+	SubResource string
+	// Name is "" on a create with generateName.
+	Name      string
+	Namespace string
+	Operation admissionv1.Operation
+	// User is the writer, as the API server authenticated it.
+	User authenticationv1.UserInfo
+	// DryRun is set where nothing will be stored: nothing else may be written either.
+	DryRun bool
+}
+
+// review is a Request with the objects, which are parts of the request's body; none stands for null.
+type review struct {
+	Request
+	object     wire.Value
+	oldObject  wire.Value
+	translator func(version string, object []byte) Translator // nil where Kind was written
+	scratch    *bytes.Buffer                                  // for the patch; valid until the response is written
+}
 
 const (
 	reviewKind       = "AdmissionReview"
@@ -33,37 +65,37 @@ func parse(into *wire.Document, body []byte) (review, error) {
 	return got, nil
 }
 
-func (v *review) member(name []byte, value wire.Value) (err error) {
+func (r *review) member(name []byte, value wire.Value) (err error) {
 	var text string
 	switch string(name) {
 	case "uid":
 		text, err = wire.String(value)
-		v.UID = types.UID(text)
+		r.UID = types.UID(text)
 	case "kind":
-		v.Kind, err = groupVersionKind(value)
+		r.Kind, err = groupVersionKind(value)
 	case "requestKind":
-		v.RequestKind, err = groupVersionKind(value)
+		r.RequestKind, err = groupVersionKind(value)
 	case "resource":
-		v.Resource, err = groupVersionResource(value)
+		r.Resource, err = groupVersionResource(value)
 	case "subResource":
-		v.SubResource, err = wire.String(value)
+		r.SubResource, err = wire.String(value)
 	case "name":
-		v.Name, err = wire.String(value)
+		r.Name, err = wire.String(value)
 	case "namespace":
-		v.Namespace, err = wire.String(value)
+		r.Namespace, err = wire.String(value)
 	case "operation":
 		text, err = wire.String(value)
-		v.Operation = admissionv1.Operation(text)
+		r.Operation = admissionv1.Operation(text)
 	case "userInfo":
-		if err = wire.Members(value, v.user); err != nil {
+		if err = wire.Members(value, r.user); err != nil {
 			err = fmt.Errorf("request.userInfo: %w", err)
 		}
 	case "dryRun":
-		v.DryRun, err = truth(name, value)
+		r.DryRun, err = truth(name, value)
 	case "object":
-		v.object = present(value)
+		r.object = present(value)
 	case "oldObject":
-		v.oldObject = present(value)
+		r.oldObject = present(value)
 	}
 	return err
 }
@@ -76,21 +108,21 @@ func present(value wire.Value) wire.Value {
 	return value
 }
 
-func (v *review) user(name []byte, value wire.Value) (err error) {
+func (r *review) user(name []byte, value wire.Value) (err error) {
 	switch string(name) {
 	case "username":
-		v.User.Username, err = wire.String(value)
+		r.User.Username, err = wire.String(value)
 	case "uid":
-		v.User.UID, err = wire.String(value)
+		r.User.UID, err = wire.String(value)
 	case "groups":
-		v.User.Groups, err = texts(value)
+		r.User.Groups, err = texts(value)
 	case "extra":
 		err = wire.Members(value, func(name []byte, value wire.Value) error {
 			values, err := texts(value)
-			if v.User.Extra == nil {
-				v.User.Extra = make(map[string]authenticationv1.ExtraValue)
+			if r.User.Extra == nil {
+				r.User.Extra = make(map[string]authenticationv1.ExtraValue)
 			}
-			v.User.Extra[value.Keep(name)] = values
+			r.User.Extra[value.Keep(name)] = values
 			return err
 		})
 	}

@@ -34,7 +34,7 @@ func writtenAt(group, version, object string) string {
 }
 
 func TestAnAuthorIsToldOfTheVersionThatWasWritten(t *testing.T) {
-	options := Options{Kind: toyKind, Author: func(version string, object []byte) Author { return elder{version, string(object)} }}
+	options := Options{Kind: toyKind, Translator: func(version string, object []byte) Translator { return elder{version, string(object)} }}
 	object := toyJSON(`{"color":"pink","size":-1}`)
 	as := func(group, version string) string { return writtenAt(group, version, object) }
 	for name, test := range map[string]struct{ body, field, message, warning string }{
@@ -61,7 +61,7 @@ func TestAnAuthorIsToldOfTheVersionThatWasWritten(t *testing.T) {
 }
 
 func TestAnAuthorIsToldOfAValueThatIsOfTheWrongTypeByBothWebhooks(t *testing.T) {
-	options := Options{Kind: toyKind, Author: func(version string, object []byte) Author { return elder{version, string(object)} }}
+	options := Options{Kind: toyKind, Translator: func(version string, object []byte) Translator { return elder{version, string(object)} }}
 	body := writtenAt(toyKind.Group, "v0", toyJSON(`{"size":"big"}`))
 	for _, handler := range []string{"mutating", "validating"} {
 		h := Validating(options, Validator[toy]{Validate: checkToy})
