@@ -26,7 +26,7 @@ func (c *content) marks() {
 
 // externalServiceMarks are the rules on names that a schema does not say, and whose breach others
 // than the writer would suffer from: the labels by which controllers choose Services, and names that
-// lead into the cluster or are addresses in disguise. They are twins of rules in package
+// lead into the cluster or are addresses in disguise. They repeat rules of package
 // internal/rules/externalservice.
 func externalServiceMarks() content {
 	c := content{}

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Selector is the structural twin of common.LabelSelector.
+// Selector checks a common.LabelSelector as the schema does.
 func Selector(path Path, s *common.LabelSelector) field.ErrorList {
 	if s == nil {
 		return nil

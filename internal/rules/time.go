@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
-// Cron is the structural twin of a cron field outside a window: its length, and no zone of its
+// Cron checks a cron field outside a window as the schema does: its length, and no zone of its
 // own; noZone is the message of that rule in the CRD.
 func Cron(path Path, cron, noZone string) field.ErrorList {
 	return append(Text(path, cron, 0, 128), noOwnZone(path, cron, noZone)...)
@@ -39,7 +39,7 @@ func CronSyntax(cronPath Path, expression string, zonePath Path, zone *string) f
 	return errs
 }
 
-// Windows is the structural twin of a list of windows or blackouts, at most 16.
+// Windows checks a list of windows or blackouts, at most 16, as the schema does.
 func Windows(path Path, windows []common.Window) field.ErrorList {
 	errs := Items(path, len(windows), 0, 16)
 	for i, w := range Within(windows, 16) {

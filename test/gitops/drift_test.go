@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead-dev/fairlead/internal/rules/specimen"
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -88,10 +88,10 @@ func TestGeneratedManifestsDoNotDrift(t *testing.T) {
 	var manifests []*unstructured.Unstructured
 	for kind := range resources {
 		for _, version := range []string{"v1", "v1alpha1"} {
-			breeder := specimen.New(specimen.Options{Schema: schemaOf(t, kind, version), Good: bases(t, kind, version), Wild: 1})
+			mutator := validationtest.NewMutator(validationtest.MutatorOptions{Schema: schemaOf(t, kind, version), Good: bases(t, kind, version), OutOfBounds: 1})
 			accepted := 0
 			for seed := uint64(1); seed < 10*wanted && accepted < wanted; seed++ {
-				m := &unstructured.Unstructured{Object: breeder.Object(specimen.Draw(seed))}
+				m := &unstructured.Unstructured{Object: mutator.Object(validationtest.RandomChoices(seed))}
 				withoutNulls(m.Object)
 				m.SetNamespace(s.namespace)
 				m.SetName(fmt.Sprintf("g%d-%s", seed, version))

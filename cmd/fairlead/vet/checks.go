@@ -41,8 +41,8 @@ func Known(id string) (Check, bool) {
 func Checks() []Check { return slices.Clone(checks) }
 
 // checks are in the order in which a finding is compared with them: the first of its rule whose messages
-// it has is meant. Those of the schema and of the webhook's rules are the same checks: most rules have
-// a twin in the definition.
+// it has is meant. Those of the schema and of the webhook's rules are the same checks: most rules are
+// in the definition too.
 var checks = []Check{
 	{"FL1001", RuleSyntax, "The document is no template, but what a template renders to.", regexp.MustCompile(`looks like a Helm template`)},
 	{"FL1002", RuleSyntax, "The document can be read as YAML or JSON.", nil},

@@ -83,7 +83,7 @@ func (c *checking) unchecked() {
 	c.put(Finding{Severity: Warning, Rule: RuleUnchecked, Line: c.Line, Column: 1, Message: "further rules were not checked: correct the errors of this object first"})
 }
 
-// ruleErrors records what the schema did not say already: most rules have twins in CEL, and of a field
+// ruleErrors records what the schema did not say already: CEL has most rules too, and of a field
 // that is wrong one word is enough.
 func (c *checking) ruleErrors(errs field.ErrorList) {
 	var derived []*field.Error

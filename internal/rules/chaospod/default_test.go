@@ -14,10 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 func TestDefaultsFillInWhatIsUnset(t *testing.T) {
-	good := objects(t, "testdata/good.yaml")
+	good := validationtest.Objects(t, "testdata/good.yaml")
 	for name, c := range map[string]struct {
 		spec, want string
 	}{
@@ -69,7 +71,7 @@ func TestDefaultingIsIdempotentAndBreaksNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 2))
-	good := objects(t, "testdata/good.yaml")
+	good := validationtest.Objects(t, "testdata/good.yaml")
 	limits := constraints(t)
 	optional := []string{"suspend", "dryRun", "action", "action.type", "count", "filter", "filter.minAge", "safety", "safety.minReady",
 		"verification", "verification.onFailure", "verification.soak", "schedule.jitterPercent", "schedule.startingDeadline", "windows"}

@@ -6,10 +6,12 @@ package chaospod
 import (
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 func TestWhatTheSchemaCannotSay(t *testing.T) {
-	good := objects(t, "testdata/good.yaml")
+	good := validationtest.Objects(t, "testdata/good.yaml")
 	container := func(members map[string]any) map[string]any {
 		return map[string]any{"spec": map[string]any{"containers": []any{members}}}
 	}
@@ -70,7 +72,7 @@ func TestWhatTheSchemaCannotSay(t *testing.T) {
 }
 
 func TestUpdatesForgiveOnlyWhatStoodBefore(t *testing.T) {
-	good := objects(t, "testdata/good.yaml")
+	good := validationtest.Objects(t, "testdata/good.yaml")
 	broken := place(t, place(t, good[workload], "spec.schedule.cron", "0 0 30 2 *"), "spec.safety.maxPerDay", int64(0))
 	manyTargets := place(t, good[workload], "spec.target.selector", map[string]any{"matchLabels": map[string]any{"a": "b"}})
 	for _, c := range []struct {

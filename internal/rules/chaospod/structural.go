@@ -17,7 +17,7 @@ import (
 
 var specPath = rules.At("spec")
 
-// Structural is the twin of the CRD's schema and CEL rules, transition rules included where old
+// Structural repeats the CRD's schema and CEL rules, transition rules included where old
 // is given. It exists because the API server checks those only at the version of the request: an
 // object written at v1alpha1 reaches storage without them. What the schema says of the inside of
 // target.template is left to Semantic, and to the API server when the pod is made.

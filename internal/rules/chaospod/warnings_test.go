@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
-	good := objects(t, "testdata/good.yaml")
+	good := validationtest.Objects(t, "testdata/good.yaml")
 	forced := map[string]any{"type": "Delete", "gracePeriodSeconds": int64(0), "allowForceDelete": true}
 	stateful := place(t, good[workload], "spec.target.workload", map[string]any{"kind": "StatefulSet", "name": "db"})
 	for _, c := range []struct {

@@ -6,14 +6,14 @@ package externalservice
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 // mutation changes one thing of an object, where the object has the place for it.
@@ -27,21 +27,7 @@ type mutation struct {
 // schema returns the v1 schema of the CRD.
 func schema(t testing.TB) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
-	data, err := os.ReadFile(crdFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var crd apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(data, &crd); err != nil {
-		t.Fatal(err)
-	}
-	for i := range crd.Spec.Versions {
-		if crd.Spec.Versions[i].Name == "v1" {
-			return crd.Spec.Versions[i].Schema.OpenAPIV3Schema
-		}
-	}
-	t.Fatal("the CRD has no v1")
-	return nil
+	return validationtest.TypedSchema(t, group, resource, "v1")
 }
 
 // tooTyped are the constraints that the typed form cannot break: an empty string is an absent one.

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 // parse reads a spec in YAML into an object named "billing-db".
@@ -70,8 +72,8 @@ func TestDefaultSetsWhatIsUnset(t *testing.T) {
 }
 
 func TestDefaultIsStableAndNeverBreaksAValidObject(t *testing.T) {
-	kind, spec := crdKind(t), schema(t).Properties["spec"]
-	bases := documents(t, "testdata/bases.yaml")
+	kind, spec := validationtest.Definition(t, group, resource), schema(t).Properties["spec"]
+	bases := validationtest.Objects(t, "testdata/bases.yaml")
 	pool := append(constraints(t, &spec, []string{"spec"}), relations()...)
 	for _, path := range []string{"spec.resolution.minTTL", "spec.resolution.maxTTL", "spec.healthCheck.interval", "spec.healthCheck.timeout"} {
 		pool = append(pool, drop("", path), drop("", path), drop("", path))
@@ -110,7 +112,7 @@ func TestDefaultIsStableAndNeverBreaksAValidObject(t *testing.T) {
 		if errs := Validate(once, nil); len(errs) > 0 {
 			t.Fatalf("seed %d: defaults made it invalid: %v", seed, errs)
 		}
-		if errs := bySchema(kind, untyped(t, once)); len(errs) > 0 {
+		if errs := bySchema(kind, validationtest.Untyped(t, once)); len(errs) > 0 {
 			t.Fatalf("seed %d: the CRD refuses the defaulted object: %v", seed, errs)
 		}
 	}
@@ -120,8 +122,8 @@ func TestDefaultIsStableAndNeverBreaksAValidObject(t *testing.T) {
 }
 
 func TestDefaultAgreesWithTheSchemasOwnDefaults(t *testing.T) {
-	kind := crdKind(t)
-	for _, base := range documents(t, "testdata/bases.yaml") {
+	kind := validationtest.Definition(t, group, resource)
+	for _, base := range validationtest.Objects(t, "testdata/bases.yaml") {
 		alone := typed(t, base)
 		Default(alone)
 		data := runtime.DeepCopyJSON(base)

@@ -18,7 +18,7 @@ import (
 
 var labelPattern = mostly{plain, regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)}
 
-// Structural is the exact twin of the CRD's schema and CEL rules on the name and the spec. An
+// Structural repeats the CRD's schema and CEL rules on the name and the spec, exactly. An
 // absent protocol counts as TCP, which the schema makes it before CEL runs. The kind has no
 // transition rules, so that old makes no difference.
 func Structural(obj, _ *v1.ExternalService) field.ErrorList {

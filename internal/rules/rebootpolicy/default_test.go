@@ -11,10 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 func TestDefaultFillsInWhatIsUnset(t *testing.T) {
-	got := typed(t, parse(t, []byte(`
+	got := typed(t, validationtest.Object(t, `
 apiVersion: autoreboot.fairlead.dev/v1
 kind: RebootPolicy
 metadata: {name: least}
@@ -25,9 +27,9 @@ spec:
   - {name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}
   - {name: age, type: PodAge, podAge: {max: 24h}}
   - {name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}
-`)))
+`))
 	Default(got)
-	want := typed(t, parse(t, []byte(`
+	want := typed(t, validationtest.Object(t, `
 apiVersion: autoreboot.fairlead.dev/v1
 kind: RebootPolicy
 metadata: {name: least}
@@ -48,7 +50,7 @@ spec:
   concurrency: {maxTargets: 1}
   verification: {timeout: 15m, soak: 2m, maxContainerRestarts: 0, onFailure: Halt}
   historyLimit: 10
-`)))
+`))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -74,8 +76,8 @@ func TestDefaultsGiveWayToWhatIsSet(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if explicit := spec(t, c.want); !holds(raw(t, want), raw(t, explicit)) {
-				t.Errorf("Default changed what was set: %v", raw(t, want)["spec"])
+			if explicit := spec(t, c.want); !holds(validationtest.Untyped(t, want), validationtest.Untyped(t, explicit)) {
+				t.Errorf("Default changed what was set: %v", validationtest.Untyped(t, want)["spec"])
 			}
 		})
 	}
@@ -85,7 +87,7 @@ func probed(probe string) string { return "triggers: [{name: p, type: Probe, pro
 
 func spec(t *testing.T, text string) *autorebootv1.RebootPolicy {
 	t.Helper()
-	out := typed(t, map[string]any{"spec": parse(t, []byte(text))})
+	out := typed(t, map[string]any{"spec": validationtest.Object(t, text)})
 	return out
 }
 
@@ -119,21 +121,21 @@ func TestCooldownIsLeftToTheAuthorOfAProbe(t *testing.T) {
 func TestDefaultIsIdempotentAndMakesNoValidObjectInvalid(t *testing.T) {
 	t.Logf("seed %d (repeat with -seed)", *seed)
 	random := rand.New(rand.NewPCG(*seed, 1))
-	schema, good := specSchema(t), objects(t, "testdata/good.yaml")
+	schema, good := specSchema(t), validationtest.Objects(t, "testdata/good.yaml")
 	valid := 0
 	for range 4000 {
 		obj := typed(t, generate(random, good, schema, nil))
 		fine := len(Validate(obj, nil)) == 0
-		before := raw(t, obj)
+		before := validationtest.Untyped(t, obj)
 		Default(obj)
 		if fine {
 			valid++
 			if errs := Validate(obj, nil); len(errs) > 0 {
-				t.Fatalf("seed %d: defaults made it invalid: %v\nbefore %v\nafter %v", *seed, errs, before, raw(t, obj))
+				t.Fatalf("seed %d: defaults made it invalid: %v\nbefore %v\nafter %v", *seed, errs, before, validationtest.Untyped(t, obj))
 			}
 		}
-		if !holds(raw(t, obj), before) {
-			t.Fatalf("seed %d: Default changed what was set\nbefore %v\nafter %v", *seed, before, raw(t, obj))
+		if !holds(validationtest.Untyped(t, obj), before) {
+			t.Fatalf("seed %d: Default changed what was set\nbefore %v\nafter %v", *seed, before, validationtest.Untyped(t, obj))
 		}
 		again := obj.DeepCopy()
 		Default(again)
@@ -149,14 +151,14 @@ func TestDefaultIsIdempotentAndMakesNoValidObjectInvalid(t *testing.T) {
 func TestDefaultMapsWritesNothingInListItems(t *testing.T) {
 	t.Logf("seed %d (repeat with -seed)", *seed)
 	random := rand.New(rand.NewPCG(*seed, 2))
-	schema, good := specSchema(t), objects(t, "testdata/good.yaml")
+	schema, good := specSchema(t), validationtest.Objects(t, "testdata/good.yaml")
 	for range 2000 {
 		obj := typed(t, generate(random, good, schema, nil))
 		whole := obj.DeepCopy()
 		Default(whole)
-		before := raw(t, obj)
+		before := validationtest.Untyped(t, obj)
 		DefaultMaps(obj)
-		after := raw(t, obj)
+		after := validationtest.Untyped(t, obj)
 		if diff := cmp.Diff(listsOf(before), listsOf(after)); diff != "" {
 			t.Fatalf("a list changed (-before +after)\n%s", diff)
 		}

@@ -6,6 +6,8 @@ package rebootpolicy
 import (
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 func TestSemanticRefusesWhatTheSchemaCannotSee(t *testing.T) {
@@ -48,7 +50,7 @@ func TestSemanticRefusesWhatTheSchemaCannotSee(t *testing.T) {
 		{"gates.2.selector", "{}", "spec.gates[2].selector", "empty selector"},
 	} {
 		t.Run(c.path+" "+c.value, func(t *testing.T) {
-			obj := typed(t, put(raw(t, full(t)), steps("spec."+c.path), parse(t, []byte("v: "+c.value))["v"]))
+			obj := typed(t, put(validationtest.Untyped(t, full(t)), steps("spec."+c.path), validationtest.Object(t, "v: "+c.value)["v"]))
 			if errs := Structural(obj, nil); len(errs) > 0 {
 				t.Fatalf("not for Semantic to refuse: %v", errs)
 			}

@@ -13,7 +13,7 @@ import (
 
 var specPath = rules.At("spec")
 
-// Structural is the twin of the CRD's schema and CEL rules. It exists because the API server
+// Structural repeats the CRD's schema and CEL rules. It exists because the API server
 // checks those only at the version of the request: an object written at v1alpha1 reaches storage
 // without them. The kind has no transition rules, so the old object does not matter.
 func Structural(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package twins
+package validationtest
 
 import (
 	"strings"
@@ -11,7 +11,6 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/internal/rules/chaospod"
-	"github.com/fairlead-dev/fairlead/internal/rules/specimen"
 )
 
 func good() []map[string]any {
@@ -25,17 +24,13 @@ func good() []map[string]any {
 	}}
 }
 
-func judgesWith(t *testing.T, structural func(obj, old *chaosv1.ChaosPod) field.ErrorList) *Judges[chaosv1.ChaosPod] {
+func comparison(t *testing.T, structural func(obj, old *chaosv1.ChaosPod) field.ErrorList) *Comparison[chaosv1.ChaosPod] {
 	t.Helper()
-	judges, err := New(Options[chaosv1.ChaosPod]{Group: "chaos.fairlead.dev", Resource: "chaospods", Structural: structural, Good: good()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return judges
+	return NewComparison(t, Options[chaosv1.ChaosPod]{Group: "chaos.fairlead.dev", Resource: "chaospods", Structural: structural, Good: good()})
 }
 
 // A comparison that could find nothing would pass for ever.
-func TestATwinThatIsWrongIsFound(t *testing.T) {
+func TestAWrongStructuralIsFound(t *testing.T) {
 	for name, structural := range map[string]func(obj, old *chaosv1.ChaosPod) field.ErrorList{
 		"accepts all": func(_, _ *chaosv1.ChaosPod) field.ErrorList { return nil },
 		"refuses all": func(_, _ *chaosv1.ChaosPod) field.ErrorList {
@@ -51,9 +46,9 @@ func TestATwinThatIsWrongIsFound(t *testing.T) {
 			return errs
 		},
 	} {
-		judges, found := judgesWith(t, structural), 0
+		compared, found := comparison(t, structural), 0
 		for seed := range uint64(400) {
-			if judges.Compare(t.Context(), specimen.Draw(seed), false).Differ != "" {
+			if compared.Compare(t.Context(), RandomChoices(seed), false).Difference != "" {
 				found++
 			}
 		}
@@ -64,14 +59,14 @@ func TestATwinThatIsWrongIsFound(t *testing.T) {
 }
 
 func TestTheSameChoicesMakeTheSameObject(t *testing.T) {
-	judges := judgesWith(t, chaospod.Structural)
+	compared := comparison(t, chaospod.Structural)
 	for seed := range uint64(50) {
-		one, other := judges.breeder.Object(specimen.Draw(seed)), judges.breeder.Object(specimen.Read(specimen.Draw(seed).Bytes()))
+		one, other := compared.mutator.Object(RandomChoices(seed)), compared.mutator.Object(NewChoices(RandomChoices(seed).Bytes()))
 		if text(one) != text(other) {
 			t.Errorf("seed %d made\n%s\nand\n%s", seed, text(one), text(other))
 		}
 	}
-	if none := judges.breeder.Object(specimen.Read(nil)); text(none) != text(good()[0]) {
+	if none := compared.mutator.Object(NewChoices(nil)); text(none) != text(good()[0]) {
 		t.Errorf("no choices changed the object: %s", text(none))
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package specimen
+package validationtest
 
 import (
 	"maps"
@@ -19,7 +19,7 @@ var durations = []any{"10m", "5s", "1s", "30s", "1m", "1h", "15m", "24h", "0s", 
 var counts = []any{int64(1), "50%", int64(0), "0%", "100%", int64(7), "99%", int64(-1), "101%", "05%", "1", "%", "", "5 %", "100000%"}
 
 // value makes a whole value of a schema, mostly within its limits.
-func (b *Breeder) value(c *Choices, name string, schema map[string]any, depth int) any {
+func (m *Mutator) value(c *Choices, name string, schema map[string]any, depth int) any {
 	switch schema["type"] {
 	case "object":
 		made := map[string]any{}
@@ -28,11 +28,11 @@ func (b *Breeder) value(c *Choices, name string, schema map[string]any, depth in
 		for _, field := range slices.Sorted(maps.Keys(properties)) {
 			child, _ := properties[field].(map[string]any)
 			if slices.Contains(required, any(field)) || depth < 3 && field != "template" && c.percent(25) {
-				made[field] = b.value(c, field, child, depth+1)
+				made[field] = m.value(c, field, child, depth+1)
 			}
 		}
 		if values, ok := schema["additionalProperties"].(map[string]any); ok {
-			made["app"] = b.scalar(c, "", values)
+			made["app"] = m.scalar(c, "", values)
 		}
 		return made
 	case "array":
@@ -40,19 +40,19 @@ func (b *Breeder) value(c *Choices, name string, schema map[string]any, depth in
 		least, _ := schema["minItems"].(int64)
 		made := []any{}
 		for range int(least) + c.Of(2) {
-			made = append(made, b.value(c, name, items, depth+1))
+			made = append(made, m.value(c, name, items, depth+1))
 		}
 		return made
 	}
-	return b.scalar(c, name, schema)
+	return m.scalar(c, name, schema)
 }
 
 // scalar makes a value of a schema that holds no others. One value of the options' own is as likely
 // as all that the limits suggest.
-func (b *Breeder) scalar(c *Choices, name string, schema map[string]any) any {
-	wild := c.percent(b.options.Wild)
-	options := b.limits(schema, wild)
-	if own := b.options.Values[name]; len(own) > 0 && c.percent(60) {
+func (m *Mutator) scalar(c *Choices, name string, schema map[string]any) any {
+	wild := c.percent(m.options.OutOfBounds)
+	options := m.limits(schema, wild)
+	if own := m.options.Values[name]; len(own) > 0 && c.percent(60) {
 		options = own
 	}
 	if !wild && len(options) > 8 {
@@ -62,7 +62,7 @@ func (b *Breeder) scalar(c *Choices, name string, schema map[string]any) any {
 }
 
 // limits are values within, and where it is wild beyond, the limits of a schema.
-func (b *Breeder) limits(schema map[string]any, wild bool) []any {
+func (m *Mutator) limits(schema map[string]any, wild bool) []any {
 	if schema["x-kubernetes-int-or-string"] == true {
 		return counts
 	}

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package twins
+package validationtest
 
 import (
 	"context"
@@ -11,16 +11,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/fairlead-dev/fairlead/internal/rules/specimen"
 )
 
-// Variable names how many objects of each kind Count compares.
-const Variable = "FAIRLEAD_TWINS"
+// Variable is the environment variable that says how many objects of each kind Run compares.
+const Variable = "FAIRLEAD_COMPARED_OBJECTS"
 
 const (
 	usual      = 600 // objects, in seconds
-	policyOf   = 10  // one object in so many is judged by the policy too, in a counted run
+	policyOf   = 10  // one object in so many is validated by the policy too, in a counted run
 	shown      = 5   // differences
 	workers    = 2
 	seedsGiven = 40
@@ -29,29 +27,24 @@ const (
 // Fuzz has a fuzzer choose the objects.
 func Fuzz[T any](f *testing.F, o Options[T]) {
 	f.Helper()
-	judges, err := New(o)
-	if err != nil {
-		f.Fatal(err)
-	}
+	comparison := NewComparison(f, o)
 	for seed := range uint64(seedsGiven) {
-		f.Add(specimen.Draw(seed).Bytes())
+		f.Add(RandomChoices(seed).Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if v := judges.Compare(t.Context(), specimen.Read(data), true); v.Differ != "" {
-			t.Error(v.Differ)
+		if result := comparison.Compare(t.Context(), NewChoices(data), true); result.Difference != "" {
+			t.Error(result.Difference)
 		}
 	})
 }
 
-// Count compares as many objects as Variable says, others at each run, and tells what came of it.
-func Count[T any](t *testing.T, o Options[T]) {
+// Run compares as many objects as Variable says, others at each run, and logs what came of it.
+func Run[T any](t *testing.T, o Options[T]) {
 	t.Helper()
-	judges, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	comparison := NewComparison(t, o)
 	wanted, every := uint64(usual), uint64(1)
 	if given := os.Getenv(Variable); given != "" {
+		var err error
 		if wanted, err = strconv.ParseUint(given, 10, 64); err != nil || wanted == 0 {
 			t.Fatalf("%s=%s: give a number of objects", Variable, given)
 		}
@@ -64,23 +57,23 @@ func Count[T any](t *testing.T, o Options[T]) {
 		working.Go(func() {
 			for i := next.Add(1); i <= wanted && differing.Load() < shown; i = next.Add(1) {
 				withPolicy := i%every == 0
-				v := judges.Compare(context.WithoutCancel(t.Context()), specimen.Draw(first+i), withPolicy)
-				for counter, counts := range map[*atomic.Uint64]bool{&accepted: v.Accepted, &updates: v.Update, &forgiving: v.Forgiving, &skipped: v.Skipped, &judged: withPolicy} {
+				result := comparison.Compare(context.WithoutCancel(t.Context()), RandomChoices(first+i), withPolicy)
+				for counter, counts := range map[*atomic.Uint64]bool{&accepted: result.Accepted, &updates: result.Update, &forgiving: result.Forgiving, &skipped: result.Skipped, &judged: withPolicy} {
 					if counts {
 						counter.Add(1)
 					}
 				}
-				if v.Differ != "" {
+				if result.Difference != "" {
 					differing.Add(1)
-					t.Errorf("seed %d: %s", first+i, v.Differ)
+					t.Errorf("seed %d: %s", first+i, result.Difference)
 				}
 			}
 		})
 	}
 	working.Wait()
-	t.Logf("%s: %d objects in %s, %d accepted (%d %%), %d updates of which %d of invalid objects, %d unfit for the Go type, %d judged by the policy too: %d disagreements",
+	t.Logf("%s: %d objects in %s, %d accepted (%d %%), %d updates of which %d of invalid objects, %d unfit for the Go type, %d validated by the policy too: %d disagreements",
 		o.Resource, wanted, time.Since(began).Round(time.Second), accepted.Load(), 100*accepted.Load()/wanted, updates.Load(), forgiving.Load(), skipped.Load(), judged.Load(), differing.Load())
 	if share := 100 * accepted.Load() / wanted; share < 30 || share > 70 {
-		t.Errorf("%d %% of the objects were accepted: the breeder is one-sided", share)
+		t.Errorf("%d %% of the objects were accepted: the mutator is one-sided", share)
 	}
 }

@@ -4,69 +4,23 @@
 package externalservice
 
 import (
-	"bytes"
 	"context"
-	"os"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/crdschema"
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
-const crdFile = "../../../config/crd/bases/networking.fairlead.dev_externalservices.yaml"
+const group, resource = "networking.fairlead.dev", "externalservices"
 
-func crdKind(t testing.TB) *crdschema.Kind {
-	t.Helper()
-	data, err := os.ReadFile(crdFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kind, err := crdschema.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kind
-}
-
-// documents reads the objects of a file of several, as the API server would read them.
-func documents(t testing.TB, file string) []map[string]any {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []map[string]any
-	for _, doc := range bytes.Split(data, []byte("\n---\n")) {
-		raw, err := yaml.YAMLToJSON(doc)
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		var obj map[string]any
-		if err := json.Unmarshal(raw, &obj); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		out = append(out, obj)
-	}
-	return out
-}
-
-// typed reads JSON data into the Go type, which keeps an empty list apart from an absent one.
 func typed(t testing.TB, obj map[string]any) *v1.ExternalService {
 	t.Helper()
-	data, err := json.Marshal(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out v1.ExternalService
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatalf("%s: %v", data, err)
-	}
-	return &out
+	return validationtest.Typed[v1.ExternalService](t, obj)
 }
 
 // decodes is typed for data that may not fit the Go type.
@@ -77,16 +31,6 @@ func decodes(obj map[string]any) (*v1.ExternalService, bool) {
 	}
 	var out v1.ExternalService
 	return &out, json.Unmarshal(data, &out) == nil
-}
-
-// untyped writes the Go type as JSON data.
-func untyped(t testing.TB, obj *v1.ExternalService) map[string]any {
-	t.Helper()
-	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // bySchema is the CRD's verdict: the texts of its errors, none where it accepts.
@@ -104,10 +48,10 @@ func bySchema(kind *crdschema.Kind, obj map[string]any) []string {
 func agree(t *testing.T, kind *crdschema.Kind, what string, obj map[string]any) (schemaErrs []string) {
 	t.Helper()
 	schemaErrs = bySchema(kind, obj)
-	twinErrs := Structural(typed(t, obj), nil)
-	if (len(schemaErrs) == 0) != (len(twinErrs) == 0) {
+	goErrs := Structural(typed(t, obj), nil)
+	if (len(schemaErrs) == 0) != (len(goErrs) == 0) {
 		data, _ := json.Marshal(obj)
-		t.Errorf("%s: the CRD says %q, Structural says %v, of %s", what, schemaErrs, twinErrs, data)
+		t.Errorf("%s: the CRD says %q, Structural says %v, of %s", what, schemaErrs, goErrs, data)
 	}
 	return schemaErrs
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/internal/rules/twins"
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
-func twinOptions(t testing.TB) twins.Options[networkingv1.ExternalService] {
-	return twins.Options[networkingv1.ExternalService]{
-		Group: "networking.fairlead.dev", Resource: "externalservices", Structural: Structural,
-		Good: append(documents(t, "testdata/good.yaml"), documents(t, "testdata/bases.yaml")...),
+func comparisonOptions(t testing.TB) validationtest.Options[networkingv1.ExternalService] {
+	return validationtest.Options[networkingv1.ExternalService]{
+		Group: group, Resource: resource, Structural: Structural,
+		Good: append(validationtest.Objects(t, "testdata/good.yaml"), validationtest.Objects(t, "testdata/bases.yaml")...),
 		Values: map[string][]any{
 			"addresses": {"192.0.2.1", "192.0.2.2", "2001:db8::1", "10.0.0.1", "198.51.100.7", "fd00::1", "fec0::1", "223.255.255.255", "127.0.0.1", "0.0.0.0", "::", "::1", "169.254.169.254", "fe80::1",
 				"224.0.0.1", "240.0.0.1", "255.255.255.255", "ff05::1", "2001:DB8::1", "2001:db8:0:0::1", "::ffff:192.0.2.1", "::ffff:c000:201", "192.0.2.01", "0x7f.1", "1",
@@ -27,6 +27,8 @@ func twinOptions(t testing.TB) twins.Options[networkingv1.ExternalService] {
 	}
 }
 
-func FuzzTwins(f *testing.F) { twins.Fuzz(f, twinOptions(f)) }
+func FuzzStructural(f *testing.F) { validationtest.Fuzz(f, comparisonOptions(f)) }
 
-func TestTwinsAgreeOnAnyNumberOfObjects(t *testing.T) { twins.Count(t, twinOptions(t)) }
+func TestStructuralAgreesWithTheDefinitionOnGeneratedObjects(t *testing.T) {
+	validationtest.Run(t, comparisonOptions(t))
+}

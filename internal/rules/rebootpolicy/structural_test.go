@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 var seed = flag.Uint64("seed", 1, "seed of the generated objects")
@@ -28,13 +30,13 @@ func at(err *field.Error, path string) bool {
 	return path == "" || where == path || strings.HasPrefix(where, path+".") || strings.HasPrefix(where, path+"[")
 }
 
-func TestGoodObjectsPassAndBadOnesFailBothTwins(t *testing.T) {
-	kind := crd(t)
+func TestTheDefinitionAndStructuralAcceptGoodObjectsAndRefuseBadOnes(t *testing.T) {
+	kind := validationtest.Definition(t, group, resource)
 	for file, wanted := range map[string]bool{"testdata/good.yaml": true, "testdata/bad.yaml": false} {
-		for _, obj := range objects(t, file) {
-			ofCRD, ofTwin := verdicts(t, kind, typed(t, obj))
-			if (len(ofCRD) == 0) != wanted || (len(ofTwin) == 0) != wanted {
-				t.Errorf("%s: %v: CRD says %v, twin says %v", file, obj["metadata"], ofCRD, ofTwin)
+		for _, obj := range validationtest.Objects(t, file) {
+			byCRD, byGo := validate(t, kind, typed(t, obj))
+			if (len(byCRD) == 0) != wanted || (len(byGo) == 0) != wanted {
+				t.Errorf("%s: %v: CRD says %v, Go says %v", file, obj["metadata"], byCRD, byGo)
 			}
 		}
 	}
@@ -43,7 +45,7 @@ func TestGoodObjectsPassAndBadOnesFailBothTwins(t *testing.T) {
 func TestGoodObjectHoldsEveryFieldOfTheSchema(t *testing.T) {
 	held := map[string]bool{}
 	schema := specSchema(t)
-	for _, s := range objectSites(nil, objects(t, "testdata/good.yaml")[0], schema) {
+	for _, s := range objectSites(nil, validationtest.Objects(t, "testdata/good.yaml")[0], schema) {
 		held[s.path()] = true
 	}
 	for _, s := range schemaSites(nil, schema) {
@@ -53,28 +55,28 @@ func TestGoodObjectHoldsEveryFieldOfTheSchema(t *testing.T) {
 	}
 }
 
-func TestEveryLimitOfTheSchemaHasATwin(t *testing.T) {
-	kind, good := crd(t), objects(t, "testdata/good.yaml")[0]
+func TestStructuralRepeatsEveryLimitOfTheSchema(t *testing.T) {
+	kind, good := validationtest.Definition(t, group, resource), validationtest.Objects(t, "testdata/good.yaml")[0]
 	tried := map[string]int{}
 	for _, s := range objectSites(nil, good, specSchema(t)) {
 		for _, l := range bounds(s.schema, get(good, s.at)) {
 			for _, value := range l.beyond {
 				obj := typed(t, put(good, s.at, value))
-				ofCRD, ofTwin := verdicts(t, kind, obj)
-				// An empty value may be as good as none once it is typed; then the twins need only agree.
-				lost := !reflect.DeepEqual(get(raw(t, obj), s.at), value)
-				if (len(ofCRD) == 0) != (len(ofTwin) == 0) || len(ofCRD) == 0 && !lost {
-					t.Errorf("%s: %v is beyond %s\nCRD  %v\ntwin %v", s.path(), value, l.keyword, ofCRD, ofTwin)
+				byCRD, byGo := validate(t, kind, obj)
+				// An empty value may be as good as none once it is typed; then both need only agree.
+				lost := !reflect.DeepEqual(get(validationtest.Untyped(t, obj), s.at), value)
+				if (len(byCRD) == 0) != (len(byGo) == 0) || len(byCRD) == 0 && !lost {
+					t.Errorf("%s: %v is beyond %s\nCRD  %v\nGo   %v", s.path(), value, l.keyword, byCRD, byGo)
 				}
-				if len(ofCRD) > 0 && !says(ofTwin, s.path()) && !lost {
-					t.Errorf("%s: %v is beyond %s, and the twin speaks of other fields: %v", s.path(), value, l.keyword, ofTwin)
+				if len(byCRD) > 0 && !says(byGo, s.path()) && !lost {
+					t.Errorf("%s: %v is beyond %s, and Go names other fields: %v", s.path(), value, l.keyword, byGo)
 				}
 				tried[l.keyword]++
 			}
 			for _, value := range l.within {
-				ofCRD, ofTwin := verdicts(t, kind, typed(t, put(good, s.at, value)))
-				if (len(ofCRD) == 0) != (len(ofTwin) == 0) {
-					t.Errorf("%s: %v is within %s\nCRD  %v\ntwin %v", s.path(), value, l.keyword, ofCRD, ofTwin)
+				byCRD, byGo := validate(t, kind, typed(t, put(good, s.at, value)))
+				if (len(byCRD) == 0) != (len(byGo) == 0) {
+					t.Errorf("%s: %v is within %s\nCRD  %v\nGo   %v", s.path(), value, l.keyword, byCRD, byGo)
 				}
 			}
 		}
@@ -99,9 +101,9 @@ func says(errs field.ErrorList, path string) bool {
 // rule is a CEL rule by its place and its message.
 type rule struct{ path, message string }
 
-func TestGeneratedObjectsHaveTheSameVerdictFromBothTwins(t *testing.T) {
+func TestGeneratedObjectsBreakAndKeepEveryRuleInBoth(t *testing.T) {
 	t.Logf("seed %d (repeat with -seed)", *seed)
-	kind, schema, good := crd(t), specSchema(t), objects(t, "testdata/good.yaml")
+	kind, schema, good := validationtest.Definition(t, group, resource), specSchema(t), validationtest.Objects(t, "testdata/good.yaml")
 	broken, kept := map[rule]int{}, map[rule]int{}
 	rules := map[rule]bool{{"", "name must be at most 52 characters"}: true}
 	for _, s := range schemaSites(nil, schema) {
@@ -119,12 +121,12 @@ func TestGeneratedObjectsHaveTheSameVerdictFromBothTwins(t *testing.T) {
 		}
 		tree := generate(random, good, schema, about)
 		obj := typed(t, tree)
-		ofCRD, ofTwin := verdicts(t, kind, obj)
-		if (len(ofCRD) == 0) != (len(ofTwin) == 0) {
-			t.Fatalf("seed %d: the twins differ\n%v\nCRD  %v\ntwin %v", *seed, tree["spec"], ofCRD, ofTwin)
+		byCRD, byGo := validate(t, kind, obj)
+		if (len(byCRD) == 0) != (len(byGo) == 0) {
+			t.Fatalf("seed %d: they differ\n%v\nCRD  %v\nGo   %v", *seed, tree["spec"], byCRD, byGo)
 		}
-		verdict[len(ofCRD) == 0]++
-		count(raw(t, obj), schema, ofCRD, rules, broken, kept)
+		verdict[len(byCRD) == 0]++
+		count(validationtest.Untyped(t, obj), schema, byCRD, rules, broken, kept)
 	}
 	t.Logf("%d valid, %d broken", verdict[true], verdict[false])
 	for r := range rules {
@@ -145,16 +147,16 @@ func messages(schema map[string]any) []string {
 
 // count notes which rules the object breaks, by the CRD's word, and, in an object that the CRD
 // accepts, which it keeps.
-func count(tree, schema map[string]any, ofCRD field.ErrorList, rules map[rule]bool, broken, kept map[rule]int) {
+func count(tree, schema map[string]any, byCRD field.ErrorList, rules map[rule]bool, broken, kept map[rule]int) {
 	for r := range rules {
-		for _, err := range ofCRD {
+		for _, err := range byCRD {
 			if strings.Contains(err.Detail, r.message) && (r.path == "" || index.ReplaceAllString(err.Field, "[*]") == r.path) {
 				broken[r]++
 				break
 			}
 		}
 	}
-	if len(ofCRD) > 0 {
+	if len(byCRD) > 0 {
 		return
 	}
 	for _, s := range objectSites(nil, tree, schema) {

@@ -1,18 +1,18 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package specimen
+package validationtest
 
 import "math/rand/v2"
 
 // Choices are decisions, read from bytes; where those end, the first option is chosen.
 type Choices struct{ left []byte }
 
-// Read makes choices of bytes, such as a fuzzer's.
-func Read(data []byte) *Choices { return &Choices{data} }
+// NewChoices makes choices of bytes, such as a fuzzer's.
+func NewChoices(data []byte) *Choices { return &Choices{data} }
 
-// Draw makes choices that a seed decides.
-func Draw(seed uint64) *Choices {
+// RandomChoices makes choices that a seed decides.
+func RandomChoices(seed uint64) *Choices {
 	random, data := rand.New(rand.NewPCG(seed, 1)), make([]byte, 256) //nolint:gosec // repeatable on purpose
 	for i := range data {
 		data[i] = byte(random.Uint32())

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/internal/rules/twins"
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
-func twinOptions(t testing.TB) twins.Options[autorebootv1.RebootPolicy] {
-	return twins.Options[autorebootv1.RebootPolicy]{
-		Group: "autoreboot.fairlead.dev", Resource: "rebootpolicies", Structural: Structural,
-		Good: objects(t, "testdata/good.yaml"),
+func comparisonOptions(t testing.TB) validationtest.Options[autorebootv1.RebootPolicy] {
+	return validationtest.Options[autorebootv1.RebootPolicy]{
+		Group: group, Resource: resource, Structural: Structural,
+		Good: validationtest.Objects(t, "testdata/good.yaml"),
 		Values: map[string][]any{
 			"name":       {"web", "api", "config", "a-", "-a", "a.b"},
 			"cron":       {"0 0 * * *", "@daily", "TZ=UTC 0 0 * * *", "TZ 0 0 * * *"},
@@ -25,6 +25,8 @@ func twinOptions(t testing.TB) twins.Options[autorebootv1.RebootPolicy] {
 	}
 }
 
-func FuzzTwins(f *testing.F) { twins.Fuzz(f, twinOptions(f)) }
+func FuzzStructural(f *testing.F) { validationtest.Fuzz(f, comparisonOptions(f)) }
 
-func TestTwinsAgreeOnAnyNumberOfObjects(t *testing.T) { twins.Count(t, twinOptions(t)) }
+func TestStructuralAgreesWithTheDefinitionOnGeneratedObjects(t *testing.T) {
+	validationtest.Run(t, comparisonOptions(t))
+}

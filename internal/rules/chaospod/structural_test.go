@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 var index = regexp.MustCompile(`\[[^\]]*\]`)
@@ -27,20 +29,20 @@ func says(errs field.ErrorList, path, message string) bool {
 	return false
 }
 
-func TestGoodObjectsPassAndBadOnesFailBothTwins(t *testing.T) {
-	kind := crd(t)
+func TestTheDefinitionAndStructuralAcceptGoodObjectsAndRefuseBadOnes(t *testing.T) {
+	kind := validationtest.Definition(t, group, resource)
 	for file, wanted := range map[string]bool{"testdata/good.yaml": true, "testdata/bad.yaml": false} {
-		for _, obj := range objects(t, file) {
-			ofCRD, ofTwin := verdicts(t, kind, obj, nil)
-			if (len(ofCRD) == 0) != wanted || (len(ofTwin) == 0) != wanted {
-				t.Errorf("%s: %v: CRD says %v, twin says %v", file, obj["metadata"], ofCRD, ofTwin)
+		for _, obj := range validationtest.Objects(t, file) {
+			byCRD, byGo := validate(t, kind, obj, nil)
+			if (len(byCRD) == 0) != wanted || (len(byGo) == 0) != wanted {
+				t.Errorf("%s: %v: CRD says %v, Go says %v", file, obj["metadata"], byCRD, byGo)
 			}
 		}
 	}
 }
 
-func TestEveryCELRuleHasATwin(t *testing.T) {
-	kind, good := crd(t), objects(t, "testdata/good.yaml")
+func TestStructuralRepeatsEveryCELRule(t *testing.T) {
+	kind, good := validationtest.Definition(t, group, resource), validationtest.Objects(t, "testdata/good.yaml")
 	tried := map[string]bool{}
 	for _, c := range celCases {
 		tried[c.rule] = true
@@ -52,11 +54,11 @@ func TestEveryCELRuleHasATwin(t *testing.T) {
 		for _, change := range c.keep {
 			kept = place(t, kept, change.path, change.value)
 		}
-		if ofCRD, ofTwin := verdicts(t, kind, broken, nil); !says(ofCRD, path, message) || !says(ofTwin, path, message) {
-			t.Errorf("%s: %v: want the rule broken\nCRD  %v\ntwin %v", c.rule, c.broke, ofCRD, ofTwin)
+		if byCRD, byGo := validate(t, kind, broken, nil); !says(byCRD, path, message) || !says(byGo, path, message) {
+			t.Errorf("%s: %v: want the rule broken\nCRD  %v\nGo   %v", c.rule, c.broke, byCRD, byGo)
 		}
-		if ofCRD, ofTwin := verdicts(t, kind, kept, nil); len(ofCRD)+len(ofTwin) > 0 {
-			t.Errorf("%s: %v: want the rule kept\nCRD  %v\ntwin %v", c.rule, c.keep, ofCRD, ofTwin)
+		if byCRD, byGo := validate(t, kind, kept, nil); len(byCRD)+len(byGo) > 0 {
+			t.Errorf("%s: %v: want the rule kept\nCRD  %v\nGo   %v", c.rule, c.keep, byCRD, byGo)
 		}
 	}
 	for _, c := range transitionCases {
@@ -64,12 +66,12 @@ func TestEveryCELRuleHasATwin(t *testing.T) {
 		path, message, _ := strings.Cut(c.rule, ": ")
 		obj := place(t, good[c.to], "metadata.name", "same")
 		old := place(t, good[c.from], "metadata.name", "same")
-		ofCRD, ofTwin := verdicts(t, kind, obj, old)
-		if says(ofCRD, path, message) != c.refused || says(ofTwin, path, message) != c.refused {
-			t.Errorf("%s: from %d to %d: want refused %t\nCRD  %v\ntwin %v", c.rule, c.from, c.to, c.refused, ofCRD, ofTwin)
+		byCRD, byGo := validate(t, kind, obj, old)
+		if says(byCRD, path, message) != c.refused || says(byGo, path, message) != c.refused {
+			t.Errorf("%s: from %d to %d: want refused %t\nCRD  %v\nGo   %v", c.rule, c.from, c.to, c.refused, byCRD, byGo)
 		}
 	}
-	walk("", schemaOf(t), func(path string, node map[string]any) {
+	walk("", validationtest.Schema(t, group, resource, "v1"), func(path string, node map[string]any) {
 		validations, _ := node["x-kubernetes-validations"].([]any)
 		for _, v := range validations {
 			at := strings.ReplaceAll(path, ".0", "[*]")
@@ -88,15 +90,15 @@ func TestEveryCELRuleHasATwin(t *testing.T) {
 	}
 }
 
-func TestEveryLimitOfTheSchemaHasATwin(t *testing.T) {
-	kind, good := crd(t), objects(t, "testdata/good.yaml")
+func TestStructuralRepeatsEveryLimitOfTheSchema(t *testing.T) {
+	kind, good := validationtest.Definition(t, group, resource), validationtest.Objects(t, "testdata/good.yaml")
 	limits := constraints(t)
 	if len(limits) < 50 {
 		t.Fatalf("found %d limits in the schema: the walk is broken", len(limits))
 	}
 	for _, limit := range limits {
 		base := baseFor(t, good, limit)
-		// The twin may name the object around what is missing, as CEL rules do.
+		// Go may name the object around what is missing, as CEL rules do.
 		at := strings.ReplaceAll(strings.ReplaceAll(limit.path, ".0", "[*]"), ".*", "[*]")
 		if limit.keyword == "required" {
 			at = at[:max(0, strings.LastIndex(at, "."))]
@@ -104,25 +106,25 @@ func TestEveryLimitOfTheSchemaHasATwin(t *testing.T) {
 		if at == "" {
 			at = "spec"
 		}
-		ofCRD, ofTwin := verdicts(t, kind, place(t, base, limit.path, limit.beyond), nil)
-		if len(ofCRD) == 0 || !says(ofTwin, at, "") {
-			t.Errorf("%s %s: %v is beyond it\nCRD  %v\ntwin %v", limit.path, limit.keyword, limit.beyond, ofCRD, ofTwin)
+		byCRD, byGo := validate(t, kind, place(t, base, limit.path, limit.beyond), nil)
+		if len(byCRD) == 0 || !says(byGo, at, "") {
+			t.Errorf("%s %s: %v is beyond it\nCRD  %v\nGo   %v", limit.path, limit.keyword, limit.beyond, byCRD, byGo)
 		}
 		for _, value := range limit.within {
-			ofCRD, ofTwin := verdicts(t, kind, place(t, base, limit.path, value), nil)
-			if (len(ofCRD) == 0) != (len(ofTwin) == 0) {
-				t.Errorf("%s %s: %v is within it\nCRD  %v\ntwin %v", limit.path, limit.keyword, value, ofCRD, ofTwin)
+			byCRD, byGo := validate(t, kind, place(t, base, limit.path, value), nil)
+			if (len(byCRD) == 0) != (len(byGo) == 0) {
+				t.Errorf("%s %s: %v is within it\nCRD  %v\nGo   %v", limit.path, limit.keyword, value, byCRD, byGo)
 			}
 		}
 	}
 }
 
-func TestSpansBeyondGoAreRefusedByBothTwins(t *testing.T) {
-	kind, good := crd(t), objects(t, "testdata/good.yaml")
+func TestSpansBeyondGoAreRefusedByTheDefinitionAndStructural(t *testing.T) {
+	kind, good := validationtest.Definition(t, group, resource), validationtest.Objects(t, "testdata/good.yaml")
 	for path, base := range map[string]int{"spec.schedule.interval": selector, "spec.windows.0.duration": workload, "spec.blackouts.0.duration": workload} {
-		ofCRD, ofTwin := verdicts(t, kind, place(t, good[base], path, "9999999h"), nil)
-		if len(ofCRD) == 0 || len(ofTwin) == 0 {
-			t.Errorf("%s: CRD %v, twin %v", path, ofCRD, ofTwin)
+		byCRD, byGo := validate(t, kind, place(t, good[base], path, "9999999h"), nil)
+		if len(byCRD) == 0 || len(byGo) == 0 {
+			t.Errorf("%s: CRD %v, Go %v", path, byCRD, byGo)
 		}
 	}
 }
@@ -138,11 +140,11 @@ func baseFor(t *testing.T, good []map[string]any, limit constraint) map[string]a
 	return nil
 }
 
-func TestTwinsAgreeOnGeneratedObjects(t *testing.T) {
+func TestStructuralAgreesOnMutationsOfEveryRule(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	kind, good := crd(t), objects(t, "testdata/good.yaml")
+	kind, good := validationtest.Definition(t, group, resource), validationtest.Objects(t, "testdata/good.yaml")
 	limits := constraints(t)
 	verdict := map[bool]int{}
 	for range 1500 {
@@ -161,11 +163,11 @@ func TestTwinsAgreeOnGeneratedObjects(t *testing.T) {
 			old = good[random.IntN(len(good))]
 			obj = place(t, obj, "metadata.name", old["metadata"].(map[string]any)["name"])
 		}
-		ofCRD, ofTwin := verdicts(t, kind, obj, old)
-		if (len(ofCRD) == 0) != (len(ofTwin) == 0) {
-			t.Errorf("seed %d: %v on %v\nCRD  %v\ntwin %v", seed, done, obj, ofCRD, ofTwin)
+		byCRD, byGo := validate(t, kind, obj, old)
+		if (len(byCRD) == 0) != (len(byGo) == 0) {
+			t.Errorf("seed %d: %v on %v\nCRD  %v\nGo   %v", seed, done, obj, byCRD, byGo)
 		}
-		verdict[len(ofCRD) == 0]++
+		verdict[len(byCRD) == 0]++
 	}
 	if verdict[true] < 150 || verdict[false] < 150 {
 		t.Errorf("%d accepted and %d refused: the generator is one-sided", verdict[true], verdict[false])

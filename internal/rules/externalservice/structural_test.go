@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fairlead-dev/fairlead/internal/rules"
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 // put is a mutation that sets a place to a value; a rule's message says what it must break.
@@ -121,9 +122,9 @@ func relations() []mutation {
 	return out
 }
 
-func TestTwinBreaksEveryConstraintAsTheCRDDoes(t *testing.T) {
-	kind, spec := crdKind(t), schema(t).Properties["spec"]
-	bases := documents(t, "testdata/bases.yaml")
+func TestStructuralRepeatsEveryConstraint(t *testing.T) {
+	kind, spec := validationtest.Definition(t, group, resource), schema(t).Properties["spec"]
+	bases := validationtest.Objects(t, "testdata/bases.yaml")
 	all := constraints(t, &spec, []string{"spec"})
 	if len(all) < 100 {
 		t.Fatalf("only %d constraints found in the CRD", len(all))
@@ -146,8 +147,8 @@ func TestTwinBreaksEveryConstraintAsTheCRDDoes(t *testing.T) {
 	}
 }
 
-func TestTwinBreaksEveryCELRuleAsTheCRDDoes(t *testing.T) {
-	kind := crdKind(t)
+func TestStructuralRepeatsEveryCELRule(t *testing.T) {
+	kind := validationtest.Definition(t, group, resource)
 	unbroken := map[string]bool{}
 	celMessages(schema(t), unbroken)
 	if len(unbroken) < 15 {
@@ -155,7 +156,7 @@ func TestTwinBreaksEveryCELRuleAsTheCRDDoes(t *testing.T) {
 	}
 	known := len(unbroken)
 	for _, m := range relations() {
-		for _, base := range documents(t, "testdata/bases.yaml") {
+		for _, base := range validationtest.Objects(t, "testdata/bases.yaml") {
 			obj := runtime.DeepCopyJSON(base)
 			if !m.apply(obj) {
 				continue
@@ -172,9 +173,9 @@ func TestTwinBreaksEveryCELRuleAsTheCRDDoes(t *testing.T) {
 	}
 }
 
-func TestTwinAgreesOnRandomObjects(t *testing.T) {
-	kind, spec := crdKind(t), schema(t).Properties["spec"]
-	bases := documents(t, "testdata/bases.yaml")
+func TestStructuralAgreesOnMutationsOfEveryRule(t *testing.T) {
+	kind, spec := validationtest.Definition(t, group, resource), schema(t).Properties["spec"]
+	bases := validationtest.Objects(t, "testdata/bases.yaml")
 	pool := append(constraints(t, &spec, []string{"spec"}), relations()...)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -209,8 +210,8 @@ func TestTwinAgreesOnRandomObjects(t *testing.T) {
 }
 
 func TestGoodIsAcceptedAndBadRefusedForItsReasons(t *testing.T) {
-	kind := crdKind(t)
-	for _, obj := range append(documents(t, "testdata/good.yaml"), documents(t, "testdata/bases.yaml")...) {
+	kind := validationtest.Definition(t, group, resource)
+	for _, obj := range append(validationtest.Objects(t, "testdata/good.yaml"), validationtest.Objects(t, "testdata/bases.yaml")...) {
 		if errs := agree(t, kind, "good", obj); len(errs) > 0 {
 			t.Errorf("refused: %v", errs)
 		}
@@ -224,15 +225,15 @@ func TestGoodIsAcceptedAndBadRefusedForItsReasons(t *testing.T) {
 		{"in-cluster and localhost names", "use addresses for an IP", "set exactly one of dns or addresses", "failover needs healthCheck",
 			"more than one priority needs healthCheck"},
 	} {
-		obj := documents(t, "testdata/bad.yaml")[i]
+		obj := validationtest.Objects(t, "testdata/bad.yaml")[i]
 		byCRD := strings.Join(agree(t, kind, "bad", obj), "\n")
-		byTwin := Structural(typed(t, obj), nil).ToAggregate().Error()
+		byGo := Structural(typed(t, obj), nil).ToAggregate().Error()
 		for _, text := range want {
 			if !strings.Contains(byCRD, text) {
 				t.Errorf("bad %d: the CRD does not say %q: %s", i, text, byCRD)
 			}
-			if !strings.Contains(byTwin, text) {
-				t.Errorf("bad %d: Structural does not say %q: %s", i, text, byTwin)
+			if !strings.Contains(byGo, text) {
+				t.Errorf("bad %d: Structural does not say %q: %s", i, text, byGo)
 			}
 		}
 	}

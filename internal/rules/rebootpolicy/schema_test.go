@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fairlead-dev/fairlead/internal/rules"
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 // site is a place in an object, with the schema that holds for it.
@@ -40,17 +41,9 @@ func (s site) path() string {
 // specSchema returns the schema of the spec at v1, wrapped so that paths begin with "spec".
 func specSchema(t testing.TB) map[string]any {
 	t.Helper()
-	versions, _ := parse(t, read(t, crdFile))["spec"].(map[string]any)["versions"].([]any)
-	for _, v := range versions {
-		if version := v.(map[string]any); version["name"] == "v1" {
-			root := version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
-			root = maps.Clone(root)
-			root["properties"] = map[string]any{"spec": root["properties"].(map[string]any)["spec"]}
-			return root
-		}
-	}
-	t.Fatal("the CRD has no v1")
-	return nil
+	root := validationtest.Schema(t, group, resource, "v1")
+	root["properties"] = map[string]any{"spec": root["properties"].(map[string]any)["spec"]}
+	return root
 }
 
 // schemaSites lists every node of a schema.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fairlead-dev/fairlead/internal/rules"
+	"github.com/fairlead-dev/fairlead/internal/rules/validationtest"
 )
 
 // constraint is one limit of the schema, with a value beyond it and values just within it.
@@ -25,19 +26,6 @@ type constraint struct {
 
 // emptyIsAbsent are optional texts, which our types write as absent where they are empty.
 var emptyIsAbsent = map[string]bool{"spec.schedule.cron": true, "spec.schedule.timeZone": true, "spec.serviceAccountName": true}
-
-// schemaOf returns the v1 schema out of the CRD.
-func schemaOf(t testing.TB) map[string]any {
-	t.Helper()
-	versions, _ := parse(t, read(t, crdFile))["spec"].(map[string]any)["versions"].([]any)
-	for _, v := range versions {
-		if version := v.(map[string]any); version["name"] == "v1" {
-			return version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
-		}
-	}
-	t.Fatal("the CRD has no v1")
-	return nil
-}
 
 // walk visits every node of the spec's schema. It leaves out the status, which no admission sees,
 // and the inside of target.template: that is the schema of a pod, which the API server holds, and
@@ -64,7 +52,7 @@ func walk(path string, node map[string]any, visit func(path string, node map[str
 func constraints(t testing.TB) []constraint {
 	t.Helper()
 	var out []constraint
-	walk("", schemaOf(t), func(path string, node map[string]any) {
+	walk("", validationtest.Schema(t, group, resource, "v1"), func(path string, node map[string]any) {
 		add := func(keyword string, beyond any, within ...any) {
 			out = append(out, constraint{path, keyword, beyond, within})
 		}
