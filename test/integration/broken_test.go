@@ -91,6 +91,7 @@ func newBrokenScene(t *testing.T) (*scene, *etcd, *stage.Replica) {
 }
 
 func TestBrokenObjects(t *testing.T) {
+	t.Parallel()
 	s, store, replica := newBrokenScene(t)
 	for _, k := range kinds {
 		for _, name := range slices.Sorted(maps.Keys(damage)) {

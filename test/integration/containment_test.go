@@ -35,6 +35,7 @@ var faults = map[string]string{
 // One object that fits its type no more is a list that client-go does not decode: everything else of the
 // kind would stand still (and does, with the informers of controller-runtime 0.25.2).
 func TestOneMistypedObjectStopsNoOther(t *testing.T) {
+	t.Parallel()
 	s, store, replica := newBrokenScene(t)
 	reader := s.readerToken()
 	for _, name := range []string{"good", "turned", "found", "gone"} {
@@ -77,7 +78,7 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	s.run("delete", "lease", "--all", "-n", "fairlead-system")
 	s.ruin(store, externalServices, "found")
 	broken[externalServices] = []string{"turned", "found"}
-	replica, err := s.kubectl.(*stage.Stage).StartReplica(t.Context())
+	replica, err := s.kubectl.(*stage.Stage).StartReplica(t.Context(), patient...)
 	s.must(err)
 	s.named(replica, reader, broken)
 	s.goesOn("192.0.2.3")

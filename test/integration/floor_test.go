@@ -27,7 +27,7 @@ func newFlooredScene(t *testing.T) (*scene, *stage.Stage, *stage.Replica) {
 	t.Cleanup(func() { s.must(opened.Close()) })
 	s.client, err = stage.NewClient(opened.Kubeconfig())
 	s.must(err)
-	replica, err := opened.StartReplica(suite)
+	replica, err := opened.StartReplica(suite, patient...)
 	s.must(err)
 	s.must(opened.Reachable(t.Context()))
 	s.makeNamespace()
@@ -113,6 +113,7 @@ func (s *scene) smuggled(name, spec string) string {
 // Webhooks come to be passed by in three ways, and the floor holds in each. It comes as one test, on a
 // cluster that goes from bad to worse.
 func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
+	t.Parallel()
 	s, opened, replica := newFlooredScene(t)
 	s.run("create", "clusterrole", "writer", "--verb=*", "--resource=externalservices.networking.fairlead.dev,rebootpolicies.autoreboot.fairlead.dev,chaospods.chaos.fairlead.dev")
 	s.run("create", "rolebinding", "ann", "--clusterrole=writer", "--user=ann")

@@ -81,7 +81,7 @@ func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 	} {
 		s.apply(large.kind.object("v1", "large", large.spec))
 		status := func(version string) map[string]any {
-			status, _ := s.unstructured(large.kind, version, "large").Object["status"].(map[string]any)
+			status, _ := s.view(large.kind, version, "large").Object["status"].(map[string]any)
 			return status
 		}
 		s.eventually(func() error {
@@ -91,11 +91,11 @@ func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 			return nil
 		})
 		export := text(s.exported(large.kind, "v1alpha1", "large").Object)
-		t.Logf("%s: export of %d bytes, status %d, annotations %d", large.kind.name, len(export), len(text(status("v1alpha1"))), len(field(s.unstructured(large.kind, "v1alpha1", "large"), "metadata.annotations")))
+		t.Logf("%s: export of %d bytes, status %d, annotations %d", large.kind.name, len(export), len(text(status("v1alpha1"))), len(field(s.view(large.kind, "v1alpha1", "large"), "metadata.annotations")))
 		if len(export) < large.least {
 			t.Errorf("%s: an export of %d bytes is not large", large.kind.name, len(export))
 		}
-		spec := field(s.unstructured(large.kind, "v1", "large"), "spec")
+		spec := field(s.view(large.kind, "v1", "large"), "spec")
 		for i, export := range []func() string{
 			func() string { return export }, func() string { return export },
 			func() string { return text(s.exported(large.kind, "v1alpha1", "large").Object) },
@@ -105,7 +105,7 @@ func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 				t.Errorf("%s: replace %d: %v\n%.2000s", large.kind.name, i, answer.failure, answer.err)
 				continue
 			}
-			if after := field(s.unstructured(large.kind, "v1", "large"), "spec"); after != spec {
+			if after := field(s.view(large.kind, "v1", "large"), "spec"); after != spec {
 				t.Errorf("%s: replace %d changed the spec: %.1000s, then %.1000s", large.kind.name, i, spec, after)
 			}
 			if now := status("v1"); !large.filled(now) {

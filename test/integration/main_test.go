@@ -6,10 +6,12 @@ package integration
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,6 +55,11 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	defer closing()
 	log.SetLogger(logr.Discard()) // of the client library; the operator's own is read from its file
+	// Tests mostly wait, so that processors do not limit them; -parallel does.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code := m.Run()
 	opened.Lock()
 	defer opened.Unlock()
@@ -99,9 +106,7 @@ func openPlay() (*play, error) {
 		return nil, err
 	}
 	for range 2 {
-		// No Lease is lost because the machine is busy.
-		replica, err := s.StartReplica(suite, "--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s",
-			"--dns-nameservers="+world.DNS.Addr().String())
+		replica, err := s.StartReplica(suite, append(slices.Clone(patient), "--dns-nameservers="+world.DNS.Addr().String())...)
 		if err != nil {
 			return nil, err
 		}

@@ -91,7 +91,10 @@ func (s *scene) documents(raw []byte) []*unstructured.Unstructured {
 func (s *scene) view(k kind, version, name string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
-	s.must(json.Unmarshal([]byte(s.run("get", k.at(version), name, "-o", "json")), &object.Object))
+	object.SetAPIVersion(k.group + "/" + version)
+	object.SetKind(k.name)
+	s.must(s.get(name, object))
+	object.SetManagedFields(nil)
 	return object
 }
 

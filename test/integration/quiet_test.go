@@ -159,18 +159,8 @@ func TestReconcilingCausesNoConversions(t *testing.T) {
 	// A reader follows a write a moment late, so what counts is the number that has come to rest.
 	rest := func(k kind, wanted int) int {
 		s.Helper()
-		var got, looks int
-		s.eventually(func() error {
-			now := s.conversions(k)
-			if looks++; now != got {
-				got, looks = now, 0
-			}
-			if got < wanted || looks < 10 {
-				return fmt.Errorf("%s: %d conversions, the same for %d looks; want %d at least", k.name, got, looks, wanted)
-			}
-			return nil
-		})
-		return got
+		toHub, toSpoke := s.resting(k, wanted)
+		return toHub + toSpoke
 	}
 	create := func(manifest string) {
 		s.Helper()

@@ -8,10 +8,13 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
@@ -21,9 +24,13 @@ import (
 // patience is how long a condition may take. The machine may be a busy one.
 const patience = 2 * time.Minute
 
+// patient keeps a replica from losing its Lease because the machine is busy.
+var patient = []string{"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}
+
 // kubectl is how a cluster, with or without Fairlead, is spoken to.
 type kubectl interface {
 	KubectlIO(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args ...string) error
+	Kubeconfig() string
 }
 
 // scene is a namespace of a test's own.
@@ -75,7 +82,7 @@ func newOwnScene(t *testing.T, args ...string) (*scene, *stage.Stage, *stage.Rep
 		}
 	})
 	s := &scene{T: t, kubectl: st}
-	replica, err := st.StartReplica(t.Context(), append([]string{"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s"}, args...)...)
+	replica, err := st.StartReplica(t.Context(), append(slices.Clone(patient), args...)...)
 	s.must(err)
 	s.must(st.Reachable(t.Context()))
 	s.client, err = stage.NewClient(st.Kubeconfig())
@@ -86,9 +93,9 @@ func newOwnScene(t *testing.T, args ...string) (*scene, *stage.Stage, *stage.Rep
 
 func (s *scene) makeNamespace() {
 	s.Helper()
-	s.namespace = "default"
-	out := s.run("create", "-o", "name", "-f", "-", "--", `{"apiVersion":"v1","kind":"Namespace","metadata":{"generateName":"t-"}}`)
-	s.namespace = strings.TrimPrefix(strings.TrimSpace(out), "namespace/")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
+	s.must(s.client.Create(s.Context(), namespace))
+	s.namespace = namespace.Name
 }
 
 // said is what a call of kubectl brought.

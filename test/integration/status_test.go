@@ -171,7 +171,7 @@ func TestAWriteAtOneVersionKeepsTheFieldsOfTheOther(t *testing.T) {
 			resets  []string // fields of v1 that it would change
 		}
 		old := func(name string) *unstructured.Unstructured {
-			o := s.unstructured(p.kind, "v1alpha1", name)
+			o := s.view(p.kind, "v1alpha1", name)
 			for _, own := range []string{"resourceVersion", "uid", "managedFields", "generation", "creationTimestamp"} {
 				unstructured.RemoveNestedField(o.Object, "metadata", own)
 			}
@@ -239,7 +239,7 @@ func TestAWriteAtOneVersionKeepsTheFieldsOfTheOther(t *testing.T) {
 				if said := strings.Contains(answer.err, "what v1alpha1 cannot express"); said != (wanted != "") || !strings.Contains(answer.err, wanted) {
 					t.Errorf("%s, %s %d: expected %q in:\n%s", p.name, way, i, wanted, answer.err)
 				}
-				after := s.unstructured(p.kind, "v1", way)
+				after := s.view(p.kind, "v1", way)
 				s.sameField(after, p.newPath, p.newSeen)
 				if !alone {
 					s.sameField(after, later.path, later.seen)
@@ -279,7 +279,7 @@ func TestAWriteAtV1KeepsWhatOnlyV1alpha1Has(t *testing.T) {
 			} else {
 				s.must(s.client.Create(s.Context(), object))
 			}
-			v1 := s.unstructured(own.kind, "v1", way)
+			v1 := s.view(own.kind, "v1", way)
 			if _, has := v1.GetAnnotations()[common.V1Alpha1DataAnnotation]; has != own.warned {
 				t.Errorf("%s: %s of v1 is there: %t", own.kind.name, common.V1Alpha1DataAnnotation, has)
 			}
@@ -303,7 +303,7 @@ func TestAWriteAtV1KeepsWhatOnlyV1alpha1Has(t *testing.T) {
 					t.Errorf("%s, %s %d: warned %t:\n%s", own.kind.name, way, i, said, answer.err)
 				}
 			}
-			s.expect(text(s.unstructured(own.kind, "v1alpha1", way).Object["spec"]), own.seen)
+			s.expect(text(s.view(own.kind, "v1alpha1", way).Object["spec"]), own.seen)
 		}
 	}
 }
@@ -326,7 +326,7 @@ func TestAnAnnotationThatLeavesNoRoomIsRefused(t *testing.T) {
 	s.run("create", "-f", "-", "--", externalServices.object("v1", "full", `{suspend: true, ports: [{name: http, port: 80}], endpoints: [{name: e, zone: z, addresses: [192.0.2.1]}]}`))
 	large := func(version string, n int) error {
 		patch := text(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"x/y": strings.Repeat("y", n)}}})
-		return s.client.Patch(s.Context(), s.unstructured(externalServices, version, "full"), client.RawPatch(types.MergePatchType, []byte(patch)))
+		return s.client.Patch(s.Context(), s.view(externalServices, version, "full"), client.RawPatch(types.MergePatchType, []byte(patch)))
 	}
 	for _, version := range []string{"v1", "v1alpha1"} {
 		err := large(version, 253<<10)

@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
@@ -53,16 +55,21 @@ func (s *scene) storageHash(k kind) string {
 	return ""
 }
 
-// conversions are how often the API server had objects of a kind converted between two versions, or
-// any where none are named.
-func (s *scene) conversions(k kind, fromTo ...string) int {
+// conversions are how often the API server had objects of a kind converted to v1, and to v1alpha1.
+func (s *scene) conversions(k kind) (toHub, toSpoke int) {
 	s.Helper()
-	labels := []string{fmt.Sprintf("crd_name=%q", k.definition())}
-	if len(fromTo) == 2 {
-		labels = append(labels, fmt.Sprintf("from_version=%q", fromTo[0]), fmt.Sprintf("to_version=%q", fromTo[1]))
+	config, err := clientcmd.BuildConfigFromFlags("", s.kubectl.Kubeconfig())
+	s.must(err)
+	api, err := kubernetes.NewForConfig(config)
+	s.must(err)
+	page, err := api.RESTClient().Get().AbsPath("/metrics").DoRaw(s.Context())
+	s.must(err)
+	samples := stage.ReadSamples(string(page))
+	between := func(from, to string) int {
+		return int(samples.Sum("apiserver_crd_conversion_webhook_duration_seconds_count",
+			fmt.Sprintf("crd_name=%q", k.definition()), fmt.Sprintf("from_version=%q", from), fmt.Sprintf("to_version=%q", to)))
 	}
-	page := stage.ReadSamples(s.run("get", "--raw", "/metrics"))
-	return int(page.Sum("apiserver_crd_conversion_webhook_duration_seconds_count", labels...))
+	return between("v1alpha1", "v1"), between("v1", "v1alpha1")
 }
 
 // Objects of a cluster that stored v1alpha1 once are read at v1 like all others. Changing the
@@ -74,11 +81,12 @@ func TestAnObjectStoredAtV1alpha1ReadsAtV1(t *testing.T) {
 		// The handler learns of the change on its own: what counts is what a read from storage costs.
 		var stored string
 		s.eventually(func() error {
-			stored = fmt.Sprintf("old-%d", s.conversions(p.kind))
+			before, toSpoke := s.conversions(p.kind)
+			stored = fmt.Sprintf("old-%d", before+toSpoke)
 			s.run("create", "-f", "-", "--", p.object("v1alpha1", stored, p.old))
-			before := s.conversions(p.kind, "v1alpha1", "v1")
+			before, _ = s.conversions(p.kind)
 			s.view(p.kind, "v1", stored)
-			if s.conversions(p.kind, "v1alpha1", "v1") == before {
+			if after, _ := s.conversions(p.kind); after == before {
 				return fmt.Errorf("%s was not stored at v1alpha1", stored)
 			}
 			return nil

@@ -62,7 +62,7 @@ func (v verdict) about(k kind, name string) (said []string) {
 	return said
 }
 
-func (s *scene) kubeconfig() string { return s.kubectl.(*stage.Stage).Kubeconfig() }
+func (s *scene) kubeconfig() string { return s.kubectl.Kubeconfig() }
 
 // namedByVet wants a finding for all damage that matters, and none for the rest.
 func (s *scene) namedByVet() {
