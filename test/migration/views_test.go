@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,17 +45,17 @@ func (w *world) views() (views, error) {
 // atRest returns the views once they stay: the reconcilers have said what they have to say.
 func (w *world) atRest() views {
 	w.Helper()
-	last := views{}
-	looks := 0
+	last, since := views{}, time.Now()
 	w.eventually(func() error {
 		now, err := w.views()
 		if err != nil {
 			return err
 		}
-		if looks++; !cmp.Equal(last, now) {
-			last, looks = now, 0
+		if !reflect.DeepEqual(last, now) {
+			last, since = now, time.Now()
 		}
-		if looks < 5 {
+		if time.Since(since) < 3*time.Second {
+			<-time.After(time.Second) // the lists are long
 			return errors.New("objects still change")
 		}
 		return nil

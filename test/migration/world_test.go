@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
@@ -25,6 +27,7 @@ const namespace = "default"
 type world struct {
 	*scene
 	objects  dynamic.Interface
+	kube     kubernetes.Interface
 	replicas []*stage.Replica
 }
 
@@ -36,6 +39,8 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{scene: sceneOn(t, st, "")}
 	w.objects, err = dynamic.NewForConfig(w.config)
+	w.must(err)
+	w.kube, err = kubernetes.NewForConfig(w.config)
 	w.must(err)
 	t.Cleanup(func() {
 		for _, problem := range stage.Complaints(w.replicas...) {
@@ -144,14 +149,11 @@ func (w *world) only(version string) {
 // told are the notes of the events that the migration made.
 func (w *world) told(reason string) []string {
 	w.Helper()
-	var list struct {
-		Items []struct{ Note string }
-	}
-	raw := w.kubectl("", "get", "events.v1.events.k8s.io", "-A", "-o", "json", "--field-selector", "reason="+reason)
-	w.must(json.Unmarshal([]byte(raw), &list))
+	events, err := w.kube.EventsV1().Events("").List(w.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+	w.must(err)
 	var notes []string
-	for _, item := range list.Items {
-		notes = append(notes, item.Note)
+	for _, event := range events.Items {
+		notes = append(notes, event.Note)
 	}
 	return notes
 }
@@ -159,7 +161,9 @@ func (w *world) told(reason string) []string {
 // samples are the API server's own metrics.
 func (w *world) samples() stage.Samples {
 	w.Helper()
-	return stage.ReadSamples(w.kubectl("", "get", "--raw", "/metrics"))
+	page, err := w.kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(w.Context())
+	w.must(err)
+	return stage.ReadSamples(string(page))
 }
 
 // calls are how many patches of objects a kind took, and how many conversions.
@@ -176,14 +180,18 @@ func (w *world) leads() *stage.Replica {
 	w.Helper()
 	var leader *stage.Replica
 	w.eventually(func() error {
-		lease := strings.TrimSpace(w.kubectl("", "get", "lease", "fairlead-manager", "-n", stage.Namespace, "-o", "jsonpath={.spec.holderIdentity}"))
+		lease, err := w.kube.CoordinationV1().Leases(stage.Namespace).Get(w.Context(), "fairlead-manager", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 		for _, r := range w.replicas {
-			if r.ID == lease {
+			if r.ID == holder {
 				leader = r
 				return r.Started(w.Context())
 			}
 		}
-		return fmt.Errorf("the lease is held by %q", lease)
+		return fmt.Errorf("the lease is held by %q", holder)
 	})
 	return leader
 }

@@ -9,12 +9,17 @@ import (
 	"time"
 )
 
-// Eventually asks until the answer is nil, at most for the given time, and returns the last error.
+const (
+	shortestPause = 50 * time.Millisecond
+	longestPause  = 500 * time.Millisecond
+)
+
+// Eventually asks until the answer is nil, at most for the given time, and returns the last error. To ask
+// may cost a process or a long list: the longer it has waited, the longer it pauses.
 func Eventually(ctx context.Context, within time.Duration, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
+	began := time.Now()
 	var last error
 	for {
 		err := ask(ctx)
@@ -27,7 +32,7 @@ func Eventually(ctx context.Context, within time.Duration, ask func(context.Cont
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("not within %s: %w", within, last)
-		case <-ticker.C:
+		case <-time.After(min(max(shortestPause, time.Since(began)/20), longestPause)):
 		}
 	}
 }
