@@ -47,16 +47,20 @@ control-plane: ## Build etcd, kubectl, kube-apiserver, -controller-manager and -
 	@cd test/cluster && go run $(GOFLAGS) ./cmd/localcluster -build
 
 .PHONY: test
-test: test-unit test-integration ## Run every test.
+test: test-unit test-integration ## Run every test. Long matrices take a sample, whose seed is the date: FAIRLEAD_TEST_SEED repeats another.
+
+.PHONY: test-long
+test-long: export FAIRLEAD_TEST_LONG = 1
+test-long: test ## Run every test with the whole of every matrix.
 
 .PHONY: test-unit
 test-unit: ## Run unit tests and the seeds of the fuzz tests.
 	$(GOTESTSUM) $(GOFLAGS) -timeout 20m
 
 .PHONY: test-integration
-test-integration: build control-plane ## Run the suites against a real control plane.
+test-integration: build control-plane ## Run the suites against a real control plane, two of them at a time.
 	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
-	cd test && $(GOTESTSUM) $(GOFLAGS) -count=1 -p 1 -timeout 30m
+	cd test && $(GOTESTSUM) $(GOFLAGS) -count=1 -p 2 -timeout 60m
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.
