@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,7 +122,7 @@ func (w *walk) object(object map[string]any, path []any, kind *Kind, version str
 		}
 	}
 	if w.conversion.Vet != nil {
-		if raw, err := manifest.Encode(converted); err == nil {
+		if raw, err := json.Marshal(converted); err == nil {
 			w.vetted(path, label, w.conversion.Vet(raw))
 		}
 	}
@@ -150,7 +151,7 @@ func (c *Conversion) object(object map[string]any, kind *Kind) (converted map[st
 	if err := plain(object); err != nil {
 		return nil, err
 	}
-	raw, err := manifest.Encode(object)
+	raw, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}

@@ -3,14 +3,18 @@
 
 // Package manifest reads objects in the text of manifests, in YAML and JSON, and changes them there.
 //
-// A Splitter finds the documents of a text. Read returns what a document says as kubectl reads it, with
-// the place of every field: a plain scalar means what it means in YAML 1.1, so that `off` is false and
-// `0777` is 511, and what kubectl would pass over in silence, such as a key that is given twice, is a
-// problem with its place. Parse returns a document that can be rewritten: comments, blank lines, the
-// order of fields, quotes and line ends stay, and a field that did not change keeps its lines, byte for
-// byte. Whatever the text becomes is read again and compared with what it should say before anybody
-// gets it.
+//   - split.go cuts a text into its documents, the Parts.
+//   - node.go is the one model of a value: what it is, where it is written, and what is wrong with it.
+//   - yaml.go and json.go read a Part into Nodes as kubectl reads it: plain scalars have their meaning in
+//     YAML 1.1, so that `off` is false and `0777` is 511. What kubectl ignores silently, such as a key
+//     that is given twice, is a Problem with its position.
+//   - document.go gives a document another value. Comments, blank lines, the order of fields, quotes and
+//     line ends stay, and a field that did not change keeps its lines, byte for byte. The new text is read
+//     again, with kubectl's own library, and compared with the value before it is returned.
+//   - editor.go finds the lines of each field, mapping.go edits them, moved.go keeps the lines of a value
+//     that moves, comments.go moves the comments of removed fields, encode.go writes what is new, and
+//     order.go decides where it belongs.
 //
-// It knows no kind, judges no value, opens no file, and never guesses. No input makes it run away: the
-// size of a document, its depth and what its aliases expand to are bounded.
+// The package knows no kind, validates no value, opens no file, and never guesses. The size of a document,
+// its depth and what its aliases expand to are bounded.
 package manifest

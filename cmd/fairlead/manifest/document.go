@@ -8,148 +8,113 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"reflect"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
 	kyaml "sigs.k8s.io/yaml"
 )
 
-const (
-	// MaxDepth bounds how deep values stand in each other.
-	MaxDepth = 100
-	// maxValues bounds the values of a document, with those that aliases repeat.
-	maxValues = 1 << 20
+var (
+	errMisread    = errors.New("kubectl reads this document differently; quote its unusual values, and write out its merge keys")
+	errUnwritable = errors.New("the new object cannot be written in the form of this text; take out its anchors and tags, and try again")
 )
 
-var errTooLarge = fmt.Errorf("more than %d levels or %d values", MaxDepth, maxValues)
-
-// SyntaxError is a text that cannot be read, and where.
+// SyntaxError is a text that cannot be read, with the position of the error.
 type SyntaxError struct{ Problem }
 
 func (e *SyntaxError) Error() string { return e.Message }
 
-// Document is one document, read.
+// Document is a document that can be given another value.
 type Document struct {
-	places *Node // of its values; nil until one was asked for
-	text   []byte
-	line   int
-	json   bool
-	head   int // where the value of a JSON document begins and ends in text
-	tail   int
-	root   *yaml.Node
-	tree   *tree
+	text       []byte
+	line       int
+	json       bool
+	head, tail int // of the value of a JSON document in text
+	root       *Node
 }
 
-// Parse reads a part. A document of nothing but comments is nil. The error has the line.
+// Note says where the comments of a removed field went.
+type Note struct {
+	Line int
+	Text string
+}
+
+// Parse reads a part. A document of nothing but comments is nil. The error is a SyntaxError.
 func Parse(p Part) (*Document, error) {
 	d := &Document{text: p.Text, line: p.Line}
-	if d.parseJSON() {
-		return d, nil
+	body := p.body()
+	trimmed := bytes.TrimSpace(body.Text)
+	var values []Reading
+	if d.json = len(trimmed) > 0 && trimmed[0] == '{' && jsontext.Value(trimmed).IsValid(); d.json {
+		d.head = len(p.Text) - len(body.Text) + bytes.IndexByte(body.Text, '{')
+		d.tail = d.head + len(trimmed)
+		values = readJSON(body)
+	} else {
+		body = Part{Text: bytes.TrimPrefix(p.Text, bom), Line: p.Line}
+		values = readYAML(body)
 	}
-	body := bytes.TrimPrefix(p.Text, bom)
-	root, value, err := load(body)
-	if err != nil {
-		return nil, &SyntaxError{*syntaxError(Part{Text: body, Line: p.Line}, err)}
-	}
-	if root == nil || value == nil {
+	if len(values) == 0 {
 		return nil, nil
 	}
-	d.root = root
-	budget := maxValues
-	if d.tree = treeOf(root, value, p.Line-1, &budget); budget < 0 {
-		return nil, &SyntaxError{*syntaxError(p, errTooLarge)}
+	if values[0].Err != nil {
+		return nil, &SyntaxError{*values[0].Err}
+	}
+	d.root = values[0].Root
+	if d.json {
+		return d, nil
+	}
+	var duplicate error
+	d.root.AllProblems(func(_ string, p Problem) {
+		if duplicate == nil && p.Rule == "duplicate-key" { // one of them would be lost
+			p.Message = fmt.Sprintf("not YAML: key %.100q already set in map", p.Key)
+			duplicate = &SyntaxError{p}
+		}
+	})
+	if duplicate != nil {
+		return nil, duplicate
+	}
+	value, err := kubectlValue(body.Text)
+	switch {
+	case err == nil && value == nil:
+		return nil, nil
+	case err == nil && !d.root.is(value):
+		return nil, &SyntaxError{Problem{Position: d.root.Position, Rule: "syntax", Message: errMisread.Error()}}
+	case err != nil:
+		return nil, &SyntaxError{*syntaxError(body, err)}
 	}
 	return d, nil
 }
 
-func (d *Document) parseJSON() bool {
-	body := Part{Text: d.text}.body().Text
-	trimmed := bytes.TrimSpace(body)
-	if len(trimmed) == 0 || trimmed[0] != '{' || !jsontext.Value(trimmed).IsValid() {
-		return false
-	}
-	d.head = len(d.text) - len(body) + bytes.IndexByte(body, '{')
-	d.tail = d.head + len(trimmed)
-	tree, err := readJSON(d.text[d.head:d.tail], d.line+bytes.Count(d.text[:d.head], []byte("\n")))
-	d.json, d.tree = err == nil, tree
-	return d.json
-}
-
-// load returns the layout of a document, nil where there is none, and its value as kubectl reads it.
-func load(body []byte) (root *yaml.Node, value any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			root, value, err = nil, nil, fmt.Errorf("not YAML: %v", p)
-		}
-	}()
-	decoder := yaml.NewDecoder(bytes.NewReader(body))
-	var document yaml.Node
-	switch err := decoder.Decode(&document); {
-	case errors.Is(err, io.EOF):
-		return nil, nil, nil
-	case err != nil:
-		return nil, nil, err
-	case document.Kind != yaml.DocumentNode || len(document.Content) != 1:
-		return nil, nil, nil
-	}
-	root = document.Content[0]
-	count := 0
-	if err := bounded(root, 0, &count); err != nil {
-		return nil, nil, err
-	}
-	raw, err := kyaml.YAMLToJSON(body)
+// kubectlValue returns the value of a YAML document as kubectl reads it.
+func kubectlValue(text []byte) (value any, err error) {
+	defer recovered(&err)
+	raw, err := kyaml.YAMLToJSON(text)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	value, err = decode(raw)
-	return root, value, err
+	return Decode(raw)
 }
 
-// bounded refuses what is too deep or too much, and members that stand twice: one of them would be
-// lost. To override what a merge key brings is no such thing.
-func bounded(n *yaml.Node, depth int, count *int) error {
-	if *count++; depth > MaxDepth || *count > maxValues {
-		return errTooLarge
-	}
-	seen := map[string]bool{}
-	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.ScalarNode {
-			if seen[child.Value] {
-				return fmt.Errorf("line %d: key %.100q already set in map", child.Line, child.Value)
-			}
-			seen[child.Value] = true
-		}
-		if err := bounded(child, depth+1, count); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func decode(raw []byte) (value any, err error) {
+// Decode returns a JSON value in the form of Value.
+func Decode(raw []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	err = decoder.Decode(&value)
 	return value, err
 }
 
-// Value returns what the document says: maps, slices, strings, json.Numbers, booleans and nil.
-func (d *Document) Value() any { return d.tree.value() }
+// Value returns the value of the document, with json.Number for numbers. The caller may change it.
+func (d *Document) Value() any { return d.root.data(exactNumber) }
 
-// JSON says that the document is written in JSON.
+// JSON reports whether the document is written in JSON.
 func (d *Document) JSON() bool { return d.json }
 
-// Position returns where a value stands: names of members and indexes of items lead to it. Of a path
-// that is not there it is the place of what is nearest.
+// Position returns the position of the value that names of members and indexes of items lead to, or of the
+// nearest one above it.
 func (d *Document) Position(path ...any) Position {
-	if d.places == nil {
-		d.places = &Node{Position: Position{d.line, 1}}
-		if values := Read(Part{Text: d.text, Line: d.line}); len(values) > 0 && values[0].Root != nil {
-			d.places = values[0].Root
-		}
-	}
-	at := d.places
+	at := d.root
 	for _, step := range path {
 		var next *Node
 		switch step := step.(type) {
@@ -168,55 +133,122 @@ func (d *Document) Position(path ...any) Position {
 	return at.Position
 }
 
-// treeOf joins the layout of a document with its value. What only the value has, such as members that
-// a merge key brought, follows at the end.
-func treeOf(n *yaml.Node, value any, before int, budget *int) *tree {
-	if *budget--; *budget < 0 {
-		return &tree{}
+// Rewrite returns the text of the part with another value. Fields that are the same keep their lines, and
+// new ones are added in their order. Comments of removed fields go to the fields that replace them, or else
+// stay, and a note says where. The text of the same value is the text of the part.
+func (d *Document) Rewrite(value any, order *Order) ([]byte, []Note, error) {
+	if d.root.is(value) {
+		return d.text, nil, nil
 	}
-	line := before + n.Line
-	if n.Kind == yaml.AliasNode && n.Alias != nil {
-		n = n.Alias
+	if d.json {
+		written, err := formatJSON(d.root.merge(value, order), d.text[d.head:d.tail])
+		if err != nil {
+			return nil, nil, err
+		}
+		if again := readJSON(Part{Text: written, Line: 1}); len(again) != 1 || again[0].Err != nil || !again[0].Root.is(value) {
+			return nil, nil, errUnwritable
+		}
+		return slices.Concat(d.text[:d.head], written, d.text[d.tail:]), nil, nil
 	}
-	switch value := value.(type) {
-	case map[string]any:
-		out := &tree{kind: '{', members: make(map[string]*tree, len(value)), node: n, line: line}
-		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-			name := n.Content[i].Value
-			member, has := value[name]
-			if _, twice := out.members[name]; !has || twice {
-				continue
+	e := newEditor(d)
+	for _, edit := range []func() ([]string, bool){
+		func() ([]string, bool) { return e.fields(d.root, value, order) },
+		func() ([]string, bool) { return e.whole(d.root.merge(value, order)) },
+	} {
+		e.reset()
+		lines, ok := edit()
+		if !ok {
+			continue
+		}
+		text := e.join(lines)
+		if again, err := kubectlValue(text); err == nil && reflect.DeepEqual(again, value) {
+			notes := append(e.notes, d.lostAnchors(text)...)
+			if bytes.HasPrefix(d.text, bom) {
+				text = slices.Concat(bom, text)
 			}
-			out.names = append(out.names, name)
-			out.members[name] = treeOf(n.Content[i+1], member, before, budget)
+			return text, notes, nil
 		}
-		for _, name := range (*Order)(nil).arrange(nil, missing(value, out.members)) {
-			out.names = append(out.names, name)
-			out.members[name] = build(value[name], nil)
-		}
-		return out
-	case []any:
-		if n.Kind != yaml.SequenceNode || len(n.Content) != len(value) {
-			break
-		}
-		out := &tree{kind: '[', node: n, line: line}
-		for i, item := range value {
-			out.items = append(out.items, treeOf(n.Content[i], item, before, budget))
-		}
-		return out
-	default:
-		return &tree{scalar: value, node: n, line: line}
 	}
-	out := build(value, nil)
-	out.line = line
-	return out
+	return nil, nil, errUnwritable
 }
 
-func missing[A, B any](from map[string]A, in map[string]B) (names []string) {
-	for name := range from {
-		if _, has := in[name]; !has {
-			names = append(names, name)
+// AsJSON returns the document as indented JSON, in its order.
+func (d *Document) AsJSON() ([]byte, error) {
+	var out bytes.Buffer
+	d.root.writeJSON(&out)
+	value := jsontext.Value(out.Bytes())
+	if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(value), '\n'), nil
+}
+
+// AsYAML returns the document as YAML: unchanged, or in block style where it was JSON.
+func (d *Document) AsYAML() ([]byte, error) {
+	if !d.json {
+		return d.text, nil
+	}
+	e := &editor{eol: "\n", step: 2}
+	lines, ok := e.encode(d.root, 0)
+	if !ok {
+		return nil, errUnwritable
+	}
+	text := e.join(lines)
+	if again, err := kubectlValue(text); err != nil || !d.root.is(again) {
+		return nil, errUnwritable
+	}
+	return text, nil
+}
+
+// anchors counts the anchors of a document and their aliases, by name.
+type anchors struct {
+	names   []string // in their order
+	lines   map[string]int
+	aliases map[string]int
+}
+
+func anchorsOf(n *yaml.Node) anchors {
+	a := anchors{lines: map[string]int{}, aliases: map[string]int{}}
+	a.add(n)
+	return a
+}
+
+func (a *anchors) add(n *yaml.Node) {
+	if n.Kind == yaml.AliasNode {
+		a.aliases[n.Value]++
+		return
+	}
+	if n.Anchor != "" {
+		if _, has := a.lines[n.Anchor]; !has {
+			a.names = append(a.names, n.Anchor)
+		}
+		a.lines[n.Anchor] = n.Line
+	}
+	for _, child := range n.Content {
+		a.add(child)
+	}
+}
+
+// lostAnchors notes the anchors and aliases that a new text no longer has. Its values are the same without
+// them, and have to be changed in several places from then on.
+func (d *Document) lostAnchors(text []byte) (notes []Note) {
+	before := anchorsOf(d.root.layout)
+	if len(before.names) == 0 {
+		return nil
+	}
+	root, err := decodeNode(yaml.NewDecoder(bytes.NewReader(text)))
+	if err != nil || root == nil {
+		return nil // kubectl has just read it
+	}
+	after := anchorsOf(root)
+	for _, name := range before.names {
+		at := d.line - 1 + before.lines[name]
+		switch _, kept := after.lines[name]; {
+		case !kept:
+			notes = append(notes, Note{at, fmt.Sprintf("the anchor &%s is gone: its value is written out in each place", name)})
+		case after.aliases[name] < before.aliases[name]:
+			notes = append(notes, Note{at, fmt.Sprintf("of the aliases of &%s not all are kept: its value is written out in their place", name)})
 		}
 	}
-	return names
+	return notes
 }

@@ -5,28 +5,28 @@ package manifest
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // editor changes the lines of one YAML document.
 type editor struct {
-	lines   []string // with their ends
-	eol     string
-	before  int          // lines of the text before the document
-	step    int          // of indentation
-	dashes  int          // how far a sequence stands in from its key
-	content map[int]bool // lines inside of block scalars
-	notes   []Note
-	moved   map[string][]*region
-	used    map[int]bool // lines that stand elsewhere now
+	lines    []string // with their ends
+	eol      string
+	before   int          // lines of the text before the document
+	step     int          // of indentation
+	dashStep int          // indentation of a sequence below its key
+	inScalar map[int]bool // lines within block scalars
+	notes    []Note
+	movable  map[string][]*movedValue // by value
+	moved    map[int]bool             // lines that were written elsewhere
 }
 
 func newEditor(d *Document) *editor {
-	e := &editor{eol: "\n", before: d.line - 1, step: 2, content: map[int]bool{}}
+	e := &editor{eol: "\n", before: d.line - 1, step: 2, inScalar: map[int]bool{}}
 	e.lines = strings.SplitAfter(string(bytes.TrimPrefix(d.text, bom)), "\n")
 	if last := len(e.lines) - 1; e.lines[last] == "" {
 		e.lines = e.lines[:last]
@@ -34,21 +34,21 @@ func newEditor(d *Document) *editor {
 	if len(e.lines) > 0 && strings.HasSuffix(e.lines[0], "\r\n") {
 		e.eol = "\r\n"
 	}
-	e.measure(d.root)
-	e.scalars(d.root, -1)
+	e.measure(d.root.layout)
+	e.markScalars(d.root.layout, -1)
 	return e
 }
 
 func (e *editor) reset() {
-	e.notes, e.moved, e.used = nil, map[string][]*region{}, map[int]bool{}
+	e.notes, e.movable, e.moved = nil, map[string][]*movedValue{}, map[int]bool{}
 }
 
-// number is a line's in the whole text.
+// number returns the number of a line in the whole text.
 func (e *editor) number(line int) int { return e.before + line + 1 }
 
-// measure finds out how the document is indented, from the first places that show it.
+// measure determines how the document is indented, from the first places that show it.
 func (e *editor) measure(root *yaml.Node) {
-	var stepped, dashed bool
+	var stepKnown, dashStepKnown bool
 	var walk func(n *yaml.Node)
 	walk = func(n *yaml.Node) {
 		for i := 0; n.Kind == yaml.MappingNode && n.Style == 0 && i+1 < len(n.Content); i += 2 {
@@ -56,10 +56,10 @@ func (e *editor) measure(root *yaml.Node) {
 			in := value.Column - key.Column
 			switch {
 			case value.Style != 0 || value.Line <= key.Line || len(value.Content) == 0:
-			case value.Kind == yaml.MappingNode && !stepped && in > 0:
-				e.step, stepped = min(max(in, 2), 8), true
-			case value.Kind == yaml.SequenceNode && !dashed:
-				e.dashes, dashed = min(max(in, 0), 8), true
+			case value.Kind == yaml.MappingNode && !stepKnown && in > 0:
+				e.step, stepKnown = min(max(in, 2), 8), true
+			case value.Kind == yaml.SequenceNode && !dashStepKnown:
+				e.dashStep, dashStepKnown = min(max(in, 0), 8), true
 			}
 		}
 		for _, child := range n.Content {
@@ -69,11 +69,11 @@ func (e *editor) measure(root *yaml.Node) {
 	walk(root)
 }
 
-// scalars marks the lines of block scalars, in which nothing is a comment.
-func (e *editor) scalars(n *yaml.Node, indent int) {
+// markScalars marks the lines of block scalars, in which nothing is a comment.
+func (e *editor) markScalars(n *yaml.Node, indent int) {
 	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && n.Kind == yaml.ScalarNode {
 		for at := n.Line; at < len(e.lines) && (blank(e.lines[at]) || indentOf(e.lines[at]) > indent); at++ {
-			e.content[at] = true
+			e.inScalar[at] = true
 		}
 	}
 	for i, child := range n.Content {
@@ -84,145 +84,166 @@ func (e *editor) scalars(n *yaml.Node, indent int) {
 		case n.Kind == yaml.SequenceNode:
 			in = n.Column - 1
 		}
-		e.scalars(child, in)
+		e.markScalars(child, in)
 	}
 }
 
-// mapping returns the lines of a block mapping with other members.
-func (e *editor) mapping(n *yaml.Node, old *tree, value map[string]any, order *Order, from, to int) ([]string, bool) {
-	b, ok := e.layout(n, from, to)
-	if !ok || n.Kind != yaml.MappingNode || len(value) == 0 {
+// fields edits the fields of a document that differ.
+func (e *editor) fields(old *Node, value any, order *Order) ([]string, bool) {
+	members, ok := value.(map[string]any)
+	if !ok || old.Kind != Mapping {
 		return nil, false
 	}
-	var kept []string
-	stands := make(map[string]bool, len(b.entries))
-	for _, at := range b.entries {
-		name := at.key.Value
-		was, known := old.members[name]
-		if !known && name != merging || stands[name] {
-			return nil, false
-		}
-		stands[name] = true
-		member, stays := value[name]
-		if stays || name == merging {
-			kept = append(kept, name)
-		}
-		if _, object := member.(map[string]any); known && (!object || was.kind != '{') && !was.is(member) {
-			e.offer(at.value, was, at.line+1, at.end)
-		}
-	}
-	var added []string
-	for name, member := range value {
-		// What a merge key brings needs no line of its own as long as it stays the same.
-		if was, had := old.members[name]; !stands[name] && (!had || !was.is(member)) {
-			added = append(added, name)
-		}
-	}
-	written := make(map[string][]string, len(value))
-	for _, name := range added {
-		if written[name], ok = e.member(name, build(value[name], order.member(name)), b.indent); !ok {
-			return nil, false
-		}
-	}
-	for _, at := range b.entries {
-		name := at.key.Value
-		if member, stays := value[name]; stays {
-			if written[name], ok = e.entry(at, b.indent, old.members[name], member, order.member(name)); !ok {
-				return nil, false
-			}
-		} else if name == merging {
-			written[name] = e.lines[at.lead:at.end]
-		}
-	}
-	left := e.rehouse(b, written, order)
-	var out []string
-	for _, name := range order.arrange(kept, added) {
-		out = append(out, written[name]...)
-	}
-	for len(out) > 0 && blank(out[0]) && !blank(e.lines[from]) {
-		out = out[1:] // it stood between the first two
-	}
-	return slices.Concat(out, left, e.lines[b.tail:to]), true
+	from, to := e.body()
+	lines, ok := e.mapping(old.layout, old, members, order, from, to)
+	return slices.Concat(e.lines[:from], lines, e.lines[to:]), ok
 }
 
-// merging is the key of YAML 1.1 that brings the members of another mapping.
-const merging = "<<"
-
-// rehouse puts the comments of entries that are gone before what has taken their place, or else
-// before the next entry that is still there. It returns those that found none.
-func (e *editor) rehouse(b block, written map[string][]string, order *Order) (left []string) {
-	carried := map[string][]string{}
-	var homeless []string // the fields that left their comments to a stranger
-	var line int
-	settle := func(at string) {
-		if len(homeless) > 0 {
-			e.notes = append(e.notes, Note{line, fmt.Sprintf("comments of what is gone now stand at %s: those of %s", at, strings.Join(homeless, ", "))})
-		}
-		homeless = nil
+// whole writes a document again, below all of its comments.
+func (e *editor) whole(n *Node) ([]string, bool) {
+	from, to := e.body()
+	out := slices.Clone(e.lines[:from])
+	var comments []string
+	if from > 0 && significant([]byte(e.lines[from-1][len("---"):])) {
+		out[from-1] = "---" + e.eol // the rest of the line is part of the value
+		comments = e.comments(from-1, from, 0)
 	}
-	for _, at := range b.entries {
-		name := at.key.Value
-		if _, stays := written[name]; stays {
-			settle(order.full(name))
-			carried[name], left = append(carried[name], left...), nil
-			continue
-		}
-		comments := e.comments(at, b.indent)
-		heir := order.successor(name)
-		switch {
-		case len(comments) == 0:
-		case written[heir] != nil:
-			carried[heir] = append(carried[heir], comments...)
-		default:
-			if len(homeless) == 0 {
-				line = e.number(at.line)
-			}
-			homeless = append(homeless, order.full(name))
-			left = append(left, comments...)
-		}
+	comments = append(comments, e.comments(from, to, 0)...)
+	if len(comments) > 0 {
+		e.notes = append(e.notes, Note{e.number(from), "the comments of the document now stand above it"})
 	}
-	settle("the end of " + order.full(""))
-	for name, lines := range carried {
-		written[name] = slices.Concat(lines, written[name])
-	}
-	if len(left) > 0 && !blank(left[0]) {
-		left = slices.Insert(left, 0, e.eol) // they are about nothing above them
-	}
-	return left
+	lines, ok := e.encode(n, 0)
+	return slices.Concat(out, comments, lines, e.lines[to:]), ok
 }
 
-// full is the path of a field.
-func (o *Order) full(name string) string {
-	path := name
-	if o != nil && o.path != "" {
-		path = strings.Trim(o.path+"."+name, ".")
-	}
-	if path = strings.ReplaceAll(path, ".[]", "[]"); path == "" {
-		return "the object"
-	}
-	return path
-}
-
-// comments returns the comments of an entry that is gone, those before it as they are.
-func (e *editor) comments(at entry, indent int) (out []string) {
-	lead := e.lines[at.lead:at.line]
-	if slices.ContainsFunc(lead, commentOnly) {
-		out = slices.Clone(lead)
-	}
-	return append(out, e.inner(at.line, at.end, indent)...)
-}
-
-// inner returns the comments among some lines, each on a line of its own.
-func (e *editor) inner(from, to, indent int) (out []string) {
-	var quotes quoting
-	for i := from; i < to; i++ {
-		if e.content[i] || e.used[i] {
-			continue
+// body returns the lines between the markers of a document.
+func (e *editor) body() (from, to int) {
+	to = len(e.lines)
+	for i, line := range e.lines {
+		if from == 0 && marker([]byte(line), "---") {
+			from = i + 1
 		}
-		line := strings.TrimRight(e.lines[i], "\r\n")
-		if at := quotes.comment(line); at >= 0 {
-			out = append(out, strings.Repeat(" ", indent)+strings.TrimRight(line[at:], " \t")+e.eol)
+		if marker([]byte(line), "...") {
+			to = i
 		}
 	}
-	return out
+	return from, max(from, to)
 }
+
+// join makes a text of lines. The last one ends as the last one of the old text did.
+func (e *editor) join(lines []string) []byte {
+	var out bytes.Buffer
+	for i, line := range lines {
+		if i+1 < len(lines) && !strings.HasSuffix(line, "\n") {
+			line += e.eol
+		}
+		out.WriteString(line)
+	}
+	if n := len(e.lines); n > 0 && !strings.HasSuffix(e.lines[n-1], "\n") {
+		return bytes.TrimSuffix(bytes.TrimSuffix(out.Bytes(), []byte("\n")), []byte("\r"))
+	}
+	return out.Bytes()
+}
+
+// entry is a member of a block mapping, or an item of a block sequence, by its lines: comments and
+// blank lines before it from lead, its own from line, up to end.
+type entry struct {
+	key, value      *yaml.Node // an item has no key
+	lead, line, end int
+}
+
+// block is a mapping or sequence whose entries begin on lines of their own, one below the other.
+type block struct {
+	entries []entry
+	indent  int // of the entries, in bytes
+	tail    int // the first line after the last entry
+}
+
+// block finds the lines of a mapping or sequence. It returns false for any other style.
+func (e *editor) block(n *yaml.Node, from, to int) (b block, ok bool) {
+	if n.Style != 0 || n.Anchor != "" || len(n.Content) == 0 {
+		return b, false
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			b.entries = append(b.entries, entry{key: n.Content[i], value: n.Content[i+1], line: n.Content[i].Line - 1})
+		}
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			b.entries = append(b.entries, entry{value: item, line: item.Line - 1})
+		}
+	default:
+		return b, false
+	}
+	for i := range b.entries {
+		if !e.startsLine(&b, i, from, to) {
+			return b, false
+		}
+	}
+	b.tail = e.lead(to, b.entries[len(b.entries)-1].line+1, b.indent)
+	for i := range b.entries {
+		at := &b.entries[i]
+		at.lead, at.end = from, b.tail
+		if i > 0 {
+			at.lead = e.lead(at.line, b.entries[i-1].line+1, b.indent)
+			b.entries[i-1].end = at.lead
+		}
+	}
+	return b, true
+}
+
+// startsLine reports whether an entry begins its line, with the indentation of those before it.
+func (e *editor) startsLine(b *block, i, from, to int) bool {
+	at := b.entries[i]
+	if at.line < from || at.line >= to || i > 0 && at.line <= b.entries[i-1].line {
+		return false
+	}
+	text := e.lines[at.line]
+	indent := indentOf(text)
+	if indent < 0 || i > 0 && indent != b.indent {
+		return false
+	}
+	b.indent = indent
+	if at.key == nil {
+		rest, dash := strings.CutPrefix(text[indent:], "-")
+		gap := len(rest) - len(strings.TrimLeft(rest, " "))
+		return dash && gap > 0 && offset(text, at.value.Column) == indent+1+gap
+	}
+	return at.key.Kind == yaml.ScalarNode && at.key.Anchor == "" && offset(text, at.key.Column) == indent
+}
+
+// lead returns the first of the lines before a line that belong to it: blank ones, and comments with at
+// most its indentation.
+func (e *editor) lead(line, first, indent int) int {
+	for line > first && (blank(e.lines[line-1]) || commentOnly(e.lines[line-1]) && indentOf(e.lines[line-1]) <= indent) {
+		line--
+	}
+	return line
+}
+
+// offset turns a column, counted in characters from 1, into bytes; -1 where the line is shorter.
+func offset(line string, column int) int {
+	at := 0
+	for range column - 1 {
+		if at >= len(line) {
+			return -1
+		}
+		_, size := utf8.DecodeRuneInString(line[at:])
+		at += size
+	}
+	return at
+}
+
+// indentOf returns how many spaces a line begins with; -1 for a blank one.
+func indentOf(line string) int {
+	text := strings.TrimLeft(line, " ")
+	if strings.TrimSpace(text) == "" {
+		return -1
+	}
+	return len(line) - len(text)
+}
+
+func blank(line string) bool { return strings.TrimSpace(line) == "" }
+
+func commentOnly(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "#") }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Order says where a field belongs among its siblings, and which field has taken the place of
-// another. A nil Order sorts by name.
+// Order says where a field belongs among its siblings, and which field replaces another. A nil Order sorts
+// by name.
 type Order struct {
 	of         reflect.Type
 	path       string
@@ -19,20 +19,20 @@ type Order struct {
 	item       func(i int) *Order
 }
 
-// OrderOf is the order of the fields of a Go type, as its json tags name them. A successor is named by
-// the path of a field that is gone, such as "spec.hosts", and the name of the sibling that says the
-// same now: the comments of the one go to the other.
+// OrderOf returns the order of the fields of a Go type, as its json tags name them. Successors are, by the
+// path of a removed field such as "spec.hosts", the names of the siblings that replace it: its comments go
+// to them.
 func OrderOf(of reflect.Type, successors map[string]string) *Order {
 	return &Order{of: of, successors: successors}
 }
 
-// OrderOfList is the order within a list whose items are of several types.
+// OrderOfList returns the order of a list whose items are of several types.
 func OrderOfList(item func(i int) *Order) *Order { return &Order{item: item} }
 
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
-// plain follows pointers. Types with a JSON form of their own have no fields to speak of.
-func (o *Order) plain() reflect.Type {
+// fieldType follows pointers. It returns nil for types with a JSON form of their own.
+func (o *Order) fieldType() reflect.Type {
 	if o == nil || o.of == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (o *Order) member(name string) *Order {
 	if o != nil && o.item != nil && name == "items" {
 		return o
 	}
-	t := o.plain()
+	t := o.fieldType()
 	switch {
 	case t == nil:
 		return nil
@@ -76,7 +76,7 @@ func (o *Order) element(i int) *Order {
 	if o != nil && o.item != nil {
 		return o.item(i)
 	}
-	if t := o.plain(); t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
+	if t := o.fieldType(); t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
 		return o.child(t.Elem(), "[]")
 	}
 	return nil
@@ -112,10 +112,10 @@ func fields(t reflect.Type) (all []field) {
 	return all
 }
 
-// rank returns the place of each field; what the type does not know has none.
+// rank returns the index of each field; a field that the type does not have has none.
 func (o *Order) rank() func(name string) (int, bool) {
 	ranks := map[string]int{"apiVersion": -2, "kind": -1}
-	if t := o.plain(); t != nil {
+	if t := o.fieldType(); t != nil {
 		for i, f := range fields(t) {
 			if _, has := ranks[f.name]; !has {
 				ranks[f.name] = i
@@ -123,12 +123,12 @@ func (o *Order) rank() func(name string) (int, bool) {
 		}
 	}
 	return func(name string) (int, bool) {
-		place, known := ranks[name]
-		return place, known
+		index, known := ranks[name]
+		return index, known
 	}
 }
 
-// arrange puts added fields among those that are kept, which stay in their own order.
+// arrange inserts added fields among those that are kept, which stay in their own order.
 func (o *Order) arrange(kept, added []string) []string {
 	rank := o.rank()
 	slices.SortFunc(added, func(a, b string) int {
@@ -146,14 +146,14 @@ func (o *Order) arrange(kept, added []string) []string {
 	})
 	out := slices.Clone(kept)
 	for _, name := range added {
-		place, known := rank(name)
+		index, known := rank(name)
 		at, nearest := len(out), -1<<31
 		if known {
 			first := true
 			for i, other := range out {
 				p, ok := rank(other)
 				switch {
-				case ok && p < place && p >= nearest:
+				case ok && p < index && p >= nearest:
 					at, nearest, first = i+1, p, false
 				case ok && first:
 					at, first = i, false

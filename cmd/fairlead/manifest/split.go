@@ -9,47 +9,52 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
+
+// maxParts bounds the documents of one text.
+const maxParts = 20_000
 
 var bom = []byte("\xef\xbb\xbf")
 
-// ErrTooLarge says that a document exceeds the limit.
+// ErrTooLarge is the error of a document that exceeds the limit.
 var ErrTooLarge = errors.New("too large")
 
-// Part is one document of a text, with all that stands before and after it: the parts of a text, one
-// after the other, are the text.
+// Part is one document of a text, with everything before and after it: the parts of a text, one after the
+// other, are the text.
 type Part struct {
 	Text []byte
 	Line int // of its first byte in the text, from 1
 }
 
-// Splitter cuts a stream into its documents. A line that begins with --- or ... is a marker wherever
-// it stands, in the middle of a text as well (YAML 1.2, 9.1.2), and JSON has no such line. Documents
-// are read one by one, so that a fault in one hides none of the others.
+// Splitter cuts a stream into its documents. A line that begins with --- or ... is a marker everywhere,
+// also within a block scalar (YAML 1.2, 9.1.2), and JSON has no such line. Documents are read one by one,
+// so that an error in one hides none of the others.
 type Splitter struct {
 	from  *bufio.Reader
 	limit int
 	line  int    // the next one to read
-	ahead []byte // a marker that was read, and begins the next part
+	next  []byte // a marker that was read, and begins the next part
 	done  bool
 }
 
-// NewSplitter reads from a stream. A part may have as many bytes as limit says.
+// NewSplitter returns a Splitter of a stream. A part may have limit bytes.
 func NewSplitter(from io.Reader, limit int) *Splitter {
 	return &Splitter{from: bufio.NewReaderSize(from, 64<<10), limit: limit, line: 1}
 }
 
 // Next returns the next part, or io.EOF. It may be Empty.
 func (s *Splitter) Next() (Part, error) {
-	if s.done && len(s.ahead) == 0 {
+	if s.done && len(s.next) == 0 {
 		return Part{}, io.EOF
 	}
-	part := Part{Text: s.ahead, Line: s.line}
-	var content, directive bool // what the part at hand has so far
-	if len(s.ahead) > 0 {
+	part := Part{Text: s.next, Line: s.line}
+	var content, directive bool // what the part has so far
+	if len(s.next) > 0 {
 		part.Line--
-		content = significant(s.ahead[len("---"):])
-		s.ahead = nil
+		content = significant(s.next[len("---"):])
+		s.next = nil
 	}
 	for !s.done {
 		begin := len(part.Text)
@@ -63,7 +68,7 @@ func (s *Splitter) Next() (Part, error) {
 		}
 		switch {
 		case marker(line, "---") && begin > 0 && (content || !directive):
-			s.ahead = bytes.Clone(line)
+			s.next = bytes.Clone(line)
 			part.Text = part.Text[:len(part.Text)-len(line)]
 			return part, nil
 		case marker(line, "---"):
@@ -103,7 +108,54 @@ func (s *Splitter) read(part *Part) error {
 	}
 }
 
-// Empty says that a part has nothing but markers, comments and directives.
+// Split cuts a text into its documents, and consecutive JSON objects into parts of their own. It fails
+// where the text cannot be a manifest, or holds more than maxParts documents.
+func Split(text []byte) ([]Part, error) {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return nil, errors.New("the text is UTF-16; save it as UTF-8")
+	}
+	var parts []Part
+	for splitter := NewSplitter(bytes.NewReader(text), len(text)); ; {
+		part, err := splitter.Next()
+		if errors.Is(err, io.EOF) {
+			return parts, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if parts = append(parts, part.values()...); len(parts) > maxParts {
+			return nil, fmt.Errorf("more than %d documents", maxParts)
+		}
+	}
+}
+
+// values cuts a part into its JSON objects. Anything else stays one part.
+func (p Part) values() []Part {
+	body := p.body()
+	if trimmed := bytes.TrimLeft(body.Text, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+		return []Part{p}
+	}
+	var parts []Part
+	decoder := jsontext.NewDecoder(bytes.NewReader(body.Text))
+	start, line, before := 0, p.Line, len(p.Text)-len(body.Text)
+	for {
+		err := decoder.SkipValue()
+		switch {
+		case errors.Is(err, io.EOF):
+			last := &parts[len(parts)-1]
+			last.Text = p.Text[start-len(last.Text):]
+			return parts
+		case err != nil || len(parts) > maxParts:
+			return []Part{p}
+		}
+		end := before + int(decoder.InputOffset())
+		parts = append(parts, Part{Text: p.Text[start:end:end], Line: line})
+		line += bytes.Count(p.Text[start:end], []byte("\n"))
+		start = end
+	}
+}
+
+// Empty reports whether a part has nothing but markers, comments and directives.
 func (p Part) Empty() bool {
 	for line := range bytes.Lines(bytes.TrimPrefix(p.Text, bom)) {
 		if marker(line, "---") || marker(line, "...") {
@@ -135,7 +187,7 @@ func marker(line []byte, sign string) bool {
 	return has && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
 }
 
-// significant says that a line is more than blank, or a comment.
+// significant reports whether a line is neither blank nor a comment.
 func significant(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 0 && line[0] != '#'

@@ -156,9 +156,10 @@ func TestParseNamesTheLine(t *testing.T) {
 		"no YAML":     {"\na: b\n  c: [\n", "mapping values", 12},
 		"a key twice": {"x: &x {a: b}\ny: {<<: *x, a: c}\nz: {a: b, \"a\": c}\n", "key \"a\"", 12},
 		"one at once": {"a: b\nb: c\na: d\n", "key \"a\"", 12},
-		"too deep":    {strings.Repeat("[", MaxDepth+2) + strings.Repeat("]", MaxDepth+2), "100 levels", 10},
+		"too deep":    {strings.Repeat("[", maxDepth+2) + strings.Repeat("]", maxDepth+2), "deeper than 512", 10},
 		"a bomb": {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n" +
-			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "aliasing", 10},
+			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "more than 100000 values", 10},
+		"no text": {"a: b\nc: !!binary /w==\n", "kubectl reads this document differently", 10},
 	} {
 		document, err := Parse(Part{Text: []byte(test.text), Line: 10})
 		if err == nil {

@@ -58,6 +58,7 @@ func TestKeysMergesAndAliasesReadAsForKubectl(t *testing.T) {
 		"{1: a, true: b, on: c, 1.5: d}",
 		"base: &b {a: 1, c: {d: 2}}\nmore: {<<: *b, a: 3}\nall: [*b, *b]",
 		"x: &x {a: 1}\ny: &y {b: 2, a: 5}\nz: {<<: [*x, *y], c: 3}",
+		"x: &x {a: 1}\ny: &y {b: 2, a: 5}\nz: {a: 6, <<: *x, b: 3, <<: *y}",
 		"a:\n- b\n-\n  - c\n- {d: e}\n",
 		"a: >-\n  one\n  two\nb: |\n  x\n",
 		`{"a": [1, 2.50, "x\u00e9\ud83d\ude00", null, {"b": false}]}`,
