@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fairlead-dev/fairlead/certs/internal/metric"
+	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
 // The certificates whose expiry is published.
@@ -25,7 +25,7 @@ type Expiries struct{ vec *prometheus.GaugeVec }
 // NewExpiries registers the gauge; a nil registerer counts without publishing. It fails where the
 // registerer holds something else under the name.
 func NewExpiries(registerer prometheus.Registerer) (*Expiries, error) {
-	vec, err := metric.Gauge(registerer, "fairlead_certificate_expiry_timestamp_seconds",
+	vec, err := metrics.Gauge(registerer, "fairlead_certificate_expiry_timestamp_seconds",
 		"When a certificate expires, in seconds since 1970: the serving one, the root that signs it, and the next root during a rotation.", "certificate")
 	if err != nil {
 		return nil, err

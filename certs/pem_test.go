@@ -13,8 +13,6 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
-	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,42 +34,6 @@ func newCertificate(t *testing.T) (*x509.Certificate, *ecdsa.PrivateKey) {
 		t.Fatal(err)
 	}
 	return certificate, key
-}
-
-func TestParseCertificatesTakesCertificatesAndNothingElse(t *testing.T) {
-	one, key := newCertificate(t)
-	two, _ := newCertificate(t)
-	good := EncodeCertificates(one, two)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	junk := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("junk")})
-	for title, test := range map[string]struct {
-		text  []byte
-		count int
-	}{
-		"two":                     {good, 2},
-		"white space around":      {slices.Concat([]byte("\n\n"), good, []byte("\n \n")), 2},
-		"nothing":                 {nil, 0},
-		"white space":             {[]byte(" \n"), 0},
-		"text":                    {[]byte("text"), 0},
-		"text at the end":         {slices.Concat(good, []byte("text")), 0},
-		"the second one cut":      {good[:len(good)-30], 0},
-		"a key":                   {private, 0},
-		"a key at the end":        {slices.Concat(good, private), 0},
-		"what is no certificate":  {junk, 0},
-		"junk after certificates": {slices.Concat(good, junk), 0},
-	} {
-		found, err := ParseCertificates(test.text)
-		if len(found) != test.count || (err == nil) != (test.count > 0) {
-			t.Errorf("%s: %d certificates, %v", title, len(found), err)
-		}
-	}
-	if _, err := ParseCertificates(nil); !errors.Is(err, ErrNoCertificate) {
-		t.Errorf("nothing: %v", err)
-	}
 }
 
 func TestEncodeCertificatesWritesEachOnceInOrder(t *testing.T) {

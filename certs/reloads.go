@@ -6,7 +6,7 @@ package certs
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fairlead-dev/fairlead/certs/internal/metric"
+	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
 // The results that Reloads counts.
@@ -22,7 +22,7 @@ type Reloads struct{ vec *prometheus.CounterVec }
 // NewReloads registers the counter; a nil registerer counts without publishing. It fails where
 // the registerer holds something else under the name.
 func NewReloads(registerer prometheus.Registerer) (*Reloads, error) {
-	vec, err := metric.Counter(registerer, "fairlead_certificate_reloads_total",
+	vec, err := metrics.Counter(registerer, "fairlead_certificate_reloads_total",
 		"How often the webhook's serving certificate or CA bundle was read again (changed), or could not be (failed).", "result")
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/keypair"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
@@ -83,7 +84,7 @@ func (s *Source) rememberOnce(ctx context.Context, found *keypair.Pair, others [
 		others = append(bytes.Clone(others), s.options.Former(ctx)...)
 	}
 	// Nothing can be done about some that do not parse, and none of them was published either.
-	if authorities, err := certs.ParseCertificates(others); err == nil {
+	if authorities, err := pemfile.ParseCertificates(others); err == nil {
 		all = all.with(authorities, s.lastOfOthers())
 	}
 	all = all.with(found.Roots, found.Served.Leaf.NotAfter.Add(skew)).without(s.options.Clock.Now(), found.Roots)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // untilKey is the key of the trust Secret, beside ca.crt, that says how long each authority stays.
@@ -106,7 +107,7 @@ func (t trust) data() (map[string][]byte, error) {
 // readTrust is the reverse of data. What cannot be read is left out: those who are in use are added
 // again, and a bundle that does not parse must not be an outage.
 func readTrust(data map[string][]byte) trust {
-	certificates, err := certs.ParseCertificates(data[certs.CAKey])
+	certificates, err := pemfile.ParseCertificates(data[certs.CAKey])
 	if err != nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/keypair"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // waits says whether a pair must not be served yet, since not everybody trusts its authority while
@@ -70,7 +71,7 @@ func (s *Source) standing() ([]byte, time.Time) {
 
 // contains says whether a bundle holds all of the authorities.
 func contains(bundle []byte, authorities []*x509.Certificate) bool {
-	standing, err := certs.ParseCertificates(bundle)
+	standing, err := pemfile.ParseCertificates(bundle)
 	if err != nil {
 		return false
 	}

@@ -27,6 +27,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 const namespace = "fairlead-system"
@@ -89,7 +90,7 @@ func (w *world) observe(_ context.Context, bundle []byte) error {
 	if carried == nil {
 		return errors.New("targets cannot be read")
 	}
-	wanted, err := certs.ParseCertificates(bundle)
+	wanted, err := pemfile.ParseCertificates(bundle)
 	if err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func serves(source certs.Source, data map[string][]byte) bool {
 	if err != nil {
 		return false
 	}
-	chain, err := certs.ParseCertificates(data[certs.CertKey])
+	chain, err := pemfile.ParseCertificates(data[certs.CertKey])
 	return err == nil && served.Leaf.Equal(chain[0])
 }
 

@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 func newFolder(t *testing.T, options Options) *Folder {
@@ -58,7 +59,7 @@ func serves(folder *Folder, content files) bool {
 	if err != nil {
 		return false
 	}
-	chain, err := certs.ParseCertificates(content[certs.CertKey])
+	chain, err := pemfile.ParseCertificates(content[certs.CertKey])
 	return err == nil && served.Leaf.Equal(chain[0]) && len(served.Certificate) == len(chain)
 }
 

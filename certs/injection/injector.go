@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fairlead-dev/fairlead/certs/internal/metric"
+	"github.com/fairlead-dev/fairlead/internal/metrics"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
@@ -43,12 +43,12 @@ func New(options Options) (*Injector, error) {
 	if err != nil {
 		return nil, err
 	}
-	injections, err := metric.Counter(options.Registerer, "fairlead_ca_injections_total",
+	injections, err := metrics.Counter(options.Registerer, "fairlead_ca_injections_total",
 		"How often a target was looked at and the CA bundle written, found unchanged, failed to get there, or withheld as another manager keeps changing it.", "target_kind", "result")
 	if err != nil {
 		return nil, err
 	}
-	present, err := metric.Gauge(options.Registerer, "fairlead_ca_bundle_present",
+	present, err := metrics.Gauge(options.Registerer, "fairlead_ca_bundle_present",
 		"1 where the target was last seen with the CA bundle of the webhooks, 0 where it was not, or was gone.", "target_kind", "target")
 	if err != nil {
 		return nil, err

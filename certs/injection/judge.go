@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // certManagerAnnotations hand a target to cert-manager's own injector, which writes caBundle by
@@ -73,7 +74,7 @@ func same(standing, bundle []byte) bool {
 // empty says whether no client could trust anybody by the bundle, such as the lone line feed of
 // old scaffolds: no client loses anything by its replacement.
 func empty(standing []byte) bool {
-	_, err := certs.ParseCertificates(standing)
+	_, err := pemfile.ParseCertificates(standing)
 	return err != nil
 }
 
@@ -89,11 +90,11 @@ func covered(slots []slot, bundle []byte) bool {
 
 // covers says whether all that the bundle trusts is trusted by what stands there.
 func covers(standing, bundle []byte) bool {
-	wanted, err := certs.ParseCertificates(bundle)
+	wanted, err := pemfile.ParseCertificates(bundle)
 	if err != nil {
 		return false
 	}
-	trusted, err := certs.ParseCertificates(standing)
+	trusted, err := pemfile.ParseCertificates(standing)
 	if err != nil {
 		return false
 	}
@@ -107,7 +108,7 @@ func covers(standing, bundle []byte) bool {
 
 // usable refuses a bundle that must not be published.
 func usable(bundle []byte) error {
-	if _, err := certs.ParseCertificates(bundle); err != nil {
+	if _, err := pemfile.ParseCertificates(bundle); err != nil {
 		return fmt.Errorf("the CA bundle to publish %w: nothing was written", err)
 	}
 	return nil

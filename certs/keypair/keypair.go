@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // Contents are the keys of a TLS Secret. CA is empty where the issuer knows no root.
@@ -58,7 +59,7 @@ func (p *Pair) Accepted(roots []*x509.Certificate, now time.Time) error {
 // Parse checks that a client that calls by serverName could be served; an empty name is not
 // compared.
 func Parse(c Contents, serverName string, now time.Time) (*Pair, error) {
-	chain, err := certs.ParseCertificates(c.Certificate)
+	chain, err := pemfile.ParseCertificates(c.Certificate)
 	if err != nil {
 		return nil, fail(certs.CertKey, "%w: it must hold the serving certificate and its intermediates as PEM", err)
 	}
@@ -88,7 +89,7 @@ func Parse(c Contents, serverName string, now time.Time) (*Pair, error) {
 	if len(c.CA) == 0 { // issuers without a known root leave it empty
 		return found, nil
 	}
-	found.Roots, err = certs.ParseCertificates(c.CA)
+	found.Roots, err = pemfile.ParseCertificates(c.CA)
 	if err != nil {
 		return nil, fail(certs.CAKey, "%w: it must hold the authorities that clients trust as PEM, or be absent", err)
 	}

@@ -17,8 +17,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/certs/internal/metric"
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
+	"github.com/fairlead-dev/fairlead/internal/metrics"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
@@ -59,7 +59,7 @@ func New(options Options) (*Authority, error) {
 	if a.expiries, err = certs.NewExpiries(options.Registerer); err != nil {
 		return nil, err
 	}
-	a.phases, err = metric.Gauge(options.Registerer, "fairlead_ca_rotation_phase",
+	a.phases, err = metrics.Gauge(options.Registerer, "fairlead_ca_rotation_phase",
 		"1 for the phase that the rotation of the root is in, and 0 for the others.", "phase")
 	return a, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/injection"
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // member is one replica of a world: an authority and an injector, wired as the operator does.
@@ -147,7 +148,7 @@ func (w *world) quiet(members []*member) error {
 		return fmt.Errorf("%s is not answered", asked)
 	}
 	bundle := w.secret.Data[certs.CAKey]
-	if roots, err := certs.ParseCertificates(bundle); err != nil || len(roots) != 1 {
+	if roots, err := pemfile.ParseCertificates(bundle); err != nil || len(roots) != 1 {
 		return fmt.Errorf("%d roots are trusted: %w", len(roots), err)
 	}
 	for kind, target := range w.targets {

@@ -23,6 +23,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 func TestReplicasThatStartAtOnceShareOneRoot(t *testing.T) {
@@ -104,7 +105,7 @@ func TestCertificatesCarryWhatClientsCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newCluster(t)
 		source := prepared(t, Options{Client: client, ExtraNames: []string{"localhost", "127.0.0.1", "::1"}})
-		roots, err := certs.ParseCertificates(source.CABundle())
+		roots, err := pemfile.ParseCertificates(source.CABundle())
 		if err != nil || len(roots) != 1 {
 			t.Fatalf("bundle of %d roots, %v", len(roots), err)
 		}

@@ -19,6 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 const webhookName = "fairlead-webhook.fairlead-system.svc"
@@ -120,7 +121,7 @@ func TestADeletedSecretIsMadeAgainAndTheOldRootStaysTrusted(t *testing.T) {
 		one := prepared(t, Options{Client: client})
 		two := prepared(t, Options{Client: client})
 		old := leafOf(t, one)
-		before, err := certs.ParseCertificates(one.CABundle())
+		before, err := pemfile.ParseCertificates(one.CABundle())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +135,7 @@ func TestADeletedSecretIsMadeAgainAndTheOldRootStaysTrusted(t *testing.T) {
 		if !bytes.Equal(one.CABundle(), two.CABundle()) {
 			t.Error("the replicas publish different bundles")
 		}
-		after, err := certs.ParseCertificates(one.CABundle())
+		after, err := pemfile.ParseCertificates(one.CABundle())
 		if err != nil || len(after) != 2 || after[0].Equal(before[0]) || !after[1].Equal(before[0]) {
 			t.Fatalf("%d roots (%v), want a new one and the old one", len(after), err)
 		}

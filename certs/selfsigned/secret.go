@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // unusable is the content of a Secret of ours that cannot be used and holds nothing that anybody
@@ -41,7 +42,7 @@ func read(secret *corev1.Secret, now time.Time) (*held, error) {
 	}
 	certificate, key := secret.Data[certs.CertKey], secret.Data[certs.PrivateKey]
 	// A bundle that does not parse is not worth an outage: the root itself is always trusted.
-	trusted, _ := certs.ParseCertificates(secret.Data[certs.CAKey])
+	trusted, _ := pemfile.ParseCertificates(secret.Data[certs.CAKey])
 	trusted = authorities(trusted)
 	if len(certificate) == 0 && len(key) == 0 {
 		return nil, &unusable{"it is empty", trusted}
@@ -53,7 +54,7 @@ func read(secret *corev1.Secret, now time.Time) (*held, error) {
 		}
 		return nil, refuse("it has no %s while the other half of the pair is there: put the missing half back, or delete the Secret to have a new authority made", missing)
 	}
-	chain, err := certs.ParseCertificates(certificate)
+	chain, err := pemfile.ParseCertificates(certificate)
 	if err != nil {
 		return nil, &unusable{fmt.Sprintf("%s %v", certs.CertKey, err), trusted}
 	}
@@ -87,7 +88,7 @@ func read(secret *corev1.Secret, now time.Time) (*held, error) {
 // readNext takes the next root out of the Secret; nil where there is none that could sign. Nothing
 // is lost by a broken one: another is made.
 func readNext(secret *corev1.Secret, now time.Time) *root {
-	chain, err := certs.ParseCertificates(secret.Data[NextCertKey])
+	chain, err := pemfile.ParseCertificates(secret.Data[NextCertKey])
 	if err != nil || len(authorities(chain)) != len(chain) || !now.Before(chain[0].NotAfter) {
 		return nil
 	}

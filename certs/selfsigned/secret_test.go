@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 func TestASecretThatAUserMustDecideAboutIsRefusedAndKept(t *testing.T) {
@@ -82,7 +83,7 @@ func TestAnUnusableSecretIsReplacedAndTheOldRootStaysTrusted(t *testing.T) {
 			if got := log.with("replacing the certificate authority"); got != 1 {
 				t.Errorf("%d lines about the replacement", got)
 			}
-			roots, err := certs.ParseCertificates(source.CABundle())
+			roots, err := pemfile.ParseCertificates(source.CABundle())
 			if err != nil {
 				t.Fatalf("bundle: %v", err)
 			}

@@ -30,6 +30,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // world is an API server that answers one request at a time, when it is told to, and several
@@ -198,7 +199,7 @@ func (w *world) works(secret *corev1.Secret) error {
 	if err != nil {
 		return err
 	}
-	trusted, err := certs.ParseCertificates(secret.Data[certs.CAKey])
+	trusted, err := pemfile.ParseCertificates(secret.Data[certs.CAKey])
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (w *world) signedBy(leaf *x509.Certificate, bundle []byte, now time.Time) e
 	roots, known := w.parsed[string(bundle)]
 	if !known {
 		var err error
-		if roots, err = certs.ParseCertificates(bundle); err != nil {
+		if roots, err = pemfile.ParseCertificates(bundle); err != nil {
 			return err
 		}
 		w.parsed[string(bundle)] = roots

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
@@ -97,7 +98,7 @@ func (s *scene) secret(name, key string) []byte {
 
 // authorities is how many certificates a bundle holds.
 func authorities(bundle []byte) int {
-	all, err := certs.ParseCertificates(bundle)
+	all, err := pemfile.ParseCertificates(bundle)
 	if err != nil {
 		return 0
 	}
@@ -128,7 +129,7 @@ func (s *scene) serves(r *stage.Replica, text func() []byte) *x509.Certificate {
 	s.Helper()
 	var leaf *x509.Certificate
 	s.eventually(func() error {
-		chain, err := certs.ParseCertificates(text())
+		chain, err := pemfile.ParseCertificates(text())
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ const firstPatch = 2 << 10
 type handler struct {
 	options  Options
 	reviewer reviewer
-	metrics  metrics
+	metrics  admissionMetrics
 	refusals rate.Sometimes // limits their log lines
 	panics   rate.Sometimes // limits their log lines, which hold stacks
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/meter"
+	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
 // Values of the label result.
@@ -22,29 +22,29 @@ const (
 	resultRefused = "refused" // no review could be read
 )
 
-type metrics struct {
+type admissionMetrics struct {
 	webhook, kind string
 	requests      *prometheus.CounterVec
 	seconds       *prometheus.HistogramVec
 }
 
-func newMetrics(o Options, webhook string) metrics {
-	return metrics{
+func newMetrics(o Options, webhook string) admissionMetrics {
+	return admissionMetrics{
 		webhook: webhook,
 		kind:    o.Kind.Kind,
-		requests: meter.Register(o.Registerer, o.Logger, prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: metrics.RegisterOrLog(o.Registerer, o.Logger, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_admission_requests_total",
 			Help: "Admission requests by webhook (mutating or validating), kind, operation and result.",
 		}, []string{"webhook", "kind", "operation", "result"})),
-		seconds: meter.Register(o.Registerer, o.Logger, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: metrics.RegisterOrLog(o.Registerer, o.Logger, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "fairlead_admission_duration_seconds",
 			Help:    "Time to answer an admission request, by webhook (mutating or validating), kind and operation.",
-			Buckets: meter.LatencyBuckets,
+			Buckets: metrics.LatencyBuckets,
 		}, []string{"webhook", "kind", "operation"})),
 	}
 }
 
-func (m metrics) observe(operation admissionv1.Operation, result string, took time.Duration) {
+func (m admissionMetrics) observe(operation admissionv1.Operation, result string, took time.Duration) {
 	op := string(operation)
 	switch operation {
 	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:

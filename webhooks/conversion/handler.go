@@ -66,7 +66,7 @@ type handler struct {
 	often   rate.Sometimes // failures and refusals in the log: a poisoned list fails eleven times a second
 	panics  rate.Sometimes // stacks in the log
 	failed  func(Failure)
-	metrics metrics
+	metrics conversionMetrics
 	unknown counts
 }
 

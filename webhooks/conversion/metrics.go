@@ -7,8 +7,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/fairlead-dev/fairlead/internal/metrics"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/meter"
 )
 
 // Values of the label result.
@@ -25,7 +25,7 @@ const unknown = "unknown"
 // restoreBuckets are in bytes; the last is what all annotations of an object may have together.
 var restoreBuckets = []float64{512, 1 << 10, 2 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10}
 
-type metrics struct {
+type conversionMetrics struct {
 	seconds *prometheus.HistogramVec
 	objects *prometheus.CounterVec
 	restore *prometheus.HistogramVec
@@ -33,34 +33,34 @@ type metrics struct {
 	refused prometheus.Counter
 }
 
-func newMetrics(registerer prometheus.Registerer, log logr.Logger) metrics {
-	return metrics{
-		seconds: meter.Register(registerer, log, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+func newMetrics(registerer prometheus.Registerer, log logr.Logger) conversionMetrics {
+	return conversionMetrics{
+		seconds: metrics.RegisterOrLog(registerer, log, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "fairlead_conversion_duration_seconds",
 			Help:    "Time to convert one object, by kind and the two versions.",
-			Buckets: meter.LatencyBuckets,
+			Buckets: metrics.LatencyBuckets,
 		}, []string{"kind", "from", "to"})),
-		objects: meter.Register(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
+		objects: metrics.RegisterOrLog(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_conversion_objects_total",
 			Help: "Objects by kind, the two versions, and result: converted, failed or panic.",
 		}, []string{"kind", "from", "to", "result"})),
-		restore: meter.Register(registerer, log, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		restore: metrics.RegisterOrLog(registerer, log, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "fairlead_conversion_restore_annotation_bytes",
 			Help:    "Size of the restore annotation of those converted objects that needed one, by kind and the two versions.",
 			Buckets: restoreBuckets,
 		}, []string{"kind", "from", "to"})),
-		dropped: meter.Register(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
+		dropped: metrics.RegisterOrLog(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_conversion_restore_dropped_total",
 			Help: "Converted objects of which some content found no room in the restore annotation, by kind and the two versions.",
 		}, []string{"kind", "from", "to"})),
-		refused: meter.Register(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
+		refused: metrics.RegisterOrLog(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_conversion_refused_total",
 			Help: "Requests that held no ConversionReview that could be read.",
 		})),
 	}
 }
 
-func (m metrics) of(kind, from, to string) counts {
+func (m conversionMetrics) of(kind, from, to string) counts {
 	return counts{
 		seconds:   m.seconds.WithLabelValues(kind, from, to),
 		restore:   m.restore.WithLabelValues(kind, from, to),

@@ -41,7 +41,7 @@ type routes struct {
 	target map[string]bool // apiVersions that some kind can be converted to
 }
 
-func newRoutes(kinds map[schema.GroupKind]registration, m metrics) routes {
+func newRoutes(kinds map[schema.GroupKind]registration, m conversionMetrics) routes {
 	all := routes{from: make(map[endpoint]map[string]*route), target: make(map[string]bool)}
 	for id, registered := range kinds {
 		all.kinds = append(all.kinds, id)

@@ -7,10 +7,10 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/meter"
+	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
-type metrics struct {
+type serverMetrics struct {
 	ready             prometheus.Gauge
 	expiry            prometheus.Gauge
 	inFlight          *prometheus.GaugeVec
@@ -23,46 +23,46 @@ type metrics struct {
 	evicted           prometheus.Counter
 }
 
-func newMetrics(registerer prometheus.Registerer, log logr.Logger) metrics {
-	return metrics{
-		ready: meter.Register(registerer, log, prometheus.NewGauge(prometheus.GaugeOpts{
+func newMetrics(registerer prometheus.Registerer, log logr.Logger) serverMetrics {
+	return serverMetrics{
+		ready: metrics.RegisterOrLog(registerer, log, prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "fairlead_webhook_ready",
 			Help: "1 while the server listens with a valid certificate that it verified by a handshake with itself.",
 		})),
-		expiry: meter.Register(registerer, log, prometheus.NewGauge(prometheus.GaugeOpts{
+		expiry: metrics.RegisterOrLog(registerer, log, prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "fairlead_webhook_certificate_expiry_timestamp_seconds",
 			Help: "When the serving certificate expires, in seconds since 1970.",
 		})),
-		inFlight: meter.Register(registerer, log, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		inFlight: metrics.RegisterOrLog(registerer, log, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "fairlead_webhook_requests_in_flight",
 			Help: "Requests being answered or waiting for their turn, by path.",
 		}, []string{"path"})),
-		requests: meter.Register(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: metrics.RegisterOrLog(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_webhook_requests_total",
 			Help: "Requests by path and HTTP code.",
 		}, []string{"path", "code"})),
-		seconds: meter.Register(registerer, log, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: metrics.RegisterOrLog(registerer, log, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "fairlead_webhook_request_duration_seconds",
 			Help:    "Time to answer a request, by path.",
-			Buckets: meter.LatencyBuckets,
+			Buckets: metrics.LatencyBuckets,
 		}, []string{"path"})),
-		panics: meter.Register(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
+		panics: metrics.RegisterOrLog(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_webhook_panics_total",
 			Help: "Panics that reached the server, by path.",
 		}, []string{"path"})),
-		handshakeFailures: meter.Register(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
+		handshakeFailures: metrics.RegisterOrLog(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_webhook_tls_handshake_failures_total",
 			Help: "TLS handshakes that clients did not complete.",
 		})),
-		refusedCallers: meter.Register(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
+		refusedCallers: metrics.RegisterOrLog(registerer, log, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_webhook_refused_callers_total",
 			Help: "Handshakes and requests refused for the caller's certificate, by reason: none, expired, untrusted or name.",
 		}, []string{"reason"})),
-		selfCheckFailures: meter.Register(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
+		selfCheckFailures: metrics.RegisterOrLog(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_webhook_self_check_failures_total",
 			Help: "Requests of the server to itself that failed.",
 		})),
-		evicted: meter.Register(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
+		evicted: metrics.RegisterOrLog(registerer, log, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_webhook_evicted_connections_total",
 			Help: "Connections closed for keeping the server waiting while it had no room for another one.",
 		})),

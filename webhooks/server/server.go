@@ -26,7 +26,7 @@ type Server struct {
 	options Options
 	log     logr.Logger
 	mux     *http.ServeMux
-	metrics metrics
+	metrics serverMetrics
 	now     func() time.Time
 
 	readiness readiness

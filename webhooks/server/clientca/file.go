@@ -15,7 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/meter"
+	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
 // DefaultInterval is how soon a change of the file counts. Authorities are added long before a
@@ -67,11 +67,11 @@ func New(o Options) (*File, error) {
 	}
 	f := &File{
 		options: o,
-		reloads: meter.Register(o.Registerer, o.Logger, prometheus.NewCounterVec(prometheus.CounterOpts{
+		reloads: metrics.RegisterOrLog(o.Registerer, o.Logger, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_webhook_client_ca_reloads_total",
 			Help: "How often the authorities of the webhooks' clients were read again (changed), or could not be (failed).",
 		}, []string{"result"})),
-		expiry: meter.Register(o.Registerer, o.Logger, prometheus.NewGauge(prometheus.GaugeOpts{
+		expiry: metrics.RegisterOrLog(o.Registerer, o.Logger, prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "fairlead_webhook_client_ca_expiry_timestamp_seconds",
 			Help: "When the first of the authorities of the webhooks' clients expires, in seconds since 1970.",
 		})),

@@ -4,14 +4,14 @@
 package clientca
 
 import (
-	"bytes"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // maxBytes bounds the file. A certificate takes 1 to 2 KB.
@@ -45,33 +45,21 @@ func read(path string) (*authorities, error) {
 }
 
 // parse reads PEM text that holds certificates of authorities and nothing else. Anything else is
-// refused, since it is a mistake: a private key does not belong in this file, and text after the last
-// block is what a file looks like that is being written. Errors quote nothing of the text.
+// refused, since it is a mistake.
 func parse(text []byte) (*authorities, error) {
+	certificates, err := pemfile.ParseCertificates(text)
+	if err != nil {
+		return nil, err
+	}
 	found := &authorities{text: text, pool: x509.NewCertPool()}
-	for n := 1; ; n++ {
-		var block *pem.Block
-		block, text = pem.Decode(text)
-		switch {
-		case block == nil && n == 1:
-			return nil, errors.New("holds no certificate")
-		case block == nil && len(bytes.TrimSpace(text)) > 0:
-			return nil, fmt.Errorf("has text after certificate %d that is not PEM", n-1)
-		case block == nil:
-			return found, nil
-		case block.Type != "CERTIFICATE":
-			return nil, fmt.Errorf("has a PEM block of type %.40q where only certificates belong", block.Type)
-		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("certificate %d does not parse: %w", n, err)
-		case !certificate.BasicConstraintsValid || !certificate.IsCA:
-			return nil, fmt.Errorf("certificate %d is of no authority: put the one there that signs the API server's", n)
+	for i, certificate := range certificates {
+		if !certificate.BasicConstraintsValid || !certificate.IsCA {
+			return nil, fmt.Errorf("certificate %d is of no authority: put the one there that signs the API server's", i+1)
 		}
 		found.pool.AddCert(certificate)
 		if found.expiry.IsZero() || certificate.NotAfter.Before(found.expiry) {
 			found.expiry = certificate.NotAfter
 		}
 	}
+	return found, nil
 }
