@@ -55,10 +55,7 @@ func openShelf(ctx context.Context, o ListOptions) (s *shelf, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	ours, err := fairlead()
-	if err != nil {
-		return s, err
-	}
+	ours := fairlead()
 	theirs, err := stock()
 	if err != nil {
 		return s, err

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
 // side is one contestant: its three handlers for ExternalService.
@@ -34,15 +35,11 @@ type side struct {
 var kind = v1.GroupVersion.WithKind("ExternalService")
 
 // fairlead is the side that this repository ships, its metrics on.
-func fairlead() (side, error) {
-	registry := conversion.NewRegistry()
-	if err := registry.Register(kind.Group, kind.Kind, externalservice.New(), v1.GroupVersion.Version, v1alpha1.GroupVersion.Version); err != nil {
-		return side{}, err
-	}
+func fairlead() side {
 	metrics := prometheus.NewRegistry()
 	options := admission.Options{Kind: kind, Registerer: metrics}
 	return side{
-		convert: conversion.NewHandler(conversion.Options{Registry: registry, Registerer: metrics}),
+		convert: conversion.NewHandler(conversion.Options{Converters: []*hubspoke.Converter{externalservice.New()}, Registerer: metrics}),
 		mutate: admission.Mutating(options, admission.Mutator[v1.ExternalService]{
 			Default: rules.Default,
 		}),
@@ -51,7 +48,7 @@ func fairlead() (side, error) {
 				return rules.Warnings(obj, old), rules.Validate(obj, old)
 			},
 		}),
-	}, nil
+	}
 }
 
 // stock is what one writes with controller-runtime: the same rules and the same mappings in its

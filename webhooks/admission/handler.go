@@ -136,13 +136,13 @@ func (h *handler) fits(req review) (response, bool) {
 	if !req.object.Exists() {
 		return failed(resultError, http.StatusBadRequest, "%s: the review has no request.object", label(req.Request)), false
 	}
-	apiVersion, kind, err := wire.Type(req.object.Bytes())
-	if err != nil {
-		return failed(resultError, http.StatusBadRequest, "%s: request.object: %v", label(req.Request), err), false
+	if req.object.Kind() != '{' {
+		return failed(resultError, http.StatusBadRequest, "%s: request.object: not a JSON object", label(req.Request)), false
 	}
-	if wantedVersion, wantedKind := h.options.Kind.ToAPIVersionAndKind(); string(apiVersion) != wantedVersion || string(kind) != wantedKind {
+	apiVersion, kind := req.object.Field("apiVersion"), req.object.Field("kind")
+	if wantedVersion, wantedKind := h.options.Kind.ToAPIVersionAndKind(); !apiVersion.Says(wantedVersion) || !kind.Says(wantedKind) {
 		return failed(resultError, http.StatusBadRequest, "%s: request.object is %.100q, %.100q instead of %s",
-			label(req.Request), apiVersion, kind, h.options.Kind), false
+			label(req.Request), wire.Said(apiVersion), wire.Said(kind), h.options.Kind), false
 	}
 	if values := req.object.Field("spec").Values(); values > maxValues {
 		return failed(resultDenied, http.StatusRequestEntityTooLarge, "%s: its spec has %d values, and at most %d are looked at: make it smaller",
@@ -167,7 +167,7 @@ func (h *handler) refuse(w http.ResponseWriter, err error, start time.Time) {
 
 // label names the object of a request in a message.
 func label(req Request) string {
-	return req.Kind.Kind + " " + wire.Header{Namespace: req.Namespace, Name: req.Name}.Label()
+	return req.Kind.Kind + " " + wire.Label(req.Namespace, req.Name)
 }
 
 // retryElsewhere has the API server repeat the request on a new connection, which may lead to another

@@ -4,6 +4,8 @@
 package conversion
 
 import (
+	"strings"
+
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
@@ -22,24 +24,20 @@ type Failure struct {
 }
 
 // failureOf reads who failed. It holds nothing of the object's content, and nothing of the review.
-func failureOf(object []byte, desired string) Failure {
-	header := wire.Identify(object)
+func failureOf(object wire.Value, desired string) Failure {
+	metadata := object.Field("metadata")
 	f := Failure{
-		APIVersion: header.APIVersion, Kind: header.Kind, Desired: desired,
-		Namespace: header.Namespace, Name: header.Name,
-	}
-	for name, value := range wire.Fields(object) {
-		if string(name) != "metadata" {
-			continue
-		}
-		for name, value := range wire.Fields(value) {
-			if string(name) == "uid" {
-				f.UID, _ = wire.Text(value)
-			}
-		}
+		APIVersion: wire.Said(object.Field("apiVersion")), Kind: wire.Said(object.Field("kind")), Desired: desired,
+		Namespace: wire.Said(metadata.Field("namespace")), Name: wire.Said(metadata.Field("name")), UID: wire.Said(metadata.Field("uid")),
 	}
 	for _, part := range []*string{&f.APIVersion, &f.Kind, &f.Desired, &f.Namespace, &f.Name, &f.UID} {
-		*part = wire.Cut(*part, maxIdentity)
+		*part = strings.Clone(wire.Cut(*part, maxIdentity)) // the texts of a document share memory
 	}
 	return f
+}
+
+// labelOf names an object in a message.
+func labelOf(object wire.Value) string {
+	metadata := object.Field("metadata")
+	return wire.Label(wire.Said(metadata.Field("namespace")), wire.Said(metadata.Field("name")))
 }

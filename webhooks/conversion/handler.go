@@ -41,8 +41,8 @@ const (
 
 // Options of a handler.
 type Options struct {
-	// Registry holds the converters; required. It takes no further ones from now on.
-	Registry *Registry
+	// Converters convert one kind each. Required: a kind without one is refused.
+	Converters []*hubspoke.Converter
 	// MaxBody bounds a review, in bytes. Default DefaultMaxBody.
 	MaxBody int64
 	// Timeout bounds the work on a review; what the request itself allows may be less. Default
@@ -59,7 +59,6 @@ type Options struct {
 
 type handler struct {
 	routes  routes
-	broken  error // why nothing can be converted at all
 	maxBody int64
 	timeout time.Duration
 	log     logr.Logger
@@ -72,7 +71,7 @@ type handler struct {
 
 var _ http.Handler = (*handler)(nil)
 
-// NewHandler returns the handler of Path. Without a registry it refuses every review.
+// NewHandler returns the handler of Path.
 func NewHandler(o Options) http.Handler {
 	h := &handler{
 		maxBody: o.MaxBody,
@@ -92,9 +91,7 @@ func NewHandler(o Options) http.Handler {
 	if h.timeout <= 0 {
 		h.timeout = DefaultTimeout
 	}
-	kinds, err := o.Registry.freeze()
-	h.broken = err
-	h.routes = newRoutes(kinds, h.metrics)
+	h.routes = newRoutes(o.Converters, h.metrics)
 	h.unknown = h.metrics.of(unknown, unknown, unknown)
 	return h
 }
@@ -141,8 +138,6 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 func (h *handler) convert(ctx context.Context, patience time.Duration, asked review, out *bytes.Buffer) error {
 	start := time.Now()
 	switch {
-	case h.broken != nil:
-		return h.broken
 	case asked.desired == "":
 		return errors.New("the review names no desiredAPIVersion")
 	case !h.routes.target[asked.desired]:
@@ -160,7 +155,7 @@ func (h *handler) convert(ctx context.Context, patience time.Duration, asked rev
 		out.Grow(2 * len(object.Bytes())) // what an object becomes is rarely more than twice its size
 		converted, err := h.object(out.AvailableBuffer(), object, asked.desired)
 		if err != nil {
-			failures.add(i, object.Bytes(), err)
+			failures.add(i, object, err)
 			continue
 		}
 		out.Write(converted)
@@ -185,7 +180,7 @@ func (h *handler) object(out []byte, object wire.Value, desired string) ([]byte,
 	way, err := h.find(object, desired)
 	if err != nil {
 		h.unknown.failed.Inc()
-		h.failed(failureOf(object.Bytes(), desired))
+		h.failed(failureOf(object, desired))
 		return nil, err
 	}
 	if way.same {
@@ -204,7 +199,7 @@ func (h *handler) object(out []byte, object wire.Value, desired string) ([]byte,
 	default:
 		way.counts.failed.Inc()
 	}
-	h.failed(failureOf(object.Bytes(), desired))
+	h.failed(failureOf(object, desired))
 	return converted.Object, err
 }
 
@@ -212,39 +207,26 @@ func (h *handler) find(object wire.Value, desired string) (*route, error) {
 	if object.Kind() == 'n' {
 		return nil, errors.New("it is null")
 	}
-	apiVersion, kind, err := wire.Type(object.Bytes())
-	if err != nil {
-		return nil, err
+	if object.Kind() != '{' {
+		return nil, errors.New("not a JSON object")
 	}
-	return h.routes.find(apiVersion, kind, desired)
+	return h.routes.find(wire.Said(object.Field("apiVersion")), wire.Said(object.Field("kind")), desired)
 }
 
 var errPanic = errors.New("the converter panicked; the operator's log has the stack")
 
-// run calls the converter. Of its answer it looks at the type only: that the rest is JSON is the
-// converter's duty, and reading it again would cost as much as the envelope.
+// run calls the converter, and turns a panic into an error.
 func (h *handler) run(out []byte, way *route, object wire.Value, desired string) (converted hubspoke.Converted, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.panics.Do(func() {
 				h.log.Error(fmt.Errorf("panic: %v", p), "A converter panicked",
-					"object", wire.Identify(object.Bytes()).Label(), "desired", desired, "stack", string(debug.Stack()))
+					"object", labelOf(object), "desired", desired, "stack", string(debug.Stack()))
 			})
 			converted, err = hubspoke.Converted{}, errPanic
 		}
 	}()
-	converted, err = way.converter.AppendConverted(out, object, way.toVersion)
-	if err != nil {
-		return hubspoke.Converted{}, err
-	}
-	apiVersion, _, err := wire.Type(converted.Object)
-	if err != nil {
-		return hubspoke.Converted{}, fmt.Errorf("the converter answered no object: %w", err)
-	}
-	if string(apiVersion) != desired {
-		return hubspoke.Converted{}, fmt.Errorf("the converter answered apiVersion %.100q instead of %q", apiVersion, desired)
-	}
-	return converted, nil
+	return way.converter.AppendConverted(out, object, way.toVersion)
 }
 
 // failures collects what failed in a review, bounded.
@@ -253,17 +235,16 @@ type failures struct {
 	more  int
 }
 
-func (f *failures) add(index int, object []byte, err error) {
+func (f *failures) add(index int, object wire.Value, err error) {
 	if len(f.named) == maxNamed {
 		f.more++
 		return
 	}
-	header := wire.Identify(object)
-	kind := header.Kind
+	kind := wire.Said(object.Field("kind"))
 	if kind == "" {
 		kind = "object"
 	}
-	f.named = append(f.named, wire.Cut(fmt.Sprintf("%.100s %s (objects[%d]): %v", kind, header.Label(), index, err), maxReason))
+	f.named = append(f.named, wire.Cut(fmt.Sprintf("%.100s %s (objects[%d]): %v", kind, labelOf(object), index, err), maxReason))
 }
 
 func (f *failures) err() error {

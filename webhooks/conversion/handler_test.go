@@ -22,44 +22,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
-type convertFunc func(raw []byte, toVersion string) ([]byte, error)
-
-func (f convertFunc) Convert(raw []byte, toVersion string) ([]byte, error) { return f(raw, toVersion) }
-
-// toys converts by setting the version, and fails as the object's metadata.name asks.
-func toys(raw []byte, toVersion string) ([]byte, error) {
-	var object map[string]any
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, err
-	}
-	metadata, _ := object["metadata"].(map[string]any)
-	switch metadata["name"] {
-	case "poison":
-		return nil, errors.New("it cannot be")
-	case "bomb":
-		bomb()
-	case "liar":
-		return raw, nil
-	case "void":
-		return nil, nil
-	}
-	object["apiVersion"] = "toys.example.com/" + toVersion
-	return json.Marshal(object)
+// toyForm is a toy at either version.
+type toyForm struct {
+	Spec struct {
+		N    int    `json:"n,omitempty"`
+		Name string `json:"name,omitempty"`
+	} `json:"spec"`
+	Status struct{} `json:"status"`
 }
 
-func newToyHandler(t testing.TB, o Options) http.Handler {
-	t.Helper()
-	o.Registry = NewRegistry()
-	if err := o.Registry.Register("toys.example.com", "Toy", convertFunc(toys), "v1", "v1alpha1"); err != nil {
-		t.Fatal(err)
+// toys converts toys by calling a function for each, and panics where the name asks for that.
+func toys(each func()) []*hubspoke.Converter {
+	same := func(from toyForm) toyForm {
+		if from.Spec.Name == "bomb" {
+			bomb()
+		}
+		each()
+		return from
 	}
+	return []*hubspoke.Converter{hubspoke.New(hubspoke.Pair[toyForm, toyForm]{
+		Group: "toys.example.com", Kind: "Toy", Hub: "v1", Spoke: "v1alpha1",
+		Up: same, Down: func(from toyForm) toyForm { return from },
+		OverlayHub:   func(_, _, after toyForm) toyForm { return after },
+		OverlaySpoke: func(_, _, after toyForm) toyForm { return after },
+	})}
+}
+
+func newToyHandler(o Options) http.Handler {
+	o.Converters = toys(func() {})
 	return NewHandler(o)
 }
 
 func toy(version, name string) string {
-	return fmt.Sprintf(`{"apiVersion":"toys.example.com/%s","kind":"Toy","metadata":{"name":%q,"namespace":"shop"},"spec":{"n":1}}`, version, name)
+	return fmt.Sprintf(`{"apiVersion":"toys.example.com/%s","kind":"Toy","metadata":{"name":%q,"namespace":"shop"},"spec":{"n":1,"name":%q}}`, version, name, name)
 }
 
 func reviewOf(desired string, objects ...string) string {
@@ -89,7 +87,7 @@ func answerOf(t testing.TB, w *httptest.ResponseRecorder) *apix.ConversionRespon
 }
 
 func TestEveryObjectOfAReviewIsAnsweredInOrder(t *testing.T) {
-	w := post(newToyHandler(t, Options{}), reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1", "b"), toy("v1alpha1", "c")))
+	w := post(newToyHandler(Options{}), reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1", "b"), toy("v1alpha1", "c")))
 	got := answerOf(t, w)
 	if got.UID != "u-1" || got.Result.Status != metav1.StatusSuccess {
 		t.Errorf("answered %q with %+v", got.UID, got.Result)
@@ -110,7 +108,7 @@ func TestEveryObjectOfAReviewIsAnsweredInOrder(t *testing.T) {
 
 func TestAnObjectAtTheDesiredVersionComesBackByteForByte(t *testing.T) {
 	odd := `{ "kind":"Toy", "apiVersion":"toys.example.com/v1",  "x": 1.50 }`
-	got := answerOf(t, post(newToyHandler(t, Options{}), reviewOf("toys.example.com/v1", odd)))
+	got := answerOf(t, post(newToyHandler(Options{}), reviewOf("toys.example.com/v1", odd)))
 	if string(got.ConvertedObjects[0].Raw) != odd {
 		t.Errorf("came back as %s", got.ConvertedObjects[0].Raw)
 	}
@@ -120,7 +118,7 @@ func TestAnEmptyReviewSucceeds(t *testing.T) {
 	for _, objects := range []string{`"objects":[]`, `"objects":null`, `"x":1`} {
 		body := `{"request":{"uid":"u-1","desiredAPIVersion":"toys.example.com/v1",` + objects +
 			`},"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview"}`
-		got := answerOf(t, post(newToyHandler(t, Options{}), body))
+		got := answerOf(t, post(newToyHandler(Options{}), body))
 		if got.Result.Status != metav1.StatusSuccess || len(got.ConvertedObjects) != 0 {
 			t.Errorf("%s: answered %+v", objects, got)
 		}
@@ -133,11 +131,9 @@ func TestAFailureNamesTheObjectAndTheReason(t *testing.T) {
 		objects []string
 		says    []string
 	}{
-		"error":            {"toys.example.com/v1", []string{toy("v1alpha1", "a"), toy("v1alpha1", "poison")}, []string{"Toy shop/poison (objects[1]): it cannot be"}},
+		"error":            {"toys.example.com/v1", []string{toy("v1alpha1", "a"), toy("v0", "old")}, []string{`Toy shop/old (objects[1]): apiVersion "toys.example.com/v0"`}},
 		"panic":            {"toys.example.com/v1", []string{toy("v1alpha1", "bomb")}, []string{"Toy shop/bomb", "panicked"}},
-		"both":             {"toys.example.com/v1", []string{toy("v1alpha1", "bomb"), toy("v1alpha1", "poison")}, []string{"shop/bomb", "shop/poison"}},
-		"wrong answer":     {"toys.example.com/v1", []string{toy("v1alpha1", "liar")}, []string{"shop/liar", `apiVersion "toys.example.com/v1alpha1"`}},
-		"no answer":        {"toys.example.com/v1", []string{toy("v1alpha1", "void")}, []string{"shop/void", "no object"}},
+		"both":             {"toys.example.com/v1", []string{toy("v1alpha1", "bomb"), toy("v0", "old")}, []string{"shop/bomb", "shop/old"}},
 		"unknown desired":  {"toys.example.com/v9", []string{toy("v1", "a")}, []string{`"toys.example.com/v9"`, "Toy.toys.example.com"}},
 		"no desired":       {"", []string{toy("v1", "a")}, []string{"desiredAPIVersion"}},
 		"unknown version":  {"toys.example.com/v1", []string{toy("v0", "a")}, []string{"shop/a", `"toys.example.com/v0"`}},
@@ -149,7 +145,7 @@ func TestAFailureNamesTheObjectAndTheReason(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := answerOf(t, post(newToyHandler(t, Options{}), reviewOf(test.desired, test.objects...)))
+			got := answerOf(t, post(newToyHandler(Options{}), reviewOf(test.desired, test.objects...)))
 			if got.Result.Status != metav1.StatusFailure || got.UID != "u-1" || len(got.ConvertedObjects) != 0 {
 				t.Errorf("answered %+v", got)
 			}
@@ -165,7 +161,7 @@ func TestAFailureNamesTheObjectAndTheReason(t *testing.T) {
 func many(n int) []string {
 	objects := make([]string, n)
 	for i := range objects {
-		objects[i] = toy("v1alpha1", "poison")
+		objects[i] = toy("v0", "old")
 	}
 	return objects
 }
@@ -191,7 +187,7 @@ func TestARequestWithoutAReviewIsRefusedWithAStatus(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := post(newToyHandler(t, Options{MaxBody: 1000}), test.body)
+			w := post(newToyHandler(Options{MaxBody: 1000}), test.body)
 			var status metav1.Status
 			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil {
 				t.Fatalf("no status came back: %v\n%s", err, w.Body)
@@ -203,29 +199,24 @@ func TestARequestWithoutAReviewIsRefusedWithAStatus(t *testing.T) {
 	}
 }
 
-func TestAReviewWithoutARegistryFails(t *testing.T) {
+func TestAReviewWithoutConvertersFails(t *testing.T) {
 	got := answerOf(t, post(NewHandler(Options{}), reviewOf("toys.example.com/v1")))
-	if got.Result.Status != metav1.StatusFailure || !strings.Contains(got.Result.Message, "registry") {
+	if got.Result.Status != metav1.StatusFailure || !strings.Contains(got.Result.Message, `converted to "toys.example.com/v1"`) {
 		t.Errorf("answered %+v", got.Result)
 	}
 }
 
 func TestConversionStopsWhenItsTimeIsUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	registry := NewRegistry()
 	calls := 0
-	err := registry.Register("toys.example.com", "Toy", convertFunc(func(raw []byte, to string) ([]byte, error) {
+	converters := toys(func() {
 		calls++
 		cancel()
-		return toys(raw, to)
-	}), "v1", "v1alpha1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	r := httptest.NewRequest(http.MethodPost, Path, strings.NewReader(reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1alpha1", "b"))))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	NewHandler(Options{Registry: registry}).ServeHTTP(w, r.WithContext(ctx))
+	NewHandler(Options{Converters: converters}).ServeHTTP(w, r.WithContext(ctx))
 	got := answerOf(t, w)
 	if calls != 1 || !strings.Contains(got.Result.Message, "stopped after 1 of 2 objects") {
 		t.Errorf("%d objects were converted, answered %+v", calls, got.Result)
@@ -234,13 +225,12 @@ func TestConversionStopsWhenItsTimeIsUp(t *testing.T) {
 
 func TestConversionIsCountedByWayAndResult(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	h := newToyHandler(t, Options{Registerer: registry})
-	post(h, reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1alpha1", "poison"), toy("v1alpha1", "bomb"), toy("evil", "x")))
+	h := newToyHandler(Options{Registerer: registry})
+	post(h, reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1alpha1", "bomb"), toy("evil", "x")))
 	post(h, reviewOf("toys.example.com/v1alpha1", toy("v1", "a")))
 	post(h, `{}`)
 	want := map[string]float64{ // from, kind, result, to
 		"v1alpha1 Toy converted v1":      1,
-		"v1alpha1 Toy failed v1":         1,
 		"v1alpha1 Toy panic v1":          1,
 		"v1 Toy converted v1alpha1":      1,
 		"unknown unknown failed unknown": 1,
@@ -282,13 +272,13 @@ func counters(t *testing.T, g prometheus.Gatherer, family string) map[string]flo
 
 func FuzzReview(f *testing.F) {
 	f.Add([]byte(reviewOf("toys.example.com/v1", toy("v1alpha1", "a"), toy("v1", "b"))))
-	f.Add([]byte(reviewOf("toys.example.com/v1", toy("v1alpha1", "poison"), toy("v1alpha1", "bomb"), `null`, `[]`)))
+	f.Add([]byte(reviewOf("toys.example.com/v1", toy("v0", "old"), toy("v1alpha1", "bomb"), `null`, `[]`)))
 	f.Add([]byte(reviewOf("toys.example.com/v1alpha1", `{"kind":"Toy","apiVersion":"toys.example.com/v1"}`)))
 	f.Add([]byte(`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"\ud800"}}`))
 	f.Add([]byte(`{"request":{"objects":[{}]}}`))
 	f.Add(bytes.Repeat([]byte(`[`), 20000))
 	f.Add([]byte(``))
-	h := newToyHandler(f, Options{})
+	h := newToyHandler(Options{})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := post(h, string(body))
 		if w.Code == http.StatusOK {
@@ -312,18 +302,13 @@ func bomb() {
 
 func TestConversionStopsWhenTheAPIServersPatienceIsSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := NewRegistry()
 		calls := 0
-		err := registry.Register("toys.example.com", "Toy", convertFunc(func(raw []byte, to string) ([]byte, error) {
+		converters := toys(func() {
 			calls++
 			<-time.After(10 * time.Second)
-			return toys(raw, to)
-		}), "v1", "v1alpha1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		})
 		objects := []string{toy("v1alpha1", "a"), toy("v1alpha1", "b"), toy("v1alpha1", "c"), toy("v1alpha1", "d")}
-		got := answerOf(t, post(NewHandler(Options{Registry: registry}), reviewOf("toys.example.com/v1", objects...)))
+		got := answerOf(t, post(NewHandler(Options{Converters: converters}), reviewOf("toys.example.com/v1", objects...)))
 		if got.Result.Status != metav1.StatusFailure || !strings.Contains(got.Result.Message, "stopped after 3 of 4 objects: no time left to answer within 27s") || calls != 3 {
 			t.Errorf("answered %+v after %d calls", got.Result, calls)
 		}
@@ -332,11 +317,7 @@ func TestConversionStopsWhenTheAPIServersPatienceIsSpent(t *testing.T) {
 
 func TestRestoreAnnotationsAreCountedWithTheirSize(t *testing.T) {
 	metrics := prometheus.NewRegistry()
-	registry := NewRegistry()
-	if err := registry.Register("networking.fairlead.dev", "ExternalService", externalservice.New(), "v1", "v1alpha1"); err != nil {
-		t.Fatal(err)
-	}
-	h := NewHandler(Options{Registry: registry, Registerer: metrics})
+	h := NewHandler(Options{Converters: []*hubspoke.Converter{externalservice.New()}, Registerer: metrics})
 	object := func(version, spec string) string {
 		return fmt.Sprintf(`{"apiVersion":"networking.fairlead.dev/%s","kind":"ExternalService","metadata":{"name":"a"},"spec":%s}`, version, spec)
 	}

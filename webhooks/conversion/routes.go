@@ -11,11 +11,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
 )
 
 // route is the way of one kind from one version to another.
 type route struct {
-	converter Appender
+	converter *hubspoke.Converter
 	toVersion string
 	same      bool // from and to are one version: nothing to convert
 	counts    counts
@@ -41,15 +43,16 @@ type routes struct {
 	target map[string]bool // apiVersions that some kind can be converted to
 }
 
-func newRoutes(kinds map[schema.GroupKind]registration, m conversionMetrics) routes {
+func newRoutes(converters []*hubspoke.Converter, m conversionMetrics) routes {
 	all := routes{from: make(map[endpoint]map[string]*route), target: make(map[string]bool)}
-	for id, registered := range kinds {
+	for _, converter := range converters {
+		id, versions := converter.Kind(), converter.Versions()
 		all.kinds = append(all.kinds, id)
-		for _, from := range registered.versions {
-			ways := make(map[string]*route, len(registered.versions))
-			for _, to := range registered.versions {
+		for _, from := range versions {
+			ways := make(map[string]*route, len(versions))
+			for _, to := range versions {
 				ways[id.Group+"/"+to] = &route{
-					converter: registered.converter,
+					converter: converter,
 					toVersion: to,
 					same:      from == to,
 					counts:    m.of(id.Kind, from, to),
@@ -64,8 +67,8 @@ func newRoutes(kinds map[schema.GroupKind]registration, m conversionMetrics) rou
 }
 
 // find returns the route of an object that says to be of apiVersion and kind.
-func (r routes) find(apiVersion, kind []byte, desired string) (*route, error) {
-	ways, known := r.from[endpoint{string(apiVersion), string(kind)}]
+func (r routes) find(apiVersion, kind, desired string) (*route, error) {
+	ways, known := r.from[endpoint{apiVersion, kind}]
 	if !known {
 		return nil, fmt.Errorf("apiVersion %.100q, kind %.100q is not converted here; the kinds are %s", apiVersion, kind, r.names())
 	}

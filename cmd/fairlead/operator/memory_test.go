@@ -62,10 +62,7 @@ func serveAlone() error {
 	}
 	logger := funcr.New(func(prefix, args string) { _, _ = fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{})
 	LimitMemory(logger)
-	by, err := handlers(options.Default().Webhook, allowingAll(), &overlaps{logger: logger}, func(conversion.Failure) {}, nil, logger)
-	if err != nil {
-		return err
-	}
+	by := handlers(options.Default().Webhook, allowingAll(), &overlaps{logger: logger}, func(conversion.Failure) {}, nil, logger)
 	certificate, err := selfMade()
 	if err != nil {
 		return err

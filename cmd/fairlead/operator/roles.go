@@ -24,10 +24,7 @@ func (a *assembly) serve(p *parts, untyped dynamic.Interface) (ready func() erro
 	if err != nil {
 		return nil, err
 	}
-	byPath, err := handlers(a.config.Webhook, a.authorization(), a.overlaps, a.conversions.Failed, a.Metrics, a.Logger)
-	if err != nil {
-		return nil, err
-	}
+	byPath := handlers(a.config.Webhook, a.authorization(), a.overlaps, a.conversions.Failed, a.Metrics, a.Logger)
 	callers, err := callersOf(a.config, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err

@@ -50,11 +50,10 @@ type authorizers struct {
 // handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy
 // Equivalent the API server converts, and a second registration would only be called as well. Failed is
 // told of each object that could not be converted.
-func handlers(c options.Webhook, authorize authorizers, overlapping *overlaps, failed func(conversion.Failure), metrics prometheus.Registerer, logger logr.Logger) (map[string]http.Handler, error) {
+func handlers(c options.Webhook, authorize authorizers, overlapping *overlaps, failed func(conversion.Failure), metrics prometheus.Registerer, logger logr.Logger) map[string]http.Handler {
 	w := &webhooks{
-		byPath:   map[string]http.Handler{},
-		registry: conversion.NewRegistry(),
-		options:  admission.Options{MaxBody: c.MaxBodyBytes, Logger: logger.WithName("admission"), Registerer: metrics},
+		byPath:  map[string]http.Handler{},
+		options: admission.Options{MaxBody: c.MaxBodyBytes, Logger: logger.WithName("admission"), Registerer: metrics},
 	}
 	add(w, networkingv1.GroupVersion.WithKind("ExternalService"), externalservice.New(), rules[networkingv1.ExternalService]{
 		Default: rulesofexternalservice.DefaultMaps, Validate: rulesofexternalservice.Validate, Warnings: rulesofexternalservice.Warnings,
@@ -71,13 +70,10 @@ func handlers(c options.Webhook, authorize authorizers, overlapping *overlaps, f
 		Overlaps: overlapping.ofChaosPod,
 		Stamp:    authorize.chaosPods.Stamp, Authorize: authorize.chaosPods.Validate,
 	})
-	if w.err != nil {
-		return nil, w.err
-	}
 	w.byPath[conversion.Path] = conversion.NewHandler(conversion.Options{
-		Registry: w.registry, MaxBody: c.MaxBodyBytes, Logger: logger.WithName("conversion"), Registerer: metrics, Failed: failed,
+		Converters: w.converters, MaxBody: c.MaxBodyBytes, Logger: logger.WithName("conversion"), Registerer: metrics, Failed: failed,
 	})
-	return w.byPath, nil
+	return w.byPath
 }
 
 // rules are what decides about objects of a kind. All but the first three may be nil.
@@ -90,19 +86,16 @@ type rules[T any] struct {
 	Authorize func(ctx context.Context, req admission.Request, obj, old *T) ([]string, field.ErrorList)
 }
 
-// webhooks collects the handlers, and the first error.
+// webhooks collects the handlers and the converters.
 type webhooks struct {
-	byPath   map[string]http.Handler
-	registry *conversion.Registry
-	options  admission.Options
-	err      error
+	byPath     map[string]http.Handler
+	options    admission.Options
+	converters []*hubspoke.Converter
 }
 
 // add registers the webhooks of one kind.
 func add[T any](w *webhooks, kind schema.GroupVersionKind, converter *hubspoke.Converter, r rules[T]) {
-	if err := w.registry.Register(kind.Group, kind.Kind, converter, hub, spoke); err != nil && w.err == nil {
-		w.err = err
-	}
+	w.converters = append(w.converters, converter)
 	options := w.options
 	options.Kind = kind
 	options.Translator = func(version string, object []byte) admission.Translator {

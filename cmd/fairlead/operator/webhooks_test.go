@@ -36,10 +36,7 @@ func asking() authorizers {
 }
 
 func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
-	byPath, err := handlers(options.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
+	byPath := handlers(options.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
 	want := []string{
 		"/convert",
 		"/mutate-autoreboot-fairlead-dev-v1-rebootpolicy", "/mutate-chaos-fairlead-dev-v1-chaospod", "/mutate-networking-fairlead-dev-v1-externalservice",
@@ -51,10 +48,7 @@ func TestEveryKindHasItsWebhooksAtV1AndOnePathConverts(t *testing.T) {
 }
 
 func TestConversionAnswersForEveryKindWithoutAnyCacheOrClient(t *testing.T) {
-	byPath, err := handlers(options.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
+	byPath := handlers(options.Default().Webhook, asking(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
 	for group, kind := range map[string]string{"networking": "ExternalService", "autoreboot": "RebootPolicy", "chaos": "ChaosPod"} {
 		group += ".fairlead.dev"
 		review := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"%s/v1",

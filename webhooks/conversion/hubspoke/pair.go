@@ -6,6 +6,8 @@ package hubspoke
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
 )
 
@@ -55,6 +57,7 @@ type Bulk struct{ Hub, Spoke []string }
 
 // Converter converts the objects of one kind. It is safe for concurrent use.
 type Converter struct {
+	kind        schema.GroupKind
 	apiVersions map[string]string // by bare version
 	toHub       func(source) result
 	toSpoke     func(source) result
@@ -94,6 +97,7 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		down.bulk = append(down.bulk, bulkPath{from: b.Hub, to: b.Spoke})
 	}
 	return &Converter{
+		kind:        schema.GroupKind{Group: p.Group, Kind: p.Kind},
 		apiVersions: map[string]string{p.Hub: p.Group + "/" + p.Hub, p.Spoke: p.Group + "/" + p.Spoke},
 		toHub:       up.convert,
 		toSpoke:     down.convert,
@@ -105,3 +109,9 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		spoke: p.Spoke,
 	}
 }
+
+// Kind is that of the objects.
+func (c *Converter) Kind() schema.GroupKind { return c.kind }
+
+// Versions are the bare ones that it converts between.
+func (c *Converter) Versions() []string { return []string{c.hub, c.spoke} }

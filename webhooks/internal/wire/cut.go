@@ -20,3 +20,14 @@ func Cut(text string, limit int) string {
 	}
 	return strings.ToValidUTF8(text[:end], "\uFFFD") + ellipsis
 }
+
+// Label is namespace/name for a message, cut to what a valid object can have.
+func Label(namespace, name string) string {
+	if name == "" {
+		name = "(unnamed)"
+	}
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return Cut(name, 320)
+}

@@ -49,6 +49,8 @@ func TestTheLongestAndTheDeepestDocumentsAreRead(t *testing.T) {
 	}
 }
 
+type member struct{ name, value string }
+
 func TestValuesAreThePartsInOrder(t *testing.T) {
 	v := read(t, " { \"b\" : [1, [2] ,{}] ,\"a\":null,\n\"\\u0041\":{\"x\":\"}\"}, \"q\":\"\\\\\\\"{\" ,\"n\":-1e5} ")
 	var got []member

@@ -38,9 +38,9 @@ func (e Envelope) Request(into *Document, body []byte, member func(name []byte, 
 	case err != nil:
 		return Refuse(http.StatusBadRequest, "the body is not of kind %s: %v", e.Kind, err)
 	case !kind.Says(e.Kind):
-		return Refuse(http.StatusBadRequest, "the body is of kind %.100q: %s was expected", kind.said(), e.Kind)
+		return Refuse(http.StatusBadRequest, "the body is of kind %.100q: %s was expected", Said(kind), e.Kind)
 	case !apiVersion.Says(e.APIVersion):
-		return Refuse(http.StatusBadRequest, "%s of apiVersion %.100q is not understood; put v1 into %s", e.Kind, apiVersion.said(), e.Versions)
+		return Refuse(http.StatusBadRequest, "%s of apiVersion %.100q is not understood; put v1 into %s", e.Kind, Said(apiVersion), e.Versions)
 	case request.Len() == 0:
 		return Refuse(http.StatusBadRequest, "the %s has no request", e.Kind)
 	}

@@ -53,7 +53,7 @@ func Items(list Value, visit func(item Value) error) error {
 
 // String returns what a string says.
 func String(text Value) (string, error) {
-	return text.said(), text.mustBeText()
+	return Said(text), text.mustBeText()
 }
 
 func (v Value) mustBeText() error {
@@ -61,8 +61,8 @@ func (v Value) mustBeText() error {
 	return err
 }
 
-// said is what a string says; empty for anything else.
-func (v Value) said() string {
+// Said returns what a string says; empty for anything else.
+func Said(v Value) string {
 	text, _ := v.Text()
 	return text
 }

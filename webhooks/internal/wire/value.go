@@ -3,7 +3,11 @@
 
 package wire
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Value is a part of a Document. The zero Value is none: it has neither bytes nor parts.
 type Value struct {
@@ -62,10 +66,13 @@ func (v Value) Plain() (content []byte, ok bool) {
 // Text returns what a string says; ok is false where the value is no string. The texts of a document
 // share memory.
 func (v Value) Text() (text string, ok bool) {
+	if v.Kind() != '"' {
+		return "", false
+	}
 	if content, ok := v.Plain(); ok {
 		return v.Keep(content), true
 	}
-	return Text(v.Bytes())
+	return string(v.content()), true
 }
 
 // Keep copies a text, such as the name of a member, to where the texts of the value's document are.
@@ -75,11 +82,7 @@ func (v Value) Keep(text []byte) string {
 
 // Says says that the value is the string that says this.
 func (v Value) Says(text string) bool {
-	if content, ok := v.Plain(); ok {
-		return string(content) == text
-	}
-	said := content(v.Bytes())
-	return said != nil && string(said) == text
+	return v.Kind() == '"' && string(v.content()) == text
 }
 
 // Fields ranges over the members of an object, in the order in which they stand there, names without
@@ -91,7 +94,7 @@ func (v Value) Fields() iter.Seq2[[]byte, Value] {
 		}
 		for at, end := v.at+1, v.token().next; at < end; {
 			name := Value{v.doc, at}
-			if !yield(name.name(), Value{v.doc, at + 1}) {
+			if !yield(name.content(), Value{v.doc, at + 1}) {
 				return
 			}
 			at = v.doc.tokens[at+1].next
@@ -99,11 +102,13 @@ func (v Value) Fields() iter.Seq2[[]byte, Value] {
 	}
 }
 
-func (v Value) name() []byte {
+// content is what a string says.
+func (v Value) content() []byte {
 	if content, ok := v.Plain(); ok {
 		return content
 	}
-	return plain(v.Bytes())
+	text, _ := jsontext.AppendUnquote([]byte{}, v.Bytes()) // which the indexer has checked
+	return text
 }
 
 // Elements ranges over the items of a list; over none where it is no list.

@@ -194,36 +194,6 @@ func TestDeadlineEndsWithTheRequest(t *testing.T) {
 	}
 }
 
-func TestTypeStopsAtTheType(t *testing.T) {
-	// What follows is not JSON, and is not looked at.
-	apiVersion, kind, err := Type([]byte(`{"apiVersion":"v1","kind":"Toy",!`))
-	if err != nil || string(apiVersion) != "v1" || string(kind) != "Toy" {
-		t.Errorf("type is %s, %s: %v", apiVersion, kind, err)
-	}
-	if _, _, err := Type([]byte(`3`)); err == nil {
-		t.Error("a number has a type")
-	}
-}
-
-func TestIdentifyTakesWhatThereIs(t *testing.T) {
-	tests := map[string]struct{ object, want string }{
-		"all":          {`{"metadata":{"labels":{},"name":"db","namespace":"shop"},"kind":"Toy"}`, "shop/db"},
-		"cluster wide": {`{"metadata":{"name":"db"}}`, "db"},
-		"no metadata":  {`{"kind":"Toy"}`, "(unnamed)"},
-		"null":         {`{"metadata":null}`, "(unnamed)"},
-		"wrong types":  {`{"metadata":{"name":1,"namespace":[]},"kind":{}}`, "(unnamed)"},
-		"cut":          {`{"metadata":{"name":"db","namespace":"shop"},"spec":`, "shop/db"},
-		"nothing":      {``, "(unnamed)"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Identify([]byte(test.object)).Label(); got != test.want {
-				t.Errorf("label is %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
 func TestCutKeepsWholeCharacters(t *testing.T) {
 	for limit := 3; limit < 12; limit++ {
 		got := Cut("äöü€äöü", limit)
