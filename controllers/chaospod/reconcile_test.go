@@ -271,7 +271,7 @@ func TestWhatMayNotKillKillsNothing(t *testing.T) {
 
 // suspects has the health checks of another kind find this process at fault, or not any more.
 func suspects(s *stage, suspect bool) {
-	s.Suspicions.Of("ExternalService", func(bool, string) {})(suspect, "a test")
+	s.Suspicions.OnSuspect("ExternalService", func(bool, string) {})(suspect, "a test")
 }
 
 func TestARunThatASuspicionHoldsBeginsWhenItEnds(t *testing.T) {

@@ -63,8 +63,8 @@ type Options struct {
 	// Freeze knows the blackouts of the cluster, in which no fault is injected. The default is that there
 	// are none.
 	Freeze *freeze.Freeze
-	// Unasked are the namespaces that admission is not called for. No fault is injected in them.
-	Unasked []string
+	// WebhookExemptNamespaces are the namespaces that admission is not called for. No fault is injected in them.
+	WebhookExemptNamespaces []string
 	// ResolveWorkers is how many names are looked up at once. The default is 64.
 	ResolveWorkers int
 	// ProbeWorkers is how many health checks run at once. The default is 1024.
@@ -101,13 +101,13 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	})
 	tracker := resolution.New(resolution.Options{
 		Lookup: o.Lookup, Ping: o.Ping, Workers: o.ResolveWorkers, Notify: enqueuer.Enqueue, Registerer: o.Registerer,
-		OnReachable: func(reachable bool) { prober.SetNetworkDoubt(!reachable) },
+		OnReachable: func(reachable bool) { prober.SetNetworkUnreachable(!reachable) },
 	})
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Secrets: o.Secrets,
 		Events: c.GetEventRecorder("fairlead-" + Name), Now: time.Now,
 		Resolution: tracker, Probes: prober, Policy: o.Policy, DrainPeriod: o.DrainPeriod,
-		Freeze: o.Freeze, Unasked: o.Unasked,
+		Freeze: o.Freeze, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
 	})
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(reconciler.metrics); err != nil {
@@ -139,9 +139,9 @@ func (c *Controller) Start(ctx context.Context) error {
 	return controller.RunAll(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
 }
 
-// Again has every object reconciled once more, since what the policy says may have changed. It does
+// EnqueueAll has every object reconciled once more, since what the policy says may have changed. It does
 // not block.
-func (c *Controller) Again() {
+func (c *Controller) EnqueueAll() {
 	for _, key := range c.reconciler.memories.keys() {
 		c.enqueuer.Enqueue(key)
 	}

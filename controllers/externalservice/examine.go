@@ -73,7 +73,7 @@ func (r *Reconciler) examine(ctx context.Context, es *networkingv1.ExternalServi
 	check(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), f.sites, left)
 	m.probed = true
 	f.again = controller.Earliest(f.again, damp(f.sites, m, r.Now()))
-	f.suspect = r.Probes.Frozen(key)
+	f.suspect = r.Probes.IsFrozen(key)
 	if !f.suspect && inherits(es, f.sites) {
 		f.suspect, f.again = true, controller.Earliest(f.again, r.Now().Add(patience(es.Spec.HealthCheck)))
 	}

@@ -102,7 +102,7 @@ func (r *Reconciler) hinders(es *networkingv1.ExternalService, f *findings, actu
 	}
 	drained := slices.ContainsFunc(f.sites, func(s site) bool { return s.Name == status.Endpoint && !s.drained && len(s.addresses) > 0 })
 	switch {
-	case slices.Contains(r.Unasked, es.Namespace):
+	case slices.Contains(r.WebhookExemptNamespaces, es.Namespace):
 		return networkingv1.FaultOutcomeSpecChanged, "admission does not check the rights of users in namespace " + es.Namespace
 	case ptr.Deref(es.Spec.Suspend, false):
 		return networkingv1.FaultOutcomeSpecChanged, "spec.suspend is true"

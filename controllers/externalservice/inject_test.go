@@ -218,7 +218,7 @@ func TestWhenNoFaultBegins(t *testing.T) {
 		"no health check":          {plain, "BlackHole", func(*stand) {}, "no healthCheck"},
 		"an endpoint that is not":  {tiered, "Drain endpoint=c", func(*stand) {}, `no endpoint "c"`},
 		"nothing to fail over to":  {strings.Replace(tiered, "priority: 1", "priority: 0", 1), "FailOver", func(*stand) {}, "no other endpoint is healthy"},
-		"admission is not asked":   {tiered, "BlackHole", func(s *stand) { s.Unasked = []string{"shop"} }, "admission does not check"},
+		"admission is not asked":   {tiered, "BlackHole", func(s *stand) { s.WebhookExemptNamespaces = []string{"shop"} }, "admission does not check"},
 		"a dependant is restarted": {tiered, "BlackHole", func(s *stand) { s.depends(1, true) }, "RebootPolicy shop restarts Deployment web"},
 		"a dependant is disrupted": {tiered, "BlackHole", func(s *stand) {
 			s.depends(2, false)

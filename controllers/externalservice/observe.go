@@ -158,7 +158,7 @@ func sites(es *networkingv1.ExternalService, states []resolution.State, policy P
 // unsettled says whether some name that matters was not looked up by this process yet.
 func unsettled(all []site) bool {
 	for i := range all {
-		if s := &all[i]; s.state != nil && !s.state.Settled && !s.drained {
+		if s := &all[i]; s.state != nil && !s.state.LookedUp && !s.drained {
 			return true
 		}
 	}

@@ -29,8 +29,8 @@ type Probes interface {
 	Set(key types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health
 	// Forget drops the targets of an object.
 	Forget(key types.NamespacedName)
-	// Frozen says whether failures decide nothing now for the targets of an object.
-	Frozen(key types.NamespacedName) bool
+	// IsFrozen says whether failures decide nothing now for the targets of an object.
+	IsFrozen(key types.NamespacedName) bool
 }
 
 // Policy says which addresses may be published and checked.

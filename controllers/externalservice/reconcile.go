@@ -58,8 +58,8 @@ type Reconciler struct {
 	DrainPeriod time.Duration
 	// Freeze knows the blackouts of the cluster, in which no fault is injected.
 	Freeze *freeze.Freeze
-	// Unasked are the namespaces that admission is not called for, in which none is either.
-	Unasked []string
+	// WebhookExemptNamespaces are the namespaces that admission is not called for, in which none is either.
+	WebhookExemptNamespaces []string
 
 	authorities *authorities
 	metrics     *metrics

@@ -299,7 +299,7 @@ func (n *someNames) Set(_ types.NamespacedName, names []resolution.Name) []resol
 		state := resolution.State{Endpoint: name.Endpoint, Addresses: n.seeds[name.Endpoint], ResolvedTime: name.SeedTime}
 		if answer, ok := n.answers[name.Host]; ok {
 			state.Surplus, state.Denied, state.Failed, state.Kept = n.left.Surplus, n.left.Denied, n.left.Failed, n.left.Kept
-			state.Settled, state.Reason, state.ResolvedTime = true, networkingv1.ReasonResolved, epoch
+			state.LookedUp, state.Reason, state.ResolvedTime = true, networkingv1.ReasonResolved, epoch
 			state.Addresses = nil
 			for _, text := range answer {
 				state.Addresses = append(state.Addresses, parseAddress(text))
@@ -357,8 +357,8 @@ func (h *someHealth) Set(_ types.NamespacedName, check probe.Check, targets []pr
 	return out
 }
 
-func (h *someHealth) Forget(types.NamespacedName)      { h.targets, h.known = nil, nil }
-func (h *someHealth) Frozen(types.NamespacedName) bool { return h.suspect }
+func (h *someHealth) Forget(types.NamespacedName)        { h.targets, h.known = nil, nil }
+func (h *someHealth) IsFrozen(types.NamespacedName) bool { return h.suspect }
 
 // finds gives an address of an endpoint a state.
 func (h *someHealth) finds(endpoint, ip string, state networkingv1.AddressHealth) {

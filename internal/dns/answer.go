@@ -40,8 +40,8 @@ func (a Address) Compare(b Address) int {
 	return cmp.Or(a.IP.Compare(b.IP), cmp.Compare(a.Port, b.Port))
 }
 
-// Part is the answer of one family.
-type Part struct {
+// FamilyAnswer is the answer of one family.
+type FamilyAnswer struct {
 	Outcome Outcome
 	// Addresses are sorted, each there once. There are none unless Outcome is Resolved.
 	Addresses []Address
@@ -58,7 +58,7 @@ type Part struct {
 
 // Answer is what Lookup found.
 type Answer struct {
-	IPv4, IPv6 Part
+	IPv4, IPv6 FamilyAnswer
 	// Denied is how many targets of SRV records were left out since they lead into the cluster.
 	Denied int
 	// Err is the detail of what failed, and may quote what a server sent: for logs at debug level
@@ -78,7 +78,7 @@ func (a Answer) Outcome() Outcome {
 
 // all is an answer that is the same for both families.
 func all(o Outcome, ttl time.Duration, err error) Answer {
-	part := Part{Outcome: o, TTL: ttl}
+	part := FamilyAnswer{Outcome: o, TTL: ttl}
 	return Answer{IPv4: part, IPv6: part, Err: err}
 }
 

@@ -27,34 +27,34 @@ func (l *lookup) addresses(ctx context.Context, name string) Answer {
 }
 
 // contained is family where a panic, as by a reply that nothing foresaw, is a server's failure.
-func (l *lookup) contained(ctx context.Context, name string, kind uint16) (part Part, err error) {
+func (l *lookup) contained(ctx context.Context, name string, kind uint16) (part FamilyAnswer, err error) {
 	err = panics.Try("DNS lookup", func() (err error) {
 		part, err = l.family(ctx, name, kind)
 		return err
 	})
 	if _, ok := errors.AsType[*panics.Error](err); ok {
-		part = Part{Outcome: ServFail}
+		part = FamilyAnswer{Outcome: ServFail}
 	}
 	return part, err
 }
 
 // family looks up one family.
-func (l *lookup) family(ctx context.Context, name string, kind uint16) (Part, error) {
+func (l *lookup) family(ctx context.Context, name string, kind uint16) (FamilyAnswer, error) {
 	f, err := l.find(ctx, name, kind)
 	if err != nil {
-		return Part{Outcome: outcomeOf(err)}, err
+		return FamilyAnswer{Outcome: outcomeOf(err)}, err
 	}
 	if len(f.records) == 0 {
-		return Part{Outcome: NXDomain, TTL: f.ttl, NoName: f.noName}, nil
+		return FamilyAnswer{Outcome: NXDomain, TTL: f.ttl, NoName: f.noName}, nil
 	}
-	p := Part{Outcome: Resolved, TTL: f.ttl, Partial: f.cut}
+	p := FamilyAnswer{Outcome: Resolved, TTL: f.ttl, Partial: f.cut}
 	for _, record := range f.records {
 		if ip, ok := ipOf(record); ok {
 			p.Addresses = append(p.Addresses, Address{IP: ip})
 		}
 	}
 	if len(p.Addresses) == 0 {
-		return Part{Outcome: ServFail, TTL: f.ttl}, errors.New("no address in the records is one of its family")
+		return FamilyAnswer{Outcome: ServFail, TTL: f.ttl}, errors.New("no address in the records is one of its family")
 	}
 	p.Addresses = sorted(p.Addresses)
 	return p, nil

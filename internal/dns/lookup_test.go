@@ -24,16 +24,18 @@ import (
 // plain compares addresses by what they are.
 var plain = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
-func resolved(ttl int, addresses ...string) Part {
-	return Part{Outcome: Resolved, TTL: time.Duration(ttl) * time.Second, Addresses: at(addresses...)}
+func resolved(ttl int, addresses ...string) FamilyAnswer {
+	return FamilyAnswer{Outcome: Resolved, TTL: time.Duration(ttl) * time.Second, Addresses: at(addresses...)}
 }
 
 // missing is a name that does not exist.
-func missing(ttl int) Part {
-	return Part{Outcome: NXDomain, TTL: time.Duration(ttl) * time.Second, NoName: true}
+func missing(ttl int) FamilyAnswer {
+	return FamilyAnswer{Outcome: NXDomain, TTL: time.Duration(ttl) * time.Second, NoName: true}
 }
 
-func failed(o Outcome, ttl int) Part { return Part{Outcome: o, TTL: time.Duration(ttl) * time.Second} }
+func failed(o Outcome, ttl int) FamilyAnswer {
+	return FamilyAnswer{Outcome: o, TTL: time.Duration(ttl) * time.Second}
+}
 
 func TestLookupFollowsRecords(t *testing.T) {
 	s := serve(t,
@@ -55,7 +57,7 @@ func TestLookupFollowsRecords(t *testing.T) {
 		s.add(t, fmt.Sprintf("c%d.example.com. 9 CNAME c%d.example.com.", i, i+1))
 	}
 	s.add(t, "c9.example.com. 9 A 192.0.2.1")
-	for name, want := range map[string]struct{ four, six Part }{
+	for name, want := range map[string]struct{ four, six FamilyAnswer }{
 		"both.example.com":             {resolved(30, "192.0.2.1", "192.0.2.2"), resolved(200, "2001:db8::1")},
 		"BOTH.example.com.":            {resolved(30, "192.0.2.1", "192.0.2.2"), resolved(200, "2001:db8::1")},
 		"four.example.com":             {resolved(300, "192.0.2.1"), failed(NXDomain, 90)},
@@ -90,7 +92,7 @@ func TestLookupFollowsRecords(t *testing.T) {
 			if diff := cmp.Diff(want.six, got.IPv6, plain); diff != "" {
 				t.Errorf("IPv6 (-want +got):\n%s", diff)
 			}
-			for _, p := range []Part{got.IPv4, got.IPv6} {
+			for _, p := range []FamilyAnswer{got.IPv4, got.IPv6} {
 				if p.Outcome != Resolved && p.Outcome != NXDomain && got.Err == nil {
 					t.Error("no detail of what failed")
 				}
@@ -189,7 +191,7 @@ func TestServicesLeadToTheTargetsOfTheLowestPriority(t *testing.T) {
 	)
 	partial := resolved(30, "192.0.2.3:80")
 	partial.Partial = true
-	for name, want := range map[string]struct{ four, six Part }{
+	for name, want := range map[string]struct{ four, six FamilyAnswer }{
 		"_db._tcp.example.com":        {resolved(60, "192.0.2.1:5432", "192.0.2.1:5433"), resolved(80, "[2001:db8::1]:5432")},
 		"_alias._tcp.example.com":     {resolved(30, "192.0.2.1:5432", "192.0.2.1:5433"), resolved(30, "[2001:db8::1]:5432")},
 		"_none._tcp.example.com":      {failed(NXDomain, 100), failed(NXDomain, 100)},

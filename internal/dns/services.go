@@ -41,8 +41,8 @@ func (l *lookup) services(ctx context.Context, name string) Answer {
 	}
 	answers := l.targets(ctx, services)
 	a := Answer{
-		IPv4: merge(services, answers, f.ttl, func(a Answer) Part { return a.IPv4 }),
-		IPv6: merge(services, answers, f.ttl, func(a Answer) Part { return a.IPv6 }),
+		IPv4: merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv4 }),
+		IPv6: merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv6 }),
 	}
 	a.IPv4.Partial = a.IPv4.Partial || f.cut || cut
 	a.IPv6.Partial = a.IPv6.Partial || f.cut || cut
@@ -118,9 +118,9 @@ func (l *lookup) targets(ctx context.Context, services []service) map[string]Ans
 // merge puts one family of all targets together. Where there are addresses of some targets, the
 // part is partial if others failed; where there are none, the failure that leaves most open
 // counts.
-func merge(services []service, answers map[string]Answer, ttl time.Duration, family func(Answer) Part) Part {
+func merge(services []service, answers map[string]Answer, ttl time.Duration, family func(Answer) FamilyAnswer) FamilyAnswer {
 	count := map[Outcome]int{}
-	resolved, missing := Part{Outcome: Resolved, TTL: ttl}, ttl
+	resolved, missing := FamilyAnswer{Outcome: Resolved, TTL: ttl}, ttl
 	for _, s := range services {
 		part := family(answers[s.target])
 		count[part.Outcome]++
@@ -143,12 +143,12 @@ func merge(services []service, answers map[string]Answer, ttl time.Duration, fam
 		resolved.Addresses = sorted(resolved.Addresses)
 		return resolved
 	case count[Timeout] > 0 && count[ServFail] == 0:
-		return Part{Outcome: Timeout}
+		return FamilyAnswer{Outcome: Timeout}
 	case failed:
-		return Part{Outcome: ServFail}
+		return FamilyAnswer{Outcome: ServFail}
 	case count[Denied] > 0:
-		return Part{Outcome: Denied, TTL: ttl}
+		return FamilyAnswer{Outcome: Denied, TTL: ttl}
 	default:
-		return Part{Outcome: NXDomain, TTL: missing}
+		return FamilyAnswer{Outcome: NXDomain, TTL: missing}
 	}
 }

@@ -48,9 +48,9 @@ type Options struct {
 	// ClusterDeny keeps addresses of the cluster closed even to writers who have the right to publish
 	// them. Default: these may.
 	ClusterDeny bool
-	// Unasked are namespaces whose writers admission never asks, as the webhook configurations leave
+	// WebhookExemptNamespaces are namespaces whose writers admission never asks, as the webhook configurations leave
 	// them out: an approval there may be anybody's writing, and opens nothing. Default: none.
-	Unasked []string
+	WebhookExemptNamespaces []string
 	// Notify is told, from the goroutine of a Ranges, that verdicts may be others than before. It
 	// must not block. Defaults to nil: it is not called.
 	Notify func()
@@ -72,9 +72,9 @@ func NewPolicy(o Options) *Policy {
 	return p
 }
 
-// Synced says whether the ranges of the cluster are known. Until then every address is denied with
+// HasSynced says whether the ranges of the cluster are known. Until then every address is denied with
 // ReasonUnsynced or a reason that nothing lifts.
-func (p *Policy) Synced() bool { return p.cluster.Load() != nil }
+func (p *Policy) HasSynced() bool { return p.cluster.Load() != nil }
 
 // Check judges an address. It takes well below a microsecond.
 func (p *Policy) Check(q Query) Verdict {
@@ -111,9 +111,9 @@ func (p *Policy) Check(q Query) Verdict {
 	return Verdict{true, reason, details[reason]}
 }
 
-// Knows says whether an address lies in a range that is known to be the cluster's, whatever the policy
+// IsInCluster says whether an address lies in a range that is known to be the cluster's, whatever the policy
 // makes of it. It is true while the ranges are not known.
-func (p *Policy) Knows(ip netip.Addr) bool {
+func (p *Policy) IsInCluster(ip netip.Addr) bool {
 	cluster := p.cluster.Load()
 	if cluster == nil {
 		return true
@@ -136,7 +136,7 @@ func (p *Policy) closed(cluster *clusterRanges, q Query, ip netip.Addr) Reason {
 		found, in := ranges.find(ip)
 		switch {
 		case !in || allows(p.options.Allow, q, ip, found.Prefix.Bits()):
-		case found.Reason.InCluster() && q.Authorized && !p.options.ClusterDeny && !slices.Contains(p.options.Unasked, q.Namespace):
+		case found.Reason.InCluster() && q.Authorized && !p.options.ClusterDeny && !slices.Contains(p.options.WebhookExemptNamespaces, q.Namespace):
 			return ReasonAuthorized
 		default:
 			return found.Reason

@@ -139,13 +139,13 @@ func TestRangesOfTheClusterAreKnownWhateverThePolicySays(t *testing.T) {
 		"10.244.0.5": true, "10.96.0.1": true, "10.0.0.11": true, "10.128.0.1": true, "::ffff:10.244.0.5": true, "64:ff9b::10.244.0.5": true,
 		"10.244.1.5": false, "192.0.2.1": false, "2001:db8::1": false,
 	} {
-		if got := p.Knows(netip.MustParseAddr(address)); got != want {
+		if got := p.IsInCluster(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: %t, want %t", address, got, want)
 		}
 	}
 	unsynced := NewPolicy(Options{})
 	unsynced.await()
-	if !unsynced.Knows(netip.MustParseAddr("192.0.2.1")) {
+	if !unsynced.IsInCluster(netip.MustParseAddr("192.0.2.1")) {
 		t.Error("before the ranges are known, nothing is known to lie outside of them")
 	}
 }
@@ -175,7 +175,7 @@ func TestOnlyTheClusterIsOpenedByTheWritersRight(t *testing.T) {
 }
 
 func TestAnApprovalIsOfNoUseWhereWebhooksAreNotCalled(t *testing.T) {
-	p := policyOf(Options{Unasked: []string{"kube-system"}})
+	p := policyOf(Options{WebhookExemptNamespaces: []string{"kube-system"}})
 	for namespace, want := range map[string]Reason{"shop": ReasonAuthorized, "kube-system": ReasonNode} {
 		if got := p.Check(Query{Namespace: namespace, IP: netip.MustParseAddr("10.0.0.11"), Port: 443, Authorized: true}); got.Reason != want {
 			t.Errorf("%s: %+v, want %s", namespace, got, want)
@@ -243,18 +243,18 @@ func TestNothingIsAllowedBeforeTheRangesAreKnown(t *testing.T) {
 	notified := 0
 	p := NewPolicy(Options{Notify: func() { notified++ }, Allow: []Rule{{CIDRs: cidrs("192.0.2.0/24")}}})
 	outside := Query{IP: netip.MustParseAddr("192.0.2.1"), Port: 443, Authorized: true}
-	if !p.Synced() || !p.Check(outside).Allowed {
+	if !p.HasSynced() || !p.Check(outside).Allowed {
 		t.Error("without a Ranges there is nothing to wait for")
 	}
 	p.await()
-	if got := p.Check(outside); p.Synced() || got.Allowed || got.Reason != ReasonUnsynced {
-		t.Errorf("synced %t, %+v", p.Synced(), got)
+	if got := p.Check(outside); p.HasSynced() || got.Allowed || got.Reason != ReasonUnsynced {
+		t.Errorf("synced %t, %+v", p.HasSynced(), got)
 	}
 	if got := p.Check(Query{IP: netip.MustParseAddr("127.0.0.1")}); got.Reason != ReasonLoopback {
 		t.Errorf("what nothing lifts needs no ranges: %+v", got)
 	}
-	if !p.update(nil) || !p.Synced() || !p.Check(outside).Allowed || notified != 1 {
-		t.Errorf("synced %t, notified %d times", p.Synced(), notified)
+	if !p.update(nil) || !p.HasSynced() || !p.Check(outside).Allowed || notified != 1 {
+		t.Errorf("synced %t, notified %d times", p.HasSynced(), notified)
 	}
 	if p.update(nil) || notified != 1 {
 		t.Errorf("the same ranges again were a change; notified %d times", notified)

@@ -57,7 +57,7 @@ func running(t *testing.T, client *fake.Clientset, change func(*RangesOptions)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if policy.Synced() {
+	if policy.HasSynced() {
 		t.Error("the policy is synced before anything was read")
 	}
 	ctx, cancel := context.WithCancel(context.Background())

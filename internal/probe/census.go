@@ -9,19 +9,19 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// Census is how many targets of an object have which State.
-type Census struct {
+// Summary is how many targets of an object have which State.
+type Summary struct {
 	Healthy, Unhealthy, Unknown int
-	// Void is why none can be asked: ProbeDenied or HostUnresolved. It is empty where any can, and
+	// NotProbed is why none can be asked: ProbeDenied or HostUnresolved. It is empty where any can, and
 	// where there are none.
-	Void string
+	NotProbed string
 }
 
-// Census counts the targets of an object as they are now.
-func (p *Prober) Census(key types.NamespacedName) Census {
+// Summary counts the targets of an object as they are now.
+func (p *Prober) Summary(key types.NamespacedName) Summary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var c Census
+	var c Summary
 	o, ok := p.objects[key]
 	if !ok {
 		return c
@@ -38,12 +38,12 @@ func (p *Prober) Census(key types.NamespacedName) Census {
 		}
 		if !t.void() {
 			askable = true
-		} else if c.Void == "" {
-			c.Void = t.result.reason()
+		} else if c.NotProbed == "" {
+			c.NotProbed = t.result.reason()
 		}
 	}
 	if askable {
-		c.Void = ""
+		c.NotProbed = ""
 	}
 	return c
 }

@@ -16,17 +16,17 @@ type news struct {
 	cause   string
 }
 
-// Suspect says whether the fault of failures is probably on this side. Those of an object without a
+// IsSuspect says whether the fault of failures is probably on this side. Those of an object without a
 // target that succeeds decide nothing then.
-func (p *Prober) Suspect() bool {
+func (p *Prober) IsSuspect() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.suspect
 }
 
-// Frozen says whether failures decide nothing now for the targets of a key: this process is suspect,
+// IsFrozen says whether failures decide nothing now for the targets of a key: this process is suspect,
 // and none of them shows that the network works.
-func (p *Prober) Frozen(key types.NamespacedName) bool {
+func (p *Prober) IsFrozen(key types.NamespacedName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o, ok := p.objects[key]
@@ -35,9 +35,9 @@ func (p *Prober) Frozen(key types.NamespacedName) bool {
 
 func (p *Prober) frozen(o *object) bool { return p.suspect && o.succeeding == 0 }
 
-// SetNetworkDoubt says that something else shows this process to be cut off, such as no nameserver
+// SetNetworkUnreachable says that something else shows this process to be cut off, such as no nameserver
 // that replies. It is suspect until the doubt is taken back.
-func (p *Prober) SetNetworkDoubt(doubt bool) {
+func (p *Prober) SetNetworkUnreachable(doubt bool) {
 	p.mu.Lock()
 	p.doubt = doubt
 	told := p.judge()

@@ -62,8 +62,8 @@ func TestOneNamespaceFreezesNoOther(t *testing.T) {
 		s.fail(syscall.ECONNREFUSED, theirs...)
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.pass(40 * time.Second)
-		if got := mine(); got != "UH" || s.Suspect() {
-			t.Errorf("%s, suspect %t; want UH, and not suspect", got, s.Suspect())
+		if got := mine(); got != "UH" || s.IsSuspect() {
+			t.Errorf("%s, suspect %t; want UH, and not suspect", got, s.IsSuspect())
 		}
 	})
 }
@@ -84,11 +84,11 @@ func TestTheLossOfASiteThatManyNameFailsOver(t *testing.T) {
 				s.fail(syscall.ECONNREFUSED, ip(1))
 				s.pass(2 * time.Minute)
 				dc, others := set()
-				if dc != "UH" || s.Frozen(of("lab", "dc")) {
-					t.Errorf("%s, frozen %t; want UH, not frozen", dc, s.Frozen(of("lab", "dc")))
+				if dc != "UH" || s.IsFrozen(of("lab", "dc")) {
+					t.Errorf("%s, frozen %t; want UH, not frozen", dc, s.IsFrozen(of("lab", "dc")))
 				}
-				if others != strings.Repeat("U", 300) || s.Suspect() {
-					t.Errorf("%s, suspect %t; want all unhealthy: one destination that is lost is no loss of the network", others, s.Suspect())
+				if others != strings.Repeat("U", 300) || s.IsSuspect() {
+					t.Errorf("%s, suspect %t; want all unhealthy: one destination that is lost is no loss of the network", others, s.IsSuspect())
 				}
 			})
 		})
@@ -107,18 +107,18 @@ func TestAnObjectOfWhichATargetSucceedsIsNeverFrozen(t *testing.T) {
 				}
 				dc()
 				s.pass(time.Minute)
-				s.SetNetworkDoubt(true)
+				s.SetNetworkUnreachable(true)
 				s.fail(syscall.ETIMEDOUT, append(all, ip(1001))...)
 				s.pass(50 * time.Second)
-				if got := dc(); got != "UH" || !s.Suspect() || s.Frozen(of("lab", "dc")) || !s.Frozen(of("ns0", "es")) {
-					t.Errorf("%s, suspect %t, frozen %t and %t; want UH, suspect, only the other frozen", got, s.Suspect(), s.Frozen(of("lab", "dc")), s.Frozen(of("ns0", "es")))
+				if got := dc(); got != "UH" || !s.IsSuspect() || s.IsFrozen(of("lab", "dc")) || !s.IsFrozen(of("ns0", "es")) {
+					t.Errorf("%s, suspect %t, frozen %t and %t; want UH, suspect, only the other frozen", got, s.IsSuspect(), s.IsFrozen(of("lab", "dc")), s.IsFrozen(of("ns0", "es")))
 				}
 				newborn := []Target{to(1003), to(1004)}
 				s.fail(syscall.ECONNREFUSED, ip(1003))
 				s.Set(of("lab", "newborn"), check, newborn)
 				s.pass(50 * time.Second)
-				if got := states(s.Set(of("lab", "newborn"), check, newborn)); got != "UH" || s.Frozen(of("lab", "newborn")) {
-					t.Errorf("created during a freeze: %s, frozen %t; want UH, not frozen", got, s.Frozen(of("lab", "newborn")))
+				if got := states(s.Set(of("lab", "newborn"), check, newborn)); got != "UH" || s.IsFrozen(of("lab", "newborn")) {
+					t.Errorf("created during a freeze: %s, frozen %t; want UH, not frozen", got, s.IsFrozen(of("lab", "newborn")))
 				}
 			})
 		})
@@ -134,7 +134,7 @@ func TestASlowFailureIsConfirmedByAQuickSuccess(t *testing.T) {
 		}
 		dc()
 		s.pass(time.Minute)
-		s.SetNetworkDoubt(true)
+		s.SetNetworkUnreachable(true)
 		s.mu.Lock()
 		s.hangs[ip(1)] = true
 		s.mu.Unlock()
@@ -199,7 +199,7 @@ func TestALossOfOurOwnNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 							t.Fatalf("once the network was back: %s, want %s", got, want)
 						}
 					}
-					if s.Suspect() {
+					if s.IsSuspect() {
 						t.Error("suspect for ever")
 					}
 					if set() != want {
@@ -236,8 +236,8 @@ func TestTheReferenceEndsADoubtThatFewCanHave(t *testing.T) {
 		}
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.pass(10 * time.Second)
-		if got := set(); got != "U" || asked.Load() == 0 || s.Suspect() {
-			t.Errorf("%s, asked %d times, suspect %t; want U, asked, not suspect", got, asked.Load(), s.Suspect())
+		if got := set(); got != "U" || asked.Load() == 0 || s.IsSuspect() {
+			t.Errorf("%s, asked %d times, suspect %t; want U, asked, not suspect", got, asked.Load(), s.IsSuspect())
 		}
 		before := asked.Load()
 		s.pass(10 * time.Minute)
@@ -254,12 +254,12 @@ func TestNeighboursHoldUpFailuresForATimeOnly(t *testing.T) {
 		all, set := s.spaces(standard, 3)
 		s.fail(syscall.ECONNREFUSED, all...)
 		s.pass(maxSuspicion - 10*time.Second)
-		if got := set(); got != "HHHHHH" || !s.Suspect() {
-			t.Errorf("%s, suspect %t; want all healthy, and suspect", got, s.Suspect())
+		if got := set(); got != "HHHHHH" || !s.IsSuspect() {
+			t.Errorf("%s, suspect %t; want all healthy, and suspect", got, s.IsSuspect())
 		}
 		s.pass(time.Minute)
-		if got := set(); got != "UUUUUU" || s.Suspect() {
-			t.Errorf("%s, suspect %t; want all unhealthy, and not suspect", got, s.Suspect())
+		if got := set(); got != "UUUUUU" || s.IsSuspect() {
+			t.Errorf("%s, suspect %t; want all unhealthy, and not suspect", got, s.IsSuspect())
 		}
 		want := []string{"true 4 of 6 destinations fail, in 3 of 3 namespaces"}
 		if len(told) != 2 || told[1] != "false"+told[0][len("true"):] || told[0][len(told[0])-len("in 3 of 3 namespaces"):] != "in 3 of 3 namespaces" {
@@ -273,7 +273,7 @@ func TestNeighboursHoldUpFailuresForATimeOnly(t *testing.T) {
 			s.fail(syscall.ECONNREFUSED, all...)
 			for range 5 {
 				s.pass(5 * time.Second)
-				if s.Suspect() {
+				if s.IsSuspect() {
 					frozen += 5 * time.Second
 				}
 			}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAPatientProberTakesARefusalForNoAnswer(t *testing.T) {
-	onStage(t, 0.5, Options{Patient: true}, func(s *stage) {
+	onStage(t, 0.5, Options{RequireThreshold: true}, func(s *stage) {
 		all := []Target{to(1), to(2)}
 		s.Set(key("db"), standard, all)
 		s.pass(time.Second)
@@ -28,20 +28,20 @@ func TestAPatientProberTakesARefusalForNoAnswer(t *testing.T) {
 		if states(got) != "UU" || got[0].State != networkingv1.AddressUnknown || got[0].Reason != networkingv1.ProbeDenied {
 			t.Errorf("refused: %+v, want Unknown", got)
 		}
-		if diff := cmp.Diff(Census{Unknown: 2, Void: networkingv1.ProbeDenied}, s.Census(key("db"))); diff != "" {
+		if diff := cmp.Diff(Summary{Unknown: 2, NotProbed: networkingv1.ProbeDenied}, s.Summary(key("db"))); diff != "" {
 			t.Errorf("census (-want +got):\n%s", diff)
 		}
 		s.want("notified of the refusals", &s.notified, "db", "db")
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.pass(10 * time.Second)
-		if diff := cmp.Diff(Census{Healthy: 1, Unknown: 1}, s.Census(key("db"))); diff != "" {
+		if diff := cmp.Diff(Summary{Healthy: 1, Unknown: 1}, s.Summary(key("db"))); diff != "" {
 			t.Errorf("census after one failure (-want +got):\n%s", diff)
 		}
 		s.pass(20 * time.Second)
-		if diff := cmp.Diff(Census{Unhealthy: 1, Unknown: 1}, s.Census(key("db"))); diff != "" {
+		if diff := cmp.Diff(Summary{Unhealthy: 1, Unknown: 1}, s.Summary(key("db"))); diff != "" {
 			t.Errorf("census after three (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(Census{}, s.Census(key("other"))); diff != "" {
+		if diff := cmp.Diff(Summary{}, s.Summary(key("other"))); diff != "" {
 			t.Errorf("census of nothing (-want +got):\n%s", diff)
 		}
 	})
@@ -49,7 +49,7 @@ func TestAPatientProberTakesARefusalForNoAnswer(t *testing.T) {
 
 func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T) {
 	for patient, want := range map[bool]State{true: networkingv1.AddressUnknown, false: networkingv1.AddressUnhealthy} {
-		onStage(t, 0.5, Options{Patient: patient, MaxSuspicion: 2 * time.Hour}, func(s *stage) {
+		onStage(t, 0.5, Options{RequireThreshold: patient, MaxSuspicion: 2 * time.Hour}, func(s *stage) {
 			s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2))
 			all := func(when string, want State) {
 				t.Helper()
@@ -62,13 +62,13 @@ func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T
 			all("at first", networkingv1.AddressUnknown)
 			s.pass(time.Hour)
 			all("after an hour", want)
-			if s.Suspect() != patient {
-				t.Errorf("patient %t: suspect %t", patient, s.Suspect())
+			if s.IsSuspect() != patient {
+				t.Errorf("patient %t: suspect %t", patient, s.IsSuspect())
 			}
 			s.fail(nil, ip(0), ip(1), ip(2))
 			s.pass(time.Hour)
 			all("afterwards", networkingv1.AddressHealthy)
-			if s.Suspect() {
+			if s.IsSuspect() {
 				t.Errorf("patient %t: suspect for ever", patient)
 			}
 			for i := range 3 {
@@ -80,7 +80,7 @@ func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T
 }
 
 func TestFailuresThatDecideAtOnceAreEvidenceNevertheless(t *testing.T) {
-	onStage(t, 0.5, Options{Patient: true}, func(s *stage) {
+	onStage(t, 0.5, Options{RequireThreshold: true}, func(s *stage) {
 		s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2))
 		hasty := standard
 		hasty.UnhealthyThreshold = 1
@@ -88,8 +88,8 @@ func TestFailuresThatDecideAtOnceAreEvidenceNevertheless(t *testing.T) {
 			s.Set(key(fmt.Sprint("es", i)), hasty, []Target{to(i)})
 			s.pass(time.Second)
 		}
-		if got := s.Census(key("es2")); !s.Suspect() || got.Unknown != 1 {
-			t.Errorf("suspect %t, the third %+v; want suspect, and it unknown", s.Suspect(), got)
+		if got := s.Summary(key("es2")); !s.IsSuspect() || got.Unknown != 1 {
+			t.Errorf("suspect %t, the third %+v; want suspect, and it unknown", s.IsSuspect(), got)
 		}
 	})
 }
@@ -104,8 +104,8 @@ func TestObjectsOfOneGroupCountOnceInTheSuspicion(t *testing.T) {
 				s.fail(syscall.ETIMEDOUT, some...)
 			}
 			s.pass(time.Minute)
-			if s.Suspect() != want {
-				t.Errorf("%d groups: suspect %t, want %t", groups, s.Suspect(), want)
+			if s.IsSuspect() != want {
+				t.Errorf("%d groups: suspect %t, want %t", groups, s.IsSuspect(), want)
 			}
 			for i := range all {
 				s.Forget(key(fmt.Sprint("es", i)))

@@ -70,7 +70,7 @@ func (p *Prober) take(t *target, asked uint32, succeeded uint64, due time.Durati
 // record counts the result of a probe, before which the object's last success was the one of this
 // number, and returns the objects to notify of. The lock is held.
 func (p *Prober) record(t *target, result outcome, succeeded uint64) []types.NamespacedName {
-	if p.Patient && (result.void() || t.result.void()) {
+	if p.RequireThreshold && (result.void() || t.result.void()) {
 		return p.recordVoid(t, result, succeeded)
 	}
 	return p.count(t, result, succeeded)
@@ -126,7 +126,7 @@ func (p *Prober) counted(t *target, success bool) {
 // decide has the results in a row decide.
 func (p *Prober) decide(t *target) []types.NamespacedName {
 	was, stood := t.condition, t.standing()
-	t.counter = t.decided(t.object.pace.healthy, t.object.pace.unhealthy, p.Patient)
+	t.counter = t.decided(t.object.pace.healthy, t.object.pace.unhealthy, p.RequireThreshold)
 	if t.condition == was {
 		return nil
 	}

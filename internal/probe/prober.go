@@ -40,11 +40,11 @@ type Options struct {
 	// first eight addresses is, and nothing was asked where there are none. It must end when ctx
 	// ends. The default is that every target needs an IP.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Patient is for what acts on Unhealthy: no single result makes a target Unhealthy that nothing
+	// RequireThreshold is for what acts on Unhealthy: no single result makes a target Unhealthy that nothing
 	// is known of, and one that cannot be asked, since the policy denies it or its name leads
 	// nowhere, is Unknown for as long as that lasts. The default is that both count as failures, the
 	// first of which decides.
-	Patient bool
+	RequireThreshold bool
 	// Group names what a key's targets belong to when this process suspects itself: keys of the same
 	// group count as one, with one destination. It always returns the same for the same key. The
 	// default is that each counts by itself.

@@ -458,7 +458,7 @@ func TestMetrics(t *testing.T) {
 		s.hangs[ip(1)] = true
 		s.hangs[ip(2)] = true
 		s.Set(key("db"), standard, []Target{to(1), to(2), to(3)})
-		s.SetNetworkDoubt(true)
+		s.SetNetworkUnreachable(true)
 		s.pass(9 * time.Second)
 		got := map[string]float64{}
 		families, err := registry.Gather()

@@ -26,7 +26,7 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 	if !known {
 		group := p.group(key)
 		o = &object{
-			key: key, ask: newQuestion(&check), pace: check.pace(), patient: p.Patient,
+			key: key, ask: newQuestion(&check), pace: check.pace(), patient: p.RequireThreshold,
 			tally: p.tallies.take(group), group: group, namespace: p.suspicion.enter(key.Namespace),
 		}
 		p.objects[key] = o

@@ -56,16 +56,16 @@ func TestAMassOutageIsOurOwnFault(t *testing.T) {
 		}
 		s.fail(syscall.ENETUNREACH, slices.Concat(all...)...)
 		s.pass(maxSuspicion - time.Minute)
-		if got := set(); got != "HH H HHH H" || !s.Suspect() {
-			t.Errorf("%s, suspect %t; want all healthy, and suspect", got, s.Suspect())
+		if got := set(); got != "HH H HHH H" || !s.IsSuspect() {
+			t.Errorf("%s, suspect %t; want all healthy, and suspect", got, s.IsSuspect())
 		}
 		if got := s.told(); len(got) != 4 {
 			t.Errorf("notified %v, want all four", got)
 		}
 		s.fail(nil, slices.Concat(all...)...)
 		s.pass(15 * time.Second)
-		if got := set(); got != "HH H HHH H" || s.Suspect() {
-			t.Errorf("%s, suspect %t; want all healthy, and not suspect", got, s.Suspect())
+		if got := set(); got != "HH H HHH H" || s.IsSuspect() {
+			t.Errorf("%s, suspect %t; want all healthy, and not suspect", got, s.IsSuspect())
 		}
 		if got := s.told(); len(got) != 4 {
 			t.Errorf("notified %v, want all four", got)
@@ -81,8 +81,8 @@ func TestWhatStillFailsAfterTheSuspicionFalls(t *testing.T) {
 		s.since(&s.notified)
 		s.fail(nil, slices.Concat(all[1:]...)...)
 		s.pass(15 * time.Second)
-		if got := set(); got != "U H H H" || s.Suspect() {
-			t.Errorf("%s, suspect %t; want U H H H, and not suspect", got, s.Suspect())
+		if got := set(); got != "U H H H" || s.IsSuspect() {
+			t.Errorf("%s, suspect %t; want U H H H, and not suspect", got, s.IsSuspect())
 		}
 	})
 }
@@ -108,8 +108,8 @@ func TestRealOutagesFailOver(t *testing.T) {
 				s.pass(time.Minute)
 				s.fail(syscall.ETIMEDOUT, tc.down(all)...)
 				s.pass(40 * time.Second)
-				if got := set(); got != tc.want || s.Suspect() {
-					t.Errorf("%s, suspect %t; want %s, and not suspect", got, s.Suspect(), tc.want)
+				if got := set(); got != tc.want || s.IsSuspect() {
+					t.Errorf("%s, suspect %t; want %s, and not suspect", got, s.IsSuspect(), tc.want)
 				}
 			})
 		})
@@ -121,8 +121,8 @@ func TestDoubtOfTheNetworkFreezesHealth(t *testing.T) {
 		s.Set(key("db"), standard, []Target{to(1)})
 		s.pass(time.Second)
 		s.told()
-		s.SetNetworkDoubt(true)
-		s.SetNetworkDoubt(true)
+		s.SetNetworkUnreachable(true)
+		s.SetNetworkUnreachable(true)
 		s.want("notified of the doubt", &s.notified, "db")
 		s.fail(syscall.ENETUNREACH, ip(1), ip(2))
 		s.pass(time.Minute)
@@ -133,7 +133,7 @@ func TestDoubtOfTheNetworkFreezesHealth(t *testing.T) {
 			t.Errorf("%+v, want Healthy, Unknown, and Healthy for what succeeds", got)
 		}
 		s.told()
-		s.SetNetworkDoubt(false)
+		s.SetNetworkUnreachable(false)
 		s.want("notified of its end", &s.notified, "db")
 		s.pass(10 * time.Second)
 		if got := s.Set(key("db"), standard, all); states(got) != "UUH" || got[1].State != networkingv1.AddressUnhealthy {
@@ -147,8 +147,8 @@ func TestARefusalOfThePolicyIsNeitherEvidenceNorHeldBack(t *testing.T) {
 		all, set := s.cluster(standard, 1, 1, 1, 1)
 		s.fail(egress.ErrDenied, slices.Concat(all...)...)
 		s.pass(time.Minute)
-		if got := set(); got != "U U U U" || s.Suspect() {
-			t.Errorf("%s, suspect %t; want all unhealthy, and not suspect", got, s.Suspect())
+		if got := set(); got != "U U U U" || s.IsSuspect() {
+			t.Errorf("%s, suspect %t; want all unhealthy, and not suspect", got, s.IsSuspect())
 		}
 	})
 }
@@ -158,12 +158,12 @@ func TestTargetsThatGoTakeTheirSuspicionWithThem(t *testing.T) {
 		all, _ := s.cluster(standard, 1, 1, 1)
 		s.fail(syscall.ETIMEDOUT, slices.Concat(all...)...)
 		s.pass(time.Minute)
-		if !s.Suspect() {
+		if !s.IsSuspect() {
 			t.Fatal("not suspect")
 		}
 		s.told()
 		s.Forget(key("es2"))
-		if s.Suspect() {
+		if s.IsSuspect() {
 			t.Error("suspect with two left")
 		}
 		if got := s.told(); len(got) != 2 {

@@ -16,8 +16,8 @@ type Suspicions struct {
 	wake []func()
 }
 
-// Of returns an Options.OnSuspect for the Prober of a kind of object, which calls also as well.
-func (s *Suspicions) Of(kind string, also func(suspect bool, cause string)) func(suspect bool, cause string) {
+// OnSuspect returns an Options.OnSuspect for the Prober of a kind of object, which calls also as well.
+func (s *Suspicions) OnSuspect(kind string, also func(suspect bool, cause string)) func(suspect bool, cause string) {
 	return func(suspect bool, cause string) {
 		for _, wake := range s.note(kind, suspect) {
 			wake()

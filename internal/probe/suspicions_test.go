@@ -14,7 +14,7 @@ func TestASuspicionOfAnyProberIsOneOfAllUntilNoneIsLeft(t *testing.T) {
 			t.Errorf("woken %d times, suspect %t", woken, s.Any())
 		}
 	})
-	count := func(kind string) func(bool, string) { return s.Of(kind, func(bool, string) { told[kind]++ }) }
+	count := func(kind string) func(bool, string) { return s.OnSuspect(kind, func(bool, string) { told[kind]++ }) }
 	pods, outside := count("pods"), count("outside")
 	for i, step := range []struct {
 		tell    func(bool, string)

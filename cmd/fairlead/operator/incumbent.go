@@ -75,28 +75,28 @@ func (i *incumbent) reconcilers(ctx context.Context) ([]reconciler, error) {
 	}
 	shared := newDisruptions(i.cluster.GetCache(), cluster, i.config.RebootPolicies.MaxRestarts)
 	built, err := externalservice.New(ctx, i.cluster, externalservice.Options{
-		Concurrency:      c.Concurrency["ExternalService"],
-		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
-		Warmup:           true, // when to warm is decided by the lifecycle
-		Logger:           i.Logger,
-		Policy:           i.outside.policy,
-		Lookup:           i.outside.resolver.Lookup,
-		Ping:             i.outside.resolver.Reachable,
-		Dial:             i.outside.dialer.Dial,
-		Reference:        i.reference,
-		OnSuspect:        shared.suspicions.Of("ExternalService", i.suspects("ExternalService")),
-		DrainPeriod:      es.DrainPeriod.Duration,
-		Freeze:           cluster,
-		Unasked:          unasked(i.place),
-		ResolveWorkers:   es.ResolveWorkers,
-		ProbeWorkers:     es.ProbeWorkers,
-		Registerer:       i.metrics,
-		Wrap:             tolerantcache.Spare("ExternalService", i.witness.of("ExternalService")),
+		Concurrency:             c.Concurrency["ExternalService"],
+		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
+		Warmup:                  true, // when to warm is decided by the lifecycle
+		Logger:                  i.Logger,
+		Policy:                  i.outside.policy,
+		Lookup:                  i.outside.resolver.Lookup,
+		Ping:                    i.outside.resolver.Reachable,
+		Dial:                    i.outside.dialer.Dial,
+		Reference:               i.reference,
+		OnSuspect:               shared.suspicions.OnSuspect("ExternalService", i.suspects("ExternalService")),
+		DrainPeriod:             es.DrainPeriod.Duration,
+		Freeze:                  cluster,
+		WebhookExemptNamespaces: unasked(i.place),
+		ResolveWorkers:          es.ResolveWorkers,
+		ProbeWorkers:            es.ProbeWorkers,
+		Registerer:              i.metrics,
+		Wrap:                    tolerantcache.Spare("ExternalService", i.witness.of("ExternalService")),
 	})
 	if err != nil {
 		return nil, err
 	}
-	again := built.Again
+	again := built.EnqueueAll
 	i.outside.again.Store(&again)
 	phase := phases.Caches
 	if !c.Warmup {

@@ -130,7 +130,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	}
 	a.overlaps = &overlaps{logger: a.Logger.WithName("admission")}
 	a.overlaps.budgets.client, a.overlaps.budgets.logger = a.client, a.overlaps.logger
-	a.overlaps.pods.known = func(ip netip.Addr) bool { return a.outside.policy.Knows(ip) }
+	a.overlaps.pods.known = func(ip netip.Addr) bool { return a.outside.policy.IsInCluster(ip) }
 
 	p := parts{
 		reachable: reach{

@@ -86,9 +86,9 @@ func unasked(where place) []string { return []string{metav1.NamespaceSystem, whe
 // egressOptions are those of the policy.
 func egressOptions(c options.Egress, where place) (egress.Options, error) {
 	policy := egress.Options{
-		Unasked:     unasked(where),
-		DefaultDeny: c.Default == options.EgressDeny,
-		ClusterDeny: c.ClusterRanges == options.EgressDeny,
+		WebhookExemptNamespaces: unasked(where),
+		DefaultDeny:             c.Default == options.EgressDeny,
+		ClusterDeny:             c.ClusterRanges == options.EgressDeny,
 	}
 	var err error
 	if policy.ClusterCIDRs, err = options.Prefixes(c.ClusterCIDRs); err != nil {

@@ -77,7 +77,7 @@ func (r *restarts) make(key *fingerprint.Key) error {
 		Lookup:           a.outside.resolver.Lookup,
 		Suspicions:       &r.disruptions.suspicions,
 		Reference:        a.reference,
-		OnSuspect:        r.disruptions.suspicions.Of("RebootPolicy", a.suspects("RebootPolicy")),
+		OnSuspect:        r.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
 		ProbeWorkers:     settings.ProbeWorkers,
 		Freeze:           r.disruptions.freeze,
 		Registerer:       a.metrics,

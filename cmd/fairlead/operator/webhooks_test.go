@@ -183,8 +183,8 @@ func TestThePolicyKnowsTheNamespacesThatTheWebhooksAreNotCalledFor(t *testing.T)
 			t.Fatal(err)
 		}
 		for _, webhook := range manifest.Webhooks {
-			if selector := webhook.NamespaceSelector.MatchExpressions; len(selector) != 1 || !slices.Equal(selector[0].Values, options.Unasked) {
-				t.Errorf("%s: not called for %+v, and the policy distrusts %q", webhook.Name, selector, options.Unasked)
+			if selector := webhook.NamespaceSelector.MatchExpressions; len(selector) != 1 || !slices.Equal(selector[0].Values, options.WebhookExemptNamespaces) {
+				t.Errorf("%s: not called for %+v, and the policy distrusts %q", webhook.Name, selector, options.WebhookExemptNamespaces)
 			}
 		}
 		if len(manifest.Webhooks) != 3 {

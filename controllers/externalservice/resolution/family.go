@@ -68,7 +68,7 @@ func (f *family) seed(addresses []dns.Address, at time.Time) {
 }
 
 // answered takes in addresses. interval is the time between lookups.
-func (f *family) answered(p dns.Part, s settings, interval time.Duration, now time.Time) {
+func (f *family) answered(p dns.FamilyAnswer, s settings, interval time.Duration, now time.Time) {
 	f.good, f.missed = now, 0
 	found := sorted(p.Addresses)
 	f.surplus = max(0, len(found)-maxAddresses)

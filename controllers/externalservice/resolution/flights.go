@@ -62,7 +62,7 @@ func (f *flights) do(ctx context.Context, q query) (dns.Answer, error) {
 
 	// A panic must not leave those waiting who came after.
 	if err := panics.Try("DNS lookup", func() error { mine.answer = f.look(ctx, q); return nil }); err != nil {
-		failed := dns.Part{Outcome: dns.ServFail}
+		failed := dns.FamilyAnswer{Outcome: dns.ServFail}
 		mine.answer = dns.Answer{IPv4: failed, IPv6: failed, Err: err}
 	}
 	mine.err = ctx.Err()

@@ -52,13 +52,13 @@ func (w *world) change() {
 	}
 }
 
-func (w *world) part(set []dns.Address, failing dns.Outcome) dns.Part {
+func (w *world) part(set []dns.Address, failing dns.Outcome) dns.FamilyAnswer {
 	ttl := time.Duration(w.IntN(200)) * time.Second
 	if failing != "" {
-		return dns.Part{Outcome: failing, TTL: ttl}
+		return dns.FamilyAnswer{Outcome: failing, TTL: ttl}
 	}
 	if len(set) == 0 {
-		return dns.Part{Outcome: dns.NXDomain, TTL: ttl}
+		return dns.FamilyAnswer{Outcome: dns.NXDomain, TTL: ttl}
 	}
 	set = slices.Clone(set)
 	if w.subset {
@@ -66,7 +66,7 @@ func (w *world) part(set []dns.Address, failing dns.Outcome) dns.Part {
 		set = set[:1+w.IntN(len(set))]
 		slices.SortFunc(set, dns.Address.Compare)
 	}
-	return dns.Part{Outcome: dns.Resolved, TTL: ttl, Addresses: set, Partial: w.IntN(10) == 0}
+	return dns.FamilyAnswer{Outcome: dns.Resolved, TTL: ttl, Addresses: set, Partial: w.IntN(10) == 0}
 }
 
 func (w *world) answer() dns.Answer {
@@ -122,8 +122,8 @@ func run(t *testing.T, seed uint64) {
 // check holds one step to what must always be true.
 func check(t *testing.T, name Name, answer dns.Answer, before []dns.Address, s State, now, good time.Time) {
 	t.Helper()
-	if !s.Settled || s.Reason == "" || s.Cause == "" || len(s.Addresses) > 100 || !slices.IsSortedFunc(s.Addresses, dns.Address.Compare) {
-		t.Errorf("settled %t, %q because of %q, %d addresses", s.Settled, s.Reason, s.Cause, len(s.Addresses))
+	if !s.LookedUp || s.Reason == "" || s.Cause == "" || len(s.Addresses) > 100 || !slices.IsSortedFunc(s.Addresses, dns.Address.Compare) {
+		t.Errorf("settled %t, %q because of %q, %d addresses", s.LookedUp, s.Reason, s.Cause, len(s.Addresses))
 	}
 	if len(slices.Compact(slices.Clone(s.Addresses))) != len(s.Addresses) {
 		t.Error("an address is there twice")
@@ -138,7 +138,7 @@ func check(t *testing.T, name Name, answer dns.Answer, before []dns.Address, s S
 	if answer.Outcome() == dns.Resolved && s.NextTime.Sub(now) < name.MinTTL && !s.NextTime.Equal(s.ExpiresAt) {
 		t.Errorf("the next lookup is after %s although it resolved", s.NextTime.Sub(now))
 	}
-	for six, part := range map[bool]dns.Part{false: answer.IPv4, true: answer.IPv6} {
+	for six, part := range map[bool]dns.FamilyAnswer{false: answer.IPv4, true: answer.IPv6} {
 		was, is := ofFamily(before, six), ofFamily(s.Addresses, six)
 		failed := part.Outcome != dns.Resolved && (part.Outcome != dns.NXDomain || answer.Outcome() != dns.Resolved)
 		if failed && name.OnFailure != networkingv1.ResolutionRemove && len(is) < min(len(was), 50) {

@@ -59,15 +59,15 @@ type State struct {
 	Surplus int
 	// Denied is how many targets of SRV records the last answer had that lead into the cluster.
 	Denied int
-	// Settled says that a lookup has ended in this process.
-	Settled bool
+	// LookedUp says that a lookup has ended in this process.
+	LookedUp bool
 	// ExpiresAt is when the first addresses go unless the name resolves before. Zero if none will.
 	ExpiresAt time.Time
 }
 
 // matters says whether a reconciler has to know of the change. That lookups go on is no news.
 func (s State) matters(before State) bool {
-	return s.Settled != before.Settled || s.Reason != before.Reason || s.Cause != before.Cause ||
+	return s.LookedUp != before.LookedUp || s.Reason != before.Reason || s.Cause != before.Cause ||
 		s.Failed != before.Failed || s.Kept != before.Kept || s.Surplus != before.Surplus || s.Denied != before.Denied ||
 		!s.ExpiresAt.Equal(before.ExpiresAt) || !slices.Equal(s.Addresses, before.Addresses)
 }

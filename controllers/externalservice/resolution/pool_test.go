@@ -18,7 +18,7 @@ func turning(pool []dns.Address, i int) dns.Answer {
 		some = append(some, pool[(i*8+j)%len(pool)])
 	}
 	slices.SortFunc(some, dns.Address.Compare)
-	return dns.Answer{IPv4: dns.Part{Outcome: dns.Resolved, Addresses: some, TTL: 2 * time.Second}, IPv6: dns.Part{Outcome: dns.NXDomain}}
+	return dns.Answer{IPv4: dns.FamilyAnswer{Outcome: dns.Resolved, Addresses: some, TTL: 2 * time.Second}, IPv6: dns.FamilyAnswer{Outcome: dns.NXDomain}}
 }
 
 func TestAPoolSettlesAndWhatItGivesUpGoes(t *testing.T) {
@@ -85,7 +85,7 @@ func TestANameThatIsSaidNotToExistForOneFamilyKeepsItsAddresses(t *testing.T) {
 		r.apply(dns.Answer{IPv4: part("a", time.Second), IPv6: part("v6", time.Second)}, now, 0)
 		now = r.state.NextTime
 	}
-	broken := dns.Answer{IPv4: part("a", time.Second), IPv6: dns.Part{Outcome: dns.NXDomain, NoName: true}}
+	broken := dns.Answer{IPv4: part("a", time.Second), IPv6: dns.FamilyAnswer{Outcome: dns.NXDomain, NoName: true}}
 	for range 20 {
 		r.apply(broken, now, 0)
 		now = r.state.NextTime
@@ -112,9 +112,9 @@ func TestAddressesThatDoNotCountAreCounted(t *testing.T) {
 		for i := range test.six {
 			six = append(six, dns.Address{IP: addresses("a6")[0].IP, Port: uint16(i + 1)})
 		}
-		a := dns.Answer{IPv4: dns.Part{Outcome: dns.Resolved, Addresses: four, TTL: time.Minute}, IPv6: dns.Part{Outcome: dns.NXDomain}}
+		a := dns.Answer{IPv4: dns.FamilyAnswer{Outcome: dns.Resolved, Addresses: four, TTL: time.Minute}, IPv6: dns.FamilyAnswer{Outcome: dns.NXDomain}}
 		if test.six > 0 {
-			a.IPv6 = dns.Part{Outcome: dns.Resolved, Addresses: six, TTL: time.Minute}
+			a.IPv6 = dns.FamilyAnswer{Outcome: dns.Resolved, Addresses: six, TTL: time.Minute}
 		}
 		r.apply(a, epoch, 0)
 		if r.state.Surplus != test.want {

@@ -45,7 +45,7 @@ func newRecord(n Name) *record {
 
 // apply takes in an answer. at, from 0 to 1, places the next lookup within its jitter.
 func (r *record) apply(a dns.Answer, now time.Time, at float64) {
-	r.asked, r.state.Settled = now, true
+	r.asked, r.state.LookedUp = now, true
 	resolved := a.Outcome() == dns.Resolved
 	if resolved {
 		a.IPv4, a.IPv6 = r.ipv4.believed(a.IPv4), r.ipv6.believed(a.IPv6)
@@ -70,7 +70,7 @@ func (r *record) apply(a dns.Answer, now time.Time, at float64) {
 }
 
 // take takes in the part of a family of a name that resolves.
-func (f *family) take(p dns.Part, s settings, interval time.Duration, now time.Time) {
+func (f *family) take(p dns.FamilyAnswer, s settings, interval time.Duration, now time.Time) {
 	switch p.Outcome {
 	case dns.Resolved:
 		f.answered(p, s, interval, now)
@@ -83,7 +83,7 @@ func (f *family) take(p dns.Part, s settings, interval time.Duration, now time.T
 // believed is the part of a family of a name that resolves in the other one. Some load balancers say
 // of such a name that it does not exist where they mean that they have no answer: where there were
 // addresses, that is a failure.
-func (f *family) believed(p dns.Part) dns.Part {
+func (f *family) believed(p dns.FamilyAnswer) dns.FamilyAnswer {
 	if p.NoName && f.size() > 0 {
 		p.Outcome = dns.ServFail
 	}
@@ -91,12 +91,12 @@ func (f *family) believed(p dns.Part) dns.Part {
 }
 
 // failed says whether a part is neither addresses nor word that there are none.
-func failed(p dns.Part) bool { return p.Outcome != dns.Resolved && p.Outcome != dns.NXDomain }
+func failed(p dns.FamilyAnswer) bool { return p.Outcome != dns.Resolved && p.Outcome != dns.NXDomain }
 
 // interval is the time between lookups that an answer asks for.
 func (r *record) interval(a dns.Answer) time.Duration {
 	ttl := time.Duration(-1)
-	for _, p := range []dns.Part{a.IPv4, a.IPv6} {
+	for _, p := range []dns.FamilyAnswer{a.IPv4, a.IPv6} {
 		if p.Outcome == dns.Resolved && (ttl < 0 || p.TTL < ttl) {
 			ttl = p.TTL
 		}
@@ -127,7 +127,7 @@ func (f *family) doubted() bool { return f.last == dns.NXDomain && f.missed > 0 
 
 // conclude says what the last answer means by now.
 func (r *record) conclude(now time.Time) {
-	whole := dns.Answer{IPv4: dns.Part{Outcome: r.ipv4.last}, IPv6: dns.Part{Outcome: r.ipv6.last}}.Outcome()
+	whole := dns.Answer{IPv4: dns.FamilyAnswer{Outcome: r.ipv4.last}, IPv6: dns.FamilyAnswer{Outcome: r.ipv6.last}}.Outcome()
 	r.state.ExpiresAt, r.state.Failed, r.state.Kept = time.Time{}, "", 0
 	kept := dns.Outcome("")
 	for i, f := range []*family{&r.ipv4, &r.ipv6} {
@@ -180,7 +180,7 @@ func (r *record) retune(s settings, now time.Time) bool {
 		return false
 	}
 	r.settings = s
-	if !r.state.Settled {
+	if !r.state.LookedUp {
 		return false
 	}
 	before := r.state.NextTime

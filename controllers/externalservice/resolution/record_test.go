@@ -44,13 +44,13 @@ func words(list []dns.Address) string {
 }
 
 // part reads a family's part: addresses, or an outcome.
-func part(text string, ttl time.Duration) dns.Part {
+func part(text string, ttl time.Duration) dns.FamilyAnswer {
 	for _, o := range []dns.Outcome{dns.NXDomain, dns.ServFail, dns.Timeout, dns.Denied} {
 		if text == string(o) {
-			return dns.Part{Outcome: o}
+			return dns.FamilyAnswer{Outcome: o}
 		}
 	}
-	p := dns.Part{Outcome: dns.Resolved, TTL: ttl}
+	p := dns.FamilyAnswer{Outcome: dns.Resolved, TTL: ttl}
 	p.Addresses = addresses(strings.TrimPrefix(text, "partial "))
 	p.Partial = strings.HasPrefix(text, "partial ")
 	return p
@@ -132,8 +132,8 @@ func TestAnswersBecomeAddresses(t *testing.T) {
 			now := epoch
 			r := newRecord(Name{Endpoint: "e", MinTTL: 30 * time.Second, MaxTTL: time.Hour, KeepLastFor: 24 * time.Hour,
 				Seed: addresses(test.seed), SeedTime: now.Add(-30 * time.Second)})
-			if got := words(r.state.Addresses); got != test.seed || r.state.Reason != "" || r.state.Settled {
-				t.Errorf("before the first lookup: %q, %q, settled %t", got, r.state.Reason, r.state.Settled)
+			if got := words(r.state.Addresses); got != test.seed || r.state.Reason != "" || r.state.LookedUp {
+				t.Errorf("before the first lookup: %q, %q, settled %t", got, r.state.Reason, r.state.LookedUp)
 			}
 			for i, step := range test.steps {
 				r.apply(dns.Answer{IPv4: part(step.four, time.Minute), IPv6: part(step.six, time.Minute)}, now, 1)
@@ -143,8 +143,8 @@ func TestAnswersBecomeAddresses(t *testing.T) {
 				if step.reason != "" && r.state.Reason != step.reason {
 					t.Errorf("step %d: reason %q, want %q", i, r.state.Reason, step.reason)
 				}
-				if !r.state.Settled || !r.state.NextTime.After(now) || !r.state.ExpiresAt.IsZero() {
-					t.Errorf("step %d: settled %t, next after %s, expires %s", i, r.state.Settled, r.state.NextTime.Sub(now), r.state.ExpiresAt)
+				if !r.state.LookedUp || !r.state.NextTime.After(now) || !r.state.ExpiresAt.IsZero() {
+					t.Errorf("step %d: settled %t, next after %s, expires %s", i, r.state.LookedUp, r.state.NextTime.Sub(now), r.state.ExpiresAt)
 				}
 				now = r.state.NextTime
 			}
@@ -237,7 +237,7 @@ func TestNoMoreThanAHundredAddressesCount(t *testing.T) {
 		return list
 	}
 	answer := func(four, six []dns.Address) dns.Answer {
-		return dns.Answer{IPv4: dns.Part{Outcome: dns.Resolved, Addresses: four, TTL: time.Minute}, IPv6: dns.Part{Outcome: dns.Resolved, Addresses: six, TTL: time.Minute}}
+		return dns.Answer{IPv4: dns.FamilyAnswer{Outcome: dns.Resolved, Addresses: four, TTL: time.Minute}, IPv6: dns.FamilyAnswer{Outcome: dns.Resolved, Addresses: six, TTL: time.Minute}}
 	}
 	r := newRecord(Name{MaxTTL: time.Hour})
 	r.apply(answer(pool(0, 60), nil), epoch, 0)

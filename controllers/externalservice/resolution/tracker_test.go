@@ -128,12 +128,12 @@ func TestANameIsFollowed(t *testing.T) {
 		f := start(t, Options{})
 		f.lead("db.example.com", "a")
 		name := named("db.example.com")
-		if s := f.Set(key("db"), []Name{name})[0]; s.Settled || s.Reason != "" || s.Endpoint != "primary" || !s.NextTime.Equal(time.Now()) {
+		if s := f.Set(key("db"), []Name{name})[0]; s.LookedUp || s.Reason != "" || s.Endpoint != "primary" || !s.NextTime.Equal(time.Now()) {
 			t.Errorf("before: %+v", s)
 		}
 		wait(10 * time.Millisecond)
 		s := f.Set(key("db"), []Name{name})[0]
-		if words(s.Addresses) != "a" || !s.Settled || s.Reason != "Resolved" || f.notices("db") != 1 {
+		if words(s.Addresses) != "a" || !s.LookedUp || s.Reason != "Resolved" || f.notices("db") != 1 {
 			t.Errorf("after the first lookup: %+v, %d notices", s, f.notices("db"))
 		}
 		wait(3 * time.Minute)
@@ -175,12 +175,12 @@ func TestNamesKeepTheirStateWhileTheyAreTheSame(t *testing.T) {
 		}
 		first.Host, first.Seed = "b.example.com", addresses("s")
 		states = f.Set(key("db"), []Name{first})
-		if s := states[0]; s.Settled || words(s.Addresses) != "s" {
+		if s := states[0]; s.LookedUp || words(s.Addresses) != "s" {
 			t.Errorf("another host: %+v, want the seed", s)
 		}
 		wait(10 * time.Millisecond)
 		first.Records = networkingv1.RecordSRV
-		if s := f.Set(key("db"), []Name{first})[0]; s.Settled {
+		if s := f.Set(key("db"), []Name{first})[0]; s.LookedUp {
 			t.Error("other records: want a new state")
 		}
 		wait(10 * time.Millisecond)
@@ -203,7 +203,7 @@ func TestAnAnswerToANameThatWasReplacedDoesNotCount(t *testing.T) {
 		wait(500 * time.Millisecond)
 		f.Set(key("db"), []Name{named("new.example.com")})
 		wait(600 * time.Millisecond)
-		if s := f.Set(key("db"), []Name{named("new.example.com")})[0]; s.Settled || len(s.Addresses) > 0 || f.notices("db") > 0 {
+		if s := f.Set(key("db"), []Name{named("new.example.com")})[0]; s.LookedUp || len(s.Addresses) > 0 || f.notices("db") > 0 {
 			t.Errorf("the old answer counts: %+v, %d notices", s, f.notices("db"))
 		}
 		wait(time.Second)
@@ -393,7 +393,7 @@ func TestRunEndsWithItsLookups(t *testing.T) {
 		if time.Since(begin) > 0 {
 			t.Errorf("Run ended %s after its context", time.Since(begin))
 		}
-		if s := f.Set(key("db"), []Name{named("db.example.com")})[0]; s.Settled {
+		if s := f.Set(key("db"), []Name{named("db.example.com")})[0]; s.LookedUp {
 			t.Error("a lookup that was cut off counts")
 		}
 	})

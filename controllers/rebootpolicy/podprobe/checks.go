@@ -84,7 +84,7 @@ func New(o Options) *Checks {
 		byKey:    map[types.NamespacedName]*check{},
 	}
 	c.prober = probe.New(probe.Options{
-		Dial: c.dial, Lookup: c.lookup, Patient: true, Group: group, Names: names(),
+		Dial: c.dial, Lookup: c.lookup, RequireThreshold: true, Group: group, Names: names(),
 		Reference: o.Reference, OnSuspect: o.OnSuspect, MaxSuspicion: maxSuspicion,
 		Workers: o.Workers, Now: o.Now, Rand: o.Rand, Notify: c.heard, Registerer: o.Registerer,
 	})
@@ -116,7 +116,7 @@ func (c *Checks) Run(ctx context.Context) error {
 }
 
 // Suspect says whether failures decide nothing now, since the fault is probably on this side.
-func (c *Checks) Suspect() bool { return c.prober.Suspect() }
+func (c *Checks) Suspect() bool { return c.prober.IsSuspect() }
 
 // Frozen says whether failures decide nothing now for some check of a policy: this process is suspect,
 // and nothing that the check is about succeeds.
@@ -124,7 +124,7 @@ func (c *Checks) Frozen(policy types.NamespacedName) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, about := range c.policies[policy] {
-		if about.unsupported == "" && c.prober.Frozen(about.key) {
+		if about.unsupported == "" && c.prober.IsFrozen(about.key) {
 			return true
 		}
 	}

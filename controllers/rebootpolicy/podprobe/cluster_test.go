@@ -99,8 +99,8 @@ func (w *world) judgeSome(t *testing.T, p *autorebootv1.Probe, all []Pod, unknow
 	t.Helper()
 	before := runtime.NumGoroutine()
 	c := New(Options{Dial: w.dialer.Dial, Lookup: func(context.Context, string, networkingv1.RecordType) dns.Answer {
-		none := dns.Part{Outcome: dns.Resolved}
-		return dns.Answer{IPv6: none, IPv4: dns.Part{Outcome: dns.Resolved, Addresses: []dns.Address{{IP: outside}}}}
+		none := dns.FamilyAnswer{Outcome: dns.Resolved}
+		return dns.Answer{IPv6: none, IPv4: dns.FamilyAnswer{Outcome: dns.Resolved, Addresses: []dns.Address{{IP: outside}}}}
 	}})
 	c.Set(policy("p"), of(p, all))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -49,7 +49,7 @@ func (c *Checks) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	var all []netip.Addr
 	// In turns, since no more than the first few are asked.
 	for i := range max(len(answer.IPv4.Addresses), len(answer.IPv6.Addresses)) {
-		for _, part := range []dns.Part{answer.IPv4, answer.IPv6} {
+		for _, part := range []dns.FamilyAnswer{answer.IPv4, answer.IPv6} {
 			if i < len(part.Addresses) {
 				all = append(all, part.Addresses[i].IP)
 			}

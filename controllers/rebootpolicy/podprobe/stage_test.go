@@ -86,7 +86,7 @@ func (s *stage) lookup(_ context.Context, name string, _ networkingv1.RecordType
 func (s *stage) resolves(name string, all ...netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := dns.Answer{IPv4: dns.Part{Outcome: dns.NXDomain}, IPv6: dns.Part{Outcome: dns.NXDomain}}
+	a := dns.Answer{IPv4: dns.FamilyAnswer{Outcome: dns.NXDomain}, IPv6: dns.FamilyAnswer{Outcome: dns.NXDomain}}
 	for _, ip := range all {
 		a.IPv4.Outcome = dns.Resolved
 		a.IPv4.Addresses = append(a.IPv4.Addresses, dns.Address{IP: ip})

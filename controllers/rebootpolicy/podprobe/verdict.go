@@ -56,11 +56,11 @@ func (c *Checks) verdictOf(about *check) Verdict {
 	if about.unsupported != "" {
 		return Verdict{Checked: about.without, Unknown: about.without, Unsupported: about.unsupported}
 	}
-	counted := c.prober.Census(about.key)
+	counted := c.prober.Summary(about.key)
 	v := Verdict{
 		Checked:   counted.Healthy + counted.Unhealthy + counted.Unknown + about.without,
 		Unhealthy: counted.Unhealthy, Unknown: counted.Unknown + about.without,
-		Unsupported: counted.Void,
+		Unsupported: counted.NotProbed,
 	}
 	least, err := required(about.least, v.Checked)
 	v.Firing = err == nil && v.Unhealthy >= least
@@ -70,7 +70,7 @@ func (c *Checks) verdictOf(about *check) Verdict {
 // newsOf is the news about a check as it is now.
 func (c *Checks) newsOf(about *check) news {
 	v := c.verdictOf(about)
-	return news{firing: v.Firing, held: v.Firing && c.prober.Frozen(about.key), unsupported: v.Unsupported}
+	return news{firing: v.Firing, held: v.Firing && c.prober.IsFrozen(about.key), unsupported: v.Unsupported}
 }
 
 // required is how many of so many pods must be unhealthy.
