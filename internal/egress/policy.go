@@ -72,9 +72,9 @@ func NewPolicy(o Options) *Policy {
 	return p
 }
 
-// HasSynced says whether the ranges of the cluster are known. Until then every address is denied with
+// Synced says whether the ranges of the cluster are known. Until then every address is denied with
 // ReasonUnsynced or a reason that nothing lifts.
-func (p *Policy) HasSynced() bool { return p.cluster.Load() != nil }
+func (p *Policy) Synced() bool { return p.cluster.Load() != nil }
 
 // Check judges an address. It takes well below a microsecond.
 func (p *Policy) Check(q Query) Verdict {

@@ -243,18 +243,18 @@ func TestNothingIsAllowedBeforeTheRangesAreKnown(t *testing.T) {
 	notified := 0
 	p := NewPolicy(Options{Notify: func() { notified++ }, Allow: []Rule{{CIDRs: cidrs("192.0.2.0/24")}}})
 	outside := Query{IP: netip.MustParseAddr("192.0.2.1"), Port: 443, Authorized: true}
-	if !p.HasSynced() || !p.Check(outside).Allowed {
+	if !p.Synced() || !p.Check(outside).Allowed {
 		t.Error("without a Ranges there is nothing to wait for")
 	}
 	p.await()
-	if got := p.Check(outside); p.HasSynced() || got.Allowed || got.Reason != ReasonUnsynced {
-		t.Errorf("synced %t, %+v", p.HasSynced(), got)
+	if got := p.Check(outside); p.Synced() || got.Allowed || got.Reason != ReasonUnsynced {
+		t.Errorf("synced %t, %+v", p.Synced(), got)
 	}
 	if got := p.Check(Query{IP: netip.MustParseAddr("127.0.0.1")}); got.Reason != ReasonLoopback {
 		t.Errorf("what nothing lifts needs no ranges: %+v", got)
 	}
-	if !p.update(nil) || !p.HasSynced() || !p.Check(outside).Allowed || notified != 1 {
-		t.Errorf("synced %t, notified %d times", p.HasSynced(), notified)
+	if !p.update(nil) || !p.Synced() || !p.Check(outside).Allowed || notified != 1 {
+		t.Errorf("synced %t, notified %d times", p.Synced(), notified)
 	}
 	if p.update(nil) || notified != 1 {
 		t.Errorf("the same ranges again were a change; notified %d times", notified)

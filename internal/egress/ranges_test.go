@@ -57,7 +57,7 @@ func running(t *testing.T, client *fake.Clientset, change func(*RangesOptions)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if policy.HasSynced() {
+	if policy.Synced() {
 		t.Error("the policy is synced before anything was read")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -138,7 +138,7 @@ func TestAHeartbeatOfANodeChangesNothing(t *testing.T) {
 		cancel()
 		<-ended
 	}()
-	within(t, "sync", f.informer.HasSyncedChecker().Done())
+	within(t, "sync", f.informer.SyncedChecker().Done())
 	n := node("one", "10.244.0.0/24", "10.0.0.11")
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
