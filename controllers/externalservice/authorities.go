@@ -28,36 +28,36 @@ const (
 	caRetry = 15 * time.Second
 	// caReadTimeout bounds one read.
 	caReadTimeout = 5 * time.Second
-	// maxAuthorities bounds how many are kept, and maxAuthority how large one may be, in bytes.
-	maxAuthorities = 2048
-	maxAuthority   = 256 << 10
+	// maxBundles bounds how many are kept, and maxAuthority how large one may be, in bytes.
+	maxBundles    = 2048
+	maxBundleSize = 256 << 10
 )
 
-// authorities are the certificates of Secrets that health checks trust.
-type authorities struct {
+// caBundles are the certificates of Secrets that health checks trust.
+type caBundles struct {
 	reader client.Reader
 	now    func() time.Time
 
-	mu    sync.Mutex
-	known map[types.NamespacedName]*authority
+	mu      sync.Mutex
+	bundles map[types.NamespacedName]*caBundle
 }
 
-// authority is what one Secret says.
-type authority struct {
+// caBundle is what one Secret says.
+type caBundle struct {
 	// roots are the last that were good. They are kept while the Secret cannot be read, and not
 	// where it says something else: then there is nothing to check against.
 	roots []byte
-	// fault is the rest of a sentence that begins with the Secret; empty where all is well.
-	fault string
-	due   time.Time
-	used  time.Time
+	// problem is the rest of a sentence that begins with the Secret; empty where all is well.
+	problem string
+	due     time.Time
+	used    time.Time
 }
 
-// of returns what a Secret says, reading it where that is due.
-func (a *authorities) of(ctx context.Context, secret types.NamespacedName) authority {
+// get returns what a Secret says, reading it where that is due.
+func (a *caBundles) get(ctx context.Context, secret types.NamespacedName) caBundle {
 	now := a.now()
 	a.mu.Lock()
-	known, ok := a.known[secret]
+	known, ok := a.bundles[secret]
 	if ok {
 		known.used = now
 		if now.Before(known.due) {
@@ -70,22 +70,22 @@ func (a *authorities) of(ctx context.Context, secret types.NamespacedName) autho
 	read := a.read(ctx, secret)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if before, ok := a.known[secret]; ok && read.roots == nil && read.fault == "" {
-		read.roots, read.fault = before.roots, before.fault // it could not be read
-	} else if read.roots == nil && read.fault == "" {
-		read.fault = "cannot be read"
+	if before, ok := a.bundles[secret]; ok && read.roots == nil && read.problem == "" {
+		read.roots, read.problem = before.roots, before.problem // it could not be read
+	} else if read.roots == nil && read.problem == "" {
+		read.problem = "cannot be read"
 	}
 	read.used = now
-	if a.known == nil {
-		a.known = map[types.NamespacedName]*authority{}
+	if a.bundles == nil {
+		a.bundles = map[types.NamespacedName]*caBundle{}
 	}
-	a.known[secret] = &read
-	a.forget(now)
+	a.bundles[secret] = &read
+	a.evict(now)
 	return read
 }
 
 // read asks the API server. Neither roots nor a fault means that it did not answer.
-func (a *authorities) read(ctx context.Context, secret types.NamespacedName) authority {
+func (a *caBundles) read(ctx context.Context, secret types.NamespacedName) caBundle {
 	ctx, cancel := context.WithTimeout(ctx, caReadTimeout)
 	defer cancel()
 	var object corev1.Secret
@@ -96,29 +96,29 @@ func (a *authorities) read(ctx context.Context, secret types.NamespacedName) aut
 	pem := object.Data[caKey]
 	switch {
 	case apierrors.IsNotFound(err):
-		return authority{fault: "does not exist", due: after(caRetry)}
+		return caBundle{problem: "does not exist", due: after(caRetry)}
 	case apierrors.IsForbidden(err):
-		return authority{fault: "may not be read: grant the operator's service account get on it", due: after(caRetry)}
+		return caBundle{problem: "may not be read: grant the operator's service account get on it", due: after(caRetry)}
 	case err != nil:
-		return authority{due: after(caRetry)}
+		return caBundle{due: after(caRetry)}
 	case len(pem) == 0:
-		return authority{fault: "has no " + caKey, due: after(caRetry)}
-	case len(pem) > maxAuthority:
-		return authority{fault: fmt.Sprintf("has a %s of more than %d KiB", caKey, maxAuthority>>10), due: after(caRetry)}
+		return caBundle{problem: "has no " + caKey, due: after(caRetry)}
+	case len(pem) > maxBundleSize:
+		return caBundle{problem: fmt.Sprintf("has a %s of more than %d KiB", caKey, maxBundleSize>>10), due: after(caRetry)}
 	case !x509.NewCertPool().AppendCertsFromPEM(pem):
-		return authority{fault: "has a " + caKey + " without a certificate", due: after(caRetry)}
+		return caBundle{problem: "has a " + caKey + " without a certificate", due: after(caRetry)}
 	}
-	return authority{roots: pem, due: after(caMaxAge)}
+	return caBundle{roots: pem, due: after(caMaxAge)}
 }
 
-// forget drops what was not used for a while, and anything where there is too much.
-func (a *authorities) forget(now time.Time) {
-	if len(a.known) <= maxAuthorities/2 {
+// evict drops what was not used for a while, and anything where there is too much.
+func (a *caBundles) evict(now time.Time) {
+	if len(a.bundles) <= maxBundles/2 {
 		return
 	}
-	for secret, known := range a.known {
-		if now.Sub(known.used) > 2*caMaxAge || len(a.known) > maxAuthorities {
-			delete(a.known, secret)
+	for secret, known := range a.bundles {
+		if now.Sub(known.used) > 2*caMaxAge || len(a.bundles) > maxBundles {
+			delete(a.bundles, secret)
 		}
 	}
 }

@@ -26,15 +26,15 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// someSecrets is a reader of one Secret, or of an error.
-type someSecrets struct {
+// fakeSecrets is a reader of one Secret, or of an error.
+type fakeSecrets struct {
 	client.Reader
 	data  map[string][]byte
 	err   error
 	reads int
 }
 
-func (s *someSecrets) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (s *fakeSecrets) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	s.reads++
 	if secret, ok := into.(*corev1.Secret); ok {
 		secret.Data = s.data
@@ -58,13 +58,13 @@ func certificate(t *testing.T) []byte {
 
 func TestASecretIsReadAboutEveryMinuteAndItsLastGoodContentsKept(t *testing.T) {
 	now := epoch
-	secrets := &someSecrets{data: map[string][]byte{caKey: certificate(t)}}
-	a := &authorities{reader: secrets, now: func() time.Time { return now }}
-	of := func() authority {
-		return a.of(t.Context(), types.NamespacedName{Namespace: "shop", Name: "ca"})
+	secrets := &fakeSecrets{data: map[string][]byte{caKey: certificate(t)}}
+	a := &caBundles{reader: secrets, now: func() time.Time { return now }}
+	of := func() caBundle {
+		return a.get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "ca"})
 	}
 	first := of()
-	if first.fault != "" || len(first.roots) == 0 || first.due.Sub(now) < caMaxAge || first.due.Sub(now) > caMaxAge*6/5 {
+	if first.problem != "" || len(first.roots) == 0 || first.due.Sub(now) < caMaxAge || first.due.Sub(now) > caMaxAge*6/5 {
 		t.Fatalf("got %+v", first)
 	}
 	now = now.Add(caMaxAge - time.Second)
@@ -73,12 +73,12 @@ func TestASecretIsReadAboutEveryMinuteAndItsLastGoodContentsKept(t *testing.T) {
 	}
 	now = now.Add(time.Minute)
 	secrets.err = errors.New("the API server is busy")
-	if got := of(); secrets.reads != 2 || got.fault != "" || len(got.roots) == 0 {
+	if got := of(); secrets.reads != 2 || got.problem != "" || len(got.roots) == 0 {
 		t.Errorf("after %d reads: %+v", secrets.reads, got)
 	}
 	now = now.Add(time.Minute)
 	secrets.err = apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "ca")
-	if got := of(); !strings.Contains(got.fault, "does not exist") || got.roots != nil {
+	if got := of(); !strings.Contains(got.problem, "does not exist") || got.roots != nil {
 		t.Errorf("a Secret that is gone: %+v", got)
 	}
 }
@@ -94,12 +94,12 @@ func TestFaultsOfASecretSayWhatToDoAndQuoteNothing(t *testing.T) {
 		"failing":   {nil, errors.New("hidden detail"), "cannot be read"},
 		"empty":     {nil, nil, "has no ca.crt"},
 		"garbage":   {[]byte("hidden detail"), nil, "without a certificate"},
-		"huge":      {make([]byte, maxAuthority+1), nil, "more than 256 KiB"},
+		"huge":      {make([]byte, maxBundleSize+1), nil, "more than 256 KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &authorities{reader: &someSecrets{data: map[string][]byte{caKey: c.data}, err: c.err}, now: func() time.Time { return epoch }}
-			got := a.of(t.Context(), types.NamespacedName{Name: "ca"})
-			if !strings.Contains(got.fault, c.want) || strings.Contains(got.fault, "hidden") || got.roots != nil {
+			a := &caBundles{reader: &fakeSecrets{data: map[string][]byte{caKey: c.data}, err: c.err}, now: func() time.Time { return epoch }}
+			got := a.get(t.Context(), types.NamespacedName{Name: "ca"})
+			if !strings.Contains(got.problem, c.want) || strings.Contains(got.problem, "hidden") || got.roots != nil {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -108,60 +108,60 @@ func TestFaultsOfASecretSayWhatToDoAndQuoteNothing(t *testing.T) {
 
 func TestAuthoritiesAreBounded(t *testing.T) {
 	now := epoch
-	a := &authorities{reader: &someSecrets{err: errors.New("any")}, now: func() time.Time { return now }}
-	for i := range maxAuthorities + 100 {
-		a.of(t.Context(), types.NamespacedName{Name: fmt.Sprint(i)})
+	a := &caBundles{reader: &fakeSecrets{err: errors.New("any")}, now: func() time.Time { return now }}
+	for i := range maxBundles + 100 {
+		a.get(t.Context(), types.NamespacedName{Name: fmt.Sprint(i)})
 	}
-	if len(a.known) > maxAuthorities {
-		t.Errorf("%d are kept", len(a.known))
+	if len(a.bundles) > maxBundles {
+		t.Errorf("%d are kept", len(a.bundles))
 	}
 	now = now.Add(time.Hour)
-	a.of(t.Context(), types.NamespacedName{Name: "last"})
-	if len(a.known) != 1 {
-		t.Errorf("%d are kept that no probe uses", len(a.known)-1)
+	a.get(t.Context(), types.NamespacedName{Name: "last"})
+	if len(a.bundles) != 1 {
+		t.Errorf("%d are kept that no probe uses", len(a.bundles)-1)
 	}
 }
 
 func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	const secure = `{ports: [{name: sql, port: 5432}], healthCheck: {http: {}, tls: {caSecretName: roots}}, endpoints: [{name: a, addresses: [192.0.2.1]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`
-	s := newStand(t, secure)
-	secrets := &someSecrets{data: map[string][]byte{caKey: certificate(t)}}
-	s.authorities.reader = secrets
-	if again := s.reconciles(); again.RequeueAfter == 0 {
+	s := newSuite(t, secure)
+	secrets := &fakeSecrets{data: map[string][]byte{caKey: certificate(t)}}
+	s.caBundles.reader = secrets
+	if again := s.reconcileOnce(); again.RequeueAfter == 0 {
 		t.Error("the Secret is not read again")
 	}
 	if string(s.health.check.TLS.RootPEM) != string(secrets.data[caKey]) {
 		t.Error("the check trusts other certificates")
 	}
-	s.health.finds("a", "192.0.2.1", up)
-	s.health.finds("b", "198.51.100.1", up)
-	s.reconciles()
-	s.publishes("192.0.2.1+")
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
 
 	secrets.data = nil
-	s.passes(2 * time.Minute)
-	s.reconciles()
-	s.says("Healthy", "Unknown CAUnavailable")
-	s.says("Ready", "True Published")
-	s.publishes("192.0.2.1+")
+	s.advance(2 * time.Minute)
+	s.reconcileOnce()
+	s.wantCondition("Healthy", "Unknown CAUnavailable")
+	s.wantCondition("Ready", "True Published")
+	s.wantPublished("192.0.2.1+")
 	if s.health.targets != nil {
 		t.Error("addresses are checked without the certificates to check them by")
 	}
-	s.passes(time.Minute)
-	s.quiet("still no certificates")
+	s.advance(time.Minute)
+	s.reconcileUnchanged("still no certificates")
 
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = append(es.Spec.Endpoints[0].Addresses, "192.0.2.9")
 	})
-	s.reconciles()
-	s.publishes("192.0.2.1+ 192.0.2.9")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.9")
 	secrets.data = map[string][]byte{caKey: certificate(t)}
-	s.passes(time.Minute)
-	s.reconciles()
-	s.publishes("192.0.2.1+ 192.0.2.9")
-	s.says("Healthy", "False Degraded")
-	s.health.finds("a", "192.0.2.9", up)
-	s.reconciles()
-	s.publishes("192.0.2.1+ 192.0.2.9+")
-	s.says("Healthy", "True AllHealthy")
+	s.advance(time.Minute)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.9")
+	s.wantCondition("Healthy", "False Degraded")
+	s.health.setHealth("a", "192.0.2.9", up)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.9+")
+	s.wantCondition("Healthy", "True AllHealthy")
 }

@@ -20,15 +20,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// still is a cache of three objects that do not change.
-type still struct {
+// unchangingClient is a cache of three objects that do not change.
+type unchangingClient struct {
 	client.Client
 	es      *networkingv1.ExternalService
 	service *corev1.Service
 	slices  []discoveryv1.EndpointSlice
 }
 
-func (c *still) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (c *unchangingClient) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	switch into := into.(type) {
 	case *networkingv1.ExternalService:
 		c.es.DeepCopyInto(into)
@@ -38,7 +38,7 @@ func (c *still) Get(_ context.Context, _ client.ObjectKey, into client.Object, _
 	return nil
 }
 
-func (c *still) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+func (c *unchangingClient) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
 	if list, ok := into.(*discoveryv1.EndpointSliceList); ok {
 		list.Items = c.slices
 	}
@@ -48,15 +48,15 @@ func (c *still) List(_ context.Context, into client.ObjectList, _ ...client.List
 // BenchmarkReconcileWithoutAChange is an object of 5 addresses at which nothing has changed, with the
 // real tracker, prober and policy.
 func BenchmarkReconcileWithoutAChange(b *testing.B) {
-	s := newStand(b, `{ports: [{name: sql, port: 5432}], healthCheck: {http: {path: /ready}, interval: 10s}, endpoints: [
+	s := newSuite(b, `{ports: [{name: sql, port: 5432}], healthCheck: {http: {path: /ready}, interval: 10s}, endpoints: [
 	  {name: a, addresses: [192.0.2.1, 192.0.2.2, 192.0.2.3]}, {name: b, priority: 1, addresses: [198.51.100.1, 198.51.100.2]}]}`)
 	prober := probe.New(probe.Options{Dial: func(context.Context, egress.Query) (net.Conn, error) { return nil, errors.ErrUnsupported }})
-	s.reconciles()
+	s.reconcileOnce()
 	for i := range 5 {
-		s.health.finds([]string{"a", "a", "a", "b", "b"}[i], []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "198.51.100.1", "198.51.100.2"}[i], up)
+		s.health.setHealth([]string{"a", "a", "a", "b", "b"}[i], []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "198.51.100.1", "198.51.100.2"}[i], up)
 	}
-	s.reconciles()
-	cached := &still{Client: s.store, es: s.object(), service: mustService(s)}
+	s.reconcileOnce()
+	cached := &unchangingClient{Client: s.store, es: s.object(), service: mustService(s)}
 	var list discoveryv1.EndpointSliceList
 	s.must(s.store.List(b.Context(), &list))
 	cached.slices = list.Items

@@ -26,90 +26,90 @@ const (
 	targetsLeftOut   = "left out since it points into the cluster"
 )
 
-// ready tells whether the Service and its slices are as the spec wants them. That everything outside
+// setReady tells whether the Service and its slices are as the spec wants them. That everything outside
 // is down does not make it false.
-func (r *report) ready(f *findings, d *decision, service *corev1.Service, sliceCount int) {
+func (r *statusUpdate) setReady(f *observation, d *decision, service *corev1.Service, sliceCount int) {
 	var refused []string
-	for i := range f.sites {
-		for j := range f.sites[i].addresses {
-			if a := &f.sites[i].addresses[j]; a.denied != "" && f.sites[i].DNS == nil {
-				refused = append(refused, fmt.Sprintf("endpoint %q: %s %s (%s)", f.sites[i].Name, a.ip, a.why, a.denied))
+	for i := range f.endpoints {
+		for j := range f.endpoints[i].addresses {
+			if a := &f.endpoints[i].addresses[j]; a.deniedReason != "" && f.endpoints[i].DNS == nil {
+				refused = append(refused, fmt.Sprintf("endpoint %q: %s %s (%s)", f.endpoints[i].Name, a.ip, a.deniedDetail, a.deniedReason))
 			}
 		}
 	}
 	if len(refused) > 0 {
-		r.stalled(networkingv1.ReasonPolicyDenied, some(refused)+": left out; take it out of the spec, or have the egress policy allow it")
+		r.setStalled(networkingv1.ReasonPolicyDenied, some(refused)+": left out; take it out of the spec, or have the egress policy allow it")
 		return
 	}
-	r.clear(networkingv1.ConditionStalled)
+	r.removeCondition(networkingv1.ConditionStalled)
 	switch {
-	case len(d.publish) == 0:
-		r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
+	case len(d.published) == 0:
+		r.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
 			"no endpoint that is Active has addresses: the Service has no endpoints")
 	default:
 		where := fmt.Sprintf("in %s behind Service %s", plural(sliceCount, "EndpointSlice", "EndpointSlices"), service.Name)
-		message := plural(len(d.publish), "address", "addresses") + " " + where
-		if ready := d.ready(); ready < len(d.publish) {
+		message := plural(len(d.published), "address", "addresses") + " " + where
+		if ready := d.readyCount(); ready < len(d.published) {
 			message += fmt.Sprintf(", %d of them ready", ready)
 		}
 		if fields := foreignFields(service); len(fields) > 0 {
 			message += "; " + foreignFieldsSet + ": " + strings.Join(fields, ", ")
 		}
-		r.set(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
+		r.setCondition(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
 	}
 }
 
-// resolved tells whether every name resolves. Drained endpoints do not count.
-func (r *report) resolved(f *findings) {
+// setResolved tells whether every name resolves. Drained endpoints do not count.
+func (r *statusUpdate) setResolved(f *observation) {
 	var worst string
 	var broken, left []string
 	names := 0
-	for i := range f.sites {
-		s := &f.sites[i]
+	for i := range f.endpoints {
+		s := &f.endpoints[i]
 		if s.state == nil || s.drained {
 			continue
 		}
 		names++
 		reason := s.reason()
 		if reason == networkingv1.ReasonResolved {
-			if text := s.leftOut(); text != "" {
+			if text := s.leftOutMessage(); text != "" {
 				left = append(left, text)
 			}
 			continue
 		}
-		if gravity(reason) > gravity(worst) {
+		if reasonRank(reason) > reasonRank(worst) {
 			worst = reason
 		}
-		broken = append(broken, s.trouble(reason))
+		broken = append(broken, s.resolveMessage(reason))
 	}
 	switch {
 	case names == 0:
-		r.clear(networkingv1.ConditionResolved)
+		r.removeCondition(networkingv1.ConditionResolved)
 	case len(broken) == 0:
-		r.set(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved, some(append([]string{plural(names, "name resolves", "names resolve")}, left...)))
+		r.setCondition(networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved, some(append([]string{plural(names, "name resolves", "names resolve")}, left...)))
 	case worst == "":
-		r.set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, some(broken))
+		r.setCondition(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, some(broken))
 	default:
-		r.set(networkingv1.ConditionResolved, metav1.ConditionFalse, worst, some(broken))
+		r.setCondition(networkingv1.ConditionResolved, metav1.ConditionFalse, worst, some(broken))
 	}
 }
 
-// gravity orders reasons: of several endpoints the worst one gives the condition its reason.
-func gravity(reason string) int {
+// reasonRank orders reasons: of several endpoints the worst one gives the condition its reason.
+func reasonRank(reason string) int {
 	return 1 + slices.Index([]string{
 		"", networkingv1.ReasonStale, networkingv1.ReasonTimeout, networkingv1.ReasonServFail, networkingv1.ReasonNXDomain, networkingv1.ReasonDenied,
 	}, reason)
 }
 
-// leftOut says what of the answer is not published although the name resolves; "" where nothing is.
-func (s *site) leftOut() string {
+// leftOutMessage says what of the answer is not published although the name resolves; "" where nothing is.
+func (s *resolvedEndpoint) leftOutMessage() string {
 	var all []string
 	if n := s.state.Surplus; n > 0 {
 		all = append(all, fmt.Sprintf("%s: %d of at least %d are published", addressesLeftOut, len(s.addresses), len(s.addresses)+n))
 	}
 	denied := 0
 	for i := range s.addresses {
-		if s.addresses[i].denied != "" {
+		if s.addresses[i].deniedReason != "" {
 			denied++
 		}
 	}
@@ -125,8 +125,8 @@ func (s *site) leftOut() string {
 	return fmt.Sprintf("endpoint %q: %s: %s", s.Name, s.DNS.Name, strings.Join(all, ", "))
 }
 
-// trouble says what is the matter with a name, in words of ours.
-func (s *site) trouble(reason string) string {
+// resolveMessage says what is the matter with a name, in words of ours.
+func (s *resolvedEndpoint) resolveMessage(reason string) string {
 	name := fmt.Sprintf("endpoint %q: %s ", s.Name, s.DNS.Name)
 	switch reason {
 	case "":
@@ -152,14 +152,14 @@ func (s *site) trouble(reason string) string {
 	return name + "does not resolve"
 }
 
-// healthy tells whether every address of the active priority is healthy.
-func (r *report) healthy(es *networkingv1.ExternalService, f *findings, d *decision) {
+// setHealthy tells whether every address of the active priority is healthy.
+func (r *statusUpdate) setHealthy(es *networkingv1.ExternalService, f *observation, d *decision) {
 	if es.Spec.HealthCheck == nil {
-		r.clear(networkingv1.ConditionHealthy)
+		r.removeCondition(networkingv1.ConditionHealthy)
 		return
 	}
 	healthy, unknown := 0, 0
-	for _, p := range d.publish {
+	for _, p := range d.published {
 		switch p.health {
 		case networkingv1.AddressHealthy:
 			healthy++
@@ -168,14 +168,14 @@ func (r *report) healthy(es *networkingv1.ExternalService, f *findings, d *decis
 			unknown++
 		}
 	}
-	all := len(d.publish)
+	all := len(d.published)
 	status, reason, message := metav1.ConditionFalse, networkingv1.ReasonDegraded, ""
 	if all > 0 {
 		message = fmt.Sprintf("%d of %s of priority %d healthy", healthy, plural(all, "address", "addresses"), *d.active)
 	}
 	switch {
-	case f.fault != "":
-		status, reason, message = metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable, f.fault
+	case f.uncheckedReason != "":
+		status, reason, message = metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable, f.uncheckedReason
 	case f.suspect:
 		status, reason = metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect
 		message = "so many checks fail at once that the fault is probably the operator's own: health stays as it was"
@@ -188,43 +188,43 @@ func (r *report) healthy(es *networkingv1.ExternalService, f *findings, d *decis
 		message += fmt.Sprintf(", %d not checked yet", unknown)
 	case healthy == 0:
 		reason = networkingv1.ReasonNoneHealthy
-		if d.panics {
+		if d.panicking {
 			message += ", nor any elsewhere: all are published as ready (panicThresholdPercent)"
 		}
 	case unknown > 0:
 		message += fmt.Sprintf(", %d not checked yet", unknown)
 	}
 	flaps := 0
-	active(f.sites, func(_ *site, a *address) {
-		if a.flaps {
+	forEachActive(f.endpoints, func(_ *resolvedEndpoint, a *address) {
+		if a.flapping {
 			flaps++
 		}
 	})
 	if flaps > 0 {
 		message += fmt.Sprintf("; the health of %s, and is held", plural(flaps, "address changes too often", "addresses changes too often"))
 	}
-	r.set(networkingv1.ConditionHealthy, status, reason, message)
+	r.setCondition(networkingv1.ConditionHealthy, status, reason, message)
 }
 
-// failedOver tells that a priority other than the lowest is published.
-func (r *report) failedOver(f *findings, d *decision) {
+// setFailedOver tells that a priority other than the lowest is published.
+func (r *statusUpdate) setFailedOver(f *observation, d *decision) {
 	switch {
-	case d.active == nil || *d.active <= lowest(f.sites):
-		r.clear(networkingv1.ConditionFailedOver)
+	case d.active == nil || *d.active <= lowest(f.endpoints):
+		r.removeCondition(networkingv1.ConditionFailedOver)
 	case f.suspect && meta.IsStatusConditionTrue(r.status.Conditions, networkingv1.ConditionFailedOver):
 		// It stays as it was, like the health that it speaks of.
 	case r.status.Fault.Lasts():
-		r.set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected,
+		r.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFaultInjected,
 			fmt.Sprintf("priority %d is published because of the fault that is injected", *d.active))
-	case d.pending != nil && d.asks:
-		r.set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
+	case d.pendingFailback != nil && d.awaitsRequest:
+		r.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
 			fmt.Sprintf("priority %d is published although priority %d is healthy again: failback is Manual; set the annotation %s to go back",
-				*d.active, *d.pending, networkingv1.FailbackRequestedAnnotation))
-	case d.pending != nil:
-		r.set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
-			fmt.Sprintf("priority %d is published; priority %d is healthy again and is taken once failbackDelay has passed", *d.active, *d.pending))
+				*d.active, *d.pendingFailback, networkingv1.FailbackRequestedAnnotation))
+	case d.pendingFailback != nil:
+		r.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending,
+			fmt.Sprintf("priority %d is published; priority %d is healthy again and is taken once failbackDelay has passed", *d.active, *d.pendingFailback))
 	default:
-		r.set(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy,
+		r.setCondition(networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy,
 			fmt.Sprintf("failed over to priority %d: none before it has enough healthy addresses", *d.active))
 	}
 }

@@ -78,11 +78,11 @@ type Options struct {
 
 // Controller reconciles ExternalServices, and looks up and checks what they name.
 type Controller struct {
-	reconciling controller.Controller
-	reconciler  *Reconciler
-	tracker     *resolution.Tracker
-	prober      *probe.Prober
-	enqueuer    *controller.Enqueuer
+	controller controller.Controller
+	reconciler *Reconciler
+	tracker    *resolution.Tracker
+	prober     *probe.Prober
+	enqueuer   *controller.Enqueuer
 }
 
 // New makes the controller. The caller starts it, once this replica leads, and sees that the
@@ -124,25 +124,25 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	if err := watch(ctx, c, reconciling, enqueuer); err != nil {
 		return nil, err
 	}
-	return &Controller{reconciling: reconciling, reconciler: reconciler, tracker: tracker, prober: prober, enqueuer: enqueuer}, nil
+	return &Controller{controller: reconciling, reconciler: reconciler, tracker: tracker, prober: prober, enqueuer: enqueuer}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled, looked up or
 // checked before Start.
 func (c *Controller) Warmup(ctx context.Context) error {
-	return controller.Warmup(ctx, Name, c.reconciling)
+	return controller.Warmup(ctx, Name, c.controller)
 }
 
 // Start reconciles, looks up and checks until ctx ends or one of the three fails, and returns when
 // all three have ended.
 func (c *Controller) Start(ctx context.Context) error {
-	return controller.RunAll(ctx, c.tracker.Run, c.prober.Run, c.reconciling.Start)
+	return controller.RunAll(ctx, c.tracker.Run, c.prober.Run, c.controller.Start)
 }
 
 // EnqueueAll has every object reconciled once more, since what the policy says may have changed. It does
 // not block.
 func (c *Controller) EnqueueAll() {
-	for _, key := range c.reconciler.memories.keys() {
+	for _, key := range c.reconciler.states.keys() {
 		c.enqueuer.Enqueue(key)
 	}
 }

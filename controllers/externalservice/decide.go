@@ -11,11 +11,11 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// priorities is how many there are, from 0 on.
-const priorities = 10
+// numPriorities is how many there are, from 0 on.
+const numPriorities = 10
 
-// circumstances are what a decision depends on beside the addresses.
-type circumstances struct {
+// failoverInput are what a decision depends on beside the addresses.
+type failoverInput struct {
 	now time.Time
 	// checked says that there is a health check; without one everything counts as healthy.
 	checked bool
@@ -23,54 +23,54 @@ type circumstances struct {
 	suspect bool
 	// minHealthy and panicThreshold are in percent.
 	minHealthy, panicThreshold int
-	manual                     bool
+	manualFailback             bool
 	failbackDelay              time.Duration
-	// requested asks for going back without further delay.
-	requested bool
-	// patience is how long an address that was never checked may hold up a failover.
-	patience time.Duration
+	// failbackRequested asks for going back without further delay.
+	failbackRequested bool
+	// firstProbeGrace is how long an address that was never checked may hold up a failover.
+	firstProbeGrace time.Duration
 	// lowest is the lowest priority that is configured, whether it has addresses or not.
 	lowest int32
 	// active is the priority that is published, and panicking whether it is in panic.
 	active    *int32
 	panicking bool
-	// regained is when each priority was first seen with enough healthy addresses after it had been
+	// qualifiedSince is when each priority was first seen with enough healthy addresses after it had been
 	// seen without. Zero where it never was.
-	regained [priorities]time.Time
+	qualifiedSince [numPriorities]time.Time
 }
 
 // decision is what to publish.
 type decision struct {
 	// active is the priority to publish; nil where there is no address at all.
 	active *int32
-	// publish are its members, and whether each is ready.
-	publish []publication
-	// panics says that all are ready, since none is healthy anywhere.
-	panics bool
-	// pending is a lower priority that qualifies and is not gone back to yet.
-	pending *int32
-	// asks says that it waits for a request, and not for time to pass.
-	asks bool
-	// handled says that the request to go back was considered, refused that nothing came of it.
-	handled, refused bool
+	// published are its members, and whether each is ready.
+	published []publishedAddress
+	// panicking says that all are ready, since none is healthy anywhere.
+	panicking bool
+	// pendingFailback is a lower priority that qualifies and is not gone back to yet.
+	pendingFailback *int32
+	// awaitsRequest says that it waits for a request, and not for time to pass.
+	awaitsRequest bool
+	// failbackHandled says that the request to go back was considered, refused that nothing came of it.
+	failbackHandled, failbackRefused bool
 	// qualified are the priorities that have enough healthy addresses, as bits.
 	qualified uint16
-	// again is when to decide again although nothing will have changed. Zero if never.
-	again time.Time
+	// requeueAt is when to decide again although nothing will have changed. Zero if never.
+	requeueAt time.Time
 }
 
-// publication is a member and whether it takes traffic.
-type publication struct {
-	*member
+// publishedAddress is a member and whether it takes traffic.
+type publishedAddress struct {
+	*candidate
 	ready bool
 }
 
-func (d *decision) look(at time.Time) { d.again = controller.Earliest(d.again, at) }
+func (d *decision) requeueBy(at time.Time) { d.requeueAt = controller.Earliest(d.requeueAt, at) }
 
-// ready is how many publications are.
-func (d *decision) ready() int {
+// readyCount is how many publications are.
+func (d *decision) readyCount() int {
 	n := 0
-	for _, p := range d.publish {
+	for _, p := range d.published {
 		if p.ready {
 			n++
 		}
@@ -79,33 +79,33 @@ func (d *decision) ready() int {
 }
 
 // decide says what to publish of members, which membersOf has ordered.
-func decide(members []member, c circumstances) decision {
+func decide(members []candidate, c failoverInput) decision {
 	var d decision
-	tiers := tiersOf(members, &c)
+	tiers := priorityGroupsOf(members, &c)
 	for i := range tiers {
-		if t := &tiers[i]; t.qualifies && t.priority >= 0 && t.priority < priorities {
+		if t := &tiers[i]; t.qualifies && t.priority >= 0 && t.priority < numPriorities {
 			d.qualified |= 1 << t.priority
 		}
 	}
-	d.handled = c.requested && !c.suspect
+	d.failbackHandled = c.failbackRequested && !c.suspect
 	if len(tiers) == 0 {
 		return d
 	}
-	chosen := &tiers[c.choose(tiers, &d)]
+	chosen := &tiers[c.chooseGroup(tiers, &d)]
 	d.active = &chosen.priority
-	if d.handled && c.active != nil && *c.active > c.lowest && chosen.priority >= *c.active {
-		d.refused = true
+	if d.failbackHandled && c.active != nil && *c.active > c.lowest && chosen.priority >= *c.active {
+		d.failbackRefused = true
 	}
-	d.publish = make([]publication, 0, len(chosen.members))
-	for i := range chosen.members {
-		m := &chosen.members[i]
-		d.publish = append(d.publish, publication{m, !c.checked || d.panics || m.health == networkingv1.AddressHealthy})
+	d.published = make([]publishedAddress, 0, len(chosen.candidates))
+	for i := range chosen.candidates {
+		m := &chosen.candidates[i]
+		d.published = append(d.published, publishedAddress{m, !c.checked || d.panicking || m.health == networkingv1.AddressHealthy})
 	}
 	return d
 }
 
-// choose returns the index of the tier to publish.
-func (c *circumstances) choose(tiers []tier, d *decision) int {
+// chooseGroup returns the index of the tier to publish.
+func (c *failoverInput) chooseGroup(tiers []priorityGroup, d *decision) int {
 	if !c.checked {
 		return 0
 	}
@@ -120,30 +120,30 @@ func (c *circumstances) choose(tiers []tier, d *decision) int {
 	}
 	switch {
 	case current < 0:
-		return c.begin(tiers, best, d)
+		return c.chooseFirst(tiers, best, d)
 	case c.suspect:
-		d.panics = c.panicking && healthiest(tiers, current) < 0
+		d.panicking = c.panicking && mostHealthy(tiers, current) < 0
 		return current
-	case healthiest(tiers, current) < 0:
-		return c.worst(tiers, current, d)
+	case mostHealthy(tiers, current) < 0:
+		return c.chooseMostHealthy(tiers, current, d)
 	case tiers[current].qualifies:
-		return c.goBack(tiers, current, d)
-	case tiers[current].undecided:
-		d.look(tiers[current].until)
+		return c.chooseFailback(tiers, current, d)
+	case tiers[current].mayQualify:
+		d.requeueBy(tiers[current].pendingUntil)
 		return current
 	case best >= 0:
 		return best
 	}
-	return c.worst(tiers, current, d)
+	return c.chooseMostHealthy(tiers, current, d)
 }
 
-// begin chooses where nothing is published yet, or where what was is no longer in the spec. The
+// chooseFirst chooses where nothing is published yet, or where what was is no longer in the spec. The
 // latter waits for no first result as long as some priority is healthy.
-func (c *circumstances) begin(tiers []tier, best int, d *decision) int {
+func (c *failoverInput) chooseFirst(tiers []priorityGroup, best int, d *decision) int {
 	if c.active == nil || best < 0 {
 		for i := range tiers {
-			if tiers[i].undecided && (best < 0 || i < best) {
-				d.look(tiers[i].until)
+			if tiers[i].mayQualify && (best < 0 || i < best) {
+				d.requeueBy(tiers[i].pendingUntil)
 				return i
 			}
 		}
@@ -151,52 +151,52 @@ func (c *circumstances) begin(tiers []tier, best int, d *decision) int {
 	switch {
 	case c.suspect:
 		return max(best, 0)
-	case best < 0 || healthiest(tiers, 0) < 0:
-		return c.worst(tiers, 0, d)
+	case best < 0 || mostHealthy(tiers, 0) < 0:
+		return c.chooseMostHealthy(tiers, 0, d)
 	}
 	return best
 }
 
-// goBack leaves a tier that is good for a lower one that has been good for long enough.
-func (c *circumstances) goBack(tiers []tier, current int, d *decision) int {
+// chooseFailback leaves a tier that is good for a lower one that has been good for long enough.
+func (c *failoverInput) chooseFailback(tiers []priorityGroup, current int, d *decision) int {
 	for i := range current {
 		t := &tiers[i]
 		if !t.qualifies {
 			continue
 		}
-		if c.requested {
+		if c.failbackRequested {
 			return i
 		}
-		if !c.manual {
+		if !c.manualFailback {
 			due := t.qualifiedSince(c).Add(c.failbackDelay)
 			if !c.now.Before(due) {
 				return i
 			}
-			d.look(due)
+			d.requeueBy(due)
 		}
-		if d.pending == nil {
-			d.pending, d.asks = &t.priority, c.manual
+		if d.pendingFailback == nil {
+			d.pendingFailback, d.awaitsRequest = &t.priority, c.manualFailback
 		}
 	}
 	return current
 }
 
-// worst chooses where no tier qualifies, or none by an address that is healthy: the one with most
+// chooseMostHealthy chooses where no tier qualifies, or none by an address that is healthy: the one with most
 // healthy addresses. Where none has any, and the first results are in, either all of the lowest
 // priority is published, or the tier stays.
-func (c *circumstances) worst(tiers []tier, current int, d *decision) int {
-	if most := healthiest(tiers, current); most >= 0 {
+func (c *failoverInput) chooseMostHealthy(tiers []priorityGroup, current int, d *decision) int {
+	if most := mostHealthy(tiers, current); most >= 0 {
 		return most
 	}
 	for i := range tiers {
-		if tiers[i].waiting {
-			d.look(tiers[i].until)
-			d.panics = c.panicking
+		if tiers[i].pending {
+			d.requeueBy(tiers[i].pendingUntil)
+			d.panicking = c.panicking
 			return current
 		}
 	}
 	if c.panicThreshold > 0 {
-		d.panics = true
+		d.panicking = true
 		return 0
 	}
 	return current

@@ -23,15 +23,15 @@ var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 var somePorts = &portSet{digest: "0"}
 
-// parseMembers reads "0:hhu? 1:h" as two healthy, an unhealthy and an unknown address of priority 0 and
+// parseCandidates reads "0:hhu? 1:h" as two healthy, an unhealthy and an unknown address of priority 0 and
 // a healthy one of priority 1. Each has been so for an hour, but for the unknown, which were just
 // seen. "!" is one that was never checked and is long overdue, "n" is healthy since a minute ago.
-func parseMembers(text string) []member {
-	var out []member
+func parseCandidates(text string) []candidate {
+	var out []candidate
 	for _, part := range strings.Fields(text) {
 		priority := int32(part[0] - '0')
 		for i, letter := range part[2:] {
-			m := member{priority: priority, ip: netip.AddrFrom4([4]byte{192, 0, byte(priority), byte(i)}), ports: somePorts, since: epoch.Add(-time.Hour)}
+			m := candidate{priority: priority, ip: netip.AddrFrom4([4]byte{192, 0, byte(priority), byte(i)}), ports: somePorts, since: epoch.Add(-time.Hour)}
 			switch letter {
 			case 'h':
 				m.health = networkingv1.AddressHealthy
@@ -57,48 +57,48 @@ func show(d decision) string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d:", *d.active)
-	for _, p := range d.publish {
+	for _, p := range d.published {
 		text.WriteByte(map[bool]byte{true: 'R', false: '-'}[p.ready])
 	}
-	if d.panics {
+	if d.panicking {
 		text.WriteString(" panic")
 	}
-	if d.pending != nil {
-		fmt.Fprintf(&text, " pending %d", *d.pending)
+	if d.pendingFailback != nil {
+		fmt.Fprintf(&text, " pending %d", *d.pendingFailback)
 	}
-	if d.refused {
+	if d.failbackRefused {
 		text.WriteString(" refused")
 	}
-	if !d.again.IsZero() {
-		fmt.Fprintf(&text, " in %s", d.again.Sub(epoch))
+	if !d.requeueAt.IsZero() {
+		fmt.Fprintf(&text, " in %s", d.requeueAt.Sub(epoch))
 	}
 	return text.String()
 }
 
-func base() circumstances {
-	return circumstances{now: epoch, checked: true, minHealthy: 1, failbackDelay: 5 * time.Minute, patience: 12 * time.Second}
+func base() failoverInput {
+	return failoverInput{now: epoch, checked: true, minHealthy: 1, failbackDelay: 5 * time.Minute, firstProbeGrace: 12 * time.Second}
 }
 
 func TestDecide(t *testing.T) {
-	at := func(priority int32) func(*circumstances) {
-		return func(c *circumstances) { c.active = ptr.To(priority) }
+	at := func(priority int32) func(*failoverInput) {
+		return func(c *failoverInput) { c.active = ptr.To(priority) }
 	}
-	percent := func(n int) func(*circumstances) { return func(c *circumstances) { c.minHealthy = n } }
-	panicking := func(c *circumstances) { c.panicThreshold = 1 }
-	inPanic := func(c *circumstances) { c.panicThreshold, c.panicking = 1, true }
-	suspect := func(c *circumstances) { c.suspect = true }
-	manual := func(c *circumstances) { c.manual = true }
-	asked := func(c *circumstances) { c.requested = true }
-	unchecked := func(c *circumstances) { c.checked = false }
-	lapsed := func(c *circumstances) { c.regained[0] = epoch.Add(-2 * time.Minute) }
+	percent := func(n int) func(*failoverInput) { return func(c *failoverInput) { c.minHealthy = n } }
+	panicking := func(c *failoverInput) { c.panicThreshold = 1 }
+	inPanic := func(c *failoverInput) { c.panicThreshold, c.panicking = 1, true }
+	suspect := func(c *failoverInput) { c.suspect = true }
+	manual := func(c *failoverInput) { c.manualFailback = true }
+	asked := func(c *failoverInput) { c.failbackRequested = true }
+	unchecked := func(c *failoverInput) { c.checked = false }
+	lapsed := func(c *failoverInput) { c.qualifiedSince[0] = epoch.Add(-2 * time.Minute) }
 	for _, c := range []struct {
 		name, members, want string
-		with                []func(*circumstances)
+		with                []func(*failoverInput)
 	}{
 		{"nothing at all", "", "nothing", nil},
 		{"healthy ones are ready", "0:huh", "0:R-R", nil},
-		{"without a check all are", "0:!! 1:!", "0:RR", []func(*circumstances){unchecked}},
-		{"a lower priority that appears is taken at once without a check", "0:! 1:!", "0:R", []func(*circumstances){unchecked, at(1)}},
+		{"without a check all are", "0:!! 1:!", "0:RR", []func(*failoverInput){unchecked}},
+		{"a lower priority that appears is taken at once without a check", "0:! 1:!", "0:R", []func(*failoverInput){unchecked, at(1)}},
 
 		{"first publication: the lowest that qualifies", "0:h 1:h", "0:R", nil},
 		{"first publication waits for results", "0:? 1:h", "0:- in 12s", nil},
@@ -107,57 +107,57 @@ func TestDecide(t *testing.T) {
 		{"first publication with nothing healthy", "0:u 1:u", "0:-", nil},
 		{"one healthy address suffices while another is unknown", "0:h?", "0:R-", nil},
 
-		{"failover is immediate", "0:u 1:h", "1:R", []func(*circumstances){at(0)}},
-		{"failover goes to the lowest that qualifies", "0:u 1:u 2:h 3:h", "2:R", []func(*circumstances){at(0)}},
-		{"failover waits for a first result", "0:u? 1:h", "0:-- in 12s", []func(*circumstances){at(0)}},
-		{"but not where it could not help", "0:uuu? 1:h", "1:R", []func(*circumstances){at(0), percent(50)}},
-		{"and not for ever", "0:u! 1:h", "1:R", []func(*circumstances){at(0)}},
-		{"degraded, but enough", "0:huu 1:h", "0:R--", []func(*circumstances){at(0)}},
-		{"not enough", "0:huu 1:h", "1:R", []func(*circumstances){at(0), percent(50)}},
-		{"exactly enough", "0:hu 1:h", "0:R-", []func(*circumstances){at(0), percent(50)}},
-		{"a share is not rounded down", "0:hhu 1:h", "1:R", []func(*circumstances){at(0), percent(67)}},
+		{"failover is immediate", "0:u 1:h", "1:R", []func(*failoverInput){at(0)}},
+		{"failover goes to the lowest that qualifies", "0:u 1:u 2:h 3:h", "2:R", []func(*failoverInput){at(0)}},
+		{"failover waits for a first result", "0:u? 1:h", "0:-- in 12s", []func(*failoverInput){at(0)}},
+		{"but not where it could not help", "0:uuu? 1:h", "1:R", []func(*failoverInput){at(0), percent(50)}},
+		{"and not for ever", "0:u! 1:h", "1:R", []func(*failoverInput){at(0)}},
+		{"degraded, but enough", "0:huu 1:h", "0:R--", []func(*failoverInput){at(0)}},
+		{"not enough", "0:huu 1:h", "1:R", []func(*failoverInput){at(0), percent(50)}},
+		{"exactly enough", "0:hu 1:h", "0:R-", []func(*failoverInput){at(0), percent(50)}},
+		{"a share is not rounded down", "0:hhu 1:h", "1:R", []func(*failoverInput){at(0), percent(67)}},
 
-		{"none qualifies: most healthy", "0:huuu 1:hhuu 2:huuu", "1:RR--", []func(*circumstances){at(0), percent(80)}},
-		{"none qualifies, equal: stay", "0:huuu 1:huuu", "1:R---", []func(*circumstances){at(1), percent(80)}},
-		{"none qualifies, equal, nothing published: lowest", "1:huuu 0:huuu", "0:R---", []func(*circumstances){percent(80)}},
-		{"all down: stay, none ready", "0:uu 1:u", "1:-", []func(*circumstances){at(1)}},
-		{"all down: panic publishes all of the lowest", "0:uu 1:u", "0:RR panic", []func(*circumstances){at(1), panicking}},
-		{"panic waits for first results", "0:u 1:?", "0:- in 12s", []func(*circumstances){at(0), panicking}},
-		{"panic that is on stays on meanwhile", "0:u? 1:u", "0:RR panic in 12s", []func(*circumstances){at(0), inPanic}},
-		{"panic ends with the first that is healthy", "0:uu 1:h", "1:R", []func(*circumstances){at(0), inPanic}},
-		{"panic also where no share is asked for", "0:uu", "0:RR panic", []func(*circumstances){at(0), panicking, percent(0)}},
+		{"none qualifies: most healthy", "0:huuu 1:hhuu 2:huuu", "1:RR--", []func(*failoverInput){at(0), percent(80)}},
+		{"none qualifies, equal: stay", "0:huuu 1:huuu", "1:R---", []func(*failoverInput){at(1), percent(80)}},
+		{"none qualifies, equal, nothing published: lowest", "1:huuu 0:huuu", "0:R---", []func(*failoverInput){percent(80)}},
+		{"all down: stay, none ready", "0:uu 1:u", "1:-", []func(*failoverInput){at(1)}},
+		{"all down: panic publishes all of the lowest", "0:uu 1:u", "0:RR panic", []func(*failoverInput){at(1), panicking}},
+		{"panic waits for first results", "0:u 1:?", "0:- in 12s", []func(*failoverInput){at(0), panicking}},
+		{"panic that is on stays on meanwhile", "0:u? 1:u", "0:RR panic in 12s", []func(*failoverInput){at(0), inPanic}},
+		{"panic ends with the first that is healthy", "0:uu 1:h", "1:R", []func(*failoverInput){at(0), inPanic}},
+		{"panic also where no share is asked for", "0:uu", "0:RR panic", []func(*failoverInput){at(0), panicking, percent(0)}},
 
-		{"failback after the delay", "0:h 1:h", "0:R", []func(*circumstances){at(1)}},
-		{"failback not before", "0:n 1:h", "1:R pending 0 in 4m0s", []func(*circumstances){at(1)}},
-		{"failback to the one that is due, whatever a lower one waits for", "0:n 1:h 2:h", "1:R pending 0 in 4m0s", []func(*circumstances){at(2)}},
-		{"failback counts from when enough were healthy", "0:hn 1:h", "1:R pending 0 in 4m0s", []func(*circumstances){at(1), percent(100)}},
-		{"one that has been healthy all along is enough", "0:hn 1:h", "0:RR", []func(*circumstances){at(1), percent(50)}},
-		{"a break is remembered", "0:h 1:h", "1:R pending 0 in 3m0s", []func(*circumstances){at(1), lapsed}},
-		{"failback needs no delay where the present one is down", "0:n 1:u", "0:R", []func(*circumstances){at(1)}},
-		{"manual failback stays", "0:h 1:h", "1:R pending 0", []func(*circumstances){at(1), manual}},
-		{"manual failback on request", "0:n 1:h", "0:R", []func(*circumstances){at(1), manual, asked}},
-		{"a request skips the delay", "0:n 1:h", "0:R", []func(*circumstances){at(1), asked}},
-		{"a request for what is down is refused", "0:u 1:h", "1:R refused", []func(*circumstances){at(1), asked}},
-		{"a request where nothing has failed over", "0:h 1:h", "0:R", []func(*circumstances){at(0), asked}},
-		{"manual does not hold on to what is down", "0:n 1:u", "0:R", []func(*circumstances){at(1), manual}},
+		{"failback after the delay", "0:h 1:h", "0:R", []func(*failoverInput){at(1)}},
+		{"failback not before", "0:n 1:h", "1:R pending 0 in 4m0s", []func(*failoverInput){at(1)}},
+		{"failback to the one that is due, whatever a lower one waits for", "0:n 1:h 2:h", "1:R pending 0 in 4m0s", []func(*failoverInput){at(2)}},
+		{"failback counts from when enough were healthy", "0:hn 1:h", "1:R pending 0 in 4m0s", []func(*failoverInput){at(1), percent(100)}},
+		{"one that has been healthy all along is enough", "0:hn 1:h", "0:RR", []func(*failoverInput){at(1), percent(50)}},
+		{"a break is remembered", "0:h 1:h", "1:R pending 0 in 3m0s", []func(*failoverInput){at(1), lapsed}},
+		{"failback needs no delay where the present one is down", "0:n 1:u", "0:R", []func(*failoverInput){at(1)}},
+		{"manual failback stays", "0:h 1:h", "1:R pending 0", []func(*failoverInput){at(1), manual}},
+		{"manual failback on request", "0:n 1:h", "0:R", []func(*failoverInput){at(1), manual, asked}},
+		{"a request skips the delay", "0:n 1:h", "0:R", []func(*failoverInput){at(1), asked}},
+		{"a request for what is down is refused", "0:u 1:h", "1:R refused", []func(*failoverInput){at(1), asked}},
+		{"a request where nothing has failed over", "0:h 1:h", "0:R", []func(*failoverInput){at(0), asked}},
+		{"manual does not hold on to what is down", "0:n 1:u", "0:R", []func(*failoverInput){at(1), manual}},
 
-		{"suspicion: no failover", "0:u 1:h", "0:-", []func(*circumstances){at(0), suspect}},
-		{"suspicion: no failback", "0:h 1:h", "1:R", []func(*circumstances){at(1), suspect}},
-		{"suspicion: no panic", "0:u", "0:-", []func(*circumstances){at(0), suspect, panicking}},
-		{"suspicion: panic goes on", "0:uu", "0:RR panic", []func(*circumstances){at(0), suspect, inPanic}},
-		{"suspicion: a priority that is gone is left", "1:h", "1:R", []func(*circumstances){at(0), suspect}},
-		{"suspicion: a request waits", "0:h 1:h", "1:R", []func(*circumstances){at(1), suspect, asked}},
+		{"suspicion: no failover", "0:u 1:h", "0:-", []func(*failoverInput){at(0), suspect}},
+		{"suspicion: no failback", "0:h 1:h", "1:R", []func(*failoverInput){at(1), suspect}},
+		{"suspicion: no panic", "0:u", "0:-", []func(*failoverInput){at(0), suspect, panicking}},
+		{"suspicion: panic goes on", "0:uu", "0:RR panic", []func(*failoverInput){at(0), suspect, inPanic}},
+		{"suspicion: a priority that is gone is left", "1:h", "1:R", []func(*failoverInput){at(0), suspect}},
+		{"suspicion: a request waits", "0:h 1:h", "1:R", []func(*failoverInput){at(1), suspect, asked}},
 
-		{"a priority that is gone is left at once", "1:? 2:h", "2:R", []func(*circumstances){at(0)}},
-		{"or for the first result where nothing else is healthy", "1:? 2:u", "1:- in 12s", []func(*circumstances){at(0)}},
+		{"a priority that is gone is left at once", "1:? 2:h", "2:R", []func(*failoverInput){at(0)}},
+		{"or for the first result where nothing else is healthy", "1:? 2:u", "1:- in 12s", []func(*failoverInput){at(0)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			with := base()
 			for _, change := range c.with {
 				change(&with)
 			}
-			members := parseMembers(c.members)
-			slices.SortStableFunc(members, func(a, b member) int { return a.compare(&b) })
+			members := parseCandidates(c.members)
+			slices.SortStableFunc(members, func(a, b candidate) int { return a.compare(&b) })
 			if got := show(decide(members, with)); got != c.want {
 				t.Errorf("%s: got %q, want %q", c.members, got, c.want)
 			}
@@ -167,48 +167,48 @@ func TestDecide(t *testing.T) {
 
 func TestARequestIsHandledOnceHealthCanBeTrusted(t *testing.T) {
 	with := base()
-	with.active, with.requested, with.suspect = ptr.To[int32](1), true, true
-	if d := decide(parseMembers("0:h 1:h"), with); d.handled {
+	with.active, with.failbackRequested, with.suspect = ptr.To[int32](1), true, true
+	if d := decide(parseCandidates("0:h 1:h"), with); d.failbackHandled {
 		t.Error("handled while suspect")
 	}
 	with.suspect = false
-	if d := decide(parseMembers("0:h 1:h"), with); !d.handled {
+	if d := decide(parseCandidates("0:h 1:h"), with); !d.failbackHandled {
 		t.Error("not handled")
 	}
 }
 
-// world is a random course of events: priorities whose addresses come, go, fail and recover.
-type world struct {
+// failoverModel is a random course of events: priorities whose addresses come, go, fail and recover.
+type failoverModel struct {
 	*rand.Rand
 	now     time.Time
-	members []member
+	members []candidate
 	unsure  bool
 }
 
-func newWorld(seed uint64) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), now: epoch}
+func newFailoverModel(seed uint64) *failoverModel {
+	w := &failoverModel{Rand: rand.New(rand.NewPCG(seed, 1)), now: epoch}
 	for priority := range int32(1 + w.IntN(3)) {
 		for range 1 + w.IntN(4) {
-			w.join(priority)
+			w.addAddress(priority)
 		}
 	}
 	return w
 }
 
-func (w *world) join(priority int32) {
+func (w *failoverModel) addAddress(priority int32) {
 	ip := netip.AddrFrom4([4]byte{192, 0, byte(priority), byte(w.IntN(8))})
-	if !slices.ContainsFunc(w.members, func(m member) bool { return m.ip == ip }) {
-		w.members = append(w.members, member{priority: priority, ip: ip, ports: somePorts, health: networkingv1.AddressUnknown, since: w.now})
+	if !slices.ContainsFunc(w.members, func(m candidate) bool { return m.ip == ip }) {
+		w.members = append(w.members, candidate{priority: priority, ip: ip, ports: somePorts, health: networkingv1.AddressUnknown, since: w.now})
 	}
-	slices.SortFunc(w.members, func(a, b member) int { return a.compare(&b) })
+	slices.SortFunc(w.members, func(a, b candidate) int { return a.compare(&b) })
 }
 
 // step lets some time pass and something happen, as the prober would let it.
-func (w *world) step() {
+func (w *failoverModel) step() {
 	w.now = w.now.Add(time.Duration(w.IntN(60)) * time.Second)
 	switch w.IntN(12) {
 	case 0:
-		w.join(int32(w.IntN(3)))
+		w.addAddress(int32(w.IntN(3)))
 	case 1:
 		if len(w.members) > 1 {
 			i := w.IntN(len(w.members))
@@ -230,18 +230,18 @@ func (w *world) step() {
 
 func TestDecisionsHoldTheirPromisesInAnyCourseOfEvents(t *testing.T) {
 	for seed := range uint64(400) {
-		w := newWorld(seed)
+		w := newFailoverModel(seed)
 		with := base()
 		with.minHealthy = []int{0, 1, 50, 100}[w.IntN(4)]
 		with.panicThreshold = []int{0, 1}[w.IntN(2)]
-		with.manual = w.IntN(4) == 0
-		m := &memory{}
-		good := [priorities]time.Time{} // since when each priority has qualified without a break
+		with.manualFailback = w.IntN(4) == 0
+		m := &objectState{}
+		good := [numPriorities]time.Time{} // since when each priority has qualified without a break
 		var before decision
 		for range 200 {
 			w.step()
 			with.now, with.suspect = w.now, w.unsure
-			with.active, with.panicking, with.regained = m.active, m.panicking, m.regainedBy(w.now)
+			with.active, with.panicking, with.qualifiedSince = m.active, m.panicking, m.qualifiedSinceAt(w.now)
 			d := decide(w.members, with)
 			for priority := range good {
 				switch {
@@ -255,42 +255,42 @@ func TestDecisionsHoldTheirPromisesInAnyCourseOfEvents(t *testing.T) {
 			if t.Failed() {
 				return
 			}
-			m.learn(&d, w.now, "")
+			m.recordDecision(&d, w.now, "")
 			before = d
 		}
 	}
 }
 
-func promises(t *testing.T, seed uint64, w *world, with circumstances, good [priorities]time.Time, before, d decision) {
+func promises(t *testing.T, seed uint64, w *failoverModel, with failoverInput, good [numPriorities]time.Time, before, d decision) {
 	t.Helper()
 	fail := func(what string) { t.Errorf("seed %d at %s: %s: %s", seed, w.now.Sub(epoch), what, show(d)) }
 	if again := decide(slices.Clone(w.members), with); cmp.Diff(show(again), show(d)) != "" {
 		fail("the same question has two answers")
 	}
-	anyHealthy := slices.ContainsFunc(w.members, func(m member) bool { return m.health == networkingv1.AddressHealthy })
-	for _, p := range d.publish {
+	anyHealthy := slices.ContainsFunc(w.members, func(m candidate) bool { return m.health == networkingv1.AddressHealthy })
+	for _, p := range d.published {
 		if p.priority != *d.active {
 			fail("an address of another priority is published")
 		}
-		if p.ready && p.health != networkingv1.AddressHealthy && !d.panics {
+		if p.ready && p.health != networkingv1.AddressHealthy && !d.panicking {
 			fail("an address that is not healthy is ready")
 		}
 		if !p.ready && p.health == networkingv1.AddressHealthy {
 			fail("a healthy address of the published priority is not ready")
 		}
 	}
-	if d.panics && (anyHealthy || with.panicThreshold == 0) {
+	if d.panicking && (anyHealthy || with.panicThreshold == 0) {
 		fail("panic without a reason")
 	}
 	if before.active == nil || d.active == nil {
 		return
 	}
-	still := slices.ContainsFunc(w.members, func(m member) bool { return m.priority == *before.active })
+	still := slices.ContainsFunc(w.members, func(m candidate) bool { return m.priority == *before.active })
 	switch from, to := *before.active, *d.active; {
 	case still && with.suspect && from != to:
 		fail("the priority changed while health could not be trusted")
 	case still && to < from && d.qualified&(1<<from) != 0 && anyHealthy:
-		if with.manual {
+		if with.manualFailback {
 			fail("manual failback went back by itself")
 		}
 		if good[to].IsZero() || w.now.Sub(good[to]) < with.failbackDelay {
@@ -299,14 +299,14 @@ func promises(t *testing.T, seed uint64, w *world, with circumstances, good [pri
 	case to > from && still && d.qualified&(1<<from) != 0 && anyHealthy:
 		fail("left a priority that qualifies for a worse one")
 	}
-	if !d.again.IsZero() && !d.again.After(w.now) {
+	if !d.requeueAt.IsZero() && !d.requeueAt.After(w.now) {
 		fail("asks to be called again in the past")
 	}
 }
 
 func TestSuspicionNeverEmptiesAService(t *testing.T) {
 	for seed := range uint64(200) {
-		w := newWorld(seed)
+		w := newFailoverModel(seed)
 		with := base()
 		for i := range w.members {
 			w.members[i].health = networkingv1.AddressHealthy
@@ -316,11 +316,11 @@ func TestSuspicionNeverEmptiesAService(t *testing.T) {
 		for range 50 {
 			w.step()
 			w.unsure = true
-			kept := slices.ContainsFunc(w.members, func(m member) bool {
+			kept := slices.ContainsFunc(w.members, func(m candidate) bool {
 				return m.priority == *d.active && m.health == networkingv1.AddressHealthy
 			})
 			with.now = w.now
-			if now := decide(w.members, with); kept && now.ready() == 0 {
+			if now := decide(w.members, with); kept && now.readyCount() == 0 {
 				t.Fatalf("seed %d: %s was published, and now %s", seed, show(d), show(now))
 			}
 		}

@@ -41,9 +41,9 @@ func (r *Reconciler) currentSlices(ctx context.Context, namespace, service strin
 
 // publishSlices makes the EndpointSlices of a Service as they should be, in the order given, and
 // removes our others after that. It returns whether any was written.
-func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []slice, m *memory) (wrote bool, err error) {
+func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice, m *objectState) (wrote bool, err error) {
 	for i := range wanted {
-		was := find(current, wanted[i].name)
+		was := findSlice(current, wanted[i].name)
 		if was != nil && sliceMatches(was, service, &wanted[i]) {
 			continue
 		}
@@ -53,20 +53,20 @@ func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service,
 		wrote = true
 	}
 	for _, leftover := range current {
-		if wants(wanted, leftover.Name) || leftover.DeletionTimestamp != nil {
+		if containsSlice(wanted, leftover.Name) || leftover.DeletionTimestamp != nil {
 			continue
 		}
 		err := r.Client.Delete(ctx, leftover.DeepCopy(), client.Preconditions{UID: &leftover.UID, ResourceVersion: &leftover.ResourceVersion})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return wrote, fmt.Errorf("remove EndpointSlice %s: %w", leftover.Name, err)
 		}
-		m.wroteSlice(leftover.Name, "", r.Now())
+		m.recordSliceWrite(leftover.Name, "", r.Now())
 		wrote = true
 	}
 	return wrote, nil
 }
 
-func find(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.EndpointSlice {
+func findSlice(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.EndpointSlice {
 	for _, c := range current {
 		if c.Name == name {
 			return c
@@ -75,7 +75,7 @@ func find(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.Endpoi
 	return nil
 }
 
-func wants(wanted []slice, name string) bool {
+func containsSlice(wanted []desiredSlice, name string) bool {
 	for i := range wanted {
 		if wanted[i].name == name {
 			return true
@@ -84,7 +84,7 @@ func wants(wanted []slice, name string) bool {
 	return false
 }
 
-func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s *slice, current *discoveryv1.EndpointSlice, m *memory) error {
+func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s *desiredSlice, current *discoveryv1.EndpointSlice, m *objectState) error {
 	version := onlyCreate
 	if current != nil {
 		version = current.ResourceVersion
@@ -97,11 +97,11 @@ func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s 
 	if err != nil {
 		return fmt.Errorf("apply EndpointSlice %s: %w", s.name, err)
 	}
-	m.wroteSlice(s.name, ptr.Deref(wanted.ResourceVersion, ""), r.Now())
+	m.recordSliceWrite(s.name, ptr.Deref(wanted.ResourceVersion, ""), r.Now())
 	return nil
 }
 
-func sliceConfiguration(service *corev1.Service, s *slice) *discoveryv1ac.EndpointSliceApplyConfiguration {
+func sliceConfiguration(service *corev1.Service, s *desiredSlice) *discoveryv1ac.EndpointSliceApplyConfiguration {
 	wanted := discoveryv1ac.EndpointSlice(s.name, service.Namespace).
 		WithLabels(sliceLabels(service.Name)).
 		WithOwnerReferences(metav1ac.OwnerReference().
@@ -126,7 +126,7 @@ func sliceConfiguration(service *corev1.Service, s *slice) *discoveryv1ac.Endpoi
 // reclaimSlice applies a slice that exists although the cache does not show it among the Service's:
 // a label that it is found by was removed or changed. One that the Service does not own
 // is not ours to touch.
-func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s *slice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
+func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s *desiredSlice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
 	stray := &discoveryv1.EndpointSlice{}
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: s.name}, stray); err != nil {
 		return err
@@ -148,7 +148,7 @@ func sliceLabels(service string) map[string]string {
 	}
 }
 
-func sliceMatches(current *discoveryv1.EndpointSlice, service *corev1.Service, s *slice) bool {
+func sliceMatches(current *discoveryv1.EndpointSlice, service *corev1.Service, s *desiredSlice) bool {
 	return current.Labels[discoveryv1.LabelServiceName] == service.Name &&
 		current.Labels[discoveryv1.LabelManagedBy] == common.ManagedBy &&
 		len(current.OwnerReferences) == 1 && current.OwnerReferences[0].UID == service.UID &&

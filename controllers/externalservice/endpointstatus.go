@@ -17,7 +17,7 @@ const maxStatusAddresses = 100
 
 // endpointStatuses say what is known of each endpoint. What did not change stays as before says it,
 // so that nothing is written for a check that merely ended in another way.
-func endpointStatuses(before *networkingv1.ExternalServiceStatus, all []site, checked bool) []networkingv1.EndpointStatus {
+func endpointStatuses(before *networkingv1.ExternalServiceStatus, all []resolvedEndpoint, checked bool) []networkingv1.EndpointStatus {
 	out := make([]networkingv1.EndpointStatus, len(all))
 	for i := range all {
 		s := &all[i]
@@ -26,7 +26,7 @@ func endpointStatuses(before *networkingv1.ExternalServiceStatus, all []site, ch
 		is.Name = s.Name
 		if s.state != nil {
 			is.DNSName, is.Reason = s.DNS.Name, s.reason()
-			is.ResolvedTime, is.NextResolveTime = moment(s.state.ResolvedTime), moment(s.state.NextTime)
+			is.ResolvedTime, is.NextResolveTime = statusTime(s.state.ResolvedTime), statusTime(s.state.NextTime)
 		}
 		if len(s.addresses) == 0 {
 			continue
@@ -39,18 +39,18 @@ func endpointStatuses(before *networkingv1.ExternalServiceStatus, all []site, ch
 	return out
 }
 
-func addressStatus(was *networkingv1.EndpointStatus, s *site, i int, checked bool) networkingv1.AddressStatus {
+func addressStatus(was *networkingv1.EndpointStatus, s *resolvedEndpoint, i int, checked bool) networkingv1.AddressStatus {
 	a := &s.addresses[i]
-	is := networkingv1.AddressStatus{IP: a.ip.String(), Port: int32(a.srv)}
+	is := networkingv1.AddressStatus{IP: a.ip.String(), Port: int32(a.srvPort)}
 	switch {
-	case a.denied != "":
+	case a.deniedReason != "":
 		is.Reason = networkingv1.ProbeDenied
 		return is
 	case !checked || s.drained:
 		return is
 	}
 	is.Health, is.Reason = a.health.State, a.health.Reason
-	is.Since, is.LastProbeTime = moment(a.health.Since), moment(a.health.LastProbe)
+	is.Since, is.LastProbeTime = statusTime(a.health.Since), statusTime(a.health.LastProbe)
 	before := sameAddress(was, &is, i)
 	if before == nil || before.Health != is.Health {
 		return is
@@ -80,13 +80,13 @@ func sameAddress(was *networkingv1.EndpointStatus, is *networkingv1.AddressStatu
 }
 
 // reason is how the last lookup ended, and Denied where nothing of it may be published.
-func (s *site) reason() string {
+func (s *resolvedEndpoint) reason() string {
 	if s.state == nil {
 		return ""
 	}
 	if len(s.addresses) > 0 {
 		for i := range s.addresses {
-			if s.addresses[i].denied == "" {
+			if s.addresses[i].deniedReason == "" {
 				return s.state.Reason
 			}
 		}
@@ -95,8 +95,8 @@ func (s *site) reason() string {
 	return s.state.Reason
 }
 
-// moment is a time as the API server stores it: in whole seconds, or not at all.
-func moment(t time.Time) *metav1.Time {
+// statusTime is a time as the API server stores it: in whole seconds, or not at all.
+func statusTime(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}

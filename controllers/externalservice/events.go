@@ -57,13 +57,13 @@ type transition struct {
 // is reported once, whatever is tried again.
 func transitions(before, after *networkingv1.ExternalServiceStatus) []transition {
 	var out []transition
-	out = append(out, readiness(before, after)...)
-	out = append(out, faultChange(before, after)...)
-	out = append(out, priorityChange(before, after)...)
-	out = append(out, begins(before, after, networkingv1.ConditionReady, foreignFieldsSet, transition{eventForeignFields, actionPublish, "", true, ""})...)
-	out = append(out, begins(before, after, networkingv1.ConditionResolved, addressesLeftOut, transition{eventAddressesLeftOut, actionResolve, "", true, ""})...)
-	out = append(out, begins(before, after, networkingv1.ConditionResolved, targetsLeftOut, transition{eventAddressDenied, actionVet, "", true, ""})...)
-	for _, of := range []func(was, is *networkingv1.EndpointStatus) (transition, bool){denied, resolveFailed, addressesChanged, unhealthy, healthy} {
+	out = append(out, readyTransition(before, after)...)
+	out = append(out, faultTransitions(before, after)...)
+	out = append(out, priorityTransitions(before, after)...)
+	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignFieldsSet, transition{eventForeignFields, actionPublish, "", true, ""})...)
+	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, addressesLeftOut, transition{eventAddressesLeftOut, actionResolve, "", true, ""})...)
+	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, targetsLeftOut, transition{eventAddressDenied, actionVet, "", true, ""})...)
+	for _, of := range []func(was, is *networkingv1.EndpointStatus) (transition, bool){deniedTransition, resolveFailed, addressesChanged, unhealthyTransition, healthyTransition} {
 		var same []transition
 		for i := range after.Endpoints {
 			is := &after.Endpoints[i]
@@ -80,8 +80,8 @@ func transitions(before, after *networkingv1.ExternalServiceStatus) []transition
 	return out
 }
 
-// readiness is a Ready condition of another status or reason.
-func readiness(before, after *networkingv1.ExternalServiceStatus) []transition {
+// readyTransition is a Ready condition of another status or reason.
+func readyTransition(before, after *networkingv1.ExternalServiceStatus) []transition {
 	was := meta.FindStatusCondition(before.Conditions, networkingv1.ConditionReady)
 	is := meta.FindStatusCondition(after.Conditions, networkingv1.ConditionReady)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
@@ -90,8 +90,8 @@ func readiness(before, after *networkingv1.ExternalServiceStatus) []transition {
 	return []transition{{is.Reason, actionPublish, is.Message, is.Status != metav1.ConditionTrue && is.Reason != networkingv1.ReasonDraining, ""}}
 }
 
-// begins is a condition of which the message says something that it did not say before.
-func begins(before, after *networkingv1.ExternalServiceStatus, kind, what string, t transition) []transition {
+// messageTransition is a condition of which the message says something that it did not say before.
+func messageTransition(before, after *networkingv1.ExternalServiceStatus, kind, what string, t transition) []transition {
 	says := func(status *networkingv1.ExternalServiceStatus) string {
 		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && strings.Contains(c.Message, what) {
 			return c.Message
@@ -104,8 +104,8 @@ func begins(before, after *networkingv1.ExternalServiceStatus, kind, what string
 	return []transition{t}
 }
 
-// priorityChange is another priority that is published, or that all of one is in panic.
-func priorityChange(before, after *networkingv1.ExternalServiceStatus) []transition {
+// priorityTransitions is another priority that is published, or that all of one is in panic.
+func priorityTransitions(before, after *networkingv1.ExternalServiceStatus) []transition {
 	var out []transition
 	if was, is := before.ActivePriority, after.ActivePriority; was != nil && is != nil && *was != *is {
 		t := transition{eventFailedBack, actionPublish, fmt.Sprintf("failed back from priority %d to priority %d", *was, *is), false, ""}
@@ -114,7 +114,7 @@ func priorityChange(before, after *networkingv1.ExternalServiceStatus) []transit
 		}
 		out = append(out, t)
 	}
-	if panicking(after) && !panicking(before) {
+	if isPanicking(after) && !isPanicking(before) {
 		out = append(out, transition{eventPanicEntered, actionPublish,
 			fmt.Sprintf("no address is healthy anywhere: all of priority %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true, ""})
 	}
@@ -126,14 +126,14 @@ func priorityChange(before, after *networkingv1.ExternalServiceStatus) []transit
 	return out
 }
 
-// panicking says whether addresses are published as ready although none is healthy. Without a health
+// isPanicking says whether addresses are published as ready although none is healthy. Without a health
 // check all are healthy.
-func panicking(status *networkingv1.ExternalServiceStatus) bool {
+func isPanicking(status *networkingv1.ExternalServiceStatus) bool {
 	return status.Addresses != nil && status.Addresses.Healthy == 0 && status.Addresses.Published > 0
 }
 
-func denied(was, is *networkingv1.EndpointStatus) (transition, bool) {
-	return changed(was, is, eventAddressDenied, actionVet, true, "refused by the egress policy",
+func deniedTransition(was, is *networkingv1.EndpointStatus) (transition, bool) {
+	return addressTransition(was, is, eventAddressDenied, actionVet, true, "refused by the egress policy",
 		func(before, now *networkingv1.AddressStatus) bool { return isDenied(now) && !isDenied(before) })
 }
 
@@ -141,23 +141,23 @@ func isDenied(a *networkingv1.AddressStatus) bool {
 	return a != nil && a.Health == "" && a.Reason == networkingv1.ProbeDenied
 }
 
-func unhealthy(was, is *networkingv1.EndpointStatus) (transition, bool) {
-	return changed(was, is, eventEndpointUnhealthy, actionCheck, true, "unhealthy",
+func unhealthyTransition(was, is *networkingv1.EndpointStatus) (transition, bool) {
+	return addressTransition(was, is, eventEndpointUnhealthy, actionCheck, true, "unhealthy",
 		func(before, now *networkingv1.AddressStatus) bool {
 			return now.Health == networkingv1.AddressUnhealthy && (before == nil || before.Health != networkingv1.AddressUnhealthy)
 		})
 }
 
-// healthy is an address that is healthy again. That a new one is healthy goes without saying.
-func healthy(was, is *networkingv1.EndpointStatus) (transition, bool) {
-	return changed(was, is, eventEndpointHealthy, actionCheck, false, "healthy again",
+// healthyTransition is an address that is healthy again. That a new one is healthy goes without saying.
+func healthyTransition(was, is *networkingv1.EndpointStatus) (transition, bool) {
+	return addressTransition(was, is, eventEndpointHealthy, actionCheck, false, "healthy again",
 		func(before, now *networkingv1.AddressStatus) bool {
 			return now.Health == networkingv1.AddressHealthy && before != nil && before.Health == networkingv1.AddressUnhealthy
 		})
 }
 
-// changed names the addresses of an endpoint to which something has happened.
-func changed(was, is *networkingv1.EndpointStatus, reason, action string, warning bool, what string, has func(before, now *networkingv1.AddressStatus) bool) (transition, bool) {
+// addressTransition names the addresses of an endpoint to which something has happened.
+func addressTransition(was, is *networkingv1.EndpointStatus, reason, action string, warning bool, what string, has func(before, now *networkingv1.AddressStatus) bool) (transition, bool) {
 	var list []string
 	for i := range is.Addresses {
 		now := &is.Addresses[i]
@@ -186,7 +186,7 @@ func changed(was, is *networkingv1.EndpointStatus, reason, action string, warnin
 
 // resolveFailed is a name that did resolve, or was not looked up before, and does not.
 func resolveFailed(was, is *networkingv1.EndpointStatus) (transition, bool) {
-	if is.DNSName == "" || well(is.Reason) || was != nil && was.DNSName == is.DNSName && !well(was.Reason) {
+	if is.DNSName == "" || isResolved(is.Reason) || was != nil && was.DNSName == is.DNSName && !isResolved(was.Reason) {
 		return transition{}, false
 	}
 	message := fmt.Sprintf("endpoint %q: %s does not resolve: %s", is.Name, is.DNSName, is.Reason)
@@ -196,7 +196,7 @@ func resolveFailed(was, is *networkingv1.EndpointStatus) (transition, bool) {
 	return transition{eventResolveFailed, actionResolve, message, true, is.Name}, true
 }
 
-func well(reason string) bool { return reason == "" || reason == networkingv1.ReasonResolved }
+func isResolved(reason string) bool { return reason == "" || reason == networkingv1.ReasonResolved }
 
 // addressesChanged is a name that leads elsewhere than before.
 func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {
@@ -221,8 +221,8 @@ func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {
 		fmt.Sprintf("endpoint %q: %s resolves to %s (%d added, %d removed)", is.Name, is.DNSName, plural(len(is.Addresses), "address", "addresses"), added, removed), false, is.Name}, true
 }
 
-// tell writes events on the object, and counts.
-func (r *Reconciler) tell(es *networkingv1.ExternalService, all []transition) {
+// recordEvents writes events on the object, and counts.
+func (r *Reconciler) recordEvents(es *networkingv1.ExternalService, all []transition) {
 	for _, t := range all {
 		kind := corev1.EventTypeNormal
 		if t.warning {
@@ -235,9 +235,9 @@ func (r *Reconciler) tell(es *networkingv1.ExternalService, all []transition) {
 		r.Events.Eventf(regarding, nil, kind, t.reason, t.action, "%s", t.message)
 		switch t.reason {
 		case eventFailedOver:
-			r.metrics.failedOver(es.Namespace, es.Name)
+			r.metrics.countFailover(es.Namespace, es.Name)
 		case eventFaultInjected, eventFaultEnded, eventFaultRefused:
-			r.metrics.faulted(t.reason)
+			r.metrics.countFaultEvent(t.reason)
 		}
 	}
 }

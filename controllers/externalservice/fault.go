@@ -18,130 +18,130 @@ import (
 )
 
 const (
-	// faultPace is how often it is looked whether a fault may last, and how its dependants fare.
-	faultPace = 5 * time.Second
+	// faultInterval is how often it is looked whether a fault may last, and how its dependants fare.
+	faultInterval = 5 * time.Second
 	// clockTolerance is how far the clock may be set back without ending a fault.
 	clockTolerance = 5 * time.Second
 	// maxDependants is how many dependants the status lists; the API has the same limit.
 	maxDependants = 32
 )
 
-// faultCase is what a decision about a fault depends on.
-type faultCase struct {
+// faultInput is what a decision about a fault depends on.
+type faultInput struct {
 	// now is the time, and latest the latest at which this process has decided.
-	now, latest time.Time
-	// asked is the annotation, and stored what the status has.
-	asked  string
-	stored *networkingv1.FaultStatus
+	now, latestDecision time.Time
+	// requested is the annotation, and stored what the status has.
+	requested string
+	stored    *networkingv1.FaultStatus
 	// ended is the last fault that this process has ended, whether that was stored or not.
 	ended *networkingv1.FaultStatus
 	// active is the priority that is published without a fault.
 	active *int32
-	// waits says what must be known before a fault begins; empty where all is known.
-	waits string
-	// hinders returns the outcome of a fault that must not begin or go on, and why; empty where it may.
+	// unknown says what must be known before a fault begins; empty where all is known.
+	unknown string
+	// obstacle returns the outcome of a fault that must not begin or go on, and why; empty where it may.
 	// begins says that it has not begun.
-	hinders func(f *networkingv1.FaultStatus, begins bool) (outcome, why string)
+	obstacle func(f *networkingv1.FaultStatus, begins bool) (outcome, why string)
 	// dependants are those that there are now, as StayedReady, UnreadyBefore or Unreadable.
 	dependants []networkingv1.FaultDependant
 }
 
-// fault is what was decided about one.
-type fault struct {
+// faultDecision is what was decided about one.
+type faultDecision struct {
 	// status is what the status is to hold; nil where no fault was ever asked for.
 	status *networkingv1.FaultStatus
-	// effect says that the fault is stored and lasts, so that what is published shows it.
-	effect bool
+	// inEffect says that the fault is stored and lasts, so that what is published shows it.
+	inEffect bool
 	// reason and message say why what the annotation asks for is not in the status; empty where it is.
 	reason, message string
-	// again is when to decide again although nothing will have changed. Zero if never.
-	again time.Time
+	// requeueAt is when to decide again although nothing will have changed. Zero if never.
+	requeueAt time.Time
 }
 
-// judge decides. A fault that begins has no effect until its status is stored.
-func (c *faultCase) judge() fault {
+// decide decides. A fault that begins has no effect until its status is stored.
+func (c *faultInput) decide() faultDecision {
 	switch {
 	case c.stored.Lasts():
 		return c.proceed()
-	case c.asked == "", c.stored != nil && c.stored.Request == c.asked:
-		return fault{status: c.stored}
+	case c.requested == "", c.stored != nil && c.stored.Request == c.requested:
+		return faultDecision{status: c.stored}
 	}
-	request, err := rules.ParseFault(c.asked)
+	request, err := rules.ParseFault(c.requested)
 	switch {
 	case err != nil:
-		return c.turnAway(err.Error())
+		return c.refuse(err.Error())
 	case c.stored != nil && !request.At.After(c.stored.RequestTime.Time):
-		return c.turnAway(fmt.Sprintf("a request with the time %s was acted upon already: a further one must have a later time",
+		return c.refuse(fmt.Sprintf("a request with the time %s was acted upon already: a further one must have a later time",
 			c.stored.RequestTime.UTC().Format(time.RFC3339)))
 	case c.now.Before(request.At):
-		return c.wait("the fault begins at "+request.At.Format(time.RFC3339), request.At)
+		return c.postpone("the fault begins at "+request.At.Format(time.RFC3339), request.At)
 	}
 	return c.begin(&request)
 }
 
-func (c *faultCase) turnAway(why string) fault {
-	return fault{status: c.stored, reason: networkingv1.ReasonFaultRefused, message: why}
+func (c *faultInput) refuse(why string) faultDecision {
+	return faultDecision{status: c.stored, reason: networkingv1.ReasonFaultRefused, message: why}
 }
 
-func (c *faultCase) wait(why string, until time.Time) fault {
-	return fault{status: c.stored, reason: networkingv1.ReasonFaultPending, message: why, again: until}
+func (c *faultInput) postpone(why string, until time.Time) faultDecision {
+	return faultDecision{status: c.stored, reason: networkingv1.ReasonFaultPending, message: why, requeueAt: until}
 }
 
 // begin begins a fault or refuses it. Either is in the status, so that a clock that is set back, or an
 // annotation that is applied again, begins nothing later.
-func (c *faultCase) begin(request *rules.FaultRequest) fault {
+func (c *faultInput) begin(request *rules.FaultRequest) faultDecision {
 	f := &networkingv1.FaultStatus{
-		Request: c.asked, Type: request.Type, Endpoint: request.Endpoint, Priority: c.active,
+		Request: c.requested, Type: request.Type, Endpoint: request.Endpoint, Priority: c.active,
 		RequestTime: metav1.NewTime(request.At.Truncate(time.Second)), Deadline: metav1.NewTime(request.Deadline().Truncate(time.Second)),
 	}
 	late := !c.now.Before(f.Deadline.Time)
-	if !late && c.waits != "" {
-		return c.wait(c.waits, controller.Earliest(f.Deadline.Time, c.now.Add(faultPace)))
+	if !late && c.unknown != "" {
+		return c.postpone(c.unknown, controller.Earliest(f.Deadline.Time, c.now.Add(faultInterval)))
 	}
 	why := "its time was over at " + f.Deadline.UTC().Format(time.RFC3339)
 	if !late {
-		_, why = c.hinders(f, true)
+		_, why = c.obstacle(f, true)
 	}
 	if why != "" {
-		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, events.Cut(why, maxMessage), moment(c.now)
-		return fault{status: f}
+		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, events.Cut(why, maxMessage), statusTime(c.now)
+		return faultDecision{status: f}
 	}
-	f.StartTime, f.Dependants = moment(c.now), c.dependants[:min(len(c.dependants), maxDependants)]
-	return fault{status: f, again: c.now.Add(controller.StaleRetry)}
+	f.StartTime, f.Dependants = statusTime(c.now), c.dependants[:min(len(c.dependants), maxDependants)]
+	return faultDecision{status: f, requeueAt: c.now.Add(controller.StaleRetry)}
 }
 
 // proceed continues a fault or ends it.
-func (c *faultCase) proceed() fault {
+func (c *faultInput) proceed() faultDecision {
 	if c.ended != nil && c.ended.Request == c.stored.Request {
-		return fault{status: c.ended, again: c.now.Add(controller.StaleRetry)}
+		return faultDecision{status: c.ended, requeueAt: c.now.Add(controller.StaleRetry)}
 	}
 	f := c.stored.DeepCopy()
-	f.Dependants = fared(f.Dependants, c.dependants)
-	outcome, why := c.ends(f)
+	f.Dependants = mergeDependants(f.Dependants, c.dependants)
+	outcome, why := c.endReason(f)
 	if outcome == "" {
-		return fault{status: f, effect: true, again: controller.Earliest(f.Deadline.Time, c.now.Add(faultPace))}
+		return faultDecision{status: f, inEffect: true, requeueAt: controller.Earliest(f.Deadline.Time, c.now.Add(faultInterval))}
 	}
-	end(f, outcome, why, c.now)
-	return fault{status: f, again: c.now.Add(controller.StaleRetry)} // another may have been asked for
+	endFault(f, outcome, why, c.now)
+	return faultDecision{status: f, requeueAt: c.now.Add(controller.StaleRetry)} // another may have been asked for
 }
 
-// ends returns why a fault ends; empty where it lasts.
-func (c *faultCase) ends(f *networkingv1.FaultStatus) (outcome, why string) {
+// endReason returns why a fault ends; empty where it lasts.
+func (c *faultInput) endReason(f *networkingv1.FaultStatus) (outcome, why string) {
 	begun := c.now.Add(clockTolerance)
 	switch {
 	case !c.now.Before(f.Deadline.Time):
 		return networkingv1.FaultOutcomeDeadlineReached, "its time is over"
-	case c.asked != f.Request:
+	case c.requested != f.Request:
 		return networkingv1.FaultOutcomeWithdrawn, "the annotation was removed or changed"
-	case begun.Before(f.StartTime.Time), begun.Before(c.latest):
+	case begun.Before(f.StartTime.Time), begun.Before(c.latestDecision):
 		return networkingv1.FaultOutcomeClockChanged, "the clock was set back"
 	}
-	return c.hinders(f, false)
+	return c.obstacle(f, false)
 }
 
-// end records that a fault has ended.
-func end(f *networkingv1.FaultStatus, outcome, why string, now time.Time) {
-	f.Outcome, f.Message, f.EndTime = outcome, events.Cut(why, maxMessage), moment(now)
+// endFault records that a fault has ended.
+func endFault(f *networkingv1.FaultStatus, outcome, why string, now time.Time) {
+	f.Outcome, f.Message, f.EndTime = outcome, events.Cut(why, maxMessage), statusTime(now)
 	f.DependantsStayedReady = metav1.ConditionTrue
 	if len(f.Dependants) == 0 {
 		f.DependantsStayedReady = metav1.ConditionUnknown
@@ -158,9 +158,9 @@ func end(f *networkingv1.FaultStatus, outcome, why string, now time.Time) {
 	}
 }
 
-// fared returns the dependants of a fault as they have fared up to now: what is worse than before
+// mergeDependants returns the dependants of a fault as they have fared up to now: what is worse than before
 // stays, and comes first.
-func fared(before, now []networkingv1.FaultDependant) []networkingv1.FaultDependant {
+func mergeDependants(before, now []networkingv1.FaultDependant) []networkingv1.FaultDependant {
 	after := slices.Clone(before)
 	for i := range after {
 		d := &after[i]
@@ -184,10 +184,10 @@ func fared(before, now []networkingv1.FaultDependant) []networkingv1.FaultDepend
 	return after
 }
 
-// broken is the decision that a fault makes of what is known outside. The one without it goes on
+// withFault is the decision that a fault makes of what is known outside. The one without it goes on
 // beside it, so that nothing has to be undone in the end.
-func broken(f *networkingv1.FaultStatus, all []site, c circumstances) decision {
-	c.requested, c.panicThreshold, c.panicking = false, 0, false
+func withFault(f *networkingv1.FaultStatus, all []resolvedEndpoint, c failoverInput) decision {
+	c.failbackRequested, c.panicThreshold, c.panicking = false, 0, false
 	switch f.Type {
 	case networkingv1.FaultDrain:
 		all = slices.Clone(all)
@@ -195,14 +195,14 @@ func broken(f *networkingv1.FaultStatus, all []site, c circumstances) decision {
 			all[i].drained = all[i].drained || all[i].Name == f.Endpoint
 		}
 	case networkingv1.FaultFailOver:
-		members := slices.DeleteFunc(membersOf(all), func(m member) bool { return f.Priority != nil && m.priority <= *f.Priority })
+		members := slices.DeleteFunc(candidatesOf(all), func(m candidate) bool { return f.Priority != nil && m.priority <= *f.Priority })
 		return decide(members, c)
 	case networkingv1.FaultBlackHole:
 	}
-	d := decide(membersOf(all), c)
+	d := decide(candidatesOf(all), c)
 	if f.Type == networkingv1.FaultBlackHole {
-		for i := range d.publish {
-			d.publish[i].ready = false
+		for i := range d.published {
+			d.published[i].ready = false
 		}
 	}
 	return d

@@ -45,7 +45,7 @@ const modelStep = 40 * time.Second
 
 // faultModel is one schedule. drill is the process that decides, with what is stored.
 type faultModel struct {
-	*drill
+	*faultSuite
 	*rand.Rand
 	seed     uint64
 	requests []string
@@ -57,7 +57,7 @@ type faultModel struct {
 
 func newFaultModel(t *testing.T, seed uint64) *faultModel {
 	m := &faultModel{
-		drill: newDrill(t), Rand: rand.New(rand.NewPCG(seed, 1)), seed: seed, requests: []string{"", "BlackHole"},
+		faultSuite: newFaultSuite(t), Rand: rand.New(rand.NewPCG(seed, 1)), seed: seed, requests: []string{"", "BlackHole"},
 		starts: map[string]bool{}, lasted: map[string]time.Duration{},
 	}
 	for range 4 {
@@ -69,12 +69,12 @@ func newFaultModel(t *testing.T, seed uint64) *faultModel {
 func (m *faultModel) step() {
 	switch m.IntN(9) {
 	case 0:
-		m.asked = m.requests[m.IntN(len(m.requests))]
+		m.requested = m.requests[m.IntN(len(m.requests))]
 	case 1:
 		m.restarts()
 	case 2:
 		if m.IntN(3) == 0 {
-			m.passes(time.Duration(m.IntN(1200)-600) * time.Second)
+			m.advance(time.Duration(m.IntN(1200)-600) * time.Second)
 			m.jumped = true
 		}
 	case 3:
@@ -82,15 +82,15 @@ func (m *faultModel) step() {
 		m.why = m.outcome
 	}
 	span := time.Duration(m.IntN(int(modelStep/time.Second))) * time.Second
-	m.passes(span)
+	m.advance(span)
 	if m.effect {
 		m.lasted[m.stored.Request] += span
 	}
 	before, stores := m.stored, m.IntN(5) > 0
-	f := m.decides(stores)
-	m.effect = f.effect
-	if f.effect && (!before.Lasts() || before.Request != m.asked || !m.now.Before(before.Deadline.Time) || m.outcome != "") {
-		m.Errorf("seed %d: an effect at %s of %+v, asked for is %q", m.seed, m.now, before, m.asked)
+	f := m.decideOnce(stores)
+	m.effect = f.inEffect
+	if f.inEffect && (!before.Lasts() || before.Request != m.requested || !m.now.Before(before.Deadline.Time) || m.outcome != "") {
+		m.Errorf("seed %d: an effect at %s of %+v, asked for is %q", m.seed, m.now, before, m.requested)
 	}
 	if f.status.Lasts() && !before.Lasts() && stores {
 		if m.starts[f.status.Request] {

@@ -17,38 +17,38 @@ const tenMinutes = "BlackHole for=10m at=2026-03-02T14:00:00Z"
 
 var asked = time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC)
 
-// drill is the decision with all around it, stored as an API server would store it.
-type drill struct {
+// faultSuite is the decision with all around it, stored as an API server would store it.
+type faultSuite struct {
 	*testing.T
-	faultCase
+	faultInput
 	outcome, why string // of what hinders
 	stored       *networkingv1.FaultStatus
 }
 
-func newDrill(t *testing.T) *drill {
-	d := &drill{T: t}
-	d.now, d.asked = asked, tenMinutes
+func newFaultSuite(t *testing.T) *faultSuite {
+	d := &faultSuite{T: t}
+	d.now, d.requested = asked, tenMinutes
 	d.restarts()
 	return d
 }
 
 // restarts has another process decide from now on.
-func (d *drill) restarts() {
-	d.faultCase = faultCase{now: d.now, asked: d.asked, dependants: d.dependants, hinders: func(*networkingv1.FaultStatus, bool) (string, string) { return d.outcome, d.why }}
+func (d *faultSuite) restarts() {
+	d.faultInput = faultInput{now: d.now, requested: d.requested, dependants: d.dependants, obstacle: func(*networkingv1.FaultStatus, bool) (string, string) { return d.outcome, d.why }}
 }
 
-// decides decides once. stores says that the status is written.
-func (d *drill) decides(stores bool) fault {
-	d.faultCase.stored = d.stored
+// decideOnce decides. stores says that the status is written.
+func (d *faultSuite) decideOnce(stores bool) faultDecision {
+	d.faultInput.stored = d.stored
 	was := d.stored.Lasts()
-	f := d.judge()
-	if f.effect && !was {
+	f := d.decide()
+	if f.inEffect && !was {
 		d.Error("a fault has an effect that is not stored")
 	}
-	if d.now.After(d.latest) {
-		d.latest = d.now
+	if d.now.After(d.latestDecision) {
+		d.latestDecision = d.now
 	}
-	if was && !f.effect {
+	if was && !f.inEffect {
 		d.ended = f.status
 	}
 	if stores {
@@ -57,161 +57,161 @@ func (d *drill) decides(stores bool) fault {
 	return f
 }
 
-func (d *drill) passes(span time.Duration) { d.now = d.now.Add(span) }
+func (d *faultSuite) advance(span time.Duration) { d.now = d.now.Add(span) }
 
-// lasts demands that the fault has an effect, or that it ended as said.
-func (d *drill) lasts(outcome string) {
+// wantLasting demands that the fault has an effect, or that it ended as said.
+func (d *faultSuite) wantLasting(outcome string) {
 	d.Helper()
-	f := d.decides(true)
+	f := d.decideOnce(true)
 	switch {
-	case outcome == "" && !f.effect:
+	case outcome == "" && !f.inEffect:
 		d.Errorf("the fault has no effect: %+v", f.status)
-	case outcome != "" && (f.effect || f.status == nil || f.status.Outcome != outcome):
-		d.Errorf("effect %v, want %s: %+v", f.effect, outcome, f.status)
+	case outcome != "" && (f.inEffect || f.status == nil || f.status.Outcome != outcome):
+		d.Errorf("effect %v, want %s: %+v", f.inEffect, outcome, f.status)
 	}
 }
 
-func (d *drill) begins() {
+func (d *faultSuite) begins() {
 	d.Helper()
-	if f := d.decides(true); f.effect || !f.status.Lasts() {
+	if f := d.decideOnce(true); f.inEffect || !f.status.Lasts() {
 		d.Fatalf("does not begin: %+v", f)
 	}
-	d.lasts("")
+	d.wantLasting("")
 }
 
 func TestAFaultEndsAtItsDeadlineInAnyProcess(t *testing.T) {
-	d := newDrill(t)
+	d := newFaultSuite(t)
 	d.begins()
 	if want := asked.Add(10 * time.Minute); !d.stored.Deadline.Time.Equal(want) {
 		t.Errorf("deadline %s", d.stored.Deadline)
 	}
-	d.passes(5 * time.Minute)
+	d.advance(5 * time.Minute)
 	d.restarts()
-	d.lasts("")
-	d.passes(5*time.Minute - time.Second)
-	d.lasts("")
-	d.passes(time.Second)
-	d.lasts(networkingv1.FaultOutcomeDeadlineReached)
-	d.lasts(networkingv1.FaultOutcomeDeadlineReached)
+	d.wantLasting("")
+	d.advance(5*time.Minute - time.Second)
+	d.wantLasting("")
+	d.advance(time.Second)
+	d.wantLasting(networkingv1.FaultOutcomeDeadlineReached)
+	d.wantLasting(networkingv1.FaultOutcomeDeadlineReached)
 	d.restarts() // and the annotation is still there
-	d.lasts(networkingv1.FaultOutcomeDeadlineReached)
-	d.passes(-8 * time.Minute)
+	d.wantLasting(networkingv1.FaultOutcomeDeadlineReached)
+	d.advance(-8 * time.Minute)
 	d.restarts()
-	d.lasts(networkingv1.FaultOutcomeDeadlineReached)
+	d.wantLasting(networkingv1.FaultOutcomeDeadlineReached)
 }
 
 func TestAFaultThatEndedStaysEndedUntilThatIsStored(t *testing.T) {
-	d := newDrill(t)
+	d := newFaultSuite(t)
 	d.begins()
 	d.outcome, d.why = networkingv1.FaultOutcomeRealFailure, "it burns"
-	d.decides(false)
+	d.decideOnce(false)
 	d.outcome, d.why = "", ""
-	d.passes(time.Second)
-	d.lasts(networkingv1.FaultOutcomeRealFailure)
+	d.advance(time.Second)
+	d.wantLasting(networkingv1.FaultOutcomeRealFailure)
 	if !d.stored.EndTime.Time.Equal(asked) {
 		t.Errorf("ended at %s", d.stored.EndTime)
 	}
 }
 
 func TestTheOperatorWasAway(t *testing.T) {
-	d := newDrill(t)
-	d.passes(10 * time.Minute)
-	d.lasts(networkingv1.FaultOutcomeRefused)
-	d.passes(-9 * time.Minute) // the clock is set back
+	d := newFaultSuite(t)
+	d.advance(10 * time.Minute)
+	d.wantLasting(networkingv1.FaultOutcomeRefused)
+	d.advance(-9 * time.Minute) // the clock is set back
 	d.restarts()
-	d.lasts(networkingv1.FaultOutcomeRefused)
+	d.wantLasting(networkingv1.FaultOutcomeRefused)
 
-	d = newDrill(t)
-	d.passes(7 * time.Minute) // it begins late, and ends when it would have
+	d = newFaultSuite(t)
+	d.advance(7 * time.Minute) // it begins late, and ends when it would have
 	d.begins()
 	d.restarts()
-	d.passes(time.Hour)
-	d.lasts(networkingv1.FaultOutcomeDeadlineReached)
+	d.advance(time.Hour)
+	d.wantLasting(networkingv1.FaultOutcomeDeadlineReached)
 }
 
 func TestARequestActsOnce(t *testing.T) {
-	d := newDrill(t)
+	d := newFaultSuite(t)
 	d.begins()
-	d.passes(time.Minute)
-	d.asked = ""
-	d.lasts(networkingv1.FaultOutcomeWithdrawn)
-	d.asked = tenMinutes // a GitOps tool applies it again
-	d.lasts(networkingv1.FaultOutcomeWithdrawn)
+	d.advance(time.Minute)
+	d.requested = ""
+	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
+	d.requested = tenMinutes // a GitOps tool applies it again
+	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
 
-	d.asked = "Drain endpoint=a for=5m at=2026-03-02T14:00:00Z"
-	if f := d.decides(true); f.reason != networkingv1.ReasonFaultRefused || f.status.Lasts() {
+	d.requested = "Drain endpoint=a for=5m at=2026-03-02T14:00:00Z"
+	if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultRefused || f.status.Lasts() {
 		t.Errorf("another request with the same time: %+v", f)
 	}
-	d.asked = "BlackHole for=5m at=2026-03-02T14:01:00Z"
+	d.requested = "BlackHole for=5m at=2026-03-02T14:01:00Z"
 	d.begins()
-	d.asked = "BlackHole for=5m at=2026-03-02T14:01:01Z" // which ends the one that lasts
-	d.passes(time.Second)
-	d.lasts(networkingv1.FaultOutcomeWithdrawn)
+	d.requested = "BlackHole for=5m at=2026-03-02T14:01:01Z" // which ends the one that lasts
+	d.advance(time.Second)
+	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
 	d.begins()
-	d.asked = ""
-	d.lasts(networkingv1.FaultOutcomeWithdrawn)
-	d.asked = tenMinutes // of which the first acted long ago
-	if f := d.decides(true); f.reason != networkingv1.ReasonFaultRefused || f.status.Lasts() {
+	d.requested = ""
+	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
+	d.requested = tenMinutes // of which the first acted long ago
+	if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultRefused || f.status.Lasts() {
 		t.Errorf("an old request: %+v", f)
 	}
 }
 
 func TestAClockThatIsSetBackEndsAFault(t *testing.T) {
-	d := newDrill(t)
+	d := newFaultSuite(t)
 	d.begins()
-	d.passes(5 * time.Minute)
-	d.lasts("")
-	d.passes(-clockTolerance)
-	d.lasts("")
-	d.passes(-time.Second)
-	d.lasts(networkingv1.FaultOutcomeClockChanged)
+	d.advance(5 * time.Minute)
+	d.wantLasting("")
+	d.advance(-clockTolerance)
+	d.wantLasting("")
+	d.advance(-time.Second)
+	d.wantLasting(networkingv1.FaultOutcomeClockChanged)
 
-	d = newDrill(t)
+	d = newFaultSuite(t)
 	d.begins()
-	d.passes(-time.Hour)
+	d.advance(-time.Hour)
 	d.restarts()
-	d.lasts(networkingv1.FaultOutcomeClockChanged)
+	d.wantLasting(networkingv1.FaultOutcomeClockChanged)
 }
 
 func TestAFaultWaitsOrIsRefused(t *testing.T) {
-	d := newDrill(t)
-	d.passes(-time.Minute)
-	if f := d.decides(true); f.reason != networkingv1.ReasonFaultPending || !f.again.Equal(asked) || f.status != nil {
+	d := newFaultSuite(t)
+	d.advance(-time.Minute)
+	if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultPending || !f.requeueAt.Equal(asked) || f.status != nil {
 		t.Errorf("before its time: %+v", f)
 	}
-	d.passes(time.Minute)
-	d.waits = "nothing was checked yet"
-	if f := d.decides(true); f.reason != networkingv1.ReasonFaultPending || f.message != d.waits || !f.again.Equal(asked.Add(faultPace)) {
+	d.advance(time.Minute)
+	d.unknown = "nothing was checked yet"
+	if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultPending || f.message != d.unknown || !f.requeueAt.Equal(asked.Add(faultInterval)) {
 		t.Errorf("what is not known: %+v", f)
 	}
-	d.waits = ""
+	d.unknown = ""
 	d.outcome, d.why = networkingv1.FaultOutcomeBlackout, "a blackout holds"
-	d.lasts(networkingv1.FaultOutcomeRefused)
+	d.wantLasting(networkingv1.FaultOutcomeRefused)
 	if d.stored.Message != "a blackout holds" || d.stored.StartTime != nil {
 		t.Errorf("%+v", d.stored)
 	}
 	d.outcome, d.why = "", "" // what was refused does not begin by surprise
-	d.passes(time.Minute)
-	d.lasts(networkingv1.FaultOutcomeRefused)
+	d.advance(time.Minute)
+	d.wantLasting(networkingv1.FaultOutcomeRefused)
 
-	d = newDrill(t)
-	for _, d.asked = range []string{"BlackHole", "BlackHole at=2026-03-02T14:00:00Z", "BlackHole for=2h at=2026-03-02T14:00:00Z"} {
-		if f := d.decides(true); f.reason != networkingv1.ReasonFaultRefused || f.status != nil {
-			t.Errorf("%s: %+v", d.asked, f)
+	d = newFaultSuite(t)
+	for _, d.requested = range []string{"BlackHole", "BlackHole at=2026-03-02T14:00:00Z", "BlackHole for=2h at=2026-03-02T14:00:00Z"} {
+		if f := d.decideOnce(true); f.reason != networkingv1.ReasonFaultRefused || f.status != nil {
+			t.Errorf("%s: %+v", d.requested, f)
 		}
 	}
 }
 
 func TestWhatEndsAFault(t *testing.T) {
 	for _, outcome := range []string{networkingv1.FaultOutcomeRealFailure, networkingv1.FaultOutcomeBlackout, networkingv1.FaultOutcomeSpecChanged} {
-		d := newDrill(t)
+		d := newFaultSuite(t)
 		d.begins()
 		d.outcome, d.why = outcome, "why"
-		d.lasts(outcome)
+		d.wantLasting(outcome)
 		d.outcome, d.why = "", ""
-		d.passes(time.Second)
+		d.advance(time.Second)
 		d.restarts()
-		d.lasts(outcome)
+		d.wantLasting(outcome)
 	}
 }
 
@@ -235,16 +235,16 @@ func TestTheVerdictOnDependants(t *testing.T) {
 		"one that is new": {[][]networkingv1.FaultDependant{{ready("a", well)}, {ready("a", well), ready("z", ill)}}, metav1.ConditionTrue, well, "1 dependant stayed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDrill(t)
+			d := newFaultSuite(t)
 			d.dependants = test.looks[0]
 			d.begins()
 			for _, d.dependants = range test.looks[1:] {
-				d.passes(faultPace)
+				d.advance(faultInterval)
 				d.restarts()
-				d.lasts("")
+				d.wantLasting("")
 			}
-			d.passes(time.Hour)
-			d.lasts(networkingv1.FaultOutcomeDeadlineReached)
+			d.advance(time.Hour)
+			d.wantLasting(networkingv1.FaultOutcomeDeadlineReached)
 			if d.stored.DependantsStayedReady != test.want || test.first != "" && d.stored.Dependants[0].Ready != test.first {
 				t.Errorf("%+v", d.stored)
 			}
@@ -253,7 +253,7 @@ func TestTheVerdictOnDependants(t *testing.T) {
 			}
 		})
 	}
-	d := newDrill(t)
+	d := newFaultSuite(t)
 	for range 40 {
 		d.dependants = append(d.dependants, ready("x", well))
 	}

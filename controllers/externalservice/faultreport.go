@@ -21,17 +21,17 @@ const (
 	actionInject       = "InjectFault"
 )
 
-// injected records what was decided about a fault.
-func (r *report) injected(f *fault, asked string) {
+// setFault records what was decided about a fault.
+func (r *statusUpdate) setFault(f *faultDecision, asked string) {
 	r.status.Fault = f.status
 	set := func(status metav1.ConditionStatus, reason, message string) {
-		r.set(networkingv1.ConditionFaultInjected, status, reason, message)
+		r.setCondition(networkingv1.ConditionFaultInjected, status, reason, message)
 	}
 	switch s := f.status; {
 	case s.Lasts():
 		set(metav1.ConditionTrue, string(s.Type), faultWords(s)+" until "+s.Deadline.UTC().Format(time.RFC3339))
 	case asked == "":
-		r.clear(networkingv1.ConditionFaultInjected)
+		r.removeCondition(networkingv1.ConditionFaultInjected)
 	case f.reason != "":
 		set(metav1.ConditionFalse, f.reason, f.message)
 	case s.Outcome == networkingv1.FaultOutcomeRefused:
@@ -41,18 +41,18 @@ func (r *report) injected(f *fault, asked string) {
 	}
 }
 
-// asleep records, of an object that is suspended or whose spec is not valid, that no fault begins.
-func (r *report) asleep(asked string, now time.Time) {
+// setFaultWhileSuspended records, of an object that is suspended or whose spec is not valid, that no fault begins.
+func (r *statusUpdate) setFaultWhileSuspended(asked string, now time.Time) {
 	switch f := r.status.Fault; {
 	case f.Lasts():
 		if f.Type == networkingv1.FaultBlackHole { // which suspended has taken back
-			end(f, networkingv1.FaultOutcomeSpecChanged, "the spec is not valid any more", now)
-			r.injected(&fault{status: f}, asked)
+			endFault(f, networkingv1.FaultOutcomeSpecChanged, "the spec is not valid any more", now)
+			r.setFault(&faultDecision{status: f}, asked)
 		}
 	case asked == "", f != nil && f.Request == asked:
-		r.injected(&fault{status: f}, asked)
+		r.setFault(&faultDecision{status: f}, asked)
 	default:
-		r.injected(&fault{status: f, reason: networkingv1.ReasonFaultPending, message: "nothing is done while spec.suspend is true or the spec is not valid"}, asked)
+		r.setFault(&faultDecision{status: f, reason: networkingv1.ReasonFaultPending, message: "nothing is done while spec.suspend is true or the spec is not valid"}, asked)
 	}
 }
 
@@ -90,8 +90,8 @@ func endWords(f *networkingv1.FaultStatus) string {
 		count[networkingv1.DependantStayedReady], all)
 }
 
-// faultChange is a fault that begins, ends or is refused.
-func faultChange(before, after *networkingv1.ExternalServiceStatus) []transition {
+// faultTransitions is a fault that begins, ends or is refused.
+func faultTransitions(before, after *networkingv1.ExternalServiceStatus) []transition {
 	was := meta.FindStatusCondition(before.Conditions, networkingv1.ConditionFaultInjected)
 	is := meta.FindStatusCondition(after.Conditions, networkingv1.ConditionFaultInjected)
 	switch {

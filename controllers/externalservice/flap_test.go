@@ -20,96 +20,96 @@ const (
 	pair   = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`
 )
 
-// flips has an address turn so many times, every 1.5 s, and ends with it up where that is even. It
+// flap has an address turn so many times, every 1.5 s, and ends with it up where that is even. It
 // returns how many writes there were.
-func (s *stand) flips(ip string, turns int) int {
+func (s *suite) flap(ip string, turns int) int {
 	s.Helper()
 	s.writes = nil
 	for i := range turns {
-		s.passes(1500 * time.Millisecond)
+		s.advance(1500 * time.Millisecond)
 		state := down
 		if i%2 == 1 {
 			state = up
 		}
-		s.health.finds("a", ip, state)
-		s.reconciles()
+		s.health.setHealth("a", ip, state)
+		s.reconcileOnce()
 	}
 	return len(s.writes)
 }
 
-// waits has time pass in steps as the reconciler asks for, and reconciles.
-func (s *stand) waits(d time.Duration) {
+// reconcileAfter has time pass in steps as the reconciler asks for, and reconciles.
+func (s *suite) reconcileAfter(d time.Duration) {
 	s.Helper()
 	for end := s.now.Add(d); s.now.Before(end); {
-		again := s.reconciles().RequeueAfter
+		again := s.reconcileOnce().RequeueAfter
 		if again == 0 || s.now.Add(again).After(end) {
 			again = end.Sub(s.now)
 		}
-		s.passes(again)
+		s.advance(again)
 	}
-	s.reconciles()
+	s.reconcileOnce()
 }
 
-func begun(t *testing.T, spec string, ips ...string) *stand {
+func newStartedSuite(t *testing.T, spec string, ips ...string) *suite {
 	t.Helper()
-	s := newStand(t, spec)
-	s.reconciles()
+	s := newSuite(t, spec)
+	s.reconcileOnce()
 	for _, ip := range ips {
-		s.health.finds("a", ip, up)
+		s.health.setHealth("a", ip, up)
 	}
-	s.reconciles()
+	s.reconcileOnce()
 	s.events = nil
 	return s
 }
 
 func TestAnAddressThatFlapsAloneStaysPublished(t *testing.T) {
-	s := begun(t, single, "192.0.2.1")
-	if writes := s.flips("192.0.2.1", 40); writes > 14 {
+	s := newStartedSuite(t, single, "192.0.2.1")
+	if writes := s.flap("192.0.2.1", 40); writes > 14 {
 		t.Errorf("%d writes of slices and status: %q", writes, s.writes)
 	}
-	s.publishes("192.0.2.1+")
+	s.wantPublished("192.0.2.1+")
 	// There is nothing better than the last good address; but what stays down is down.
-	s.passes(time.Second)
-	s.health.finds("a", "192.0.2.1", down)
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.waits(lasting)
-	s.publishes("192.0.2.1")
-	s.says("Healthy", "False NoneHealthy")
+	s.advance(time.Second)
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.reconcileAfter(maxUnhealthyHold)
+	s.wantPublished("192.0.2.1")
+	s.wantCondition("Healthy", "False NoneHealthy")
 	// And what is up again while nothing else is counts at once.
-	s.health.finds("a", "192.0.2.1", up)
-	s.reconciles()
-	s.publishes("192.0.2.1+")
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
 }
 
 func TestTheFirstFallsCountAtOnce(t *testing.T) {
-	s := begun(t, pair, "192.0.2.1", "192.0.2.2")
+	s := newStartedSuite(t, pair, "192.0.2.1", "192.0.2.2")
 	for range 2 {
-		s.flips("192.0.2.1", 1)
-		s.publishes("192.0.2.1 192.0.2.2+")
-		s.passes(time.Second)
-		s.health.finds("a", "192.0.2.1", up)
-		s.reconciles()
-		s.publishes("192.0.2.1+ 192.0.2.2+")
+		s.flap("192.0.2.1", 1)
+		s.wantPublished("192.0.2.1 192.0.2.2+")
+		s.advance(time.Second)
+		s.health.setHealth("a", "192.0.2.1", up)
+		s.reconcileOnce()
+		s.wantPublished("192.0.2.1+ 192.0.2.2+")
 	}
 }
 
 func TestAnAddressThatFlapsBesideAGoodOneIsOutUntilItIsSteady(t *testing.T) {
-	s := begun(t, pair, "192.0.2.1", "192.0.2.2")
-	if writes := s.flips("192.0.2.1", 40); writes > 14 {
+	s := newStartedSuite(t, pair, "192.0.2.1", "192.0.2.2")
+	if writes := s.flap("192.0.2.1", 40); writes > 14 {
 		t.Errorf("%d writes of slices and status: %q", writes, s.writes)
 	}
-	s.publishes("192.0.2.1 192.0.2.2+")
+	s.wantPublished("192.0.2.1 192.0.2.2+")
 	message := meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionHealthy).Message
 	if !strings.Contains(message, "1 address changes too often") {
 		t.Error(message)
 	}
-	s.waits(flapping.most - 2*time.Second)
-	s.publishes("192.0.2.1 192.0.2.2+")
-	s.waits(3 * time.Second)
-	s.publishes("192.0.2.1+ 192.0.2.2+")
-	s.says("Healthy", "True AllHealthy")
-	s.waits(time.Hour)
+	s.reconcileAfter(flapDamping.maxDelay - 2*time.Second)
+	s.wantPublished("192.0.2.1 192.0.2.2+")
+	s.reconcileAfter(3 * time.Second)
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
+	s.wantCondition("Healthy", "True AllHealthy")
+	s.reconcileAfter(time.Hour)
 	message = meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionHealthy).Message
 	if strings.Contains(message, "too often") {
 		t.Error(message)
@@ -117,118 +117,118 @@ func TestAnAddressThatFlapsBesideAGoodOneIsOutUntilItIsSteady(t *testing.T) {
 }
 
 func TestAnAddressThatIsHeldComesBackWhenNothingElseIsHealthy(t *testing.T) {
-	s := begun(t, pair, "192.0.2.1", "192.0.2.2")
-	s.flips("192.0.2.1", 20)
-	s.publishes("192.0.2.1 192.0.2.2+")
-	s.health.finds("a", "192.0.2.2", down)
-	s.reconciles()
-	s.publishes("192.0.2.1+ 192.0.2.2")
+	s := newStartedSuite(t, pair, "192.0.2.1", "192.0.2.2")
+	s.flap("192.0.2.1", 20)
+	s.wantPublished("192.0.2.1 192.0.2.2+")
+	s.health.setHealth("a", "192.0.2.2", down)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.2")
 }
 
 func TestTwoAddressesThatTakeTurnsStay(t *testing.T) {
-	s := begun(t, pair, "192.0.2.1", "192.0.2.2")
+	s := newStartedSuite(t, pair, "192.0.2.1", "192.0.2.2")
 	s.writes = nil
 	for i := range 40 {
-		s.passes(1500 * time.Millisecond)
+		s.advance(1500 * time.Millisecond)
 		one, other := up, down
 		if i%2 == 1 {
 			one, other = down, up
 		}
-		s.health.finds("a", "192.0.2.1", one)
-		s.health.finds("a", "192.0.2.2", other)
-		s.reconciles()
+		s.health.setHealth("a", "192.0.2.1", one)
+		s.health.setHealth("a", "192.0.2.2", other)
+		s.reconcileOnce()
 	}
 	if len(s.writes) > 20 {
 		t.Errorf("%d writes: %q", len(s.writes), s.writes)
 	}
-	s.publishes("192.0.2.1+ 192.0.2.2+")
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
 }
 
 func TestFailoverFromWhatFlapsIsPrompt(t *testing.T) {
-	s := newStand(t, tiered)
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", up)
-	s.health.finds("b", "198.51.100.1", up)
-	s.reconciles()
-	s.flips("192.0.2.1", 21)
-	s.publishes("198.51.100.1+")
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
+	s.flap("192.0.2.1", 21)
+	s.wantPublished("198.51.100.1+")
 	// The spec of a user waits for nothing either.
 	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Port = 5433 })
-	s.reconciles()
+	s.reconcileOnce()
 	if got := mustService(s).Spec.Ports[0].Port; got != 5433 {
 		t.Errorf("port %d", got)
 	}
 }
 
 func TestANameThatLeadsElsewhereAllTheTimeIsFollowedAtAPace(t *testing.T) {
-	s := newStand(t, byName)
+	s := newSuite(t, byName)
 	s.writes = nil
 	const seconds = 450
 	for i := range seconds {
 		s.names.answers["db.example.com"] = []string{"192.0.2." + string("0123456789"[i%10]), "192.0.2.100"}
-		s.passes(time.Second)
-		s.reconciles()
+		s.advance(time.Second)
+		s.reconcileOnce()
 	}
 	if len(s.writes) > 150 {
 		t.Errorf("%d writes in %d s", len(s.writes), seconds)
 	}
 	// What the policy refuses goes at once.
 	s.policy["192.0.2.100"] = "Denied"
-	s.reconciles()
+	s.reconcileOnce()
 	if strings.Contains(s.published(), "192.0.2.100") {
 		t.Errorf("published %s", s.published())
 	}
-	s.waits(writing.most)
-	s.publishes("192.0.2.9+")
+	s.reconcileAfter(writeDamping.maxDelay)
+	s.wantPublished("192.0.2.9+")
 }
 
 func TestAMessageIsCutBetweenCharacters(t *testing.T) {
-	s := newStand(t, plain)
+	s := newSuite(t, plain)
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses[0] = networkingv1.IPAddress(strings.Repeat("€", 400))
 		es.Spec.Endpoints[0].Zone = "x" + strings.Repeat("€", 400)
 	})
-	s.reconciles()
-	s.says("Ready", "False InvalidSpec")
-	s.quiet("a message that is cut")
+	s.reconcileOnce()
+	s.wantCondition("Ready", "False InvalidSpec")
+	s.reconcileUnchanged("a message that is cut")
 }
 
 func TestPortsOfOneShortDigestAreApart(t *testing.T) {
 	spec := &networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "sql", Port: 5432}}}
-	one, other := portsOf(spec, nil, 1111), portsOf(spec, nil, 2222)
-	other.short = one.short
-	members := func(ports *portSet, ip string) publication {
-		return publication{&member{ip: parseAddress(ip).IP, ports: ports}, true}
+	one, other := portSetOf(spec, nil, 1111), portSetOf(spec, nil, 2222)
+	other.shortDigest = one.shortDigest
+	members := func(ports *portSet, ip string) publishedAddress {
+		return publishedAddress{&candidate{ip: parseAddress(ip).IP, ports: ports}, true}
 	}
 	first, second := members(one, "192.0.2.1"), members(other, "192.0.2.1")
 	if one.digest > other.digest {
 		first, second = second, first
 	}
-	wanted := arrange("db", nil, []publication{first, second})
+	wanted := packSlices("db", nil, []publishedAddress{first, second})
 	if len(wanted) != 2 || wanted[0].name == wanted[1].name || *wanted[0].ports[0].Port == *wanted[1].ports[0].Port {
 		t.Errorf("%+v", wanted)
 	}
 }
 
 func TestWhatOfAnAnswerIsLeftOutIsTold(t *testing.T) {
-	s := newStand(t, byName)
+	s := newSuite(t, byName)
 	s.names.answers["db.example.com"] = []string{"192.0.2.1", "192.0.2.2"}
 	s.policy["192.0.2.2"] = "Denied"
 	s.names.left = resolution.State{Surplus: 50, Denied: 1}
-	s.reconciles()
-	s.says("Resolved", "True Resolved")
+	s.reconcileOnce()
+	s.wantCondition("Resolved", "True Resolved")
 	message := meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionResolved).Message
 	for _, part := range []string{"1 name resolves; ", "2 of at least 52 are published", "the egress policy refuses 1 of 2 addresses", "1 SRV target is refused"} {
 		if !strings.Contains(message, part) {
 			t.Errorf("%q lacks %q", message, part)
 		}
 	}
-	s.told("Published", eventAddressesLeftOut, eventAddressDenied, eventAddressDenied)
-	s.quiet("told")
+	s.wantEvents("Published", eventAddressesLeftOut, eventAddressDenied, eventAddressDenied)
+	s.reconcileUnchanged("told")
 
 	s.names.reasons["db.example.com"] = networkingv1.ReasonStale
 	s.names.left = resolution.State{Failed: "AAAA", Kept: 1}
-	s.reconciles()
+	s.reconcileOnce()
 	message = meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionResolved).Message
 	if !strings.HasSuffix(message, "resolves, except for its AAAA records (Timeout), of which 1 last address is kept") {
 		t.Error(message)
@@ -241,11 +241,11 @@ func TestWhateverFlapsSomethingGoodIsPublished(t *testing.T) {
 	ips := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}
 	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		s := begun(t, strings.Replace(pair, "192.0.2.2]", "192.0.2.2, 192.0.2.3]", 1), ips...)
+		s := newStartedSuite(t, strings.Replace(pair, "192.0.2.2]", "192.0.2.2, 192.0.2.3]", 1), ips...)
 		s.writes = nil
 		chance := 1 + random.IntN(4)
 		for range 600 {
-			s.passes(time.Second)
+			s.advance(time.Second)
 			healthy := 0
 			for _, ip := range ips {
 				if random.IntN(4) < chance {
@@ -254,14 +254,14 @@ func TestWhateverFlapsSomethingGoodIsPublished(t *testing.T) {
 						state = up
 					}
 					if s.health.known["a"+ip].State != state {
-						s.health.finds("a", ip, state)
+						s.health.setHealth("a", ip, state)
 					}
 				}
 				if s.health.known["a"+ip].State == up {
 					healthy++
 				}
 			}
-			s.reconciles()
+			s.reconcileOnce()
 			if healthy > 0 && !strings.Contains(s.published(), "+") {
 				t.Fatalf("seed %d: nothing is ready of %d healthy addresses", seed, healthy)
 			}
@@ -270,11 +270,11 @@ func TestWhateverFlapsSomethingGoodIsPublished(t *testing.T) {
 			t.Errorf("seed %d: %d writes", seed, len(s.writes))
 		}
 		for _, ip := range ips {
-			s.health.finds("a", ip, up)
+			s.health.setHealth("a", ip, up)
 		}
-		s.health.finds("a", ips[0], down)
-		s.waits(10 * time.Minute)
-		s.publishes("192.0.2.1 192.0.2.2+ 192.0.2.3+")
-		s.quiet("in the end")
+		s.health.setHealth("a", ips[0], down)
+		s.reconcileAfter(10 * time.Minute)
+		s.wantPublished("192.0.2.1 192.0.2.2+ 192.0.2.3+")
+		s.reconcileUnchanged("in the end")
 	}
 }

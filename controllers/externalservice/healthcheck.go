@@ -58,9 +58,9 @@ func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
 	return check
 }
 
-// patience is how long an address that was never checked may hold up a decision: by then the first
+// firstProbeGrace is how long an address that was never checked may hold up a decision: by then the first
 // result is there.
-func patience(h *networkingv1.HealthCheck) time.Duration {
+func firstProbeGrace(h *networkingv1.HealthCheck) time.Duration {
 	every := h.Interval.Or(interval)
 	return every + h.Timeout.Or(min(timeout, every))
 }

@@ -30,11 +30,11 @@ func TestASuspicionIsInheritedUntilSomethingIsChecked(t *testing.T) {
 			if test.reason != "" {
 				es.Status.Conditions = []metav1.Condition{{Type: networkingv1.ConditionHealthy, Reason: test.reason}}
 			}
-			one := site{Endpoint: &networkingv1.Endpoint{}}
+			one := resolvedEndpoint{Endpoint: &networkingv1.Endpoint{}}
 			for _, health := range test.health {
 				one.addresses = append(one.addresses, address{health: health})
 			}
-			if got := inherits(es, []site{one}); got != test.want {
+			if got := inheritsSuspicion(es, []resolvedEndpoint{one}); got != test.want {
 				t.Errorf("%t, want %t", got, test.want)
 			}
 		})

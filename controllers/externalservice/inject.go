@@ -23,65 +23,65 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
-// calendarPatience is how long a fault that lasts goes on in a process that could not read the
+// blackoutGrace is how long a fault that lasts goes on in a process that could not read the
 // cluster's blackouts yet.
-const calendarPatience = 15 * time.Second
+const blackoutGrace = 15 * time.Second
 
 // inject decides about the fault that an object asks for, or that its status holds, and returns what is
 // to be published: actual, or what the fault makes of it.
-func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalService, f *findings, actual *decision, m *memory) (fault, decision, error) {
+func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalService, f *observation, actual *decision, m *objectState) (faultDecision, decision, error) {
 	now, asked := r.Now().Round(0), es.Annotations[networkingv1.InjectFaultAnnotation]
 	if asked == "" && !es.Status.Fault.Lasts() {
-		return fault{status: es.Status.Fault}, *actual, nil
+		return faultDecision{status: es.Status.Fault}, *actual, nil
 	}
-	if r.memories.unreported(es, now) {
-		return fault{}, *actual, controller.ErrStale
+	if r.states.statusCacheStale(es, now) {
+		return faultDecision{}, *actual, controller.ErrStale
 	}
-	c := r.circumstances(es, f, m)
-	k := faultCase{
-		now: now, latest: m.latest, asked: asked, stored: es.Status.Fault, ended: m.ended, active: actual.active,
-		waits: r.unknown(es, f, now),
+	c := r.failoverInput(es, f, m)
+	k := faultInput{
+		now: now, latestDecision: m.latestDecision, requested: asked, stored: es.Status.Fault, ended: m.endedFault, active: actual.active,
+		unknown: r.faultUnknown(es, f, now),
 	}
 	disrupted := ""
 	if k.stored == nil || k.stored.Lasts() || k.stored.Request != asked {
 		var err error
-		if k.dependants, disrupted, err = r.dependants(ctx, es); err != nil && k.waits == "" {
-			k.waits = "what depends on it cannot be read" // which keeps no fault from ending
+		if k.dependants, disrupted, err = r.dependants(ctx, es); err != nil && k.unknown == "" {
+			k.unknown = "what depends on it cannot be read" // which keeps no fault from ending
 		}
 	}
-	k.hinders = func(status *networkingv1.FaultStatus, begins bool) (outcome, why string) {
+	k.obstacle = func(status *networkingv1.FaultStatus, begins bool) (outcome, why string) {
 		if begins && disrupted != "" {
 			return networkingv1.FaultOutcomeRefused, disrupted
 		}
-		return r.hinders(es, f, actual, c, status, begins || now.Sub(m.first) > calendarPatience)
+		return r.faultObstacle(es, f, actual, c, status, begins || now.Sub(m.firstSeen) > blackoutGrace)
 	}
-	decided := k.judge()
-	if decided.effect && m.confirmed != asked {
+	decided := k.decide()
+	if decided.inEffect && m.confirmedFault != asked {
 		// Another process may have ended it.
 		if err := controller.ConfirmStored(ctx, r.Live, es, &networkingv1.ExternalService{}); err != nil {
-			return fault{}, *actual, err
+			return faultDecision{}, *actual, err
 		}
-		m.confirmed = asked
+		m.confirmedFault = asked
 	}
-	if now.After(m.latest) {
-		m.latest = now
+	if now.After(m.latestDecision) {
+		m.latestDecision = now
 	}
-	if k.stored.Lasts() && !decided.effect {
-		m.ended = decided.status
+	if k.stored.Lasts() && !decided.inEffect {
+		m.endedFault = decided.status
 	}
-	if !decided.effect {
+	if !decided.inEffect {
 		return decided, *actual, nil
 	}
-	shown := broken(decided.status, f.sites, c)
-	shown.again = controller.Earliest(shown.again, actual.again)
+	shown := withFault(decided.status, f.endpoints, c)
+	shown.requeueAt = controller.Earliest(shown.requeueAt, actual.requeueAt)
 	return decided, shown, nil
 }
 
-// unknown says what is not known yet without which no fault begins.
-func (r *Reconciler) unknown(es *networkingv1.ExternalService, f *findings, now time.Time) string {
+// faultUnknown says what is not known yet without which no fault begins.
+func (r *Reconciler) faultUnknown(es *networkingv1.ExternalService, f *observation, now time.Time) string {
 	waits := ""
 	if es.Spec.HealthCheck != nil {
-		active(f.sites, func(s *site, a *address) {
+		forEachActive(f.endpoints, func(s *resolvedEndpoint, a *address) {
 			if a.health.State == networkingv1.AddressUnknown {
 				waits = fmt.Sprintf("endpoint %q: %s was not checked yet", s.Name, a.ip)
 			}
@@ -93,14 +93,14 @@ func (r *Reconciler) unknown(es *networkingv1.ExternalService, f *findings, now 
 	return waits
 }
 
-// hinders returns why a fault must not begin or go on. firm says that blackouts which are not known
+// faultObstacle returns why a fault must not begin or go on. firm says that blackouts which are not known
 // hold.
-func (r *Reconciler) hinders(es *networkingv1.ExternalService, f *findings, actual *decision, c circumstances, status *networkingv1.FaultStatus, firm bool) (outcome, why string) {
+func (r *Reconciler) faultObstacle(es *networkingv1.ExternalService, f *observation, actual *decision, c failoverInput, status *networkingv1.FaultStatus, firm bool) (outcome, why string) {
 	state := r.Freeze.State()
 	if words := state.Words(r.Now()); words != "" && (firm || state.Unknown == "") {
 		return networkingv1.FaultOutcomeBlackout, words
 	}
-	drained := slices.ContainsFunc(f.sites, func(s site) bool { return s.Name == status.Endpoint && !s.drained && len(s.addresses) > 0 })
+	drained := slices.ContainsFunc(f.endpoints, func(s resolvedEndpoint) bool { return s.Name == status.Endpoint && !s.drained && len(s.addresses) > 0 })
 	switch {
 	case slices.Contains(r.WebhookExemptNamespaces, es.Namespace):
 		return networkingv1.FaultOutcomeSpecChanged, "admission does not check the rights of users in namespace " + es.Namespace
@@ -111,34 +111,34 @@ func (r *Reconciler) hinders(es *networkingv1.ExternalService, f *findings, actu
 	case status.Type == networkingv1.FaultDrain && !drained:
 		return networkingv1.FaultOutcomeSpecChanged, fmt.Sprintf("there is no endpoint %q that is Active and has addresses", status.Endpoint)
 	}
-	if why := failing(f, actual); why != "" {
+	if why := realFailure(f, actual); why != "" {
 		return networkingv1.FaultOutcomeRealFailure, why
 	}
-	if d := broken(status, f.sites, c); status.Type != networkingv1.FaultBlackHole && d.ready() == 0 {
+	if d := withFault(status, f.endpoints, c); status.Type != networkingv1.FaultBlackHole && d.readyCount() == 0 {
 		return networkingv1.FaultOutcomeRealFailure, "no other endpoint is healthy that could take over; BlackHole takes all out"
 	}
 	return "", ""
 }
 
-// failing returns what has failed beside the fault; empty where nothing has.
-func failing(f *findings, actual *decision) string {
+// realFailure returns what has failed beside the fault; empty where nothing has.
+func realFailure(f *observation, actual *decision) string {
 	switch {
-	case f.fault != "":
-		return f.fault
+	case f.uncheckedReason != "":
+		return f.uncheckedReason
 	case f.suspect:
 		return "so many checks fail at once that the fault is probably the operator's own"
 	case actual.active == nil:
 		return "there is no address"
-	case *actual.active > lowest(f.sites):
+	case *actual.active > lowest(f.endpoints):
 		return fmt.Sprintf("it has failed over to priority %d", *actual.active)
 	}
 	why := ""
-	for i := range f.sites {
-		if s := &f.sites[i]; s.state != nil && !s.drained && !well(s.reason()) && why == "" {
-			why = s.trouble(s.reason())
+	for i := range f.endpoints {
+		if s := &f.endpoints[i]; s.state != nil && !s.drained && !isResolved(s.reason()) && why == "" {
+			why = s.resolveMessage(s.reason())
 		}
 	}
-	active(f.sites, func(s *site, a *address) {
+	forEachActive(f.endpoints, func(s *resolvedEndpoint, a *address) {
 		if a.health.State == networkingv1.AddressUnhealthy && why == "" {
 			why = fmt.Sprintf("endpoint %q: %s is unhealthy (%s)", s.Name, a.ip, a.health.Reason)
 		}
@@ -162,7 +162,7 @@ func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalSe
 			d := networkingv1.FaultDependant{Kind: string(t.Kind), Name: t.Name}
 			if !seen[d] {
 				seen[d] = true
-				d.Ready = r.readiness(ctx, es.Namespace, t)
+				d.Ready = r.dependantReadiness(ctx, es.Namespace, t)
 				all = append(all, d)
 			}
 		}
@@ -174,13 +174,13 @@ func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalSe
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	if disrupted == "" && len(all) > 0 {
-		disrupted, err = r.chaos(ctx, es.Namespace, seen)
+		disrupted, err = r.disruptedBy(ctx, es.Namespace, seen)
 	}
 	return all, disrupted, err
 }
 
-// chaos says which of some workloads loses pods to a ChaosPod, or has not recovered yet.
-func (r *Reconciler) chaos(ctx context.Context, namespace string, among map[networkingv1.FaultDependant]bool) (string, error) {
+// disruptedBy says which of some workloads loses pods to a ChaosPod, or has not recovered yet.
+func (r *Reconciler) disruptedBy(ctx context.Context, namespace string, among map[networkingv1.FaultDependant]bool) (string, error) {
 	var pods chaosv1.ChaosPodList
 	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("list ChaosPods: %w", err)
@@ -198,7 +198,7 @@ func (r *Reconciler) chaos(ctx context.Context, namespace string, among map[netw
 	return "", nil
 }
 
-func (r *Reconciler) readiness(ctx context.Context, namespace string, t *autorebootv1.TargetStatus) networkingv1.DependantReadiness {
+func (r *Reconciler) dependantReadiness(ctx context.Context, namespace string, t *autorebootv1.TargetStatus) networkingv1.DependantReadiness {
 	w, err := workloads.Named(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: t.Name}, t.Kind, false)
 	switch {
 	case err != nil || w == nil:

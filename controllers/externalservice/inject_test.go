@@ -28,26 +28,26 @@ import (
 // both are the addresses of tiered where both are healthy.
 var both = map[string]string{"a": "192.0.2.1", "b": "198.51.100.1"}
 
-// gameDay is a stand that is published, with all addresses healthy.
-func gameDay(t *testing.T, spec string, healthy map[string]string) *stand {
+// newFaultReconcile is a stand that is published, with all addresses healthy.
+func newFaultReconcile(t *testing.T, spec string, healthy map[string]string) *suite {
 	t.Helper()
-	s := newStand(t, spec)
-	s.reconciles()
+	s := newSuite(t, spec)
+	s.reconcileOnce()
 	for endpoint, ip := range healthy {
-		s.health.finds(endpoint, ip, up)
+		s.health.setHealth(endpoint, ip, up)
 	}
-	s.reconciles()
+	s.reconcileOnce()
 	s.events = nil
 	return s
 }
 
-// asks sets the annotation to a fault from now on, for ten minutes.
-func (s *stand) asks(what string) {
+// requestFault sets the annotation to a fault from now on, for ten minutes.
+func (s *suite) requestFault(what string) {
 	s.Helper()
-	s.annotates(fmt.Sprintf("%s for=10m at=%s", what, s.now.UTC().Format(time.RFC3339)))
+	s.annotateFault(fmt.Sprintf("%s for=10m at=%s", what, s.now.UTC().Format(time.RFC3339)))
 }
 
-func (s *stand) annotates(value string) {
+func (s *suite) annotateFault(value string) {
 	s.Helper()
 	es := s.object()
 	delete(es.Annotations, networkingv1.InjectFaultAnnotation)
@@ -57,92 +57,92 @@ func (s *stand) annotates(value string) {
 	s.must(s.store.Update(s.Context(), es))
 }
 
-// injects has a fault begin and take effect, and checks that nothing changed before its status did.
-func (s *stand) injects(what, publishes string) {
+// wantInjected has a fault begin and take effect, and checks that nothing changed before its status did.
+func (s *suite) wantInjected(what, publishes string) {
 	s.Helper()
 	before := s.published()
-	s.asks(what)
-	s.reconciles()
+	s.requestFault(what)
+	s.reconcileOnce()
 	if s.published() != before || !s.object().Status.Fault.Lasts() {
 		s.Fatalf("published %q before the status was written: %+v", s.published(), s.object().Status.Fault)
 	}
-	s.says("FaultInjected", "True "+strings.Fields(what)[0])
-	if again := s.reconciles().RequeueAfter; again > faultPace {
+	s.wantCondition("FaultInjected", "True "+strings.Fields(what)[0])
+	if again := s.reconcileOnce().RequeueAfter; again > faultInterval {
 		s.Errorf("looks again after %s", again)
 	}
-	s.publishes(publishes)
-	s.told("FaultInjected")
-	s.quiet("while the fault lasts")
+	s.wantPublished(publishes)
+	s.wantEvents("FaultInjected")
+	s.reconcileUnchanged("while the fault lasts")
 }
 
-// returned demands that all is as it was, and that the fault ended as said.
-func (s *stand) returned(outcome, publishes string, told ...string) {
+// wantEnded demands that all is as it was, and that the fault ended as said.
+func (s *suite) wantEnded(outcome, publishes string, told ...string) {
 	s.Helper()
 	s.events = nil
-	s.reconciles()
-	s.publishes(publishes)
+	s.reconcileOnce()
+	s.wantPublished(publishes)
 	if f := s.object().Status.Fault; f.Lasts() || f.Outcome != outcome {
 		s.Errorf("the fault is %+v, want %s", f, outcome)
 	}
-	s.told(told...)
-	s.says("FailedOver", "")
-	s.quiet("after it")
+	s.wantEvents(told...)
+	s.wantCondition("FailedOver", "")
+	s.reconcileUnchanged("after it")
 }
 
 func TestABlackHoleReturnsByItself(t *testing.T) {
-	s := gameDay(t, tiered, both)
-	s.injects("BlackHole", "192.0.2.1")
-	s.says("Healthy", "True AllHealthy")
-	s.says("Ready", "True Published")
-	s.passes(10 * time.Minute)
-	s.returned("DeadlineReached", "192.0.2.1+", "FaultEnded")
-	s.says("FaultInjected", "False FaultEnded")
-	s.annotates("")
-	s.reconciles()
-	s.says("FaultInjected", "")
-	s.told()
+	s := newFaultReconcile(t, tiered, both)
+	s.wantInjected("BlackHole", "192.0.2.1")
+	s.wantCondition("Healthy", "True AllHealthy")
+	s.wantCondition("Ready", "True Published")
+	s.advance(10 * time.Minute)
+	s.wantEnded("DeadlineReached", "192.0.2.1+", "FaultEnded")
+	s.wantCondition("FaultInjected", "False FaultEnded")
+	s.annotateFault("")
+	s.reconcileOnce()
+	s.wantCondition("FaultInjected", "")
+	s.wantEvents()
 }
 
 func TestAFaultThroughAChangeOfTheLeader(t *testing.T) {
 	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1", "FailOver": "198.51.100.1+", "Drain endpoint=a": "198.51.100.1+"} {
 		t.Run(what, func(t *testing.T) {
-			s := gameDay(t, tiered, both)
-			s.asks(what)
-			s.reconciles()
+			s := newFaultReconcile(t, tiered, both)
+			s.requestFault(what)
+			s.reconcileOnce()
 			s.restart() // before it has any effect
-			s.reconciles()
-			s.publishes(publishes)
-			s.passes(time.Minute)
+			s.reconcileOnce()
+			s.wantPublished(publishes)
+			s.advance(time.Minute)
 			s.restart()
-			s.quiet("a new leader")
-			s.publishes(publishes)
+			s.reconcileUnchanged("a new leader")
+			s.wantPublished(publishes)
 			s.restart()
-			s.passes(time.Hour) // without an operator
-			s.reconciles()
-			s.publishes("192.0.2.1+")
+			s.advance(time.Hour) // without an operator
+			s.reconcileOnce()
+			s.wantPublished("192.0.2.1+")
 			if f := s.object().Status.Fault; f.Outcome != "DeadlineReached" {
 				t.Errorf("%+v", f)
 			}
-			s.says("FailedOver", "")
-			s.quiet("after it")
+			s.wantCondition("FailedOver", "")
+			s.reconcileUnchanged("after it")
 		})
 	}
 }
 
 // The slices were brought back, and the process ended before the status said so.
 func TestAFaultThatEndedIsNotBegunAgain(t *testing.T) {
-	s := gameDay(t, tiered, both)
-	s.injects("BlackHole", "192.0.2.1")
+	s := newFaultReconcile(t, tiered, both)
+	s.wantInjected("BlackHole", "192.0.2.1")
 	during := s.object().Status
-	s.passes(10 * time.Minute)
-	s.reconciles()
+	s.advance(10 * time.Minute)
+	s.reconcileOnce()
 	es := s.object()
 	es.Status = during
 	s.must(s.store.Status().Update(t.Context(), es))
 	s.restart()
 	s.writes = nil
-	s.reconciles()
-	s.publishes("192.0.2.1+")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
 	if f := s.object().Status.Fault; f.Outcome != "DeadlineReached" {
 		t.Errorf("%+v", f)
 	}
@@ -156,43 +156,43 @@ func TestAFaultThatEndedIsNotBegunAgain(t *testing.T) {
 func TestAForcedFailoverReturnsAtOnce(t *testing.T) {
 	manual := strings.Replace(tiered, "endpoints:", "failover: {failback: Manual}, endpoints:", 1)
 	for what, spec := range map[string]string{"FailOver": tiered, "FailOver ": manual, "Drain endpoint=a": manual} {
-		s := gameDay(t, spec, both)
-		s.asks(what)
-		s.reconciles()
-		s.reconciles()
-		s.publishes("198.51.100.1+")
-		s.says("FailedOver", "True FaultInjected")
-		s.told("FaultInjected", "FailedOver")
-		s.passes(10 * time.Minute)
-		s.returned("DeadlineReached", "192.0.2.1+", "FaultEnded", "FailedBack")
+		s := newFaultReconcile(t, spec, both)
+		s.requestFault(what)
+		s.reconcileOnce()
+		s.reconcileOnce()
+		s.wantPublished("198.51.100.1+")
+		s.wantCondition("FailedOver", "True FaultInjected")
+		s.wantEvents("FaultInjected", "FailedOver")
+		s.advance(10 * time.Minute)
+		s.wantEnded("DeadlineReached", "192.0.2.1+", "FaultEnded", "FailedBack")
 	}
 }
 
 func TestARealFailureEndsAFault(t *testing.T) {
 	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1+", "FailOver": "192.0.2.1+"} {
-		s := gameDay(t, tiered, both)
-		s.asks(what)
-		s.reconciles()
-		s.reconciles()
+		s := newFaultReconcile(t, tiered, both)
+		s.requestFault(what)
+		s.reconcileOnce()
+		s.reconcileOnce()
 		s.events = nil
-		s.passes(time.Minute)
-		s.health.finds("b", "198.51.100.1", down)
-		s.reconciles()
-		s.publishes(publishes)
+		s.advance(time.Minute)
+		s.health.setHealth("b", "198.51.100.1", down)
+		s.reconcileOnce()
+		s.wantPublished(publishes)
 		if f := s.object().Status.Fault; f.Outcome != "RealFailure" || !strings.Contains(f.Message, "198.51.100.1 is unhealthy") {
 			t.Errorf("%s: %+v", what, f)
 		}
-		s.health.finds("b", "198.51.100.1", up)
-		s.passes(time.Minute)
-		s.reconciles()
-		s.publishes(publishes)
+		s.health.setHealth("b", "198.51.100.1", up)
+		s.advance(time.Minute)
+		s.reconcileOnce()
+		s.wantPublished(publishes)
 	}
-	s := gameDay(t, tiered, both)
-	s.injects("BlackHole", "192.0.2.1")
-	s.health.finds("a", "192.0.2.1", down)
-	s.reconciles()
-	s.publishes("198.51.100.1+")
-	s.says("FailedOver", "True PriorityUnhealthy")
+	s := newFaultReconcile(t, tiered, both)
+	s.wantInjected("BlackHole", "192.0.2.1")
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
+	s.wantCondition("FailedOver", "True PriorityUnhealthy")
 }
 
 func TestWhenNoFaultBegins(t *testing.T) {
@@ -204,46 +204,46 @@ func TestWhenNoFaultBegins(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		spec, what string
-		given      func(s *stand)
+		given      func(s *suite)
 		why        string
 	}{
-		"a blackout":              {tiered, "BlackHole", func(s *stand) { s.Freeze = frozen }, "blackout release"},
-		"an address is unhealthy": {tiered, "BlackHole", func(s *stand) { s.health.finds("b", "198.51.100.1", down) }, "198.51.100.1 is unhealthy"},
-		"failed over": {tiered, "BlackHole", func(s *stand) {
-			s.health.finds("a", "192.0.2.1", down)
-			s.reconciles()
-			s.health.finds("a", "192.0.2.1", up)
+		"a blackout":              {tiered, "BlackHole", func(s *suite) { s.Freeze = frozen }, "blackout release"},
+		"an address is unhealthy": {tiered, "BlackHole", func(s *suite) { s.health.setHealth("b", "198.51.100.1", down) }, "198.51.100.1 is unhealthy"},
+		"failed over": {tiered, "BlackHole", func(s *suite) {
+			s.health.setHealth("a", "192.0.2.1", down)
+			s.reconcileOnce()
+			s.health.setHealth("a", "192.0.2.1", up)
 		}, "failed over"},
-		"checks are suspect":       {tiered, "BlackHole", func(s *stand) { s.health.suspect = true }, "probably the operator's own"},
-		"no health check":          {plain, "BlackHole", func(*stand) {}, "no healthCheck"},
-		"an endpoint that is not":  {tiered, "Drain endpoint=c", func(*stand) {}, `no endpoint "c"`},
-		"nothing to fail over to":  {strings.Replace(tiered, "priority: 1", "priority: 0", 1), "FailOver", func(*stand) {}, "no other endpoint is healthy"},
-		"admission is not asked":   {tiered, "BlackHole", func(s *stand) { s.WebhookExemptNamespaces = []string{"shop"} }, "admission does not check"},
-		"a dependant is restarted": {tiered, "BlackHole", func(s *stand) { s.depends(1, true) }, "RebootPolicy shop restarts Deployment web"},
-		"a dependant is disrupted": {tiered, "BlackHole", func(s *stand) {
+		"checks are suspect":       {tiered, "BlackHole", func(s *suite) { s.health.suspect = true }, "probably the operator's own"},
+		"no health check":          {plain, "BlackHole", func(*suite) {}, "no healthCheck"},
+		"an endpoint that is not":  {tiered, "Drain endpoint=c", func(*suite) {}, `no endpoint "c"`},
+		"nothing to fail over to":  {strings.Replace(tiered, "priority: 1", "priority: 0", 1), "FailOver", func(*suite) {}, "no other endpoint is healthy"},
+		"admission is not asked":   {tiered, "BlackHole", func(s *suite) { s.WebhookExemptNamespaces = []string{"shop"} }, "admission does not check"},
+		"a dependant is restarted": {tiered, "BlackHole", func(s *suite) { s.depends(1, true) }, "RebootPolicy shop restarts Deployment web"},
+		"a dependant is disrupted": {tiered, "BlackHole", func(s *suite) {
 			s.depends(2, false)
 			s.chaos("web", chaosv1.VictimEvicted)
 		}, "ChaosPod c disrupts Deployment web"},
-		"a name is stale": {checked, "BlackHole", func(s *stand) { s.names.reasons["db.example.com"] = networkingv1.ReasonStale }, "does not resolve"},
+		"a name is stale": {checked, "BlackHole", func(s *suite) { s.names.reasons["db.example.com"] = networkingv1.ReasonStale }, "does not resolve"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, test.spec)
+			s := newSuite(t, test.spec)
 			s.names.answers["db.example.com"] = []string{"192.0.2.1"}
-			s.reconciles()
+			s.reconcileOnce()
 			for endpoint, ip := range both {
-				s.health.finds(endpoint, ip, up)
+				s.health.setHealth(endpoint, ip, up)
 			}
-			s.reconciles()
+			s.reconcileOnce()
 			test.given(s)
-			s.reconciles()
+			s.reconcileOnce()
 			before := s.published()
 			s.events = nil
-			s.asks(test.what)
-			s.reconciles()
-			s.reconciles()
-			s.publishes(before)
-			s.says("FaultInjected", "False FaultRefused")
-			s.told("FaultRefused")
+			s.requestFault(test.what)
+			s.reconcileOnce()
+			s.reconcileOnce()
+			s.wantPublished(before)
+			s.wantCondition("FaultInjected", "False FaultRefused")
+			s.wantEvents("FaultRefused")
 			if f := s.object().Status.Fault; f.Outcome != "Refused" || !strings.Contains(f.Message, test.why) || f.StartTime != nil {
 				t.Errorf("%+v", f)
 			}
@@ -253,58 +253,58 @@ func TestWhenNoFaultBegins(t *testing.T) {
 
 func TestAFaultEndsWhenTheObjectIsSuspended(t *testing.T) {
 	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1", "FailOver": "198.51.100.1+"} {
-		s := gameDay(t, tiered, both)
-		s.asks(what)
-		s.reconciles()
-		s.reconciles()
-		s.publishes(publishes)
+		s := newFaultReconcile(t, tiered, both)
+		s.requestFault(what)
+		s.reconcileOnce()
+		s.reconcileOnce()
+		s.wantPublished(publishes)
 		s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
-		if again := s.reconciles().RequeueAfter; again == 0 || again > time.Second {
+		if again := s.reconcileOnce().RequeueAfter; again == 0 || again > time.Second {
 			t.Errorf("looks again after %s", again)
 		}
-		s.publishes("192.0.2.1+")
-		s.reconciles()
-		s.says("Ready", "True Published")
-		s.says("Suspended", "True Suspended")
-		s.says("FaultInjected", "False FaultEnded")
-		s.passes(time.Second)
-		s.asks("BlackHole")
-		s.reconciles()
-		s.says("FaultInjected", "False FaultPending")
-		s.publishes("192.0.2.1+")
+		s.wantPublished("192.0.2.1+")
+		s.reconcileOnce()
+		s.wantCondition("Ready", "True Published")
+		s.wantCondition("Suspended", "True Suspended")
+		s.wantCondition("FaultInjected", "False FaultEnded")
+		s.advance(time.Second)
+		s.requestFault("BlackHole")
+		s.reconcileOnce()
+		s.wantCondition("FaultInjected", "False FaultPending")
+		s.wantPublished("192.0.2.1+")
 	}
 }
 
 // A spec that is not valid any more, such as for a later version of the operator, keeps no fault alive.
 func TestABlackHoleEndsWhereTheSpecIsNotValid(t *testing.T) {
-	s := gameDay(t, tiered, both)
-	s.injects("BlackHole", "192.0.2.1")
+	s := newFaultReconcile(t, tiered, both)
+	s.wantInjected("BlackHole", "192.0.2.1")
 	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Name = "NOT VALID" })
 	s.restart()
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.says("Ready", "False InvalidSpec")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("Ready", "False InvalidSpec")
 	if f := s.object().Status.Fault; f.Outcome != "SpecChanged" {
 		t.Errorf("%+v", f)
 	}
 }
 
 func TestABlackoutEndsAFault(t *testing.T) {
-	s := gameDay(t, tiered, both)
-	s.injects("BlackHole", "192.0.2.1")
+	s := newFaultReconcile(t, tiered, both)
+	s.wantInjected("BlackHole", "192.0.2.1")
 	var err error
 	s.Freeze, err = freeze.New(freeze.Options{Configured: []cron.Blackout{
 		{Name: "release", Start: ptr.To(metav1.NewTime(epoch.Add(time.Minute))), End: ptr.To(metav1.NewTime(epoch.Add(time.Hour)))},
 	}})
 	s.must(err)
-	s.quiet("before it")
-	s.passes(time.Minute)
-	s.returned("Blackout", "192.0.2.1+", "FaultEnded")
+	s.reconcileUnchanged("before it")
+	s.advance(time.Minute)
+	s.wantEnded("Blackout", "192.0.2.1+", "FaultEnded")
 }
 
 // depends has a RebootPolicy depend on the object, and sets how many of two replicas of its target are
 // available.
-func (s *stand) depends(available int32, restarting bool) {
+func (s *suite) depends(available int32, restarting bool) {
 	s.Helper()
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop"}}
 	policy.Spec.Gates = []autorebootv1.Gate{{Type: autorebootv1.GateExternalServiceHealthy, Name: "db"}}
@@ -319,7 +319,7 @@ func (s *stand) depends(available int32, restarting bool) {
 }
 
 // chaos has a run of a ChaosPod under way that has chosen a pod of a Deployment.
-func (s *stand) chaos(deployment string, outcome chaosv1.VictimOutcome) {
+func (s *suite) chaos(deployment string, outcome chaosv1.VictimOutcome) {
 	s.Helper()
 	run := &chaosv1.CurrentRun{ID: "1", Phase: chaosv1.RunVerifying, Victims: []chaosv1.Victim{
 		{Name: "x", UID: "1", Outcome: chaosv1.VictimEvicted, Owner: &chaosv1.VictimOwner{Kind: "Deployment", Name: "x", UID: "uid-x"}},
@@ -329,27 +329,27 @@ func (s *stand) chaos(deployment string, outcome chaosv1.VictimOutcome) {
 }
 
 func TestARunThatSparedTheDependantHindersNoFault(t *testing.T) {
-	s := gameDay(t, tiered, both)
+	s := newFaultReconcile(t, tiered, both)
 	s.depends(2, false)
 	s.chaos("web", chaosv1.VictimSpared)
-	s.injects("BlackHole", "192.0.2.1")
+	s.wantInjected("BlackHole", "192.0.2.1")
 }
 
 func TestTheVerdictIsInTheStatus(t *testing.T) {
-	s := gameDay(t, tiered, both)
+	s := newFaultReconcile(t, tiered, both)
 	s.depends(2, false)
-	s.injects("BlackHole", "192.0.2.1")
+	s.wantInjected("BlackHole", "192.0.2.1")
 	var web appsv1.Deployment
 	s.must(s.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, &web))
 	web.Status.AvailableReplicas = 1
 	s.must(s.store.Status().Update(t.Context(), &web))
-	s.passes(faultPace)
-	s.reconciles()
+	s.advance(faultInterval)
+	s.reconcileOnce()
 	s.restart()
 	web.Status.AvailableReplicas = 2
 	s.must(s.store.Status().Update(t.Context(), &web))
-	s.passes(10 * time.Minute)
-	s.returned("DeadlineReached", "192.0.2.1+", "FaultEnded")
+	s.advance(10 * time.Minute)
+	s.wantEnded("DeadlineReached", "192.0.2.1+", "FaultEnded")
 	f := s.object().Status.Fault
 	if f.DependantsStayedReady != metav1.ConditionFalse || len(f.Dependants) != 1 || f.Dependants[0].Ready != networkingv1.DependantBecameUnready {
 		t.Errorf("%+v", f)
@@ -358,9 +358,9 @@ func TestTheVerdictIsInTheStatus(t *testing.T) {
 
 // What cannot be read keeps no fault from ending, and none begins meanwhile.
 func TestAFaultEndsAlthoughItsDependantsCannotBeRead(t *testing.T) {
-	s := gameDay(t, tiered, both)
+	s := newFaultReconcile(t, tiered, both)
 	s.depends(2, false)
-	s.injects("BlackHole", "192.0.2.1")
+	s.wantInjected("BlackHole", "192.0.2.1")
 	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			if _, policies := list.(*autorebootv1.RebootPolicyList); policies {
@@ -369,12 +369,12 @@ func TestAFaultEndsAlthoughItsDependantsCannotBeRead(t *testing.T) {
 			return c.List(ctx, list, options...)
 		},
 	})
-	s.passes(10 * time.Minute)
-	s.returned("DeadlineReached", "192.0.2.1+", "FaultEnded")
+	s.advance(10 * time.Minute)
+	s.wantEnded("DeadlineReached", "192.0.2.1+", "FaultEnded")
 	if f := s.object().Status.Fault; f.DependantsStayedReady != metav1.ConditionUnknown {
 		t.Errorf("%+v", f)
 	}
-	s.asks("BlackHole")
-	s.reconciles()
-	s.says("FaultInjected", "False FaultPending")
+	s.requestFault("BlackHole")
+	s.reconcileOnce()
+	s.wantCondition("FaultInjected", "False FaultPending")
 }

@@ -18,25 +18,25 @@ import (
 // EndpointSlice controller has it by default.
 const maxSliceEndpoints = 100
 
-// slice is one EndpointSlice as it should be.
-type slice struct {
+// desiredSlice is one EndpointSlice as it should be.
+type desiredSlice struct {
 	name      string
 	family    discoveryv1.AddressType
 	ports     []discoveryv1.EndpointPort
 	endpoints []discoveryv1.Endpoint
-	// gains says that an address comes in that did not stand in this slice.
-	gains bool
+	// hasNew says that an address comes in that did not stand in this slice.
+	hasNew bool
 }
 
-// arrange says which slices there should be, given those that there are. An EndpointSlice has one
+// packSlices says which slices there should be, given those that there are. An EndpointSlice has one
 // family and one set of ports. An address that stands in a slice stays there, at its place: every
 // node's proxy reads every slice that changes. New addresses go where there is room, into slices
 // that change anyway first.
 //
 // Slices that gain addresses come first and those that lose some later, so that one that moves is
 // never in none. Slices of current that are not in the answer are to be removed.
-func arrange(name string, current []*discoveryv1.EndpointSlice, publish []publication) []slice {
-	var out []slice
+func packSlices(name string, current []*discoveryv1.EndpointSlice, publish []publishedAddress) []desiredSlice {
+	var out []desiredSlice
 	names := map[string]bool{}
 	for len(publish) > 0 {
 		// Members are ordered by ports and then by address, IPv4 first.
@@ -45,17 +45,17 @@ func arrange(name string, current []*discoveryv1.EndpointSlice, publish []public
 			end++
 		}
 		g := newGroup(name, publish[:end], names)
-		g.keep(current)
-		g.dissolve()
-		g.place()
+		g.keepPlaced(current)
+		g.consolidate()
+		g.placeNew()
 		out = append(out, g.slices()...)
 		publish = publish[end:]
 	}
-	slices.SortStableFunc(out, func(a, b slice) int {
+	slices.SortStableFunc(out, func(a, b desiredSlice) int {
 		switch {
-		case a.gains && !b.gains:
+		case a.hasNew && !b.hasNew:
 			return -1
-		case b.gains && !a.gains:
+		case b.hasNew && !a.hasNew:
 			return 1
 		}
 		return strings.Compare(a.name, b.name)
@@ -63,38 +63,38 @@ func arrange(name string, current []*discoveryv1.EndpointSlice, publish []public
 	return out
 }
 
-// group is the addresses that may share a slice.
-type group struct {
-	prefix string
-	wanted map[netip.Addr]*publication
-	placed map[netip.Addr]bool
-	order  []publication
-	parts  []*part
+// sliceGroup is the addresses that may share a slice.
+type sliceGroup struct {
+	prefix  string
+	wanted  map[netip.Addr]*publishedAddress
+	placed  map[netip.Addr]bool
+	order   []publishedAddress
+	planned []*plannedSlice
 }
 
-// part is one slice of a group.
-type part struct {
-	index   int
-	members []netip.Addr
-	// changes says that the slice is written anyway, and gains that an address is new to it.
-	changes, gains bool
+// plannedSlice is one slice of a group.
+type plannedSlice struct {
+	index     int
+	addresses []netip.Addr
+	// changed says that the slice is written anyway, and gains that an address is new to it.
+	changed, hasNew bool
 }
 
 // newGroup names the slices of a group by the short digest of its ports. names are those that are
 // taken: of two groups with one short digest the second has the long one.
-func newGroup(name string, publish []publication, names map[string]bool) *group {
+func newGroup(name string, publish []publishedAddress, names map[string]bool) *sliceGroup {
 	family := "ipv6"
 	if publish[0].ip.Is4() {
 		family = "ipv4"
 	}
-	prefix := name + "-" + family + "-" + publish[0].ports.short + "-"
+	prefix := name + "-" + family + "-" + publish[0].ports.shortDigest + "-"
 	if names[prefix] {
 		prefix = name + "-" + family + "-" + publish[0].ports.digest + "-"
 	}
 	names[prefix] = true
-	g := &group{
+	g := &sliceGroup{
 		prefix: prefix,
-		wanted: make(map[netip.Addr]*publication, len(publish)),
+		wanted: make(map[netip.Addr]*publishedAddress, len(publish)),
 		placed: make(map[netip.Addr]bool, len(publish)),
 		order:  publish,
 	}
@@ -104,74 +104,74 @@ func newGroup(name string, publish []publication, names map[string]bool) *group 
 	return g
 }
 
-// keep takes over the addresses that stand in slices and are still wanted. Two slices may have one
+// keepPlaced takes over the addresses that stand in slices and are still wanted. Two slices may have one
 // address for a moment; which of them keeps it must not depend on the order of the cache.
-func (g *group) keep(current []*discoveryv1.EndpointSlice) {
-	found := map[*part]*discoveryv1.EndpointSlice{}
+func (g *sliceGroup) keepPlaced(current []*discoveryv1.EndpointSlice) {
+	found := map[*plannedSlice]*discoveryv1.EndpointSlice{}
 	for _, c := range current {
 		suffix, ours := strings.CutPrefix(c.Name, g.prefix)
 		index, err := strconv.Atoi(suffix)
 		if ours && err == nil && index >= 0 && strconv.Itoa(index) == suffix {
-			p := &part{index: index}
+			p := &plannedSlice{index: index}
 			found[p] = c
-			g.parts = append(g.parts, p)
+			g.planned = append(g.planned, p)
 		}
 	}
-	slices.SortFunc(g.parts, func(a, b *part) int { return cmp.Compare(a.index, b.index) })
-	for _, p := range g.parts {
+	slices.SortFunc(g.planned, func(a, b *plannedSlice) int { return cmp.Compare(a.index, b.index) })
+	for _, p := range g.planned {
 		for i := range found[p].Endpoints {
 			e := &found[p].Endpoints[i]
 			ip, err := netip.ParseAddr(e.Addresses[0])
 			want := g.wanted[ip]
-			if err != nil || want == nil || g.placed[ip] || len(p.members) == maxSliceEndpoints {
-				p.changes = true
+			if err != nil || want == nil || g.placed[ip] || len(p.addresses) == maxSliceEndpoints {
+				p.changed = true
 				continue
 			}
 			g.placed[ip] = true
-			p.members = append(p.members, ip)
-			p.changes = p.changes || ptr.Deref(e.Conditions.Ready, true) != want.ready
+			p.addresses = append(p.addresses, ip)
+			p.changed = p.changed || ptr.Deref(e.Conditions.Ready, true) != want.ready
 		}
 	}
 }
 
-// dissolve gives up the smallest slices while there are more than twice as many as needed: what is
+// consolidate gives up the smallest slices while there are more than twice as many as needed: what is
 // left of many addresses must not be spread thin for good.
-func (g *group) dissolve() {
+func (g *sliceGroup) consolidate() {
 	needed := (len(g.order) + maxSliceEndpoints - 1) / maxSliceEndpoints
-	for len(g.parts) > 2*needed {
+	for len(g.planned) > 2*needed {
 		smallest := 0
-		for i, p := range g.parts {
-			if len(p.members) <= len(g.parts[smallest].members) {
+		for i, p := range g.planned {
+			if len(p.addresses) <= len(g.planned[smallest].addresses) {
 				smallest = i
 			}
 		}
-		for _, ip := range g.parts[smallest].members {
+		for _, ip := range g.planned[smallest].addresses {
 			g.placed[ip] = false
 		}
-		g.parts = slices.Delete(g.parts, smallest, smallest+1)
+		g.planned = slices.Delete(g.planned, smallest, smallest+1)
 	}
 }
 
-// place finds room for the addresses that have none.
-func (g *group) place() {
+// placeNew finds room for the addresses that have none.
+func (g *sliceGroup) placeNew() {
 	for i := range g.order {
 		ip := g.order[i].ip
 		if g.placed[ip] {
 			continue
 		}
-		p := g.room()
-		p.members, p.changes, p.gains = append(p.members, ip), true, true
+		p := g.sliceWithRoom()
+		p.addresses, p.changed, p.hasNew = append(p.addresses, ip), true, true
 		g.placed[ip] = true
 	}
 }
 
-// room is a slice with room: one that changes anyway, or the one with most, or a new one.
-func (g *group) room() *part {
-	var best *part
-	for _, p := range g.parts {
+// sliceWithRoom is a slice with room: one that changes anyway, or the one with most, or a new one.
+func (g *sliceGroup) sliceWithRoom() *plannedSlice {
+	var best *plannedSlice
+	for _, p := range g.planned {
 		switch {
-		case len(p.members) >= maxSliceEndpoints:
-		case best == nil, p.changes && !best.changes, p.changes == best.changes && !p.changes && len(p.members) < len(best.members):
+		case len(p.addresses) >= maxSliceEndpoints:
+		case best == nil, p.changed && !best.changed, p.changed == best.changed && !p.changed && len(p.addresses) < len(best.addresses):
 			best = p
 		}
 	}
@@ -179,39 +179,39 @@ func (g *group) room() *part {
 		return best
 	}
 	free := 0
-	for slices.ContainsFunc(g.parts, func(p *part) bool { return p.index == free }) {
+	for slices.ContainsFunc(g.planned, func(p *plannedSlice) bool { return p.index == free }) {
 		free++
 	}
-	best = &part{index: free}
-	g.parts = append(g.parts, best)
+	best = &plannedSlice{index: free}
+	g.planned = append(g.planned, best)
 	return best
 }
 
 // slices are the parts that have addresses.
-func (g *group) slices() []slice {
+func (g *sliceGroup) slices() []desiredSlice {
 	family := discoveryv1.AddressTypeIPv6
 	if g.order[0].ip.Is4() {
 		family = discoveryv1.AddressTypeIPv4
 	}
-	out := make([]slice, 0, len(g.parts))
-	for _, p := range g.parts {
-		if len(p.members) == 0 {
+	out := make([]desiredSlice, 0, len(g.planned))
+	for _, p := range g.planned {
+		if len(p.addresses) == 0 {
 			continue
 		}
-		s := slice{
-			name: g.prefix + strconv.Itoa(p.index), family: family, ports: g.order[0].ports.ports, gains: p.gains,
-			endpoints: make([]discoveryv1.Endpoint, 0, len(p.members)),
+		s := desiredSlice{
+			name: g.prefix + strconv.Itoa(p.index), family: family, ports: g.order[0].ports.ports, hasNew: p.hasNew,
+			endpoints: make([]discoveryv1.Endpoint, 0, len(p.addresses)),
 		}
-		for _, ip := range p.members {
-			s.endpoints = append(s.endpoints, endpoint(g.wanted[ip]))
+		for _, ip := range p.addresses {
+			s.endpoints = append(s.endpoints, sliceEndpoint(g.wanted[ip]))
 		}
 		out = append(out, s)
 	}
 	return out
 }
 
-// endpoint always states its conditions: to kube-proxy a ready that is not set means ready.
-func endpoint(p *publication) discoveryv1.Endpoint {
+// sliceEndpoint always states its conditions: to kube-proxy a ready that is not set means ready.
+func sliceEndpoint(p *publishedAddress) discoveryv1.Endpoint {
 	return discoveryv1.Endpoint{
 		Addresses:  []string{p.ip.String()},
 		Zone:       optional(p.zone),

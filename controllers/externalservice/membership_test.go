@@ -20,23 +20,23 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-func portsOfNumber(number int32) *portSet {
-	return portsOf(&networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: number}}}, nil, 0)
+func portSetWith(number int32) *portSet {
+	return portSetOf(&networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: number}}}, nil, 0)
 }
 
-// publications are ready addresses with the same ports, as membersOf orders them.
-func publications(ports *portSet, ips ...netip.Addr) []publication {
+// publishedAddresses are ready addresses with the same ports, as membersOf orders them.
+func publishedAddresses(ports *portSet, ips ...netip.Addr) []publishedAddress {
 	slices.SortFunc(ips, netip.Addr.Compare)
-	out := make([]publication, 0, len(ips))
+	out := make([]publishedAddress, 0, len(ips))
 	for _, ip := range ips {
-		out = append(out, publication{&member{ip: ip, ports: ports}, true})
+		out = append(out, publishedAddress{&candidate{ip: ip, ports: ports}, true})
 	}
 	return out
 }
 
 // stored is how slices look once they were written. Slices that were there and are not wanted any
 // more are gone; the order is that of a cache: any.
-func stored(random *rand.Rand, wanted []slice) []*discoveryv1.EndpointSlice {
+func stored(random *rand.Rand, wanted []desiredSlice) []*discoveryv1.EndpointSlice {
 	out := make([]*discoveryv1.EndpointSlice, 0, len(wanted))
 	for _, s := range wanted {
 		out = append(out, &discoveryv1.EndpointSlice{
@@ -47,8 +47,8 @@ func stored(random *rand.Rand, wanted []slice) []*discoveryv1.EndpointSlice {
 	return out
 }
 
-// places says in which slice each address stands.
-func places(t *testing.T, all []*discoveryv1.EndpointSlice) map[string]string {
+// placement says in which slice each address stands.
+func placement(t *testing.T, all []*discoveryv1.EndpointSlice) map[string]string {
 	t.Helper()
 	at := map[string]string{}
 	for _, s := range all {
@@ -66,7 +66,7 @@ func places(t *testing.T, all []*discoveryv1.EndpointSlice) map[string]string {
 }
 
 func TestAddressesStayInTheirSliceWhileOthersComeAndGo(t *testing.T) {
-	ports := portsOfNumber(5432)
+	ports := portSetWith(5432)
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		present := map[netip.Addr]bool{}
@@ -96,18 +96,18 @@ func TestAddressesStayInTheirSliceWhileOthersComeAndGo(t *testing.T) {
 			for at := range present {
 				all = append(all, at)
 			}
-			before := places(t, current)
-			wanted := arrange("db", current, publications(ports, all...))
-			again := arrange("db", stored(random, wanted), publications(ports, all...))
-			slices.SortFunc(again, func(a, b slice) int { return strings.Compare(a.name, b.name) })
+			before := placement(t, current)
+			wanted := packSlices("db", current, publishedAddresses(ports, all...))
+			again := packSlices("db", stored(random, wanted), publishedAddresses(ports, all...))
+			slices.SortFunc(again, func(a, b desiredSlice) int { return strings.Compare(a.name, b.name) })
 			settled := slices.Clone(wanted)
-			slices.SortFunc(settled, func(a, b slice) int { return strings.Compare(a.name, b.name) })
+			slices.SortFunc(settled, func(a, b desiredSlice) int { return strings.Compare(a.name, b.name) })
 			writes := 0
 			for i := range settled {
 				if len(again) != len(settled) || !apiequality.Semantic.DeepEqual(again[i].endpoints, settled[i].endpoints) {
 					t.Fatalf("seed %d: what stands is not what would be wanted again", seed)
 				}
-				was := find(current, settled[i].name)
+				was := findSlice(current, settled[i].name)
 				if was == nil || !apiequality.Semantic.DeepEqual(was.Endpoints, settled[i].endpoints) {
 					writes++
 				}
@@ -117,7 +117,7 @@ func TestAddressesStayInTheirSliceWhileOthersComeAndGo(t *testing.T) {
 			}
 			shrunk := len(current) > len(wanted)
 			current = stored(random, wanted)
-			after := places(t, current)
+			after := placement(t, current)
 			if len(after) != len(present) {
 				t.Fatalf("seed %d: %d addresses stand in slices, want %d", seed, len(after), len(present))
 			}
@@ -143,7 +143,7 @@ func upTo(n int) []netip.Addr {
 	return all
 }
 
-func sizes(all []slice) map[string]int {
+func sizes(all []desiredSlice) map[string]int {
 	out := map[string]int{}
 	for _, s := range all {
 		out[s.name] = len(s.endpoints)
@@ -152,11 +152,11 @@ func sizes(all []slice) map[string]int {
 }
 
 func TestSlicesHoldAtMostAHundredAddressesOfOneFamilyAndPortSet(t *testing.T) {
-	four, own := portsOfNumber(5432), portsOfNumber(6432)
-	publish := append(publications(four, append(upTo(150), netip.MustParseAddr("2001:db8::1"))...), publications(own, netip.MustParseAddr("203.0.113.1"))...)
-	got := arrange("db", nil, publish)
+	four, own := portSetWith(5432), portSetWith(6432)
+	publish := append(publishedAddresses(four, append(upTo(150), netip.MustParseAddr("2001:db8::1"))...), publishedAddresses(own, netip.MustParseAddr("203.0.113.1"))...)
+	got := packSlices("db", nil, publish)
 	want := map[string]int{
-		"db-ipv4-" + four.short + "-0": 100, "db-ipv4-" + four.short + "-1": 50, "db-ipv6-" + four.short + "-0": 1, "db-ipv4-" + own.short + "-0": 1,
+		"db-ipv4-" + four.shortDigest + "-0": 100, "db-ipv4-" + four.shortDigest + "-1": 50, "db-ipv6-" + four.shortDigest + "-0": 1, "db-ipv4-" + own.shortDigest + "-0": 1,
 	}
 	if diff := cmp.Diff(want, sizes(got)); diff != "" {
 		t.Errorf("slices (-want +got):\n%s", diff)
@@ -172,14 +172,14 @@ func TestSlicesHoldAtMostAHundredAddressesOfOneFamilyAndPortSet(t *testing.T) {
 
 func TestANewAddressFillsAGapBeforeASliceIsMade(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	ports := portsOfNumber(5432)
+	ports := portSetWith(5432)
 	all := upTo(200)
-	current := stored(random, arrange("db", nil, publications(ports, all...)))
+	current := stored(random, packSlices("db", nil, publishedAddresses(ports, all...)))
 	all[3] = ipv4(500) // one goes, one comes: it takes the place that is free
-	got := arrange("db", current, publications(ports, all...))
+	got := packSlices("db", current, publishedAddresses(ports, all...))
 	changed := 0
 	for _, s := range got {
-		if !apiequality.Semantic.DeepEqual(find(current, s.name).Endpoints, s.endpoints) {
+		if !apiequality.Semantic.DeepEqual(findSlice(current, s.name).Endpoints, s.endpoints) {
 			changed++
 		}
 	}
@@ -190,37 +190,37 @@ func TestANewAddressFillsAGapBeforeASliceIsMade(t *testing.T) {
 
 func TestSlicesThatGainAddressesAreWrittenFirst(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	old, now := portsOfNumber(5432), portsOfNumber(6432)
-	current := stored(random, arrange("db", nil, publications(old, upTo(200)...)))
-	got := arrange("db", current, append(publications(old, upTo(90)...), publications(now, ipv4(400))...))
-	if len(got) != 2 || !got[0].gains || got[1].gains {
+	old, now := portSetWith(5432), portSetWith(6432)
+	current := stored(random, packSlices("db", nil, publishedAddresses(old, upTo(200)...)))
+	got := packSlices("db", current, append(publishedAddresses(old, upTo(90)...), publishedAddresses(now, ipv4(400))...))
+	if len(got) != 2 || !got[0].hasNew || got[1].hasNew {
 		t.Errorf("the order is %v", sizes(got))
 	}
 }
 
 func TestFewAddressesAreNotSpreadOverManySlices(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	ports := portsOfNumber(5432)
-	current := stored(random, arrange("db", nil, publications(ports, upTo(1000)...)))
+	ports := portSetWith(5432)
+	current := stored(random, packSlices("db", nil, publishedAddresses(ports, upTo(1000)...)))
 	var left []netip.Addr
 	for i := range 10 {
 		left = append(left, ipv4(i*100))
 	}
-	got := arrange("db", current, publications(ports, left...))
+	got := packSlices("db", current, publishedAddresses(ports, left...))
 	if len(got) > 2 {
 		t.Errorf("10 addresses stand in %d slices", len(got))
 	}
-	places(t, stored(random, got))
+	placement(t, stored(random, got))
 }
 
 func TestSlicesThatAUserEditedAreReadAsTheyAre(t *testing.T) {
-	ports := portsOfNumber(5432)
-	edited := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.short + "-0"}, Endpoints: []discoveryv1.Endpoint{
+	ports := portSetWith(5432)
+	edited := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.shortDigest + "-0"}, Endpoints: []discoveryv1.Endpoint{
 		{Addresses: []string{"not an address"}}, {Addresses: []string{"203.0.113.9"}}, {Addresses: []string{ipv4(1).String()}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}},
 		{Addresses: []string{ipv4(1).String()}},
 	}}
-	odd := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.short + "-01"}}
-	got := arrange("db", []*discoveryv1.EndpointSlice{edited, odd}, publications(ports, upTo(2)...))
+	odd := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db-ipv4-" + ports.shortDigest + "-01"}}
+	got := packSlices("db", []*discoveryv1.EndpointSlice{edited, odd}, publishedAddresses(ports, upTo(2)...))
 	if len(got) != 1 || got[0].name != edited.Name || len(got[0].endpoints) != 2 || !*got[0].endpoints[0].Conditions.Ready {
 		t.Errorf("got %+v", got)
 	}

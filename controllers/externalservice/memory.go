@@ -14,64 +14,64 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
-// memory is what this process knows of one object beyond the API server. An object is reconciled
+// objectState is what this process knows of one object beyond the API server. An object is reconciled
 // once at a time, and its memory is used by no other reconcile.
-type memory struct {
+type objectState struct {
 	uid types.UID
-	// first is when the object was first seen.
-	first time.Time
-	// resolved and probed say that the names and the targets have been handed over with their seeds.
-	resolved, probed bool
+	// firstSeen is when the object was first seen.
+	firstSeen time.Time
+	// namesSeeded and probed say that the names and the targets have been handed over with their seeds.
+	namesSeeded, targetsSeeded bool
 	// decided says that the fields below it were set by a decision of this process, or from what an
 	// earlier one left.
 	decided   bool
 	active    *int32
 	panicking bool
-	// lapsed says of each priority that it had not enough healthy addresses when last seen, and
+	// unqualified says of each priority that it had not enough healthy addresses when last seen, and
 	// regained when it first had again.
-	lapsed   [priorities]bool
-	regained [priorities]time.Time
-	// handled is the last request to go back that was acted upon.
-	handled string
-	// latest is the latest time at which a fault was decided about, ended the last fault that this
+	unqualified    [numPriorities]bool
+	qualifiedSince [numPriorities]time.Time
+	// handledFailback is the last request to go back that was acted upon.
+	handledFailback string
+	// latestDecision is the latest time at which a fault was decided about, ended the last fault that this
 	// process has ended, and confirmed the request of the one that was read from the API server.
-	latest    time.Time
-	ended     *networkingv1.FaultStatus
-	confirmed string
+	latestDecision time.Time
+	endedFault     *networkingv1.FaultStatus
+	confirmedFault string
 	// flaps are the addresses that have become unhealthy in this process.
-	flaps map[target]*flap
-	// slices and texts are how often the slices, and what is not urgent of the status, were written
+	flaps map[addressKey]*flapState
+	// sliceWriteRate and texts are how often the slices, and what is not urgent of the status, were written
 	// lately.
-	slices, texts turbulence
-	// wrote are the writes of slices that the cache does not show yet.
-	wrote map[string]write
-	// reported is the last write of the status.
-	reported controller.LastWrite
+	sliceWriteRate, statusWriteRate changeRate
+	// sliceWrites are the writes of slices that the cache does not show yet.
+	sliceWrites map[string]sliceWrite
+	// statusWrite is the last write of the status.
+	statusWrite controller.LastWrite
 }
 
-// learn takes in a decision.
-func (m *memory) learn(d *decision, now time.Time, request string) {
-	m.decided, m.panicking = true, d.panics
+// recordDecision takes in a decision.
+func (m *objectState) recordDecision(d *decision, now time.Time, request string) {
+	m.decided, m.panicking = true, d.panicking
 	m.active = nil
 	if d.active != nil {
 		m.active = ptr.To(*d.active)
 	}
-	for priority := range m.lapsed {
+	for priority := range m.unqualified {
 		had := d.qualified&(1<<priority) != 0
-		if had && m.lapsed[priority] {
-			m.regained[priority] = now
+		if had && m.unqualified[priority] {
+			m.qualifiedSince[priority] = now
 		}
-		m.lapsed[priority] = !had
+		m.unqualified[priority] = !had
 	}
-	if d.handled {
-		m.handled = request
+	if d.failbackHandled {
+		m.handledFailback = request
 	}
 }
 
-// regainedBy is regained, with those that may just have regained it.
-func (m *memory) regainedBy(now time.Time) [priorities]time.Time {
-	at := m.regained
-	for priority, lapsed := range m.lapsed {
+// qualifiedSinceAt is regained, with those that may just have regained it.
+func (m *objectState) qualifiedSinceAt(now time.Time) [numPriorities]time.Time {
+	at := m.qualifiedSince
+	for priority, lapsed := range m.unqualified {
 		if lapsed {
 			at[priority] = now
 		}
@@ -79,56 +79,56 @@ func (m *memory) regainedBy(now time.Time) [priorities]time.Time {
 	return at
 }
 
-// memories are those of all objects.
-type memories struct {
-	mu  sync.Mutex
-	all map[types.NamespacedName]*memory
+// stateStore are those of all objects.
+type stateStore struct {
+	mu    sync.Mutex
+	byKey map[types.NamespacedName]*objectState
 	// drains are the deleted objects whose slices this process has written as terminating.
-	drains map[types.NamespacedName]drain
+	drains map[types.NamespacedName]drainRecord
 }
 
-// drain is when the slices of a deleted object began to stand as terminating.
-type drain struct {
+// drainRecord is when the slices of a deleted object began to stand as terminating.
+type drainRecord struct {
 	uid   types.UID
 	began time.Time
 }
 
-// of returns the memory of an object. fresh says that it is new: the object was never seen, or is
+// get returns the memory of an object. fresh says that it is new: the object was never seen, or is
 // another one by the same name.
-func (all *memories) of(key types.NamespacedName, uid types.UID, now time.Time) (m *memory, fresh bool) {
+func (all *stateStore) get(key types.NamespacedName, uid types.UID, now time.Time) (m *objectState, fresh bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	m, ok := all.all[key]
+	m, ok := all.byKey[key]
 	if ok && m.uid == uid {
 		return m, false
 	}
-	if all.all == nil {
-		all.all = map[types.NamespacedName]*memory{}
+	if all.byKey == nil {
+		all.byKey = map[types.NamespacedName]*objectState{}
 	}
-	m = &memory{uid: uid, first: now}
-	all.all[key] = m
+	m = &objectState{uid: uid, firstSeen: now}
+	all.byKey[key] = m
 	return m, true
 }
 
-func (all *memories) drop(key types.NamespacedName) {
+func (all *stateStore) drop(key types.NamespacedName) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	delete(all.all, key)
+	delete(all.byKey, key)
 }
 
-// drained notes that slices were written as terminating now.
-func (all *memories) drained(key types.NamespacedName, uid types.UID, now time.Time) {
+// recordDrain notes that slices were written as terminating now.
+func (all *stateStore) recordDrain(key types.NamespacedName, uid types.UID, now time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.drains == nil {
-		all.drains = map[types.NamespacedName]drain{}
+		all.drains = map[types.NamespacedName]drainRecord{}
 	}
-	all.drains[key] = drain{uid, now}
+	all.drains[key] = drainRecord{uid, now}
 }
 
-// draining returns since when the slices stand as terminating, as far as this process knows; zero
+// drainStart returns since when the slices stand as terminating, as far as this process knows; zero
 // where it did not write them.
-func (all *memories) draining(key types.NamespacedName, uid types.UID) time.Time {
+func (all *stateStore) drainStart(key types.NamespacedName, uid types.UID) time.Time {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if d := all.drains[key]; d.uid == uid {
@@ -137,19 +137,19 @@ func (all *memories) draining(key types.NamespacedName, uid types.UID) time.Time
 	return time.Time{}
 }
 
-// gone forgets an object that is no more.
-func (all *memories) gone(key types.NamespacedName) {
+// dropDrain forgets an object that is no more.
+func (all *stateStore) dropDrain(key types.NamespacedName) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.drains, key)
 }
 
 // keys are the objects that are remembered.
-func (all *memories) keys() []types.NamespacedName {
+func (all *stateStore) keys() []types.NamespacedName {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	keys := make([]types.NamespacedName, 0, len(all.all))
-	for key := range all.all {
+	keys := make([]types.NamespacedName, 0, len(all.byKey))
+	for key := range all.byKey {
 		keys = append(keys, key)
 	}
 	return keys

@@ -17,7 +17,7 @@ import (
 // metrics are read from a table in memory with one row for each object, which goes with it.
 type metrics struct {
 	mu   sync.Mutex
-	rows map[types.NamespacedName]*row
+	rows map[types.NamespacedName]*objectRow
 	// denials counts by reason, of which there are few.
 	denials map[egress.Reason]float64
 	// faultEvents counts by the reason of the event, of which there are three.
@@ -33,8 +33,8 @@ type metrics struct {
 
 var _ prometheus.Collector = (*metrics)(nil)
 
-// row is what the metrics say of one object.
-type row struct {
+// objectRow is what the metrics say of one object.
+type objectRow struct {
 	endpoints                                  []endpointRow
 	healthy, unhealthy, unknown, deny, leftOut int
 	published                                  int
@@ -62,7 +62,7 @@ func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 	object := []string{"namespace", "name"}
 	endpoint := []string{"namespace", "name", "endpoint"}
 	return &metrics{
-		rows: map[types.NamespacedName]*row{}, denials: map[egress.Reason]float64{}, faultEvents: map[string]float64{}, now: now, resolution: resolution,
+		rows: map[types.NamespacedName]*objectRow{}, denials: map[egress.Reason]float64{}, faultEvents: map[string]float64{}, now: now, resolution: resolution,
 		endpointHealthy: prometheus.NewDesc("fairlead_externalservice_endpoint_healthy",
 			"Share of the addresses of an endpoint that are healthy, from 0 to 1.", endpoint, nil),
 		addresses: prometheus.NewDesc("fairlead_externalservice_addresses",
@@ -83,8 +83,8 @@ func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 }
 
 // record takes down what was found of an object and decided about it.
-func (m *metrics) record(key types.NamespacedName, f *findings, d *decision, checked bool, injected *networkingv1.FaultStatus) {
-	next := &row{endpoints: make([]endpointRow, 0, len(f.sites)), published: d.ready()}
+func (m *metrics) record(key types.NamespacedName, f *observation, d *decision, checked bool, injected *networkingv1.FaultStatus) {
+	next := &objectRow{endpoints: make([]endpointRow, 0, len(f.endpoints)), published: d.readyCount()}
 	if injected.Lasts() {
 		next.fault = injected.Type
 	}
@@ -92,8 +92,8 @@ func (m *metrics) record(key types.NamespacedName, f *findings, d *decision, che
 		priority := *d.active
 		next.priority = &priority
 	}
-	for i := range f.sites {
-		next.add(&f.sites[i], checked)
+	for i := range f.endpoints {
+		next.add(&f.endpoints[i], checked)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *metrics) record(key types.NamespacedName, f *findings, d *decision, che
 	m.rows[key] = next
 }
 
-func (r *row) add(s *site, checked bool) {
+func (r *objectRow) add(s *resolvedEndpoint, checked bool) {
 	e := endpointRow{name: s.Name, checked: checked && !s.drained, named: s.state != nil}
 	healthy, counted := 0, 0
 	if s.state != nil {
@@ -120,10 +120,10 @@ func (r *row) add(s *site, checked bool) {
 	for i := range s.addresses {
 		a := &s.addresses[i]
 		switch {
-		case a.denied != "":
+		case a.deniedReason != "":
 			r.deny++
-			if a.denied != egress.ReasonUnsynced { // which is no verdict on the address
-				e.denied = append(e.denied, deniedAddress{a.ip.String(), a.denied})
+			if a.deniedReason != egress.ReasonUnsynced { // which is no verdict on the address
+				e.denied = append(e.denied, deniedAddress{a.ip.String(), a.deniedReason})
 			}
 			continue
 		case s.drained:
@@ -144,7 +144,7 @@ func (r *row) add(s *site, checked bool) {
 	r.endpoints = append(r.endpoints, e)
 }
 
-func (r *row) has(endpoint string, d deniedAddress) bool {
+func (r *objectRow) has(endpoint string, d deniedAddress) bool {
 	if r == nil {
 		return false
 	}
@@ -168,7 +168,7 @@ func (m *metrics) drop(key types.NamespacedName) {
 	delete(m.rows, key)
 }
 
-func (m *metrics) failedOver(namespace, name string) {
+func (m *metrics) countFailover(namespace, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r := m.rows[types.NamespacedName{Namespace: namespace, Name: name}]; r != nil {
@@ -176,7 +176,7 @@ func (m *metrics) failedOver(namespace, name string) {
 	}
 }
 
-func (m *metrics) faulted(event string) {
+func (m *metrics) countFaultEvent(event string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faultEvents[event]++

@@ -18,20 +18,20 @@ import (
 
 func TestMetricsSayWhatIsKnownAndForgetWhatIsGone(t *testing.T) {
 	const spec = `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2, 10.0.0.1]}, {name: b, priority: 1, dns: {name: db.example.com}}]}`
-	s := newStand(t, spec)
+	s := newSuite(t, spec)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(s.metrics)
 	s.policy["10.0.0.1"] = egress.ReasonPod
 	s.names.answers["db.example.com"] = []string{"198.51.100.1"}
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", up)
-	s.health.finds("a", "192.0.2.2", down)
-	s.health.finds("b", "198.51.100.1", up)
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", down)
-	s.reconciles()
-	s.quiet("nothing new")
-	s.passes(90 * time.Second)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("a", "192.0.2.2", down)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.reconcileOnce()
+	s.reconcileUnchanged("nothing new")
+	s.advance(90 * time.Second)
 	const object = "name=db namespace=shop"
 	want := []string{
 		"active_priority{" + object + "} 1",
@@ -52,8 +52,8 @@ func TestMetricsSayWhatIsKnownAndForgetWhatIsGone(t *testing.T) {
 	}
 	s.DrainPeriod = 0
 	s.must(s.store.Delete(t.Context(), s.object()))
-	s.reconciles()
-	s.reconciles()
+	s.reconcileOnce()
+	s.reconcileOnce()
 	if got := gathered(t, registry); len(got) != 1 { // the denials, which belong to no object
 		t.Errorf("left are %q", got)
 	}

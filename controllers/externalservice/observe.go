@@ -25,8 +25,8 @@ const (
 	keepLastFor = 24 * time.Hour
 )
 
-// site is an endpoint of the spec as it was found: its addresses, and what is known of each.
-type site struct {
+// resolvedEndpoint is an endpoint of the spec as it was found: its addresses, and what is known of each.
+type resolvedEndpoint struct {
 	*networkingv1.Endpoint
 	priority int32
 	drained  bool
@@ -39,15 +39,15 @@ type site struct {
 
 // address is one address of an endpoint.
 type address struct {
-	ip    netip.Addr
-	srv   uint16 // port of the SRV record, or 0
-	ports *portSet
-	// denied is why the egress policy refuses it; empty where it does not.
-	denied egress.Reason
-	why    string // the rest of a sentence that begins with the address
-	health probe.Health
-	// flaps says that health is held.
-	flaps bool
+	ip      netip.Addr
+	srvPort uint16 // port of the SRV record, or 0
+	ports   *portSet
+	// deniedReason is why the egress policy refuses it; empty where it does not.
+	deniedReason egress.Reason
+	deniedDetail string // the rest of a sentence that begins with the address
+	health       probe.Health
+	// flapping says that health is held.
+	flapping bool
 }
 
 // portSet is the ports of an EndpointSlice, shared by all addresses that have the same.
@@ -55,14 +55,14 @@ type portSet struct {
 	ports   []discoveryv1.EndpointPort
 	numbers []uint16
 	// digest identifies the set, and short names the slices that have it.
-	digest, short string
-	probe         uint16 // the port to check
+	digest, shortDigest string
+	probePort           uint16 // the port to check
 }
 
-// names are the DNS names to look up. Drained endpoints are among them, so that putting one back
+// resolutionNames are the DNS names to look up. Drained endpoints are among them, so that putting one back
 // into service waits for no lookup. Seeds are what the status says of the same name: it outlives
 // this process.
-func names(es *networkingv1.ExternalService, seeded bool) []resolution.Name {
+func resolutionNames(es *networkingv1.ExternalService, seeded bool) []resolution.Name {
 	var out []resolution.Name
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
@@ -78,7 +78,7 @@ func names(es *networkingv1.ExternalService, seeded bool) []resolution.Name {
 			name.OnFailure = ptr.Deref(r.OnFailure, networkingv1.ResolutionKeepLast)
 		}
 		if !seeded {
-			name.Seed, name.SeedTime = seedOf(statusOf(&es.Status, e.Name), e.DNS)
+			name.Seed, name.SeedTime = nameSeed(statusOf(&es.Status, e.Name), e.DNS)
 		}
 		out = append(out, name)
 	}
@@ -94,8 +94,8 @@ func statusOf(status *networkingv1.ExternalServiceStatus, endpoint string) *netw
 	return nil
 }
 
-// seedOf are the addresses that the status has of a name, if it speaks of that very name.
-func seedOf(status *networkingv1.EndpointStatus, name *networkingv1.DNSName) ([]dns.Address, time.Time) {
+// nameSeed are the addresses that the status has of a name, if it speaks of that very name.
+func nameSeed(status *networkingv1.EndpointStatus, name *networkingv1.DNSName) ([]dns.Address, time.Time) {
 	if status == nil || status.DNSName != name.Name || status.ResolvedTime == nil {
 		return nil, time.Time{}
 	}
@@ -110,29 +110,29 @@ func seedOf(status *networkingv1.EndpointStatus, name *networkingv1.DNSName) ([]
 	return seed, status.ResolvedTime.Time
 }
 
-// sites are the endpoints with their addresses: those of the spec, and those that names lead to
+// resolveEndpoints are the endpoints with their addresses: those of the spec, and those that names lead to
 // (states, in the order of names). Each is judged by the policy. unsynced says that the policy
 // cannot judge yet.
-func sites(es *networkingv1.ExternalService, states []resolution.State, policy Policy) (all []site, unsynced bool) {
+func resolveEndpoints(es *networkingv1.ExternalService, states []resolution.State, policy Policy) (all []resolvedEndpoint, unsynced bool) {
 	approved := egress.Approved(es)
-	all = make([]site, 0, len(es.Spec.Endpoints))
+	all = make([]resolvedEndpoint, 0, len(es.Spec.Endpoints))
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
-		s := site{
+		s := resolvedEndpoint{
 			Endpoint: e, priority: ptr.Deref(e.Priority, 0),
 			drained:  ptr.Deref(e.State, networkingv1.EndpointActive) == networkingv1.EndpointDrained,
 			approved: approved && e.DNS == nil,
 		}
-		own := portsOf(&es.Spec, e.Ports, 0)
+		own := portSetOf(&es.Spec, e.Ports, 0)
 		if e.DNS != nil && len(states) > 0 {
 			s.state, states = &states[0], states[1:]
 			s.addresses = make([]address, 0, len(s.state.Addresses))
 			for _, found := range s.state.Addresses {
 				ports := own
 				if found.Port > 0 {
-					ports = portsOf(&es.Spec, nil, found.Port)
+					ports = portSetOf(&es.Spec, nil, found.Port)
 				}
-				s.addresses = append(s.addresses, address{ip: found.IP, srv: found.Port, ports: ports})
+				s.addresses = append(s.addresses, address{ip: found.IP, srvPort: found.Port, ports: ports})
 			}
 		} else {
 			s.addresses = make([]address, 0, len(e.Addresses))
@@ -146,7 +146,7 @@ func sites(es *networkingv1.ExternalService, states []resolution.State, policy P
 			a := &s.addresses[j]
 			verdict := policy.CheckPorts(egress.Query{Namespace: es.Namespace, IP: a.ip, Authorized: s.approved}, a.ports.numbers)
 			if !verdict.Allowed {
-				a.denied, a.why = verdict.Reason, verdict.Detail
+				a.deniedReason, a.deniedDetail = verdict.Reason, verdict.Detail
 				unsynced = unsynced || verdict.Reason == egress.ReasonUnsynced
 			}
 		}
@@ -155,8 +155,8 @@ func sites(es *networkingv1.ExternalService, states []resolution.State, policy P
 	return all, unsynced
 }
 
-// unsettled says whether some name that matters was not looked up by this process yet.
-func unsettled(all []site) bool {
+// awaitsLookup says whether some name that matters was not looked up by this process yet.
+func awaitsLookup(all []resolvedEndpoint) bool {
 	for i := range all {
 		if s := &all[i]; s.state != nil && !s.state.LookedUp && !s.drained {
 			return true
@@ -165,19 +165,19 @@ func unsettled(all []site) bool {
 	return false
 }
 
-// active goes through the addresses that may be published.
-func active(all []site, do func(*site, *address)) {
+// forEachActive goes through the addresses that may be published.
+func forEachActive(all []resolvedEndpoint, do func(*resolvedEndpoint, *address)) {
 	for i := range all {
 		for j := range all[i].addresses {
-			if a := &all[i].addresses[j]; !all[i].drained && a.denied == "" {
+			if a := &all[i].addresses[j]; !all[i].drained && a.deniedReason == "" {
 				do(&all[i], a)
 			}
 		}
 	}
 }
 
-// host is the name that a check is about by default.
-func (s *site) host() string {
+// defaultHost is the name that a check is about by default.
+func (s *resolvedEndpoint) defaultHost() string {
 	if s.DNS == nil {
 		return ""
 	}

@@ -22,7 +22,7 @@ func TestAnnotationsThatSaySomethingCauseAReconcile(t *testing.T) {
 	} {
 		before, after := &networkingv1.ExternalService{}, &networkingv1.ExternalService{}
 		after.Annotations = map[string]string{name: "x"}
-		if got := annotated().Update(event.TypedUpdateEvent[*networkingv1.ExternalService]{ObjectOld: before, ObjectNew: after}); got != want {
+		if got := annotationChanged().Update(event.TypedUpdateEvent[*networkingv1.ExternalService]{ObjectOld: before, ObjectNew: after}); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

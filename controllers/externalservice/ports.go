@@ -15,10 +15,10 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// portsOf are the ports outside: the Service's target ports, but for those that the endpoint has of
+// portSetOf are the ports outside: the Service's target ports, but for those that the endpoint has of
 // its own. The port of an SRV record, where there is one, stands for all of them; the rules see to
 // it that there is only one.
-func portsOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.EndpointPort, srv uint16) *portSet {
+func portSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.EndpointPort, srv uint16) *portSet {
 	set := &portSet{
 		ports:   make([]discoveryv1.EndpointPort, 0, len(spec.Ports)),
 		numbers: make([]uint16, 0, len(spec.Ports)),
@@ -35,7 +35,7 @@ func portsOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoint
 			number = int32(srv)
 		}
 		if h := spec.HealthCheck; h != nil && (h.Port == p.Name || h.Port == "") {
-			set.probe = uint16(number)
+			set.probePort = uint16(number)
 		}
 		set.numbers = append(set.numbers, uint16(number))
 		set.ports = append(set.ports, discoveryv1.EndpointPort{
@@ -45,14 +45,14 @@ func portsOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoint
 			AppProtocol: optional(p.AppProtocol),
 		})
 	}
-	set.digest, set.short = digestOf(set.ports)
+	set.digest, set.shortDigest = portDigest(set.ports)
 	return set
 }
 
-// digestOf identifies a set of ports: two of one object are the same where their digests are. short is
+// portDigest identifies a set of ports: two of one object are the same where their digests are. short is
 // the part of it that names slices, as every version has named them; where two sets of one object have
 // the same, arrange tells them apart. Both are the same in every process.
-func digestOf(ports []discoveryv1.EndpointPort) (digest, short string) {
+func portDigest(ports []discoveryv1.EndpointPort) (digest, short string) {
 	named, hash := fnv.New32a(), fnv.New64a()
 	var text []byte
 	for _, p := range ports {

@@ -16,45 +16,45 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// postponed is until when the slices, and the status that tells of them, are left as they are. Every
+// postponeUntil is until when the slices, and the status that tells of them, are left as they are. Every
 // node reads every write of a slice, so that of an object whose slices change all the time the changes
 // are gathered: other addresses of a name, and addresses that are healthy again. A change of the spec,
 // another priority, and an address that must not take traffic any more wait for nothing. It is zero
 // where there is nothing to wait for.
-func (m *memory) postponed(es *networkingv1.ExternalService, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []slice, f *findings, d *decision, now time.Time) time.Time {
-	due := m.slices.at.Add(writing.hold(&m.slices, now))
-	if !now.Before(due) || es.Status.ObservedGeneration != es.Generation || !ptr.Equal(d.active, m.active) || d.panics != m.panicking {
+func (m *objectState) postponeUntil(es *networkingv1.ExternalService, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice, f *observation, d *decision, now time.Time) time.Time {
+	due := m.sliceWriteRate.at.Add(writeDamping.delay(&m.sliceWriteRate, now))
+	if !now.Before(due) || es.Status.ObservedGeneration != es.Generation || !ptr.Equal(d.active, m.active) || d.panicking != m.panicking {
 		return time.Time{}
 	}
-	if sameSlices(service, current, wanted) || urgent(current, f, d) {
+	if sameSlices(service, current, wanted) || mustWriteNow(current, f, d) {
 		return time.Time{}
 	}
 	return due
 }
 
-func sameSlices(service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []slice) bool {
+func sameSlices(service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice) bool {
 	if len(current) != len(wanted) {
 		return false
 	}
 	for i := range wanted {
-		if c := find(current, wanted[i].name); c == nil || !sliceMatches(c, service, &wanted[i]) {
+		if c := findSlice(current, wanted[i].name); c == nil || !sliceMatches(c, service, &wanted[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// urgent reports whether an address takes traffic that is to take none, or nothing takes any.
-func urgent(current []*discoveryv1.EndpointSlice, f *findings, d *decision) bool {
-	ready := make(map[netip.Addr]bool, len(d.publish))
-	for i := range f.sites {
-		for j := range f.sites[i].addresses {
-			if a := &f.sites[i].addresses[j]; a.denied != "" {
+// mustWriteNow reports whether an address takes traffic that is to take none, or nothing takes any.
+func mustWriteNow(current []*discoveryv1.EndpointSlice, f *observation, d *decision) bool {
+	ready := make(map[netip.Addr]bool, len(d.published))
+	for i := range f.endpoints {
+		for j := range f.endpoints[i].addresses {
+			if a := &f.endpoints[i].addresses[j]; a.deniedReason != "" {
 				ready[a.ip] = false
 			}
 		}
 	}
-	for _, p := range d.publish {
+	for _, p := range d.published {
 		ready[p.ip] = ready[p.ip] || p.ready
 	}
 	takes := false
@@ -73,10 +73,10 @@ func urgent(current []*discoveryv1.EndpointSlice, f *findings, d *decision) bool
 	return !takes
 }
 
-// onlyTexts reports whether two statuses say the same to a client that waits for a condition: they differ in
+// onlyTextDiffers reports whether two statuses say the same to a client that waits for a condition: they differ in
 // texts, counts and what is told of single addresses. Of an object whose status changes all the time,
 // such changes are gathered.
-func onlyTexts(a, b *networkingv1.ExternalServiceStatus) bool {
+func onlyTextDiffers(a, b *networkingv1.ExternalServiceStatus) bool {
 	if a.ObservedGeneration != b.ObservedGeneration || a.ClusterIP != b.ClusterIP || a.LastHandledFailback != b.LastHandledFailback ||
 		!ptr.Equal(a.ActivePriority, b.ActivePriority) || !ptr.Equal(a.ServiceRef, b.ServiceRef) ||
 		!apiequality.Semantic.DeepEqual(a.Fault, b.Fault) || len(a.Conditions) != len(b.Conditions) {

@@ -33,9 +33,9 @@ const (
 	// unsyncedRetry is how often it is looked whether the policy can judge at last. That, too, comes
 	// as an event.
 	unsyncedRetry = 5 * time.Second
-	// quietStart is how long a new object may be without a status while its names are looked up and
+	// firstStatusDelay is how long a new object may be without a status while its names are looked up and
 	// its addresses checked for the first time, so that the first status is the whole of it.
-	quietStart = time.Second
+	firstStatusDelay = time.Second
 )
 
 // Reconciler publishes ExternalServices.
@@ -61,15 +61,15 @@ type Reconciler struct {
 	// WebhookExemptNamespaces are the namespaces that admission is not called for, in which none is either.
 	WebhookExemptNamespaces []string
 
-	authorities *authorities
-	metrics     *metrics
-	memories    *memories
+	caBundles *caBundles
+	metrics   *metrics
+	states    *stateStore
 }
 
 func newReconciler(r Reconciler) *Reconciler {
-	r.authorities = &authorities{reader: r.Secrets, now: r.Now}
+	r.caBundles = &caBundles{reader: r.Secrets, now: r.Now}
 	r.metrics = newMetrics(r.Now, r.Resolution)
-	r.memories = &memories{}
+	r.states = &stateStore{}
 	return &r
 }
 
@@ -80,13 +80,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Client.Get(ctx, req.NamespacedName, es); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(req.NamespacedName)
-			r.memories.gone(req.NamespacedName)
+			r.states.dropDrain(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	bring := r.publish
 	if !es.DeletionTimestamp.IsZero() {
-		bring = r.release
+		bring = r.finalize
 	}
 	result, err := bring(ctx, es)
 	if err != nil {
@@ -97,22 +97,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
 	key, now := client.ObjectKeyFromObject(es), r.Now()
-	report := newReport(es, now)
+	report := newStatusUpdate(es, now)
 	rules.Default(es)
 	if errs := rules.Publishable(es); len(errs) > 0 {
-		return r.suspended(ctx, es, report, func() { report.invalid(errs) })
+		return r.reconcileSuspended(ctx, es, report, func() { report.setInvalid(errs) })
 	}
 	if ptr.Deref(es.Spec.Suspend, false) && !es.Status.Fault.Lasts() { // a fault ends first
-		return r.suspended(ctx, es, report, report.suspended)
+		return r.reconcileSuspended(ctx, es, report, report.setSuspended)
 	}
-	if err := r.hold(ctx, es); err != nil {
+	if err := r.addFinalizer(ctx, es); err != nil {
 		return reconcile.Result{}, err
 	}
 	service, err := r.publishService(ctx, es)
 	switch {
 	case errors.Is(err, errForeignService):
 		r.forget(key)
-		report.conflicted(es)
+		report.setConflict(es)
 		return reconcile.Result{RequeueAfter: conflictRetry}, r.writeStatus(ctx, es, report)
 	case errors.Is(err, errReplacing):
 		return reconcile.Result{RequeueAfter: replaceRetry}, nil
@@ -123,110 +123,110 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 }
 
 // publishEndpoints looks at the outside, decides, and makes slices and status say so.
-func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.ExternalService, service *corev1.Service, report *report) (reconcile.Result, error) {
+func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.ExternalService, service *corev1.Service, report *statusUpdate) (reconcile.Result, error) {
 	key, now := client.ObjectKeyFromObject(es), r.Now()
 	current, err := r.currentSlices(ctx, service.Namespace, service.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	m, fresh := r.memories.of(key, es.UID, now)
+	m, fresh := r.states.get(key, es.UID, now)
 	if fresh { // also where another object has taken the name
 		r.Resolution.Forget(key)
 		r.Probes.Forget(key)
 	}
-	found := r.examine(ctx, es, current, m)
-	begun := now.Sub(m.first)
-	if found.waiting {
-		if begun >= quietStart && es.Status.ObservedGeneration != es.Generation {
-			report.waiting(service, &found)
+	found := r.observe(ctx, es, current, m)
+	begun := now.Sub(m.firstSeen)
+	if found.incomplete {
+		if begun >= firstStatusDelay && es.Status.ObservedGeneration != es.Generation {
+			report.setIncomplete(service, &found)
 			err = r.writeStatus(ctx, es, report)
 		}
-		return r.whileWaiting(es, &found, begun), err
+		return r.incompleteResult(es, &found, begun), err
 	}
-	if m.behind(current, now) {
+	if m.cacheStale(current, now) {
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
-	decided := decide(membersOf(found.sites), r.circumstances(es, &found, m))
-	if es.Status.ObservedGeneration <= 0 && len(current) == 0 && begun < quietStart && unchecked(&decided) {
-		return reconcile.Result{RequeueAfter: quietStart - begun}, nil
+	decided := decide(candidatesOf(found.endpoints), r.failoverInput(es, &found, m))
+	if es.Status.ObservedGeneration <= 0 && len(current) == 0 && begun < firstStatusDelay && awaitsFirstProbe(&decided) {
+		return reconcile.Result{RequeueAfter: firstStatusDelay - begun}, nil
 	}
 	injected, shown, err := r.inject(ctx, es, &found, &decided, m)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	again := controller.Earliest(shown.again, found.again, injected.again)
-	wanted := arrange(es.Name, current, shown.publish)
-	changes := injected.effect || es.Status.Fault.Lasts() || injected.status != es.Status.Fault
-	if due := m.postponed(es, service, current, wanted, &found, &shown, now); now.Before(due) && !changes {
+	again := controller.Earliest(shown.requeueAt, found.requeueAt, injected.requeueAt)
+	wanted := packSlices(es.Name, current, shown.published)
+	changes := injected.inEffect || es.Status.Fault.Lasts() || injected.status != es.Status.Fault
+	if due := m.postponeUntil(es, service, current, wanted, &found, &shown, now); now.Before(due) && !changes {
 		return controller.RequeueAt(now, again, due), nil
 	}
 	wrote, err := r.publishSlices(ctx, service, current, wanted, m)
 	if wrote {
-		writing.count(&m.slices, 1, now)
+		writeDamping.add(&m.sliceWriteRate, 1, now)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	m.learn(&decided, now, requestOf(es))
+	m.recordDecision(&decided, now, failbackRequest(es))
 	r.metrics.record(key, &found, &shown, es.Spec.HealthCheck != nil, injected.status)
-	report.injected(&injected, es.Annotations[networkingv1.InjectFaultAnnotation])
-	report.published(es, service, &found, &shown, len(wanted))
-	report.status.LastHandledFailback = m.handled
-	if due := m.texts.at.Add(writing.hold(&m.texts, now)); now.Before(due) && onlyTexts(&es.Status, &report.status) {
+	report.setFault(&injected, es.Annotations[networkingv1.InjectFaultAnnotation])
+	report.setPublished(es, service, &found, &shown, len(wanted))
+	report.status.LastHandledFailback = m.handledFailback
+	if due := m.statusWriteRate.at.Add(writeDamping.delay(&m.statusWriteRate, now)); now.Before(due) && onlyTextDiffers(&es.Status, &report.status) {
 		return controller.RequeueAt(now, again, due), nil
 	}
 	return controller.RequeueAt(now, again), r.writeStatus(ctx, es, report)
 }
 
-// whileWaiting is when to look again. A lookup that ends comes as an event.
-func (r *Reconciler) whileWaiting(es *networkingv1.ExternalService, f *findings, begun time.Duration) reconcile.Result {
+// incompleteResult is when to look again. A lookup that ends comes as an event.
+func (r *Reconciler) incompleteResult(es *networkingv1.ExternalService, f *observation, begun time.Duration) reconcile.Result {
 	switch {
-	case begun < quietStart && es.Status.ObservedGeneration != es.Generation:
-		return reconcile.Result{RequeueAfter: quietStart - begun}
-	case f.unsynced:
+	case begun < firstStatusDelay && es.Status.ObservedGeneration != es.Generation:
+		return reconcile.Result{RequeueAfter: firstStatusDelay - begun}
+	case f.policyUnsynced:
 		return reconcile.Result{RequeueAfter: unsyncedRetry}
 	}
 	return reconcile.Result{}
 }
 
-// unchecked says whether there are addresses to publish, and none has had its first check.
-func unchecked(d *decision) bool {
-	for _, p := range d.publish {
+// awaitsFirstProbe says whether there are addresses to publish, and none has had its first check.
+func awaitsFirstProbe(d *decision) bool {
+	for _, p := range d.published {
 		if p.health != networkingv1.AddressUnknown {
 			return false
 		}
 	}
-	return len(d.publish) > 0
+	return len(d.published) > 0
 }
 
-// circumstances are what there is to know for a decision.
-func (r *Reconciler) circumstances(es *networkingv1.ExternalService, f *findings, m *memory) circumstances {
-	c := circumstances{
+// failoverInput are what there is to know for a decision.
+func (r *Reconciler) failoverInput(es *networkingv1.ExternalService, f *observation, m *objectState) failoverInput {
+	c := failoverInput{
 		now: r.Now(), suspect: f.suspect, minHealthy: 1, failbackDelay: failbackDelay,
-		lowest: lowest(f.sites), active: m.active, panicking: m.panicking, regained: m.regainedBy(r.Now()),
+		lowest: lowest(f.endpoints), active: m.active, panicking: m.panicking, qualifiedSince: m.qualifiedSinceAt(r.Now()),
 	}
 	if es.Spec.HealthCheck != nil {
-		c.checked, c.patience = true, patience(es.Spec.HealthCheck)
+		c.checked, c.firstProbeGrace = true, firstProbeGrace(es.Spec.HealthCheck)
 	}
 	if o := es.Spec.Failover; o != nil {
 		c.minHealthy = int(ptr.Deref(o.MinHealthyPercent, 1))
 		c.panicThreshold = int(ptr.Deref(o.PanicThresholdPercent, 0))
-		c.manual = ptr.Deref(o.Failback, networkingv1.FailbackAutomatic) == networkingv1.FailbackManual
+		c.manualFailback = ptr.Deref(o.Failback, networkingv1.FailbackAutomatic) == networkingv1.FailbackManual
 		c.failbackDelay = o.FailbackDelay.Or(failbackDelay)
 	}
-	if m.handled == "" {
-		m.handled = es.Status.LastHandledFailback
+	if m.handledFailback == "" {
+		m.handledFailback = es.Status.LastHandledFailback
 	}
-	request := requestOf(es)
-	c.requested = request != "" && request != m.handled
+	request := failbackRequest(es)
+	c.failbackRequested = request != "" && request != m.handledFailback
 	return c
 }
 
 // maxRequest is how much of the annotation that asks for going back counts; the status holds no more.
 const maxRequest = 256
 
-// requestOf is the request to go back that stands on the object.
-func requestOf(es *networkingv1.ExternalService) string {
+// failbackRequest is the request to go back that stands on the object.
+func failbackRequest(es *networkingv1.ExternalService) string {
 	request := es.Annotations[networkingv1.FailbackRequestedAnnotation]
 	if len(request) > maxRequest {
 		request = strings.ToValidUTF8(request[:maxRequest], "")
@@ -238,7 +238,7 @@ func requestOf(es *networkingv1.ExternalService) string {
 const failbackDelay = 5 * time.Minute
 
 // lowest is the lowest priority that has an endpoint which is not drained.
-func lowest(all []site) int32 {
+func lowest(all []resolvedEndpoint) int32 {
 	least := int32(-1)
 	for i := range all {
 		if s := &all[i]; !s.drained && (least < 0 || s.priority < least) {
@@ -252,6 +252,6 @@ func lowest(all []site) int32 {
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Resolution.Forget(key)
 	r.Probes.Forget(key)
-	r.memories.drop(key)
+	r.states.drop(key)
 	r.metrics.drop(key)
 }

@@ -31,116 +31,116 @@ const (
 )
 
 func TestAPlainObjectIsPublishedAndThenLeftAlone(t *testing.T) {
-	s := newStand(t, plain)
-	s.reconciles()
-	s.publishes("192.0.2.1+ 192.0.2.2+")
-	s.says("Ready", "True Published")
-	s.says("Healthy", "")
-	s.says("Resolved", "")
-	s.told("Published")
+	s := newSuite(t, plain)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
+	s.wantCondition("Ready", "True Published")
+	s.wantCondition("Healthy", "")
+	s.wantCondition("Resolved", "")
+	s.wantEvents("Published")
 	if es := s.object(); len(es.Finalizers) != 1 || es.Status.Addresses.Healthy != 2 || *es.Status.ActivePriority != 0 {
 		t.Errorf("finalizers %q, status %+v", es.Finalizers, es.Status)
 	}
-	s.quiet("a second look")
-	s.passes(time.Hour)
-	s.quiet("an hour later")
+	s.reconcileUnchanged("a second look")
+	s.advance(time.Hour)
+	s.reconcileUnchanged("an hour later")
 	s.restart()
-	s.quiet("a restart")
+	s.reconcileUnchanged("a restart")
 }
 
 func TestFailoverAndFailback(t *testing.T) {
-	s := newStand(t, tiered)
-	if again := s.reconciles().RequeueAfter; again != quietStart {
+	s := newSuite(t, tiered)
+	if again := s.reconcileOnce().RequeueAfter; again != firstStatusDelay {
 		t.Errorf("the first status waits %s for first results", again)
 	}
-	s.publishes("")
-	s.health.finds("a", "192.0.2.1", up)
-	s.health.finds("b", "198.51.100.1", up)
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.says("Healthy", "True AllHealthy")
-	s.told("Published")
-	s.quiet("nothing new")
+	s.wantPublished("")
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("Healthy", "True AllHealthy")
+	s.wantEvents("Published")
+	s.reconcileUnchanged("nothing new")
 
-	s.passes(time.Minute)
-	s.health.finds("a", "192.0.2.1", down)
-	s.reconciles()
-	s.publishes("198.51.100.1+")
-	s.says("Healthy", "True AllHealthy")
-	s.says("FailedOver", "True PriorityUnhealthy")
-	s.says("Ready", "True Published")
-	s.told("FailedOver", "EndpointUnhealthy")
-	s.quiet("failed over")
+	s.advance(time.Minute)
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
+	s.wantCondition("Healthy", "True AllHealthy")
+	s.wantCondition("FailedOver", "True PriorityUnhealthy")
+	s.wantCondition("Ready", "True Published")
+	s.wantEvents("FailedOver", "EndpointUnhealthy")
+	s.reconcileUnchanged("failed over")
 
-	s.passes(time.Minute)
-	s.health.finds("a", "192.0.2.1", up)
-	if again := s.reconciles().RequeueAfter; again != 5*time.Minute {
+	s.advance(time.Minute)
+	s.health.setHealth("a", "192.0.2.1", up)
+	if again := s.reconcileOnce().RequeueAfter; again != 5*time.Minute {
 		t.Errorf("failback is looked at again after %s", again)
 	}
-	s.publishes("198.51.100.1+")
-	s.says("FailedOver", "True FailbackPending")
-	s.told("EndpointHealthy")
-	s.passes(5*time.Minute - time.Second)
-	if again := s.quiet("not yet").RequeueAfter; again != time.Second {
+	s.wantPublished("198.51.100.1+")
+	s.wantCondition("FailedOver", "True FailbackPending")
+	s.wantEvents("EndpointHealthy")
+	s.advance(5*time.Minute - time.Second)
+	if again := s.reconcileUnchanged("not yet").RequeueAfter; again != time.Second {
 		t.Errorf("failback is looked at again after %s", again)
 	}
 	s.restart()
-	s.quiet("a restart, one second before")
-	s.passes(time.Second)
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.says("FailedOver", "")
-	s.told("FailedBack")
-	s.quiet("failed back")
+	s.reconcileUnchanged("a restart, one second before")
+	s.advance(time.Second)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("FailedOver", "")
+	s.wantEvents("FailedBack")
+	s.reconcileUnchanged("failed back")
 }
 
 func TestARestartAfterAFailoverKeepsEverything(t *testing.T) {
-	s := newStand(t, tiered)
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", down)
-	s.health.finds("b", "198.51.100.1", up)
-	s.reconciles()
-	s.publishes("198.51.100.1+")
-	s.passes(time.Hour)
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
+	s.advance(time.Hour)
 	s.restart()
-	s.quiet("a restart")
-	s.health.finds("a", "192.0.2.1", down)
-	s.reconciles()
-	s.publishes("198.51.100.1+")
+	s.reconcileUnchanged("a restart")
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
 }
 
 // The process ended after it had written the slices and before it wrote the status.
 func TestSlicesAreRightWhereTheStatusIsOlder(t *testing.T) {
-	s := newStand(t, tiered)
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", up)
-	s.health.finds("b", "198.51.100.1", up)
-	s.reconciles()
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
 	old := s.object().Status
-	s.passes(time.Hour)
-	s.health.finds("a", "192.0.2.1", down)
-	s.reconciles()
-	s.publishes("198.51.100.1+")
+	s.advance(time.Hour)
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
 	es := s.object()
 	es.Status = old
 	s.must(s.store.Status().Update(t.Context(), es))
 
 	s.restart()
 	s.events = nil
-	s.reconciles()
-	s.publishes("198.51.100.1+")
-	s.told("FailedOver")
-	s.health.finds("a", "192.0.2.1", up)
-	s.reconciles()
-	s.publishes("198.51.100.1+")
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
+	s.wantEvents("FailedOver")
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
 }
 
 func TestManualFailbackActsOnceForEachRequest(t *testing.T) {
-	s := newStand(t, strings.Replace(tiered, "endpoints:", "failover: {failback: Manual}, endpoints:", 1))
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", down)
-	s.health.finds("b", "198.51.100.1", up)
-	s.reconciles()
+	s := newSuite(t, strings.Replace(tiered, "endpoints:", "failover: {failback: Manual}, endpoints:", 1))
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
 	request := func(token string) {
 		s.edit(func(es *networkingv1.ExternalService) {
 			es.Annotations = map[string]string{networkingv1.FailbackRequestedAnnotation: token}
@@ -148,65 +148,65 @@ func TestManualFailbackActsOnceForEachRequest(t *testing.T) {
 	}
 	s.events = nil
 	request("one")
-	s.reconciles()
-	s.publishes("198.51.100.1+")
-	s.told("FailbackRefused")
-	s.passes(time.Hour)
-	s.health.finds("a", "192.0.2.1", up)
-	s.reconciles()
-	s.publishes("198.51.100.1+")
-	s.says("FailedOver", "True FailbackPending")
-	s.told("EndpointHealthy")
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
+	s.wantEvents("FailbackRefused")
+	s.advance(time.Hour)
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
+	s.wantCondition("FailedOver", "True FailbackPending")
+	s.wantEvents("EndpointHealthy")
 	s.restart()
-	s.quiet("a request that was handled")
+	s.reconcileUnchanged("a request that was handled")
 	request("two")
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.told("FailedBack")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantEvents("FailedBack")
 	if got := s.object().Status.LastHandledFailback; got != "two" {
 		t.Errorf("handled %q", got)
 	}
-	s.health.finds("a", "192.0.2.1", down)
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", up)
-	s.reconciles()
-	s.publishes("198.51.100.1+")
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
 }
 
 func TestNothingIsChangedBeforeEveryNameWasLookedUp(t *testing.T) {
-	s := newStand(t, byName)
-	s.reconciles()
-	s.publishes("")
-	s.passes(quietStart)
-	s.reconciles()
-	s.says("Reconciling", "True Resolving")
-	s.says("Resolved", "Unknown Unknown")
+	s := newSuite(t, byName)
+	s.reconcileOnce()
+	s.wantPublished("")
+	s.advance(firstStatusDelay)
+	s.reconcileOnce()
+	s.wantCondition("Reconciling", "True Resolving")
+	s.wantCondition("Resolved", "Unknown Unknown")
 	s.events = nil
 	s.names.answers["db.example.com"] = []string{"192.0.2.1", "192.0.2.2"}
-	s.reconciles()
-	s.publishes("192.0.2.1+ 192.0.2.2+")
-	s.says("Resolved", "True Resolved")
-	s.says("Reconciling", "")
-	s.told("Published")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
+	s.wantCondition("Resolved", "True Resolved")
+	s.wantCondition("Reconciling", "")
+	s.wantEvents("Published")
 
 	s.restart()
-	s.quiet("a restart, before the first lookup")
-	s.passes(time.Minute)
-	s.quiet("a lookup that takes long")
+	s.reconcileUnchanged("a restart, before the first lookup")
+	s.advance(time.Minute)
+	s.reconcileUnchanged("a lookup that takes long")
 	s.names.answers["db.example.com"] = []string{"192.0.2.1", "192.0.2.2"}
-	s.quiet("the same answer as ever")
+	s.reconcileUnchanged("the same answer as ever")
 	s.names.answers["db.example.com"] = []string{"192.0.2.2", "192.0.2.3"}
-	s.reconciles()
-	s.publishes("192.0.2.2+ 192.0.2.3+")
-	s.told("AddressesChanged")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.2+ 192.0.2.3+")
+	s.wantEvents("AddressesChanged")
 }
 
 func TestSeedsAreOfTheVeryNameAndKind(t *testing.T) {
-	s := newStand(t, byName)
+	s := newSuite(t, byName)
 	s.names.answers["db.example.com"] = []string{"192.0.2.1"}
-	s.reconciles()
+	s.reconcileOnce()
 	s.restart()
-	s.reconciles()
+	s.reconcileOnce()
 	if got := s.names.set[0].Seed; len(got) != 1 || got[0].IP.String() != "192.0.2.1" || s.names.set[0].SeedTime.IsZero() {
 		t.Errorf("seed %v", got)
 	}
@@ -216,44 +216,44 @@ func TestSeedsAreOfTheVeryNameAndKind(t *testing.T) {
 	} {
 		es := s.object()
 		change(es.Spec.Endpoints[0].DNS)
-		if got := names(es, false)[0].Seed; len(got) > 0 {
+		if got := resolutionNames(es, false)[0].Seed; len(got) > 0 {
 			t.Errorf("%s: seed %v", what, got)
 		}
 	}
 }
 
 func TestANameThatFailsKeepsItsAddressesAndSaysSo(t *testing.T) {
-	s := newStand(t, byName)
+	s := newSuite(t, byName)
 	s.names.answers["db.example.com"] = []string{"192.0.2.1"}
-	s.reconciles()
+	s.reconcileOnce()
 	s.events = nil
 	s.names.reasons["db.example.com"] = networkingv1.ReasonStale
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.says("Resolved", "False Stale")
-	s.says("Ready", "True Published")
-	s.told("ResolveFailed")
-	s.quiet("it goes on failing")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("Resolved", "False Stale")
+	s.wantCondition("Ready", "True Published")
+	s.wantEvents("ResolveFailed")
+	s.reconcileUnchanged("it goes on failing")
 	s.names.answers["db.example.com"] = nil
 	s.names.reasons["db.example.com"] = networkingv1.ReasonNXDomain
-	s.reconciles()
-	s.publishes("")
-	s.says("Resolved", "False NXDomain")
-	s.says("Ready", "False NoAddresses")
-	s.told("NoAddresses", "AddressesChanged")
+	s.reconcileOnce()
+	s.wantPublished("")
+	s.wantCondition("Resolved", "False NXDomain")
+	s.wantCondition("Ready", "False NoAddresses")
+	s.wantEvents("NoAddresses", "AddressesChanged")
 }
 
 func TestPortsOfSRVRecordsStandInTheSlices(t *testing.T) {
-	s := newStand(t, strings.Replace(checked, "name: db.example.com", "name: db.example.com, recordType: SRV", 1))
+	s := newSuite(t, strings.Replace(checked, "name: db.example.com", "name: db.example.com, recordType: SRV", 1))
 	s.names.answers["db.example.com"] = []string{"192.0.2.1:7001", "192.0.2.1:7002"}
-	s.reconciles()
+	s.reconcileOnce()
 	for _, target := range s.health.targets {
 		if target.Port != 7001 && target.Port != 7002 || target.Host != "db.example.com" {
 			t.Errorf("target %+v", target)
 		}
 	}
-	s.health.finds("a", "192.0.2.1", up)
-	s.reconciles()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
 	var list discoveryv1.EndpointSliceList
 	s.must(s.store.List(t.Context(), &list))
 	ports := map[int32]bool{}
@@ -266,122 +266,122 @@ func TestPortsOfSRVRecordsStandInTheSlices(t *testing.T) {
 	if got := s.object().Status.Endpoints[0].Addresses; len(got) != 2 || got[0].Port != 7001 {
 		t.Errorf("status %+v", got)
 	}
-	s.quiet("nothing new")
+	s.reconcileUnchanged("nothing new")
 }
 
 func TestWhatThePolicyRefusesIsLeftOutAndNeverChecked(t *testing.T) {
-	s := newStand(t, strings.Replace(tiered, "[192.0.2.1]", "[192.0.2.1, 10.0.0.1]", 1))
+	s := newSuite(t, strings.Replace(tiered, "[192.0.2.1]", "[192.0.2.1, 10.0.0.1]", 1))
 	s.policy["10.0.0.1"] = egress.ReasonPod
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", up)
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.says("Ready", "False PolicyDenied")
-	s.says("Stalled", "True PolicyDenied") // so that a wait ends at once
-	s.told("PolicyDenied", "AddressDenied")
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("Ready", "False PolicyDenied")
+	s.wantCondition("Stalled", "True PolicyDenied") // so that a wait ends at once
+	s.wantEvents("PolicyDenied", "AddressDenied")
 	for _, target := range s.health.targets {
 		if target.IP.String() == "10.0.0.1" {
 			t.Error("a refused address is checked")
 		}
 	}
-	s.quiet("still refused")
+	s.reconcileUnchanged("still refused")
 
 	s.edit(approvedBy("alice"))
-	s.reconciles()
-	s.health.finds("a", "10.0.0.1", up)
-	s.reconciles()
-	s.publishes("10.0.0.1+ 192.0.2.1+")
-	s.says("Ready", "True Published")
-	s.says("Stalled", "")
+	s.reconcileOnce()
+	s.health.setHealth("a", "10.0.0.1", up)
+	s.reconcileOnce()
+	s.wantPublished("10.0.0.1+ 192.0.2.1+")
+	s.wantCondition("Ready", "True Published")
+	s.wantCondition("Stalled", "")
 }
 
 func TestAddressesOfNamesAreRefusedRegardlessOfTheAuthor(t *testing.T) {
-	s := newStand(t, byName)
+	s := newSuite(t, byName)
 	s.policy["10.0.0.1"] = egress.ReasonPod
 	s.edit(approvedBy("alice"))
 	s.names.answers["db.example.com"] = []string{"192.0.2.1"}
-	s.reconciles()
+	s.reconcileOnce()
 	s.events = nil
 	s.names.answers["db.example.com"] = []string{"10.0.0.1", "192.0.2.1"}
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.says("Resolved", "True Resolved")
-	s.told("AddressDenied", "AddressesChanged")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("Resolved", "True Resolved")
+	s.wantEvents("AddressDenied", "AddressesChanged")
 	s.names.answers["db.example.com"] = []string{"10.0.0.1"}
-	s.reconciles()
-	s.publishes("")
-	s.says("Resolved", "False Denied")
-	s.says("Ready", "False NoAddresses")
+	s.reconcileOnce()
+	s.wantPublished("")
+	s.wantCondition("Resolved", "False Denied")
+	s.wantCondition("Ready", "False NoAddresses")
 }
 
 func TestAPolicyThatCannotJudgeYetChangesNothing(t *testing.T) {
-	s := newStand(t, plain)
-	s.reconciles()
+	s := newSuite(t, plain)
+	s.reconcileOnce()
 	s.restart()
 	s.policy["192.0.2.1"] = egress.ReasonUnsynced
-	s.quiet("ranges are not known")
-	s.publishes("192.0.2.1+ 192.0.2.2+")
+	s.reconcileUnchanged("ranges are not known")
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
 	delete(s.policy, "192.0.2.1")
-	s.quiet("ranges are known")
+	s.reconcileUnchanged("ranges are known")
 }
 
 func TestSuspicionKeepsWhatIsPublished(t *testing.T) {
-	s := newStand(t, tiered)
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", up)
-	s.health.finds("b", "198.51.100.1", up)
-	s.reconciles()
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
 	s.events = nil
 	s.health.suspect = true
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.says("Healthy", "Unknown ProbeSelfSuspect")
-	s.told()
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("Healthy", "Unknown ProbeSelfSuspect")
+	s.wantEvents()
 	s.health.suspect = false
-	s.reconciles()
-	s.says("Healthy", "True AllHealthy")
+	s.reconcileOnce()
+	s.wantCondition("Healthy", "True AllHealthy")
 }
 
 func TestPanicPublishesAllAndEnds(t *testing.T) {
-	s := newStand(t, strings.Replace(tiered, "endpoints:", "failover: {panicThresholdPercent: 1}, endpoints:", 1))
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", down)
-	s.health.finds("b", "198.51.100.1", down)
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.says("Healthy", "False NoneHealthy")
-	s.told("Published", "PanicEntered", "EndpointUnhealthy", "EndpointUnhealthy")
+	s := newSuite(t, strings.Replace(tiered, "endpoints:", "failover: {panicThresholdPercent: 1}, endpoints:", 1))
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.health.setHealth("b", "198.51.100.1", down)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("Healthy", "False NoneHealthy")
+	s.wantEvents("Published", "PanicEntered", "EndpointUnhealthy", "EndpointUnhealthy")
 	s.restart()
-	s.quiet("a restart in panic")
-	s.health.finds("b", "198.51.100.1", up)
-	s.reconciles()
-	s.publishes("198.51.100.1+")
+	s.reconcileUnchanged("a restart in panic")
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
 }
 
 func TestSuspendFreezesAndResumesWithoutAFlash(t *testing.T) {
-	s := newStand(t, tiered)
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", up)
-	s.health.finds("b", "198.51.100.1", down)
-	s.reconciles()
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", down)
+	s.reconcileOnce()
 	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
-	s.reconciles()
-	s.publishes("192.0.2.1+")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
 	if s.health.targets != nil || s.names.set != nil {
 		t.Error("a suspended object is looked up or checked")
 	}
-	s.quiet("suspended")
+	s.reconcileUnchanged("suspended")
 	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(false) })
 	s.writes = nil
-	s.reconciles()
-	s.publishes("192.0.2.1+")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
 	if len(s.writes) != 1 { // the status, for the generation
 		t.Errorf("wrote %q", s.writes)
 	}
 }
 
 func TestASuspendedObjectTellsWhetherItsSpecIsPublished(t *testing.T) {
-	s := newStand(t, plain)
+	s := newSuite(t, plain)
 	suspend := func(on bool) func(*networkingv1.ExternalService) {
 		return func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(on) }
 	}
@@ -390,7 +390,7 @@ func TestASuspendedObjectTellsWhetherItsSpecIsPublished(t *testing.T) {
 	}
 	says := func(step string, status metav1.ConditionStatus, reason string, suspended bool) {
 		t.Helper()
-		s.reconciles()
+		s.reconcileOnce()
 		es := s.object()
 		ready := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
 		if ready == nil || ready.Status != status || ready.Reason != reason || ready.ObservedGeneration != es.Generation || es.Status.ObservedGeneration != es.Generation {
@@ -403,11 +403,11 @@ func TestASuspendedObjectTellsWhetherItsSpecIsPublished(t *testing.T) {
 	says("published", metav1.ConditionTrue, networkingv1.ReasonPublished, false)
 	s.edit(suspend(true))
 	says("suspended alone", metav1.ConditionTrue, networkingv1.ReasonPublished, true)
-	s.quiet("suspended")
+	s.reconcileUnchanged("suspended")
 	s.edit(move)
 	says("edited while suspended", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
-	s.quiet("edited while suspended")
-	s.publishes("192.0.2.1+ 192.0.2.2+")
+	s.reconcileUnchanged("edited while suspended")
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
 	s.edit(suspend(false))
 	says("resumed", metav1.ConditionTrue, networkingv1.ReasonPublished, false)
 	s.edit(func(es *networkingv1.ExternalService) {
@@ -428,12 +428,12 @@ func TestASuspendedObjectTellsWhetherItsSpecIsPublished(t *testing.T) {
 }
 
 func TestANewbornThatIsSuspendedSaysSo(t *testing.T) {
-	s := newStand(t, plain)
+	s := newSuite(t, plain)
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Suspend = ptr.To(true)
 		es.Status.ObservedGeneration = -1
 	})
-	s.reconciles()
+	s.reconcileOnce()
 	status := s.object().Status
 	if got := meta.FindStatusCondition(status.Conditions, networkingv1.ConditionReady); got == nil || got.Status != metav1.ConditionUnknown ||
 		got.Reason != networkingv1.ReasonSuspended || !meta.IsStatusConditionTrue(status.Conditions, networkingv1.ConditionSuspended) ||
@@ -443,46 +443,46 @@ func TestANewbornThatIsSuspendedSaysSo(t *testing.T) {
 }
 
 func TestDeletionDrainsFirst(t *testing.T) {
-	s := newStand(t, plain)
-	s.reconciles()
+	s := newSuite(t, plain)
+	s.reconcileOnce()
 	s.must(s.store.Delete(t.Context(), s.object()))
 	gone := s.object().DeletionTimestamp.Time
 	s.now = gone
-	if again := s.reconciles().RequeueAfter; again != 5*time.Second {
+	if again := s.reconcileOnce().RequeueAfter; again != 5*time.Second {
 		t.Errorf("drains for %s", again)
 	}
-	s.publishes("192.0.2.1 serving terminating 192.0.2.2 serving terminating")
+	s.wantPublished("192.0.2.1 serving terminating 192.0.2.2 serving terminating")
 	s.restart()
 	s.now = gone.Add(2 * time.Second)
-	if again := s.quiet("draining").RequeueAfter; again != 3*time.Second {
+	if again := s.reconcileUnchanged("draining").RequeueAfter; again != 3*time.Second {
 		t.Errorf("drains for another %s", again)
 	}
 	s.now = gone.Add(5 * time.Second)
-	s.reconciles()
+	s.reconcileOnce()
 	if err := s.store.Get(t.Context(), objectKey, &networkingv1.ExternalService{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the object is still held: %v", err)
 	}
 }
 
 func TestDeletionDoesNotWaitWhereThereIsNothingToDrain(t *testing.T) {
-	for what, prepare := range map[string]func(*stand){
-		"the Service is gone": func(s *stand) { s.must(s.store.Delete(s.Context(), mustService(s))) },
-		"orphaned": func(s *stand) {
+	for what, prepare := range map[string]func(*suite){
+		"the Service is gone": func(s *suite) { s.must(s.store.Delete(s.Context(), mustService(s))) },
+		"orphaned": func(s *suite) {
 			s.edit(func(es *networkingv1.ExternalService) { es.Spec.DeletionPolicy = ptr.To(networkingv1.DeletionOrphan) })
 		},
-		"no drain period": func(s *stand) { s.DrainPeriod = 0 },
+		"no drain period": func(s *suite) { s.DrainPeriod = 0 },
 	} {
 		t.Run(what, func(t *testing.T) {
-			s := newStand(t, plain)
-			s.reconciles()
+			s := newSuite(t, plain)
+			s.reconcileOnce()
 			prepare(s)
 			s.must(s.store.Delete(t.Context(), s.object()))
 			s.now = s.object().DeletionTimestamp.Time
-			s.reconciles()
+			s.reconcileOnce()
 			if err := s.store.Get(t.Context(), objectKey, &networkingv1.ExternalService{}); err == nil {
 				t.Error("the object is still held")
 			}
-			s.publishes("192.0.2.1+ 192.0.2.2+")
+			s.wantPublished("192.0.2.1+ 192.0.2.2+")
 		})
 	}
 }
@@ -492,101 +492,101 @@ func TestEventsOfOneReasonAreFew(t *testing.T) {
 	for i := range 20 {
 		endpoints = append(endpoints, fmt.Sprintf("{name: e%d, addresses: [192.0.2.%d]}", i, i+1))
 	}
-	s := newStand(t, fmt.Sprintf(`{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [%s]}`, strings.Join(endpoints, ", ")))
-	s.reconciles()
+	s := newSuite(t, fmt.Sprintf(`{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [%s]}`, strings.Join(endpoints, ", ")))
+	s.reconcileOnce()
 	for i := range 20 {
-		s.health.finds(fmt.Sprintf("e%d", i), fmt.Sprintf("192.0.2.%d", i+1), down)
+		s.health.setHealth(fmt.Sprintf("e%d", i), fmt.Sprintf("192.0.2.%d", i+1), down)
 	}
-	s.reconciles()
+	s.reconcileOnce()
 	if last := s.events[len(s.events)-1]; len(s.events) != 1+maxEvents || !strings.Contains(last, "17 more endpoints") {
 		t.Errorf("events %q", s.events)
 	}
 }
 
 func TestASliceThatTheCacheDoesNotShowYetIsNotWrittenAgain(t *testing.T) {
-	m := &memory{}
-	m.wroteSlice("a", "20", epoch)
-	m.wroteSlice("b", "", epoch)
+	m := &objectState{}
+	m.recordSliceWrite("a", "20", epoch)
+	m.recordSliceWrite("b", "", epoch)
 	cached := func(name, version string) *discoveryv1.EndpointSlice {
 		slice := &discoveryv1.EndpointSlice{}
 		slice.Name, slice.ResourceVersion = name, version
 		return slice
 	}
 	old := []*discoveryv1.EndpointSlice{cached("a", "9"), cached("b", "3")}
-	if !m.behind(old, epoch) {
+	if !m.cacheStale(old, epoch) {
 		t.Error("an old copy is taken for the present one")
 	}
-	if !m.behind([]*discoveryv1.EndpointSlice{cached("a", "20"), cached("b", "3")}, epoch) {
+	if !m.cacheStale([]*discoveryv1.EndpointSlice{cached("a", "20"), cached("b", "3")}, epoch) {
 		t.Error("a slice that was removed is still shown")
 	}
-	if m.behind([]*discoveryv1.EndpointSlice{cached("a", "20")}, epoch) || len(m.wrote) > 0 {
-		t.Errorf("the cache has caught up, and %v is still waited for", m.wrote)
+	if m.cacheStale([]*discoveryv1.EndpointSlice{cached("a", "20")}, epoch) || len(m.sliceWrites) > 0 {
+		t.Errorf("the cache has caught up, and %v is still waited for", m.sliceWrites)
 	}
-	m.wroteSlice("a", "30", epoch)
-	if m.behind(old, epoch.Add(controller.StaleTimeout)) {
+	m.recordSliceWrite("a", "30", epoch)
+	if m.cacheStale(old, epoch.Add(controller.StaleTimeout)) {
 		t.Error("a cache is waited for that may never show the write")
 	}
 }
 
 func TestNothingIsDecidedByACacheThatIsBehind(t *testing.T) {
-	s := newStand(t, plain)
-	s.reconciles()
-	m, _ := s.memories.of(objectKey, s.object().UID, s.now)
-	m.wroteSlice("another", "1000000", s.now)
+	s := newSuite(t, plain)
+	s.reconcileOnce()
+	m, _ := s.states.get(objectKey, s.object().UID, s.now)
+	m.recordSliceWrite("another", "1000000", s.now)
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
 	})
-	if again := s.quiet("the cache is behind").RequeueAfter; again != controller.StaleRetry {
+	if again := s.reconcileUnchanged("the cache is behind").RequeueAfter; again != controller.StaleRetry {
 		t.Errorf("looks again after %s", again)
 	}
-	s.passes(controller.StaleTimeout)
-	s.reconciles()
-	s.publishes("192.0.2.7+")
+	s.advance(controller.StaleTimeout)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.7+")
 }
 
 func TestAStatusThatTheCacheDoesNotShowYetIsNotBuiltUpon(t *testing.T) {
-	s := newStand(t, plain)
-	s.reconciles()
+	s := newSuite(t, plain)
+	s.reconcileOnce()
 	before := s.object()
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
 	})
-	s.reconciles()
-	report := newReport(before, s.now)
+	s.reconcileOnce()
+	report := newStatusUpdate(before, s.now)
 	s.writes = nil
 	if err := s.writeStatus(t.Context(), before, report); !errors.Is(err, controller.ErrStale) || len(s.writes) > 0 {
 		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, controller.ErrStale)
 	}
-	s.passes(controller.StaleTimeout)
+	s.advance(controller.StaleTimeout)
 	if err := s.writeStatus(t.Context(), before, report); err != nil {
 		t.Errorf("a cache is waited for that may never show the write: %v", err)
 	}
 	present := s.object()
-	if err := s.writeStatus(t.Context(), present, newReport(present, s.now)); err != nil || len(s.writes) > 0 {
+	if err := s.writeStatus(t.Context(), present, newStatusUpdate(present, s.now)); err != nil || len(s.writes) > 0 {
 		t.Errorf("the present copy: %v, writes %q", err, s.writes)
 	}
 }
 
 func TestAPolicyThatCannotJudgeForgetsNoHealth(t *testing.T) {
-	s := newStand(t, tiered)
-	s.reconciles()
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
 	s.policy["192.0.2.1"] = egress.ReasonUnsynced
-	s.reconciles()
+	s.reconcileOnce()
 	if len(s.health.targets) != 2 {
 		t.Errorf("%d addresses are checked, want both as before", len(s.health.targets))
 	}
 }
 
 func TestCascadeOrphanLeavesEverythingInService(t *testing.T) {
-	s := newStand(t, plain)
-	s.reconciles()
+	s := newSuite(t, plain)
+	s.reconcileOnce()
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Finalizers = append(es.Finalizers, metav1.FinalizerOrphanDependents)
 	})
 	s.must(s.store.Delete(t.Context(), s.object()))
 	s.now = s.object().DeletionTimestamp.Time
-	s.reconciles()
-	s.publishes("192.0.2.1+ 192.0.2.2+")
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
 	if left := s.object().Finalizers; len(left) != 1 || left[0] != metav1.FinalizerOrphanDependents {
 		t.Errorf("finalizers %q", left)
 	}

@@ -14,90 +14,90 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// legacy is what a process before this one has left: what stands in the EndpointSlices, and what the
+// previousState is what a process before this one has left: what stands in the EndpointSlices, and what the
 // status says. Slices are written first, so where the two disagree the slices are right.
-type legacy struct {
+type previousState struct {
 	status    *networkingv1.ExternalServiceStatus
-	published map[place]bool // and whether it is ready
+	published map[publishedKey]bool // and whether it is ready
 	// active is the priority that is published; nil where none is.
 	active *int32
 	// panicking says that everything is published as ready since nothing is healthy.
 	panicking bool
-	// torn says that the status was not written after the slices were: what it says of other
+	// statusOutdated says that the status was not written after the slices were: what it says of other
 	// priorities is out of date.
-	torn bool
+	statusOutdated bool
 }
 
-// place is an address with its ports in the slices.
-type place struct {
+// publishedKey is an address with its ports in the slices.
+type publishedKey struct {
 	ip     netip.Addr
 	digest string
 }
 
-// legacyOf reads what was left.
-func legacyOf(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, all []site) *legacy {
-	l := &legacy{status: &es.Status, active: es.Status.ActivePriority, published: map[place]bool{}}
+// previousStateOf reads what was left.
+func previousStateOf(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, all []resolvedEndpoint) *previousState {
+	l := &previousState{status: &es.Status, active: es.Status.ActivePriority, published: map[publishedKey]bool{}}
 	for _, slice := range current {
-		digest := digestOfSlice(slice)
+		digest := slicePortDigest(slice)
 		for i := range slice.Endpoints {
 			e := &slice.Endpoints[i]
 			if ip, err := netip.ParseAddr(e.Addresses[0]); err == nil {
-				l.published[place{ip, digest}] = ptr.Deref(e.Conditions.Ready, true)
+				l.published[publishedKey{ip, digest}] = ptr.Deref(e.Conditions.Ready, true)
 			}
 		}
 	}
 	if f := es.Status.Fault; f.Lasts() { // what is published says nothing about the outside
-		return &legacy{status: &es.Status, active: f.Priority}
+		return &previousState{status: &es.Status, active: f.Priority}
 	}
 	counts := map[int32]int{}
-	active(all, func(s *site, a *address) {
-		if _, ok := l.published[place{a.ip, a.ports.digest}]; ok {
+	forEachActive(all, func(s *resolvedEndpoint, a *address) {
+		if _, ok := l.published[publishedKey{a.ip, a.ports.digest}]; ok {
 			counts[s.priority]++
 		}
 	})
 	most := ptr.Deref(l.active, -1)
-	for priority := range int32(priorities) {
+	for priority := range int32(numPriorities) {
 		if counts[priority] > counts[most] {
 			most = priority
 		}
 	}
 	if most >= 0 && (l.active == nil || most != *l.active) {
-		l.active, l.torn = &most, true
+		l.active, l.statusOutdated = &most, true
 	}
 	a := es.Status.Addresses
-	l.panicking = !l.torn && es.Spec.HealthCheck != nil && a != nil && a.Healthy == 0 && a.Published > 0
+	l.panicking = !l.statusOutdated && es.Spec.HealthCheck != nil && a != nil && a.Healthy == 0 && a.Published > 0
 	return l
 }
 
-func digestOfSlice(slice *discoveryv1.EndpointSlice) string {
+func slicePortDigest(slice *discoveryv1.EndpointSlice) string {
 	for _, p := range slice.Ports {
 		if p.Name == nil || p.Port == nil || p.Protocol == nil {
 			return "" // a user has edited it
 		}
 	}
-	digest, _ := digestOf(slice.Ports)
+	digest, _ := portDigest(slice.Ports)
 	return digest
 }
 
-// seed is what is known of the health of an address, or nil.
-func (l *legacy) seed(s *site, a *address) *probe.Seed {
+// healthSeed is what is known of the health of an address, or nil.
+func (l *previousState) healthSeed(s *resolvedEndpoint, a *address) *probe.Seed {
 	var said networkingv1.AddressHealth
 	var since time.Time
-	if status := addressOf(statusOf(l.status, s.Name), a); status != nil {
+	if status := statusAddress(statusOf(l.status, s.Name), a); status != nil {
 		said = status.Health
 		if status.Since != nil {
 			since = status.Since.Time
 		}
 	}
 	state := said
-	ready, published := l.published[place{a.ip, a.ports.digest}]
+	ready, published := l.published[publishedKey{a.ip, a.ports.digest}]
 	published = published && l.active != nil && *l.active == s.priority
 	switch {
 	case published && ready && !l.panicking:
 		state = networkingv1.AddressHealthy
 	case published && !ready && said != networkingv1.AddressUnknown:
 		state = networkingv1.AddressUnhealthy
-	case !published && l.torn:
+	case !published && l.statusOutdated:
 		return nil
 	}
 	if state != networkingv1.AddressHealthy && state != networkingv1.AddressUnhealthy {
@@ -109,14 +109,14 @@ func (l *legacy) seed(s *site, a *address) *probe.Seed {
 	return &probe.Seed{State: state, Since: since}
 }
 
-// addressOf is what the status has of an address of an endpoint.
-func addressOf(status *networkingv1.EndpointStatus, a *address) *networkingv1.AddressStatus {
+// statusAddress is what the status has of an address of an endpoint.
+func statusAddress(status *networkingv1.EndpointStatus, a *address) *networkingv1.AddressStatus {
 	if status == nil {
 		return nil
 	}
 	for i := range status.Addresses {
 		s := &status.Addresses[i]
-		if s.Port != int32(a.srv) {
+		if s.Port != int32(a.srvPort) {
 			continue
 		}
 		if ip, err := netip.ParseAddr(s.IP); err == nil && ip == a.ip {

@@ -49,11 +49,11 @@ func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.Extern
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return r.makeService(ctx, es)
+		return r.createService(ctx, es)
 	case err != nil:
 		return nil, fmt.Errorf("read Service: %w", err)
 	case !metav1.IsControlledBy(current, es):
-		return r.regain(ctx, es)
+		return r.adoptService(ctx, es)
 	case !current.DeletionTimestamp.IsZero():
 		return nil, errReplacing
 	case headless(es) != (current.Spec.ClusterIP == corev1.ClusterIPNone):
@@ -64,11 +64,11 @@ func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.Extern
 	return r.applyService(ctx, es, current.DeepCopy(), "")
 }
 
-// makeService makes the Service with the address that it had before, where it was deleted: the
+// createService makes the Service with the address that it had before, where it was deleted: the
 // address is in the DNS caches and the connection pools of those that use it. Where it is taken, or the
 // cluster has other ranges now, it is another one. What the status says may be forged by those with the
 // right to write it; whatever it is, the API server gives out addresses of its Service ranges only.
-func (r *Reconciler) makeService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
+func (r *Reconciler) createService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
 	before, err := netip.ParseAddr(es.Status.ClusterIP)
 	if err == nil && !headless(es) {
 		service, err := r.applyService(ctx, es, nil, before.String())
@@ -79,11 +79,11 @@ func (r *Reconciler) makeService(ctx context.Context, es *networkingv1.ExternalS
 	return r.applyService(ctx, es, nil, "")
 }
 
-// regain makes a Service ours that is not, or says that it is foreign. That is right in two cases: it is
+// adoptService makes a Service ours that is not, or says that it is foreign. That is right in two cases: it is
 // the one that this object has made, and whose owner was taken off; or an earlier object has left
 // it, and this one asks for it. The status, which says what this object has made, may be written by who
 // has no right to Services, so that the Service itself has to say it as well.
-func (r *Reconciler) regain(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
+func (r *Reconciler) adoptService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
 	current := &corev1.Service{} // with its field managers, which the cache leaves out
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), current); err != nil {
 		return nil, fmt.Errorf("read Service: %w", err)
@@ -133,7 +133,7 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 	if current != nil {
 		// What was applied last is what is wanted now, so whatever differs came from others.
 		if current.Annotations[rules.AppliedAnnotation] == wanted.Annotations[rules.AppliedAnnotation] {
-			if err := r.takeBack(ctx, es, current); err != nil {
+			if err := r.removeForeignFields(ctx, es, current); err != nil {
 				return nil, err
 			}
 		}
@@ -142,7 +142,7 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 	err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
 	if current != nil && apierrors.IsInvalid(err) {
 		// Ours together with what others added may be no valid Service.
-		if err = r.takeBack(ctx, es, current); err == nil {
+		if err = r.removeForeignFields(ctx, es, current); err == nil {
 			err = r.Client.Apply(ctx, wanted.WithResourceVersion(current.ResourceVersion), client.FieldOwner(common.FieldOwner), client.ForceOwnership)
 		}
 	}
@@ -162,10 +162,10 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 	return applied, nil
 }
 
-// takeBack removes a selector and ports that others have put on our Service. Server-side apply
+// removeForeignFields removes a selector and ports that others have put on our Service. Server-side apply
 // leaves alone what it never owned: a selector would have pods published beside our addresses, and
 // a port that was renumbered by hand would stand beside its original.
-func (r *Reconciler) takeBack(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) error {
+func (r *Reconciler) removeForeignFields(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) error {
 	wanted := desiredService(es)
 	if len(current.Spec.Selector) == 0 && portsMatch(current, wanted) {
 		return nil
@@ -235,7 +235,7 @@ func headless(es *networkingv1.ExternalService) bool {
 // have added are theirs.
 func serviceMatches(current *corev1.Service, es *networkingv1.ExternalService) bool {
 	wanted := desiredService(es)
-	return contains(current.Labels, wanted.Labels) && contains(current.Annotations, wanted.Annotations) &&
+	return containsAll(current.Labels, wanted.Labels) && containsAll(current.Annotations, wanted.Annotations) &&
 		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && portsMatch(current, wanted)
 }
 
@@ -272,8 +272,8 @@ func foreignFields(service *corev1.Service) []string {
 	return all
 }
 
-// contains says whether every wanted entry stands in have.
-func contains(have, wanted map[string]string) bool {
+// containsAll says whether every wanted entry stands in have.
+func containsAll(have, wanted map[string]string) bool {
 	for key, value := range wanted {
 		if got, ok := have[key]; !ok || got != value {
 			return false

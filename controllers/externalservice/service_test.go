@@ -16,7 +16,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-func mustService(s *stand) *corev1.Service {
+func mustService(s *suite) *corev1.Service {
 	s.Helper()
 	var service corev1.Service
 	s.must(s.store.Get(s.Context(), objectKey, &service))
@@ -36,48 +36,48 @@ func TestAppliedDigestChangesWithWhatIsWanted(t *testing.T) {
 }
 
 func TestAForeignServiceIsLeftAloneAndNothingIsCheckedMeanwhile(t *testing.T) {
-	s := newStand(t, tiered)
+	s := newSuite(t, tiered)
 	s.must(s.store.Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: objectKey.Namespace, Name: objectKey.Name}}))
-	if again := s.reconciles().RequeueAfter; again != conflictRetry {
+	if again := s.reconcileOnce().RequeueAfter; again != conflictRetry {
 		t.Errorf("looks again after %s", again)
 	}
-	s.says("Ready", "False ServiceConflict")
-	s.says("Healthy", "Unknown Unknown")
-	s.told("ServiceConflict")
+	s.wantCondition("Ready", "False ServiceConflict")
+	s.wantCondition("Healthy", "Unknown Unknown")
+	s.wantEvents("ServiceConflict")
 	if s.health.targets != nil {
 		t.Error("addresses are checked that cannot be published")
 	}
-	s.quiet("still foreign")
+	s.reconcileUnchanged("still foreign")
 	s.must(s.store.Delete(t.Context(), mustService(s)))
-	s.reconciles()
-	s.health.finds("a", "192.0.2.1", up)
-	s.reconciles()
-	s.publishes("192.0.2.1+")
-	s.says("Ready", "True Published")
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.wantCondition("Ready", "True Published")
 }
 
 func TestADeletedServiceComesBackWithItsAddress(t *testing.T) {
-	s := newStand(t, plain)
-	s.reconciles()
+	s := newSuite(t, plain)
+	s.reconcileOnce()
 	es := s.object()
 	es.Status.ClusterIP = "10.0.0.77"
 	s.must(s.store.Status().Update(t.Context(), es))
 	s.must(s.store.Delete(t.Context(), mustService(s)))
-	s.reconciles()
+	s.reconcileOnce()
 	if got := mustService(s).Spec.ClusterIP; got != "10.0.0.77" {
 		t.Errorf("the Service has %s, want the address that it had", got)
 	}
 	s.taken = "10.0.0.77"
 	s.must(s.store.Delete(t.Context(), mustService(s)))
-	s.reconciles()
+	s.reconcileOnce()
 	if got := mustService(s).Spec.ClusterIP; got != "10.0.0.1" {
 		t.Errorf("the Service has %s although that is taken", got)
 	}
-	s.says("Ready", "True Published")
+	s.wantCondition("Ready", "True Published")
 }
 
 // edited changes the Service behind the reconciler's back.
-func edited(s *stand, change func(*corev1.Service)) {
+func edited(s *suite, change func(*corev1.Service)) {
 	s.Helper()
 	service := mustService(s)
 	change(service)
@@ -86,14 +86,14 @@ func edited(s *stand, change func(*corev1.Service)) {
 }
 
 func TestAServiceOfOursIsOursAgainWhateverWasTakenOff(t *testing.T) {
-	s := newStand(t, plain)
-	s.reconciles()
+	s := newSuite(t, plain)
+	s.reconcileOnce()
 	edited(s, func(service *corev1.Service) {
 		service.OwnerReferences, service.Labels = nil, nil
 	})
-	s.reconciles()
-	s.told(eventServiceAdopted)
-	s.says("Ready", "True Published")
+	s.reconcileOnce()
+	s.wantEvents(eventServiceAdopted)
+	s.wantCondition("Ready", "True Published")
 	if service := mustService(s); len(service.OwnerReferences) != 1 || len(service.Labels) != 1 {
 		t.Errorf("owners %v, labels %v", service.OwnerReferences, service.Labels)
 	}
@@ -101,8 +101,8 @@ func TestAServiceOfOursIsOursAgainWhateverWasTakenOff(t *testing.T) {
 	edited(s, func(service *corev1.Service) {
 		service.OwnerReferences, service.Annotations, service.ManagedFields = nil, nil, nil
 	})
-	s.reconciles()
-	s.says("Ready", "False ServiceConflict")
+	s.reconcileOnce()
+	s.wantCondition("Ready", "False ServiceConflict")
 }
 
 func TestAnOrphanIsAdoptedWhereTheObjectAsksForIt(t *testing.T) {
@@ -120,8 +120,8 @@ func TestAnOrphanIsAdoptedWhereTheObjectAsksForIt(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, plain)
-			s.reconciles()
+			s := newSuite(t, plain)
+			s.reconcileOnce()
 			edited(s, func(service *corev1.Service) {
 				service.OwnerReferences = nil
 				test.change(service)
@@ -133,30 +133,30 @@ func TestAnOrphanIsAdoptedWhereTheObjectAsksForIt(t *testing.T) {
 				es.Annotations = map[string]string{networkingv1.AdoptServiceAnnotation: "true"}
 				s.must(s.store.Update(t.Context(), es))
 			}
-			s.reconciles()
+			s.reconcileOnce()
 			want := "False ServiceConflict"
 			if test.adopted {
 				want = "True Published"
 			}
-			s.says("Ready", want)
+			s.wantCondition("Ready", want)
 		})
 	}
 }
 
 func TestFieldsThatOthersHaveSetAreTold(t *testing.T) {
-	s := newStand(t, plain)
-	s.reconciles()
+	s := newSuite(t, plain)
+	s.reconcileOnce()
 	edited(s, func(service *corev1.Service) {
 		service.Spec.ExternalIPs, service.Spec.SessionAffinity = []string{"8.8.8.8"}, corev1.ServiceAffinityClientIP
 	})
-	s.reconciles()
-	s.told(eventForeignFields)
+	s.reconcileOnce()
+	s.wantEvents(eventForeignFields)
 	message := meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionReady).Message
 	if !strings.HasSuffix(message, foreignFieldsSet+": externalIPs, sessionAffinity") {
 		t.Error(message)
 	}
-	s.quiet("told")
+	s.reconcileUnchanged("told")
 	edited(s, func(service *corev1.Service) { service.Spec.ExternalIPs, service.Spec.SessionAffinity = nil, "" })
-	s.reconciles()
-	s.told()
+	s.reconcileOnce()
+	s.wantEvents()
 }

@@ -39,15 +39,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// stand is a reconciler with everything around it in memory. What a real API server does with the
+// suite is a reconciler with everything around it in memory. What a real API server does with the
 // writes is for the integration tests.
-type stand struct {
+type suite struct {
 	testing.TB
 	*Reconciler
 	store  client.WithWatch
-	names  *someNames
-	health *someHealth
-	policy somePolicy
+	names  *fakeResolution
+	health *fakeProbes
+	policy fakePolicy
 	writes []string
 	events []string
 	now    time.Time
@@ -57,7 +57,7 @@ type stand struct {
 
 var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
 
-func newStand(t testing.TB, spec string) *stand {
+func newSuite(t testing.TB, spec string) *suite {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, autorebootv1.AddToScheme, chaosv1.AddToScheme, appsv1.AddToScheme} {
@@ -65,21 +65,21 @@ func newStand(t testing.TB, spec string) *stand {
 			t.Fatal(err)
 		}
 	}
-	s := &stand{TB: t, now: epoch, policy: somePolicy{}}
+	s := &suite{TB: t, now: epoch, policy: fakePolicy{}}
 	s.store = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&networkingv1.ExternalService{}).
 		WithIndex(&discoveryv1.EndpointSlice{}, byService, serviceOf).Build(), interceptor.Funcs{
-		Apply: s.applies,
+		Apply: s.apply,
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			s.wrote("patch", o)
+			s.recordWrite("patch", o)
 			return c.Patch(ctx, o, p, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			s.wrote("patch "+sub, o)
+			s.recordWrite("patch "+sub, o)
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
-			s.wrote("delete", o)
+			s.recordWrite("delete", o)
 			return c.Delete(ctx, o)
 		},
 	})
@@ -93,29 +93,29 @@ func newStand(t testing.TB, spec string) *stand {
 }
 
 // restart is another process: it has forgotten everything that is not in the API server.
-func (s *stand) restart() {
-	s.names, s.health = &someNames{answers: map[string][]string{}, reasons: map[string]string{}}, &someHealth{now: func() time.Time { return s.now }}
+func (s *suite) restart() {
+	s.names, s.health = &fakeResolution{answers: map[string][]string{}, reasons: map[string]string{}}, &fakeProbes{now: func() time.Time { return s.now }}
 	s.Reconciler = newReconciler(Reconciler{
-		Client: s.store, Live: s.store, Secrets: s.store, Events: (*someEvents)(s), Now: func() time.Time { return s.now },
+		Client: s.store, Live: s.store, Secrets: s.store, Events: (*fakeRecorder)(s), Now: func() time.Time { return s.now },
 		Resolution: s.names, Probes: s.health, Policy: s.policy, DrainPeriod: 5 * time.Second,
 	})
 }
 
-func (s *stand) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *stand) wrote(verb string, o client.Object) {
+func (s *suite) recordWrite(verb string, o client.Object) {
 	kind := strings.TrimPrefix(fmt.Sprintf("%T", o), "*v1.")
 	s.writes = append(s.writes, fmt.Sprintf("%s %s %s", verb, kind, o.GetName()))
 }
 
-// applies does what matters here of server-side apply: the whole object is ours, a version must be
+// apply does what matters here of server-side apply: the whole object is ours, a version must be
 // the present one, and no object has "1".
-func (s *stand) applies(ctx context.Context, c client.WithWatch, given runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+func (s *suite) apply(ctx context.Context, c client.WithWatch, given runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 	data, err := json.Marshal(given)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (s *stand) applies(ctx context.Context, c client.WithWatch, given runtime.A
 	if err := json.Unmarshal(data, object); err != nil {
 		return err
 	}
-	s.wrote("apply", object)
+	s.recordWrite("apply", object)
 	err = c.Get(ctx, client.ObjectKeyFromObject(object), current)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -162,26 +162,26 @@ func (s *stand) applies(ctx context.Context, c client.WithWatch, given runtime.A
 	return json.Unmarshal(data, given)
 }
 
-// reconciles runs the reconciler once.
-func (s *stand) reconciles() reconcile.Result {
+// reconcileOnce runs the reconciler once.
+func (s *suite) reconcileOnce() reconcile.Result {
 	s.Helper()
 	result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: objectKey})
 	s.must(err)
 	return result
 }
 
-// quiet demands that nothing is written, and returns what is asked for.
-func (s *stand) quiet(why string) reconcile.Result {
+// reconcileUnchanged demands that nothing is written, and returns what is asked for.
+func (s *suite) reconcileUnchanged(why string) reconcile.Result {
 	s.Helper()
 	s.writes, s.events = nil, nil
-	result := s.reconciles()
+	result := s.reconcileOnce()
 	if len(s.writes)+len(s.events) > 0 {
 		s.Errorf("%s: wrote %q, told %q", why, s.writes, s.events)
 	}
 	return result
 }
 
-func (s *stand) object() *networkingv1.ExternalService {
+func (s *suite) object() *networkingv1.ExternalService {
 	s.Helper()
 	var es networkingv1.ExternalService
 	s.must(s.store.Get(s.Context(), objectKey, &es))
@@ -189,7 +189,7 @@ func (s *stand) object() *networkingv1.ExternalService {
 }
 
 // edit changes the spec, as the API server would let a user.
-func (s *stand) edit(change func(*networkingv1.ExternalService)) {
+func (s *suite) edit(change func(*networkingv1.ExternalService)) {
 	s.Helper()
 	es := s.object()
 	change(es)
@@ -208,7 +208,7 @@ func approvedBy(user string) func(*networkingv1.ExternalService) {
 }
 
 // published are the addresses in all slices, each with + where it is ready.
-func (s *stand) published() string {
+func (s *suite) published() string {
 	s.Helper()
 	var list discoveryv1.EndpointSliceList
 	s.must(s.store.List(s.Context(), &list, client.InNamespace(objectKey.Namespace)))
@@ -232,15 +232,15 @@ func (s *stand) published() string {
 	return strings.Join(all, " ")
 }
 
-func (s *stand) publishes(want string) {
+func (s *suite) wantPublished(want string) {
 	s.Helper()
 	if got := s.published(); got != want {
 		s.Errorf("published %q, want %q", got, want)
 	}
 }
 
-// says demands a condition, as "True Reason", or "" for none.
-func (s *stand) says(kind, want string) {
+// wantCondition demands a condition, as "True Reason", or "" for none.
+func (s *suite) wantCondition(kind, want string) {
 	s.Helper()
 	got := ""
 	if c := meta.FindStatusCondition(s.object().Status.Conditions, kind); c != nil {
@@ -251,8 +251,8 @@ func (s *stand) says(kind, want string) {
 	}
 }
 
-// told demands these events and no others since the last call, by reason.
-func (s *stand) told(want ...string) {
+// wantEvents demands these events and no others since the last call, by reason.
+func (s *suite) wantEvents(want ...string) {
 	s.Helper()
 	var got []string
 	for _, e := range s.events {
@@ -265,20 +265,20 @@ func (s *stand) told(want ...string) {
 	s.events = nil
 }
 
-func (s *stand) passes(d time.Duration) { s.now = s.now.Add(d) }
+func (s *suite) advance(d time.Duration) { s.now = s.now.Add(d) }
 
-type someEvents stand
+type fakeRecorder suite
 
-func (s *someEvents) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
+func (s *fakeRecorder) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
 	s.events = append(s.events, reason+": "+fmt.Sprintf(note, args...))
 }
 
-func (s *someEvents) AnnotatedEventf(_, _ runtime.Object, _ map[string]string, _, reason, _, note string, args ...any) {
+func (s *fakeRecorder) AnnotatedEventf(_, _ runtime.Object, _ map[string]string, _, reason, _, note string, args ...any) {
 	s.events = append(s.events, reason+": "+fmt.Sprintf(note, args...))
 }
 
-// someNames answer what a test says. A name without an answer was not looked up yet.
-type someNames struct {
+// fakeResolution answer what a test says. A name without an answer was not looked up yet.
+type fakeResolution struct {
 	answers map[string][]string
 	reasons map[string]string
 	set     []resolution.Name
@@ -286,7 +286,7 @@ type someNames struct {
 	left    resolution.State // what else is known of every name
 }
 
-func (n *someNames) Set(_ types.NamespacedName, names []resolution.Name) []resolution.State {
+func (n *fakeResolution) Set(_ types.NamespacedName, names []resolution.Name) []resolution.State {
 	n.set = names
 	if n.seeds == nil {
 		n.seeds = map[string][]dns.Address{}
@@ -313,9 +313,9 @@ func (n *someNames) Set(_ types.NamespacedName, names []resolution.Name) []resol
 	return states
 }
 
-func (n *someNames) Forget(types.NamespacedName) { n.set = nil }
+func (n *fakeResolution) Forget(types.NamespacedName) { n.set = nil }
 
-func (n *someNames) ResolvedTime(types.NamespacedName, string) time.Time { return epoch }
+func (n *fakeResolution) ResolvedTime(types.NamespacedName, string) time.Time { return epoch }
 
 func parseAddress(text string) dns.Address {
 	if at, err := netip.ParseAddrPort(text); err == nil {
@@ -324,8 +324,8 @@ func parseAddress(text string) dns.Address {
 	return dns.Address{IP: netip.MustParseAddr(text)}
 }
 
-// someHealth is a prober whose results a test gives.
-type someHealth struct {
+// fakeProbes is a prober whose results a test gives.
+type fakeProbes struct {
 	now     func() time.Time
 	known   map[string]probe.Health
 	targets []probe.Target
@@ -333,7 +333,7 @@ type someHealth struct {
 	suspect bool
 }
 
-func (h *someHealth) Set(_ types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health {
+func (h *fakeProbes) Set(_ types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health {
 	if h.known == nil {
 		h.known = map[string]probe.Health{}
 	}
@@ -357,11 +357,11 @@ func (h *someHealth) Set(_ types.NamespacedName, check probe.Check, targets []pr
 	return out
 }
 
-func (h *someHealth) Forget(types.NamespacedName)        { h.targets, h.known = nil, nil }
-func (h *someHealth) IsFrozen(types.NamespacedName) bool { return h.suspect }
+func (h *fakeProbes) Forget(types.NamespacedName)        { h.targets, h.known = nil, nil }
+func (h *fakeProbes) IsFrozen(types.NamespacedName) bool { return h.suspect }
 
-// finds gives an address of an endpoint a state.
-func (h *someHealth) finds(endpoint, ip string, state networkingv1.AddressHealth) {
+// setHealth gives an address of an endpoint a state.
+func (h *fakeProbes) setHealth(endpoint, ip string, state networkingv1.AddressHealth) {
 	reason := networkingv1.ProbeConnected
 	if state == networkingv1.AddressUnhealthy {
 		reason = networkingv1.ProbeRefused
@@ -376,10 +376,10 @@ func (h *someHealth) finds(endpoint, ip string, state networkingv1.AddressHealth
 	h.known[fmt.Sprint(endpoint, ip)] = probe.Health{State: state, Since: h.now(), LastProbe: h.now(), Reason: reason, Falls: before.Falls}
 }
 
-// somePolicy refuses the addresses in it.
-type somePolicy map[string]egress.Reason
+// fakePolicy refuses the addresses in it.
+type fakePolicy map[string]egress.Reason
 
-func (p somePolicy) CheckPorts(q egress.Query, _ []uint16) egress.Verdict {
+func (p fakePolicy) CheckPorts(q egress.Query, _ []uint16) egress.Verdict {
 	if reason, refused := p[q.IP.String()]; refused && (!q.Authorized || !reason.InCluster()) {
 		return egress.Verdict{Reason: reason, Detail: "is refused by this test"}
 	}

@@ -27,24 +27,24 @@ import (
 // maxMessage keeps a message readable in `kubectl describe`, in bytes.
 const maxMessage = 1024
 
-// report builds a status from the stored one, so that conditions keep their transition times.
-type report struct {
+// statusUpdate builds a status from the stored one, so that conditions keep their transition times.
+type statusUpdate struct {
 	status     networkingv1.ExternalServiceStatus
 	spec       string // its digest
 	generation int64
 	now        metav1.Time
 }
 
-func newReport(es *networkingv1.ExternalService, now time.Time) *report {
+func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpdate {
 	stored := es.Status
 	stored.Endpoints = nil // they are replaced as a whole, never changed
-	r := &report{status: *stored.DeepCopy(), spec: specDigest(es.Spec), generation: es.Generation, now: metav1.NewTime(now)}
+	r := &statusUpdate{status: *stored.DeepCopy(), spec: specDigest(es.Spec), generation: es.Generation, now: metav1.NewTime(now)}
 	r.status.Endpoints, r.status.ObservedGeneration = es.Status.Endpoints, es.Generation
 	if ptr.Deref(es.Spec.Suspend, false) {
-		r.set(networkingv1.ConditionSuspended, metav1.ConditionTrue, networkingv1.ReasonSuspended,
+		r.setCondition(networkingv1.ConditionSuspended, metav1.ConditionTrue, networkingv1.ReasonSuspended,
 			"nothing is resolved, checked or published while spec.suspend is true")
 	} else {
-		r.clear(networkingv1.ConditionSuspended)
+		r.removeCondition(networkingv1.ConditionSuspended)
 	}
 	return r
 }
@@ -61,44 +61,46 @@ func specDigest(spec networkingv1.ExternalServiceSpec) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func (r *report) set(kind string, status metav1.ConditionStatus, reason, message string) {
+func (r *statusUpdate) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: events.Cut(message, maxMessage),
 		ObservedGeneration: r.generation, LastTransitionTime: r.now,
 	})
 }
 
-// clear removes a condition. Never clear and set: the condition would be a new one at each look,
+// removeCondition removes a condition. Never clear and set: the condition would be a new one at each look,
 // with a new time, and the status would be written for that alone.
-func (r *report) clear(kind string) { meta.RemoveStatusCondition(&r.status.Conditions, kind) }
-
-// published records what stands in the cluster now, and what was found outside.
-func (r *report) published(es *networkingv1.ExternalService, service *corev1.Service, f *findings, d *decision, sliceCount int) {
-	r.clear(networkingv1.ConditionReconciling)
-	r.served(service)
-	r.status.PublishedSpec = r.spec
-	r.status.ActivePriority = d.active
-	r.status.Endpoints = endpointStatuses(&es.Status, f.sites, es.Spec.HealthCheck != nil)
-	r.count(f, d, es.Spec.HealthCheck != nil)
-	r.ready(f, d, service, sliceCount)
-	r.resolved(f)
-	r.healthy(es, f, d)
-	r.failedOver(f, d)
+func (r *statusUpdate) removeCondition(kind string) {
+	meta.RemoveStatusCondition(&r.status.Conditions, kind)
 }
 
-// served records the Service.
-func (r *report) served(service *corev1.Service) {
+// setPublished records what stands in the cluster now, and what was found outside.
+func (r *statusUpdate) setPublished(es *networkingv1.ExternalService, service *corev1.Service, f *observation, d *decision, sliceCount int) {
+	r.removeCondition(networkingv1.ConditionReconciling)
+	r.setService(service)
+	r.status.PublishedSpec = r.spec
+	r.status.ActivePriority = d.active
+	r.status.Endpoints = endpointStatuses(&es.Status, f.endpoints, es.Spec.HealthCheck != nil)
+	r.setAddressCounts(f, d, es.Spec.HealthCheck != nil)
+	r.setReady(f, d, service, sliceCount)
+	r.setResolved(f)
+	r.setHealthy(es, f, d)
+	r.setFailedOver(f, d)
+}
+
+// setService records the Service.
+func (r *statusUpdate) setService(service *corev1.Service) {
 	r.status.ServiceRef = &networkingv1.ServiceReference{Name: service.Name, UID: service.UID}
 	r.status.ClusterIP = service.Spec.ClusterIP
 }
 
-func (r *report) count(f *findings, d *decision, checked bool) {
-	counts := &networkingv1.AddressCounts{Published: int32(d.ready())}
-	for i := range f.sites {
-		s := &f.sites[i]
+func (r *statusUpdate) setAddressCounts(f *observation, d *decision, checked bool) {
+	counts := &networkingv1.AddressCounts{Published: int32(d.readyCount())}
+	for i := range f.endpoints {
+		s := &f.endpoints[i]
 		counts.Total += int32(len(s.addresses))
 		for j := range s.addresses {
-			if a := &s.addresses[j]; a.denied == "" && (!checked || a.health.State == networkingv1.AddressHealthy) {
+			if a := &s.addresses[j]; a.deniedReason == "" && (!checked || a.health.State == networkingv1.AddressHealthy) {
 				counts.Healthy++
 			}
 		}
@@ -106,44 +108,44 @@ func (r *report) count(f *findings, d *decision, checked bool) {
 	r.status.Addresses = counts
 }
 
-// waiting records that nothing is published yet, since not all names have been looked up.
-func (r *report) waiting(service *corev1.Service, f *findings) {
+// setIncomplete records that nothing is published yet, since not all names have been looked up.
+func (r *statusUpdate) setIncomplete(service *corev1.Service, f *observation) {
 	const message = "waiting for the first lookup of every name before anything is published or changed"
-	r.served(service)
-	r.clear(networkingv1.ConditionStalled)
-	r.set(networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving, message)
+	r.setService(service)
+	r.removeCondition(networkingv1.ConditionStalled)
+	r.setCondition(networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving, message)
 	if meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionReady) == nil {
-		r.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses, message)
+		r.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses, message)
 	}
 	if meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionResolved) == nil {
-		r.resolved(f)
+		r.setResolved(f)
 	}
 }
 
-// conflicted records that a Service of another owner has the name.
-func (r *report) conflicted(es *networkingv1.ExternalService) {
+// setConflict records that a Service of another owner has the name.
+func (r *statusUpdate) setConflict(es *networkingv1.ExternalService) {
 	const message = "nothing is looked up or checked while the Service cannot be published"
 	r.status.ServiceRef, r.status.ClusterIP, r.status.ActivePriority = nil, "", nil
 	r.status.Addresses, r.status.Endpoints, r.status.PublishedSpec = nil, nil, ""
-	r.clear(networkingv1.ConditionFailedOver)
+	r.removeCondition(networkingv1.ConditionFailedOver)
 	if f := r.status.Fault; f.Lasts() {
-		end(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", r.now.Time)
-		r.injected(&fault{status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
+		endFault(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", r.now.Time)
+		r.setFault(&faultDecision{status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
 	}
-	r.stalled(networkingv1.ReasonServiceConflict, conflictMessage(es))
-	if named(es) {
-		r.set(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
+	r.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es))
+	if usesDNS(es) {
+		r.setCondition(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
 	} else {
-		r.clear(networkingv1.ConditionResolved)
+		r.removeCondition(networkingv1.ConditionResolved)
 	}
 	if es.Spec.HealthCheck != nil {
-		r.set(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
+		r.setCondition(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
 	} else {
-		r.clear(networkingv1.ConditionHealthy)
+		r.removeCondition(networkingv1.ConditionHealthy)
 	}
 }
 
-func named(es *networkingv1.ExternalService) bool {
+func usesDNS(es *networkingv1.ExternalService) bool {
 	for i := range es.Spec.Endpoints {
 		if es.Spec.Endpoints[i].DNS != nil {
 			return true
@@ -156,35 +158,35 @@ func conflictMessage(es *networkingv1.ExternalService) string {
 	return fmt.Sprintf("Service %s/%s exists and was not made for this ExternalService; it is left alone: delete it, or rename one of the two", es.Namespace, es.Name)
 }
 
-// invalid records that the stored spec breaks a rule. What is published stays as it is.
-func (r *report) invalid(errs field.ErrorList) {
+// setInvalid records that the stored spec breaks a rule. What is published stays as it is.
+func (r *statusUpdate) setInvalid(errs field.ErrorList) {
 	r.status.PublishedSpec = "" // Ready speaks of it no longer
-	r.stalled(networkingv1.ReasonInvalidSpec, errs.ToAggregate().Error())
+	r.setStalled(networkingv1.ReasonInvalidSpec, errs.ToAggregate().Error())
 }
 
-// stalled records that a person must act before Ready can be true.
-func (r *report) stalled(reason, message string) {
-	r.clear(networkingv1.ConditionReconciling)
-	r.set(networkingv1.ConditionReady, metav1.ConditionFalse, reason, message)
-	r.set(networkingv1.ConditionStalled, metav1.ConditionTrue, reason, message)
+// setStalled records that a person must act before Ready can be true.
+func (r *statusUpdate) setStalled(reason, message string) {
+	r.removeCondition(networkingv1.ConditionReconciling)
+	r.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, reason, message)
+	r.setCondition(networkingv1.ConditionStalled, metav1.ConditionTrue, reason, message)
 }
 
-// suspended records that nothing is done. Ready stays as it was where it speaks of this spec.
-func (r *report) suspended() {
-	r.clear(networkingv1.ConditionReconciling)
+// setSuspended records that nothing is done. Ready stays as it was where it speaks of this spec.
+func (r *statusUpdate) setSuspended() {
+	r.removeCondition(networkingv1.ConditionReconciling)
 	ready := meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionReady)
 	if ready != nil && ready.Reason != networkingv1.ReasonSuspended && r.spec != "" && r.spec == r.status.PublishedSpec {
-		r.set(networkingv1.ConditionReady, ready.Status, ready.Reason, ready.Message)
+		r.setCondition(networkingv1.ConditionReady, ready.Status, ready.Reason, ready.Message)
 		return
 	}
-	r.clear(networkingv1.ConditionStalled)
-	r.set(networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended,
+	r.removeCondition(networkingv1.ConditionStalled)
+	r.setCondition(networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended,
 		"the spec is not published while spec.suspend is true; what was published before stays as it is")
 }
 
 // writeStatus writes what changed, if a fact did, and tells of transitions by events.
-func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, report *report) error {
-	if r.memories.unreported(es, r.Now()) {
+func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, report *statusUpdate) error {
+	if r.states.statusCacheStale(es, r.Now()) {
 		return controller.ErrStale
 	}
 	if sameFacts(&es.Status, &report.status) {
@@ -196,8 +198,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalS
 	if err := r.Client.Status().Patch(ctx, updated, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
-	r.memories.reported(updated, r.Now())
-	r.tell(es, transitions(&es.Status, &report.status))
+	r.states.recordStatusWrite(updated, r.Now())
+	r.recordEvents(es, transitions(&es.Status, &report.status))
 	return nil
 }
 

@@ -22,39 +22,39 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// suspended leaves an object as it is, except for addresses that the egress policy denies: suspend stops
+// reconcileSuspended leaves an object as it is, except for addresses that the egress policy denies: suspend stops
 // what is added, and is no way around the policy. Nor is a stored spec that breaks a rule; tell records
 // which of both it is.
-func (r *Reconciler) suspended(ctx context.Context, es *networkingv1.ExternalService, report *report, tell func()) (reconcile.Result, error) {
-	m := r.rest(es)
+func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.ExternalService, report *statusUpdate, tell func()) (reconcile.Result, error) {
+	m := r.stopChecks(es)
 	current, err := r.currentSlices(ctx, es.Namespace, es.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if m.behind(current, r.Now()) {
+	if m.cacheStale(current, r.Now()) {
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
-	c := &censor{es: es, policy: r.Policy, approved: egress.Approved(es), restores: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole}
+	c := &deniedFilter{es: es, policy: r.Policy, approved: egress.Approved(es), restoreHealthy: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole}
 	wanted, censored := c.slices(current)
-	c.remembered()
+	c.checkRecorded()
 	if c.unsynced {
 		tell()
 		return reconcile.Result{RequeueAfter: unsyncedRetry}, r.writeStatus(ctx, es, report)
 	}
-	if err := r.takeOut(ctx, es, censored, wanted, m); err != nil {
+	if err := r.removeDenied(ctx, es, censored, wanted, m); err != nil {
 		return reconcile.Result{}, err
 	}
-	if len(c.refused) > 0 || report.isReady(networkingv1.ReasonPolicyDenied) {
+	if len(c.refused) > 0 || report.hasReadyReason(networkingv1.ReasonPolicyDenied) {
 		report.status.PublishedSpec = "" // not all of it
 	}
 	tell()
-	report.asleep(es.Annotations[networkingv1.InjectFaultAnnotation], r.Now())
-	report.censored(c)
+	report.setFaultWhileSuspended(es.Annotations[networkingv1.InjectFaultAnnotation], r.Now())
+	report.setDenied(c)
 	return reconcile.Result{}, r.writeStatus(ctx, es, report)
 }
 
-// takeOut writes what is left of the slices that held something denied.
-func (r *Reconciler) takeOut(ctx context.Context, es *networkingv1.ExternalService, censored []*discoveryv1.EndpointSlice, wanted []slice, m *memory) error {
+// removeDenied writes what is left of the slices that held something denied.
+func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.ExternalService, censored []*discoveryv1.EndpointSlice, wanted []desiredSlice, m *objectState) error {
 	if len(censored) == 0 {
 		return nil
 	}
@@ -69,34 +69,34 @@ func (r *Reconciler) takeOut(ctx context.Context, es *networkingv1.ExternalServi
 	return err
 }
 
-// rest ends all that goes on for an object, and remembers that there is one: what the policy says of
+// stopChecks ends all that goes on for an object, and remembers that there is one: what the policy says of
 // it may change.
-func (r *Reconciler) rest(es *networkingv1.ExternalService) *memory {
+func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
 	key, now := client.ObjectKeyFromObject(es), r.Now()
 	r.Resolution.Forget(key)
 	r.Probes.Forget(key)
 	r.metrics.drop(key)
-	m, _ := r.memories.of(key, es.UID, now)
-	*m = memory{uid: es.UID, first: now, wrote: m.wrote, reported: m.reported}
+	m, _ := r.states.get(key, es.UID, now)
+	*m = objectState{uid: es.UID, firstSeen: now, sliceWrites: m.sliceWrites, statusWrite: m.statusWrite}
 	return m
 }
 
-// censor finds what of a suspended object the egress policy denies.
-type censor struct {
+// deniedFilter finds what of a suspended object the egress policy denies.
+type deniedFilter struct {
 	es       *networkingv1.ExternalService
 	policy   Policy
 	approved bool
 	// refused are sentences about addresses, each once.
 	refused  []string
 	unsynced bool
-	// restores says that a fault has taken addresses out: those that the status has as healthy are put
+	// restoreHealthy says that a fault has taken addresses out: those that the status has as healthy are put
 	// back in.
-	restores bool
-	ready    int32 // addresses that are left and ready
+	restoreHealthy bool
+	ready          int32 // addresses that are left and ready
 }
 
 // allows judges an address with its ports. Only what is in the spec can be approved.
-func (c *censor) allows(ip netip.Addr, ports []uint16) bool {
+func (c *deniedFilter) allows(ip netip.Addr, ports []uint16) bool {
 	static := slices.ContainsFunc(egress.StaticAddresses(&c.es.Spec), func(s egress.Static) bool { return s.IP == ip })
 	verdict := c.policy.CheckPorts(egress.Query{Namespace: c.es.Namespace, IP: ip, Authorized: c.approved && static}, ports)
 	switch {
@@ -113,9 +113,9 @@ func (c *censor) allows(ip netip.Addr, ports []uint16) bool {
 }
 
 // slices returns the slices that hold what is denied, and what is left of them.
-func (c *censor) slices(current []*discoveryv1.EndpointSlice) (wanted []slice, censored []*discoveryv1.EndpointSlice) {
+func (c *deniedFilter) slices(current []*discoveryv1.EndpointSlice) (wanted []desiredSlice, censored []*discoveryv1.EndpointSlice) {
 	for _, held := range current {
-		left := slice{name: held.Name, family: held.AddressType, ports: held.Ports}
+		left := desiredSlice{name: held.Name, family: held.AddressType, ports: held.Ports}
 		ports, restored := numbersOf(held), false
 		for _, e := range held.Endpoints {
 			ip, err := netip.ParseAddr(e.Addresses[0])
@@ -123,7 +123,7 @@ func (c *censor) slices(current []*discoveryv1.EndpointSlice) (wanted []slice, c
 				continue
 			}
 			ready := ptr.Deref(e.Conditions.Ready, true)
-			if !ready && c.restores && c.wasHealthy(ip) {
+			if !ready && c.restoreHealthy && c.wasHealthy(ip) {
 				ready, restored = true, true
 				e.Conditions.Serving = nil
 			}
@@ -148,7 +148,7 @@ func (c *censor) slices(current []*discoveryv1.EndpointSlice) (wanted []slice, c
 }
 
 // wasHealthy says whether the status has an address as healthy.
-func (c *censor) wasHealthy(ip netip.Addr) bool {
+func (c *deniedFilter) wasHealthy(ip netip.Addr) bool {
 	return slices.ContainsFunc(c.es.Status.Endpoints, func(e networkingv1.EndpointStatus) bool {
 		return slices.ContainsFunc(e.Addresses, func(a networkingv1.AddressStatus) bool {
 			return a.IP == ip.String() && a.Health == networkingv1.AddressHealthy
@@ -166,9 +166,9 @@ func numbersOf(held *discoveryv1.EndpointSlice) []uint16 {
 	return numbers
 }
 
-// remembered judges what the spec and the status name, so that what was taken out is told for as long
+// checkRecorded judges what the spec and the status name, so that what was taken out is told for as long
 // as it is denied.
-func (c *censor) remembered() {
+func (c *deniedFilter) checkRecorded() {
 	for _, s := range egress.StaticAddresses(&c.es.Spec) {
 		if s.IP.IsValid() {
 			c.allows(s.IP, s.Ports)
@@ -176,7 +176,7 @@ func (c *censor) remembered() {
 	}
 	for i := range c.es.Status.Endpoints {
 		for _, a := range c.es.Status.Endpoints[i].Addresses {
-			numbers := portsOf(&c.es.Spec, nil, uint16(a.Port)).numbers
+			numbers := portSetOf(&c.es.Spec, nil, uint16(a.Port)).numbers
 			if ip, err := netip.ParseAddr(a.IP); err == nil {
 				c.allows(ip, numbers)
 			}
@@ -184,20 +184,20 @@ func (c *censor) remembered() {
 	}
 }
 
-// censored records what the policy denies of an object that is left as it is.
-func (r *report) censored(c *censor) {
+// setDenied records what the policy denies of an object that is left as it is.
+func (r *statusUpdate) setDenied(c *deniedFilter) {
 	if len(c.refused) == 0 {
 		return
 	}
-	r.stalled(networkingv1.ReasonPolicyDenied,
+	r.setStalled(networkingv1.ReasonPolicyDenied,
 		some(c.refused)+": not published, although nothing else is changed now; take it out of the spec, or have the egress policy allow it")
 	if counts := r.status.Addresses; counts != nil {
 		counts.Published = c.ready
 	}
 }
 
-// isReady says whether Ready has a reason.
-func (r *report) isReady(reason string) bool {
+// hasReadyReason says whether Ready has a reason.
+func (r *statusUpdate) hasReadyReason(reason string) bool {
 	ready := meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionReady)
 	return ready != nil && ready.Reason == reason
 }

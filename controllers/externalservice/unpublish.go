@@ -26,8 +26,8 @@ import (
 // or disowned. The garbage collector does the rest.
 const unpublishFinalizer = "networking.fairlead.dev/unpublish"
 
-// hold puts the finalizer on the object, before there is anything to take out of service.
-func (r *Reconciler) hold(ctx context.Context, es *networkingv1.ExternalService) error {
+// addFinalizer puts the finalizer on the object, before there is anything to take out of service.
+func (r *Reconciler) addFinalizer(ctx context.Context, es *networkingv1.ExternalService) error {
 	if controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
 		return nil
 	}
@@ -37,8 +37,8 @@ func (r *Reconciler) hold(ctx context.Context, es *networkingv1.ExternalService)
 	return r.patchFinalizers(ctx, es, before)
 }
 
-// release takes a deleted object's Service out of service and lets the object go.
-func (r *Reconciler) release(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
+// finalize takes a deleted object's Service out of service and lets the object go.
+func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
 	r.forget(client.ObjectKeyFromObject(es))
 	if !controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
 		return reconcile.Result{}, nil
@@ -54,14 +54,14 @@ func (r *Reconciler) release(ctx context.Context, es *networkingv1.ExternalServi
 	if err := r.patchFinalizers(ctx, es, before); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
-	r.memories.gone(client.ObjectKeyFromObject(es))
+	r.states.dropDrain(client.ObjectKeyFromObject(es))
 	return reconcile.Result{}, nil
 }
 
 // unpublish returns how long the object must be held yet.
 func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalService) (time.Duration, error) {
 	if ptr.Deref(es.Spec.DeletionPolicy, networkingv1.DeletionDelete) == networkingv1.DeletionOrphan {
-		return 0, r.disown(ctx, es)
+		return 0, r.orphanService(ctx, es)
 	}
 	// A user who deletes with --cascade=orphan wants everything to stay as it is.
 	if r.DrainPeriod <= 0 || slices.Contains(es.Finalizers, metav1.FinalizerOrphanDependents) {
@@ -81,30 +81,30 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 		return 0, err
 	}
 	key := client.ObjectKeyFromObject(es)
-	switch wrote, err := r.drain(ctx, service, current); {
+	switch wrote, err := r.drainSlices(ctx, service, current); {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return 0, nil
 	case err != nil:
 		return 0, err
 	case wrote:
-		r.memories.drained(key, es.UID, r.Now())
+		r.states.recordDrain(key, es.UID, r.Now())
 	}
-	if err := r.tellDrain(ctx, es); err != nil {
+	if err := r.reportDraining(ctx, es); err != nil {
 		return 0, err
 	}
 	// The deletion may have waited for a leader, and its time is in whole seconds: what counts is when
 	// the slices were written, unless an earlier process has done that.
 	began := es.DeletionTimestamp.Time
-	if since := r.memories.draining(key, es.UID); since.After(began) {
+	if since := r.states.drainStart(key, es.UID); since.After(began) {
 		began = since
 	}
 	return began.Add(r.DrainPeriod).Sub(r.Now()), nil
 }
 
-// tellDrain has the object say that it takes no traffic any more.
-func (r *Reconciler) tellDrain(ctx context.Context, es *networkingv1.ExternalService) error {
-	report := newReport(es, r.Now())
-	report.set(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonDraining,
+// reportDraining has the object say that it takes no traffic any more.
+func (r *Reconciler) reportDraining(ctx context.Context, es *networkingv1.ExternalService) error {
+	report := newStatusUpdate(es, r.Now())
+	report.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonDraining,
 		fmt.Sprintf("deleted: its endpoints are terminating for %s, then its Service goes", r.DrainPeriod))
 	if report.status.Addresses != nil {
 		report.status.Addresses.Published = 0
@@ -112,15 +112,15 @@ func (r *Reconciler) tellDrain(ctx context.Context, es *networkingv1.ExternalSer
 	return r.writeStatus(ctx, es, report)
 }
 
-// drain says in every slice that its endpoints are going: proxies and load balancers send nothing
+// drainSlices says in every slice that its endpoints are going: proxies and load balancers send nothing
 // new there, and those that tell terminating endpoints apart let what is under way end. It returns
 // whether some slice did not say so yet.
-func (r *Reconciler) drain(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice) (wrote bool, err error) {
+func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice) (wrote bool, err error) {
 	for _, c := range current {
 		if owner := metav1.GetControllerOf(c); owner == nil || owner.UID != service.UID || c.DeletionTimestamp != nil {
 			continue
 		}
-		s := slice{name: c.Name, family: c.AddressType, ports: c.Ports, endpoints: slices.Clone(c.Endpoints)}
+		s := desiredSlice{name: c.Name, family: c.AddressType, ports: c.Ports, endpoints: slices.Clone(c.Endpoints)}
 		for i := range s.endpoints {
 			s.endpoints[i].Conditions = discoveryv1.EndpointConditions{
 				Ready: ptr.To(false), Terminating: ptr.To(true),
@@ -141,9 +141,9 @@ func (r *Reconciler) drain(ctx context.Context, service *corev1.Service, current
 	return wrote, nil
 }
 
-// disown takes our owner reference off the Service. Its EndpointSlices belong to the Service, and
+// orphanService takes our owner reference off the Service. Its EndpointSlices belong to the Service, and
 // stay with it.
-func (r *Reconciler) disown(ctx context.Context, es *networkingv1.ExternalService) error {
+func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.ExternalService) error {
 	service := &corev1.Service{}
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), service)
 	if apierrors.IsNotFound(err) {

@@ -52,7 +52,7 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, enq
 			&handler.TypedEnqueueRequestForObject[*networkingv1.ExternalService]{},
 			predicate.Or[*networkingv1.ExternalService](
 				predicate.TypedGenerationChangedPredicate[*networkingv1.ExternalService]{},
-				annotated())),
+				annotationChanged())),
 		source.Kind(c.GetCache(), &corev1.Service{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, service *corev1.Service) []reconcile.Request {
 				return request(service.Namespace, service.Name)
@@ -74,9 +74,9 @@ func serviceOf(slice client.Object) []string {
 	return []string{slice.GetLabels()[discoveryv1.LabelServiceName]}
 }
 
-// annotated lets changes of the annotations pass that say something to the reconciler; they are no
+// annotationChanged lets changes of the annotations pass that say something to the reconciler; they are no
 // part of the generation.
-func annotated() predicate.TypedPredicate[*networkingv1.ExternalService] {
+func annotationChanged() predicate.TypedPredicate[*networkingv1.ExternalService] {
 	return predicate.TypedFuncs[*networkingv1.ExternalService]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*networkingv1.ExternalService]) bool {
 			for _, name := range []string{networkingv1.FailbackRequestedAnnotation, networkingv1.InjectFaultAnnotation,

@@ -14,35 +14,35 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
-// write is an EndpointSlice that we wrote, or removed where version is empty.
-type write struct {
+// sliceWrite is an EndpointSlice that we wrote, or removed where version is empty.
+type sliceWrite struct {
 	version string
 	at      time.Time
 }
 
-// wroteSlice remembers a write until the cache shows it.
-func (m *memory) wroteSlice(name, version string, now time.Time) {
-	if m.wrote == nil {
-		m.wrote = map[string]write{}
+// recordSliceWrite remembers a write until the cache shows it.
+func (m *objectState) recordSliceWrite(name, version string, now time.Time) {
+	if m.sliceWrites == nil {
+		m.sliceWrites = map[string]sliceWrite{}
 	}
-	m.wrote[name] = write{version, now}
+	m.sliceWrites[name] = sliceWrite{version, now}
 }
 
-// behind says whether the cache does not show yet what we wrote. To decide by what it shows would
+// cacheStale says whether the cache does not show yet what we wrote. To decide by what it shows would
 // undo that, or fail with a conflict.
-func (m *memory) behind(current []*discoveryv1.EndpointSlice, now time.Time) bool {
+func (m *objectState) cacheStale(current []*discoveryv1.EndpointSlice, now time.Time) bool {
 	behind := false
-	for name, w := range m.wrote {
-		if now.Sub(w.at) < controller.StaleTimeout && !w.shown(find(current, name)) {
+	for name, w := range m.sliceWrites {
+		if now.Sub(w.at) < controller.StaleTimeout && !w.isCached(findSlice(current, name)) {
 			behind = true
 			continue
 		}
-		delete(m.wrote, name)
+		delete(m.sliceWrites, name)
 	}
 	return behind
 }
 
-func (w write) shown(cached *discoveryv1.EndpointSlice) bool {
+func (w sliceWrite) isCached(cached *discoveryv1.EndpointSlice) bool {
 	switch {
 	case w.version == "":
 		return cached == nil || cached.DeletionTimestamp != nil
@@ -53,22 +53,22 @@ func (w write) shown(cached *discoveryv1.EndpointSlice) bool {
 	return err != nil || order >= 0
 }
 
-// reported remembers a write of an object's status.
-func (all *memories) reported(es *networkingv1.ExternalService, now time.Time) {
+// recordStatusWrite remembers a write of an object's status.
+func (all *stateStore) recordStatusWrite(es *networkingv1.ExternalService, now time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if m := all.all[client.ObjectKeyFromObject(es)]; m != nil && m.uid == es.UID {
-		m.reported.Record(es, now)
-		writing.count(&m.texts, 1, now)
+	if m := all.byKey[client.ObjectKeyFromObject(es)]; m != nil && m.uid == es.UID {
+		m.statusWrite.Record(es, now)
+		writeDamping.add(&m.statusWriteRate, 1, now)
 	}
 }
 
-// unreported says whether an object, as the cache has it, lacks the status that we wrote last. To
+// statusCacheStale says whether an object, as the cache has it, lacks the status that we wrote last. To
 // build upon that would end in a conflict; and a status that is what was there before would be
 // taken for the one that is there.
-func (all *memories) unreported(es *networkingv1.ExternalService, now time.Time) bool {
+func (all *stateStore) statusCacheStale(es *networkingv1.ExternalService, now time.Time) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	m := all.all[client.ObjectKeyFromObject(es)]
-	return m != nil && m.uid == es.UID && m.reported.NewerThan(es, now)
+	m := all.byKey[client.ObjectKeyFromObject(es)]
+	return m != nil && m.uid == es.UID && m.statusWrite.NewerThan(es, now)
 }

@@ -76,8 +76,8 @@ func (a Answer) Outcome() Outcome {
 	return NXDomain
 }
 
-// all is an answer that is the same for both families.
-func all(o Outcome, ttl time.Duration, err error) Answer {
+// bothFamilies is an answer that is the same for both families.
+func bothFamilies(o Outcome, ttl time.Duration, err error) Answer {
 	part := FamilyAnswer{Outcome: o, TTL: ttl}
 	return Answer{IPv4: part, IPv6: part, Err: err}
 }

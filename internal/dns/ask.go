@@ -17,31 +17,31 @@ import (
 type lookup struct {
 	*Resolver
 
-	left atomic.Int64
+	bytesLeft atomic.Int64
 }
 
-// ask puts a question to the servers in turn until one answers it. The error wraps errSilent where
+// query puts a question to the servers in turn until one answers it. The error wraps errSilent where
 // none of them said anything.
-func (l *lookup) ask(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
+func (l *lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
 	servers, err := l.nameservers.list()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errSilent, err)
+		return nil, fmt.Errorf("%w: %w", errNoReply, err)
 	}
 	var silent, failed error
 	for range l.Attempts {
-		for _, server := range l.standing.order(servers) {
-			if ctx.Err() != nil || errors.Is(failed, errFlood) {
+		for _, server := range l.health.order(servers) {
+			if ctx.Err() != nil || errors.Is(failed, errTooLarge) {
 				break
 			}
-			reply, err := l.askServer(ctx, server, name, kind)
+			reply, err := l.queryServer(ctx, server, name, kind)
 			if ctx.Err() == nil {
-				l.standing.note(server, !errors.Is(err, errSilent))
+				l.health.record(server, !errors.Is(err, errNoReply))
 			}
 			if err == nil {
 				return reply, nil
 			}
 			err = fmt.Errorf("%s %q at %s: %w", dns.TypeToString[kind], name, server, err)
-			if errors.Is(err, errSilent) {
+			if errors.Is(err, errNoReply) {
 				silent = err
 			} else {
 				failed = err
@@ -54,17 +54,17 @@ func (l *lookup) ask(ctx context.Context, name string, kind uint16) (*dns.Msg, e
 	case silent != nil:
 		return nil, silent
 	default:
-		return nil, fmt.Errorf("%w: %w", errSilent, ctx.Err())
+		return nil, fmt.Errorf("%w: %w", errNoReply, ctx.Err())
 	}
 }
 
-// askServer puts a question to one server; an answer is NOERROR or NXDOMAIN. A server that does
+// queryServer puts a question to one server; an answer is NOERROR or NXDOMAIN. A server that does
 // not know EDNS0 is asked without it.
-func (l *lookup) askServer(ctx context.Context, server netip.AddrPort, name string, kind uint16) (*dns.Msg, error) {
+func (l *lookup) queryServer(ctx context.Context, server netip.AddrPort, name string, kind uint16) (*dns.Msg, error) {
 	reply, err := l.exchange(ctx, server, newQuestion(name, kind, true))
 	if err == nil && (reply.Rcode == dns.RcodeFormatError || reply.Rcode == dns.RcodeNotImplemented || reply.Rcode == dns.RcodeBadVers) {
 		reply, err = l.exchange(ctx, server, newQuestion(name, kind, false))
-		if errors.Is(err, errSilent) {
+		if errors.Is(err, errNoReply) {
 			err = errors.New("format error, and no answer to the question without EDNS0")
 		}
 	}
@@ -73,15 +73,15 @@ func (l *lookup) askServer(ctx context.Context, server netip.AddrPort, name stri
 		return nil, err
 	case reply.Rcode != dns.RcodeSuccess && reply.Rcode != dns.RcodeNameError:
 		return nil, fmt.Errorf("code %d", reply.Rcode)
-	case lame(reply):
+	case isLame(reply):
 		return nil, errors.New("refers to other servers instead of answering")
 	}
 	return reply, nil
 }
 
-// lame says whether a server that does not recurse points elsewhere instead of answering: that
+// isLame says whether a server that does not recurse points elsewhere instead of answering: that
 // says nothing about the name.
-func lame(reply *dns.Msg) bool {
+func isLame(reply *dns.Msg) bool {
 	if reply.Rcode != dns.RcodeSuccess || reply.Authoritative || reply.RecursionAvailable || len(reply.Answer) > 0 {
 		return false
 	}

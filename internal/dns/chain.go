@@ -19,8 +19,8 @@ const maxLinks = 8
 // errDenied is a name that leads into the cluster.
 var errDenied = errors.New("points into the cluster")
 
-// found is the end of a chain: records of the type that was asked for, or none.
-type found struct {
+// chainResult is the end of a chain: records of the type that was asked for, or none.
+type chainResult struct {
 	records []dns.RR
 	ttl     time.Duration
 	cut     bool
@@ -36,34 +36,34 @@ type chain struct {
 	ttl time.Duration
 }
 
-// find walks from a name to the records of a type. No link is followed, or asked for, that leads
+// resolveChain walks from a name to the records of a type. No link is followed, or asked for, that leads
 // into the cluster.
-func (l *lookup) find(ctx context.Context, name string, kind uint16) (found, error) {
-	if l.inside(name) {
-		return found{}, fmt.Errorf("%q %w", name, errDenied)
+func (l *lookup) resolveChain(ctx context.Context, name string, kind uint16) (chainResult, error) {
+	if l.isInCluster(name) {
+		return chainResult{}, fmt.Errorf("%q %w", name, errDenied)
 	}
 	c := &chain{at: name, ttl: -1}
 	for {
-		reply, err := l.ask(ctx, c.at, kind)
+		reply, err := l.query(ctx, c.at, kind)
 		if err != nil {
-			return found{}, err
+			return chainResult{}, err
 		}
 		before := c.links
-		f, err := c.follow(reply, kind, l.inside)
+		f, err := c.follow(reply, kind, l.isInCluster)
 		if err != nil || len(f.records) > 0 {
 			return f, err
 		}
 		// A server that was asked for an alias may say no more than where it leads.
-		if c.links == before || reply.Rcode == dns.RcodeNameError || negative(reply, c.at) >= 0 {
-			return found{ttl: max(shorter(c.ttl, negative(reply, c.at)), 0), noName: reply.Rcode == dns.RcodeNameError}, nil
+		if c.links == before || reply.Rcode == dns.RcodeNameError || negativeTTL(reply, c.at) >= 0 {
+			return chainResult{ttl: max(shorter(c.ttl, negativeTTL(reply, c.at)), 0), noName: reply.Rcode == dns.RcodeNameError}, nil
 		}
 	}
 }
 
 // follow walks through one answer as far as it goes.
-func (c *chain) follow(reply *dns.Msg, kind uint16, inside func(string) bool) (found, error) {
+func (c *chain) follow(reply *dns.Msg, kind uint16, inside func(string) bool) (chainResult, error) {
 	records := reply.Answer
-	f := found{cut: len(records) > maxRecords}
+	f := chainResult{cut: len(records) > maxRecords}
 	if f.cut {
 		records = records[:maxRecords]
 	}
@@ -127,9 +127,9 @@ func (c *chain) alias(records []dns.RR) (string, *dns.RR_Header) {
 	return "", nil
 }
 
-// negative is how long it holds that a name has no such record (RFC 2308), and negative where the
+// negativeTTL is how long it holds that a name has no such record (RFC 2308), and negative where the
 // answer does not say.
-func negative(reply *dns.Msg, name string) time.Duration {
+func negativeTTL(reply *dns.Msg, name string) time.Duration {
 	for _, record := range reply.Ns {
 		if soa, ok := record.(*dns.SOA); ok && dns.IsSubDomain(soa.Hdr.Name, name) {
 			return min(ttlOf(&soa.Hdr), seconds(soa.Minttl))

@@ -25,10 +25,10 @@ const (
 )
 
 var (
-	// errSilent is a server that did not answer.
-	errSilent = errors.New("no answer")
-	// errFlood is a lookup that read more than it may.
-	errFlood = errors.New("answers too large")
+	// errNoReply is a server that did not answer.
+	errNoReply = errors.New("no answer")
+	// errTooLarge is a lookup that read more than it may.
+	errTooLarge = errors.New("answers too large")
 )
 
 // newQuestion makes a message with a random ID. Cookies, DNSSEC and client subnets are not asked
@@ -47,14 +47,14 @@ func (l *lookup) exchange(ctx context.Context, server netip.AddrPort, question *
 	if err != nil {
 		return nil, fmt.Errorf("question: %w", err)
 	}
-	reply, err := l.over(ctx, "udp", server, func(conn net.Conn) (*dns.Msg, error) {
-		return l.overUDP(conn, out, question)
+	reply, err := l.withConn(ctx, "udp", server, func(conn net.Conn) (*dns.Msg, error) {
+		return l.exchangeUDP(conn, out, question)
 	})
 	if !errors.Is(err, errTruncated) {
 		return reply, err
 	}
-	reply, err = l.over(ctx, "tcp", server, func(conn net.Conn) (*dns.Msg, error) {
-		return l.overTCP(conn, out, question)
+	reply, err = l.withConn(ctx, "tcp", server, func(conn net.Conn) (*dns.Msg, error) {
+		return l.exchangeTCP(conn, out, question)
 	})
 	if err != nil {
 		// The server did answer by UDP: it is not silent, whatever TCP says.
@@ -63,13 +63,13 @@ func (l *lookup) exchange(ctx context.Context, server netip.AddrPort, question *
 	return reply, nil
 }
 
-// over talks on a new connection, from a port that the kernel chooses at random, until Timeout.
-func (l *lookup) over(ctx context.Context, network string, server netip.AddrPort, talk func(net.Conn) (*dns.Msg, error)) (*dns.Msg, error) {
+// withConn talks on a new connection, from a port that the kernel chooses at random, until Timeout.
+func (l *lookup) withConn(ctx context.Context, network string, server netip.AddrPort, talk func(net.Conn) (*dns.Msg, error)) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
 	conn, err := l.Dial(ctx, network, server)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errSilent, err)
+		return nil, fmt.Errorf("%w: %w", errNoReply, err)
 	}
 	defer conn.Close() //nolint:errcheck // Nothing is lost: the answer was read or is not wanted.
 	stop := context.AfterFunc(ctx, func() {
@@ -79,19 +79,19 @@ func (l *lookup) over(ctx context.Context, network string, server netip.AddrPort
 	return talk(conn)
 }
 
-// overUDP passes over datagrams that do not answer the question, until the deadline.
-func (l *lookup) overUDP(conn net.Conn, out []byte, question *dns.Msg) (*dns.Msg, error) {
+// exchangeUDP passes over datagrams that do not answer the question, until the deadline.
+func (l *lookup) exchangeUDP(conn net.Conn, out []byte, question *dns.Msg) (*dns.Msg, error) {
 	if _, err := conn.Write(out); err != nil {
-		return nil, fmt.Errorf("%w: %w", errSilent, err)
+		return nil, fmt.Errorf("%w: %w", errNoReply, err)
 	}
 	in := make([]byte, buffer)
 	for {
 		n, err := conn.Read(in)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errSilent, err)
+			return nil, fmt.Errorf("%w: %w", errNoReply, err)
 		}
 		if !l.spend(n) {
-			return nil, errFlood
+			return nil, errTooLarge
 		}
 		reply, err := parse(in[:n], question)
 		switch {
@@ -104,8 +104,8 @@ func (l *lookup) overUDP(conn net.Conn, out []byte, question *dns.Msg) (*dns.Msg
 	}
 }
 
-// overTCP reads one message. A foreign one on a connection of our own is an error of the server.
-func (l *lookup) overTCP(conn net.Conn, out []byte, question *dns.Msg) (*dns.Msg, error) {
+// exchangeTCP reads one message. A foreign one on a connection of our own is an error of the server.
+func (l *lookup) exchangeTCP(conn net.Conn, out []byte, question *dns.Msg) (*dns.Msg, error) {
 	framed := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(out)), uint16(len(out)))
 	if _, err := conn.Write(append(framed, out...)); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (l *lookup) overTCP(conn net.Conn, out []byte, question *dns.Msg) (*dns.Msg
 	}
 	n := int(binary.BigEndian.Uint16(length[:]))
 	if !l.spend(n) {
-		return nil, errFlood
+		return nil, errTooLarge
 	}
 	in := make([]byte, n)
 	if _, err := io.ReadFull(conn, in); err != nil {
@@ -126,4 +126,4 @@ func (l *lookup) overTCP(conn net.Conn, out []byte, question *dns.Msg) (*dns.Msg
 }
 
 // spend takes from what the lookup may read, and says whether that was enough.
-func (l *lookup) spend(n int) bool { return l.left.Add(-int64(n)) >= 0 }
+func (l *lookup) spend(n int) bool { return l.bytesLeft.Add(-int64(n)) >= 0 }

@@ -14,22 +14,22 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// addresses looks up both families side by side.
-func (l *lookup) addresses(ctx context.Context, name string) Answer {
+// lookupAddresses looks up both families side by side.
+func (l *lookup) lookupAddresses(ctx context.Context, name string) Answer {
 	var a Answer
 	var failed4, failed6 error
 	var both sync.WaitGroup
-	both.Go(func() { a.IPv4, failed4 = l.contained(ctx, name, dns.TypeA) })
-	both.Go(func() { a.IPv6, failed6 = l.contained(ctx, name, dns.TypeAAAA) })
+	both.Go(func() { a.IPv4, failed4 = l.recoverFamily(ctx, name, dns.TypeA) })
+	both.Go(func() { a.IPv6, failed6 = l.recoverFamily(ctx, name, dns.TypeAAAA) })
 	both.Wait()
 	a.Err = errors.Join(failed4, failed6)
 	return a
 }
 
-// contained is family where a panic, as by a reply that nothing foresaw, is a server's failure.
-func (l *lookup) contained(ctx context.Context, name string, kind uint16) (part FamilyAnswer, err error) {
+// recoverFamily is family where a panic, as by a reply that nothing foresaw, is a server's failure.
+func (l *lookup) recoverFamily(ctx context.Context, name string, kind uint16) (part FamilyAnswer, err error) {
 	err = panics.Try("DNS lookup", func() (err error) {
-		part, err = l.family(ctx, name, kind)
+		part, err = l.lookupFamily(ctx, name, kind)
 		return err
 	})
 	if _, ok := errors.AsType[*panics.Error](err); ok {
@@ -38,9 +38,9 @@ func (l *lookup) contained(ctx context.Context, name string, kind uint16) (part 
 	return part, err
 }
 
-// family looks up one family.
-func (l *lookup) family(ctx context.Context, name string, kind uint16) (FamilyAnswer, error) {
-	f, err := l.find(ctx, name, kind)
+// lookupFamily looks up one family.
+func (l *lookup) lookupFamily(ctx context.Context, name string, kind uint16) (FamilyAnswer, error) {
+	f, err := l.resolveChain(ctx, name, kind)
 	if err != nil {
 		return FamilyAnswer{Outcome: outcomeOf(err)}, err
 	}
@@ -80,7 +80,7 @@ func outcomeOf(err error) Outcome {
 	switch {
 	case errors.Is(err, errDenied):
 		return Denied
-	case errors.Is(err, errSilent):
+	case errors.Is(err, errNoReply):
 		return Timeout
 	default:
 		return ServFail

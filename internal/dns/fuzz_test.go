@@ -52,11 +52,11 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		lame(reply)
+		isLame(reply)
 		for _, kind := range []uint16{dns.TypeA, dns.TypeAAAA, dns.TypeSRV} {
 			c := &chain{at: "db.example.com.", ttl: -1}
-			found, err := c.follow(reply, kind, r.inside)
-			if r.inside(c.at) {
+			found, err := c.follow(reply, kind, r.isInCluster)
+			if r.isInCluster(c.at) {
 				t.Errorf("followed into the cluster: %q", c.at)
 			}
 			if c.links > maxLinks+1 || len(found.records) > maxRecords {
@@ -73,7 +73,7 @@ func FuzzAnswer(f *testing.F) {
 			if services, _ := preferred(found.records); len(services) > maxTargets {
 				t.Errorf("%d targets", len(services))
 			}
-			if ttl := negative(reply, c.at); ttl < -1 {
+			if ttl := negativeTTL(reply, c.at); ttl < -1 {
 				t.Errorf("a negative TTL of %s", ttl)
 			}
 		}

@@ -20,8 +20,8 @@ func clusterDomains(cluster string) []string {
 	return domains
 }
 
-// inside says whether a fully qualified name leads into the cluster.
-func (r *Resolver) inside(name string) bool {
+// isInCluster says whether a fully qualified name leads into the cluster.
+func (r *Resolver) isInCluster(name string) bool {
 	for _, domain := range r.domains {
 		if dns.IsSubDomain(domain, name) {
 			return true

@@ -31,10 +31,10 @@ type nameservers struct {
 	path string
 	now  func() time.Time
 
-	mu      sync.Mutex
-	looked  time.Time
-	read    fs.FileInfo
-	servers []netip.AddrPort
+	mu       sync.Mutex
+	checked  time.Time
+	lastRead fs.FileInfo
+	servers  []netip.AddrPort
 }
 
 func newNameservers(o Options) *nameservers {
@@ -54,11 +54,11 @@ func (n *nameservers) list() ([]netip.AddrPort, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.now()
-	if n.path == "" || (len(n.servers) > 0 && now.Sub(n.looked) < recheck) {
+	if n.path == "" || (len(n.servers) > 0 && now.Sub(n.checked) < recheck) {
 		return n.servers, nil
 	}
-	n.looked = now
-	servers, err := n.reread()
+	n.checked = now
+	servers, err := n.readFile()
 	switch {
 	case len(servers) > 0:
 		n.servers = servers
@@ -71,13 +71,13 @@ func (n *nameservers) list() ([]netip.AddrPort, error) {
 	return n.servers, nil
 }
 
-// reread returns the nameservers of the file, and nothing where it is the file that was read last.
-func (n *nameservers) reread() (servers []netip.AddrPort, err error) {
+// readFile returns the nameservers of the file, and nothing where it is the file that was read last.
+func (n *nameservers) readFile() (servers []netip.AddrPort, err error) {
 	info, err := os.Stat(n.path)
 	if err != nil {
 		return nil, err
 	}
-	if n.read != nil && os.SameFile(info, n.read) && info.ModTime().Equal(n.read.ModTime()) && info.Size() == n.read.Size() {
+	if n.lastRead != nil && os.SameFile(info, n.lastRead) && info.ModTime().Equal(n.lastRead.ModTime()) && info.Size() == n.lastRead.Size() {
 		return nil, nil
 	}
 	file, err := os.Open(n.path)
@@ -88,7 +88,7 @@ func (n *nameservers) reread() (servers []netip.AddrPort, err error) {
 	if servers, err = parseResolvConf(io.LimitReader(file, maxFile)); err != nil || len(servers) == 0 {
 		return nil, err
 	}
-	n.read = info
+	n.lastRead = info
 	return servers, nil
 }
 

@@ -54,7 +54,7 @@ type Resolver struct {
 	Options
 
 	nameservers *nameservers
-	standing    *standing
+	health      *serverHealth
 	domains     []string
 }
 
@@ -87,7 +87,7 @@ func New(o Options) *Resolver {
 	return &Resolver{
 		Options:     o,
 		nameservers: newNameservers(o),
-		standing:    &standing{now: o.Now},
+		health:      &serverHealth{now: o.Now},
 		domains:     clusterDomains(o.ClusterDomain),
 	}
 }
@@ -97,14 +97,14 @@ func (r *Resolver) Lookup(ctx context.Context, name string, records networkingv1
 	ctx, cancel := context.WithTimeout(ctx, r.Total)
 	defer cancel()
 	l := &lookup{Resolver: r}
-	l.left.Store(maxBytes)
+	l.bytesLeft.Store(maxBytes)
 	var a Answer
 	if full := dns.CanonicalName(name); !wellFormed(full) {
-		a = all(NXDomain, 0, errors.New("not a domain name"))
+		a = bothFamilies(NXDomain, 0, errors.New("not a domain name"))
 	} else if records == networkingv1.RecordSRV {
-		a = l.services(ctx, full)
+		a = l.lookupServices(ctx, full)
 	} else {
-		a = l.addresses(ctx, full)
+		a = l.lookupAddresses(ctx, full)
 	}
 	if a.Err != nil {
 		a.Err = fmt.Errorf("look up %q: %w", name, a.Err)
@@ -118,9 +118,9 @@ func (r *Resolver) Reachable(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.Total)
 	defer cancel()
 	l := &lookup{Resolver: r}
-	l.left.Store(maxBytes)
-	_, err := l.ask(ctx, ".", dns.TypeNS)
-	return !errors.Is(err, errSilent)
+	l.bytesLeft.Store(maxBytes)
+	_, err := l.query(ctx, ".", dns.TypeNS)
+	return !errors.Is(err, errNoReply)
 }
 
 // wellFormed says whether a name can be asked for.

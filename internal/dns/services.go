@@ -28,18 +28,18 @@ type service struct {
 	weight uint16
 }
 
-// services looks up SRV records, and then the addresses of their targets. A target that leads into
+// lookupServices looks up SRV records, and then the addresses of their targets. A target that leads into
 // the cluster is left out, and denies the answer where no other is left.
-func (l *lookup) services(ctx context.Context, name string) Answer {
-	f, err := l.find(ctx, name, dns.TypeSRV)
+func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
+	f, err := l.resolveChain(ctx, name, dns.TypeSRV)
 	if err != nil {
-		return all(outcomeOf(err), 0, err)
+		return bothFamilies(outcomeOf(err), 0, err)
 	}
 	services, cut := preferred(f.records)
 	if len(services) == 0 {
-		return all(NXDomain, f.ttl, nil)
+		return bothFamilies(NXDomain, f.ttl, nil)
 	}
-	answers := l.targets(ctx, services)
+	answers := l.lookupTargets(ctx, services)
 	a := Answer{
 		IPv4: merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv4 }),
 		IPv6: merge(services, answers, f.ttl, func(a Answer) FamilyAnswer { return a.IPv6 }),
@@ -84,8 +84,8 @@ func preferred(records []dns.RR) (services []service, cut bool) {
 	return services, false
 }
 
-// targets looks up the addresses of the targets, each name once.
-func (l *lookup) targets(ctx context.Context, services []service) map[string]Answer {
+// lookupTargets looks up the addresses of the targets, each name once.
+func (l *lookup) lookupTargets(ctx context.Context, services []service) map[string]Answer {
 	answers := map[string]Answer{}
 	var names []string
 	for _, s := range services {
@@ -104,7 +104,7 @@ func (l *lookup) targets(ctx context.Context, services []service) map[string]Ans
 	for range min(targetsAtOnce, len(names)) {
 		workers.Go(func() {
 			for i := range work {
-				results[i] = l.addresses(ctx, names[i]) // which contains panics
+				results[i] = l.lookupAddresses(ctx, names[i]) // which contains panics
 			}
 		})
 	}

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// silence is how long a nameserver that did not answer is asked after the others. Without it,
+// silentFor is how long a nameserver that did not answer is asked after the others. Without it,
 // every lookup would first wait for the one that is down.
-const silence = 30 * time.Second
+const silentFor = 30 * time.Second
 
-// standing remembers which nameservers did not answer lately.
-type standing struct {
+// serverHealth remembers which nameservers did not answer lately.
+type serverHealth struct {
 	now func() time.Time
 
 	mu     sync.Mutex
@@ -23,7 +23,7 @@ type standing struct {
 }
 
 // order returns the servers in their order, those that were silent lately last.
-func (s *standing) order(servers []netip.AddrPort) []netip.AddrPort {
+func (s *serverHealth) order(servers []netip.AddrPort) []netip.AddrPort {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.silent) == 0 {
@@ -31,7 +31,7 @@ func (s *standing) order(servers []netip.AddrPort) []netip.AddrPort {
 	}
 	now := s.now()
 	late := func(server netip.AddrPort) int {
-		if since, ok := s.silent[server]; ok && now.Sub(since) < silence {
+		if since, ok := s.silent[server]; ok && now.Sub(since) < silentFor {
 			return 1
 		}
 		return 0
@@ -41,9 +41,9 @@ func (s *standing) order(servers []netip.AddrPort) []netip.AddrPort {
 	return servers
 }
 
-// note remembers whether a server answered. There are never more entries than servers, twice at
+// record remembers whether a server answered. There are never more entries than servers, twice at
 // most while a list has just changed.
-func (s *standing) note(server netip.AddrPort, answered bool) {
+func (s *serverHealth) record(server netip.AddrPort, answered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if answered {

@@ -236,12 +236,12 @@ func TestAServerThatIsSilentIsAskedLastForAWhile(t *testing.T) {
 	var now atomic.Int64
 	first, second := serve(t).with(mute), serve(t, "db.example.com. 60 A 192.0.2.1")
 	r := told(first, second)
-	r.standing.now = func() time.Time { return time.Unix(now.Load(), 0) }
+	r.health.now = func() time.Time { return time.Unix(now.Load(), 0) }
 	for _, step := range []struct{ at, asked int }{{0, 1}, {1, 1}, {29, 1}, {31, 2}} {
 		now.Store(int64(step.at))
 		l := &lookup{Resolver: r}
-		l.left.Store(maxBytes)
-		if _, err := l.ask(t.Context(), "db.example.com.", dns.TypeA); err != nil {
+		l.bytesLeft.Store(maxBytes)
+		if _, err := l.query(t.Context(), "db.example.com.", dns.TypeA); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(first.asked()); got != step.asked {
@@ -314,9 +314,9 @@ func TestAFloodEndsALookup(t *testing.T) {
 		return true
 	})
 	l := &lookup{Resolver: told(s)}
-	l.left.Store(10_000)
-	if _, err := l.ask(context.Background(), "db.example.com.", dns.TypeA); !errors.Is(err, errFlood) {
-		t.Errorf("got %v, want %v", err, errFlood)
+	l.bytesLeft.Store(10_000)
+	if _, err := l.query(context.Background(), "db.example.com.", dns.TypeA); !errors.Is(err, errTooLarge) {
+		t.Errorf("got %v, want %v", err, errTooLarge)
 	}
 }
 

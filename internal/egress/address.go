@@ -19,7 +19,7 @@ var (
 )
 
 // metadata are the metadata services that are not link-local, and what clouds serve beside them.
-var metadata = newSet([]Range{
+var metadata = newRangeSet([]Range{
 	{netip.MustParsePrefix("fd00:ec2::/32"), ReasonMetadata},          // AWS: metadata, DNS, time, pod identity
 	{netip.MustParsePrefix("fd20:ce::254/128"), ReasonMetadata},       // Google Cloud
 	{netip.MustParsePrefix("168.63.129.16/32"), ReasonMetadata},       // Azure's WireServer
@@ -29,8 +29,8 @@ var metadata = newSet([]Range{
 	{netip.MustParsePrefix("fd00:42::42/128"), ReasonMetadata},        // Scaleway
 })
 
-// never returns why no one may ever use the address, or "".
-func never(ip netip.Addr) Reason {
+// alwaysDenied returns why no one may ever use the address, or "".
+func alwaysDenied(ip netip.Addr) Reason {
 	switch {
 	case !ip.IsValid():
 		return ReasonInvalid
@@ -64,26 +64,26 @@ func isISATAP(ip netip.Addr) bool {
 	return b[8]&^0x03 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// forms are the ways to read one address: as it is, and the IPv4 addresses that it may lead to.
-type forms struct {
+// addressForms are the ways to read one address: as it is, and the IPv4 addresses that it may lead to.
+type addressForms struct {
 	all [5]netip.Addr
 	n   int
 }
 
-func (f *forms) add(ip netip.Addr) {
+func (f *addressForms) add(ip netip.Addr) {
 	f.all[f.n] = ip
 	f.n++
 }
 
 // list is all of them.
-func (f *forms) list() []netip.Addr { return f.all[:f.n] }
+func (f *addressForms) list() []netip.Addr { return f.all[:f.n] }
 
-// isEnd says whether packets arrive at the form of this index: the embedded ones, or else the whole.
-func (f *forms) isEnd(i int) bool { return i > 0 || f.n == 1 }
+// isDestination says whether packets arrive at the form of this index: the embedded ones, or else the whole.
+func (f *addressForms) isDestination(i int) bool { return i > 0 || f.n == 1 }
 
-// read takes an address apart.
-func read(ip netip.Addr) forms {
-	var f forms
+// formsOf takes an address apart.
+func formsOf(ip netip.Addr) addressForms {
+	var f addressForms
 	ip = ip.Unmap()
 	f.add(ip)
 	if !ip.Is6() || ip.Zone() != "" {

@@ -64,12 +64,12 @@ func (d *Dialer) control(q Query) func(context.Context, string, string, syscall.
 	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {
-			return &DeniedError{q, denied(ReasonInvalid)}
+			return &DeniedError{q, deny(ReasonInvalid)}
 		}
 		actual := q
 		actual.IP, actual.Port = to.Addr(), to.Port()
 		if to.Addr().Unmap() != q.IP.Unmap() || to.Port() != q.Port {
-			return &DeniedError{actual, denied(ReasonRebound)}
+			return &DeniedError{actual, deny(ReasonRebound)}
 		}
 		if verdict := d.policy.Check(actual); !verdict.Allowed {
 			return &DeniedError{actual, verdict}

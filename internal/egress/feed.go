@@ -20,45 +20,45 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// feed watches one kind. Of every object it keeps the ranges and nothing else.
-type feed struct {
+// rangeInformer watches one kind. Of every object it keeps the ranges and nothing else.
+type rangeInformer struct {
 	informer cache.SharedIndexInformer
 }
 
-// held is what is kept of an object.
-type held struct {
+// objectRanges is what is kept of an object.
+type objectRanges struct {
 	metav1.ObjectMeta
 	ranges []Range
 }
 
-// client lists and watches objects of one kind.
-type client[L runtime.Object] interface {
+// listWatcher lists and watches objects of one kind.
+type listWatcher[L runtime.Object] interface {
 	List(ctx context.Context, o metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 }
 
-func nodes(c kubernetes.Interface) (*feed, error) {
-	return newFeed(c, c.CoreV1().Nodes(), &corev1.Node{}, metav1.ListOptions{}, nodeRanges)
+func nodeInformer(c kubernetes.Interface) (*rangeInformer, error) {
+	return newRangeInformer(c, c.CoreV1().Nodes(), &corev1.Node{}, metav1.ListOptions{}, nodeRanges)
 }
 
-func serviceCIDRs(c kubernetes.Interface) (*feed, error) {
-	return newFeed(c, c.NetworkingV1().ServiceCIDRs(), &networkingv1.ServiceCIDR{}, metav1.ListOptions{}, serviceCIDRRanges)
+func serviceCIDRInformer(c kubernetes.Interface) (*rangeInformer, error) {
+	return newRangeInformer(c, c.NetworkingV1().ServiceCIDRs(), &networkingv1.ServiceCIDR{}, metav1.ListOptions{}, serviceCIDRRanges)
 }
 
 // The API server itself keeps a Service of this name, and says in its EndpointSlices where it is.
 const apiServer = "kubernetes"
 
-func apiServerService(c kubernetes.Interface) (*feed, error) {
+func apiServerServiceInformer(c kubernetes.Interface) (*rangeInformer, error) {
 	only := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, apiServer).String()}
-	return newFeed(c, c.CoreV1().Services(metav1.NamespaceDefault), &corev1.Service{}, only, serviceRanges)
+	return newRangeInformer(c, c.CoreV1().Services(metav1.NamespaceDefault), &corev1.Service{}, only, serviceRanges)
 }
 
-func apiServerEndpoints(c kubernetes.Interface) (*feed, error) {
+func apiServerEndpointsInformer(c kubernetes.Interface) (*rangeInformer, error) {
 	only := metav1.ListOptions{LabelSelector: labels.Set{discoveryv1.LabelServiceName: apiServer}.String()}
-	return newFeed(c, c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault), &discoveryv1.EndpointSlice{}, only, sliceRanges)
+	return newRangeInformer(c, c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault), &discoveryv1.EndpointSlice{}, only, sliceRanges)
 }
 
-func newFeed[T metav1.Object, L runtime.Object](c kubernetes.Interface, of client[L], kind runtime.Object, only metav1.ListOptions, ranges func(T) []Range) (*feed, error) {
+func newRangeInformer[T metav1.Object, L runtime.Object](c kubernetes.Interface, of listWatcher[L], kind runtime.Object, only metav1.ListOptions, ranges func(T) []Range) (*rangeInformer, error) {
 	narrowed := func(o metav1.ListOptions) metav1.ListOptions {
 		o.FieldSelector, o.LabelSelector = only.FieldSelector, only.LabelSelector
 		return o
@@ -77,7 +77,7 @@ func newFeed[T metav1.Object, L runtime.Object](c kubernetes.Interface, of clien
 		if !isKind {
 			return obj, nil // transformed already
 		}
-		return &held{
+		return &objectRanges{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: object.GetNamespace(), Name: object.GetName(),
 				UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
@@ -87,17 +87,17 @@ func newFeed[T metav1.Object, L runtime.Object](c kubernetes.Interface, of clien
 	}); err != nil {
 		return nil, fmt.Errorf("watch %T: %w", kind, err)
 	}
-	return &feed{informer: informer}, nil
+	return &rangeInformer{informer: informer}, nil
 }
 
 // onChange calls changed when ranges came or went. Nodes are written every few minutes without that,
 // as they report their health.
-func (f *feed) onChange(changed func()) error {
+func (f *rangeInformer) onChange(changed func()) error {
 	_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { changed() },
 		UpdateFunc: func(before, after any) {
-			was, isHeld := before.(*held)
-			is, areHeld := after.(*held)
+			was, isHeld := before.(*objectRanges)
+			is, areHeld := after.(*objectRanges)
 			if !isHeld || !areHeld || !slices.Equal(was.ranges, is.ranges) {
 				changed()
 			}
@@ -107,10 +107,10 @@ func (f *feed) onChange(changed func()) error {
 	return err
 }
 
-// appendTo appends what the feed holds now.
-func (f *feed) appendTo(ranges []Range) []Range {
+// appendRanges appends what the feed holds now.
+func (f *rangeInformer) appendRanges(ranges []Range) []Range {
 	for _, obj := range f.informer.GetStore().List() {
-		if h, isHeld := obj.(*held); isHeld {
+		if h, isHeld := obj.(*objectRanges); isHeld {
 			ranges = append(ranges, h.ranges...)
 		}
 	}

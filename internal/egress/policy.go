@@ -58,17 +58,17 @@ type Options struct {
 
 // Policy judges addresses. It is safe for concurrent use.
 type Policy struct {
-	options Options
-	cluster atomic.Pointer[clusterRanges] // nil until it is known
-	writing sync.Mutex
+	options  Options
+	cluster  atomic.Pointer[clusterRanges] // nil until it is known
+	updateMu sync.Mutex
 }
 
 // NewPolicy makes a policy. It knows of no other range of the cluster than ClusterCIDRs until a Ranges
 // is made for it.
 func NewPolicy(o Options) *Policy {
-	o.Allow, o.Deny = owned(o.Allow), owned(o.Deny)
+	o.Allow, o.Deny = cloneRules(o.Allow), cloneRules(o.Deny)
 	p := &Policy{options: o}
-	p.cluster.Store(p.with(nil))
+	p.cluster.Store(p.withConfigured(nil))
 	return p
 }
 
@@ -79,33 +79,33 @@ func (p *Policy) Synced() bool { return p.cluster.Load() != nil }
 // Check judges an address. It takes well below a microsecond.
 func (p *Policy) Check(q Query) Verdict {
 	if q.IP.Zone() != "" {
-		return denied(ReasonZone)
+		return deny(ReasonZone)
 	}
-	f := read(q.IP)
+	f := formsOf(q.IP)
 	for _, ip := range f.list() {
-		if reason := never(ip); reason != "" {
-			return denied(reason)
+		if reason := alwaysDenied(ip); reason != "" {
+			return deny(reason)
 		}
 	}
 	cluster := p.cluster.Load()
 	if cluster == nil {
-		return denied(ReasonUnsynced)
+		return deny(ReasonUnsynced)
 	}
 	for _, ip := range f.list() {
 		if denies(p.options.Deny, q, ip) {
-			return denied(ReasonDeniedByPolicy)
+			return deny(ReasonDeniedByPolicy)
 		}
 	}
 	reason := ReasonAllowed
 	for i, ip := range f.list() {
-		closed := p.closed(cluster, q, ip)
+		closed := p.closedReason(cluster, q, ip)
 		switch {
 		case closed == ReasonAuthorized:
 			reason = ReasonAuthorized
 		case closed != "":
-			return denied(closed)
-		case p.options.DefaultDeny && f.isEnd(i) && !allows(p.options.Allow, q, ip, 0):
-			return denied(ReasonNotAllowed)
+			return deny(closed)
+		case p.options.DefaultDeny && f.isDestination(i) && !allows(p.options.Allow, q, ip, 0):
+			return deny(ReasonNotAllowed)
 		}
 	}
 	return Verdict{true, reason, details[reason]}
@@ -118,9 +118,9 @@ func (p *Policy) IsInCluster(ip netip.Addr) bool {
 	if cluster == nil {
 		return true
 	}
-	f := read(ip)
+	f := formsOf(ip)
 	for _, ip := range f.list() {
-		for _, ranges := range [2]*set{cluster.server, cluster.others} {
+		for _, ranges := range [2]*rangeSet{cluster.server, cluster.others} {
 			if _, in := ranges.find(ip); in {
 				return true
 			}
@@ -129,10 +129,10 @@ func (p *Policy) IsInCluster(ip netip.Addr) bool {
 	return false
 }
 
-// closed returns why ip is closed to the query unless the configuration opens it; "" where it is open, and
+// closedReason returns why ip is closed to the query unless the configuration opens it; "" where it is open, and
 // ReasonAuthorized where the writer's right opens it.
-func (p *Policy) closed(cluster *clusterRanges, q Query, ip netip.Addr) Reason {
-	for _, ranges := range [3]*set{metadata, cluster.server, cluster.others} {
+func (p *Policy) closedReason(cluster *clusterRanges, q Query, ip netip.Addr) Reason {
+	for _, ranges := range [3]*rangeSet{metadata, cluster.server, cluster.others} {
 		found, in := ranges.find(ip)
 		switch {
 		case !in || allows(p.options.Allow, q, ip, found.Prefix.Bits()):
@@ -145,10 +145,10 @@ func (p *Policy) closed(cluster *clusterRanges, q Query, ip netip.Addr) Reason {
 	return ""
 }
 
-func denied(reason Reason) Verdict { return Verdict{Reason: reason, Detail: details[reason]} }
+func deny(reason Reason) Verdict { return Verdict{Reason: reason, Detail: details[reason]} }
 
-// with is the set of discovered ranges and of those that are configured.
-func (p *Policy) with(discovered []Range) *clusterRanges {
+// withConfigured is the set of discovered ranges and of those that are configured.
+func (p *Policy) withConfigured(discovered []Range) *clusterRanges {
 	ranges := make([]Range, 0, len(discovered)+len(p.options.ClusterCIDRs))
 	ranges = append(ranges, discovered...)
 	for _, cidr := range p.options.ClusterCIDRs {
@@ -157,23 +157,23 @@ func (p *Policy) with(discovered []Range) *clusterRanges {
 	return newClusterRanges(ranges)
 }
 
-// await forgets the ranges until update brings them.
-func (p *Policy) await() {
-	p.writing.Lock()
-	defer p.writing.Unlock()
+// clearRanges forgets the ranges until update brings them.
+func (p *Policy) clearRanges() {
+	p.updateMu.Lock()
+	defer p.updateMu.Unlock()
 	p.cluster.Store(nil)
 }
 
 // update replaces the discovered ranges, and says whether that changed anything.
 func (p *Policy) update(discovered []Range) bool {
-	next := p.with(discovered)
-	p.writing.Lock()
+	next := p.withConfigured(discovered)
+	p.updateMu.Lock()
 	if before := p.cluster.Load(); before != nil && before.equal(next) {
-		p.writing.Unlock()
+		p.updateMu.Unlock()
 		return false
 	}
 	p.cluster.Store(next)
-	p.writing.Unlock()
+	p.updateMu.Unlock()
 	if p.options.Notify != nil {
 		p.options.Notify()
 	}

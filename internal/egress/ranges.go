@@ -46,9 +46,9 @@ type Ranges struct {
 	synced  chan struct{}
 	watches sync.WaitGroup
 
-	mu       sync.Mutex
-	feeds    []*feed
-	surveyed bool // whether there are ServiceCIDRs is known
+	mu                sync.Mutex
+	informers         []*rangeInformer
+	serviceCIDRsKnown bool // whether there are ServiceCIDRs is known
 }
 
 // NewRanges makes a Ranges. From now on the policy denies everything, until Run has read all ranges.
@@ -68,7 +68,7 @@ func NewRanges(o RangesOptions) (*Ranges, error) {
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
-	o.Policy.await()
+	o.Policy.clearRanges()
 	return &Ranges{options: o, dirty: make(chan struct{}, 1), synced: make(chan struct{})}, nil
 }
 
@@ -81,59 +81,59 @@ func (r *Ranges) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(logr.NewContext(ctx, r.options.Logger))
 	defer r.watches.Wait()
 	defer cancel()
-	for _, start := range []func(kubernetes.Interface) (*feed, error){nodes, apiServerService, apiServerEndpoints} {
-		if err := r.follow(ctx, start); err != nil {
+	for _, start := range []func(kubernetes.Interface) (*rangeInformer, error){nodeInformer, apiServerServiceInformer, apiServerEndpointsInformer} {
+		if err := r.startInformer(ctx, start); err != nil {
 			return err
 		}
 	}
-	r.watches.Go(func() { panics.Go("egress ranges", func() { r.survey(ctx) }) })
-	r.publish(ctx)
+	r.watches.Go(func() { panics.Go("egress ranges", func() { r.watchServiceCIDRs(ctx) }) })
+	r.updatePolicy(ctx)
 	return nil
 }
 
-// follow starts a feed.
-func (r *Ranges) follow(ctx context.Context, start func(kubernetes.Interface) (*feed, error)) error {
+// startInformer starts a feed.
+func (r *Ranges) startInformer(ctx context.Context, start func(kubernetes.Interface) (*rangeInformer, error)) error {
 	f, err := start(r.options.Client)
 	if err != nil {
 		return err
 	}
-	if err := f.onChange(r.mark); err != nil {
+	if err := f.onChange(r.markDirty); err != nil {
 		return err
 	}
 	r.mu.Lock()
-	r.feeds = append(r.feeds, f)
+	r.informers = append(r.informers, f)
 	r.mu.Unlock()
 	r.watches.Go(func() { panics.Go("egress ranges", func() { f.informer.RunWithContext(ctx) }) })
 	r.watches.Go(func() {
 		select {
 		case <-f.informer.HasSyncedChecker().Done():
-			r.mark() // it may have found nothing, and that is no event
+			r.markDirty() // it may have found nothing, and that is no event
 		case <-ctx.Done():
 		}
 	})
 	return nil
 }
 
-// survey follows ServiceCIDRs as soon as the API server has them (Kubernetes 1.33).
-func (r *Ranges) survey(ctx context.Context) {
+// watchServiceCIDRs follows ServiceCIDRs as soon as the API server has them (Kubernetes 1.33).
+func (r *Ranges) watchServiceCIDRs(ctx context.Context) {
 	told := false
 	for {
 		pause := r.options.Recheck
 		_, err := r.options.Client.NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{Limit: 1})
 		switch {
 		case err == nil:
-			if err := r.follow(ctx, serviceCIDRs); err != nil {
+			if err := r.startInformer(ctx, serviceCIDRInformer); err != nil {
 				r.options.Logger.Error(err, "ServiceCIDRs are not followed")
 				return
 			}
-			r.settled()
+			r.setServiceCIDRsKnown()
 			return
 		case apierrors.IsNotFound(err):
 			if !told {
 				told = true
 				r.options.Logger.Info("The API server has no ServiceCIDRs, which came with Kubernetes 1.33: of the range of Services only the API server's own is known; put the whole range into egress.clusterCIDRs")
 			}
-			r.settled()
+			r.setServiceCIDRsKnown()
 		case ctx.Err() == nil:
 			pause = r.options.Retry
 			r.options.Logger.Error(err, "ServiceCIDRs cannot be read; may the service account list servicecidrs.networking.k8s.io?")
@@ -146,24 +146,24 @@ func (r *Ranges) survey(ctx context.Context) {
 	}
 }
 
-func (r *Ranges) settled() {
+func (r *Ranges) setServiceCIDRsKnown() {
 	r.mu.Lock()
-	r.surveyed = true
+	r.serviceCIDRsKnown = true
 	r.mu.Unlock()
-	r.mark()
+	r.markDirty()
 }
 
-// mark has publish look again. It never blocks.
-func (r *Ranges) mark() {
+// markDirty has publish look again. It never blocks.
+func (r *Ranges) markDirty() {
 	select {
 	case r.dirty <- struct{}{}:
 	default: // it will look anyway
 	}
 }
 
-// publish brings changes to the policy, gathered for a moment: a rolling update of nodes is many
+// updatePolicy brings changes to the policy, gathered for a moment: a rolling update of nodes is many
 // events. The first time it does not wait.
-func (r *Ranges) publish(ctx context.Context) {
+func (r *Ranges) updatePolicy(ctx context.Context) {
 	first := true
 	for {
 		select {
@@ -200,14 +200,14 @@ func (r *Ranges) publish(ctx context.Context) {
 func (r *Ranges) collect() (ranges []Range, complete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.surveyed {
+	if !r.serviceCIDRsKnown {
 		return nil, false
 	}
-	for _, f := range r.feeds {
+	for _, f := range r.informers {
 		if !f.informer.HasSynced() {
 			return nil, false
 		}
-		ranges = f.appendTo(ranges)
+		ranges = f.appendRanges(ranges)
 	}
 	return append(ranges, hostRanges(r.options.Host)...), true
 }

@@ -120,7 +120,7 @@ func TestRangesOfTheClusterAreDiscoveredAndFollowed(t *testing.T) {
 
 func TestAHeartbeatOfANodeChangesNothing(t *testing.T) {
 	client := fake.NewClientset()
-	f, err := nodes(client)
+	f, err := nodeInformer(client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestAHeartbeatOfANodeChangesNothing(t *testing.T) {
 		cancel()
 		<-ended
 	}()
-	within(t, "sync", f.informer.SyncedChecker().Done())
+	within(t, "sync", f.informer.HasSyncedChecker().Done())
 	n := node("one", "10.244.0.0/24", "10.0.0.11")
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -154,11 +154,11 @@ func TestAHeartbeatOfANodeChangesNothing(t *testing.T) {
 	}
 	within(t, "another address", changes)
 	// Events come in order: had the heartbeat been a change, two would have arrived.
-	if ranges := f.appendTo(nil); len(ranges) != 3 || len(changes) != 0 {
+	if ranges := f.appendRanges(nil); len(ranges) != 3 || len(changes) != 0 {
 		t.Errorf("%d ranges, %d changes too many", len(ranges), len(changes))
 	}
 	for _, obj := range f.informer.GetStore().List() {
-		if _, isHeld := obj.(*held); !isHeld {
+		if _, isHeld := obj.(*objectRanges); !isHeld {
 			t.Errorf("a whole %T is kept", obj)
 		}
 	}

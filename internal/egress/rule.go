@@ -57,8 +57,8 @@ func allows(rules []Rule, q Query, ip netip.Addr, bits int) bool {
 	return false
 }
 
-// owned copies rules, in the form in which addresses are compared.
-func owned(rules []Rule) []Rule {
+// cloneRules copies rules, in the form in which addresses are compared.
+func cloneRules(rules []Rule) []Rule {
 	out := make([]Rule, 0, len(rules))
 	for _, r := range rules {
 		own := Rule{Ports: slices.Clone(r.Ports), Namespaces: slices.Clone(r.Namespaces)}

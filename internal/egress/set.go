@@ -16,15 +16,15 @@ type Range struct {
 	Reason Reason
 }
 
-// set holds disjoint ranges, sorted: a lookup in those of 5,000 nodes compares 14 times.
-type set struct {
+// rangeSet holds disjoint ranges, sorted: a lookup in those of 5,000 nodes compares 14 times.
+type rangeSet struct {
 	v4, v6 []Range
 }
 
 // clusterRanges are those of the cluster. The API server's stand apart: they lie within those of Services or
 // nodes, and a user who opens these has not thought of it.
 type clusterRanges struct {
-	server, others *set
+	server, others *rangeSet
 }
 
 func newClusterRanges(ranges []Range) *clusterRanges {
@@ -36,16 +36,16 @@ func newClusterRanges(ranges []Range) *clusterRanges {
 			others = append(others, r)
 		}
 	}
-	return &clusterRanges{newSet(server), newSet(others)}
+	return &clusterRanges{newRangeSet(server), newRangeSet(others)}
 }
 
 func (c *clusterRanges) equal(other *clusterRanges) bool {
 	return c.server.equal(other.server) && c.others.equal(other.others)
 }
 
-// newSet sorts ranges and drops those that lie in a wider one. Ranges without a valid prefix are left
+// newRangeSet sorts ranges and drops those that lie in a wider one. Ranges without a valid prefix are left
 // out.
-func newSet(ranges []Range) *set {
+func newRangeSet(ranges []Range) *rangeSet {
 	sorted := make([]Range, 0, len(ranges))
 	for _, r := range ranges {
 		if r.Prefix.IsValid() {
@@ -57,7 +57,7 @@ func newSet(ranges []Range) *set {
 		return cmp.Or(a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()),
 			cmp.Compare(a.Reason, b.Reason))
 	})
-	s := &set{}
+	s := &rangeSet{}
 	for _, r := range sorted {
 		family := &s.v6
 		if r.Prefix.Addr().Is4() {
@@ -80,7 +80,7 @@ func unmapped(p netip.Prefix) netip.Prefix {
 }
 
 // find returns the widest range that holds ip.
-func (s *set) find(ip netip.Addr) (Range, bool) {
+func (s *rangeSet) find(ip netip.Addr) (Range, bool) {
 	family := s.v6
 	if ip.Is4() {
 		family = s.v4
@@ -92,6 +92,6 @@ func (s *set) find(ip netip.Addr) (Range, bool) {
 	return family[next-1], true
 }
 
-func (s *set) equal(other *set) bool {
+func (s *rangeSet) equal(other *rangeSet) bool {
 	return slices.Equal(s.v4, other.v4) && slices.Equal(s.v6, other.v6)
 }

@@ -37,7 +37,7 @@ func TestFindAgreesWithAScanOfAllRanges(t *testing.T) {
 			}
 			ranges = append(ranges, Range{netip.PrefixFrom(ip, random.IntN(ip.BitLen()-7)+8), ReasonPod})
 		}
-		s := newSet(ranges)
+		s := newRangeSet(ranges)
 		for range 200 {
 			ip := netip.AddrFrom4([4]byte{10, byte(random.IntN(5)), byte(random.IntN(5)), byte(random.IntN(256))})
 			if random.IntN(4) == 0 {
@@ -58,7 +58,7 @@ func TestFindAgreesWithAScanOfAllRanges(t *testing.T) {
 }
 
 func TestRangesWithoutAPrefixAreLeftOut(t *testing.T) {
-	s := newSet([]Range{{Reason: ReasonPod}, {netip.PrefixFrom(netip.MustParseAddr("10.0.0.0"), 99), ReasonPod}})
+	s := newRangeSet([]Range{{Reason: ReasonPod}, {netip.PrefixFrom(netip.MustParseAddr("10.0.0.0"), 99), ReasonPod}})
 	if len(s.v4)+len(s.v6) != 0 {
 		t.Errorf("%+v", s)
 	}

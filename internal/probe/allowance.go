@@ -5,32 +5,32 @@ package probe
 
 import "time"
 
-// regain is how many times longer than it lasted it takes until a suspicion may last as long again.
-const regain = 5
+// recoveryFactor is how many times longer than it lasted it takes until a suspicion may last as long again.
+const recoveryFactor = 5
 
-// allowance is for how long neighbors may hold up what is found, so that no number of them does for
+// suspicionBudget is for how long neighbors may hold up what is found, so that no number of them does for
 // ever. It is used up while they do and comes back slowly.
-type allowance struct {
-	most, left time.Duration
-	at         time.Time
+type suspicionBudget struct {
+	limit, left time.Duration
+	at          time.Time
 }
 
-// pass takes the time into account that passed, in use or not.
-func (a *allowance) pass(now time.Time, used bool) {
+// account takes the time into account that passed, in use or not.
+func (a *suspicionBudget) account(now time.Time, used bool) {
 	passed := now.Sub(a.at)
 	if used {
 		a.left = max(a.left-passed, 0)
 	} else {
-		a.left = min(a.left+passed/regain, a.most)
+		a.left = min(a.left+passed/recoveryFactor, a.limit)
 	}
 	a.at = now
 }
 
 // allows says whether a suspicion may begin, or go on. One that has ended for want of time must not
 // begin at once.
-func (a *allowance) allows(on bool) bool {
+func (a *suspicionBudget) allows(on bool) bool {
 	if on {
 		return a.left > 0
 	}
-	return a.left >= a.most/10
+	return a.left >= a.limit/10
 }

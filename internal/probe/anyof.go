@@ -11,17 +11,17 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// mostAddresses of a name are asked. They are asked at once, so that one that hangs does not use up
+// maxAddresses of a name are asked. They are asked at once, so that one that hangs does not use up
 // the time of the others.
-const mostAddresses = 8
+const maxAddresses = 8
 
-// askAny asks what a name leads to now. One address that is well is enough, and ends the others.
-func (a *asker) askAny(ctx context.Context, q *question, at place, deadline time.Time) outcome {
+// checkAny asks what a name leads to now. One address that is well is enough, and ends the others.
+func (a *checker) checkAny(ctx context.Context, q *checkPlan, at dialTarget, deadline time.Time) outcome {
 	addresses, err := a.lookup(ctx, at.host)
 	if err != nil || len(addresses) == 0 {
 		return unresolved
 	}
-	addresses = addresses[:min(len(addresses), mostAddresses)]
+	addresses = addresses[:min(len(addresses), maxAddresses)]
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make([]outcome, len(addresses))
@@ -35,26 +35,26 @@ func (a *asker) askAny(ctx context.Context, q *question, at place, deadline time
 				return
 			}
 			results[i] = local // what a panic leaves: the address was not asked
-			panics.Go("probe", func() { results[i] = a.ask(ctx, q, there, time.Until(deadline)) })
+			panics.Go("probe", func() { results[i] = a.check(ctx, q, there, time.Until(deadline)) })
 			if results[i] == connected {
 				cancel()
 			}
 		})
 	}
 	asking.Wait()
-	return best(results)
+	return bestOutcome(results)
 }
 
-// best is the result of a name whose addresses have these: one that is well, else a failure, else
+// bestOutcome is the result of a name whose addresses have these: one that is well, else a failure, else
 // that it could not be asked.
-func best(results []outcome) outcome {
+func bestOutcome(results []outcome) outcome {
 	rank := func(o outcome) int {
 		switch {
 		case o == connected:
 			return 3
 		case o == local:
 			return 1
-		case o.void():
+		case o.isNotProbed():
 			return 0
 		}
 		return 2

@@ -40,7 +40,7 @@ func TestANameIsAsWellAsTheBestOfItsAddresses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var under atomic.Int64
-				a := asker{
+				a := checker{
 					dial: func(ctx context.Context, to egress.Query) (net.Conn, error) {
 						under.Add(1)
 						defer under.Add(-1)
@@ -60,7 +60,7 @@ func TestANameIsAsWellAsTheBestOfItsAddresses(t *testing.T) {
 					lookup: func(context.Context, string) ([]netip.Addr, error) { return tc.leads, tc.err },
 				}
 				start := time.Now()
-				got := a.ask(t.Context(), newQuestion(&Check{}), place{host: "db.example.com"}, 2*time.Second)
+				got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{host: "db.example.com"}, 2*time.Second)
 				if took := time.Since(start); got != tc.want || took != tc.took {
 					t.Errorf("%s after %s, want %s after %s", got.reason(), took, tc.want.reason(), tc.took)
 				}
@@ -74,7 +74,7 @@ func TestANameIsAsWellAsTheBestOfItsAddresses(t *testing.T) {
 
 func TestAPanicAtOneAddressIsNoResultOfIt(t *testing.T) {
 	bad, good := ip(1), ip(2)
-	a := asker{
+	a := checker{
 		dial: func(_ context.Context, to egress.Query) (net.Conn, error) {
 			if to.IP == bad {
 				panic("a defect") //nolint:forbidigo // what it tests
@@ -83,11 +83,11 @@ func TestAPanicAtOneAddressIsNoResultOfIt(t *testing.T) {
 		},
 		lookup: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{bad, good}, nil },
 	}
-	if got := a.ask(t.Context(), newQuestion(&Check{}), place{host: "db.example.com"}, time.Minute); got != connected {
+	if got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{host: "db.example.com"}, time.Minute); got != connected {
 		t.Errorf("%s, though one address answers", got.reason())
 	}
 	a.lookup = func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{bad}, nil }
-	if got := a.ask(t.Context(), newQuestion(&Check{}), place{host: "db.example.com"}, time.Minute); got != local {
+	if got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{host: "db.example.com"}, time.Minute); got != local {
 		t.Errorf("%s", got.reason())
 	}
 }

@@ -45,14 +45,14 @@ func BenchmarkGRPCProbe(b *testing.B) {
 
 func benchmark(b *testing.B, c Check, port uint16) {
 	b.Helper()
-	w := &world{}
-	a, q := asker{dial: w.dial}, newQuestion(&c)
-	at := place{Query: egress.Query{IP: outside, Port: port}}
+	w := &network{}
+	a, q := checker{dial: w.dial}, newCheckPlan(&c)
+	at := dialTarget{Query: egress.Query{IP: outside, Port: port}}
 	var before, after syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before)
 	b.ReportAllocs()
 	for b.Loop() {
-		if got := a.ask(b.Context(), q, at, ample); got != connected {
+		if got := a.check(b.Context(), q, at, ample); got != connected {
 			b.Fatal(got.reason())
 		}
 	}
@@ -79,17 +79,17 @@ func BenchmarkMemoryPerTarget(b *testing.B) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		p := New(Options{Dial: (&world{}).dial})
+		p := New(Options{Dial: (&network{}).dial})
 		many(p)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(p.agenda.Len()), "B/target")
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(p.queue.Len()), "B/target")
 	}
 }
 
 // BenchmarkSetUnchanged is what a reconcile pays that finds nothing new.
 func BenchmarkSetUnchanged(b *testing.B) {
-	p := New(Options{Dial: (&world{}).dial})
+	p := New(Options{Dial: (&network{}).dial})
 	many(p)
 	targets := []Target{to(0), to(1), to(2), to(3), to(4)}
 	b.ReportAllocs()

@@ -36,7 +36,7 @@ func (p *Prober) Summary(key types.NamespacedName) Summary {
 		default:
 			c.Unknown++
 		}
-		if !t.void() {
+		if !t.isNotProbed() {
 			askable = true
 		} else if c.NotProbed == "" {
 			c.NotProbed = t.result.reason()

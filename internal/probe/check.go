@@ -79,14 +79,14 @@ type TLS struct {
 	SkipVerify bool
 }
 
-// pace is the part of a Check that says when and how often, and not what.
-type pace struct {
+// timing is the part of a Check that says when and how often, and not what.
+type timing struct {
 	interval, unhealthyInterval, timeout time.Duration
 	jitterPercent, healthy, unhealthy    int
 }
 
-func (c *Check) pace() pace {
-	p := pace{
+func (c *Check) timing() timing {
+	p := timing{
 		interval:          positive(c.Interval, 10*time.Second),
 		unhealthyInterval: positive(c.UnhealthyInterval, 30*time.Second),
 		jitterPercent:     max(c.JitterPercent, 0),
@@ -104,8 +104,8 @@ func positive[N int | time.Duration](value, otherwise N) N {
 	return otherwise
 }
 
-// asks says whether two checks ask the same question.
-func (c *Check) asks(o *Check) bool {
+// sameRequest says whether two checks ask the same question.
+func (c *Check) sameRequest(o *Check) bool {
 	if c.Kind != o.Kind {
 		return false
 	}

@@ -14,8 +14,8 @@ const (
 	unhealthy
 )
 
-// longest streak that is counted; more than any threshold.
-const longest = 1000
+// maxStreak streak that is counted; more than any threshold.
+const maxStreak = 1000
 
 // counter counts results in a row, and holds what they have decided.
 type counter struct {
@@ -28,36 +28,36 @@ type counter struct {
 	count int16
 }
 
-// with is the counter after one more result. It decides nothing yet.
-func (c counter) with(success bool) counter {
+// add is the counter after one more result. It decides nothing yet.
+func (c counter) add(success bool) counter {
 	if success {
 		c.fell = false
-		c.count = min(max(c.count, 0)+1, longest)
+		c.count = min(max(c.count, 0)+1, maxStreak)
 	} else {
-		c.count = max(min(c.count, 0)-1, -longest)
+		c.count = max(min(c.count, 0)-1, -maxStreak)
 	}
 	return c
 }
 
-// decided is the counter with the condition that its streak amounts to. Patience is that a failure
+// decide is the counter with the condition that its streak amounts to. Patience is that a failure
 // does not decide alone where nothing is known.
-func (c counter) decided(toHealthy, toUnhealthy int, patient bool) counter {
+func (c counter) decide(toHealthy, toUnhealthy int, patient bool) counter {
 	switch {
 	case patient && c.condition == unknown && c.count < 0:
 		if -int(c.count) >= toUnhealthy {
-			c = c.fallen()
+			c = c.fall()
 		}
 	case c.condition == unknown && c.count > 0, c.condition == unhealthy && int(c.count) >= toHealthy:
 		c.condition = healthy
 	case c.condition == unknown && c.count < 0:
 		c.condition = unhealthy
 	case c.condition == healthy && -int(c.count) >= toUnhealthy:
-		c = c.fallen()
+		c = c.fall()
 	}
 	return c
 }
 
-func (c counter) fallen() counter {
+func (c counter) fall() counter {
 	c.condition, c.fell = unhealthy, true
 	if c.falls < math.MaxUint16 {
 		c.falls++
@@ -65,6 +65,6 @@ func (c counter) fallen() counter {
 	return c
 }
 
-// afresh is the counter after a change of what is checked: the condition stays, as if it had been
+// restarted is the counter after a change of what is checked: the condition stays, as if it had been
 // seeded.
-func (c counter) afresh() counter { return counter{condition: c.condition, falls: c.falls} }
+func (c counter) restarted() counter { return counter{condition: c.condition, falls: c.falls} }

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// play counts results, written as + and -, with thresholds 2 and 3.
-func play(c counter, results string) counter {
+// applyResults counts results, written as + and -, with thresholds 2 and 3.
+func applyResults(c counter, results string) counter {
 	for _, r := range results {
-		c = c.with(r == '+').decided(2, 3, false)
+		c = c.add(r == '+').decide(2, 3, false)
 	}
 	return c
 }
@@ -41,7 +41,7 @@ func TestResultsInARowDecide(t *testing.T) {
 		{unhealthy, "++", healthy},
 		{unhealthy, "-", unhealthy},
 	} {
-		if got := play(counter{condition: tc.from}, tc.results); got.condition != tc.want {
+		if got := applyResults(counter{condition: tc.from}, tc.results); got.condition != tc.want {
 			t.Errorf("%d after %q is %d, want %d", tc.from, tc.results, got.condition, tc.want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestPatienceIsThatNoFailureDecidesAlone(t *testing.T) {
 	} {
 		c := counter{condition: tc.from}
 		for _, r := range tc.results {
-			c = c.with(r == '+').decided(2, 3, true)
+			c = c.add(r == '+').decide(2, 3, true)
 		}
 		if c.condition != tc.want {
 			t.Errorf("%d after %q is %d, want %d", tc.from, tc.results, c.condition, tc.want)
@@ -75,11 +75,11 @@ func TestPatienceIsThatNoFailureDecidesAlone(t *testing.T) {
 }
 
 func TestAFreshCounterKeepsItsConditionOnly(t *testing.T) {
-	c := play(counter{}, "+--").afresh()
+	c := applyResults(counter{}, "+--").restarted()
 	if c != (counter{condition: healthy}) {
 		t.Fatalf("afresh: %+v", c)
 	}
-	if c = play(c, "-"); c.condition != healthy {
+	if c = applyResults(c, "-"); c.condition != healthy {
 		t.Error("failures from before were counted")
 	}
 }
@@ -87,12 +87,12 @@ func TestAFreshCounterKeepsItsConditionOnly(t *testing.T) {
 func TestALongStreakDoesNotOverflow(t *testing.T) {
 	c := counter{condition: healthy}
 	for range 1 << 17 {
-		c = c.with(false)
+		c = c.add(false)
 	}
-	if c.count != -longest {
-		t.Errorf("count %d, want %d", c.count, -longest)
+	if c.count != -maxStreak {
+		t.Errorf("count %d, want %d", c.count, -maxStreak)
 	}
-	if c.decided(1, 100, false).condition != unhealthy {
+	if c.decide(1, 100, false).condition != unhealthy {
 		t.Error("the streak decides nothing")
 	}
 }
@@ -124,7 +124,7 @@ func TestTheCounterAgreesWithTheWholeHistory(t *testing.T) {
 			case state == healthy && !last && row >= toUnhealthy:
 				state, fellAt = unhealthy, len(history)
 			}
-			c = c.with(last).decided(toHealthy, toUnhealthy, false)
+			c = c.add(last).decide(toHealthy, toUnhealthy, false)
 			if c.condition != state || c.fell != (fellAt >= 0) {
 				t.Fatalf("seed %d: after %v it is %+v, want condition %d, fell %t", seed, history, c, state, fellAt >= 0)
 			}

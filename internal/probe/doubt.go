@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// news is what OnSuspect is told.
-type news struct {
+// suspectChange is what OnSuspect is told.
+type suspectChange struct {
 	suspect bool
 	cause   string
 }
@@ -30,37 +30,37 @@ func (p *Prober) IsFrozen(key types.NamespacedName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o, ok := p.objects[key]
-	return p.suspect && (!ok || p.frozen(o))
+	return p.suspect && (!ok || p.healthFrozen(o))
 }
 
-func (p *Prober) frozen(o *object) bool { return p.suspect && o.succeeding == 0 }
+func (p *Prober) healthFrozen(o *object) bool { return p.suspect && o.succeeding == 0 }
 
 // SetNetworkUnreachable says that something else shows this process to be cut off, such as no nameserver
 // that replies. It is suspect until the doubt is taken back.
 func (p *Prober) SetNetworkUnreachable(doubt bool) {
 	p.mu.Lock()
-	p.doubt = doubt
-	told := p.judge()
+	p.networkUnreachable = doubt
+	told := p.updateSuspect()
 	p.mu.Unlock()
 	p.notify(told)
 }
 
-// judge decides whether this process is suspect, and returns the objects to notify of a change. The
+// updateSuspect decides whether this process is suspect, and returns the objects to notify of a change. The
 // lock is held; Notify is called without it.
-func (p *Prober) judge() []types.NamespacedName {
-	neighbors := p.judgeNeighbours(time.Now())
-	p.wonder()
-	suspect := neighbors || p.reference.lost || p.doubt
+func (p *Prober) updateSuspect() []types.NamespacedName {
+	neighbors := p.updateSuspicion(time.Now())
+	p.requestReference()
+	suspect := neighbors || p.reference.unreachable || p.networkUnreachable
 	if suspect == p.suspect {
 		return nil
 	}
 	if suspect {
-		p.cause = p.causeOf(neighbors)
+		p.cause = p.suspectCause(neighbors)
 	}
 	p.suspect = suspect
-	p.metrics.doubt(suspect)
-	p.news = append(p.news, news{suspect, p.cause})
-	p.told.Store(false)
+	p.metrics.setSuspect(suspect)
+	p.changes = append(p.changes, suspectChange{suspect, p.cause})
+	p.delivered.Store(false)
 	keys := make([]types.NamespacedName, 0, len(p.objects))
 	for key := range p.objects {
 		keys = append(keys, key)
@@ -68,14 +68,14 @@ func (p *Prober) judge() []types.NamespacedName {
 	return keys
 }
 
-// judgeNeighbours says whether there is so much that fails, and has not been for too long.
-func (p *Prober) judgeNeighbours(now time.Time) bool {
+// updateSuspicion says whether there is so much that fails, and has not been for too long.
+func (p *Prober) updateSuspicion(now time.Time) bool {
 	was := p.suspicion.on
-	p.allowance.pass(now, was)
-	p.suspicion.on = p.suspicion.judge() && p.allowance.allows(was)
+	p.budget.account(now, was)
+	p.suspicion.on = p.suspicion.evaluate() && p.budget.allows(was)
 	switch on := p.suspicion.on; {
 	case on && !was:
-		p.expiry = time.AfterFunc(p.allowance.left, p.expire)
+		p.expiry = time.AfterFunc(p.budget.left, p.expire)
 	case was && !on:
 		p.expiry.Stop()
 	}
@@ -85,19 +85,19 @@ func (p *Prober) judgeNeighbours(now time.Time) bool {
 // expire ends a suspicion that has lasted for as long as it may, also where no result comes.
 func (p *Prober) expire() {
 	p.mu.Lock()
-	told := p.judge()
+	told := p.updateSuspect()
 	p.mu.Unlock()
 	p.notify(told)
 }
 
-func (p *Prober) causeOf(neighbors bool) string {
-	switch c := &p.suspicion.counts; {
-	case p.reference.lost:
+func (p *Prober) suspectCause(neighbors bool) string {
+	switch c := &p.suspicion.totals; {
+	case p.reference.unreachable:
 		return "the API server or all nameservers are out of reach"
-	case p.doubt:
+	case p.networkUnreachable:
 		return "no nameserver replies"
 	case neighbors:
-		return fmt.Sprintf("%d of %d destinations fail, in %d of %d namespaces", c.failing, c.members, c.fail, c.namespaces)
+		return fmt.Sprintf("%d of %d destinations fail, in %d of %d namespaces", c.failing, c.members, c.failingNamespaces, c.namespaces)
 	}
 	return ""
 }
@@ -107,18 +107,18 @@ func (p *Prober) notify(keys []types.NamespacedName) {
 	for _, key := range keys {
 		p.Notify(key)
 	}
-	if p.told.CompareAndSwap(false, true) {
-		p.tell()
+	if p.delivered.CompareAndSwap(false, true) {
+		p.deliverChanges()
 	}
 }
 
-// tell tells OnSuspect of every change, in order.
-func (p *Prober) tell() {
-	p.telling.Lock()
-	defer p.telling.Unlock()
+// deliverChanges tells OnSuspect of every change, in order.
+func (p *Prober) deliverChanges() {
+	p.deliverMu.Lock()
+	defer p.deliverMu.Unlock()
 	p.mu.Lock()
-	all := p.news
-	p.news = nil
+	all := p.changes
+	p.changes = nil
 	p.mu.Unlock()
 	if p.OnSuspect == nil {
 		return

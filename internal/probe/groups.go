@@ -5,31 +5,31 @@ package probe
 
 import "k8s.io/apimachinery/pkg/types"
 
-// tallies are those that several objects share.
-type tallies map[string]*shared
+// groupCounts are those that several objects share.
+type groupCounts map[string]*sharedCounts
 
-// shared is a tally, and how many objects have it.
-type shared struct {
-	tally
+// sharedCounts is a tally, and how many objects have it.
+type sharedCounts struct {
+	targetCounts
 	objects int
 }
 
-// take returns the tally of a group, which is the object's own where the group has no name.
-func (all tallies) take(group string) *tally {
+// acquire returns the tally of a group, which is the object's own where the group has no name.
+func (all groupCounts) acquire(group string) *targetCounts {
 	if group == "" {
-		return &tally{}
+		return &targetCounts{}
 	}
 	s, ok := all[group]
 	if !ok {
-		s = &shared{}
+		s = &sharedCounts{}
 		all[group] = s
 	}
 	s.objects++
-	return &s.tally
+	return &s.targetCounts
 }
 
-// give takes back what an object has taken.
-func (all tallies) give(group string) {
+// release takes back what an object has taken.
+func (all groupCounts) release(group string) {
 	s, ok := all[group]
 	if !ok {
 		return

@@ -26,13 +26,13 @@ const (
 
 var errOnce = errors.New("a probe uses one connection")
 
-// call asks the health service over a connection that is open, and secured if it shall be.
-func call(ctx context.Context, q *question, conn net.Conn, at place) outcome {
+// checkGRPC asks the health service over a connection that is open, and secured if it shall be.
+func checkGRPC(ctx context.Context, q *checkPlan, conn net.Conn, at dialTarget) outcome {
 	authority := q.GRPC.Authority
 	if authority == "" {
-		authority = bracketed(at.name())
+		authority = bracketed(at.hostOrIP())
 	}
-	wire := &wiretap{Conn: conn}
+	wire := &recordingConn{Conn: conn}
 	var once sync.Once
 	client, err := grpc.NewClient("passthrough:///probe",
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
@@ -43,7 +43,7 @@ func call(ctx context.Context, q *question, conn net.Conn, at place) outcome {
 			}
 			return wire, nil
 		}),
-		grpc.WithTransportCredentials(done{secure: q.secure()}),
+		grpc.WithTransportCredentials(presetCredentials{secure: q.usesTLS()}),
 		grpc.WithAuthority(authority),
 		grpc.WithUserAgent(userAgent),
 		grpc.WithNoProxy(),
@@ -64,7 +64,7 @@ func call(ctx context.Context, q *question, conn net.Conn, at place) outcome {
 		grpc.Header(&header), grpc.Trailer(&trailer))
 	if err != nil {
 		// Or closing would wait for a peer that does not read.
-		wire.end()
+		wire.abort()
 	}
 	_ = client.Close() // it can only say that it is closed already
 	if err == nil {
@@ -78,9 +78,9 @@ func call(ctx context.Context, q *question, conn net.Conn, at place) outcome {
 
 // outcomeOf is the word for a call that failed. The client folds what befell the connection into
 // texts; so that is taken from the connection itself.
-func (w *wiretap) outcomeOf(err error, answered bool) outcome {
+func (w *recordingConn) outcomeOf(err error, answered bool) outcome {
 	code := status.Code(err)
-	http2, failure := w.seen()
+	http2, failure := w.result()
 	switch {
 	case code == codes.DeadlineExceeded && !answered:
 		return timedOut
@@ -93,38 +93,38 @@ func (w *wiretap) outcomeOf(err error, answered bool) outcome {
 	if word := outcomeOf(failure, otherwise); http2 || word != reset {
 		return word
 	}
-	return w.cut()
+	return w.earlyEnd()
 }
 
-// done are credentials for a connection whose handshake was made before, where its errors can be
+// presetCredentials are credentials for a connection whose handshake was made before, where its errors can be
 // told apart.
-type done struct{ secure bool }
+type presetCredentials struct{ secure bool }
 
-// doneInfo tells the client what the connection is.
-type doneInfo struct{ credentials.CommonAuthInfo }
+// presetAuthInfo tells the client what the connection is.
+type presetAuthInfo struct{ credentials.CommonAuthInfo }
 
 var (
-	_ credentials.TransportCredentials = done{}
-	_ credentials.AuthInfo             = doneInfo{}
+	_ credentials.TransportCredentials = presetCredentials{}
+	_ credentials.AuthInfo             = presetAuthInfo{}
 )
 
-func (doneInfo) AuthType() string { return "done" }
+func (presetAuthInfo) AuthType() string { return "done" }
 
-func (d done) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return conn, doneInfo{credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
+func (d presetCredentials) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return conn, presetAuthInfo{credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
 }
 
-func (done) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (presetCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("probing: a probe is a client")
 }
 
-func (d done) Info() credentials.ProtocolInfo {
+func (d presetCredentials) Info() credentials.ProtocolInfo {
 	if d.secure {
 		return credentials.ProtocolInfo{SecurityProtocol: "tls"}
 	}
 	return credentials.ProtocolInfo{SecurityProtocol: "insecure"}
 }
 
-func (d done) Clone() credentials.TransportCredentials { return d }
+func (d presetCredentials) Clone() credentials.TransportCredentials { return d }
 
-func (done) OverrideServerName(string) error { return nil }
+func (presetCredentials) OverrideServerName(string) error { return nil }

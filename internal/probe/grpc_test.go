@@ -122,7 +122,7 @@ func TestWhatAGRPCProbeSaysOfAServer(t *testing.T) {
 		"HTTP/2, and then a huge frame": {raw: say(settings + "\xff\xff\xff\x00\x00\x00\x00\x00\x01"), want: protocolError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{}
+			w := &network{}
 			check := nothingLeft(t, w)
 			port, stop := closedPort(t), func() {}
 			switch {
@@ -156,7 +156,7 @@ func TestAnHTTP2ServerThatKnowsNoGRPCIsAProtocolError(t *testing.T) {
 	server.Protocols.SetUnencryptedHTTP2(true)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	w := &world{}
+	w := &network{}
 	if got := probeOnce(t, w, Check{Kind: KindGRPC}, listener.Addr().(*net.TCPAddr).AddrPort().Port(), "", ample); got != protocolError {
 		t.Errorf("%s, want ProtocolError", got.reason())
 	}
@@ -201,7 +201,7 @@ func TestTheAuthorityOfAGRPCProbe(t *testing.T) {
 					return &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_SERVING}, nil
 				}})
 			}, options...)
-			if outcome := probeOnce(t, &world{}, tc.check, port, tc.host, ample); outcome != connected {
+			if outcome := probeOnce(t, &network{}, tc.check, port, tc.host, ample); outcome != connected {
 				t.Errorf("%s, want Connected", outcome.reason())
 			}
 			stop()

@@ -32,7 +32,7 @@ func unlikeToken(r rune) bool {
 // control tells what a header's value must not hold (RFC 9110, section 5.5).
 func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-func sendable(headers []Header) bool {
+func allSendable(headers []Header) bool {
 	for _, h := range headers {
 		if !h.Sendable() {
 			return false
@@ -41,8 +41,8 @@ func sendable(headers []Header) bool {
 	return true
 }
 
-// lines are the headers as they are sent. Anything is accepted unless one of them says what is.
-func lines(headers []Header) string {
+// headerLines are the headers as they are sent. Anything is accepted unless one of them says what is.
+func headerLines(headers []Header) string {
 	var b strings.Builder
 	accepts := false
 	for _, h := range headers {

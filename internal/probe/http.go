@@ -17,22 +17,22 @@ const (
 	// headerLimit is how much of an answer is read at most: its header, and what of its body came
 	// along with that.
 	headerLimit = 64 << 10
-	// interim responses (1xx) that are skipped before the real one.
-	interim = 5
+	// maxInformational responses (1xx) that are skipped before the real one.
+	maxInformational = 5
 )
 
 var errTooLong = errors.New("the header is too long")
 
-// limited reads so much and no more, and keeps the error of a connection that was cut, which
+// limitedConn reads so much and no more, and keeps the error of a connection that was cut, which
 // http.ReadResponse may hide behind what it thinks of the line that was cut.
-type limited struct {
+type limitedConn struct {
 	net.Conn
 
 	left int
 	err  error
 }
 
-func (l *limited) Read(b []byte) (int, error) {
+func (l *limitedConn) Read(b []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, errTooLong
 	}
@@ -42,10 +42,10 @@ func (l *limited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readers saves each probe 4 KiB.
-type readers struct{ pool sync.Pool }
+// readerPool saves each probe 4 KiB.
+type readerPool struct{ pool sync.Pool }
 
-func (r *readers) take(from io.Reader) *bufio.Reader {
+func (r *readerPool) get(from io.Reader) *bufio.Reader {
 	if reader, ok := r.pool.Get().(*bufio.Reader); ok {
 		reader.Reset(from)
 		return reader
@@ -53,40 +53,40 @@ func (r *readers) take(from io.Reader) *bufio.Reader {
 	return bufio.NewReader(from)
 }
 
-func (r *readers) give(reader *bufio.Reader) {
+func (r *readerPool) put(reader *bufio.Reader) {
 	reader.Reset(nil)
 	r.pool.Put(reader)
 }
 
-// get asks and judges the status. The header is read to its end, since a server that hangs within it
+// checkHTTP asks and judges the status. The header is read to its end, since a server that hangs within it
 // is not well; the body is not read at all. net/http's client would do the same with goroutines,
 // pools and redirects to be switched off, for three times the time.
-func (a *asker) get(q *question, conn net.Conn, at place) outcome {
+func (a *checker) checkHTTP(q *checkPlan, conn net.Conn, at dialTarget) outcome {
 	host := q.HTTP.Host
 	if host == "" {
-		host = bracketed(at.name())
+		host = bracketed(at.hostOrIP())
 	}
 	request := "GET " + q.path + " HTTP/1.1\r\nHost: " + host +
 		"\r\nUser-Agent: " + userAgent + "\r\n" + q.headers + "Connection: close\r\n\r\n"
 	if _, err := io.WriteString(conn, request); err != nil {
 		return outcomeOf(err, protocolError)
 	}
-	from := &limited{Conn: conn, left: headerLimit}
-	reader := a.readers.take(from)
-	defer a.readers.give(reader)
-	for range interim + 1 {
+	from := &limitedConn{Conn: conn, left: headerLimit}
+	reader := a.readers.get(from)
+	defer a.readers.put(reader)
+	for range maxInformational + 1 {
 		answer, err := http.ReadResponse(reader, nil) //nolint:bodyclose // closing the body would read it
 		if err != nil {
 			return outcomeOf(from.err, protocolError)
 		}
 		if status := answer.StatusCode; status >= 200 || status == http.StatusSwitchingProtocols {
-			return q.judge(status)
+			return q.statusOutcome(status)
 		}
 	}
 	return protocolError
 }
 
-func (q *question) judge(status int) outcome {
+func (q *checkPlan) statusOutcome(status int) outcome {
 	if len(q.HTTP.Statuses) == 0 && status >= 200 && status <= 399 {
 		return connected
 	}
@@ -98,8 +98,8 @@ func (q *question) judge(status int) outcome {
 	return unexpectedStatus
 }
 
-// plain says that a text can stand in a header without ending it.
-func plain(text string) bool {
+// isPlain says that a text can stand in a header without ending it.
+func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
@@ -108,7 +108,7 @@ func requestTarget(path string) string {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	if plain(path) && !strings.Contains(path, "#") {
+	if isPlain(path) && !strings.Contains(path, "#") {
 		return path
 	}
 	const digits = "0123456789ABCDEF"

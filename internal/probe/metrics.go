@@ -18,8 +18,8 @@ type Names struct {
 	Results, Duration, Late, Suspect, Targets, InFlight string
 }
 
-// ofExternalServices are the default.
-func ofExternalServices() Names {
+// externalServiceNames are the default.
+func externalServiceNames() Names {
 	return Names{
 		Results:  "fairlead_externalservice_probe_total",
 		Duration: "fairlead_externalservice_probe_duration_seconds",
@@ -92,12 +92,12 @@ func (m *metrics) register(with prometheus.Registerer) error {
 	return nil
 }
 
-func (m *metrics) ended(q *question, result outcome, took time.Duration) {
-	m.total[q.metric()][result].Inc()
-	m.duration[q.metric()].Observe(took.Seconds())
+func (m *metrics) observe(q *checkPlan, result outcome, took time.Duration) {
+	m.total[q.kindIndex()][result].Inc()
+	m.duration[q.kindIndex()].Observe(took.Seconds())
 }
 
-func (m *metrics) doubt(suspect bool) {
+func (m *metrics) setSuspect(suspect bool) {
 	if suspect {
 		m.suspect.Set(1)
 		return
@@ -105,8 +105,8 @@ func (m *metrics) doubt(suspect bool) {
 	m.suspect.Set(0)
 }
 
-// metric is the place of a question's type among kinds.
-func (q *question) metric() int {
+// kindIndex is the place of a question's type among kinds.
+func (q *checkPlan) kindIndex() int {
 	switch {
 	case q.Kind == KindGRPC:
 		return 3

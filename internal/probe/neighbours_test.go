@@ -25,7 +25,7 @@ func of(namespace, name string) types.NamespacedName {
 
 // spaces sets one object of two healthy addresses in each of so many namespaces, and returns the
 // addresses and the health.
-func (s *stage) spaces(c Check, n int) (all []netip.Addr, set func() string) {
+func (s *suite) spaces(c Check, n int) (all []netip.Addr, set func() string) {
 	set = func() string {
 		var line string
 		for i := range n {
@@ -43,7 +43,7 @@ func (s *stage) spaces(c Check, n int) (all []netip.Addr, set func() string) {
 }
 
 func TestOneNamespaceFreezesNoOther(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		var theirs []netip.Addr
 		for i := range 3 {
 			targets := make([]Target, 60)
@@ -58,10 +58,10 @@ func TestOneNamespaceFreezesNoOther(t *testing.T) {
 				states(s.Set(of("lab", "other"), standard, []Target{seeded(2, networkingv1.AddressHealthy)}))
 		}
 		mine()
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		s.fail(syscall.ECONNREFUSED, theirs...)
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.pass(40 * time.Second)
+		s.advance(40 * time.Second)
 		if got := mine(); got != "UH" || s.IsSuspect() {
 			t.Errorf("%s, suspect %t; want UH, and not suspect", got, s.IsSuspect())
 		}
@@ -72,7 +72,7 @@ func TestOneNamespaceFreezesNoOther(t *testing.T) {
 func TestTheLossOfASiteThatManyNameFailsOver(t *testing.T) {
 	for _, namespaces := range []int{1, 30} {
 		t.Run(fmt.Sprint(namespaces, " namespaces"), func(t *testing.T) {
-			onStage(t, 0.5, Options{Reference: func(context.Context) bool { return true }}, func(s *stage) {
+			runSuite(t, 0.5, Options{Reference: func(context.Context) bool { return true }}, func(s *suite) {
 				set := func() (dc, others string) {
 					for i := range 300 {
 						others += states(s.Set(of(fmt.Sprint("ns", i%namespaces), fmt.Sprint("o", i)), standard, []Target{seeded(1, networkingv1.AddressHealthy)}))
@@ -80,9 +80,9 @@ func TestTheLossOfASiteThatManyNameFailsOver(t *testing.T) {
 					return states(s.Set(of("lab", "dc"), standard, []Target{seeded(1, networkingv1.AddressHealthy), seeded(2, networkingv1.AddressHealthy)})), others
 				}
 				set()
-				s.pass(time.Minute)
+				s.advance(time.Minute)
 				s.fail(syscall.ECONNREFUSED, ip(1))
-				s.pass(2 * time.Minute)
+				s.advance(2 * time.Minute)
 				dc, others := set()
 				if dc != "UH" || s.IsFrozen(of("lab", "dc")) {
 					t.Errorf("%s, frozen %t; want UH, not frozen", dc, s.IsFrozen(of("lab", "dc")))
@@ -98,7 +98,7 @@ func TestTheLossOfASiteThatManyNameFailsOver(t *testing.T) {
 func TestAnObjectOfWhichATargetSucceedsIsNeverFrozen(t *testing.T) {
 	for name, threshold := range map[string]int{"by default": 3, "at the first failure": 1} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, 0.5, Options{}, func(s *stage) {
+			runSuite(t, 0.5, Options{}, func(s *suite) {
 				check := standard
 				check.UnhealthyThreshold = threshold
 				all, _ := s.spaces(standard, 4)
@@ -106,17 +106,17 @@ func TestAnObjectOfWhichATargetSucceedsIsNeverFrozen(t *testing.T) {
 					return states(s.Set(of("lab", "dc"), check, []Target{seeded(1001, networkingv1.AddressHealthy), seeded(1002, networkingv1.AddressHealthy)}))
 				}
 				dc()
-				s.pass(time.Minute)
+				s.advance(time.Minute)
 				s.SetNetworkUnreachable(true)
 				s.fail(syscall.ETIMEDOUT, append(all, ip(1001))...)
-				s.pass(50 * time.Second)
+				s.advance(50 * time.Second)
 				if got := dc(); got != "UH" || !s.IsSuspect() || s.IsFrozen(of("lab", "dc")) || !s.IsFrozen(of("ns0", "es")) {
 					t.Errorf("%s, suspect %t, frozen %t and %t; want UH, suspect, only the other frozen", got, s.IsSuspect(), s.IsFrozen(of("lab", "dc")), s.IsFrozen(of("ns0", "es")))
 				}
 				newborn := []Target{to(1003), to(1004)}
 				s.fail(syscall.ECONNREFUSED, ip(1003))
 				s.Set(of("lab", "newborn"), check, newborn)
-				s.pass(50 * time.Second)
+				s.advance(50 * time.Second)
 				if got := states(s.Set(of("lab", "newborn"), check, newborn)); got != "UH" || s.IsFrozen(of("lab", "newborn")) {
 					t.Errorf("created during a freeze: %s, frozen %t; want UH, not frozen", got, s.IsFrozen(of("lab", "newborn")))
 				}
@@ -128,17 +128,17 @@ func TestAnObjectOfWhichATargetSucceedsIsNeverFrozen(t *testing.T) {
 // TestASlowFailureIsConfirmedByAQuickSuccess has every probe of what fails last until after the next
 // success.
 func TestASlowFailureIsConfirmedByAQuickSuccess(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		dc := func() string {
 			return states(s.Set(key("dc"), standard, []Target{seeded(1, networkingv1.AddressHealthy), seeded(2, networkingv1.AddressHealthy)}))
 		}
 		dc()
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		s.SetNetworkUnreachable(true)
 		s.mu.Lock()
 		s.hangs[ip(1)] = true
 		s.mu.Unlock()
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		if got := dc(); got != "UH" {
 			t.Errorf("%s, want UH", got)
 		}
@@ -173,18 +173,18 @@ func TestALossOfOurOwnNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 					}
 					return tc.reference
 				}
-				onStage(t, 0.5, Options{Reference: reference}, func(s *stage) {
+				runSuite(t, 0.5, Options{Reference: reference}, func(s *suite) {
 					check := standard
 					check.UnhealthyThreshold = threshold
 					all, set := s.spaces(check, tc.namespaces)
 					want := set()
-					s.pass(time.Minute)
+					s.advance(time.Minute)
 					s.since(&s.notified)
 					lost.Store(true)
 					s.fail(syscall.ENETUNREACH, all...)
 					deadline := time.Now().Add(tc.lasts)
 					for time.Now().Before(deadline) {
-						s.pass(7 * time.Second)
+						s.advance(7 * time.Second)
 						// The first failures of all cannot know of the others.
 						if got := set(); got != want && threshold > 1 {
 							t.Fatalf("after %s: %s, want %s", tc.lasts-time.Until(deadline), got, want)
@@ -194,7 +194,7 @@ func TestALossOfOurOwnNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 					lost.Store(false)
 					s.fail(nil, all...)
 					for range 60 {
-						s.pass(time.Second)
+						s.advance(time.Second)
 						if got := set(); threshold > 1 && got != want || threshold == 1 && lostMore(stood, got) {
 							t.Fatalf("once the network was back: %s, want %s", got, want)
 						}
@@ -223,24 +223,24 @@ func lostMore(before, now string) bool {
 
 func TestTheReferenceEndsADoubtThatFewCanHave(t *testing.T) {
 	var asked atomic.Int32
-	onStage(t, 0.5, Options{Reference: func(context.Context) bool { asked.Add(1); return true }}, func(s *stage) {
+	runSuite(t, 0.5, Options{Reference: func(context.Context) bool { asked.Add(1); return true }}, func(s *suite) {
 		check := standard
 		check.UnhealthyThreshold = 1
 		set := func() string {
 			return states(s.Set(key("db"), check, []Target{seeded(1, networkingv1.AddressHealthy)}))
 		}
 		set()
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		if asked.Load() != 0 {
 			t.Errorf("asked %d times while all is well", asked.Load())
 		}
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.pass(10 * time.Second)
+		s.advance(10 * time.Second)
 		if got := set(); got != "U" || asked.Load() == 0 || s.IsSuspect() {
 			t.Errorf("%s, asked %d times, suspect %t; want U, asked, not suspect", got, asked.Load(), s.IsSuspect())
 		}
 		before := asked.Load()
-		s.pass(10 * time.Minute)
+		s.advance(10 * time.Minute)
 		if n := asked.Load() - before; n > 10 {
 			t.Errorf("asked %d times in 10m although it is reached", n)
 		}
@@ -250,14 +250,14 @@ func TestTheReferenceEndsADoubtThatFewCanHave(t *testing.T) {
 func TestNeighboursHoldUpFailuresForATimeOnly(t *testing.T) {
 	var told []string
 	hear := func(suspect bool, cause string) { told = append(told, fmt.Sprint(suspect, " ", cause)) }
-	onStage(t, 0.5, Options{OnSuspect: hear}, func(s *stage) {
+	runSuite(t, 0.5, Options{OnSuspect: hear}, func(s *suite) {
 		all, set := s.spaces(standard, 3)
 		s.fail(syscall.ECONNREFUSED, all...)
-		s.pass(maxSuspicion - 10*time.Second)
+		s.advance(maxSuspicion - 10*time.Second)
 		if got := set(); got != "HHHHHH" || !s.IsSuspect() {
 			t.Errorf("%s, suspect %t; want all healthy, and suspect", got, s.IsSuspect())
 		}
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		if got := set(); got != "UUUUUU" || s.IsSuspect() {
 			t.Errorf("%s, suspect %t; want all unhealthy, and not suspect", got, s.IsSuspect())
 		}
@@ -269,16 +269,16 @@ func TestNeighboursHoldUpFailuresForATimeOnly(t *testing.T) {
 		frozen := time.Duration(0)
 		for range 120 {
 			s.fail(nil, all...)
-			s.pass(25 * time.Second)
+			s.advance(25 * time.Second)
 			s.fail(syscall.ECONNREFUSED, all...)
 			for range 5 {
-				s.pass(5 * time.Second)
+				s.advance(5 * time.Second)
 				if s.IsSuspect() {
 					frozen += 5 * time.Second
 				}
 			}
 		}
-		if most := 100*time.Minute/regain + time.Minute; frozen > most {
+		if most := 100*time.Minute/recoveryFactor + time.Minute; frozen > most {
 			t.Errorf("frozen for %s of 100m, want at most %s", frozen, most)
 		}
 	})

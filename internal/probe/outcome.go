@@ -75,8 +75,8 @@ const HostUnresolved = "HostUnresolved"
 // only. Such a result does not count.
 var ErrLocal = errors.New("not possible at the moment")
 
-// void says that nothing was asked: neither a success nor a failure for a patient Prober.
-func (o outcome) void() bool { return o == denied || o == unresolved }
+// isNotProbed says that nothing was asked: neither a success nor a failure for a patient Prober.
+func (o outcome) isNotProbed() bool { return o == denied || o == unresolved }
 
 // remoteAlert is the operation that crypto/tls names where the other side sent an alert. The type of
 // the alert itself is not exported.

@@ -17,13 +17,13 @@ import (
 )
 
 func TestAPatientProberTakesARefusalForNoAnswer(t *testing.T) {
-	onStage(t, 0.5, Options{RequireThreshold: true}, func(s *stage) {
+	runSuite(t, 0.5, Options{RequireThreshold: true}, func(s *suite) {
 		all := []Target{to(1), to(2)}
 		s.Set(key("db"), standard, all)
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.want("notified at first", &s.notified, "db", "db")
 		s.fail(egress.ErrDenied, ip(1), ip(2))
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		got := s.Set(key("db"), standard, all)
 		if states(got) != "UU" || got[0].State != networkingv1.AddressUnknown || got[0].Reason != networkingv1.ProbeDenied {
 			t.Errorf("refused: %+v, want Unknown", got)
@@ -33,11 +33,11 @@ func TestAPatientProberTakesARefusalForNoAnswer(t *testing.T) {
 		}
 		s.want("notified of the refusals", &s.notified, "db", "db")
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.pass(10 * time.Second)
+		s.advance(10 * time.Second)
 		if diff := cmp.Diff(Summary{Healthy: 1, Unknown: 1}, s.Summary(key("db"))); diff != "" {
 			t.Errorf("census after one failure (-want +got):\n%s", diff)
 		}
-		s.pass(20 * time.Second)
+		s.advance(20 * time.Second)
 		if diff := cmp.Diff(Summary{Unhealthy: 1, Unknown: 1}, s.Summary(key("db"))); diff != "" {
 			t.Errorf("census after three (-want +got):\n%s", diff)
 		}
@@ -49,7 +49,7 @@ func TestAPatientProberTakesARefusalForNoAnswer(t *testing.T) {
 
 func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T) {
 	for patient, want := range map[bool]State{true: networkingv1.AddressUnknown, false: networkingv1.AddressUnhealthy} {
-		onStage(t, 0.5, Options{RequireThreshold: patient, MaxSuspicion: 2 * time.Hour}, func(s *stage) {
+		runSuite(t, 0.5, Options{RequireThreshold: patient, MaxSuspicion: 2 * time.Hour}, func(s *suite) {
 			s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2))
 			all := func(when string, want State) {
 				t.Helper()
@@ -60,13 +60,13 @@ func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T
 				}
 			}
 			all("at first", networkingv1.AddressUnknown)
-			s.pass(time.Hour)
+			s.advance(time.Hour)
 			all("after an hour", want)
 			if s.IsSuspect() != patient {
 				t.Errorf("patient %t: suspect %t", patient, s.IsSuspect())
 			}
 			s.fail(nil, ip(0), ip(1), ip(2))
-			s.pass(time.Hour)
+			s.advance(time.Hour)
 			all("afterwards", networkingv1.AddressHealthy)
 			if s.IsSuspect() {
 				t.Errorf("patient %t: suspect for ever", patient)
@@ -80,13 +80,13 @@ func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T
 }
 
 func TestFailuresThatDecideAtOnceAreEvidenceNevertheless(t *testing.T) {
-	onStage(t, 0.5, Options{RequireThreshold: true}, func(s *stage) {
+	runSuite(t, 0.5, Options{RequireThreshold: true}, func(s *suite) {
 		s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2))
 		hasty := standard
 		hasty.UnhealthyThreshold = 1
 		for i := range 3 {
 			s.Set(key(fmt.Sprint("es", i)), hasty, []Target{to(i)})
-			s.pass(time.Second)
+			s.advance(time.Second)
 		}
 		if got := s.Summary(key("es2")); !s.IsSuspect() || got.Unknown != 1 {
 			t.Errorf("suspect %t, the third %+v; want suspect, and it unknown", s.IsSuspect(), got)
@@ -97,21 +97,21 @@ func TestFailuresThatDecideAtOnceAreEvidenceNevertheless(t *testing.T) {
 func TestObjectsOfOneGroupCountOnceInTheSuspicion(t *testing.T) {
 	for groups, want := range map[int]bool{1: false, 2: false, 3: true, 6: true} {
 		group := func(key types.NamespacedName) string { return fmt.Sprint(int(key.Name[2]-'0') % groups) }
-		onStage(t, 0.5, Options{Group: group}, func(s *stage) {
+		runSuite(t, 0.5, Options{Group: group}, func(s *suite) {
 			all, _ := s.cluster(standard, 1, 1, 1, 1, 1, 1)
-			s.pass(time.Minute)
+			s.advance(time.Minute)
 			for _, some := range all {
 				s.fail(syscall.ETIMEDOUT, some...)
 			}
-			s.pass(time.Minute)
+			s.advance(time.Minute)
 			if s.IsSuspect() != want {
 				t.Errorf("%d groups: suspect %t, want %t", groups, s.IsSuspect(), want)
 			}
 			for i := range all {
 				s.Forget(key(fmt.Sprint("es", i)))
 			}
-			if empty(t, &s.suspicion); len(s.tallies) > 0 {
-				t.Errorf("%d groups: %d tallies of nothing", groups, len(s.tallies))
+			if empty(t, &s.suspicion); len(s.groups) > 0 {
+				t.Errorf("%d groups: %d tallies of nothing", groups, len(s.groups))
 			}
 		})
 	}

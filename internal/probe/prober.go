@@ -27,8 +27,8 @@ const (
 	defaultWorkers = 1024
 	// maxSuspicion is used where Options.MaxSuspicion is not positive.
 	maxSuspicion = 10 * time.Minute
-	// prompt is how many new targets a second are probed right away, and how many at once.
-	prompt = 100
+	// promptRate is how many new targets a second are probed right away, and how many at once.
+	promptRate = 100
 )
 
 // Options of a Prober.
@@ -83,34 +83,34 @@ type Options struct {
 type Prober struct {
 	Options
 
-	agenda  *delayqueue.Agenda[*target]
-	asker   asker
+	queue   *delayqueue.Agenda[*target]
+	checker checker
 	metrics *metrics
-	// prompt lets a few new targets be probed right away, and spreads the many of a start.
-	prompt *rate.Limiter
-	// began is what deadlines are counted from.
-	began time.Time
-	// broken is why Run refuses.
-	broken error
+	// promptLimiter lets a few new targets be probed right away, and spreads the many of a start.
+	promptLimiter *rate.Limiter
+	// startTime is what deadlines are counted from.
+	startTime time.Time
+	// initErr is why Run refuses.
+	initErr error
 
-	// telling keeps what OnSuspect is told in order. It is taken before mu.
-	telling sync.Mutex
+	// deliverMu keeps what OnSuspect is told in order. It is taken before mu.
+	deliverMu sync.Mutex
 
-	mu        sync.Mutex
-	objects   map[types.NamespacedName]*object
-	tallies   tallies
-	suspicion suspicion
-	pauses    pauses.Meter
-	allowance allowance
-	expiry    *time.Timer
-	reference reference
-	doubt     bool
-	suspect   bool
-	cause     string
-	news      []news
+	mu                 sync.Mutex
+	objects            map[types.NamespacedName]*object
+	groups             groupCounts
+	suspicion          suspicion
+	pauses             pauses.Meter
+	budget             suspicionBudget
+	expiry             *time.Timer
+	reference          reference
+	networkUnreachable bool
+	suspect            bool
+	cause              string
+	changes            []suspectChange
 
-	// told says that there is no news that OnSuspect was not told.
-	told atomic.Bool
+	// delivered says that there is no news that OnSuspect was not told.
+	delivered atomic.Bool
 }
 
 // New makes a Prober without targets. Nothing is probed before Run.
@@ -131,32 +131,32 @@ func New(o Options) *Prober {
 		o.MaxSuspicion = maxSuspicion
 	}
 	if o.Names == (Names{}) {
-		o.Names = ofExternalServices()
+		o.Names = externalServiceNames()
 	}
 	p := &Prober{
-		Options: o,
-		asker:   asker{dial: o.Dial, lookup: o.Lookup},
-		began:   time.Now(),
-		prompt:  rate.NewLimiter(prompt, prompt),
-		objects: map[types.NamespacedName]*object{},
-		tallies: tallies{},
+		Options:       o,
+		checker:       checker{dial: o.Dial, lookup: o.Lookup},
+		startTime:     time.Now(),
+		promptLimiter: rate.NewLimiter(promptRate, promptRate),
+		objects:       map[types.NamespacedName]*object{},
+		groups:        groupCounts{},
 
 		suspicion: newSuspicion(),
 		pauses:    pauses.Meter{Every: time.Second / 2, Least: time.Second / 2},
-		allowance: allowance{most: o.MaxSuspicion, left: o.MaxSuspicion, at: time.Now()},
-		reference: reference{questions: make(chan struct{}, 1)},
+		budget:    suspicionBudget{limit: o.MaxSuspicion, left: o.MaxSuspicion, at: time.Now()},
+		reference: reference{requests: make(chan struct{}, 1)},
 	}
-	p.agenda = delayqueue.New(delayqueue.Options[*target]{
+	p.queue = delayqueue.New(delayqueue.Options[*target]{
 		Workers: o.Workers,
 		Do:      p.probe,
 		Share:   func(t *target) string { return t.object.key.Namespace },
 	})
-	p.metrics = newMetrics(o.Names, o.Lookup != nil, func() float64 { return float64(p.agenda.Running()) })
+	p.metrics = newMetrics(o.Names, o.Lookup != nil, func() float64 { return float64(p.queue.Running()) })
 	if o.Registerer != nil {
-		p.broken = p.metrics.register(o.Registerer)
+		p.initErr = p.metrics.register(o.Registerer)
 	}
 	if o.Dial == nil {
-		p.broken = errors.New("probing: Options.Dial is required")
+		p.initErr = errors.New("probing: Options.Dial is required")
 	}
 	return p
 }
@@ -164,14 +164,14 @@ func New(o Options) *Prober {
 // Run probes until ctx ends, and returns once no probe is under way. It fails at once where the
 // metrics could not be registered.
 func (p *Prober) Run(ctx context.Context) error {
-	if p.broken != nil {
-		return p.broken
+	if p.initErr != nil {
+		return p.initErr
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
-	asking.Go(func() { p.consult(ctx) })
+	asking.Go(func() { p.runReference(ctx) })
 	asking.Go(func() { p.pauses.Run(ctx) })
-	err := p.agenda.Run(ctx)
+	err := p.queue.Run(ctx)
 	cancel()
 	asking.Wait()
 	return err

@@ -25,8 +25,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// stage is a Prober in a bubble, before a world of which one can say what is down.
-type stage struct {
+// suite is a Prober in a bubble, before a world of which one can say what is down.
+type suite struct {
 	*Prober
 
 	t     *testing.T
@@ -39,11 +39,11 @@ type stage struct {
 	notified []string
 }
 
-// onStage runs a prober in a bubble. Every random number is the given one.
-func onStage(t *testing.T, random float64, o Options, act func(*stage)) {
+// runSuite runs a prober in a bubble. Every random number is the given one.
+func runSuite(t *testing.T, random float64, o Options, act func(*suite)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{t: t, began: time.Now(), down: map[netip.Addr]error{}, hangs: map[netip.Addr]bool{}}
+		s := &suite{t: t, began: time.Now(), down: map[netip.Addr]error{}, hangs: map[netip.Addr]bool{}}
 		o.Dial, o.Rand = s.dial, func() float64 { return random }
 		o.Notify = func(key types.NamespacedName) {
 			s.mu.Lock()
@@ -62,7 +62,7 @@ func onStage(t *testing.T, random float64, o Options, act func(*stage)) {
 	})
 }
 
-func (s *stage) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
+func (s *suite) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	s.mu.Lock()
 	s.probes = append(s.probes, fmt.Sprintf("%s %s:%d", time.Since(s.began), to.IP, to.Port))
 	err, hangs := s.down[to.IP], s.hangs[to.IP]
@@ -79,14 +79,14 @@ func (s *stage) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	return here, nil
 }
 
-// pass lets the bubble's clock run.
-func (s *stage) pass(d time.Duration) {
+// advance lets the bubble's clock run.
+func (s *suite) advance(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
 // fail has addresses fail from now on, or answer again where err is nil.
-func (s *stage) fail(err error, all ...netip.Addr) {
+func (s *suite) fail(err error, all ...netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, ip := range all {
@@ -95,7 +95,7 @@ func (s *stage) fail(err error, all ...netip.Addr) {
 }
 
 // since returns what was noted in a list, and empties it.
-func (s *stage) since(list *[]string) []string {
+func (s *suite) since(list *[]string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := *list
@@ -103,7 +103,7 @@ func (s *stage) since(list *[]string) []string {
 	return all
 }
 
-func (s *stage) want(what string, list *[]string, want ...string) {
+func (s *suite) want(what string, list *[]string, want ...string) {
 	s.t.Helper()
 	if diff := cmp.Diff(want, s.since(list)); diff != "" {
 		s.t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -136,14 +136,14 @@ func seeded(n int, s State) Target {
 var standard = Check{Interval: 10 * time.Second, UnhealthyInterval: 30 * time.Second, Timeout: 2 * time.Second, HealthyThreshold: 2, UnhealthyThreshold: 3}
 
 func TestOneNewTargetIsProbedRightAwayAndThenEveryInterval(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		c := standard
 		c.JitterPercent = 10
 		got := s.Set(key("db"), c, []Target{to(1)})
 		if diff := cmp.Diff([]Health{{State: networkingv1.AddressUnknown, Since: s.began}}, got); diff != "" {
 			t.Errorf("at first (-want +got):\n%s", diff)
 		}
-		s.pass(35 * time.Second)
+		s.advance(35 * time.Second)
 		s.want("probes", &s.probes, "0s 198.18.0.1:5432", "10.5s 198.18.0.1:5432", "21s 198.18.0.1:5432", "31.5s 198.18.0.1:5432")
 		s.want("notified", &s.notified, "db")
 		got = s.Set(key("db"), c, []Target{to(1)})
@@ -155,21 +155,21 @@ func TestOneNewTargetIsProbedRightAwayAndThenEveryInterval(t *testing.T) {
 }
 
 func TestManyNewTargetsAreSpreadOverTheInterval(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		var all []Target
 		for i := range 300 {
 			all = append(all, to(i))
 		}
 		s.Set(key("big"), standard, all)
 		synctest.Wait()
-		if got := len(s.since(&s.probes)); got != prompt {
-			t.Errorf("%d are probed at once, want %d", got, prompt)
+		if got := len(s.since(&s.probes)); got != promptRate {
+			t.Errorf("%d are probed at once, want %d", got, promptRate)
 		}
-		s.pass(4900 * time.Millisecond)
+		s.advance(4900 * time.Millisecond)
 		if got := len(s.since(&s.probes)); got != 0 {
 			t.Errorf("%d are probed before their time", got)
 		}
-		s.pass(200 * time.Millisecond)
+		s.advance(200 * time.Millisecond)
 		if got := len(s.since(&s.probes)); got != 200 {
 			t.Errorf("%d are probed after half of the interval, want 200", got)
 		}
@@ -177,14 +177,14 @@ func TestManyNewTargetsAreSpreadOverTheInterval(t *testing.T) {
 }
 
 func TestSeededTargetsKeepTheirHealthAndAreNotProbedAtOnce(t *testing.T) {
-	onStage(t, 0.3, Options{}, func(s *stage) {
+	runSuite(t, 0.3, Options{}, func(s *suite) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		all := []Target{seeded(1, networkingv1.AddressHealthy), seeded(2, networkingv1.AddressUnhealthy)}
 		got := s.Set(key("db"), standard, all)
 		if states(got) != "HU" || !got[0].Since.Equal(time.Unix(1000, 0)) || got[0].Reason != "" {
 			t.Errorf("at first %+v", got)
 		}
-		s.pass(5 * time.Second)
+		s.advance(5 * time.Second)
 		sort.Strings(s.probes)
 		s.want("probes", &s.probes, "3s 198.18.0.1:5432", "3s 198.18.0.2:5432")
 		s.want("notified", &s.notified)
@@ -196,33 +196,33 @@ func TestSeededTargetsKeepTheirHealthAndAreNotProbedAtOnce(t *testing.T) {
 }
 
 func TestFailuresInARowAndTheWayBack(t *testing.T) {
-	onStage(t, 0, Options{}, func(s *stage) {
+	runSuite(t, 0, Options{}, func(s *suite) {
 		set := func() []Health { return s.Set(key("db"), standard, []Target{to(1)}) }
 		set()
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.want("notified of the first result", &s.notified, "db")
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.pass(20 * time.Second)
+		s.advance(20 * time.Second)
 		s.want("notified of two failures", &s.notified)
-		s.pass(10 * time.Second)
+		s.advance(10 * time.Second)
 		s.want("notified of three", &s.notified, "db")
 		if got := set(); states(got) != "U" || got[0].Reason != networkingv1.ProbeRefused || !got[0].Since.Equal(s.began.Add(30*time.Second)) {
 			t.Errorf("after three failures: %+v", got)
 		}
 		s.fail(nil, ip(1))
 		s.since(&s.probes)
-		s.pass(45 * time.Second)
+		s.advance(45 * time.Second)
 		s.want("probes on the way back", &s.probes, "1m0s 198.18.0.1:5432", "1m10s 198.18.0.1:5432")
 		s.want("notified of the recovery", &s.notified, "db")
 	})
 }
 
 func TestCountsSurviveWhatDoesNotChangeTheQuestion(t *testing.T) {
-	onStage(t, 0, Options{}, func(s *stage) {
+	runSuite(t, 0, Options{}, func(s *suite) {
 		s.Set(key("db"), standard, []Target{to(1)})
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.pass(20 * time.Second) // Two failures.
+		s.advance(20 * time.Second) // Two failures.
 		c := standard
 		c.Timeout, c.JitterPercent, c.HealthyThreshold = time.Second, 1, 1
 		other := to(2)
@@ -231,7 +231,7 @@ func TestCountsSurviveWhatDoesNotChangeTheQuestion(t *testing.T) {
 		authorized.Authorized = true
 		s.since(&s.notified)
 		s.Set(key("db"), c, []Target{other, to(3), authorized})
-		s.pass(10 * time.Second)
+		s.advance(10 * time.Second)
 		if got := states(s.Set(key("db"), c, []Target{to(1), to(3), other})); got != "UHH" {
 			t.Errorf("%s, want UHH", got)
 		}
@@ -245,12 +245,12 @@ func TestAnotherQuestionKeepsTheHealthAndIsAskedSoon(t *testing.T) {
 		"host": func(_ *Check, t *Target) { t.Host = "db.example.com" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, 0.5, Options{}, func(s *stage) {
+			runSuite(t, 0.5, Options{}, func(s *suite) {
 				c, at := standard, to(1)
 				s.Set(key("db"), c, []Target{at})
-				s.pass(time.Second)
+				s.advance(time.Second)
 				s.fail(syscall.ECONNREFUSED, ip(1))
-				s.pass(20 * time.Second) // Two failures.
+				s.advance(20 * time.Second) // Two failures.
 				s.since(&s.probes)
 				change(&c, &at)
 				s.Set(key("db"), c, []Target{at})
@@ -259,7 +259,7 @@ func TestAnotherQuestionKeepsTheHealthAndIsAskedSoon(t *testing.T) {
 				if got := states(s.Set(key("db"), c, []Target{at})); got != "H" {
 					t.Errorf("after one failure %s, want H", got)
 				}
-				s.pass(20 * time.Second)
+				s.advance(20 * time.Second)
 				if got := states(s.Set(key("db"), c, []Target{at})); got != "U" {
 					t.Errorf("after three failures %s, want U", got)
 				}
@@ -291,7 +291,7 @@ func TestWhichChecksAskTheSame(t *testing.T) {
 		changed := base
 		tc.change(&changed)
 		// What was made ready compares like what was given, or every Set would start afresh.
-		if got := newQuestion(&base).asks(&changed); got != tc.same {
+		if got := newCheckPlan(&base).sameRequest(&changed); got != tc.same {
 			t.Errorf("%s: the same %t, want %t", name, got, tc.same)
 		}
 	}
@@ -301,24 +301,24 @@ func TestWhichChecksAskTheSame(t *testing.T) {
 		"TCP, with TLS":  {TLS: &TLS{}},
 		"gRPC, and path": {Kind: KindGRPC, HTTP: HTTP{Path: "x y"}},
 	} {
-		if !newQuestion(&c).asks(&c) {
+		if !newCheckPlan(&c).sameRequest(&c) {
 			t.Errorf("%s: it is not the same as itself", name)
 		}
 	}
 }
 
 func TestAResultThatCameAfterAChangeIsNotCounted(t *testing.T) {
-	onStage(t, 0, Options{}, func(s *stage) {
+	runSuite(t, 0, Options{}, func(s *suite) {
 		s.hangs[ip(1)] = true
 		at := to(1)
 		s.Set(key("db"), standard, []Target{at})
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.mu.Lock()
 		s.hangs[ip(1)] = false
 		s.mu.Unlock()
 		at.Host = "db.example.com"
 		s.Set(key("db"), standard, []Target{at})
-		s.pass(2 * time.Second)
+		s.advance(2 * time.Second)
 		s.want("probes", &s.probes, "0s 198.18.0.1:5432", "2s 198.18.0.1:5432")
 		if got := s.Set(key("db"), standard, []Target{at}); states(got) != "H" {
 			t.Errorf("%+v, want Healthy", got)
@@ -367,44 +367,44 @@ func TestATimeoutDuringAPauseOfTheProcessIsNotCounted(t *testing.T) {
 }
 
 func TestWhatIsGoneIsNotProbed(t *testing.T) {
-	onStage(t, 0, Options{}, func(s *stage) {
+	runSuite(t, 0, Options{}, func(s *suite) {
 		s.hangs[ip(3)] = true
 		s.Set(key("db"), standard, []Target{to(1), to(2), to(3)})
 		s.Set(key("web"), standard, []Target{to(4)})
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.Set(key("db"), standard, []Target{to(1)})
 		s.Forget(key("web"))
 		s.Forget(key("never there"))
 		s.since(&s.probes)
-		s.pass(10 * time.Second)
+		s.advance(10 * time.Second)
 		s.want("probes", &s.probes, "10s 198.18.0.1:5432")
-		if got := s.agenda.Len(); got != 1 {
+		if got := s.queue.Len(); got != 1 {
 			t.Errorf("%d targets are left, want 1", got)
 		}
-		if got := s.Set(key("db"), standard, nil); len(got) != 0 || s.agenda.Len() != 0 || len(s.objects) != 0 {
-			t.Errorf("with no targets: %v, %d targets and %d objects", got, s.agenda.Len(), len(s.objects))
+		if got := s.Set(key("db"), standard, nil); len(got) != 0 || s.queue.Len() != 0 || len(s.objects) != 0 {
+			t.Errorf("with no targets: %v, %d targets and %d objects", got, s.queue.Len(), len(s.objects))
 		}
 	})
 }
 
 func TestAShorterIntervalTakesEffectAtOnce(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		c := standard
 		c.Interval = time.Hour
 		s.Set(key("db"), c, []Target{to(1)})
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.since(&s.probes)
 		s.Set(key("db"), standard, []Target{to(1)})
-		s.pass(10 * time.Second)
+		s.advance(10 * time.Second)
 		s.want("probes", &s.probes, "6s 198.18.0.1:5432")
 		s.Set(key("db"), c, []Target{to(1)})
-		s.pass(10 * time.Second)
+		s.advance(10 * time.Second)
 		s.want("probes after it was made longer again", &s.probes, "16s 198.18.0.1:5432")
 	})
 }
 
 func TestSRVTargetsOfOneAddressKeepApart(t *testing.T) {
-	onStage(t, 0, Options{}, func(s *stage) {
+	runSuite(t, 0, Options{}, func(s *suite) {
 		one, two := seeded(1, networkingv1.AddressHealthy), seeded(1, networkingv1.AddressUnhealthy)
 		one.Port, two.Port = 1000, 2000
 		s.Set(key("db"), standard, []Target{one, two})
@@ -419,11 +419,11 @@ func TestSRVTargetsOfOneAddressKeepApart(t *testing.T) {
 }
 
 func TestAFaultOfOurOwnDoesNotCount(t *testing.T) {
-	onStage(t, 0, Options{}, func(s *stage) {
+	runSuite(t, 0, Options{}, func(s *suite) {
 		s.Set(key("db"), standard, []Target{to(1)})
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.fail(syscall.EMFILE, ip(1))
-		s.pass(time.Hour)
+		s.advance(time.Hour)
 		if got := s.Set(key("db"), standard, []Target{to(1)}); states(got) != "H" || got[0].Reason != networkingv1.ProbeConnected {
 			t.Errorf("%+v, want Healthy and Connected", got)
 		}
@@ -431,7 +431,7 @@ func TestAFaultOfOurOwnDoesNotCount(t *testing.T) {
 }
 
 func TestANamespaceThatHangsDelaysNoOther(t *testing.T) {
-	onStage(t, 0, Options{Workers: 8}, func(s *stage) {
+	runSuite(t, 0, Options{Workers: 8}, func(s *suite) {
 		var all []Target
 		for i := range 500 {
 			all = append(all, to(1000+i))
@@ -439,7 +439,7 @@ func TestANamespaceThatHangsDelaysNoOther(t *testing.T) {
 		}
 		s.Set(types.NamespacedName{Namespace: "rogue", Name: "big"}, standard, all)
 		s.Set(key("db"), standard, []Target{to(1)})
-		s.pass(95 * time.Second)
+		s.advance(95 * time.Second)
 		var mine []string
 		for _, line := range s.since(&s.probes) {
 			if strings.HasSuffix(line, " 198.18.0.1:5432") {
@@ -454,12 +454,12 @@ func TestANamespaceThatHangsDelaysNoOther(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	onStage(t, 0, Options{Registerer: registry, Workers: 1}, func(s *stage) {
+	runSuite(t, 0, Options{Registerer: registry, Workers: 1}, func(s *suite) {
 		s.hangs[ip(1)] = true
 		s.hangs[ip(2)] = true
 		s.Set(key("db"), standard, []Target{to(1), to(2), to(3)})
 		s.SetNetworkUnreachable(true)
-		s.pass(9 * time.Second)
+		s.advance(9 * time.Second)
 		got := map[string]float64{}
 		families, err := registry.Gather()
 		if err != nil {
@@ -496,7 +496,7 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 		t.Error("without Dial: no error")
 	}
 	registry := prometheus.NewRegistry()
-	o := Options{Registerer: registry, Dial: (&world{}).dial}
+	o := Options{Registerer: registry, Dial: (&network{}).dial}
 	New(o)
 	if err := New(o).Run(t.Context()); err == nil {
 		t.Error("with metrics registered twice: no error")

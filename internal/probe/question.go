@@ -17,79 +17,79 @@ import (
 // userAgent tells the other side who asks.
 const userAgent = "fairlead-probe/1"
 
-// question is a Check made ready to be asked, once for all targets of an object. The Check
+// checkPlan is a Check made ready to be asked, once for all targets of an object. The Check
 // stays as it was given, so that the same one is known again.
-type question struct {
+type checkPlan struct {
 	Check
 
 	path string
 	// headers are the lines beside those that are the same for every check.
 	headers string
 	roots   *x509.CertPool
-	// broken is the outcome of every probe, where the check cannot be carried out.
-	broken outcome
+	// invalid is the outcome of every probe, where the check cannot be carried out.
+	invalid outcome
 }
 
-func newQuestion(c *Check) *question {
-	q := &question{Check: *c}
+func newCheckPlan(c *Check) *checkPlan {
+	q := &checkPlan{Check: *c}
 	if q.Kind == KindTCP {
 		q.TLS = nil
 		return q
 	}
 	q.path = requestTarget(q.HTTP.Path)
-	q.headers = lines(q.HTTP.Headers)
-	if !plain(q.HTTP.Host) || !plain(q.GRPC.Authority) || !sendable(q.HTTP.Headers) {
-		q.broken = protocolError
+	q.headers = headerLines(q.HTTP.Headers)
+	if !isPlain(q.HTTP.Host) || !isPlain(q.GRPC.Authority) || !allSendable(q.HTTP.Headers) {
+		q.invalid = protocolError
 	}
 	if q.TLS != nil && len(q.TLS.RootPEM) > 0 {
 		q.roots = x509.NewCertPool()
 		if !q.roots.AppendCertsFromPEM(q.TLS.RootPEM) {
-			q.broken = tlsFailed
+			q.invalid = tlsFailed
 		}
 	}
 	return q
 }
 
-// secure says whether it is asked over TLS.
-func (q *question) secure() bool {
+// usesTLS says whether it is asked over TLS.
+func (q *checkPlan) usesTLS() bool {
 	return q.Kind == KindHTTP && q.HTTP.HTTPS || q.Kind == KindGRPC && q.TLS != nil
 }
 
-// place is where a question is asked: what of a target a probe needs.
-type place struct {
+// dialTarget is where a question is asked: what of a target a probe needs.
+type dialTarget struct {
 	egress.Query
 
 	host string
 }
 
-// name is the DNS name, or else the address.
-func (p place) name() string {
+// hostOrIP is the DNS name, or else the address.
+func (p dialTarget) hostOrIP() string {
 	if p.host != "" {
 		return p.host
 	}
 	return p.IP.String()
 }
 
-// asker asks.
-type asker struct {
+// checker asks.
+type checker struct {
 	dial    func(ctx context.Context, to egress.Query) (net.Conn, error)
 	lookup  func(ctx context.Context, host string) ([]netip.Addr, error)
-	readers readers
+	readers readerPool
 }
 
-// ask probes once. The timeout covers all of it, and nothing is left when it returns.
-func (a *asker) ask(ctx context.Context, q *question, at place, timeout time.Duration) outcome {
-	if q.broken != none {
-		return q.broken
+// check probes once. The timeout covers all of it, and nothing is left when it returns.
+func (a *checker) check(ctx context.Context, q *checkPlan, at dialTarget, timeout time.Duration) outcome {
+	if q.invalid != none {
+		return q.invalid
 	}
-	if !plain(at.host) {
+	if !isPlain(at.host) {
 		return protocolError
 	}
 	deadline := time.Now().Add(timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	if !at.IP.IsValid() && at.host != "" && a.lookup != nil {
-		return a.askAny(ctx, q, at, deadline)
+		return a.checkAny(ctx, q, at, deadline)
 	}
 	conn, err := a.dial(ctx, at.Query)
 	if err != nil {
@@ -102,8 +102,8 @@ func (a *asker) ask(ctx context.Context, q *question, at place, timeout time.Dur
 	if err := conn.SetDeadline(deadline); err != nil {
 		return outcomeOf(err, unreachable)
 	}
-	defer cutShort(ctx, conn)()
-	if q.secure() {
+	defer abortOnDone(ctx, conn)()
+	if q.usesTLS() {
 		secured := tls.Client(conn, q.tls(at))
 		if err := secured.HandshakeContext(ctx); err != nil {
 			return outcomeOf(err, tlsFailed)
@@ -112,13 +112,13 @@ func (a *asker) ask(ctx context.Context, q *question, at place, timeout time.Dur
 		conn = secured
 	}
 	if q.Kind == KindHTTP {
-		return a.get(q, conn, at)
+		return a.checkHTTP(q, conn, at)
 	}
-	return call(ctx, q, conn, at)
+	return checkGRPC(ctx, q, conn, at)
 }
 
-// cutShort has the connection fail at once where ctx ends before it is stopped.
-func cutShort(ctx context.Context, conn net.Conn) (stop func()) {
+// abortOnDone has the connection fail at once where ctx ends before it is stopped.
+func abortOnDone(ctx context.Context, conn net.Conn) (stop func()) {
 	over := make(chan struct{})
 	keep := context.AfterFunc(ctx, func() {
 		defer close(over)
@@ -131,8 +131,8 @@ func cutShort(ctx context.Context, conn net.Conn) (stop func()) {
 	}
 }
 
-func (q *question) tls(at place) *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: q.roots, ServerName: at.name()}
+func (q *checkPlan) tls(at dialTarget) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: q.roots, ServerName: at.hostOrIP()}
 	if q.TLS != nil {
 		c.InsecureSkipVerify = q.TLS.SkipVerify // asked for by the author of the check
 		if q.TLS.ServerName != "" {

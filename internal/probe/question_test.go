@@ -93,7 +93,7 @@ func TestWhatAnHTTPProbeSaysOfAServer(t *testing.T) {
 		"hangs after the handshake":       {http: https, tls: &TLS{SkipVerify: true}, server: secured(good, hang), timeout: brief, want: timedOut},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{}
+			w := &network{}
 			check := nothingLeft(t, w)
 			port, stop := closedPort(t), func() {}
 			if tc.server != nil {
@@ -112,7 +112,7 @@ func TestWhatAnHTTPProbeSaysOfAServer(t *testing.T) {
 }
 
 func TestWhatATCPProbeSaysOfAServer(t *testing.T) {
-	w := &world{}
+	w := &network{}
 	check := nothingLeft(t, w)
 	port, stop := listen(t, hang)
 	if got := probeOnce(t, w, Check{}, port, "", ample); got != connected {
@@ -122,19 +122,19 @@ func TestWhatATCPProbeSaysOfAServer(t *testing.T) {
 	if got := probeOnce(t, w, Check{}, port, "", ample); got != refused {
 		t.Errorf("one that does not: %s", got.reason())
 	}
-	a := asker{dial: w.dial}
-	if got := a.ask(t.Context(), newQuestion(&Check{}), place{Query: egress.Query{IP: netip.MustParseAddr("192.0.2.9")}}, ample); got != denied {
+	a := checker{dial: w.dial}
+	if got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{Query: egress.Query{IP: netip.MustParseAddr("192.0.2.9")}}, ample); got != denied {
 		t.Errorf("one that the policy refuses: %s", got.reason())
 	}
 	check()
 }
 
 func TestTheTimeoutCoversTheDial(t *testing.T) {
-	a := asker{dial: func(ctx context.Context, _ egress.Query) (net.Conn, error) {
+	a := checker{dial: func(ctx context.Context, _ egress.Query) (net.Conn, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	if got := a.ask(t.Context(), newQuestion(&Check{}), place{}, brief); got != timedOut {
+	if got := a.check(t.Context(), newCheckPlan(&Check{}), dialTarget{}, brief); got != timedOut {
 		t.Errorf("%s, want Timeout", got.reason())
 	}
 }
@@ -146,7 +146,7 @@ func TestAProbeEndsWithItsContext(t *testing.T) {
 		"grpc":  {Kind: KindGRPC},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			w := &world{}
+			w := &network{}
 			check := nothingLeft(t, w)
 			ctx, cancel := context.WithCancel(t.Context())
 			port, stop := listen(t, func(conn net.Conn) {
@@ -154,9 +154,9 @@ func TestAProbeEndsWithItsContext(t *testing.T) {
 				cancel()
 				hang(conn)
 			})
-			a := asker{dial: w.dial}
+			a := checker{dial: w.dial}
 			start := time.Now()
-			a.ask(ctx, newQuestion(&c), place{Query: egress.Query{IP: outside, Port: port}}, time.Minute)
+			a.check(ctx, newCheckPlan(&c), dialTarget{Query: egress.Query{IP: outside, Port: port}}, time.Minute)
 			if took := time.Since(start); took > ample {
 				t.Errorf("it took %s", took)
 			}
@@ -179,8 +179,8 @@ func requestOf(t *testing.T, c Check, host string, ip netip.Addr) string {
 		_, _ = io.WriteString(there, ok)
 		_ = there.Close()
 	})
-	a := asker{dial: func(context.Context, egress.Query) (net.Conn, error) { return here, nil }}
-	a.ask(t.Context(), newQuestion(&c), place{Query: egress.Query{IP: ip, Port: 8080}, host: host}, ample)
+	a := checker{dial: func(context.Context, egress.Query) (net.Conn, error) { return here, nil }}
+	a.check(t.Context(), newCheckPlan(&c), dialTarget{Query: egress.Query{IP: ip, Port: 8080}, host: host}, ample)
 	_ = here.Close()
 	reading.Wait()
 	return request
@@ -223,7 +223,7 @@ func TestTheRequestIsFixed(t *testing.T) {
 }
 
 func TestARedirectIsNeverFollowed(t *testing.T) {
-	w := &world{}
+	w := &network{}
 	visited := make(chan struct{}, 10)
 	canary, stopCanary := listen(t, func(net.Conn) { visited <- struct{}{} })
 	port, stop := listen(t, say(fmt.Sprintf("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:%d/\r\n\r\n", canary)))

@@ -22,40 +22,40 @@ const (
 
 // reference is what is known of Options.Reference.
 type reference struct {
-	questions chan struct{}
+	requests chan struct{}
 	// pending says that it is asked now: failures wait for it.
 	pending bool
-	// lost says that it was not reached.
-	lost bool
-	// at is when it last replied.
-	at time.Time
+	// unreachable says that it was not reached.
+	unreachable bool
+	// lastReply is when it last replied.
+	lastReply time.Time
 }
 
-// wonder has the reference asked where much has begun to fail. The lock is held.
-func (p *Prober) wonder() {
+// requestReference has the reference asked where much has begun to fail. The lock is held.
+func (p *Prober) requestReference() {
 	r := &p.reference
-	if p.Reference == nil || r.pending || r.lost || !p.suspicion.wonders() {
+	if p.Reference == nil || r.pending || r.unreachable || !p.suspicion.needsReference() {
 		return
 	}
-	if !r.at.IsZero() && time.Since(r.at) < referenceEvery {
+	if !r.lastReply.IsZero() && time.Since(r.lastReply) < referenceEvery {
 		return
 	}
 	select {
-	case r.questions <- struct{}{}:
+	case r.requests <- struct{}{}:
 		r.pending = true
 	default: // asked just now
 	}
 }
 
-// consult asks the reference until ctx ends.
-func (p *Prober) consult(ctx context.Context) {
+// runReference asks the reference until ctx ends.
+func (p *Prober) runReference(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.reference.questions:
+		case <-p.reference.requests:
 		}
-		for !p.reached(ctx) {
+		for !p.checkReference(ctx) {
 			pause := time.NewTimer(referenceEvery)
 			select {
 			case <-ctx.Done():
@@ -67,8 +67,8 @@ func (p *Prober) consult(ctx context.Context) {
 	}
 }
 
-// reached asks once, and lets the failures that wait for it decide if it is reached.
-func (p *Prober) reached(ctx context.Context) bool {
+// checkReference asks once, and lets the failures that wait for it decide if it is reached.
+func (p *Prober) checkReference(ctx context.Context) bool {
 	asked, cancel := context.WithTimeout(ctx, referenceTimeout)
 	reached := true // a panic is a defect here, and no sign of a lost network
 	panics.Go("reference", func() { reached = p.Reference(asked) })
@@ -77,25 +77,25 @@ func (p *Prober) reached(ctx context.Context) bool {
 		return true
 	}
 	p.mu.Lock()
-	p.reference.pending, p.reference.lost, p.reference.at = false, !reached, time.Now()
-	told := p.judge()
+	p.reference.pending, p.reference.unreachable, p.reference.lastReply = false, !reached, time.Now()
+	told := p.updateSuspect()
 	if reached {
-		told = append(told, p.settle()...)
+		told = append(told, p.decideAwaiting()...)
 	}
 	p.mu.Unlock()
 	p.notify(told)
 	return reached
 }
 
-// settle lets the failures decide that waited for the reference.
-func (p *Prober) settle() []types.NamespacedName {
+// decideAwaiting lets the failures decide that waited for the reference.
+func (p *Prober) decideAwaiting() []types.NamespacedName {
 	var told []types.NamespacedName
 	for _, o := range p.objects {
 		for _, t := range o.targets {
-			if !t.held {
+			if !t.awaitsReference {
 				continue
 			}
-			t.held = false
+			t.awaitsReference = false
 			if !p.suspect {
 				told = append(told, p.decide(t)...)
 			}

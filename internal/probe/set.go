@@ -26,16 +26,16 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 	if !known {
 		group := p.group(key)
 		o = &object{
-			key: key, ask: newQuestion(&check), pace: check.pace(), patient: p.RequireThreshold,
-			tally: p.tallies.take(group), group: group, namespace: p.suspicion.enter(key.Namespace),
+			key: key, plan: newCheckPlan(&check), timing: check.timing(), requireThreshold: p.RequireThreshold,
+			counts: p.groups.acquire(group), group: group, namespace: p.suspicion.acquireNamespace(key.Namespace),
 		}
 		p.objects[key] = o
 	}
 	if known {
-		p.revise(o, &check)
+		p.updateCheck(o, &check)
 	}
-	p.replace(o, targets)
-	told := p.judge()
+	p.replaceTargets(o, targets)
+	told := p.updateSuspect()
 	all := make([]Health, len(o.targets))
 	for i, t := range o.targets {
 		all[i] = t.health()
@@ -50,53 +50,53 @@ func (p *Prober) Forget(key types.NamespacedName) {
 	p.mu.Lock()
 	if o, ok := p.objects[key]; ok {
 		for _, t := range o.targets {
-			p.drop(t)
+			p.dropTarget(t)
 		}
-		p.tallies.give(o.group)
-		p.suspicion.leave(o.namespace)
+		p.groups.release(o.group)
+		p.suspicion.releaseNamespace(o.namespace)
 		delete(p.objects, key)
 	}
-	told := p.judge()
+	told := p.updateSuspect()
 	p.mu.Unlock()
 	p.notify(told)
 }
 
-// revise brings the check up to date.
-func (p *Prober) revise(o *object, check *Check) {
-	if !o.ask.asks(check) {
-		o.ask = newQuestion(check)
+// updateCheck brings the check up to date.
+func (p *Prober) updateCheck(o *object, check *Check) {
+	if !o.plan.sameRequest(check) {
+		o.plan = newCheckPlan(check)
 		for _, t := range o.targets {
-			p.startAfresh(t)
+			p.restartCount(t)
 		}
 	}
-	before := o.pace
-	o.pace = check.pace()
-	if before.interval == o.pace.interval && before.unhealthyInterval == o.pace.unhealthyInterval {
+	before := o.timing
+	o.timing = check.timing()
+	if before.interval == o.timing.interval && before.unhealthyInterval == o.timing.unhealthyInterval {
 		return
 	}
 	// A probe planned by the old interval may be hours away; all of them at once would be a burst.
 	for _, t := range o.targets {
-		if at := p.spread(o.pace.interval); t.due > at.Sub(p.began) {
+		if at := p.randomTime(o.timing.interval); t.due > at.Sub(p.startTime) {
 			p.schedule(t, at)
 		}
 	}
 }
 
-// replace brings the targets of an object up to date.
-func (p *Prober) replace(o *object, targets []Target) {
+// replaceTargets brings the targets of an object up to date.
+func (p *Prober) replaceTargets(o *object, targets []Target) {
 	if len(targets) == len(o.targets) {
 		same := true
 		for i := range targets {
-			same = same && o.targets[i].is(&targets[i])
+			same = same && o.targets[i].isSame(&targets[i])
 		}
 		if same {
 			for i := range targets {
-				p.update(o.targets[i], &targets[i])
+				p.updateTarget(o.targets[i], &targets[i])
 			}
 			return
 		}
 	}
-	kept := newPool(o.targets)
+	kept := newTargetPool(o.targets)
 	next := make([]*target, len(targets))
 	// Those that are the same first: a port may have moved from one target to another.
 	for i := range targets {
@@ -107,48 +107,48 @@ func (p *Prober) replace(o *object, targets []Target) {
 			next[i] = kept.take(targets[i].Endpoint, targets[i].IP, anyPort)
 		}
 		if next[i] == nil {
-			next[i] = p.add(o, &targets[i])
+			next[i] = p.addTarget(o, &targets[i])
 		} else {
-			p.update(next[i], &targets[i])
+			p.updateTarget(next[i], &targets[i])
 		}
 	}
-	for _, t := range kept.left() {
-		p.drop(t)
+	for _, t := range kept.remaining() {
+		p.dropTarget(t)
 	}
 	o.targets = next
 }
 
-func (t *target) is(wanted *Target) bool {
+func (t *target) isSame(wanted *Target) bool {
 	return t.ip == wanted.IP && t.port == wanted.Port && t.endpoint == wanted.Endpoint
 }
 
-// update brings one target up to date.
-func (p *Prober) update(t *target, wanted *Target) {
+// updateTarget brings one target up to date.
+func (p *Prober) updateTarget(t *target, wanted *Target) {
 	if t.port != wanted.Port || t.host != wanted.Host {
-		stood := t.standing()
-		p.suspicion.move(t.object.tally, t.destination, stood, standing{})
-		p.suspicion.release(t.destination)
+		stood := t.suspicionShare()
+		p.suspicion.update(t.object.counts, t.destination, stood, suspicionShare{})
+		p.suspicion.releaseDestination(t.destination)
 		t.port, t.host, t.authorized = wanted.Port, wanted.Host, wanted.Authorized
-		t.destination = p.suspicion.use(t.object.namespace, t.remote())
-		p.suspicion.move(t.object.tally, t.destination, standing{}, stood)
-		p.startAfresh(t)
+		t.destination = p.suspicion.acquireDestination(t.object.namespace, t.destinationKey())
+		p.suspicion.update(t.object.counts, t.destination, suspicionShare{}, stood)
+		p.restartCount(t)
 	}
 	if t.authorized != wanted.Authorized {
 		t.authorized = wanted.Authorized
-		p.schedule(t, p.soon(t.object.pace.interval))
+		p.schedule(t, p.promptTime(t.object.timing.interval))
 	}
 }
 
-// startAfresh has a target keep its health and count from zero.
-func (p *Prober) startAfresh(t *target) {
-	before := t.standing()
-	t.set(t.afresh())
-	t.asked++
-	p.suspicion.move(t.object.tally, t.destination, before, t.standing())
-	p.schedule(t, p.soon(t.object.pace.interval))
+// restartCount has a target keep its health and count from zero.
+func (p *Prober) restartCount(t *target) {
+	before := t.suspicionShare()
+	t.setCounter(t.restarted())
+	t.planVersion++
+	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
+	p.schedule(t, p.promptTime(t.object.timing.interval))
 }
 
-func (p *Prober) add(o *object, wanted *Target) *target {
+func (p *Prober) addTarget(o *object, wanted *Target) *target {
 	t := &target{
 		object: o, endpoint: wanted.Endpoint, host: wanted.Host,
 		ip: wanted.IP, port: wanted.Port, authorized: wanted.Authorized,
@@ -160,34 +160,34 @@ func (p *Prober) add(o *object, wanted *Target) *target {
 		if !wanted.Seed.Since.IsZero() {
 			t.since = wanted.Seed.Since.UnixNano()
 		}
-		at = p.spread(o.pace.interval)
+		at = p.randomTime(o.timing.interval)
 	}
 	if t.condition == unknown {
-		at = p.soon(o.pace.interval)
+		at = p.promptTime(o.timing.interval)
 	}
-	t.destination = p.suspicion.use(o.namespace, t.remote())
-	p.suspicion.move(o.tally, t.destination, standing{}, t.standing())
+	t.destination = p.suspicion.acquireDestination(o.namespace, t.destinationKey())
+	p.suspicion.update(o.counts, t.destination, suspicionShare{}, t.suspicionShare())
 	p.metrics.targets.Inc()
 	p.schedule(t, at)
 	return t
 }
 
-// drop ends a target. A probe of it that is under way comes to nothing.
-func (p *Prober) drop(t *target) {
-	p.suspicion.move(t.object.tally, t.destination, t.standing(), standing{})
-	p.suspicion.release(t.destination)
-	t.set(t.afresh())
-	t.gone = true
+// dropTarget ends a target. A probe of it that is under way comes to nothing.
+func (p *Prober) dropTarget(t *target) {
+	p.suspicion.update(t.object.counts, t.destination, t.suspicionShare(), suspicionShare{})
+	p.suspicion.releaseDestination(t.destination)
+	t.setCounter(t.restarted())
+	t.removed = true
 	p.metrics.targets.Dec()
-	p.agenda.Remove(t)
+	p.queue.Remove(t)
 }
 
-// pool holds the targets of an object that may stay.
-type pool struct {
-	byAddress map[address][]*target
+// targetPool holds the targets of an object that may stay.
+type targetPool struct {
+	byAddress map[poolKey][]*target
 }
 
-type address struct {
+type poolKey struct {
 	endpoint string
 	ip       netip.Addr
 }
@@ -195,18 +195,18 @@ type address struct {
 // anyPort takes a target whatever its port is.
 const anyPort = 0
 
-func newPool(all []*target) pool {
-	p := pool{byAddress: make(map[address][]*target, len(all))}
+func newTargetPool(all []*target) targetPool {
+	p := targetPool{byAddress: make(map[poolKey][]*target, len(all))}
 	for _, t := range all {
-		at := address{t.endpoint, t.ip}
+		at := poolKey{t.endpoint, t.ip}
 		p.byAddress[at] = append(p.byAddress[at], t)
 	}
 	return p
 }
 
 // take returns a target and takes it out, or nil.
-func (p pool) take(endpoint string, ip netip.Addr, port uint16) *target {
-	at := address{endpoint, ip}
+func (p targetPool) take(endpoint string, ip netip.Addr, port uint16) *target {
+	at := poolKey{endpoint, ip}
 	left := p.byAddress[at]
 	i := slices.IndexFunc(left, func(t *target) bool { return port == anyPort || t.port == port })
 	if i < 0 {
@@ -217,7 +217,7 @@ func (p pool) take(endpoint string, ip netip.Addr, port uint16) *target {
 	return t
 }
 
-func (p pool) left() []*target {
+func (p targetPool) remaining() []*target {
 	var all []*target
 	for _, some := range p.byAddress {
 		all = append(all, some...)

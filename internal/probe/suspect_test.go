@@ -17,7 +17,7 @@ import (
 )
 
 // cluster sets objects of so many healthy targets each, and returns their addresses.
-func (s *stage) cluster(c Check, sizes ...int) (all [][]netip.Addr, set func() string) {
+func (s *suite) cluster(c Check, sizes ...int) (all [][]netip.Addr, set func() string) {
 	set = func() string {
 		var line string
 		for i, size := range sizes {
@@ -41,21 +41,21 @@ func (s *stage) cluster(c Check, sizes ...int) (all [][]netip.Addr, set func() s
 }
 
 // told returns who was notified, each once.
-func (s *stage) told() []string {
+func (s *suite) told() []string {
 	all := s.since(&s.notified)
 	sort.Strings(all)
 	return slices.Compact(all)
 }
 
 func TestAMassOutageIsOurOwnFault(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		all, set := s.cluster(standard, 2, 1, 3, 1)
-		s.pass(12 * time.Second)
+		s.advance(12 * time.Second)
 		if len(s.told()) != 0 {
 			t.Error("a notification was sent without a change")
 		}
 		s.fail(syscall.ENETUNREACH, slices.Concat(all...)...)
-		s.pass(maxSuspicion - time.Minute)
+		s.advance(maxSuspicion - time.Minute)
 		if got := set(); got != "HH H HHH H" || !s.IsSuspect() {
 			t.Errorf("%s, suspect %t; want all healthy, and suspect", got, s.IsSuspect())
 		}
@@ -63,7 +63,7 @@ func TestAMassOutageIsOurOwnFault(t *testing.T) {
 			t.Errorf("notified %v, want all four", got)
 		}
 		s.fail(nil, slices.Concat(all...)...)
-		s.pass(15 * time.Second)
+		s.advance(15 * time.Second)
 		if got := set(); got != "HH H HHH H" || s.IsSuspect() {
 			t.Errorf("%s, suspect %t; want all healthy, and not suspect", got, s.IsSuspect())
 		}
@@ -74,13 +74,13 @@ func TestAMassOutageIsOurOwnFault(t *testing.T) {
 }
 
 func TestWhatStillFailsAfterTheSuspicionFalls(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		all, set := s.cluster(standard, 1, 1, 1, 1)
 		s.fail(syscall.ECONNREFUSED, slices.Concat(all...)...)
-		s.pass(5 * time.Minute)
+		s.advance(5 * time.Minute)
 		s.since(&s.notified)
 		s.fail(nil, slices.Concat(all[1:]...)...)
-		s.pass(15 * time.Second)
+		s.advance(15 * time.Second)
 		if got := set(); got != "U H H H" || s.IsSuspect() {
 			t.Errorf("%s, suspect %t; want U H H H, and not suspect", got, s.IsSuspect())
 		}
@@ -103,11 +103,11 @@ func TestRealOutagesFailOver(t *testing.T) {
 		"one address, of which there is one": {[]int{1}, func(all [][]netip.Addr) []netip.Addr { return all[0] }, "U"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, 0.5, Options{}, func(s *stage) {
+			runSuite(t, 0.5, Options{}, func(s *suite) {
 				all, set := s.cluster(standard, tc.sizes...)
-				s.pass(time.Minute)
+				s.advance(time.Minute)
 				s.fail(syscall.ETIMEDOUT, tc.down(all)...)
-				s.pass(40 * time.Second)
+				s.advance(40 * time.Second)
 				if got := set(); got != tc.want || s.IsSuspect() {
 					t.Errorf("%s, suspect %t; want %s, and not suspect", got, s.IsSuspect(), tc.want)
 				}
@@ -117,25 +117,25 @@ func TestRealOutagesFailOver(t *testing.T) {
 }
 
 func TestDoubtOfTheNetworkFreezesHealth(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		s.Set(key("db"), standard, []Target{to(1)})
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.told()
 		s.SetNetworkUnreachable(true)
 		s.SetNetworkUnreachable(true)
 		s.want("notified of the doubt", &s.notified, "db")
 		s.fail(syscall.ENETUNREACH, ip(1), ip(2))
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		all := []Target{to(1), to(2), to(3)}
 		s.Set(key("db"), standard, all)
-		s.pass(time.Second)
+		s.advance(time.Second)
 		if got := s.Set(key("db"), standard, all); states(got) != "HUH" || got[1].State != networkingv1.AddressUnknown {
 			t.Errorf("%+v, want Healthy, Unknown, and Healthy for what succeeds", got)
 		}
 		s.told()
 		s.SetNetworkUnreachable(false)
 		s.want("notified of its end", &s.notified, "db")
-		s.pass(10 * time.Second)
+		s.advance(10 * time.Second)
 		if got := s.Set(key("db"), standard, all); states(got) != "UUH" || got[1].State != networkingv1.AddressUnhealthy {
 			t.Errorf("%+v, want Unhealthy, Unhealthy, Healthy", got)
 		}
@@ -143,10 +143,10 @@ func TestDoubtOfTheNetworkFreezesHealth(t *testing.T) {
 }
 
 func TestARefusalOfThePolicyIsNeitherEvidenceNorHeldBack(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		all, set := s.cluster(standard, 1, 1, 1, 1)
 		s.fail(egress.ErrDenied, slices.Concat(all...)...)
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		if got := set(); got != "U U U U" || s.IsSuspect() {
 			t.Errorf("%s, suspect %t; want all unhealthy, and not suspect", got, s.IsSuspect())
 		}
@@ -154,10 +154,10 @@ func TestARefusalOfThePolicyIsNeitherEvidenceNorHeldBack(t *testing.T) {
 }
 
 func TestTargetsThatGoTakeTheirSuspicionWithThem(t *testing.T) {
-	onStage(t, 0.5, Options{}, func(s *stage) {
+	runSuite(t, 0.5, Options{}, func(s *suite) {
 		all, _ := s.cluster(standard, 1, 1, 1)
 		s.fail(syscall.ETIMEDOUT, slices.Concat(all...)...)
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		if !s.IsSuspect() {
 			t.Fatal("not suspect")
 		}

@@ -6,51 +6,51 @@ package probe
 import "net/netip"
 
 const (
-	// fewest is how many objects, destinations and namespaces must fail before the fault may be ours.
+	// minFailing is how many objects, destinations and namespaces must fail before the fault may be ours.
 	// Where there are fewer namespaces, all of them must.
-	fewest = 3
-	// young is how many failures a streak may have that counts as new. The second failure comes one
+	minFailing = 3
+	// maxRecentFailures is how many failures a streak may have that counts as new. The second failure comes one
 	// interval after the first: every address that can fail has failed by then.
-	young = 2
+	maxRecentFailures = 2
 )
 
-// standing is what one target contributes to the suspicion.
-type standing struct {
+// suspicionShare is what one target contributes to the suspicion.
+type suspicionShare struct {
 	// member: it is healthy, or was until the streak that is new.
 	member bool
 	// failing: it has a running streak of failures.
 	failing bool
-	// young: that streak is new.
-	young bool
+	// recent: that streak is new.
+	recent bool
 }
 
-// standing of a target. A denied one fails for a reason that is certain, and so counts as if it were
+// suspicionShare of a target. A denied one fails for a reason that is certain, and so counts as if it were
 // not there.
-func (c counter) standing(denied bool) standing {
-	fresh := c.count < 0 && c.count >= -young
+func (c counter) suspicionShare(denied bool) suspicionShare {
+	fresh := c.count < 0 && c.count >= -maxRecentFailures
 	if denied && c.count < 0 || c.condition != healthy && (!c.fell || !fresh) {
-		return standing{}
+		return suspicionShare{}
 	}
-	return standing{member: true, failing: c.count < 0, young: fresh}
+	return suspicionShare{member: true, failing: c.count < 0, recent: fresh}
 }
 
-// tally adds up the targets of one object, or those that have the same destination.
-type tally struct{ members, failing, young int32 }
+// targetCounts adds up the targets of one object, or those that have the same destination.
+type targetCounts struct{ members, failing, recent int32 }
 
-func (t *tally) move(from, to standing) {
-	t.members += one(to.member) - one(from.member)
-	t.failing += one(to.failing) - one(from.failing)
-	t.young += one(to.young) - one(from.young)
+func (t *targetCounts) update(from, to suspicionShare) {
+	t.members += toInt(to.member) - toInt(from.member)
+	t.failing += toInt(to.failing) - toInt(from.failing)
+	t.recent += toInt(to.recent) - toInt(from.recent)
 }
 
-// lost says whether there are members, and all of them fail; newly whether some streak of theirs is new.
-func (t *tally) lost() (lost, newly bool) {
+// allFailing says whether there are members, and all of them fail; newly whether some streak of theirs is new.
+func (t *targetCounts) allFailing() (lost, newly bool) {
 	lost = t.members > 0 && t.failing == t.members
-	return lost, lost && t.young > 0
+	return lost, lost && t.recent > 0
 }
 
-// remote is where a check connects to: an address or a name with a port, or a group.
-type remote struct {
+// destinationKey is where a check connects to: an address or a name with a port, or a group.
+type destinationKey struct {
 	host string
 	ip   netip.Addr
 	port uint16
@@ -58,9 +58,9 @@ type remote struct {
 
 // destination is a remote as one namespace has it checked, by however many targets.
 type destination struct {
-	tally
+	targetCounts
 	namespace *namespace
-	remote    remote
+	key       destinationKey
 	targets   int
 }
 
@@ -71,55 +71,55 @@ type namespace struct {
 	// users are its destinations and objects.
 	users int
 	// members, failing and young count destinations.
-	members, failing, young int
-	// lost and newly count objects that have nothing left.
-	lost, newly int
+	members, failing, recent int
+	// failedObjects and newly count objects that have nothing left.
+	failedObjects, newlyFailed int
 }
 
-// fails says whether most of what the namespace has checked fails, and some object has nothing left;
+// isFailing says whether most of what the namespace has checked fails, and some object has nothing left;
 // newly whether that is new.
-func (n *namespace) fails() (fails, newly bool) {
-	return n.lost > 0 && 2*n.failing > n.members, n.newly > 0 && 2*n.young > n.members
+func (n *namespace) isFailing() (fails, newly bool) {
+	return n.failedObjects > 0 && 2*n.failing > n.members, n.newlyFailed > 0 && 2*n.recent > n.members
 }
 
-// counts of one or all namespaces.
-type counts struct {
+// totals of one or all namespaces.
+type totals struct {
 	// members, failing and young count destinations, lost and newly objects.
-	members, failing, young, lost, newly int
+	members, failing, recent, failedObjects, newlyFailed int
 	// namespaces have members; of them fail most, and newly.
-	namespaces, fail, failNewly int
+	namespaces, failingNamespaces, newlyFailingNamespaces int
 }
 
-func (c *counts) add(n *namespace, sign int) {
+func (c *totals) add(n *namespace, sign int) {
 	c.members += sign * n.members
 	c.failing += sign * n.failing
-	c.young += sign * n.young
-	c.lost += sign * n.lost
-	c.newly += sign * n.newly
+	c.recent += sign * n.recent
+	c.failedObjects += sign * n.failedObjects
+	c.newlyFailed += sign * n.newlyFailed
 	if n.members > 0 {
 		c.namespaces += sign
 	}
-	fails, newly := n.fails()
-	c.fail += sign * int(one(fails))
-	c.failNewly += sign * int(one(newly))
+	fails, newly := n.isFailing()
+	c.failingNamespaces += sign * int(toInt(fails))
+	c.newlyFailingNamespaces += sign * int(toInt(newly))
 }
 
 // suspicion adds up all of them. Every change costs the same, however many there are.
 type suspicion struct {
-	counts
+	totals
 	namespaces   map[string]*namespace
-	destinations map[string]map[remote]*destination
-	// broken is in how many namespaces a remote fails.
-	broken map[remote]int
-	on     bool
+	destinations map[string]map[destinationKey]*destination
+	// failingIn is in how many namespaces a remote fails.
+	failingIn map[destinationKey]int
+	on        bool
 }
 
 func newSuspicion() suspicion {
-	return suspicion{namespaces: map[string]*namespace{}, destinations: map[string]map[remote]*destination{}, broken: map[remote]int{}}
+	return suspicion{namespaces: map[string]*namespace{}, destinations: map[string]map[destinationKey]*destination{}, failingIn: map[destinationKey]int{}}
 }
 
-// enter returns the counts of a namespace for one more user, and leave takes the user back.
-func (s *suspicion) enter(name string) *namespace {
+// acquireNamespace returns the counts of a namespace for one more user, and leave takes the user back.
+func (s *suspicion) acquireNamespace(name string) *namespace {
 	n, ok := s.namespaces[name]
 	if !ok {
 		n = &namespace{name: name}
@@ -129,20 +129,20 @@ func (s *suspicion) enter(name string) *namespace {
 	return n
 }
 
-func (s *suspicion) leave(n *namespace) {
+func (s *suspicion) releaseNamespace(n *namespace) {
 	if n.users--; n.users == 0 {
 		delete(s.namespaces, n.name)
 	}
 }
 
-// use returns the destination of one more target, and release takes the target back.
-func (s *suspicion) use(n *namespace, at remote) *destination {
+// acquireDestination returns the destination of one more target, and release takes the target back.
+func (s *suspicion) acquireDestination(n *namespace, at destinationKey) *destination {
 	d, ok := s.destinations[n.name][at]
 	if !ok {
 		if s.destinations[n.name] == nil {
-			s.destinations[n.name] = map[remote]*destination{}
+			s.destinations[n.name] = map[destinationKey]*destination{}
 		}
-		d = &destination{namespace: n, remote: at}
+		d = &destination{namespace: n, key: at}
 		s.destinations[n.name][at] = d
 		n.users++
 	}
@@ -150,68 +150,68 @@ func (s *suspicion) use(n *namespace, at remote) *destination {
 	return d
 }
 
-func (s *suspicion) release(d *destination) {
+func (s *suspicion) releaseDestination(d *destination) {
 	if d.targets--; d.targets > 0 {
 		return
 	}
-	delete(s.destinations[d.namespace.name], d.remote)
+	delete(s.destinations[d.namespace.name], d.key)
 	if len(s.destinations[d.namespace.name]) == 0 {
 		delete(s.destinations, d.namespace.name)
 	}
-	s.leave(d.namespace)
+	s.releaseNamespace(d.namespace)
 }
 
-// move counts a target of an object and a destination as it stands now, instead of as it stood.
-func (s *suspicion) move(object *tally, d *destination, from, to standing) {
+// update counts a target of an object and a destination as it stands now, instead of as it stood.
+func (s *suspicion) update(object *targetCounts, d *destination, from, to suspicionShare) {
 	if from == to {
 		return
 	}
 	s.add(object, d, -1)
-	object.move(from, to)
-	d.move(from, to)
+	object.update(from, to)
+	d.update(from, to)
 	s.add(object, d, 1)
 }
 
-func (s *suspicion) add(object *tally, d *destination, sign int) {
+func (s *suspicion) add(object *targetCounts, d *destination, sign int) {
 	n := d.namespace
-	s.counts.add(n, -1)
-	lost, newly := object.lost()
-	n.lost += sign * int(one(lost))
-	n.newly += sign * int(one(newly))
-	lost, newly = d.lost()
-	n.members += sign * int(one(d.members > 0))
-	n.failing += sign * int(one(lost))
-	n.young += sign * int(one(newly))
+	s.totals.add(n, -1)
+	lost, newly := object.allFailing()
+	n.failedObjects += sign * int(toInt(lost))
+	n.newlyFailed += sign * int(toInt(newly))
+	lost, newly = d.allFailing()
+	n.members += sign * int(toInt(d.members > 0))
+	n.failing += sign * int(toInt(lost))
+	n.recent += sign * int(toInt(newly))
 	if lost {
-		if s.broken[d.remote] += sign; s.broken[d.remote] == 0 {
-			delete(s.broken, d.remote)
+		if s.failingIn[d.key] += sign; s.failingIn[d.key] == 0 {
+			delete(s.failingIn, d.key)
 		}
 	}
-	s.counts.add(n, 1)
+	s.totals.add(n, 1)
 }
 
-// judge says whether neighbors show that this process is suspect now. It takes many new failures to
+// evaluate says whether neighbors show that this process is suspect now. It takes many new failures to
 // become so; and it takes many that succeed to end it, since the failures do not stay new.
-func (s *suspicion) judge() bool {
-	enough := min(fewest, s.counts.namespaces)
+func (s *suspicion) evaluate() bool {
+	enough := min(minFailing, s.totals.namespaces)
 	switch {
-	case len(s.broken) < fewest:
+	case len(s.failingIn) < minFailing:
 		s.on = false
 	case s.on:
-		s.on = s.lost >= fewest && 2*s.failing > s.members && s.fail >= enough && 2*s.fail > s.counts.namespaces
+		s.on = s.failedObjects >= minFailing && 2*s.failing > s.members && s.failingNamespaces >= enough && 2*s.failingNamespaces > s.totals.namespaces
 	default:
-		s.on = s.newly >= fewest && 2*s.young > s.members && s.failNewly >= enough && 2*s.failNewly > s.counts.namespaces
+		s.on = s.newlyFailed >= minFailing && 2*s.recent > s.members && s.newlyFailingNamespaces >= enough && 2*s.newlyFailingNamespaces > s.totals.namespaces
 	}
 	return s.on
 }
 
-// wonders says whether so much has begun to fail that a reference should be asked: too little for a
+// needsReference says whether so much has begun to fail that a reference should be asked: too little for a
 // judgment may still be all that there is.
-func (s *suspicion) wonders() bool {
-	return s.newly > 0 && (2*s.young > s.members || 2*s.failNewly > s.counts.namespaces)
+func (s *suspicion) needsReference() bool {
+	return s.newlyFailed > 0 && (2*s.recent > s.members || 2*s.newlyFailingNamespaces > s.totals.namespaces)
 }
 
-func one(yes bool) int32 {
+func toInt(yes bool) int32 {
 	if yes {
 		return 1
 	}

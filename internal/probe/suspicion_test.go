@@ -12,30 +12,30 @@ import (
 
 // standings of targets, a letter each: h is healthy, f fails newly, o has failed for long and is
 // still called healthy, x fell newly, u is unhealthy for long, d is refused by the policy.
-func standingsOf(t *testing.T, letter rune) standing {
+func sharesOf(t *testing.T, letter rune) suspicionShare {
 	t.Helper()
 	switch letter {
 	case 'h':
-		return counter{condition: healthy, count: 7}.standing(false)
+		return counter{condition: healthy, count: 7}.suspicionShare(false)
 	case 'f':
-		return counter{condition: healthy, count: -1}.standing(false)
+		return counter{condition: healthy, count: -1}.suspicionShare(false)
 	case 'o':
-		return counter{condition: healthy, count: -9}.standing(false)
+		return counter{condition: healthy, count: -9}.suspicionShare(false)
 	case 'x':
-		return counter{condition: unhealthy, count: -2, fell: true}.standing(false)
+		return counter{condition: unhealthy, count: -2, fell: true}.suspicionShare(false)
 	case 'u':
-		return counter{condition: unhealthy, count: -9, fell: true}.standing(false)
+		return counter{condition: unhealthy, count: -9, fell: true}.suspicionShare(false)
 	case 'd':
-		return counter{condition: healthy, count: -1}.standing(true)
+		return counter{condition: healthy, count: -1}.suspicionShare(true)
 	}
 	t.Fatalf("no standing %q", letter)
-	return standing{}
+	return suspicionShare{}
 }
 
 // empty fails the test where something is left of targets that have all gone.
 func empty(t *testing.T, s *suspicion) {
 	t.Helper()
-	if s.counts != (counts{}) || s.on || len(s.namespaces)+len(s.destinations)+len(s.broken) > 0 {
+	if s.totals != (totals{}) || s.on || len(s.namespaces)+len(s.destinations)+len(s.failingIn) > 0 {
 		t.Errorf("sums of nothing: %+v", s)
 	}
 }
@@ -98,23 +98,23 @@ func TestWhenThisProcessIsSuspect(t *testing.T) {
 			unique := 1000
 			for n, objects := range strings.Split(tc.objects, "|") {
 				for object := range strings.FieldsSeq(objects) {
-					all := &tally{}
+					all := &targetCounts{}
 					for i, letter := range object {
 						if letter >= '0' && letter <= '9' {
 							continue
 						}
 						unique++
-						at := remote{host: fmt.Sprint(unique)}
+						at := destinationKey{host: fmt.Sprint(unique)}
 						if i+1 < len(object) && object[i+1] <= '9' {
 							at.host = object[i+1 : i+2]
 						}
-						here := s.enter(fmt.Sprint(n))
-						s.move(all, s.use(here, at), standing{}, standingsOf(t, letter))
+						here := s.acquireNamespace(fmt.Sprint(n))
+						s.update(all, s.acquireDestination(here, at), suspicionShare{}, sharesOf(t, letter))
 					}
 				}
 			}
-			if got := s.judge(); got != tc.want {
-				t.Errorf("%q: suspect %t, want %t (%+v)", tc.objects, got, tc.want, s.counts)
+			if got := s.evaluate(); got != tc.want {
+				t.Errorf("%q: suspect %t, want %t (%+v)", tc.objects, got, tc.want, s.totals)
 			}
 		})
 	}
@@ -123,17 +123,17 @@ func TestWhenThisProcessIsSuspect(t *testing.T) {
 // model counts the targets that there are, from the definitions.
 type modelTarget struct {
 	namespace, object, at int
-	now                   standing
+	now                   suspicionShare
 }
 
-func modelOf(targets []modelTarget) (c counts, broken int) {
+func modelOf(targets []modelTarget) (c totals, broken int) {
 	type pair struct{ a, b int }
-	objects, destinations := map[pair]*tally{}, map[pair]*tally{}
-	count := func(all map[pair]*tally, of pair, s standing) {
+	objects, destinations := map[pair]*targetCounts{}, map[pair]*targetCounts{}
+	count := func(all map[pair]*targetCounts, of pair, s suspicionShare) {
 		if all[of] == nil {
-			all[of] = &tally{}
+			all[of] = &targetCounts{}
 		}
-		all[of].move(standing{}, s)
+		all[of].update(suspicionShare{}, s)
 	}
 	for _, t := range targets {
 		count(objects, pair{t.namespace, t.object}, t.now)
@@ -154,30 +154,30 @@ func modelOf(targets []modelTarget) (c counts, broken int) {
 		if d.failing == d.members {
 			of(at.a).failing++
 			places[at.b] = true
-			if d.young > 0 {
-				of(at.a).young++
+			if d.recent > 0 {
+				of(at.a).recent++
 			}
 		}
 	}
 	for at, o := range objects {
 		if o.members > 0 && o.failing == o.members {
-			of(at.a).lost++
-			if o.young > 0 {
-				of(at.a).newly++
+			of(at.a).failedObjects++
+			if o.recent > 0 {
+				of(at.a).newlyFailed++
 			}
 		}
 	}
 	for _, n := range namespaces {
-		c.members, c.failing, c.young = c.members+n.members, c.failing+n.failing, c.young+n.young
-		c.lost, c.newly = c.lost+n.lost, c.newly+n.newly
+		c.members, c.failing, c.recent = c.members+n.members, c.failing+n.failing, c.recent+n.recent
+		c.failedObjects, c.newlyFailed = c.failedObjects+n.failedObjects, c.newlyFailed+n.newlyFailed
 		if n.members > 0 {
 			c.namespaces++
 		}
-		if n.lost > 0 && float64(n.failing) > float64(n.members)/2 {
-			c.fail++
+		if n.failedObjects > 0 && float64(n.failing) > float64(n.members)/2 {
+			c.failingNamespaces++
 		}
-		if n.newly > 0 && float64(n.young) > float64(n.members)/2 {
-			c.failNewly++
+		if n.newlyFailed > 0 && float64(n.recent) > float64(n.members)/2 {
+			c.newlyFailingNamespaces++
 		}
 	}
 	return c, len(places)
@@ -192,13 +192,13 @@ func TestTheSumsAgreeWithCountingFromScratch(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		spaces, objects, places := 1+random.IntN(5), 1+random.IntN(5), 1+random.IntN(12)
 		targets := make([]modelTarget, 1+random.IntN(40))
-		tallies := map[[2]int]*tally{}
+		tallies := map[[2]int]*targetCounts{}
 		s := newSuspicion()
 		uses := make([]*destination, len(targets))
 		for i := range targets {
 			targets[i] = modelTarget{namespace: random.IntN(spaces), object: random.IntN(objects), at: random.IntN(places)}
-			uses[i] = s.use(s.enter(fmt.Sprint(targets[i].namespace)), remote{host: fmt.Sprint(targets[i].at)})
-			tallies[[2]int{targets[i].namespace, targets[i].object}] = &tally{}
+			uses[i] = s.acquireDestination(s.acquireNamespace(fmt.Sprint(targets[i].namespace)), destinationKey{host: fmt.Sprint(targets[i].at)})
+			tallies[[2]int{targets[i].namespace, targets[i].object}] = &targetCounts{}
 		}
 		mood := 'h'
 		for step := range 200 {
@@ -207,44 +207,44 @@ func TestTheSumsAgreeWithCountingFromScratch(t *testing.T) {
 			}
 			i := random.IntN(len(targets))
 			m := &targets[i]
-			next := standingsOf(t, mood)
+			next := sharesOf(t, mood)
 			switch random.IntN(20) {
 			case 0:
-				next = standing{}
+				next = suspicionShare{}
 			case 1, 2:
-				next = standingsOf(t, letters[random.IntN(len(letters))])
+				next = sharesOf(t, letters[random.IntN(len(letters))])
 			}
-			s.move(tallies[[2]int{m.namespace, m.object}], uses[i], m.now, next)
+			s.update(tallies[[2]int{m.namespace, m.object}], uses[i], m.now, next)
 			m.now = next
 			was := s.on
-			is := s.judge()
+			is := s.evaluate()
 
 			want, broken := modelOf(targets)
-			on := broken >= 3 && want.newly >= 3 && 2*want.young > want.members
+			on := broken >= 3 && want.newlyFailed >= 3 && 2*want.recent > want.members
 			if was {
-				on = broken >= 3 && want.lost >= 3 && 2*want.failing > want.members
+				on = broken >= 3 && want.failedObjects >= 3 && 2*want.failing > want.members
 			}
-			voters := want.failNewly
+			voters := want.newlyFailingNamespaces
 			if was {
-				voters = want.fail
+				voters = want.failingNamespaces
 			}
 			on = on && voters >= min(3, want.namespaces) && 2*voters > want.namespaces
-			if s.counts != want || len(s.broken) != broken || is != on {
-				t.Fatalf("seed %d: %+v, %d broken, suspect %t; want %+v, %d, %t", seed, s.counts, len(s.broken), is, want, broken, on)
+			if s.totals != want || len(s.failingIn) != broken || is != on {
+				t.Fatalf("seed %d: %+v, %d broken, suspect %t; want %+v, %d, %t", seed, s.totals, len(s.failingIn), is, want, broken, on)
 			}
 			if is && !was {
 				began++
 			}
-			if is && want.namespaces > 1 && want.fail < 2 && want.failNewly < 2 {
+			if is && want.namespaces > 1 && want.failingNamespaces < 2 && want.newlyFailingNamespaces < 2 {
 				t.Fatalf("seed %d: one namespace of %d makes this process suspect: %+v", seed, want.namespaces, want)
 			}
 		}
 		for i := range targets {
 			m := &targets[i]
-			s.move(tallies[[2]int{m.namespace, m.object}], uses[i], m.now, standing{})
+			s.update(tallies[[2]int{m.namespace, m.object}], uses[i], m.now, suspicionShare{})
 			n := uses[i].namespace
-			s.release(uses[i])
-			s.leave(n)
+			s.releaseDestination(uses[i])
+			s.releaseNamespace(n)
 		}
 		s.on = false
 		empty(t, &s)

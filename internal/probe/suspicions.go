@@ -11,38 +11,38 @@ import (
 // Suspicions say whether any Prober of this process suspects the process itself: what harms workloads is
 // held then, whichever of them found out. Its zero value is ready for use. A nil one suspects nothing.
 type Suspicions struct {
-	mu   sync.Mutex
-	by   map[string]bool
-	wake []func()
+	mu          sync.Mutex
+	suspecting  map[string]bool
+	subscribers []func()
 }
 
 // OnSuspect returns an Options.OnSuspect for the Prober of a kind of object, which calls also as well.
 func (s *Suspicions) OnSuspect(kind string, also func(suspect bool, cause string)) func(suspect bool, cause string) {
 	return func(suspect bool, cause string) {
-		for _, wake := range s.note(kind, suspect) {
+		for _, wake := range s.set(kind, suspect) {
 			wake()
 		}
 		also(suspect, cause)
 	}
 }
 
-// note returns what is to be called since Any has changed.
-func (s *Suspicions) note(kind string, suspect bool) []func() {
+// set returns what is to be called since Any has changed.
+func (s *Suspicions) set(kind string, suspect bool) []func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := len(s.by) > 0
+	was := len(s.suspecting) > 0
 	switch {
 	case !suspect:
-		delete(s.by, kind)
-	case s.by == nil:
-		s.by = map[string]bool{kind: true}
+		delete(s.suspecting, kind)
+	case s.suspecting == nil:
+		s.suspecting = map[string]bool{kind: true}
 	default:
-		s.by[kind] = true
+		s.suspecting[kind] = true
 	}
-	if was == (len(s.by) > 0) {
+	if was == (len(s.suspecting) > 0) {
 		return nil
 	}
-	return slices.Clone(s.wake)
+	return slices.Clone(s.subscribers)
 }
 
 // Any says whether some Prober suspects this process.
@@ -52,7 +52,7 @@ func (s *Suspicions) Any() bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.by) > 0
+	return len(s.suspecting) > 0
 }
 
 // Subscribe has wake called after every change of Any; it must not block.
@@ -62,5 +62,5 @@ func (s *Suspicions) Subscribe(wake func()) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wake = append(s.wake, wake)
+	s.subscribers = append(s.subscribers, wake)
 }

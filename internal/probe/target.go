@@ -55,19 +55,19 @@ type Health struct {
 // object is what has targets, such as an ExternalService.
 type object struct {
 	key     types.NamespacedName
-	pace    pace
-	ask     *question
+	timing  timing
+	plan    *checkPlan
 	targets []*target
-	tally   *tally
+	counts  *targetCounts
 	// namespace of the object, and the group that it belongs to.
 	namespace *namespace
 	group     string
 	// succeeding is how many targets have a success as their last result.
 	succeeding int
 	// results is how many have come, and succeeded the number of the last success.
-	results, succeeded uint64
-	// patient is Options.Patient.
-	patient bool
+	results, lastSuccess uint64
+	// requireThreshold is Options.Patient.
+	requireThreshold bool
 }
 
 // target is a Target with what is known of it. There may be 50,000: it holds no timer, no closure
@@ -79,74 +79,74 @@ type target struct {
 	ip         netip.Addr
 	port       uint16
 	authorized bool
-	gone       bool
-	// held: its last failure waits for the reference.
-	held   bool
-	result outcome
+	removed    bool
+	// awaitsReference: its last failure waits for the reference.
+	awaitsReference bool
+	result          outcome
 	counter
 	destination *destination
-	// asked tells a result that came after a change of what is asked.
-	asked uint32
+	// planVersion tells a result that came after a change of what is asked.
+	planVersion uint32
 	// since and lastProbe are wall clock times, due is counted from Prober.began.
 	since, lastProbe int64
 	due              time.Duration
-	// failed is the number of the result that began the running streak of failures.
-	failed uint64
+	// firstFailure is the number of the result that began the running streak of failures.
+	firstFailure uint64
 }
 
-// remote is what the target's destination is.
-func (t *target) remote() remote {
+// destinationKey is what the target's destination is.
+func (t *target) destinationKey() destinationKey {
 	switch {
 	case t.object.group != "":
-		return remote{host: t.object.group}
+		return destinationKey{host: t.object.group}
 	case t.ip.IsValid():
-		return remote{ip: t.ip, port: t.port}
+		return destinationKey{ip: t.ip, port: t.port}
 	}
-	return remote{host: t.host, port: t.port}
+	return destinationKey{host: t.host, port: t.port}
 }
 
-// set replaces the counter.
-func (t *target) set(c counter) {
-	t.object.succeeding += int(one(c.count > 0) - one(t.count > 0))
+// setCounter replaces the counter.
+func (t *target) setCounter(c counter) {
+	t.object.succeeding += int(toInt(c.count > 0) - toInt(t.count > 0))
 	t.counter = c
 }
 
-// confirmed says that a failure is the target's own: another target of the object, of which the last
+// isConfirmed says that a failure is the target's own: another target of the object, of which the last
 // success before the probe is given, has succeeded since the target first failed.
-func (t *target) confirmed(succeeded uint64) bool { return succeeded > t.failed }
+func (t *target) isConfirmed(succeeded uint64) bool { return succeeded > t.firstFailure }
 
 func (t *target) health() Health {
 	return Health{State: t.state(), Since: moment(t.since), LastProbe: moment(t.lastProbe), Reason: t.result.reason(), Falls: t.falls}
 }
 
-// void says that the target cannot be asked, and that this is not its fault.
-func (t *target) void() bool { return t.object.patient && t.result.void() }
+// isNotProbed says that the target cannot be asked, and that this is not its fault.
+func (t *target) isNotProbed() bool { return t.object.requireThreshold && t.result.isNotProbed() }
 
 func (t *target) state() State {
-	if t.void() {
+	if t.isNotProbed() {
 		return networkingv1.AddressUnknown
 	}
 	return t.condition.state()
 }
 
-// standing is what the target contributes to the suspicion now.
-func (t *target) standing() standing {
-	if t.object.patient {
-		return t.patientStanding()
+// suspicionShare is what the target contributes to the suspicion now.
+func (t *target) suspicionShare() suspicionShare {
+	if t.object.requireThreshold {
+		return t.thresholdShare()
 	}
-	return t.counter.standing(t.result == denied)
+	return t.counter.suspicionShare(t.result == denied)
 }
 
-// patientStanding has a target count that nothing is known of but failures: those of a process that
+// thresholdShare has a target count that nothing is known of but failures: those of a process that
 // never reached anything must not be believed once they are enough.
-func (t *target) patientStanding() standing {
+func (t *target) thresholdShare() suspicionShare {
 	switch {
-	case t.void():
-		return standing{}
+	case t.isNotProbed():
+		return suspicionShare{}
 	case t.condition == unknown && t.count < 0:
-		return standing{member: true, failing: true, young: t.count >= -young}
+		return suspicionShare{member: true, failing: true, recent: t.count >= -maxRecentFailures}
 	}
-	return t.counter.standing(false)
+	return t.counter.suspicionShare(false)
 }
 
 func moment(nanos int64) time.Time {

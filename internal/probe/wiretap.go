@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// wiretap notes what befalls a connection that is in another library's hands, and whether the other
+// recordingConn notes what befalls a connection that is in another library's hands, and whether the other
 // side speaks HTTP/2: its first frame has to be SETTINGS.
-type wiretap struct {
+type recordingConn struct {
 	net.Conn
 
-	mu      sync.Mutex
-	first   [frameHeader]byte
-	read    int
-	failure error
-	ended   bool
+	mu         sync.Mutex
+	firstFrame [frameHeader]byte
+	read       int
+	failure    error
+	ended      bool
 }
 
 const (
@@ -27,28 +27,28 @@ const (
 	frameSettings = 4
 )
 
-func (w *wiretap) Read(b []byte) (int, error) {
+func (w *recordingConn) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.read < frameHeader {
-		copy(w.first[w.read:], b[:n])
+		copy(w.firstFrame[w.read:], b[:n])
 	}
 	w.read += n
-	w.note(err)
+	w.record(err)
 	return n, err
 }
 
-func (w *wiretap) Write(b []byte) (int, error) {
+func (w *recordingConn) Write(b []byte) (int, error) {
 	n, err := w.Conn.Write(b)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note(err)
+	w.record(err)
 	return n, err
 }
 
-// note keeps the first failure that is not of our own making.
-func (w *wiretap) note(err error) {
+// record keeps the first failure that is not of our own making.
+func (w *recordingConn) record(err error) {
 	if err != nil && w.failure == nil && !w.ended {
 		w.failure = err
 	}
@@ -56,28 +56,28 @@ func (w *wiretap) note(err error) {
 
 // The deadline of the probe is set already, and holds.
 
-func (w *wiretap) SetDeadline(time.Time) error      { return nil }
-func (w *wiretap) SetReadDeadline(time.Time) error  { return nil }
-func (w *wiretap) SetWriteDeadline(time.Time) error { return nil }
+func (w *recordingConn) SetDeadline(time.Time) error      { return nil }
+func (w *recordingConn) SetReadDeadline(time.Time) error  { return nil }
+func (w *recordingConn) SetWriteDeadline(time.Time) error { return nil }
 
-// end has every read and write return.
-func (w *wiretap) end() {
+// abort has every read and write return.
+func (w *recordingConn) abort() {
 	w.mu.Lock()
 	w.ended = true
 	w.mu.Unlock()
 	_ = w.Conn.SetDeadline(time.Unix(1, 0)) // one that cannot be cut is closed already
 }
 
-// seen says whether the other side spoke HTTP/2, and returns the first failure.
-func (w *wiretap) seen() (http2 bool, failure error) {
+// result says whether the other side spoke HTTP/2, and returns the first failure.
+func (w *recordingConn) result() (http2 bool, failure error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.read >= frameHeader && w.first[frameType] == frameSettings, w.failure
+	return w.read >= frameHeader && w.firstFrame[frameType] == frameSettings, w.failure
 }
 
-// cut is the word for a connection that ended before the other side spoke HTTP/2: it said nothing, or
+// earlyEnd is the word for a connection that ended before the other side spoke HTTP/2: it said nothing, or
 // something else.
-func (w *wiretap) cut() outcome {
+func (w *recordingConn) earlyEnd() outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.read == 0 {

@@ -29,26 +29,26 @@ import (
 // outside is the address of the world outside; every port of it is a listener on loopback.
 var outside = netip.MustParseAddr("192.0.2.7")
 
-// world maps documentation addresses to loopback, and counts connections.
-type world struct {
+// network maps documentation addresses to loopback, and counts connections.
+type network struct {
 	opened, closed atomic.Int64
 }
 
-type counted struct {
+type countedConn struct {
 	net.Conn
 
-	world *world
+	world *network
 	once  atomic.Bool
 }
 
-func (c *counted) Close() error {
+func (c *countedConn) Close() error {
 	if c.once.CompareAndSwap(false, true) {
 		c.world.closed.Add(1)
 	}
 	return c.Conn.Close()
 }
 
-func (w *world) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
+func (w *network) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 	if to.IP != outside {
 		return nil, fmt.Errorf("refused by policy: %w", egress.ErrDenied)
 	}
@@ -57,12 +57,12 @@ func (w *world) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
 	w.opened.Add(1)
-	return &counted{Conn: conn, world: w}, nil
+	return &countedConn{Conn: conn, world: w}, nil
 }
 
 // nothingLeft demands that what was started since is gone: connections now, goroutines soon, since
 // those of the servers take a moment.
-func nothingLeft(t *testing.T, w *world) (check func()) {
+func nothingLeft(t *testing.T, w *network) (check func()) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	return func() {
@@ -204,8 +204,8 @@ func secured(config *tls.Config, handle func(net.Conn)) func(net.Conn) {
 }
 
 // probeOnce asks a port.
-func probeOnce(t testing.TB, w *world, c Check, port uint16, host string, timeout time.Duration) outcome {
+func probeOnce(t testing.TB, w *network, c Check, port uint16, host string, timeout time.Duration) outcome {
 	t.Helper()
-	a := asker{dial: w.dial}
-	return a.ask(t.Context(), newQuestion(&c), place{Query: egress.Query{IP: outside, Port: port}, host: host}, timeout)
+	a := checker{dial: w.dial}
+	return a.check(t.Context(), newCheckPlan(&c), dialTarget{Query: egress.Query{IP: outside, Port: port}, host: host}, timeout)
 }

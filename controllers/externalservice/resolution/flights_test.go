@@ -18,7 +18,7 @@ import (
 func TestAPanicInALookupIsTheResultOfAllWhoWaitForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0
-		f := &flights{under: map[query]*flight{}, now: time.Now, look: func(context.Context, query) dns.Answer {
+		f := &singleflight{calls: map[query]*call{}, now: time.Now, lookup: func(context.Context, query) dns.Answer {
 			looks++
 			<-time.After(time.Second)
 			panic("a defect") //nolint:forbidigo // what it tests

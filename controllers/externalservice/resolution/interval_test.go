@@ -42,7 +42,7 @@ func TestTheTimeBetweenLookups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for at, want := range map[float64]time.Duration{0: test.low, 1: test.high} {
-				r := newRecord(test.name)
+				r := newNameState(test.name)
 				for _, answer := range test.answers {
 					if answer.IPv4.Outcome == "" {
 						answer = dns.Answer{IPv4: part("ServFail", 0), IPv6: part("ServFail", 0)}
@@ -58,12 +58,12 @@ func TestTheTimeBetweenLookups(t *testing.T) {
 }
 
 func TestOtherSettingsApplyAtOnce(t *testing.T) {
-	r := newRecord(Name{MinTTL: time.Minute, MaxTTL: time.Hour, KeepLastFor: time.Hour})
-	if r.retune(r.settings, epoch) {
+	r := newNameState(Name{MinTTL: time.Minute, MaxTTL: time.Hour, KeepLastFor: time.Hour})
+	if r.updateSettings(r.settings, epoch) {
 		t.Error("the same settings moved the next lookup")
 	}
 	r.apply(dns.Answer{IPv4: part("a", time.Hour), IPv6: part("NXDomain", 0)}, epoch, 1)
-	if !r.retune(Name{MinTTL: time.Minute, MaxTTL: 10 * time.Minute, KeepLastFor: time.Hour}.settings(), epoch) || !r.state.NextTime.Equal(epoch.Add(10*time.Minute)) {
+	if !r.updateSettings(Name{MinTTL: time.Minute, MaxTTL: 10 * time.Minute, KeepLastFor: time.Hour}.settings(), epoch) || !r.state.NextTime.Equal(epoch.Add(10*time.Minute)) {
 		t.Errorf("the next lookup is after %s, want the new MaxTTL", r.state.NextTime.Sub(epoch))
 	}
 	now := epoch.Add(10 * time.Minute)
@@ -72,13 +72,13 @@ func TestOtherSettingsApplyAtOnce(t *testing.T) {
 		t.Error("KeepLast expires")
 	}
 	remove := Name{MinTTL: time.Minute, MaxTTL: 10 * time.Minute, KeepLastFor: time.Hour, OnFailure: "Remove"}
-	r.retune(remove.settings(), now)
+	r.updateSettings(remove.settings(), now)
 	if want := epoch.Add(time.Hour); !r.state.ExpiresAt.Equal(want) || len(r.state.Addresses) != 1 {
 		t.Errorf("with Remove they go at %s, want %s", r.state.ExpiresAt, want)
 	}
 	remove.KeepLastFor = 5 * time.Minute
-	r.retune(remove.settings(), now)
+	r.updateSettings(remove.settings(), now)
 	if len(r.state.Addresses) != 0 || r.state.Reason != "Timeout" {
-		t.Errorf("%q, %s; want them gone, being too old", words(r.state.Addresses), r.state.Reason)
+		t.Errorf("%q, %s; want them gone, being too old", format(r.state.Addresses), r.state.Reason)
 	}
 }

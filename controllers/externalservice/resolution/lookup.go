@@ -12,16 +12,16 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// do looks up a name that is due, and returns when it is due again.
-func (t *Tracker) do(ctx context.Context, of task) time.Time {
+// process looks up a name that is due, and returns when it is due again.
+func (t *Tracker) process(ctx context.Context, of task) time.Time {
 	if of == (task{}) {
 		return t.ping(ctx)
 	}
-	e := t.entry(of)
+	e := t.entryOf(of)
 	if e == nil {
 		return time.Time{}
 	}
-	answer, err := t.flights.do(ctx, e.query)
+	answer, err := t.singleflight.do(ctx, e.query)
 	if ctx.Err() != nil || err != nil {
 		// The process is about to stop: that says nothing about the name.
 		return t.Now()
@@ -30,20 +30,20 @@ func (t *Tracker) do(ctx context.Context, of task) time.Time {
 		logr.FromContextOrDiscard(ctx).V(1).Info("lookup failed",
 			"externalService", of.object.String(), "endpoint", of.endpoint, "error", answer.Err.Error())
 	}
-	t.hear(answer)
-	return t.learn(of, e, answer)
+	t.recordAnswer(answer)
+	return t.applyAnswer(of, e, answer)
 }
 
-// entry returns what a task stands for, or nil where it has been forgotten.
-func (t *Tracker) entry(of task) *entry {
+// entryOf returns what a task stands for, or nil where it has been forgotten.
+func (t *Tracker) entryOf(of task) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.objects[of.object][of.endpoint]
 }
 
-// learn takes in an answer unless its name was replaced meanwhile; what replaced it is on the
+// applyAnswer takes in an answer unless its name was replaced meanwhile; what replaced it is on the
 // agenda, so that the time answered then does not count.
-func (t *Tracker) learn(of task, e *entry, answer dns.Answer) time.Time {
+func (t *Tracker) applyAnswer(of task, e *entry, answer dns.Answer) time.Time {
 	matters := false
 	defer func() {
 		if matters {
@@ -55,9 +55,9 @@ func (t *Tracker) learn(of task, e *entry, answer dns.Answer) time.Time {
 	if t.objects[of.object][of.endpoint] != e {
 		return time.Time{}
 	}
-	before := e.record.state
-	e.record.apply(answer, t.Now(), t.Rand())
-	after := e.record.state
-	matters = after.matters(before)
+	before := e.name.state
+	e.name.apply(answer, t.Now(), t.Rand())
+	after := e.name.state
+	matters = after.needsReconcile(before)
 	return after.NextTime
 }

@@ -48,8 +48,8 @@ func (m metrics) register(with prometheus.Registerer) error {
 	return nil
 }
 
-// measured is Lookup with the metrics.
-func (t *Tracker) measured(ctx context.Context, q query) dns.Answer {
+// measuredLookup is Lookup with the metrics.
+func (t *Tracker) measuredLookup(ctx context.Context, q query) dns.Answer {
 	begin := t.Now()
 	answer := t.Lookup(ctx, q.host, q.records)
 	if ctx.Err() == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// world is a name outside, as a model: sets of addresses that move, rotate and fail at random.
-type world struct {
+// dnsModel is a name outside, as a model: sets of addresses that move, rotate and fail at random.
+type dnsModel struct {
 	*rand.Rand
 
 	four, six []dns.Address
@@ -23,7 +23,7 @@ type world struct {
 	failing   [2]dns.Outcome
 }
 
-func (w *world) pool(six bool) []dns.Address {
+func (w *dnsModel) pool(six bool) []dns.Address {
 	var set []dns.Address
 	for range w.IntN(4) * w.IntN(60) {
 		ip := netip.AddrFrom4([4]byte{198, 18, byte(w.IntN(2)), byte(w.IntN(256))})
@@ -37,7 +37,7 @@ func (w *world) pool(six bool) []dns.Address {
 }
 
 // change moves the world on, most of the time not at all.
-func (w *world) change() {
+func (w *dnsModel) change() {
 	switch w.IntN(12) {
 	case 0:
 		w.four = w.pool(false)
@@ -52,7 +52,7 @@ func (w *world) change() {
 	}
 }
 
-func (w *world) part(set []dns.Address, failing dns.Outcome) dns.FamilyAnswer {
+func (w *dnsModel) part(set []dns.Address, failing dns.Outcome) dns.FamilyAnswer {
 	ttl := time.Duration(w.IntN(200)) * time.Second
 	if failing != "" {
 		return dns.FamilyAnswer{Outcome: failing, TTL: ttl}
@@ -69,7 +69,7 @@ func (w *world) part(set []dns.Address, failing dns.Outcome) dns.FamilyAnswer {
 	return dns.FamilyAnswer{Outcome: dns.Resolved, TTL: ttl, Addresses: set, Partial: w.IntN(10) == 0}
 }
 
-func (w *world) answer() dns.Answer {
+func (w *dnsModel) answer() dns.Answer {
 	return dns.Answer{IPv4: w.part(w.four, w.failing[0]), IPv6: w.part(w.six, w.failing[1])}
 }
 
@@ -89,13 +89,13 @@ func TestWhateverTheWorldDoes(t *testing.T) {
 
 // run lets a record follow a random world, and then a quiet one.
 func run(t *testing.T, seed uint64) {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 1))}
+	w := &dnsModel{Rand: rand.New(rand.NewPCG(seed, 1))}
 	w.four, w.six = w.pool(false), w.pool(true)
 	name := Name{MinTTL: 30 * time.Second, MaxTTL: 3 * time.Minute, KeepLastFor: time.Duration(w.IntN(30)) * time.Minute}
 	if w.IntN(2) == 0 {
 		name.OnFailure = networkingv1.ResolutionRemove
 	}
-	r, now, good := newRecord(name), epoch, time.Time{}
+	r, now, good := newNameState(name), epoch, time.Time{}
 	for range 120 {
 		w.change()
 		answer, before := w.answer(), r.state.Addresses

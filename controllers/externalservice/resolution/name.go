@@ -65,8 +65,8 @@ type State struct {
 	ExpiresAt time.Time
 }
 
-// matters says whether a reconciler has to know of the change. That lookups go on is no news.
-func (s State) matters(before State) bool {
+// needsReconcile says whether a reconciler has to know of the change. That lookups go on is no news.
+func (s State) needsReconcile(before State) bool {
 	return s.LookedUp != before.LookedUp || s.Reason != before.Reason || s.Cause != before.Cause ||
 		s.Failed != before.Failed || s.Kept != before.Kept || s.Surplus != before.Surplus || s.Denied != before.Denied ||
 		!s.ExpiresAt.Equal(before.ExpiresAt) || !slices.Equal(s.Addresses, before.Addresses)

@@ -12,14 +12,14 @@ const (
 	firstBurst = 64
 )
 
-// pace spaces out first lookups: a burst at once, and the rest at a steady rate.
-type pace struct {
+// pacer spaces out first lookups: a burst at once, and the rest at a steady rate.
+type pacer struct {
 	// full is when everything that was let through so far would have begun at the steady rate.
 	full time.Time
 }
 
 // next returns when one more may begin.
-func (p *pace) next(now time.Time) time.Time {
+func (p *pacer) next(now time.Time) time.Time {
 	const gap = time.Second / firstRate
 	if p.full.Before(now) {
 		p.full = now

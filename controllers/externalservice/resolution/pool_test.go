@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// turning returns lookups of 8 addresses out of a pool, the next ones each time.
-func turning(pool []dns.Address, i int) dns.Answer {
+// rotation returns lookups of 8 addresses out of a pool, the next ones each time.
+func rotation(pool []dns.Address, i int) dns.Answer {
 	var some []dns.Address
 	for j := range 8 {
 		some = append(some, pool[(i*8+j)%len(pool)])
@@ -24,10 +24,10 @@ func turning(pool []dns.Address, i int) dns.Answer {
 func TestAPoolSettlesAndWhatItGivesUpGoes(t *testing.T) {
 	pool := addresses("a b c d e f g h i j k l m n o p q r s t")
 	name := Name{MinTTL: time.Second, MaxTTL: time.Hour}
-	r, now, changes := newRecord(name), epoch, 0
+	r, now, changes := newNameState(name), epoch, 0
 	for i := range 200 {
 		before := r.state.Addresses
-		r.apply(turning(pool, i), now, 0.5)
+		r.apply(rotation(pool, i), now, 0.5)
 		if i > 5 && !slices.Equal(before, r.state.Addresses) {
 			changes++
 		}
@@ -39,9 +39,9 @@ func TestAPoolSettlesAndWhatItGivesUpGoes(t *testing.T) {
 
 	// Another process has the same, whatever it is told first.
 	name.Seed, name.SeedTime = r.state.Addresses, epoch
-	r = newRecord(name)
+	r = newNameState(name)
 	for i := range 50 {
-		r.apply(turning(pool, i), now, 0.5)
+		r.apply(rotation(pool, i), now, 0.5)
 		if len(r.state.Addresses) != 20 {
 			t.Fatalf("%d addresses %d lookups after a restart", len(r.state.Addresses), i)
 		}
@@ -49,20 +49,20 @@ func TestAPoolSettlesAndWhatItGivesUpGoes(t *testing.T) {
 	}
 
 	// The pool shrinks to 10.
-	for i := range turns + 5 {
-		r.apply(turning(pool[:10], i), now, 0.5)
+	for i := range maxMissed + 5 {
+		r.apply(rotation(pool[:10], i), now, 0.5)
 		now = r.state.NextTime
 	}
 	if !slices.Equal(r.state.Addresses, pool[:10]) {
-		t.Errorf("%s is left of a pool of 10", words(r.state.Addresses))
+		t.Errorf("%s is left of a pool of 10", format(r.state.Addresses))
 	}
 }
 
 func TestAnAddressThatLeavesAPoolWithALongTTLIsNotHeldForTenOfIt(t *testing.T) {
 	pool := addresses("a b c d e f g h i j k l m n o p q r s t")
-	r, now := newRecord(Name{MaxTTL: time.Hour}), epoch
+	r, now := newNameState(Name{MaxTTL: time.Hour}), epoch
 	answer := func(i int, of []dns.Address) {
-		a := turning(of, i)
+		a := rotation(of, i)
 		a.IPv4.TTL = time.Hour
 		r.apply(a, now, 0)
 		now = r.state.NextTime
@@ -74,12 +74,12 @@ func TestAnAddressThatLeavesAPoolWithALongTTLIsNotHeldForTenOfIt(t *testing.T) {
 		answer(i, pool[:8])
 	}
 	if !slices.Equal(r.state.Addresses, pool[:8]) {
-		t.Errorf("%s after 4 hours without the others", words(r.state.Addresses))
+		t.Errorf("%s after 4 hours without the others", format(r.state.Addresses))
 	}
 }
 
 func TestANameThatIsSaidNotToExistForOneFamilyKeepsItsAddresses(t *testing.T) {
-	r := newRecord(Name{MinTTL: time.Second, MaxTTL: time.Hour})
+	r := newNameState(Name{MinTTL: time.Second, MaxTTL: time.Hour})
 	now := epoch
 	for range 5 {
 		r.apply(dns.Answer{IPv4: part("a", time.Second), IPv6: part("v6", time.Second)}, now, 0)
@@ -90,21 +90,21 @@ func TestANameThatIsSaidNotToExistForOneFamilyKeepsItsAddresses(t *testing.T) {
 		r.apply(broken, now, 0)
 		now = r.state.NextTime
 	}
-	if got := words(r.state.Addresses); got != "a v6" || r.state.Reason != "Stale" || r.state.Failed != "AAAA" || r.state.Kept != 1 {
+	if got := format(r.state.Addresses); got != "a v6" || r.state.Reason != "Stale" || r.state.Failed != "AAAA" || r.state.Kept != 1 {
 		t.Errorf("%q, %+v", got, r.state)
 	}
 	// That a family has no records is said by NOERROR; and where there never were any, all is well.
 	r.apply(dns.Answer{IPv4: part("a", time.Second), IPv6: part("NXDomain", 0)}, now, 0)
 	r.apply(dns.Answer{IPv4: part("a", time.Second), IPv6: part("NXDomain", 0)}, now.Add(time.Second), 0)
 	r.apply(broken, now.Add(2*time.Second), 0)
-	if got := words(r.state.Addresses); got != "a" || r.state.Reason != "Resolved" || r.failures != 0 {
+	if got := format(r.state.Addresses); got != "a" || r.state.Reason != "Resolved" || r.failures != 0 {
 		t.Errorf("%q, %+v", got, r.state)
 	}
 }
 
 func TestAddressesThatDoNotCountAreCounted(t *testing.T) {
 	for _, test := range []struct{ four, six, want int }{{60, 0, 0}, {150, 0, 50}, {60, 60, 20}, {1000, 3, 903}, {100, 0, 0}} {
-		r := newRecord(Name{MaxTTL: time.Hour})
+		r := newNameState(Name{MaxTTL: time.Hour})
 		var four, six []dns.Address
 		for i := range test.four {
 			four = append(four, dns.Address{IP: addresses("a")[0].IP.Next(), Port: uint16(i + 1)})

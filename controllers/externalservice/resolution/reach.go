@@ -16,45 +16,45 @@ const (
 	// pingEvery is how often lost nameservers are asked whether they are back, and at least the
 	// time between two questions because of lookups without an answer.
 	pingEvery = 5 * time.Second
-	// silences is how many lookups in a row get no answer before that means something, where
+	// maxUnanswered is how many lookups in a row get no answer before that means something, where
 	// there is no Ping.
-	silences = 3
+	maxUnanswered = 3
 )
 
-// reach is what is known of the nameservers.
-type reach struct {
-	lost    atomic.Bool
-	turning sync.Mutex
+// reachability is what is known of the nameservers.
+type reachability struct {
+	unreachable atomic.Bool
+	changeMu    sync.Mutex
 
-	mu     sync.Mutex
-	silent int
-	pinged time.Time
+	mu         sync.Mutex
+	unanswered int
+	pinged     time.Time
 }
 
-// hear takes in whether a lookup got any answer.
-func (t *Tracker) hear(a dns.Answer) {
+// recordAnswer takes in whether a lookup got any answer.
+func (t *Tracker) recordAnswer(a dns.Answer) {
 	switch {
 	case a.Outcome() == dns.Denied:
 		// Perhaps no question was sent.
 		return
 	case a.IPv4.Outcome != dns.Timeout || a.IPv6.Outcome != dns.Timeout:
-		t.heard()
+		t.recordReply()
 		return
 	}
-	t.reach.mu.Lock()
-	t.reach.silent++
+	t.reachability.mu.Lock()
+	t.reachability.unanswered++
 	lost, ask := false, false
 	if t.Ping == nil {
-		lost = t.reach.silent >= silences
-	} else if now := t.Now(); !t.reach.lost.Load() && now.Sub(t.reach.pinged) >= pingEvery {
-		t.reach.pinged, ask = now, true
+		lost = t.reachability.unanswered >= maxUnanswered
+	} else if now := t.Now(); !t.reachability.unreachable.Load() && now.Sub(t.reachability.pinged) >= pingEvery {
+		t.reachability.pinged, ask = now, true
 	}
-	t.reach.mu.Unlock()
+	t.reachability.mu.Unlock()
 	if lost {
-		t.lose()
+		t.recordUnreachable()
 	}
 	if ask {
-		t.agenda.Set(task{}, t.Now())
+		t.queue.Set(task{}, t.Now())
 	}
 }
 
@@ -65,52 +65,52 @@ func (t *Tracker) ping(ctx context.Context) time.Time {
 		return t.Now()
 	}
 	if answered {
-		t.heard()
+		t.recordReply()
 		return time.Time{}
 	}
-	t.lose()
+	t.recordUnreachable()
 	return t.Now().Add(pingEvery)
 }
 
-// lose notes that no nameserver answers.
-func (t *Tracker) lose() { t.turn(true) }
+// recordUnreachable notes that no nameserver answers.
+func (t *Tracker) recordUnreachable() { t.setUnreachable(true) }
 
-// heard notes that a nameserver answers. Names that got no answer need not wait any longer then.
-func (t *Tracker) heard() {
-	t.reach.mu.Lock()
-	t.reach.silent = 0
-	t.reach.mu.Unlock()
-	if t.turn(false) {
-		t.revive()
+// recordReply notes that a nameserver answers. Names that got no answer need not wait any longer then.
+func (t *Tracker) recordReply() {
+	t.reachability.mu.Lock()
+	t.reachability.unanswered = 0
+	t.reachability.mu.Unlock()
+	if t.setUnreachable(false) {
+		t.retryTimedOut()
 	}
 }
 
-// turn notes whether the nameservers are lost, and says whether that is a change. OnReachable is told
+// setUnreachable notes whether the nameservers are lost, and says whether that is a change. OnReachable is told
 // of changes in their order: a loss that is told of after the recovery would stay.
-func (t *Tracker) turn(lost bool) bool {
-	if t.reach.lost.Load() == lost { // as nearly always, and without waiting
+func (t *Tracker) setUnreachable(lost bool) bool {
+	if t.reachability.unreachable.Load() == lost { // as nearly always, and without waiting
 		return false
 	}
-	t.reach.turning.Lock()
-	defer t.reach.turning.Unlock()
-	if !t.reach.lost.CompareAndSwap(!lost, lost) {
+	t.reachability.changeMu.Lock()
+	defer t.reachability.changeMu.Unlock()
+	if !t.reachability.unreachable.CompareAndSwap(!lost, lost) {
 		return false
 	}
 	t.OnReachable(!lost)
 	return true
 }
 
-// revive has every name looked up soon that got no answer.
-func (t *Tracker) revive() {
+// retryTimedOut has every name looked up soon that got no answer.
+func (t *Tracker) retryTimedOut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.Now()
 	for object, entries := range t.objects {
 		for endpoint, e := range entries {
-			if r := e.record; r.ipv4.last == dns.Timeout || r.ipv6.last == dns.Timeout {
-				if at := t.known.next(now); at.Before(r.state.NextTime) {
+			if r := e.name; r.ipv4.lastOutcome == dns.Timeout || r.ipv6.lastOutcome == dns.Timeout {
+				if at := t.seededNames.next(now); at.Before(r.state.NextTime) {
 					r.state.NextTime = at
-					t.agenda.Set(task{object, endpoint}, at)
+					t.queue.Set(task{object, endpoint}, at)
 				}
 			}
 		}

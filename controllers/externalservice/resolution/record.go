@@ -11,21 +11,21 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// record is what is known of one name. It has no clock and sends nothing: answers go in by apply,
+// nameState is what is known of one name. It has no clock and sends nothing: answers go in by apply,
 // and the state comes out.
-type record struct {
+type nameState struct {
 	settings
 
 	ipv4, ipv6 family
-	asked      time.Time
+	lookedUpAt time.Time
 	// failures is how many lookups in a row failed, in one family at least.
 	failures int
 	state    State
 }
 
-// newRecord makes the record of a name that was not looked up yet.
-func newRecord(n Name) *record {
-	r := &record{settings: n.settings(), state: State{Endpoint: n.Endpoint}}
+// newNameState makes the record of a name that was not looked up yet.
+func newNameState(n Name) *nameState {
+	r := &nameState{settings: n.settings(), state: State{Endpoint: n.Endpoint}}
 	var ipv4, ipv6 []dns.Address
 	for _, address := range n.Seed {
 		if address.IP.Is4() {
@@ -44,47 +44,47 @@ func newRecord(n Name) *record {
 }
 
 // apply takes in an answer. at, from 0 to 1, places the next lookup within its jitter.
-func (r *record) apply(a dns.Answer, now time.Time, at float64) {
-	r.asked, r.state.LookedUp = now, true
+func (r *nameState) apply(a dns.Answer, now time.Time, at float64) {
+	r.lookedUpAt, r.state.LookedUp = now, true
 	resolved := a.Outcome() == dns.Resolved
 	if resolved {
-		a.IPv4, a.IPv6 = r.ipv4.believed(a.IPv4), r.ipv6.believed(a.IPv6)
+		a.IPv4, a.IPv6 = r.ipv4.correctNoName(a.IPv4), r.ipv6.correctNoName(a.IPv6)
 	}
 	r.state.Denied = a.Denied
-	r.ipv4.last, r.ipv6.last = a.IPv4.Outcome, a.IPv6.Outcome
+	r.ipv4.lastOutcome, r.ipv6.lastOutcome = a.IPv4.Outcome, a.IPv6.Outcome
 	interval := r.interval(a)
 	if resolved {
 		r.state.ResolvedTime = now
-		r.ipv4.take(a.IPv4, r.settings, interval, now)
-		r.ipv6.take(a.IPv6, r.settings, interval, now)
+		r.ipv4.apply(a.IPv4, r.settings, interval, now)
+		r.ipv6.apply(a.IPv6, r.settings, interval, now)
 	}
 	if resolved && !failed(a.IPv4) && !failed(a.IPv6) {
 		r.failures = 0
 	} else {
 		r.failures++
 	}
-	r.conclude(now)
+	r.updateState(now)
 	wait := r.wait(a, interval)
 	r.state.NextTime = now.Add(r.jitter(wait, at))
-	r.notBeyondExpiry(now)
+	r.capAtExpiry(now)
 }
 
-// take takes in the part of a family of a name that resolves.
-func (f *family) take(p dns.FamilyAnswer, s settings, interval time.Duration, now time.Time) {
+// apply takes in the part of a family of a name that resolves.
+func (f *family) apply(p dns.FamilyAnswer, s settings, interval time.Duration, now time.Time) {
 	switch p.Outcome {
 	case dns.Resolved:
-		f.answered(p, s, interval, now)
+		f.applyAddresses(p, s, interval, now)
 	case dns.NXDomain:
-		f.absent()
+		f.applyNoRecords()
 	case dns.ServFail, dns.Timeout, dns.Denied:
 	}
 }
 
-// believed is the part of a family of a name that resolves in the other one. Some load balancers say
+// correctNoName is the part of a family of a name that resolves in the other one. Some load balancers say
 // of such a name that it does not exist where they mean that they have no answer: where there were
 // addresses, that is a failure.
-func (f *family) believed(p dns.FamilyAnswer) dns.FamilyAnswer {
-	if p.NoName && f.size() > 0 {
+func (f *family) correctNoName(p dns.FamilyAnswer) dns.FamilyAnswer {
+	if p.NoName && f.count() > 0 {
 		p.Outcome = dns.ServFail
 	}
 	return p
@@ -94,7 +94,7 @@ func (f *family) believed(p dns.FamilyAnswer) dns.FamilyAnswer {
 func failed(p dns.FamilyAnswer) bool { return p.Outcome != dns.Resolved && p.Outcome != dns.NXDomain }
 
 // interval is the time between lookups that an answer asks for.
-func (r *record) interval(a dns.Answer) time.Duration {
+func (r *nameState) interval(a dns.Answer) time.Duration {
 	ttl := time.Duration(-1)
 	for _, p := range []dns.FamilyAnswer{a.IPv4, a.IPv6} {
 		if p.Outcome == dns.Resolved && (ttl < 0 || p.TTL < ttl) {
@@ -105,53 +105,55 @@ func (r *record) interval(a dns.Answer) time.Duration {
 }
 
 // wait is the time until the next lookup, before jitter.
-func (r *record) wait(a dns.Answer, interval time.Duration) time.Duration {
+func (r *nameState) wait(a dns.Answer, interval time.Duration) time.Duration {
 	switch {
 	case a.Outcome() != dns.Resolved:
 		wait := r.retry(r.failures)
 		if a.Outcome() == dns.NXDomain {
-			wait = max(wait, min(a.IPv4.TTL, a.IPv6.TTL, r.mostRetry()))
+			wait = max(wait, min(a.IPv4.TTL, a.IPv6.TTL, r.maxRetry()))
 		}
 		return wait
-	case r.ipv4.doubted() || r.ipv6.doubted():
-		return r.shortest
+	case r.ipv4.awaitsConfirmation() || r.ipv6.awaitsConfirmation():
+		return r.minInterval
 	case r.failures > 0:
-		return min(interval, max(r.retry(r.failures), r.shortest))
+		return min(interval, max(r.retry(r.failures), r.minInterval))
 	default:
 		return interval
 	}
 }
 
-// doubted says whether addresses count that there were no records of, until that is said again.
-func (f *family) doubted() bool { return f.last == dns.NXDomain && f.missed > 0 && f.size() > 0 }
+// awaitsConfirmation says whether addresses count that there were no records of, until that is said again.
+func (f *family) awaitsConfirmation() bool {
+	return f.lastOutcome == dns.NXDomain && f.negatives > 0 && f.count() > 0
+}
 
-// conclude says what the last answer means by now.
-func (r *record) conclude(now time.Time) {
-	whole := dns.Answer{IPv4: dns.FamilyAnswer{Outcome: r.ipv4.last}, IPv6: dns.FamilyAnswer{Outcome: r.ipv6.last}}.Outcome()
+// updateState says what the last answer means by now.
+func (r *nameState) updateState(now time.Time) {
+	whole := dns.Answer{IPv4: dns.FamilyAnswer{Outcome: r.ipv4.lastOutcome}, IPv6: dns.FamilyAnswer{Outcome: r.ipv6.lastOutcome}}.Outcome()
 	r.state.ExpiresAt, r.state.Failed, r.state.Kept = time.Time{}, "", 0
 	kept := dns.Outcome("")
 	for i, f := range []*family{&r.ipv4, &r.ipv6} {
-		if !f.keeps() || (whole == dns.Resolved && f.last == dns.NXDomain) {
+		if !f.isKept() || (whole == dns.Resolved && f.lastOutcome == dns.NXDomain) {
 			continue
 		}
-		if r.remove {
-			expires := f.good.Add(r.keep)
+		if r.removeExpired {
+			expires := f.lastResolved.Add(r.keepFor)
 			f.expire(expires, now)
-			if f.size() == 0 {
+			if f.count() == 0 {
 				continue
 			}
 			if r.state.ExpiresAt.IsZero() || expires.Before(r.state.ExpiresAt) {
 				r.state.ExpiresAt = expires
 			}
 		}
-		kept = f.last
-		r.state.Kept += f.size()
+		kept = f.lastOutcome
+		r.state.Kept += f.count()
 		if whole == dns.Resolved {
 			r.state.Failed = []string{"A", "AAAA"}[i]
 		}
 	}
 	r.state.Addresses = r.addresses()
-	r.state.Surplus = r.ipv4.surplus + r.ipv6.surplus + max(0, r.ipv4.size()+r.ipv6.size()-maxAddresses)
+	r.state.Surplus = r.ipv4.surplus + r.ipv6.surplus + max(0, r.ipv4.count()+r.ipv6.count()-maxAddresses)
 	switch {
 	case whole == dns.Denied || (kept == "" && whole != dns.Resolved):
 		r.state.Reason, r.state.Cause = string(whole), string(whole)
@@ -165,17 +167,17 @@ func (r *record) conclude(now time.Time) {
 }
 
 // addresses returns those that count. Each family has a right to half of the places.
-func (r *record) addresses() []dns.Address {
-	four, six := r.ipv4.size(), r.ipv6.size()
+func (r *nameState) addresses() []dns.Address {
+	four, six := r.ipv4.count(), r.ipv6.count()
 	const half = maxAddresses / 2
 	return slices.Concat(
-		r.ipv4.latest(max(maxAddresses-six, half)),
-		r.ipv6.latest(max(maxAddresses-four, half)),
+		r.ipv4.newest(max(maxAddresses-six, half)),
+		r.ipv6.newest(max(maxAddresses-four, half)),
 	)
 }
 
-// retune takes over other settings of the same name, and says whether the next lookup moved.
-func (r *record) retune(s settings, now time.Time) bool {
+// updateSettings takes over other settings of the same name, and says whether the next lookup moved.
+func (r *nameState) updateSettings(s settings, now time.Time) bool {
 	if r.settings == s {
 		return false
 	}
@@ -184,17 +186,17 @@ func (r *record) retune(s settings, now time.Time) bool {
 		return false
 	}
 	before := r.state.NextTime
-	if most := r.asked.Add(s.longest); r.state.NextTime.After(most) {
+	if most := r.lookedUpAt.Add(s.maxInterval); r.state.NextTime.After(most) {
 		r.state.NextTime = most
 	}
-	r.conclude(now)
-	r.notBeyondExpiry(now)
+	r.updateState(now)
+	r.capAtExpiry(now)
 	return !r.state.NextTime.Equal(before)
 }
 
-// notBeyondExpiry has the name looked up when its addresses would go: either that saves them, or
+// capAtExpiry has the name looked up when its addresses would go: either that saves them, or
 // they go then and not whenever the next lookup would have been.
-func (r *record) notBeyondExpiry(now time.Time) {
+func (r *nameState) capAtExpiry(now time.Time) {
 	if at := r.state.ExpiresAt; at.After(now) && at.Before(r.state.NextTime) {
 		r.state.NextTime = at
 	}

@@ -30,8 +30,8 @@ func addresses(text string) []dns.Address {
 	return list
 }
 
-// words is the opposite of addresses.
-func words(list []dns.Address) string {
+// format is the opposite of addresses.
+func format(list []dns.Address) string {
 	var text []string
 	for _, address := range list {
 		if bytes := address.IP.AsSlice(); address.IP.Is4() {
@@ -130,14 +130,14 @@ func TestAnswersBecomeAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := epoch
-			r := newRecord(Name{Endpoint: "e", MinTTL: 30 * time.Second, MaxTTL: time.Hour, KeepLastFor: 24 * time.Hour,
+			r := newNameState(Name{Endpoint: "e", MinTTL: 30 * time.Second, MaxTTL: time.Hour, KeepLastFor: 24 * time.Hour,
 				Seed: addresses(test.seed), SeedTime: now.Add(-30 * time.Second)})
-			if got := words(r.state.Addresses); got != test.seed || r.state.Reason != "" || r.state.LookedUp {
+			if got := format(r.state.Addresses); got != test.seed || r.state.Reason != "" || r.state.LookedUp {
 				t.Errorf("before the first lookup: %q, %q, settled %t", got, r.state.Reason, r.state.LookedUp)
 			}
 			for i, step := range test.steps {
 				r.apply(dns.Answer{IPv4: part(step.four, time.Minute), IPv6: part(step.six, time.Minute)}, now, 1)
-				if got := words(r.state.Addresses); got != step.want {
+				if got := format(r.state.Addresses); got != step.want {
 					t.Errorf("step %d: %q, want %q", i, got, step.want)
 				}
 				if step.reason != "" && r.state.Reason != step.reason {
@@ -163,7 +163,7 @@ func TestCauseIsHowTheLookupEnded(t *testing.T) {
 		{"ServFail", "Timeout", "Stale", "ServFail"},
 		{"Denied", "Timeout", "Denied", "Denied"},
 	} {
-		r := newRecord(Name{Seed: addresses("a v6"), SeedTime: epoch})
+		r := newNameState(Name{Seed: addresses("a v6"), SeedTime: epoch})
 		r.apply(dns.Answer{IPv4: part(test.four, time.Minute), IPv6: part(test.six, time.Minute)}, epoch, 0)
 		if r.state.Reason != test.reason || r.state.Cause != test.cause {
 			t.Errorf("%s, %s: %s because of %s, want %s because of %s", test.four, test.six, r.state.Reason, r.state.Cause, test.reason, test.cause)
@@ -173,13 +173,13 @@ func TestCauseIsHowTheLookupEnded(t *testing.T) {
 
 func TestAddressesOutliveTheLastSuccessForAsLongAsTheyMay(t *testing.T) {
 	name := Name{MinTTL: 30 * time.Second, MaxTTL: time.Hour, KeepLastFor: 10 * time.Minute, OnFailure: networkingv1.ResolutionRemove}
-	r, now := newRecord(name), epoch
+	r, now := newNameState(name), epoch
 	r.apply(dns.Answer{IPv4: part("a", time.Minute), IPv6: part("v6", time.Minute)}, now, 0)
 	expires := epoch.Add(10 * time.Minute)
 	for r.state.NextTime.Before(expires) {
 		now = r.state.NextTime
 		r.apply(dns.Answer{IPv4: part("ServFail", 0), IPv6: part("Timeout", 0)}, now, 1)
-		if got := words(r.state.Addresses); got != "a v6" || r.state.Reason != "Stale" || !r.state.ExpiresAt.Equal(expires) {
+		if got := format(r.state.Addresses); got != "a v6" || r.state.Reason != "Stale" || !r.state.ExpiresAt.Equal(expires) {
 			t.Fatalf("after %s: %q, %s, until %s", now.Sub(epoch), got, r.state.Reason, r.state.ExpiresAt.Sub(epoch))
 		}
 	}
@@ -188,18 +188,18 @@ func TestAddressesOutliveTheLastSuccessForAsLongAsTheyMay(t *testing.T) {
 	}
 	r.apply(dns.Answer{IPv4: part("ServFail", 0), IPv6: part("Timeout", 0)}, now, 1)
 	if len(r.state.Addresses) > 0 || r.state.Reason != "ServFail" || !r.state.ExpiresAt.IsZero() {
-		t.Errorf("then: %q, %s, until %s; want nothing left", words(r.state.Addresses), r.state.Reason, r.state.ExpiresAt)
+		t.Errorf("then: %q, %s, until %s; want nothing left", format(r.state.Addresses), r.state.Reason, r.state.ExpiresAt)
 	}
 }
 
 func TestAFamilyExpiresAlone(t *testing.T) {
 	name := Name{MinTTL: time.Minute, MaxTTL: time.Hour, KeepLastFor: 150 * time.Second, OnFailure: networkingv1.ResolutionRemove}
-	r, now := newRecord(name), epoch
+	r, now := newNameState(name), epoch
 	r.apply(dns.Answer{IPv4: part("a", time.Minute), IPv6: part("v6", time.Minute)}, now, 0)
 	for _, want := range []string{"a v6", "a v6", "a", "a"} {
 		now = r.state.NextTime
 		r.apply(dns.Answer{IPv4: part("a", time.Minute), IPv6: part("ServFail", 0)}, now, 0)
-		if got := words(r.state.Addresses); got != want {
+		if got := format(r.state.Addresses); got != want {
 			t.Errorf("after %s: %q, want %q", now.Sub(epoch), got, want)
 		}
 	}
@@ -210,16 +210,16 @@ func TestAFamilyExpiresAlone(t *testing.T) {
 
 func TestSeedsCountAsSeenAtTheirTime(t *testing.T) {
 	name := Name{KeepLastFor: time.Hour, OnFailure: networkingv1.ResolutionRemove, Seed: addresses("a"), SeedTime: epoch.Add(-59 * time.Minute)}
-	r := newRecord(name)
+	r := newNameState(name)
 	r.apply(dns.Answer{IPv4: part("Timeout", 0), IPv6: part("Timeout", 0)}, epoch, 0)
 	if want := epoch.Add(time.Minute); !r.state.ExpiresAt.Equal(want) || !r.state.ResolvedTime.Equal(name.SeedTime) {
 		t.Errorf("until %s, resolved at %s; want until %s, and the time of the seed", r.state.ExpiresAt, r.state.ResolvedTime, want)
 	}
 	name.SeedTime = epoch.Add(-61 * time.Minute)
-	r = newRecord(name)
+	r = newNameState(name)
 	r.apply(dns.Answer{IPv4: part("Timeout", 0), IPv6: part("Timeout", 0)}, epoch, 0)
 	if len(r.state.Addresses) > 0 {
-		t.Errorf("%q are kept for longer than they may", words(r.state.Addresses))
+		t.Errorf("%q are kept for longer than they may", format(r.state.Addresses))
 	}
 }
 
@@ -239,7 +239,7 @@ func TestNoMoreThanAHundredAddressesCount(t *testing.T) {
 	answer := func(four, six []dns.Address) dns.Answer {
 		return dns.Answer{IPv4: dns.FamilyAnswer{Outcome: dns.Resolved, Addresses: four, TTL: time.Minute}, IPv6: dns.FamilyAnswer{Outcome: dns.Resolved, Addresses: six, TTL: time.Minute}}
 	}
-	r := newRecord(Name{MaxTTL: time.Hour})
+	r := newNameState(Name{MaxTTL: time.Hour})
 	r.apply(answer(pool(0, 60), nil), epoch, 0)
 	r.apply(answer(pool(60, 60), nil), epoch.Add(time.Minute), 0)
 	want := slices.Concat(pool(0, 40), pool(60, 60))
@@ -254,10 +254,10 @@ func TestNoMoreThanAHundredAddressesCount(t *testing.T) {
 	if !slices.Equal(r.state.Addresses, slices.Concat(pool(0, 50), pool6(50))) {
 		t.Errorf("%d addresses, want 50 and 50", len(r.state.Addresses))
 	}
-	known := len(r.ipv4.known) + len(r.ipv6.known)
+	known := len(r.ipv4.addresses) + len(r.ipv6.addresses)
 	for i := range 50 {
 		r.apply(answer(pool(i*97, 8), pool6(8)), epoch.Add(4*time.Minute+time.Duration(i)), 0)
-		known = max(known, len(r.ipv4.known)+len(r.ipv6.known))
+		known = max(known, len(r.ipv4.addresses)+len(r.ipv6.addresses))
 	}
 	if known > 4*maxAddresses {
 		t.Errorf("%d addresses are remembered", known)

@@ -47,16 +47,16 @@ type Options struct {
 type Tracker struct {
 	Options
 
-	agenda  *delayqueue.Agenda[task]
-	flights *flights
-	metrics metrics
-	reach   reach
-	broken  error
+	queue        *delayqueue.Agenda[task]
+	singleflight *singleflight
+	metrics      metrics
+	reachability reachability
+	registerErr  error
 
 	mu      sync.Mutex
 	objects map[types.NamespacedName]map[string]*entry
-	// fresh and known space out first lookups: of names that are new, and of those with a Seed.
-	fresh, known pace
+	// newNames and known space out first lookups: of names that are new, and of those with a Seed.
+	newNames, seededNames pacer
 }
 
 // task is a name of an object in the agenda. The zero task is the ping.
@@ -67,8 +67,8 @@ type task struct {
 
 // entry is a name of an object. One that was replaced is never changed again.
 type entry struct {
-	query  query
-	record *record
+	query query
+	name  *nameState
 }
 
 // New makes a Tracker of nothing.
@@ -93,23 +93,23 @@ func New(o Options) *Tracker {
 		metrics: newMetrics(),
 		objects: map[types.NamespacedName]map[string]*entry{},
 	}
-	t.flights = &flights{look: t.measured, now: o.Now, under: map[query]*flight{}}
-	t.agenda = delayqueue.New(delayqueue.Options[task]{
+	t.singleflight = &singleflight{lookup: t.measuredLookup, now: o.Now, calls: map[query]*call{}}
+	t.queue = delayqueue.New(delayqueue.Options[task]{
 		Workers: o.Workers,
-		Do:      t.do,
+		Do:      t.process,
 		Share:   func(of task) string { return of.object.Namespace },
 	})
-	t.broken = t.metrics.register(o.Registerer)
+	t.registerErr = t.metrics.register(o.Registerer)
 	return t
 }
 
 // Run looks names up when they are due until ctx ends, and returns once no lookup is under way. It
 // fails at once where the Registerer refused the metrics.
 func (t *Tracker) Run(ctx context.Context) error {
-	if t.broken != nil {
-		return t.broken
+	if t.registerErr != nil {
+		return t.registerErr
 	}
-	return t.agenda.Run(ctx)
+	return t.queue.Run(ctx)
 }
 
 // Set says which names an object has, and returns what is known of them, in their order. Names
@@ -124,14 +124,14 @@ func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	for _, name := range names {
 		e, ok := after[name.Endpoint]
 		if !ok {
-			e = t.adopt(key, name, before[name.Endpoint], now)
+			e = t.ensureEntry(key, name, before[name.Endpoint], now)
 			after[name.Endpoint] = e
 		}
-		states = append(states, e.record.state)
+		states = append(states, e.name.state)
 	}
 	for endpoint := range before {
 		if _, ok := after[endpoint]; !ok {
-			t.agenda.Remove(task{key, endpoint})
+			t.queue.Remove(task{key, endpoint})
 		}
 	}
 	if len(after) == 0 {
@@ -142,22 +142,22 @@ func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	return states
 }
 
-// adopt returns the entry of a name: the one that it had, or a new one that is due for its first
+// ensureEntry returns the entry of a name: the one that it had, or a new one that is due for its first
 // lookup.
-func (t *Tracker) adopt(key types.NamespacedName, name Name, e *entry, now time.Time) *entry {
+func (t *Tracker) ensureEntry(key types.NamespacedName, name Name, e *entry, now time.Time) *entry {
 	if e != nil && e.query == name.query() {
-		if e.record.retune(name.settings(), now) {
-			t.agenda.Set(task{key, name.Endpoint}, e.record.state.NextTime)
+		if e.name.updateSettings(name.settings(), now) {
+			t.queue.Set(task{key, name.Endpoint}, e.name.state.NextTime)
 		}
 		return e
 	}
-	e = &entry{query: name.query(), record: newRecord(name)}
-	at := &t.fresh
+	e = &entry{query: name.query(), name: newNameState(name)}
+	at := &t.newNames
 	if len(name.Seed) > 0 {
-		at = &t.known
+		at = &t.seededNames
 	}
-	e.record.state.NextTime = at.next(now)
-	t.agenda.Set(task{key, name.Endpoint}, e.record.state.NextTime)
+	e.name.state.NextTime = at.next(now)
+	t.queue.Set(task{key, name.Endpoint}, e.name.state.NextTime)
 	return e
 }
 
@@ -169,10 +169,10 @@ func (t *Tracker) ResolvedTime(key types.NamespacedName, endpoint string) time.T
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.objects[key][endpoint]; e != nil {
-		return e.record.state.ResolvedTime
+		return e.name.state.ResolvedTime
 	}
 	return time.Time{}
 }
 
-// Reachable is false while no nameserver answers anything at all. It is true until that is known.
-func (t *Tracker) Reachable() bool { return !t.reach.lost.Load() }
+// IsReachable is false while no nameserver answers anything at all. It is true until that is known.
+func (t *Tracker) IsReachable() bool { return !t.reachability.unreachable.Load() }

@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// fixture is a Tracker with names that lead where a map says.
-type fixture struct {
+// suite is a Tracker with names that lead where a map says.
+type suite struct {
 	*Tracker
 
 	mu        sync.Mutex
@@ -36,10 +36,10 @@ type fixture struct {
 	stop      func()
 }
 
-// start runs a Tracker until the test ends. It belongs in a bubble.
-func start(t *testing.T, o Options) *fixture {
+// newSuite runs a Tracker until the test ends. It belongs in a bubble.
+func newSuite(t *testing.T, o Options) *suite {
 	t.Helper()
-	f := &fixture{leads: map[string]string{}, lookups: map[string]int{}, notified: map[string]int{}}
+	f := &suite{leads: map[string]string{}, lookups: map[string]int{}, notified: map[string]int{}}
 	o.Lookup = func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer {
 		f.mu.Lock()
 		f.lookups[name]++
@@ -85,25 +85,25 @@ func start(t *testing.T, o Options) *fixture {
 	return f
 }
 
-func (f *fixture) lead(name, where string) {
+func (f *suite) setAnswer(name, where string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.leads[name] = where
 }
 
-func (f *fixture) looked(name string) int {
+func (f *suite) lookupCount(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lookups[name]
 }
 
-func (f *fixture) notices(name string) int {
+func (f *suite) notifications(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.notified[name]
 }
 
-func (f *fixture) changes() string {
+func (f *suite) changes() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return fmt.Sprint(f.reachable)
@@ -125,35 +125,35 @@ func wait(d time.Duration) {
 
 func TestANameIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, Options{})
-		f.lead("db.example.com", "a")
+		f := newSuite(t, Options{})
+		f.setAnswer("db.example.com", "a")
 		name := named("db.example.com")
 		if s := f.Set(key("db"), []Name{name})[0]; s.LookedUp || s.Reason != "" || s.Endpoint != "primary" || !s.NextTime.Equal(time.Now()) {
 			t.Errorf("before: %+v", s)
 		}
 		wait(10 * time.Millisecond)
 		s := f.Set(key("db"), []Name{name})[0]
-		if words(s.Addresses) != "a" || !s.LookedUp || s.Reason != "Resolved" || f.notices("db") != 1 {
-			t.Errorf("after the first lookup: %+v, %d notices", s, f.notices("db"))
+		if format(s.Addresses) != "a" || !s.LookedUp || s.Reason != "Resolved" || f.notifications("db") != 1 {
+			t.Errorf("after the first lookup: %+v, %d notices", s, f.notifications("db"))
 		}
 		wait(3 * time.Minute)
-		if f.looked("db.example.com") < 3 || f.notices("db") != 1 {
-			t.Errorf("%d lookups, %d notices; want no notice where nothing changes", f.looked("db.example.com"), f.notices("db"))
+		if f.lookupCount("db.example.com") < 3 || f.notifications("db") != 1 {
+			t.Errorf("%d lookups, %d notices; want no notice where nothing changes", f.lookupCount("db.example.com"), f.notifications("db"))
 		}
-		f.lead("db.example.com", "b")
+		f.setAnswer("db.example.com", "b")
 		wait(time.Minute + time.Second)
-		if s := f.Set(key("db"), []Name{name})[0]; words(s.Addresses) != "b" || f.notices("db") != 2 {
-			t.Errorf("after a move: %q, %d notices", words(s.Addresses), f.notices("db"))
+		if s := f.Set(key("db"), []Name{name})[0]; format(s.Addresses) != "b" || f.notifications("db") != 2 {
+			t.Errorf("after a move: %q, %d notices", format(s.Addresses), f.notifications("db"))
 		}
-		f.lead("db.example.com", "ServFail | Timeout")
+		f.setAnswer("db.example.com", "ServFail | Timeout")
 		wait(time.Minute + time.Second)
-		if s := f.Set(key("db"), []Name{name})[0]; words(s.Addresses) != "b" || s.Reason != "Stale" || s.Cause != "ServFail" {
+		if s := f.Set(key("db"), []Name{name})[0]; format(s.Addresses) != "b" || s.Reason != "Stale" || s.Cause != "ServFail" {
 			t.Errorf("after a failure: %+v", s)
 		}
 		f.Forget(key("db"))
-		before := f.looked("db.example.com")
+		before := f.lookupCount("db.example.com")
 		wait(time.Hour)
-		if f.looked("db.example.com") != before {
+		if f.lookupCount("db.example.com") != before {
 			t.Error("a forgotten name is looked up")
 		}
 	})
@@ -161,21 +161,21 @@ func TestANameIsFollowed(t *testing.T) {
 
 func TestNamesKeepTheirStateWhileTheyAreTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, Options{})
-		f.lead("a.example.com", "a")
-		f.lead("b.example.com", "b")
+		f := newSuite(t, Options{})
+		f.setAnswer("a.example.com", "a")
+		f.setAnswer("b.example.com", "b")
 		first, second := named("a.example.com"), named("b.example.com")
 		second.Endpoint = "backup"
 		f.Set(key("db"), []Name{first, second})
 		wait(10 * time.Millisecond)
 		second.MinTTL, second.Seed = time.Minute, addresses("z")
 		states := f.Set(key("db"), []Name{second, first})
-		if words(states[0].Addresses) != "b" || words(states[1].Addresses) != "a" {
-			t.Errorf("got %q, %q", words(states[0].Addresses), words(states[1].Addresses))
+		if format(states[0].Addresses) != "b" || format(states[1].Addresses) != "a" {
+			t.Errorf("got %q, %q", format(states[0].Addresses), format(states[1].Addresses))
 		}
 		first.Host, first.Seed = "b.example.com", addresses("s")
 		states = f.Set(key("db"), []Name{first})
-		if s := states[0]; s.LookedUp || words(s.Addresses) != "s" {
+		if s := states[0]; s.LookedUp || format(s.Addresses) != "s" {
 			t.Errorf("another host: %+v, want the seed", s)
 		}
 		wait(10 * time.Millisecond)
@@ -184,10 +184,10 @@ func TestNamesKeepTheirStateWhileTheyAreTheSame(t *testing.T) {
 			t.Error("other records: want a new state")
 		}
 		wait(10 * time.Millisecond)
-		if s := f.Set(key("db"), []Name{first})[0]; words(s.Addresses) != "s" {
-			t.Errorf("SRV: %q", words(s.Addresses))
+		if s := f.Set(key("db"), []Name{first})[0]; format(s.Addresses) != "s" {
+			t.Errorf("SRV: %q", format(s.Addresses))
 		}
-		if n := f.looked("b.example.com"); n != 2 {
+		if n := f.lookupCount("b.example.com"); n != 2 {
 			t.Errorf("%d lookups, want one of each kind", n)
 		}
 	})
@@ -195,20 +195,20 @@ func TestNamesKeepTheirStateWhileTheyAreTheSame(t *testing.T) {
 
 func TestAnAnswerToANameThatWasReplacedDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, Options{})
+		f := newSuite(t, Options{})
 		f.takes = time.Second
-		f.lead("old.example.com", "o")
-		f.lead("new.example.com", "n")
+		f.setAnswer("old.example.com", "o")
+		f.setAnswer("new.example.com", "n")
 		f.Set(key("db"), []Name{named("old.example.com")})
 		wait(500 * time.Millisecond)
 		f.Set(key("db"), []Name{named("new.example.com")})
 		wait(600 * time.Millisecond)
-		if s := f.Set(key("db"), []Name{named("new.example.com")})[0]; s.LookedUp || len(s.Addresses) > 0 || f.notices("db") > 0 {
-			t.Errorf("the old answer counts: %+v, %d notices", s, f.notices("db"))
+		if s := f.Set(key("db"), []Name{named("new.example.com")})[0]; s.LookedUp || len(s.Addresses) > 0 || f.notifications("db") > 0 {
+			t.Errorf("the old answer counts: %+v, %d notices", s, f.notifications("db"))
 		}
 		wait(time.Second)
-		if s := f.Set(key("db"), []Name{named("new.example.com")})[0]; words(s.Addresses) != "n" {
-			t.Errorf("got %q", words(s.Addresses))
+		if s := f.Set(key("db"), []Name{named("new.example.com")})[0]; format(s.Addresses) != "n" {
+			t.Errorf("got %q", format(s.Addresses))
 		}
 	})
 }
@@ -216,9 +216,9 @@ func TestAnAnswerToANameThatWasReplacedDoesNotCount(t *testing.T) {
 func TestLookupsOfTheSameNameAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
-		f := start(t, Options{Registerer: registry})
+		f := newSuite(t, Options{Registerer: registry})
 		f.takes = 20 * time.Millisecond
-		f.lead("db.example.com", "a")
+		f.setAnswer("db.example.com", "a")
 		for i := range 30 {
 			host := "db.example.com"
 			if i%2 == 0 {
@@ -228,11 +228,11 @@ func TestLookupsOfTheSameNameAreShared(t *testing.T) {
 		}
 		wait(500 * time.Millisecond)
 		for i := range 30 {
-			if f.notices(fmt.Sprint(i)) != 1 {
+			if f.notifications(fmt.Sprint(i)) != 1 {
 				t.Errorf("object %d was not told", i)
 			}
 		}
-		if n := f.looked("db.example.com"); n != 1 {
+		if n := f.lookupCount("db.example.com"); n != 1 {
 			t.Errorf("%d lookups, want 1", n)
 		}
 		families, err := registry.Gather()
@@ -262,7 +262,7 @@ func TestLookupsOfTheSameNameAreShared(t *testing.T) {
 
 func TestFirstLookupsAreSpreadAndANewObjectDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, Options{Workers: 64})
+		f := newSuite(t, Options{Workers: 64})
 		begin := time.Now()
 		for i := range 5000 {
 			name := named(fmt.Sprintf("n%d.example.com", i))
@@ -276,10 +276,10 @@ func TestFirstLookupsAreSpreadAndANewObjectDoesNotWait(t *testing.T) {
 		if n < 64 || n > 64+60 {
 			t.Errorf("%d lookups within 100ms, want the burst and 50 more", n)
 		}
-		f.lead("new.example.com", "n")
+		f.setAnswer("new.example.com", "n")
 		f.Set(key("new"), []Name{named("new.example.com")})
 		wait(10 * time.Millisecond)
-		if f.looked("new.example.com") != 1 {
+		if f.lookupCount("new.example.com") != 1 {
 			t.Error("a new object waits for those of the start")
 		}
 		wait(10 * time.Second)
@@ -295,8 +295,8 @@ func TestFirstLookupsAreSpreadAndANewObjectDoesNotWait(t *testing.T) {
 
 func TestNoAnswerFromAnyNameserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f *fixture
-		f = start(t, Options{Ping: func(context.Context) bool {
+		var f *suite
+		f = newSuite(t, Options{Ping: func(context.Context) bool {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			return f.pongs
@@ -307,26 +307,26 @@ func TestNoAnswerFromAnyNameserver(t *testing.T) {
 			f.pongs = yes
 		}
 		pong(true)
-		f.lead("slow.example.com", "Timeout | Timeout")
-		f.lead("db.example.com", "Timeout | Timeout")
+		f.setAnswer("slow.example.com", "Timeout | Timeout")
+		f.setAnswer("db.example.com", "Timeout | Timeout")
 		f.Set(key("slow"), []Name{named("slow.example.com")})
 		wait(10 * time.Minute)
-		if !f.Reachable() || f.changes() != "[]" {
+		if !f.IsReachable() || f.changes() != "[]" {
 			t.Errorf("a slow name alone makes the nameservers unreachable: %s", f.changes())
 		}
 		pong(false)
 		f.Set(key("db"), []Name{named("db.example.com")})
 		wait(time.Hour)
-		if f.Reachable() || f.changes() != "[false]" {
-			t.Errorf("reachable %t, told %s; want one word that they are gone", f.Reachable(), f.changes())
+		if f.IsReachable() || f.changes() != "[false]" {
+			t.Errorf("reachable %t, told %s; want one word that they are gone", f.IsReachable(), f.changes())
 		}
-		f.lead("db.example.com", "a")
+		f.setAnswer("db.example.com", "a")
 		pong(true)
 		wait(6 * time.Second)
-		if !f.Reachable() || f.changes() != "[false true]" {
-			t.Errorf("reachable %t, told %s; want word that they are back", f.Reachable(), f.changes())
+		if !f.IsReachable() || f.changes() != "[false true]" {
+			t.Errorf("reachable %t, told %s; want word that they are back", f.IsReachable(), f.changes())
 		}
-		if s := f.Set(key("db"), []Name{named("db.example.com")})[0]; words(s.Addresses) != "a" {
+		if s := f.Set(key("db"), []Name{named("db.example.com")})[0]; format(s.Addresses) != "a" {
 			t.Errorf("%+v; want a lookup as soon as they are back", s)
 		}
 	})
@@ -334,21 +334,21 @@ func TestNoAnswerFromAnyNameserver(t *testing.T) {
 
 func TestWithoutAPingThreeSilencesCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, Options{})
-		f.lead("db.example.com", "Timeout | Timeout")
+		f := newSuite(t, Options{})
+		f.setAnswer("db.example.com", "Timeout | Timeout")
 		f.Set(key("db"), []Name{named("db.example.com")})
 		wait(6 * time.Second)
-		if !f.Reachable() {
+		if !f.IsReachable() {
 			t.Error("two silences were enough")
 		}
 		wait(10 * time.Second)
-		if f.Reachable() {
+		if f.IsReachable() {
 			t.Error("three silences were not enough")
 		}
-		f.lead("db.example.com", "ServFail | Timeout")
+		f.setAnswer("db.example.com", "ServFail | Timeout")
 		wait(time.Minute)
-		if !f.Reachable() || f.changes() != "[false true]" {
-			t.Errorf("reachable %t, told %s", f.Reachable(), f.changes())
+		if !f.IsReachable() || f.changes() != "[false true]" {
+			t.Errorf("reachable %t, told %s", f.IsReachable(), f.changes())
 		}
 	})
 }
@@ -362,7 +362,7 @@ func TestALossIsToldOfBeforeTheRecovery(t *testing.T) {
 	tracker = New(Options{OnReachable: func(reachable bool) {
 		if !reachable {
 			go func() {
-				tracker.heard()
+				tracker.recordReply()
 				close(recovered)
 			}()
 			select {
@@ -374,7 +374,7 @@ func TestALossIsToldOfBeforeTheRecovery(t *testing.T) {
 		defer mu.Unlock()
 		told = append(told, reachable)
 	}})
-	tracker.lose()
+	tracker.recordUnreachable()
 	<-recovered
 	if want := []bool{false, true}; !slices.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
@@ -383,7 +383,7 @@ func TestALossIsToldOfBeforeTheRecovery(t *testing.T) {
 
 func TestRunEndsWithItsLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, Options{})
+		f := newSuite(t, Options{})
 		f.takes = time.Hour
 		f.Set(key("db"), []Name{named("db.example.com")})
 		f.Set(key("other"), []Name{named("db.example.com")})
@@ -409,8 +409,8 @@ func TestRunSaysThatMetricsWereRefused(t *testing.T) {
 
 func TestAnswersAreNotHeldForLong(t *testing.T) {
 	now, asked := epoch, 0
-	f := &flights{under: map[query]*flight{}, now: func() time.Time { return now }}
-	f.look = func(context.Context, query) dns.Answer {
+	f := &singleflight{calls: map[query]*call{}, now: func() time.Time { return now }}
+	f.lookup = func(context.Context, query) dns.Answer {
 		asked++
 		return dns.Answer{}
 	}
@@ -425,11 +425,11 @@ func TestAnswersAreNotHeldForLong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if asked != 1+2*maxShared || len(f.under) > maxShared || len(f.landed) > maxShared {
-		t.Errorf("%d lookups, %d answers held, %d times of them", asked, len(f.under), len(f.landed))
+	if asked != 1+2*maxShared || len(f.calls) > maxShared || len(f.finished) > maxShared {
+		t.Errorf("%d lookups, %d answers held, %d times of them", asked, len(f.calls), len(f.finished))
 	}
 	now = now.Add(2 * time.Second)
-	if _, err := f.do(context.Background(), query{host: "0"}); err != nil || len(f.under) != 1 {
-		t.Errorf("%d answers held, want the last (%v)", len(f.under), err)
+	if _, err := f.do(context.Background(), query{host: "0"}); err != nil || len(f.calls) != 1 {
+		t.Errorf("%d answers held, want the last (%v)", len(f.calls), err)
 	}
 }
