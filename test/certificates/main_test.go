@@ -5,6 +5,7 @@ package certificates
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -36,6 +37,11 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(logs) }()
+	// Tests mostly wait, so that processors do not limit them; -parallel does.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code = m.Run()
 	if problems := forbidden(); len(problems) > 0 {
 		fmt.Fprintf(os.Stderr, "the operator's logs hold what they never should:\n%s\n", strings.Join(problems, "\n"))

@@ -97,9 +97,10 @@ func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 
 // A replica that does not reach the API server at all has nothing to build its next term from.
 func TestADemotedReplicaThatIsCutOffStandsAgainWhenItIsBack(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	g := s.newGateway()
-	a := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig, "--on-lost-lease=demote"}, electing(8, 3)...)...)
+	a := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig}, demoting...)...)
 	a.reconciles()
 	g.Cut(func(*http.Request) bool { return true })
 	a.demoted(1)

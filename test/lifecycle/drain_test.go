@@ -20,7 +20,8 @@ import (
 )
 
 // traffic is a stream of requests at v1alpha1, each of which needs a conversion or more, from
-// clients that retry nothing.
+// clients that retry nothing. They pause between requests: clients that do not would take every
+// processor from what they watch.
 type traffic struct {
 	sent, failed atomic.Int64
 	first        atomic.Value // the first failure
@@ -51,6 +52,10 @@ func (s *scene) traffic(namespace string, clients int) *traffic {
 				if err != nil {
 					load.failed.Add(1)
 					load.first.CompareAndSwap(nil, err.Error())
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(20 * time.Millisecond):
 				}
 			}
 		})

@@ -106,6 +106,7 @@ func (s *scene) announced(reason, replica string) error {
 // A standby that polled would need up to 120 s with these durations, and 1.9 s on average with the
 // usual ones.
 func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	namespace := s.newNamespace()
 	leader := s.start(patient...)
@@ -146,11 +147,12 @@ func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
 }
 
 func TestAKilledLeaderIsFollowedWithinTheLease(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	namespace := s.newNamespace()
-	a := s.start(electing(8, 6)...)
+	a := s.start(electing(12, 9)...)
 	a.reconciles()
-	b := s.start(electing(8, 6)...)
+	b := s.start(electing(12, 9)...)
 	s.leadership(a, b)
 	killed := time.Now()
 	a.Kill()
@@ -158,9 +160,9 @@ func TestAKilledLeaderIsFollowedWithinTheLease(t *testing.T) {
 	s.must(b.converts())
 	b.reconciles()
 	took := time.Since(killed)
-	t.Logf("took over %d ms after SIGKILL, with a lease of 8 s", took.Milliseconds())
+	t.Logf("took over %d ms after SIGKILL, with a lease of 12 s", took.Milliseconds())
 	if took > 30*time.Second {
-		t.Errorf("took over %s after SIGKILL, with a lease of 8 s", took)
+		t.Errorf("took over %s after SIGKILL, with a lease of 12 s", took)
 	}
 	s.create(namespace, "one")
 	s.reconciled(namespace, "one")

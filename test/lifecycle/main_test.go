@@ -42,7 +42,7 @@ var (
 )
 
 // atOnce is how many tests run at once: most of their time they wait for leases and for processes.
-const atOnce = 3
+const atOnce = 5
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 

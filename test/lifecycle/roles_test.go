@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -110,6 +111,10 @@ func (a *apart) alongside(load *traffic, namespace, name string) {
 			if err != nil {
 				load.failed.Add(1)
 				load.first.CompareAndSwap(nil, "at v1: "+err.Error())
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
 			}
 		}
 	}()

@@ -134,7 +134,7 @@ func TestARotationOfTheRootFailsNoCallAndWritesEachDefinitionTwice(t *testing.T)
 	var calling sync.WaitGroup
 	for _, r := range replicas {
 		calling.Go(func() {
-			handshakes.keep(ctx, 100*time.Millisecond, func(ctx context.Context) error { return s.shakesHands(ctx, r.Replica) })
+			handshakes.keep(ctx, 500*time.Millisecond, func(ctx context.Context) error { return s.shakesHands(ctx, r.Replica) })
 		})
 	}
 	manifest := s.writeFile("old.yaml", `
@@ -144,7 +144,7 @@ metadata: {name: applied, namespace: `+namespace+`}
 spec: {hosts: [192.0.2.20], ports: {http: 80}}
 `)
 	calling.Go(func() {
-		applies.keep(ctx, 100*time.Millisecond, func(ctx context.Context) error {
+		applies.keep(ctx, time.Second, func(ctx context.Context) error {
 			_, err := s.Kubectl(ctx, "apply", "--server-side", "-f", manifest)
 			return err
 		})
