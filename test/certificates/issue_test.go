@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestACertificateIsIssuedFromNothing(t *testing.T) {
@@ -30,7 +30,7 @@ func TestACertificateIsIssuedFromNothing(t *testing.T) {
 	}
 	s.trusted(func() []byte { return s.secret(servingKey, certs.CAKey) })
 
-	made := s.kubectl("get", "issuers,certificates", "-n", stage.Namespace, "-l", "app.kubernetes.io/managed-by=fairlead.dev", "-o", "name")
+	made := s.kubectl("get", "issuers,certificates", "-n", framework.Namespace, "-l", "app.kubernetes.io/managed-by=fairlead.dev", "-o", "name")
 	for _, want := range []string{
 		"issuer.cert-manager.io/fairlead-webhook\n", "issuer.cert-manager.io/fairlead-webhook-bootstrap\n",
 		"certificate.cert-manager.io/fairlead-webhook\n", "certificate.cert-manager.io/fairlead-webhook-root\n",
@@ -39,7 +39,7 @@ func TestACertificateIsIssuedFromNothing(t *testing.T) {
 			t.Errorf("%q was not made:\n%s", want, made)
 		}
 	}
-	if _, err := s.kube.CoreV1().Secrets(stage.Namespace).Get(t.Context(), "fairlead-webhook-ca", metav1.GetOptions{}); err == nil {
+	if _, err := s.kube.CoreV1().Secrets(framework.Namespace).Get(t.Context(), "fairlead-webhook-ca", metav1.GetOptions{}); err == nil {
 		t.Error("the operator has made an authority of its own as well")
 	}
 }
@@ -85,7 +85,7 @@ func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
 	s.apply(fmt.Sprintf(theirs, "'*.fairlead-system.svc'"))
 	replicas := s.start(2, issuing)
 	first := s.serves(replicas[0], s.issuance)
-	s.underLoad(func() []*stage.Replica { return replicas }, func() {
+	s.underLoad(func() []*framework.Replica { return replicas }, func() {
 		for renewals, last := 0, first; renewals < 2; renewals++ {
 			s.eventually(func() error {
 				leaf, err := presented(s.Context(), replicas[0].Webhook, nil)
@@ -106,7 +106,7 @@ func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
 		t.Errorf("%d authorities are trusted, want the one", got)
 	}
 
-	standing, err := s.client.Resource(certificates).Namespace(stage.Namespace).Get(t.Context(), serving, metav1.GetOptions{})
+	standing, err := s.client.Resource(certificates).Namespace(framework.Namespace).Get(t.Context(), serving, metav1.GetOptions{})
 	s.must(err)
 	if standing.GetGeneration() != 1 {
 		t.Errorf("the Certificate was changed: generation %d", standing.GetGeneration())
@@ -117,7 +117,7 @@ func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
 		}
 	}
 	for _, own := range []string{"issuer/fairlead-webhook", "issuer/fairlead-webhook-bootstrap", "certificate/fairlead-webhook-root"} {
-		if out, err := s.Kubectl(t.Context(), "get", own, "-n", stage.Namespace); err == nil {
+		if out, err := s.Kubectl(t.Context(), "get", own, "-n", framework.Namespace); err == nil {
 			t.Errorf("the operator has made an authority that is not needed:\n%s", out)
 		}
 	}

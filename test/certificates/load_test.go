@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // oldOnes is the version at which every write calls conversion and both webhooks, and every read
@@ -60,7 +60,7 @@ func (l *load) enough() error {
 // underLoad writes and reads ExternalServices at v1alpha1 while during runs, and makes a handshake
 // with every replica by every CA bundle that stands in the cluster, all the time: the API server
 // keeps connections, and would not meet every certificate by itself. Not one may fail.
-func (s *scene) underLoad(replicas func() []*stage.Replica, during func()) {
+func (s *scene) underLoad(replicas func() []*framework.Replica, during func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	l := &load{done: map[string]int{}}
@@ -109,7 +109,7 @@ func (s *scene) writeAndRead(ctx context.Context, l *load, name string) {
 	}
 }
 
-func (s *scene) shakeHands(ctx context.Context, l *load, replicas func() []*stage.Replica) {
+func (s *scene) shakeHands(ctx context.Context, l *load, replicas func() []*framework.Replica) {
 	for {
 		for _, t := range targets {
 			all, err := s.bundles(ctx, t)

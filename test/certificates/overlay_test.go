@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // overlay renders the default manifests with components, as a user's overlay does.
@@ -62,7 +62,7 @@ func TestTheComponentInstallsAnOperatorThatHasItsCertificateIssued(t *testing.T)
 	s.apply(manifests.String())
 	s.must(s.Reinstall(t.Context())) // the webhooks at the port of this host again
 
-	deployment, err := s.kube.AppsV1().Deployments(stage.Namespace).Get(t.Context(), "fairlead-manager", metav1.GetOptions{})
+	deployment, err := s.kube.AppsV1().Deployments(framework.Namespace).Get(t.Context(), "fairlead-manager", metav1.GetOptions{})
 	s.must(err)
 	r := s.start(1, arguments(deployment)...)[0]
 	s.serves(r, s.issuance)
@@ -84,7 +84,7 @@ func TestTheComponentForCertManagersInjectorHandsItEveryTarget(t *testing.T) {
 	s := newScene(t)
 	handed := map[string]bool{}
 	for _, object := range s.overlay("certmanager", "certmanager/cainjector") {
-		if object.GetAnnotations()[injectFrom] == stage.Namespace+"/"+trustSecret {
+		if object.GetAnnotations()[injectFrom] == framework.Namespace+"/"+trustSecret {
 			handed[object.GetName()] = true
 		}
 		if object.GetKind() == "Deployment" {

@@ -9,13 +9,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // soon has the start give up early.
 const soon = "--kube-api-start-timeout=16s"
 
-func (s *scene) launch(args ...string) *stage.Replica {
+func (s *scene) launch(args ...string) *framework.Replica {
 	s.Helper()
 	r, err := s.Launch(s.Context(), append([]string{issuing, soon}, args...)...)
 	s.must(err)
@@ -37,7 +37,7 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 		s := s.sub(t)
 		s.fails(s.launch("--cert-manager-issuer=absent", "--cert-manager-certificate=fairlead-webhook"),
 			"certificate fairlead-system/fairlead-webhook: is not ready", "absent")
-		s.must(s.client.Resource(certificates).Namespace(stage.Namespace).Delete(t.Context(), serving, metav1.DeleteOptions{}))
+		s.must(s.client.Resource(certificates).Namespace(framework.Namespace).Delete(t.Context(), serving, metav1.DeleteOptions{}))
 	})
 	t.Run("a validity that cert-manager does not take", func(t *testing.T) {
 		s := s.sub(t)
@@ -51,7 +51,7 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 	t.Run("a Certificate of another owner that fills another Secret", func(t *testing.T) {
 		s := s.sub(t)
 		s.apply(fmt.Sprintf(theirs, serverName))
-		s.kubectl("patch", "certificate", serving, "-n", stage.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
+		s.kubectl("patch", "certificate", serving, "-n", framework.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
 		s.fails(s.launch(), `spec.secretName is \"elsewhere\", and the operator reads \"fairlead-webhook-tls\"`, "--cert-manager-secret")
 	})
 }

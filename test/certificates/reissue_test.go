@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead-dev/fairlead/certs"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // renew has cert-manager issue a Certificate again, in the way of `cmctl renew`, and waits until its
@@ -25,7 +25,7 @@ import (
 func (s *scene) renew(certificate, secret string) {
 	s.Helper()
 	before := s.secret(secret, certs.CertKey)
-	client := s.client.Resource(certificates).Namespace(stage.Namespace)
+	client := s.client.Resource(certificates).Namespace(framework.Namespace)
 	s.eventually(func() error { // another writer of the status may win
 		object, err := client.Get(s.Context(), certificate, metav1.GetOptions{})
 		if err != nil {
@@ -61,7 +61,7 @@ func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
 	oldRoot := s.secret(servingKey, certs.CAKey)
 	generations := s.generations()
 	old := s.serves(replicas[0], s.issuance)
-	s.underLoad(func() []*stage.Replica { return replicas }, func() {
+	s.underLoad(func() []*framework.Replica { return replicas }, func() {
 		s.renew("fairlead-webhook-root", "fairlead-webhook-root")
 		s.renew(serving, servingKey)
 		if bytes.Equal(s.secret(servingKey, certs.CAKey), oldRoot) {
@@ -82,7 +82,7 @@ func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
 			t.Errorf("%s: generation %d, then %d: want one write", targets[i].name, generations[i], once[i])
 		}
 	}
-	s.underLoad(func() []*stage.Replica { return replicas[:1] }, func() {
+	s.underLoad(func() []*framework.Replica { return replicas[:1] }, func() {
 		// A replica that starts now has never seen the old certificate, and publishes the same bytes.
 		s.Retire(replicas[2])
 		s.start(1, issuing)
@@ -112,11 +112,11 @@ func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 	s := newScene(t)
 	s.installCertManager()
 	for _, target := range targets {
-		s.kubectl("annotate", target.resource.Resource, target.name, injectFrom+"="+stage.Namespace+"/"+trustSecret)
+		s.kubectl("annotate", target.resource.Resource, target.name, injectFrom+"="+framework.Namespace+"/"+trustSecret)
 	}
 	replicas := s.start(2, issuing, "--webhook-inject-ca=false")
 	s.trusted(func() []byte { return s.secret(trustSecret, certs.CAKey) })
-	s.underLoad(func() []*stage.Replica { return replicas }, func() {
+	s.underLoad(func() []*framework.Replica { return replicas }, func() {
 		s.renew("fairlead-webhook-root", "fairlead-webhook-root")
 		s.renew(serving, servingKey)
 		for _, r := range replicas {
@@ -143,7 +143,7 @@ func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
 	s.installCertManager()
 	replicas := s.start(2)
 	var mu sync.Mutex // guards replicas, which the load reads
-	now := func() []*stage.Replica {
+	now := func() []*framework.Replica {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(replicas)
@@ -168,13 +168,13 @@ func TestTheFallbackServesUntilCertManagerIsInstalled(t *testing.T) {
 	s := newScene(t)
 	replicas := s.start(2, issuing, "--cert-manager-fallback")
 	s.trusted(func() []byte { return s.secret("fairlead-webhook-ca", certs.CAKey) })
-	s.underLoad(func() []*stage.Replica { return replicas }, func() {
+	s.underLoad(func() []*framework.Replica { return replicas }, func() {
 		s.installCertManager()
 		for _, r := range replicas {
 			s.serves(r, s.issuance)
 		}
 	})
-	s.must(stage.Eventually(t.Context(), patience, func(ctx context.Context) error {
+	s.must(framework.Eventually(t.Context(), patience, func(ctx context.Context) error {
 		if got := authorities(s.secret(trustSecret, certs.CAKey)); got != 2 {
 			return fmt.Errorf("%d authorities are trusted, want the fallback's and cert-manager's", got)
 		}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -42,7 +42,7 @@ var (
 // scene is one test on a stage of its own: what cert-manager has made must belong to no other test.
 type scene struct {
 	*testing.T
-	*stage.Stage
+	*framework.Cluster
 	kube   kubernetes.Interface
 	client dynamic.Interface
 }
@@ -53,7 +53,7 @@ func newScene(t *testing.T) *scene {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := stage.Open(suite, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{LogFolder: folder}})
+	opened, err := framework.Open(suite, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{LogFolder: folder}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func newScene(t *testing.T) *scene {
 			t.Error(err)
 		}
 	})
-	s := &scene{T: t, Stage: opened}
+	s := &scene{T: t, Cluster: opened}
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
 	s.must(err)
 	config.QPS = -1
@@ -75,12 +75,12 @@ func newScene(t *testing.T) *scene {
 
 // start runs replicas behind the Service, and returns when the API server reaches them. No Lease is
 // lost because the machine is busy.
-func (s *scene) start(count int, args ...string) []*stage.Replica {
+func (s *scene) start(count int, args ...string) []*framework.Replica {
 	s.Helper()
 	// Some leave under load, and close what has been silent for as long as the drain delay: on a busy
 	// machine half a second of silence means nothing.
 	patient := []string{"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s", "--webhook-drain-delay=2s"}
-	var all []*stage.Replica
+	var all []*framework.Replica
 	for range count {
 		r, err := s.StartReplica(s.Context(), append(patient, args...)...)
 		s.must(err)
@@ -101,7 +101,7 @@ func (s *scene) must(err error) {
 // eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
-	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // kubectl runs it as the administrator; a failure ends the test.
@@ -126,7 +126,7 @@ func (s *scene) apply(manifests string) {
 }
 
 // fails waits for a replica that was launched to end by itself with all of the texts in its log.
-func (s *scene) fails(r *stage.Replica, texts ...string) {
+func (s *scene) fails(r *framework.Replica, texts ...string) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // target is an object by which the API server trusts the webhooks.
@@ -89,7 +89,7 @@ func (s *scene) trusted(bundle func() []byte) {
 // secret is one key of a Secret of the operator's namespace; nil where there is none.
 func (s *scene) secret(name, key string) []byte {
 	s.Helper()
-	secret, err := s.kube.CoreV1().Secrets(stage.Namespace).Get(s.Context(), name, metav1.GetOptions{})
+	secret, err := s.kube.CoreV1().Secrets(framework.Namespace).Get(s.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func presented(ctx context.Context, address string, bundle []byte) (*x509.Certif
 }
 
 // serves waits until the replica presents the first certificate of the PEM text.
-func (s *scene) serves(r *stage.Replica, text func() []byte) *x509.Certificate {
+func (s *scene) serves(r *framework.Replica, text func() []byte) *x509.Certificate {
 	s.Helper()
 	var leaf *x509.Certificate
 	s.eventually(func() error {

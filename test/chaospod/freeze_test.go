@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // It runs while no other test does: it holds the chaos of all.
@@ -28,7 +28,7 @@ func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
 	s.chaos("c", fmt.Sprintf(`dryRun: false, %s, schedule: {cron: "0 %d * * *"}, filter: {minAge: 0s}`, web, (time.Now().UTC().Hour()+12)%24))
 	ends := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Second)
 	freeze := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: "fairlead-calendar"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: framework.Namespace, Name: "fairlead-calendar"},
 		Data:       map[string]string{"blackouts": fmt.Sprintf("- {name: year-end, start: 2020-01-01T00:00:00Z, end: %s}", ends.Format(time.RFC3339))},
 	}
 	s.must(s.client.Create(t.Context(), freeze))

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/outside"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // root is the checkout.
@@ -31,9 +31,9 @@ var (
 	suite, closing = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 
 	open   = sync.OnceValues(openTroupe)
-	opened *stage.Troupe
-	// world is what ExternalServices lead to. It ends after the operator that looks at it.
-	world *outside.World
+	opened *framework.Replicas
+	// servers is what ExternalServices lead to. It ends after the operator that looks at it.
+	servers *externalnet.Servers
 
 	// pardons are namespaces in which the operator is rightly refused.
 	pardons   []string
@@ -51,8 +51,8 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	if world != nil {
-		defer func() { _ = world.Close() }()
+	if servers != nil {
+		defer func() { _ = servers.Close() }()
 	}
 	if opened == nil {
 		return code
@@ -71,13 +71,13 @@ func run(m *testing.M) int {
 	return code
 }
 
-func openTroupe() (*stage.Troupe, error) {
+func openTroupe() (*framework.Replicas, error) {
 	var err error
-	if world, err = outside.Open(); err != nil {
+	if servers, err = externalnet.Open(); err != nil {
 		return nil, err
 	}
-	opened, err = stage.OpenTroupe(suite, stage.Options{
-		Root: root, Operator: stage.Outside, Output: os.Stderr, Cluster: cluster.Options{Nodes: 3},
-	}, "--max-restarts=500", "--dns-nameservers="+world.DNS.Addr().String())
+	opened, err = framework.OpenReplicas(suite, framework.Options{
+		Root: root, Operator: framework.Outside, Output: os.Stderr, Cluster: cluster.Options{Nodes: 3},
+	}, "--max-restarts=500", "--dns-nameservers="+servers.DNS.Addr().String())
 	return opened, err
 }

@@ -20,7 +20,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // writer is a user who may write ChaosPods here, and what further rules say.
@@ -28,7 +28,7 @@ func (s *scene) writer(name string, rules ...string) client.Client {
 	s.Helper()
 	user, err := s.troupe.User(name + "@" + s.namespace)
 	s.must(err)
-	c, err := stage.NewClient(user.Kubeconfig)
+	c, err := framework.NewClient(user.Kubeconfig)
 	s.must(err)
 	s.grant(name, "{kind: User, name: \""+user.Name+"\"}", append(rules, `{apiGroups: [chaos.fairlead.dev], resources: [chaospods], verbs: ["*"]}`)...)
 	s.eventually(func() error {

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // patience is how long anything may take on a busy machine.
@@ -33,7 +33,7 @@ const patience = 2 * time.Minute
 // scene is a namespace of its own, and the operator that all tests share.
 type scene struct {
 	*testing.T
-	troupe    *stage.Troupe
+	troupe    *framework.Replicas
 	client    client.WithWatch
 	namespace string
 }
@@ -74,7 +74,7 @@ func (s *scene) must(err error) {
 
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
-	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 func (s *scene) object(manifest string) *unstructured.Unstructured {

@@ -13,12 +13,12 @@ import (
 	"testing"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestWhateverBreaksAtWhicheverRequestAChangeIsOneRestart(t *testing.T) {
 	t.Parallel()
-	sampler := stage.NewSampler(t)
+	sampler := framework.NewSampler(t)
 	acts := map[autorebootv1.StrategyType]string{
 		autorebootv1.StrategyRolloutRestart: "deployments",
 		autorebootv1.StrategyEvict:          "pods/eviction",
@@ -26,7 +26,7 @@ func TestWhateverBreaksAtWhicheverRequestAChangeIsOneRestart(t *testing.T) {
 	for _, strategy := range slices.Sorted(maps.Keys(acts)) {
 		// Half of the writes are events, and each half has an operator of its own.
 		for _, resources := range [][]string{{"rebootpolicies/status", acts[strategy]}, {"events"}} {
-			for _, fault := range stage.Sample(sampler, 3, []fault{killBefore, killAfter, lost, conflict, failure}) {
+			for _, fault := range framework.Sample(sampler, 3, []fault{killBefore, killAfter, lost, conflict, failure}) {
 				t.Run(fmt.Sprintf("%s, %s, at %s", strategy, fault, strings.Join(resources, " and ")), func(t *testing.T) {
 					t.Parallel()
 					s := newWorkload(t, strategy, "0s")
@@ -55,7 +55,7 @@ type round struct {
 
 // breakEach has a round begin again and again, and each time the next of the writes to the resources
 // meets a fault, until there is none left.
-func (s *scene) breakEach(g *gateway, replica *stage.Replica, fault fault, of round, resources ...string) {
+func (s *scene) breakEach(g *gateway, replica *framework.Replica, fault fault, of round, resources ...string) {
 	s.Helper()
 	var killed atomic.Bool // and not started since
 	kill := func() {
@@ -107,7 +107,7 @@ func (s *scene) election() []string {
 }
 
 // followed waits until the first replica has met a fault and ended, and the second has done what is to be.
-func (s *scene) followed(g *gateway, first, second *stage.Replica, done func() error) {
+func (s *scene) followed(g *gateway, first, second *framework.Replica, done func() error) {
 	s.Helper()
 	s.eventually(func() error {
 		if g.met() == "" || first.PID() != 0 {

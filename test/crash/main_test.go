@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // root of the checkout.
@@ -28,11 +28,11 @@ const root = "../.."
 // play is the stage that all tests share. One replica answers admission and reconciles a namespace
 // that is not there; those that are broken belong to a test each.
 type play struct {
-	*stage.Stage
+	*framework.Cluster
 	client client.WithWatch
 
 	mu       sync.Mutex // guards what follows
-	replicas []*stage.Replica
+	replicas []*framework.Replica
 }
 
 var (
@@ -54,12 +54,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	if opened == nil || opened.Stage == nil {
+	if opened == nil || opened.Cluster == nil {
 		return code
 	}
 	opened.mu.Lock()
 	defer opened.mu.Unlock()
-	if problems := stage.Complaints(opened.replicas...); len(problems) > 0 {
+	if problems := framework.Complaints(opened.replicas...); len(problems) > 0 {
 		fmt.Fprintf(os.Stderr, "the operator's log holds what it never should:\n%s\n", strings.Join(problems, "\n"))
 		code = 1
 	}
@@ -74,10 +74,10 @@ func openPlay() (*play, error) {
 	p := &play{}
 	opened = p
 	var err error
-	if p.Stage, err = stage.Open(suite, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{Nodes: 3}}); err != nil {
+	if p.Cluster, err = framework.Open(suite, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{Nodes: 3}}); err != nil {
 		return nil, err
 	}
-	if p.client, err = stage.NewClient(p.Kubeconfig()); err != nil {
+	if p.client, err = framework.NewClient(p.Kubeconfig()); err != nil {
 		return nil, err
 	}
 	if _, err := p.StartReplica(suite, "--leader-elect=false", "--namespaces=nowhere"); err != nil {
@@ -87,7 +87,7 @@ func openPlay() (*play, error) {
 }
 
 // remember has the log of a replica read at the end.
-func (p *play) remember(r *stage.Replica) {
+func (p *play) remember(r *framework.Replica) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.replicas = append(p.replicas, r)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // patience is how long a condition may take. The machine may be a busy one.
@@ -130,7 +130,7 @@ func (s *scene) change(value string) {
 
 // launch runs an operator behind a gateway. It reconciles the scene's namespace alone, and ends with
 // the test.
-func (s *scene) launch(g *gateway, args ...string) *stage.Replica {
+func (s *scene) launch(g *gateway, args ...string) *framework.Replica {
 	s.Helper()
 	replica, err := s.play.Launch(s.Context(), append([]string{"--kubeconfig=" + g.kubeconfig, "--namespaces=" + s.namespace,
 		"--webhook-inject-ca=false", "--webhook-drain-delay=0s"}, args...)...)

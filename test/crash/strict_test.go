@@ -14,7 +14,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // strict is a user who may do what the operator may, but for listing and watching what holds
@@ -41,7 +41,7 @@ func (s *scene) strict() cluster.User {
 		role,
 		&rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}},
 		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "strict", Namespace: stage.Namespace}, Subjects: subjects,
+			ObjectMeta: metav1.ObjectMeta{Name: "strict", Namespace: framework.Namespace}, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: shipped.Name},
 		},
 	} {

@@ -21,7 +21,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // patience is how far the watches may be behind the API server.
@@ -153,7 +153,7 @@ func (r *Record) AwaitPlan(ctx context.Context) error {
 // Account waits until everything that the API server has now was seen, ends the watches, and judges what
 // they saw. Floors are how many pods of each Deployment must be ready at any time, by its name.
 func (r *Record) Account(ctx context.Context, floors map[string]int) (Account, error) {
-	behind := stage.Eventually(ctx, patience, func(ctx context.Context) error {
+	behind := framework.Eventually(ctx, patience, func(ctx context.Context) error {
 		objects := 0
 		for _, list := range lists() {
 			err := r.each(ctx, list, func(object client.Object) error {

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package externalservice holds the suite that plays ExternalService against a world outside: the
+// Package externalservice holds the suite that plays ExternalService against servers outside: the
 // shipped manifests on a real control plane, two replicas of the operator as processes under the
 // shipped ServiceAccount, a real nameserver, and real servers with faults that are switched while
 // everything runs.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // quickly is a health check and the lookups of tests that wait for both.
@@ -30,24 +30,24 @@ var (
 )
 
 // canaries stand where addresses lead. Several may lead to one place.
-func (s *scene) canaries(port uint16, addresses ...string) []*outside.Server {
+func (s *scene) canaries(port uint16, addresses ...string) []*externalnet.Server {
 	s.Helper()
-	var all []*outside.Server
+	var all []*externalnet.Server
 	known := map[netip.Addr]bool{}
 	for _, address := range addresses {
 		at := netip.MustParseAddr(address)
-		local, err := outside.Local(at)
+		local, err := externalnet.Local(at)
 		s.must(err)
 		if !known[local] {
 			known[local] = true
-			all = append(all, s.server(s.World.TCP(netip.AddrPortFrom(at, port).String())))
+			all = append(all, s.server(s.Servers.TCP(netip.AddrPortFrom(at, port).String())))
 		}
 	}
 	return all
 }
 
 // untouched ends the test where a canary saw anybody.
-func (s *scene) untouched(canaries []*outside.Server) {
+func (s *scene) untouched(canaries []*externalnet.Server) {
 	s.Helper()
 	for _, canary := range canaries {
 		if n := canary.Counts().Connections; n > 0 {
@@ -58,7 +58,7 @@ func (s *scene) untouched(canaries []*outside.Server) {
 
 // checkedAgain waits until each server has had a few more connections: whatever else the prober holds
 // of that time has had its turn.
-func (s *scene) checkedAgain(servers ...*outside.Server) {
+func (s *scene) checkedAgain(servers ...*externalnet.Server) {
 	s.Helper()
 	before := make([]int, len(servers))
 	for i, server := range servers {
@@ -92,19 +92,19 @@ func TestANameThatLeadsToAForbiddenAddressIsNeverFollowed(t *testing.T) {
 	slices.Sort(bad)
 	canaries := s.canaries(canaryPort, bad...)
 	good := s.address()
-	server := s.server(s.World.TCP(fmt.Sprintf("%s:%d", good, canaryPort)))
+	server := s.server(s.Servers.TCP(fmt.Sprintf("%s:%d", good, canaryPort)))
 	before := s.samples().Sum("fairlead_externalservice_denied_addresses_total")
 
 	ports := fmt.Sprintf(`ports: [{name: sql, port: %d}]`, canaryPort)
-	s.must(s.World.DNS.Addresses(s.host("mixed"), time.Second, append(bad, good)...))
+	s.must(s.Servers.DNS.Addresses(s.host("mixed"), time.Second, append(bad, good)...))
 	s.apply("mixed", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("mixed")+`}}], `+quickly+`}`)
 	for name, address := range forbidden {
-		s.must(s.World.DNS.Addresses(s.host(name), time.Second, address))
+		s.must(s.Servers.DNS.Addresses(s.host(name), time.Second, address))
 		s.apply(name, `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host(name)+`}}], `+quickly+`}`)
 	}
-	s.must(s.World.DNS.Addresses(s.host("mapped"), time.Second, mapped))
+	s.must(s.Servers.DNS.Addresses(s.host("mapped"), time.Second, mapped))
 	s.apply("mapped", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("mapped")+`}}], `+quickly+`}`)
-	s.must(s.World.DNS.Reply(s.host("alias"), outside.CNAME, outside.Reply{Data: []string{"db.shop.svc.cluster.local."}, TTL: time.Second}))
+	s.must(s.Servers.DNS.Reply(s.host("alias"), externalnet.CNAME, externalnet.Reply{Data: []string{"db.shop.svc.cluster.local."}, TTL: time.Second}))
 	s.apply("alias", `{`+ports+`, endpoints: [{name: a, dns: {name: `+s.host("alias")+`}}], `+quickly+`}`)
 
 	for name, address := range forbidden {
@@ -164,10 +164,10 @@ func TestANameThatIsReboundIsNotFollowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
 			good, steady := s.address(), s.address()
-			s.server(s.World.TCP(fmt.Sprintf("%s:%d", good, reboundPort)))
-			server := s.server(s.World.TCP(fmt.Sprintf("%s:%d", steady, reboundPort)))
-			s.must(s.World.DNS.Reply(s.host(name), outside.A,
-				outside.Reply{Data: []string{good}}, outside.Reply{Data: []string{good}}, outside.Reply{Data: []string{good}}, outside.Reply{Data: []string{target}}))
+			s.server(s.Servers.TCP(fmt.Sprintf("%s:%d", good, reboundPort)))
+			server := s.server(s.Servers.TCP(fmt.Sprintf("%s:%d", steady, reboundPort)))
+			s.must(s.Servers.DNS.Reply(s.host(name), externalnet.A,
+				externalnet.Reply{Data: []string{good}}, externalnet.Reply{Data: []string{good}}, externalnet.Reply{Data: []string{good}}, externalnet.Reply{Data: []string{target}}))
 			s.apply(name, fmt.Sprintf(`{ports: [{name: sql, port: %d}], endpoints: [{name: a, dns: {name: %s}}, {name: b, addresses: [%s]}], %s}`,
 				reboundPort, s.host(name), steady, quickly))
 			clean := func() error {
@@ -203,8 +203,8 @@ func TestAPublishedAddressThatBecomesANodesIsTakenOut(t *testing.T) {
 	ann := s.newPerson("ann", mayPublish)
 	eve := s.newPerson("eve")
 	later, steady := s.address(), s.address()
-	taken := s.server(s.World.TCP(later + ":5432"))
-	server := s.server(s.World.TCP(steady + ":5432"))
+	taken := s.server(s.Servers.TCP(later + ":5432"))
+	server := s.server(s.Servers.TCP(steady + ":5432"))
 	s.must(eve.create("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+steady+`, `+later+`]}], `+quickly+`}`))
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.publishes("db", steady, later)

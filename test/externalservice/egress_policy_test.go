@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // policy denies what it does not name. The second address that it denies comes with the restart.
@@ -39,21 +39,21 @@ egress:
 func governed(t *testing.T) (s *scene, restart func(policy string)) {
 	t.Helper()
 	shared := newScene(t)
-	own, err := stage.Open(suite, stage.Options{Root: root, Operator: stage.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
+	own, err := framework.Open(suite, framework.Options{Root: root, Operator: framework.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
 	shared.must(err)
 	t.Cleanup(func() { shared.must(own.Close()) })
-	s = &scene{T: t, World: shared.World, play: &play{Troupe: &stage.Troupe{Stage: own}, world: shared.World}, namespace: "shop"}
-	s.client, err = stage.NewClient(own.Kubeconfig())
+	s = &scene{T: t, Servers: shared.Servers, play: &play{Replicas: &framework.Replicas{Cluster: own}, servers: shared.Servers}, namespace: "shop"}
+	s.client, err = framework.NewClient(own.Kubeconfig())
 	s.must(err)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	var running *stage.Replica
+	var running *framework.Replica
 	restart = func(policy string) {
 		t.Helper()
 		if running != nil {
 			own.Retire(running)
 		}
 		s.must(os.WriteFile(file, []byte(policy), 0o600))
-		running, err = own.StartReplica(suite, "--config="+file, "--dns-nameservers="+s.World.DNS.Addr().String(),
+		running, err = own.StartReplica(suite, "--config="+file, "--dns-nameservers="+s.Servers.DNS.Addr().String(),
 			"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
 		s.must(err)
 		s.must(own.Reachable(suite))
@@ -102,7 +102,7 @@ func TestTheConfiguredPolicyDecides(t *testing.T) {
 	s.publishes("named", "203.0.113.10")
 
 	// What the policy opens of the cluster is open to names as well, and nothing else is.
-	s.must(s.World.DNS.Addresses("policy.example.com", time.Second, "10.96.55.8", "10.96.56.8", "203.0.113.140", "203.0.113.141", "203.0.113.200", "198.51.100.1"))
+	s.must(s.Servers.DNS.Addresses("policy.example.com", time.Second, "10.96.55.8", "10.96.56.8", "203.0.113.140", "203.0.113.141", "203.0.113.200", "198.51.100.1"))
 	s.must(s.client.Create(t.Context(), s.object("v1", "resolved", `{ports: [{name: web, port: 7443}], endpoints: [{name: a, dns: {name: policy.example.com}}], `+hasten+`}`)))
 	s.publishes("resolved", "10.96.55.8", "203.0.113.140", "203.0.113.141")
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // tiers is the spec of an ExternalService on port 7000 with one endpoint for each priority from 0 up;
@@ -84,7 +84,7 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 		t.Errorf("the slices hold %q: other priorities are not omitted", got)
 	}
 
-	s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 	s.publishes("db", secondary)
 	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy)
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
@@ -101,7 +101,7 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 		t.Errorf("metrics: active priority %q, failovers %q; want 1 and 1", priority, times)
 	}
 
-	s.set(outside.Conduct{}, servers[0])
+	s.set(externalnet.Behavior{}, servers[0])
 	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackPending)
 	if got := s.published("db"); !slices.Equal(got, addresses[1:]) {
 		t.Errorf("%q is published while failback is pending", got)
@@ -148,11 +148,11 @@ func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
 		for name := range specs {
 			s.publishes(name, addresses[0])
 		}
-		s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+		s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 		for name := range specs {
 			s.publishes(name, addresses[1])
 		}
-		s.set(outside.Conduct{}, servers[0])
+		s.set(externalnet.Behavior{}, servers[0])
 		stays()
 		if message := s.message("manual", networkingv1.ConditionFailedOver); !strings.Contains(message, networkingv1.FailbackRequestedAnnotation) {
 			t.Errorf("the condition does not say how to go back: %s", message)
@@ -173,19 +173,19 @@ func TestAPriorityNeedsEnoughHealthyAddresses(t *testing.T) {
 	addresses, servers := s.tcp(7000, 4)
 	s.apply("db", tiers(`, failover: {minHealthyPercent: 60, failbackDelay: 1s}`, addresses[:3], addresses[3:]))
 	s.publishes("db", addresses[:3]...)
-	s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 	s.becomes("db", addresses[0], networkingv1.AddressUnhealthy, networkingv1.ProbeRefused) // present, and neither ready nor serving
 	s.publishes("db", addresses[1], addresses[2])
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
 	s.active("db", 0)
-	s.set(outside.Conduct{Fault: outside.Refuse}, servers[1])
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[1])
 	s.publishes("db", addresses[3])
 	s.active("db", 1)
-	s.set(outside.Conduct{}, servers[1])
+	s.set(externalnet.Behavior{}, servers[1])
 	s.publishes("db", addresses[1], addresses[2])
 	s.active("db", 0)
 	// Where no priority qualifies it is the one with most healthy addresses.
-	s.set(outside.Conduct{Fault: outside.Refuse}, servers[3], servers[1])
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[3], servers[1])
 	s.publishes("db", addresses[2])
 	s.active("db", 0)
 }
@@ -203,7 +203,7 @@ func TestWithoutAnyHealthyAddressOnlyPanicPublishes(t *testing.T) {
 	for _, name := range []string{"panics", "calm"} {
 		s.publishes(name, addresses[:2]...)
 	}
-	s.set(outside.Conduct{Fault: outside.Refuse}, servers...)
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers...)
 	s.publishes("calm")
 	s.condition("calm", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
 	for _, address := range s.holds("calm") {
@@ -222,10 +222,10 @@ func TestWithoutAnyHealthyAddressOnlyPanicPublishes(t *testing.T) {
 	s.active("panics", 0)
 	s.tells("panics", "PanicEntered", 1)
 
-	s.set(outside.Conduct{}, servers[1])
+	s.set(externalnet.Behavior{}, servers[1])
 	s.publishes("panics", addresses[1])
 	s.publishes("calm", addresses[1])
-	s.set(outside.Conduct{}, servers...)
+	s.set(externalnet.Behavior{}, servers...)
 	s.publishes("panics", addresses[:2]...)
 	s.publishes("calm", addresses[:2]...)
 }
@@ -272,13 +272,13 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 	const each = 4
 	all := map[string][]string{}
 	specs := map[string]string{}
-	var servers []*outside.Server
+	var servers []*externalnet.Server
 	for i := range 4 {
 		var addresses []string
 		for range each + 1 {
 			address := s.address()
 			addresses = append(addresses, address)
-			servers = append(servers, s.server(s.World.HTTP(address+":7000")))
+			servers = append(servers, s.server(s.Servers.HTTP(address+":7000")))
 		}
 		name := "o" + strconv.Itoa(i)
 		all[name] = addresses[:each]
@@ -294,7 +294,7 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 		before[name] = sliceVersions(s.slices(name))
 	}
 
-	s.set(outside.Conduct{Status: http.StatusServiceUnavailable}, servers...)
+	s.set(externalnet.Behavior{Status: http.StatusServiceUnavailable}, servers...)
 	for name, addresses := range all {
 		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
 		s.publishes(name, addresses...)
@@ -321,7 +321,7 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 		}
 	}
 
-	s.set(outside.Conduct{}, servers...)
+	s.set(externalnet.Behavior{}, servers...)
 	for name, addresses := range all {
 		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 		s.publishes(name, addresses...)
@@ -333,6 +333,6 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 		}
 	}
 	// It trusts itself again: one that fails alone is unhealthy.
-	s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 	s.becomes("o0", all["o0"][0], networkingv1.AddressUnhealthy, networkingv1.ProbeRefused)
 }

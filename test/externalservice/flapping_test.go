@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // writes counts every write in the scene's namespace: of slices, of ExternalServices and of Events.
@@ -114,15 +114,15 @@ func TestALargePoolSettles(t *testing.T) {
 	for range 20 {
 		pool = append(pool, s.address())
 	}
-	s.must(s.World.DNS.Reply(host, outside.A, outside.Reply{Data: pool, TTL: 2 * time.Second, Window: 8}))
+	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool, TTL: 2 * time.Second, Window: 8}))
 	s.apply("pool", named(host, `resolution: {minTTL: 1s, maxTTL: 1h}`))
 	s.publishes("pool", pool...)
-	s.lookups(host, outside.A, 4) // by then the name is known to rotate
+	s.lookups(host, externalnet.A, 4) // by then the name is known to rotate
 	s.publishes("pool", pool...)
 	w := s.countWrites()
-	s.lookups(host, outside.A, 15)
+	s.lookups(host, externalnet.A, 15)
 	w.atMost(s, 0, 0, 4) // events of before may be on their way
 	s.publishes("pool", pool...)
-	s.must(s.World.DNS.Reply(host, outside.A, outside.Reply{Data: pool[:10], TTL: 2 * time.Second, Window: 8}))
+	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool[:10], TTL: 2 * time.Second, Window: 8}))
 	s.publishes("pool", pool[:10]...)
 }

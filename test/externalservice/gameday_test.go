@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // injects asks for a fault from a time on.
@@ -90,7 +90,7 @@ func TestAGameDay(t *testing.T) {
 	// A real failure ends it.
 	s.injects("db", "BlackHole", "10m", over.Add(time.Second))
 	s.publishes("db")
-	s.set(outside.Conduct{Fault: outside.Refuse}, servers[1])
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[1])
 	s.ended("db", networkingv1.FaultOutcomeRealFailure)
 	s.publishes("db", addresses[0])
 	s.injects("db", "Drain endpoint=p1", "10m", over.Add(2*time.Second))

@@ -18,13 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
-// ca makes a Secret with the certificate of the world's authority.
+// ca makes a Secret with the certificate of the servers's authority.
 func (s *scene) ca(name string) {
 	s.Helper()
-	secret := &corev1.Secret{StringData: map[string]string{"ca.crt": string(s.World.CA.PEM())}}
+	secret := &corev1.Secret{StringData: map[string]string{"ca.crt": string(s.Servers.CA.PEM())}}
 	secret.Name, secret.Namespace = name, s.namespace
 	s.must(s.client.Create(s.Context(), secret))
 }
@@ -46,7 +46,7 @@ func endpoints(addresses ...string) string {
 
 // breaks waits until an address is unhealthy by a fault that its server has, for the reason given.
 // Where a busy machine held up the check, the reason is that; then it is tried again.
-func (s *scene) breaks(name, ip string, server *outside.Server, fault outside.Conduct, reason string) {
+func (s *scene) breaks(name, ip string, server *externalnet.Server, fault externalnet.Behavior, reason string) {
 	s.Helper()
 	well := false
 	s.eventually(func() error {
@@ -58,7 +58,7 @@ func (s *scene) breaks(name, ip string, server *outside.Server, fault outside.Co
 			return nil
 		case o.health == networkingv1.AddressUnhealthy && o.reason == networkingv1.ProbeTimeout && !well:
 			well = true
-			err = server.Set(outside.Conduct{})
+			err = server.Set(externalnet.Behavior{})
 		case o.health == networkingv1.AddressHealthy && well:
 			well = false
 			err = server.Set(fault)
@@ -70,47 +70,47 @@ func (s *scene) breaks(name, ip string, server *outside.Server, fault outside.Co
 func TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver(t *testing.T) {
 	const slow = 10 * time.Second
 	type fault struct {
-		outside.Conduct
+		externalnet.Behavior
 		reason string
 	}
-	refuse := fault{outside.Conduct{Fault: outside.Refuse}, networkingv1.ProbeRefused}
-	drop := fault{outside.Conduct{Fault: outside.Drop}, networkingv1.ProbeTimeout}
+	refuse := fault{externalnet.Behavior{Fault: externalnet.Refuse}, networkingv1.ProbeRefused}
+	drop := fault{externalnet.Behavior{Fault: externalnet.Drop}, networkingv1.ProbeTimeout}
 	common := []fault{
 		refuse,
-		{outside.Conduct{Fault: outside.Hang}, networkingv1.ProbeTimeout},
-		{outside.Conduct{Fault: outside.Reset}, networkingv1.ProbeReset},
-		{outside.Conduct{Delay: slow}, networkingv1.ProbeTimeout},
+		{externalnet.Behavior{Fault: externalnet.Hang}, networkingv1.ProbeTimeout},
+		{externalnet.Behavior{Fault: externalnet.Reset}, networkingv1.ProbeReset},
+		{externalnet.Behavior{Delay: slow}, networkingv1.ProbeTimeout},
 	}
 	certificates := []fault{
-		{outside.Conduct{Fault: outside.WrongName}, networkingv1.ProbeTLSFailed},
-		{outside.Conduct{Fault: outside.Expired}, networkingv1.ProbeTLSFailed},
-		{outside.Conduct{Fault: outside.UnknownIssuer}, networkingv1.ProbeTLSFailed},
-		{outside.Conduct{Fault: outside.Garbage}, networkingv1.ProbeTLSFailed},
+		{externalnet.Behavior{Fault: externalnet.WrongName}, networkingv1.ProbeTLSFailed},
+		{externalnet.Behavior{Fault: externalnet.Expired}, networkingv1.ProbeTLSFailed},
+		{externalnet.Behavior{Fault: externalnet.UnknownIssuer}, networkingv1.ProbeTLSFailed},
+		{externalnet.Behavior{Fault: externalnet.Garbage}, networkingv1.ProbeTLSFailed},
 	}
-	garbage := fault{outside.Conduct{Fault: outside.Garbage}, networkingv1.ProbeProtocolError}
+	garbage := fault{externalnet.Behavior{Fault: externalnet.Garbage}, networkingv1.ProbeProtocolError}
 	status := []fault{
-		{outside.Conduct{Status: http.StatusServiceUnavailable}, networkingv1.ProbeUnexpectedStatus},
-		{outside.Conduct{Status: http.StatusNotFound}, networkingv1.ProbeUnexpectedStatus},
+		{externalnet.Behavior{Status: http.StatusServiceUnavailable}, networkingv1.ProbeUnexpectedStatus},
+		{externalnet.Behavior{Status: http.StatusNotFound}, networkingv1.ProbeUnexpectedStatus},
 	}
 	health := []fault{
-		{outside.Conduct{Fault: outside.NotServing}, networkingv1.ProbeNotServing},
-		{outside.Conduct{Fault: outside.ServiceUnknown}, networkingv1.ProbeNotServing},
-		{outside.Conduct{Fault: outside.Unimplemented}, networkingv1.ProbeNotServing},
+		{externalnet.Behavior{Fault: externalnet.NotServing}, networkingv1.ProbeNotServing},
+		{externalnet.Behavior{Fault: externalnet.ServiceUnknown}, networkingv1.ProbeNotServing},
+		{externalnet.Behavior{Fault: externalnet.Unimplemented}, networkingv1.ProbeNotServing},
 	}
 	for name, c := range map[string]struct {
 		check  string
-		open   func(w *outside.World, at string) (*outside.Server, error)
+		open   func(w *externalnet.Servers, at string) (*externalnet.Server, error)
 		faults []fault
 	}{
-		"TCP": {`tcp: {}`, (*outside.World).TCP, []fault{refuse, drop}},
-		"HTTP": {`http: {path: /healthz}`, (*outside.World).HTTP,
+		"TCP": {`tcp: {}`, (*externalnet.Servers).TCP, []fault{refuse, drop}},
+		"HTTP": {`http: {path: /healthz}`, (*externalnet.Servers).HTTP,
 			slices.Concat(common, status, []fault{drop, garbage})},
 		"HTTPS": {`http: {path: /healthz}, tls: {caSecretName: ca}`,
-			func(w *outside.World, at string) (*outside.Server, error) { return w.HTTPS(at) },
+			func(w *externalnet.Servers, at string) (*externalnet.Server, error) { return w.HTTPS(at) },
 			slices.Concat(common, status, certificates)},
-		"gRPC": {`grpc: {}`, (*outside.World).GRPC, slices.Concat(common, health, []fault{garbage})},
+		"gRPC": {`grpc: {}`, (*externalnet.Servers).GRPC, slices.Concat(common, health, []fault{garbage})},
 		"gRPC over TLS": {`grpc: {}, tls: {caSecretName: ca}`,
-			func(w *outside.World, at string) (*outside.Server, error) { return w.GRPCTLS(at) },
+			func(w *externalnet.Servers, at string) (*externalnet.Server, error) { return w.GRPCTLS(at) },
 			slices.Concat(common, health, certificates)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,26 +119,26 @@ func TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver(t *testing.T
 			s.amongMany()
 			s.ca("ca")
 			var addresses []string
-			var servers []*outside.Server
+			var servers []*externalnet.Server
 			for range len(c.faults) + 1 { // the last one stays well
 				address := s.address()
 				addresses = append(addresses, address)
-				servers = append(servers, s.server(c.open(s.World, address+":7000")))
+				servers = append(servers, s.server(c.open(s.Servers, address+":7000")))
 			}
 			well := addresses[len(c.faults)]
 			s.apply("checked", checked(c.check+", "+often, addresses...))
 			s.healthy("checked", addresses...)
 			s.condition("checked", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 			for i, f := range c.faults {
-				s.set(f.Conduct, servers[i])
+				s.set(f.Behavior, servers[i])
 			}
 			for i, f := range c.faults {
-				s.breaks("checked", addresses[i], servers[i], f.Conduct, f.reason)
+				s.breaks("checked", addresses[i], servers[i], f.Behavior, f.reason)
 			}
 			s.publishes("checked", well)
 			s.condition("checked", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
 			s.condition("checked", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
-			s.set(outside.Conduct{}, servers...)
+			s.set(externalnet.Behavior{}, servers...)
 			s.healthy("checked", addresses...)
 			s.condition("checked", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 		})
@@ -150,29 +150,29 @@ func TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect(t *testing.T) {
 	s := newScene(t)
 	s.amongMany()
 	s.ca("ca")
-	opened := map[string]*outside.Server{}
+	opened := map[string]*externalnet.Server{}
 	specs := map[string]string{}
 	canary := s.address() + ":7001"
-	elsewhere := s.server(s.World.HTTP(canary))
+	elsewhere := s.server(s.Servers.HTTP(canary))
 	for name, c := range map[string]struct {
-		open  func(at, host string) (*outside.Server, error)
+		open  func(at, host string) (*externalnet.Server, error)
 		check string
 	}{
-		"plain":  {func(at, _ string) (*outside.Server, error) { return s.World.HTTP(at) }, `http: {path: "/live?deep=1"}`},
-		"secure": {func(at, host string) (*outside.Server, error) { return s.World.HTTPS(at, host) }, `http: {}, tls: {caSecretName: ca}`},
-		"grpc":   {func(at, host string) (*outside.Server, error) { return s.World.GRPCTLS(at, host) }, `grpc: {service: shop}, tls: {caSecretName: ca}`},
-		"other": {func(at, _ string) (*outside.Server, error) { return s.World.HTTPS(at, "real.example.org") },
+		"plain":  {func(at, _ string) (*externalnet.Server, error) { return s.Servers.HTTP(at) }, `http: {path: "/live?deep=1"}`},
+		"secure": {func(at, host string) (*externalnet.Server, error) { return s.Servers.HTTPS(at, host) }, `http: {}, tls: {caSecretName: ca}`},
+		"grpc":   {func(at, host string) (*externalnet.Server, error) { return s.Servers.GRPCTLS(at, host) }, `grpc: {service: shop}, tls: {caSecretName: ca}`},
+		"other": {func(at, _ string) (*externalnet.Server, error) { return s.Servers.HTTPS(at, "real.example.org") },
 			`http: {host: shop.example.org}, tls: {caSecretName: ca, serverName: real.example.org}`},
 	} {
 		address := s.address()
-		s.must(s.World.DNS.Addresses(s.host(name), time.Minute, address))
+		s.must(s.Servers.DNS.Addresses(s.host(name), time.Minute, address))
 		opened[name] = s.server(c.open(address+":7000", s.host(name)))
 		specs[name] = `{ports: [{name: p, port: 443, targetPort: 7000}], endpoints: [{name: a, dns: {name: ` + s.host(name) + `}}],
 			healthCheck: {` + c.check + `, ` + often + `}}`
 	}
-	s.set(outside.Conduct{Redirect: "http://" + canary + "/"}, opened["plain"])
+	s.set(externalnet.Behavior{Redirect: "http://" + canary + "/"}, opened["plain"])
 	s.applyAll(specs)
-	for name, want := range map[string]outside.Request{
+	for name, want := range map[string]externalnet.Request{
 		"plain":  {Method: "GET", Host: s.host("plain"), Path: "/live?deep=1"},
 		"secure": {Method: "GET", Host: s.host("secure"), Path: "/", ServerName: s.host("secure")},
 		"grpc":   {Method: "/grpc.health.v1.Health/Check", Host: s.host("grpc"), Path: "shop", ServerName: s.host("grpc")},
@@ -202,7 +202,7 @@ func TestExpectedStatusesAreTheOnlyGoodOnes(t *testing.T) {
 	var addresses []string
 	for _, status := range statuses {
 		address := s.address()
-		s.set(outside.Conduct{Status: status}, s.server(s.World.HTTP(address+":7000")))
+		s.set(externalnet.Behavior{Status: status}, s.server(s.Servers.HTTP(address+":7000")))
 		addresses = append(addresses, address)
 	}
 	s.applyAll(map[string]string{
@@ -264,8 +264,8 @@ func TestTheFirstResultDecidesAlone(t *testing.T) {
 	s := newScene(t)
 	s.amongMany()
 	good, bad := s.address(), s.address()
-	up, down := s.server(s.World.HTTP(good+":7000")), s.server(s.World.HTTP(bad+":7000"))
-	s.set(outside.Conduct{Status: 500}, down)
+	up, down := s.server(s.Servers.HTTP(good+":7000")), s.server(s.Servers.HTTP(bad+":7000"))
+	s.set(externalnet.Behavior{Status: 500}, down)
 	const slowly = `http: {}, interval: 5m, unhealthyInterval: 5m, timeout: 30s, unhealthyThreshold: 100, healthyThreshold: 100`
 	s.apply("first", checked(slowly, good, bad))
 	s.healthy("first", good)
@@ -283,11 +283,11 @@ func TestANewAddressIsNotReadyBeforeItsFirstSuccess(t *testing.T) {
 	s.scripted(old+":7000", true)
 	waits := s.scripted(next+":7000", true)
 	release := waits.hold()
-	s.must(s.World.DNS.Addresses(host, time.Second, old))
+	s.must(s.Servers.DNS.Addresses(host, time.Second, old))
 	s.apply("growing", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, dns: {name: `+host+`}}], `+hasten+`,
 		healthCheck: {http: {}, interval: 5m, timeout: 4m, unhealthyInterval: 1s}}`)
 	s.healthy("growing", old)
-	s.must(s.World.DNS.Addresses(host, time.Second, old, next))
+	s.must(s.Servers.DNS.Addresses(host, time.Second, old, next))
 	o := s.becomes("growing", next, networkingv1.AddressUnknown, "")
 	if o.ready || o.serving {
 		t.Errorf("%s was never checked and is %+v", next, o)
@@ -350,7 +350,7 @@ func TestCountsSurviveEditsAndLookupsThatDoNotConcernThem(t *testing.T) {
 	s := newScene(t)
 	s.amongMany()
 	host, address := s.host("kept"), s.address()
-	s.must(s.World.DNS.Addresses(host, time.Second, address))
+	s.must(s.Servers.DNS.Addresses(host, time.Second, address))
 	server := s.scripted(address+":7000", true)
 	s.apply("kept", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, dns: {name: `+host+`}}], `+hasten+`,
 		healthCheck: {http: {}, interval: 5s, timeout: 5s, unhealthyInterval: 5m, unhealthyThreshold: 2, jitterPercent: 0}}`)
@@ -359,7 +359,7 @@ func TestCountsSurviveEditsAndLookupsThatDoNotConcernThem(t *testing.T) {
 	s.eventually(server.played)
 	// Before the second failure the object changes.
 	s.change("kept", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Zone = "west" })
-	s.lookups(host, outside.A, 2)
+	s.lookups(host, externalnet.A, 2)
 	if o, err := s.outlook("kept", address); err != nil || o.zone != "west" || (o.health == networkingv1.AddressHealthy && !o.since.Equal(since)) {
 		t.Errorf("after the edit: %+v, %v; it was healthy since %s", o, err, since)
 	}
@@ -374,10 +374,10 @@ func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 	s := newScene(t)
 	s.amongMany()
 	host, named, good, bad := s.host("rest"), s.address(), s.address(), s.address()
-	s.must(s.World.DNS.Addresses(host, time.Second, named))
-	s.server(s.World.HTTP(named + ":7000"))
-	up, down := s.server(s.World.HTTP(good+":7000")), s.server(s.World.HTTP(bad+":7000"))
-	s.set(outside.Conduct{Status: 500}, down)
+	s.must(s.Servers.DNS.Addresses(host, time.Second, named))
+	s.server(s.Servers.HTTP(named + ":7000"))
+	up, down := s.server(s.Servers.HTTP(good+":7000")), s.server(s.Servers.HTTP(bad+":7000"))
+	s.set(externalnet.Behavior{Status: 500}, down)
 	s.apply("rest", `{ports: [{name: p, port: 7000}], `+hasten+`,
 		endpoints: [{name: named, dns: {name: `+host+`}}, `+endpoints(good, bad)+`], healthCheck: {http: {}, `+often+`}}`)
 	s.healthy("rest", named, good)
@@ -387,7 +387,7 @@ func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 	s.tells("rest", "Published", 1)
 	before := s.versions("rest")
 	// Failing otherwise than before is no news either.
-	s.set(outside.Conduct{Fault: outside.Refuse}, down)
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, down)
 	until := up.Counts().Requests + 6
 	s.eventually(func() error {
 		if n := up.Counts().Requests; n < until {
@@ -395,7 +395,7 @@ func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 		}
 		return nil
 	})
-	s.lookups(host, outside.A, 1)
+	s.lookups(host, externalnet.A, 1)
 	if diff := cmp.Diff(before, s.versions("rest")); diff != "" {
 		t.Errorf("something was written at rest (-before +now):\n%s", diff)
 	}
@@ -419,7 +419,7 @@ func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 		}, `http: {}`, networkingv1.ProbeUnexpectedStatus},
 		"garbage": {func(at string) { s.blurts(s.listen(at), marker+" "+marker+"\r\n\r\n") }, `http: {}`, networkingv1.ProbeProtocolError},
 		"tls": {func(at string) {
-			certificate, err := s.World.CA.Issue(time.Now().Add(time.Hour), marker+".example.org")
+			certificate, err := s.Servers.CA.Issue(time.Now().Add(time.Hour), marker+".example.org")
 			s.must(err)
 			s.blurts(tls.NewListener(s.listen(at), &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}), marker)
 		}, `http: {}, tls: {caSecretName: ca}`, networkingv1.ProbeTLSFailed},
@@ -435,7 +435,7 @@ func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 		"inside": networkingv1.ReasonDenied,
 	}
 	for name, target := range map[string]string{"gone": marker + ".example.org.", "inside": marker + ".default.svc.cluster.local."} {
-		s.must(s.World.DNS.Reply(s.host(name), outside.CNAME, outside.Reply{Data: []string{target}}))
+		s.must(s.Servers.DNS.Reply(s.host(name), externalnet.CNAME, externalnet.Reply{Data: []string{target}}))
 		specs[name] = named(s.host(name), hasten)
 	}
 	s.ca("ca")
@@ -472,7 +472,7 @@ func TestACheckWaitsForItsCertificates(t *testing.T) {
 	s := newScene(t)
 	s.amongMany()
 	address := s.address()
-	s.server(s.World.HTTPS(address + ":7000"))
+	s.server(s.Servers.HTTPS(address + ":7000"))
 	s.apply("secure", checked(`http: {}, tls: {caSecretName: ca}, `+often, address))
 	s.condition("secure", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable)
 	if published := s.published("secure"); len(published) > 0 {

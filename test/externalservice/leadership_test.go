@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // stopLeader ends the leader as a rollout does, and returns when another replica leads and there are
@@ -48,8 +48,8 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 	s.amongMany()
 	addresses, servers := s.tcp(5432, 6)
 	primary, standby, well, ill, found, dormant := servers[0], servers[1], servers[2], servers[3], servers[4], servers[5]
-	s.must(s.World.DNS.Addresses(s.host("db"), time.Second, addresses[4]))
-	s.must(s.World.DNS.Addresses(s.host("asleep"), time.Second, addresses[5]))
+	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[4]))
+	s.must(s.Servers.DNS.Addresses(s.host("asleep"), time.Second, addresses[5]))
 	const checks = `ports: [{name: sql, port: 5432}], ` + quickly
 	s.applyAll(map[string]string{
 		"db":     fmt.Sprintf(`{%s, failover: {failbackDelay: 2s}, endpoints: [{name: a, addresses: [%s]}, {name: b, priority: 1, addresses: [%s]}]}`, checks, addresses[0], addresses[1]),
@@ -63,8 +63,8 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 	}
 	s.change("asleep", func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
 
-	s.set(outside.Conduct{Fault: outside.Refuse}, primary, ill)
-	s.must(s.World.DNS.Fail(s.host("db"), outside.ServFail))
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, primary, ill)
+	s.must(s.Servers.DNS.Fail(s.host("db"), externalnet.ServFail))
 	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy)
 	s.publishes("db", addresses[1])
 	s.condition("pool", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
@@ -76,7 +76,7 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 	s.tells("pool", "EndpointUnhealthy", 1)
 	s.tells("db", "EndpointUnhealthy", 1)
 	s.checkedAgain(standby) // what was under way for the object that is suspended has ended
-	probed, asked := dormant.Counts().Connections, s.World.DNS.Count(s.host("asleep"), "", "")
+	probed, asked := dormant.Counts().Connections, s.Servers.DNS.Count(s.host("asleep"), "", "")
 	before := s.pictures(names...)
 
 	for _, takeover := range []struct {
@@ -89,7 +89,7 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 	} {
 		takeover.run()
 		s.checkedAgain(standby, well, found) // by the new leader
-		s.lookups(s.host("db"), outside.A, 2)
+		s.lookups(s.host("db"), externalnet.A, 2)
 		if diff := cmp.Diff(before, s.pictures(names...)); diff != "" {
 			t.Errorf("after %s (-before +now):\n%s", takeover.name, diff)
 		}
@@ -97,15 +97,15 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 	if now := dormant.Counts().Connections; now != probed {
 		t.Errorf("%d connections for an object that is suspended", now-probed)
 	}
-	if now := s.World.DNS.Count(s.host("asleep"), "", ""); now != asked {
+	if now := s.Servers.DNS.Count(s.host("asleep"), "", ""); now != asked {
 		t.Errorf("%d lookups for an object that is suspended", now-asked)
 	}
 
 	// What comes back is taken back.
-	s.set(outside.Conduct{}, primary, ill)
+	s.set(externalnet.Behavior{}, primary, ill)
 	moved := s.address()
-	s.server(s.World.TCP(moved + ":5432"))
-	s.must(s.World.DNS.Addresses(s.host("db"), time.Second, moved))
+	s.server(s.Servers.TCP(moved + ":5432"))
+	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, moved))
 	s.publishes("db", addresses[0])
 	s.publishes("pool", addresses[2], addresses[3])
 	s.publishes("named", moved)
@@ -125,7 +125,7 @@ func TestALeaderThatStartsWhileDNSIsDownKeepsEverything(t *testing.T) {
 	s := newScene(t)
 	s.amongMany()
 	addresses, _ := s.tcp(5432, 3)
-	s.must(s.World.DNS.Addresses(s.host("db"), time.Second, addresses[0], addresses[1]))
+	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[0], addresses[1]))
 	const spec = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: %s}}], ` + hasten + `%s}`
 	s.applyAll(map[string]string{
 		"checked":   fmt.Sprintf(spec, s.host("db"), `, healthCheck: {tcp: {}, `+often+`}`),
@@ -142,15 +142,15 @@ func TestALeaderThatStartsWhileDNSIsDownKeepsEverything(t *testing.T) {
 			t.Errorf("%s (-before +now):\n%s", when, diff)
 		}
 	}
-	defer s.World.DNS.FailAll(outside.NoFault)
-	s.restartOperator(func() { s.World.DNS.FailAll(outside.Silent) })
+	defer s.Servers.DNS.FailAll(externalnet.NoFault)
+	s.restartOperator(func() { s.Servers.DNS.FailAll(externalnet.Silent) })
 	s.apply("after", fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%s]}]}`, addresses[2]))
 	s.publishes("after", addresses[2])
 	for _, name := range []string{"checked", "unchecked"} {
 		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
 	}
 	same("with DNS down")
-	s.World.DNS.FailAll(outside.NoFault)
+	s.Servers.DNS.FailAll(externalnet.NoFault)
 	for _, name := range []string{"checked", "unchecked"} {
 		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 	}

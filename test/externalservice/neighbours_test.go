@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // rapidly is a check by HTTP that every test here has.
@@ -24,12 +24,12 @@ const rapidly = `healthCheck: {http: {}, interval: 1s, unhealthyInterval: 1s, ti
 // crowd is a fleet whose addresses are well until they are told to fail.
 type crowd struct {
 	*scene
-	fleet *outside.Fleet
+	fleet *externalnet.Fleet
 }
 
 func (s *scene) crowd() *crowd {
 	s.Helper()
-	fleet, err := outside.OpenFleet(outside.FleetOptions{Protocol: outside.FleetHTTP, Workers: 16})
+	fleet, err := externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP, Workers: 16})
 	s.must(err)
 	s.Cleanup(func() {
 		if err := fleet.Close(); err != nil {
@@ -152,9 +152,9 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 
 	refused := s.address()
 	c.fail(append(all, primary, refused)...)
-	s.must(s.World.DNS.Down())
+	s.must(s.Servers.DNS.Down())
 	t.Cleanup(func() {
-		if err := s.World.DNS.Up(); err != nil {
+		if err := s.Servers.DNS.Up(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -188,7 +188,7 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 	}
 	s.warns("ExternalServiceProbesSuspect")
 
-	s.must(s.World.DNS.Up())
+	s.must(s.Servers.DNS.Up())
 	c.fail()
 	for i, space := range spaces {
 		space.condition("o", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)

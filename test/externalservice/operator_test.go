@@ -3,10 +3,10 @@
 
 package externalservice
 
-import "github.com/fairlead-dev/fairlead/test/stage"
+import "github.com/fairlead-dev/fairlead/test/framework"
 
 // leader waits for a replica that leads and is through its whole start.
-func (s *scene) leader() *stage.Replica {
+func (s *scene) leader() *framework.Replica {
 	s.Helper()
 	leader, err := s.play.Leader(s.Context())
 	s.must(err)
@@ -21,7 +21,7 @@ func (s *scene) killLeader() {
 }
 
 // restartOperator stops every replica in order, and returns when one of two new ones leads. While
-// no replica runs, between may change the world; it may be nil.
+// no replica runs, between may change what there is; it may be nil.
 func (s *scene) restartOperator(between func()) {
 	s.Helper()
 	s.must(s.play.Renew(s.Context(), suite, between))

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // often has an address checked every second, and believes two failures and one success.
@@ -128,7 +128,7 @@ func (s *scene) healthy(name string, ips ...string) {
 }
 
 // set changes how servers conduct themselves.
-func (s *scene) set(conduct outside.Conduct, servers ...*outside.Server) {
+func (s *scene) set(conduct externalnet.Behavior, servers ...*externalnet.Server) {
 	s.Helper()
 	for _, server := range servers {
 		s.must(server.Set(conduct))
@@ -136,12 +136,12 @@ func (s *scene) set(conduct outside.Conduct, servers ...*outside.Server) {
 }
 
 // tcp opens a server that accepts at each of so many new addresses.
-func (s *scene) tcp(port, n int) (addresses []string, servers []*outside.Server) {
+func (s *scene) tcp(port, n int) (addresses []string, servers []*externalnet.Server) {
 	s.Helper()
 	for range n {
 		address := s.address()
 		addresses = append(addresses, address)
-		servers = append(servers, s.server(s.World.TCP(address+":"+strconv.Itoa(port))))
+		servers = append(servers, s.server(s.Servers.TCP(address+":"+strconv.Itoa(port))))
 	}
 	return addresses, servers
 }
@@ -210,9 +210,9 @@ func sliceVersions(all []discoveryv1.EndpointSlice) map[string]string {
 }
 
 // samples reads the leader's metrics.
-func (s *scene) samples() stage.Samples {
+func (s *scene) samples() framework.Samples {
 	s.Helper()
-	return stage.ReadSamples(s.figures())
+	return framework.ReadSamples(s.figures())
 }
 
 // figures is the leader's page of metrics.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 func TestADeletedServiceComesBackWithItsAddress(t *testing.T) {
@@ -131,7 +131,7 @@ func TestMoreThanAHundredAddressesAreTold(t *testing.T) {
 	for i := range 150 {
 		all = append(all, fmt.Sprintf("198.19.%d.%d", s.play.address%250, i+1))
 	}
-	s.must(s.World.DNS.Addresses(s.host("many"), time.Second, all...))
+	s.must(s.Servers.DNS.Addresses(s.host("many"), time.Second, all...))
 	s.apply("many", named(s.host("many"), hasten))
 	s.condition("many", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 	if message := s.message("many", networkingv1.ConditionResolved); !strings.Contains(message, "100 of at least 150 are published") {
@@ -147,12 +147,12 @@ func TestAFamilyThatIsSaidNotToExistKeepsItsAddresses(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	host, four, six := s.host("dual"), s.address(), s.address6()
-	s.must(s.World.DNS.Addresses(host, time.Second, four, six))
+	s.must(s.Servers.DNS.Addresses(host, time.Second, four, six))
 	s.apply("dual", named(host, hasten))
 	s.publishes("dual", four, six)
-	s.must(s.World.DNS.Reply(host, outside.AAAA, outside.Reply{Fault: outside.NXDomain}))
+	s.must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Fault: externalnet.NXDomain}))
 	s.condition("dual", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
-	s.lookups(host, outside.AAAA, 5)
+	s.lookups(host, externalnet.AAAA, 5)
 	s.publishes("dual", four, six)
 	if message := s.message("dual", networkingv1.ConditionResolved); !strings.Contains(message, "resolves, except for its AAAA records") {
 		t.Error(message)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // mayPublish is what takes addresses of the cluster.
@@ -37,7 +37,7 @@ func (s *scene) newPerson(name string, rules ...string) *person {
 	user, err := s.play.User(name + "@" + s.namespace)
 	s.must(err)
 	p := &person{scene: s, name: user.Name}
-	p.client, err = stage.NewClient(user.Kubeconfig)
+	p.client, err = framework.NewClient(user.Kubeconfig)
 	s.must(err)
 	rules = append(rules, `{apiGroups: [networking.fairlead.dev], resources: [externalservices], verbs: ["*"]}`)
 	s.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: ` + name + `}, rules: [` + strings.Join(rules, ", ") + `]}`)

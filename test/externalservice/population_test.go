@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // residents is how many addresses the population has: far more than tests break at once.
@@ -35,7 +35,7 @@ var populate = struct {
 func (s *scene) population() *scene {
 	s.Helper()
 	populate.once.Do(func() {
-		fleet, err := outside.OpenFleet(outside.FleetOptions{Workers: 16}) // it ends with the process
+		fleet, err := externalnet.OpenFleet(externalnet.FleetOptions{Workers: 16}) // it ends with the process
 		s.must(err)
 		var addresses []string
 		for range residents {
@@ -51,7 +51,7 @@ func (s *scene) population() *scene {
 	if populate.namespace == "" {
 		s.Fatal("there is no population: see the test that was to make it")
 	}
-	return &scene{T: s.T, World: s.World, play: s.play, client: s.client, namespace: populate.namespace}
+	return &scene{T: s.T, Servers: s.Servers, play: s.play, client: s.client, namespace: populate.namespace}
 }
 
 // amongMany waits until the population is there and well. Every test that breaks what is checked

@@ -105,7 +105,7 @@ func TestBothFamiliesHaveSlicesOfTheirOwn(t *testing.T) {
 	s := newScene(t)
 	four, six := s.address(), s.address6()
 	for _, at := range []string{four + ":5432", "[" + six + "]:5432"} {
-		s.server(s.World.TCP(at))
+		s.server(s.Servers.TCP(at))
 	}
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: ["`+four+`", "`+six+`"]}], `+quickly+`}`)
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
@@ -144,7 +144,7 @@ func TestASuspendedObjectIsFrozenAndCatchesUpLater(t *testing.T) {
 	}
 	// An edit is not carried out, nor is damage repaired, before it wakes up.
 	moved := s.address()
-	s.server(s.World.TCP(moved + ":5432"))
+	s.server(s.Servers.TCP(moved + ":5432"))
 	s.change("db", func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{networkingv1.IPAddress(moved)}
 	})

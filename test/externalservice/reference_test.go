@@ -14,7 +14,7 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // TestAReplicaThatIsCutOffFromTheAPIServerLeavesObjectsAsTheyAre has everything that is checked fail while
@@ -23,16 +23,16 @@ import (
 func TestAReplicaThatIsCutOffFromTheAPIServerLeavesObjectsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	shared := newScene(t)
-	own, err := stage.Open(suite, stage.Options{Root: root, Operator: stage.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
+	own, err := framework.Open(suite, framework.Options{Root: root, Operator: framework.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
 	shared.must(err)
 	t.Cleanup(func() { shared.must(own.Close()) })
-	s := &scene{T: t, World: shared.World, play: &play{Troupe: &stage.Troupe{Stage: own}, world: shared.World}, namespace: "default"}
-	s.client, err = stage.NewClient(own.Kubeconfig())
+	s := &scene{T: t, Servers: shared.Servers, play: &play{Replicas: &framework.Replicas{Cluster: own}, servers: shared.Servers}, namespace: "default"}
+	s.client, err = framework.NewClient(own.Kubeconfig())
 	s.must(err)
 	gateway, err := own.NewGateway(t.TempDir())
 	s.must(err)
 	t.Cleanup(gateway.Close)
-	_, err = own.StartReplica(suite, "--kubeconfig="+gateway.Kubeconfig, "--dns-nameservers="+s.World.DNS.Addr().String(),
+	_, err = own.StartReplica(suite, "--kubeconfig="+gateway.Kubeconfig, "--dns-nameservers="+s.Servers.DNS.Addr().String(),
 		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
 	s.must(err)
 	s.must(own.Reachable(suite))

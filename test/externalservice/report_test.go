@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // normal ends the test unless the object reads as current to a client that waits for a rollout.
@@ -49,18 +49,18 @@ func TestKubectlWaitsAndTellsWithTheOutsideDown(t *testing.T) {
 	clusterIP := s.service("db").Spec.ClusterIP
 	s.row("db", map[string]string{"NAME": "db", "READY": "True", "HEALTHY": "True", "CLUSTER-IP": clusterIP, "PUBLISHED": "1", "PRIORITY": "0", "REASON": networkingv1.ReasonPublished})
 
-	s.set(outside.Conduct{Fault: outside.Refuse}, servers[0])
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 	s.condition("db", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonPriorityUnhealthy)
 	s.publishes("db", addresses[1])
 	s.row("db", map[string]string{"READY": "True", "HEALTHY": "True", "PUBLISHED": "1", "PRIORITY": "1"})
-	s.set(outside.Conduct{Fault: outside.Refuse}, servers[1])
+	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[1])
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
 	s.publishes("db") // none
 	s.row("db", map[string]string{"READY": "True", "HEALTHY": "False", "PUBLISHED": "0", "REASON": networkingv1.ReasonPublished})
 	s.normal("db") // that the outside is down is no trouble of the rollout
 	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "externalservice/db")
 
-	s.set(outside.Conduct{}, servers[0], servers[1])
+	s.set(externalnet.Behavior{}, servers[0], servers[1])
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	s.publishes("db", addresses[0])
 	s.row("db", map[string]string{"PRIORITY": "0", "HEALTHY": "True"})
@@ -95,11 +95,11 @@ func TestAnObjectIsReconcilingUntilItsNameWasLookedUp(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	address := s.address()
-	s.must(s.World.DNS.Fail(s.host("db"), outside.Silent))
+	s.must(s.Servers.DNS.Fail(s.host("db"), externalnet.Silent))
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+s.host("db")+`}}], `+hasten+`}`)
 	s.condition("db", networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
-	s.must(s.World.DNS.Addresses(s.host("db"), time.Second, address))
+	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, address))
 	s.publishes("db", address)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.normal("db")
@@ -120,7 +120,7 @@ func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	addresses, _ := s.tcp(5432, 1)
-	s.must(s.World.DNS.Addresses(s.host("db"), time.Second, addresses[0], "169.254.169.254"))
+	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[0], "169.254.169.254"))
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+s.host("db")+`}}], `+quickly+`}`)
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	const prefix = "fairlead_externalservice_"

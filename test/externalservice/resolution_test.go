@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // named is the spec of an ExternalService of one name on port 5432; more is further fields of the spec.
@@ -40,9 +40,9 @@ func (s *scene) byFamily(service string) map[discoveryv1.AddressType][]string {
 // lookups waits until a name was asked for so many more times.
 func (s *scene) lookups(host, kind string, more int) {
 	s.Helper()
-	until := s.World.DNS.Count(host, kind, "") + more
+	until := s.Servers.DNS.Count(host, kind, "") + more
 	s.eventually(func() error {
-		if n := s.World.DNS.Count(host, kind, ""); n < until {
+		if n := s.Servers.DNS.Count(host, kind, ""); n < until {
 			return fmt.Errorf("%s was asked for %d times, waiting for %d", host, n, until)
 		}
 		return nil
@@ -54,13 +54,13 @@ func TestANameLeadsToAllOfItsAddresses(t *testing.T) {
 	s := newScene(t)
 	four, four2, six := s.address(), s.address(), s.address6()
 	both, alias, long, service := s.host("both"), s.host("alias"), s.host("long"), s.host("_sql._tcp")
-	dns := s.World.DNS
+	dns := s.Servers.DNS
 	s.must(dns.Addresses(both, time.Minute, four2, four, six))
-	s.must(dns.Reply(alias, outside.CNAME, outside.Reply{Data: []string{s.host("next") + "."}, TTL: time.Minute}))
-	s.must(dns.Reply(s.host("next"), outside.CNAME, outside.Reply{Data: []string{s.host("last") + "."}, TTL: time.Minute}))
+	s.must(dns.Reply(alias, externalnet.CNAME, externalnet.Reply{Data: []string{s.host("next") + "."}, TTL: time.Minute}))
+	s.must(dns.Reply(s.host("next"), externalnet.CNAME, externalnet.Reply{Data: []string{s.host("last") + "."}, TTL: time.Minute}))
 	s.must(dns.Addresses(s.host("last"), time.Minute, four))
-	s.must(dns.Reply(long, outside.A, outside.Reply{Data: []string{four, four2}, TTL: time.Minute, Fault: outside.Truncated}))
-	s.must(dns.Reply(service, outside.SRV, outside.Reply{Data: []string{"10 5 6000 " + both + ".", "10 5 6001 " + s.host("last") + "."}, TTL: time.Minute}))
+	s.must(dns.Reply(long, externalnet.A, externalnet.Reply{Data: []string{four, four2}, TTL: time.Minute, Fault: externalnet.Truncated}))
+	s.must(dns.Reply(service, externalnet.SRV, externalnet.Reply{Data: []string{"10 5 6000 " + both + ".", "10 5 6001 " + s.host("last") + "."}, TTL: time.Minute}))
 	s.applyAll(map[string]string{
 		"both": named(both), "alias": named(alias), "long": named(long),
 		"service": `{ports: [{name: sql, port: 5432, targetPort: 5433}], endpoints: [{name: a, dns: {name: ` + service + `, recordType: SRV}}]}`,
@@ -78,7 +78,7 @@ func TestANameLeadsToAllOfItsAddresses(t *testing.T) {
 	}
 	s.publishes("alias", four)
 	s.publishes("long", four, four2)
-	if n := dns.Count(long, outside.A, "tcp"); n == 0 {
+	if n := dns.Count(long, externalnet.A, "tcp"); n == 0 {
 		t.Error("what was truncated over UDP was not asked for over TCP")
 	}
 	ports := map[string][]int32{}
@@ -111,17 +111,17 @@ func TestNamesAreLookedUpAsOftenAsTheirTTLsWithinLimits(t *testing.T) {
 	}
 	specs := map[string]string{}
 	for name, c := range cases {
-		s.must(s.World.DNS.Addresses(s.host(name), c.ttl, s.address()))
+		s.must(s.Servers.DNS.Addresses(s.host(name), c.ttl, s.address()))
 		specs[name] = named(s.host(name), `resolution: {`+c.limits+`}`)
 	}
 	began := time.Now()
 	s.applyAll(specs)
 	for name := range cases {
 		// Without the limits the name of a day would be asked for once.
-		s.lookups(s.host(name), outside.A, 3)
+		s.lookups(s.host(name), externalnet.A, 3)
 	}
 	for name, c := range cases {
-		n := s.World.DNS.Count(s.host(name), outside.A, "")
+		n := s.Servers.DNS.Count(s.host(name), externalnet.A, "")
 		took := time.Since(began)
 		most := 2 + int(took/c.least) // a question that gets lost is asked again
 		if n > most {
@@ -134,10 +134,10 @@ func TestSlicesFollowWhatANameLeadsTo(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	host, old, next := s.host("db"), s.address(), s.address()
-	s.must(s.World.DNS.Addresses(host, time.Second, old))
+	s.must(s.Servers.DNS.Addresses(host, time.Second, old))
 	s.apply("db", named(host, hasten))
 	s.publishes("db", old)
-	s.must(s.World.DNS.Addresses(host, time.Second, next))
+	s.must(s.Servers.DNS.Addresses(host, time.Second, next))
 	s.publishes("db", next)
 	if found := s.byFamily("db"); len(found[discoveryv1.AddressTypeIPv4]) != 1 {
 		t.Errorf("slices hold %v, want %s only", found, next)
@@ -149,19 +149,19 @@ func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	cases := map[string]struct {
-		fault outside.DNSFault
+		fault externalnet.DNSFault
 		cause string
 	}{
-		"servfail": {outside.ServFail, networkingv1.ReasonServFail},
-		"refused":  {outside.Refused, networkingv1.ReasonServFail},
-		"nxdomain": {outside.NXDomain, networkingv1.ReasonNXDomain},
-		"nodata":   {outside.NoData, networkingv1.ReasonNXDomain},
-		"silent":   {outside.Silent, networkingv1.ReasonTimeout},
+		"servfail": {externalnet.ServFail, networkingv1.ReasonServFail},
+		"refused":  {externalnet.Refused, networkingv1.ReasonServFail},
+		"nxdomain": {externalnet.NXDomain, networkingv1.ReasonNXDomain},
+		"nodata":   {externalnet.NoData, networkingv1.ReasonNXDomain},
+		"silent":   {externalnet.Silent, networkingv1.ReasonTimeout},
 	}
 	specs, addresses := map[string]string{}, map[string][]string{}
 	for name := range cases {
 		addresses[name] = []string{s.address(), s.address6()}
-		s.must(s.World.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
+		s.must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
 		specs[name] = named(s.host(name), hasten)
 	}
 	s.applyAll(specs)
@@ -172,11 +172,11 @@ func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 		before[name] = sliceVersions(s.slices(name))
 	}
 	for name, c := range cases {
-		s.must(s.World.DNS.Fail(s.host(name), c.fault))
+		s.must(s.Servers.DNS.Fail(s.host(name), c.fault))
 	}
 	for name, c := range cases {
 		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
-		s.lookups(s.host(name), outside.A, 3)
+		s.lookups(s.host(name), externalnet.A, 3)
 		status := s.condition(name, networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
 		if message := s.message(name, networkingv1.ConditionResolved); !strings.Contains(message, "("+c.cause+")") {
 			t.Errorf("%s: the condition does not tell of %s: %s", name, c.cause, message)
@@ -190,7 +190,7 @@ func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 		}
 	}
 	for name := range cases {
-		s.must(s.World.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
+		s.must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]...))
 	}
 	for name := range cases {
 		s.condition(name, networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
@@ -207,14 +207,14 @@ func TestAddressesOfANameThatFailsGoWhenThatIsWanted(t *testing.T) {
 	specs, addresses := map[string]string{}, map[string]string{}
 	for name, policy := range map[string]string{"remove": "Remove", "keep": "KeepLast"} {
 		addresses[name] = s.address()
-		s.must(s.World.DNS.Addresses(s.host(name), time.Second, addresses[name]))
+		s.must(s.Servers.DNS.Addresses(s.host(name), time.Second, addresses[name]))
 		specs[name] = named(s.host(name), `resolution: {minTTL: 1s, maxTTL: 2s, keepLastFor: 4s, onFailure: `+policy+`}`)
 	}
 	s.applyAll(specs)
 	s.publishes("remove", addresses["remove"])
 	s.publishes("keep", addresses["keep"])
 	for name := range specs {
-		s.must(s.World.DNS.Fail(s.host(name), outside.ServFail))
+		s.must(s.Servers.DNS.Fail(s.host(name), externalnet.ServFail))
 	}
 	s.condition("keep", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
 	s.condition("remove", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
@@ -226,7 +226,7 @@ func TestAddressesOfANameThatFailsGoWhenThatIsWanted(t *testing.T) {
 	if event := s.tells("remove", "ResolveFailed", 1)[0]; !strings.Contains(event.Message, "1 address is kept") {
 		t.Errorf("the addresses were not kept at first: %s", event.Message)
 	}
-	s.must(s.World.DNS.Addresses(s.host("remove"), time.Second, addresses["remove"]))
+	s.must(s.Servers.DNS.Addresses(s.host("remove"), time.Second, addresses["remove"]))
 	s.publishes("remove", addresses["remove"])
 	s.condition("remove", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.publishes("keep", addresses["keep"])
@@ -236,7 +236,7 @@ func TestAFamilyThatFailsStaysWhileTheOtherMoves(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	host, old, next, six := s.host("db"), s.address(), s.address(), s.address6()
-	s.must(s.World.DNS.Addresses(host, time.Second, old, six))
+	s.must(s.Servers.DNS.Addresses(host, time.Second, old, six))
 	s.apply("db", named(host, hasten))
 	s.publishes("db", old, six)
 	version := func() string {
@@ -248,15 +248,15 @@ func TestAFamilyThatFailsStaysWhileTheOtherMoves(t *testing.T) {
 		return "none"
 	}
 	before := version()
-	s.must(s.World.DNS.Reply(host, outside.AAAA, outside.Reply{Fault: outside.ServFail}))
+	s.must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Fault: externalnet.ServFail}))
 	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionFalse, networkingv1.ReasonStale)
-	s.must(s.World.DNS.Reply(host, outside.A, outside.Reply{Data: []string{next}, TTL: time.Second}))
+	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: []string{next}, TTL: time.Second}))
 	s.publishes("db", next, six)
-	s.lookups(host, outside.AAAA, 3)
+	s.lookups(host, externalnet.AAAA, 3)
 	if after := version(); after != before {
 		t.Errorf("the slice of IPv6 was %s and is %s", before, after)
 	}
-	s.must(s.World.DNS.Reply(host, outside.AAAA, outside.Reply{Data: []string{six}, TTL: time.Second}))
+	s.must(s.Servers.DNS.Reply(host, externalnet.AAAA, externalnet.Reply{Data: []string{six}, TTL: time.Second}))
 	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 	if after := version(); after != before {
 		t.Errorf("the slice of IPv6 was %s and is %s once AAAA resolves again", before, after)
@@ -274,19 +274,19 @@ func TestAnswersThatRotateThroughAPoolDoNotChurnSlices(t *testing.T) {
 	// An address stays for 2 TTLs and a bit after it was seen last, long enough for a question that has
 	// to be asked twice; and for ten lookups once the name is known to rotate.
 	const ttl = 3 * time.Second
-	s.must(s.World.DNS.Reply(host, outside.A, outside.Reply{Data: pool, TTL: ttl, Window: 8}))
+	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool, TTL: ttl, Window: 8}))
 	s.apply("pool", named(host, `resolution: {minTTL: 1s, maxTTL: 1h}`))
 	s.publishes("pool", pool...)
 	s.condition("pool", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonResolved)
 	s.tells("pool", "Published", 1)
 	s.tells("pool", "AddressesChanged", 1)
 	before := s.versions("pool")
-	s.lookups(host, outside.A, 4)
+	s.lookups(host, externalnet.A, 4)
 	if diff := cmp.Diff(before, s.versions("pool")); diff != "" {
 		t.Errorf("something was written while answers rotate (-before +now):\n%s", diff)
 	}
 	// Addresses that leave the pool for good do go.
-	s.must(s.World.DNS.Reply(host, outside.A, outside.Reply{Data: pool[:9], TTL: ttl, Window: 8}))
+	s.must(s.Servers.DNS.Reply(host, externalnet.A, externalnet.Reply{Data: pool[:9], TTL: ttl, Window: 8}))
 	s.publishes("pool", pool[:9]...)
 }
 
@@ -301,7 +301,7 @@ func TestAnExternalServiceIsReadyOnceItsNameExists(t *testing.T) {
 	if published := s.published("later"); len(published) > 0 {
 		t.Errorf("%q is published of a name that does not exist", published)
 	}
-	s.must(s.World.DNS.Addresses(host, time.Second, address))
+	s.must(s.Servers.DNS.Addresses(host, time.Second, address))
 	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "externalservice/later")
 	s.publishes("later", address)
 }
@@ -311,13 +311,13 @@ func TestNamesAreFullyQualified(t *testing.T) {
 	s := newScene(t)
 	label := "single-" + s.namespace // where search lists apply most often
 	address := s.address()
-	s.must(s.World.DNS.Addresses(s.host("dot"), time.Second, address))
+	s.must(s.Servers.DNS.Addresses(s.host("dot"), time.Second, address))
 	s.applyAll(map[string]string{"label": named(label, hasten), "dot": named(s.host("dot")+".", hasten), "none": named(s.host("none"), hasten)})
 	s.publishes("dot", address)
 	for _, host := range []string{label, s.host("none"), s.host("dot")} {
-		s.lookups(host, outside.A, 2)
+		s.lookups(host, externalnet.A, 2)
 	}
-	for _, query := range s.World.DNS.Queries() {
+	for _, query := range s.Servers.DNS.Queries() {
 		for _, host := range []string{label, s.host("none"), s.host("dot")} {
 			if strings.HasPrefix(query.Name, host+".") {
 				t.Errorf("%s was asked for, which no object names", query.Name)

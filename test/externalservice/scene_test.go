@@ -22,17 +22,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // patience is how long a condition may take. The machine may be a busy one.
 const patience = 2 * time.Minute
 
-// scene is a namespace of a test's own, and the world outside.
+// scene is a namespace of a test's own, and the servers outside.
 type scene struct {
 	*testing.T
-	World     *outside.World
+	Servers   *externalnet.Servers
 	play      *play
 	client    client.Client
 	namespace string
@@ -44,7 +44,7 @@ func newScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, World: p.world, play: p, client: p.Client}
+	s := &scene{T: t, Servers: p.servers, play: p, client: p.Client}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
 	s.must(s.client.Create(t.Context(), namespace))
 	s.namespace = namespace.Name
@@ -71,7 +71,7 @@ func (s *scene) address6() string {
 func (s *scene) host(name string) string { return name + "." + s.namespace + ".example.com" }
 
 // server ends with the test.
-func (s *scene) server(server *outside.Server, err error) *outside.Server {
+func (s *scene) server(server *externalnet.Server, err error) *externalnet.Server {
 	s.Helper()
 	s.must(err)
 	s.Cleanup(server.Close)
@@ -191,7 +191,7 @@ func (s *scene) publishes(service string, addresses ...string) {
 // eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
-	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // must ends the test on an error.

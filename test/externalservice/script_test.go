@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // script is an HTTP server that answers requests one by one as it was told.
@@ -34,7 +34,7 @@ type script struct {
 // listen opens a socket at an address outside, for a server of a test's own.
 func (s *scene) listen(at string) net.Listener {
 	s.Helper()
-	local, err := outside.LocalPort(netip.MustParseAddrPort(at))
+	local, err := externalnet.LocalPort(netip.MustParseAddrPort(at))
 	s.must(err)
 	listener, err := net.Listen("tcp4", local.String())
 	s.must(err)

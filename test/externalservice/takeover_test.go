@@ -16,7 +16,7 @@ func TestSlicesStayAsTheyAreWhenAnotherReplicaTakesOver(t *testing.T) {
 	s := newScene(t)
 	one, two := s.address(), s.address()
 	for _, address := range []string{one, two} {
-		s.server(s.World.TCP(address + ":5432"))
+		s.server(s.Servers.TCP(address + ":5432"))
 	}
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+one+`]}, {name: b, addresses: [`+two+`]}]}`)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)

@@ -27,8 +27,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/fairlead-dev/fairlead/test/outside"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -47,10 +47,10 @@ var resources = map[string]schema.GroupResource{
 // suite is what all tests share: a control plane, and one replica that serves webhooks and reconciles
 // nothing.
 type suite struct {
-	*stage.Stage
-	world      *outside.World
+	*framework.Cluster
+	servers    *externalnet.Servers
 	client     dynamic.Interface
-	reconciler *stage.Replica // nil while none runs
+	reconciler *framework.Replica // nil while none runs
 }
 
 var (
@@ -69,10 +69,10 @@ func run(m *testing.M) int {
 		return code
 	}
 	var err error
-	if opened.Stage != nil {
+	if opened.Cluster != nil {
 		err = opened.Close()
 	}
-	if err = errors.Join(err, opened.world.Close()); err != nil {
+	if err = errors.Join(err, opened.servers.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -80,12 +80,12 @@ func run(m *testing.M) int {
 }
 
 func start() (*suite, error) {
-	world, err := outside.Open() // nothing leaves this host
+	servers, err := externalnet.Open() // nothing leaves this host
 	if err != nil {
 		return nil, err
 	}
-	opened = &suite{world: world}
-	if opened.Stage, err = stage.Open(ctx, stage.Options{Root: root, Output: os.Stderr, Operator: stage.Outside}); err != nil {
+	opened = &suite{servers: servers}
+	if opened.Cluster, err = framework.Open(ctx, framework.Options{Root: root, Output: os.Stderr, Operator: framework.Outside}); err != nil {
 		return nil, err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", opened.Kubeconfig())
@@ -128,7 +128,7 @@ func (s *scene) reconcile() {
 	if s.reconciler != nil {
 		return
 	}
-	replica, err := s.Launch(s.Context(), "--dns-nameservers="+s.world.DNS.Addr().String(),
+	replica, err := s.Launch(s.Context(), "--dns-nameservers="+s.servers.DNS.Addr().String(),
 		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
 	s.must(err)
 	s.reconciler = replica
@@ -177,7 +177,7 @@ func (s *scene) get(manifest *unstructured.Unstructured, version string) *unstru
 
 func (s *scene) eventually(ask func(context.Context) error) {
 	s.Helper()
-	s.must(stage.Eventually(s.Context(), patience, ask))
+	s.must(framework.Eventually(s.Context(), patience, ask))
 }
 
 func (s *scene) must(err error) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // valid are specs at v1 that v1alpha1 cannot say all of.
@@ -84,7 +84,7 @@ func annotate(object map[string]any, key, value string) {
 
 // newBrokenScene makes a namespace whose operator is not told of what the test puts into etcd: others
 // would find it in their lists.
-func newBrokenScene(t *testing.T) (*scene, *etcd, *stage.Replica) {
+func newBrokenScene(t *testing.T) (*scene, *etcd, *framework.Replica) {
 	t.Helper()
 	s, st, replica := newOwnScene(t)
 	return s, s.etcdOf(st.Cluster), replica

@@ -17,7 +17,7 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // mistyped is a member of the spec of each kind, with what its type does not hold.
@@ -78,7 +78,7 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	s.run("delete", "lease", "--all", "-n", "fairlead-system")
 	s.ruin(store, externalServices, "found")
 	broken[externalServices] = []string{"turned", "found"}
-	replica, err := s.kubectl.(*stage.Stage).StartReplica(t.Context(), patient...)
+	replica, err := s.kubectl.(*framework.Cluster).StartReplica(t.Context(), patient...)
 	s.must(err)
 	s.named(replica, reader, broken)
 	s.goesOn("192.0.2.3")
@@ -132,7 +132,7 @@ func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
 }
 
 // convert sends a review to a replica, as an API server does.
-func (s *scene) convert(replica *stage.Replica, review string) {
+func (s *scene) convert(replica *framework.Replica, review string) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -197,7 +197,7 @@ func spoil(k kind, object map[string]any) {
 }
 
 // named waits until exactly these objects are named: each by a metric, an Event and one line of the log.
-func (s *scene) named(replica *stage.Replica, token string, broken map[kind][]string) {
+func (s *scene) named(replica *framework.Replica, token string, broken map[kind][]string) {
 	s.Helper()
 	s.eventually(func() error {
 		metrics := s.metrics(replica, token)
@@ -221,7 +221,7 @@ func (s *scene) named(replica *stage.Replica, token string, broken map[kind][]st
 
 // toldOnce looks for the Event and the line of the log. Two Events are right where a window ended in
 // between.
-func (s *scene) toldOnce(replica *stage.Replica, k kind, name string) error {
+func (s *scene) toldOnce(replica *framework.Replica, k kind, name string) error {
 	object := s.view(k, "v1", name)
 	found := s.events("Undecodable", k, name)
 	if len(found) == 0 || len(found) > 2 {

@@ -12,20 +12,20 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // newFlooredScene opens a stage of its own, since policies hold for a whole cluster, with one replica
 // and the policies of config/admission-policy.
-func newFlooredScene(t *testing.T) (*scene, *stage.Stage, *stage.Replica) {
+func newFlooredScene(t *testing.T) (*scene, *framework.Cluster, *framework.Replica) {
 	t.Helper()
-	opened, err := stage.Open(suite, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{WithoutControllerManager: true}})
+	opened, err := framework.Open(suite, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{WithoutControllerManager: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &scene{T: t, kubectl: opened}
 	t.Cleanup(func() { s.must(opened.Close()) })
-	s.client, err = stage.NewClient(opened.Kubeconfig())
+	s.client, err = framework.NewClient(opened.Kubeconfig())
 	s.must(err)
 	replica, err := opened.StartReplica(suite, patient...)
 	s.must(err)

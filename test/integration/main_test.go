@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/outside"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // root of the checkout.
@@ -31,10 +31,10 @@ const root = "../.."
 
 // play is the stage that all tests share, with two replicas behind the webhook Service.
 type play struct {
-	*stage.Stage
-	world    *outside.World
+	*framework.Cluster
+	servers  *externalnet.Servers
 	client   client.Client
-	replicas []*stage.Replica
+	replicas []*framework.Replica
 }
 
 var (
@@ -64,11 +64,11 @@ func run(m *testing.M) int {
 	opened.Lock()
 	defer opened.Unlock()
 	if p := opened.play; p != nil {
-		if problems := stage.Complaints(p.replicas...); len(problems) > 0 {
+		if problems := framework.Complaints(p.replicas...); len(problems) > 0 {
 			fmt.Fprintf(os.Stderr, "the operator's log holds what it never should:\n%s\n", strings.Join(problems, "\n"))
 			code = 1
 		}
-		if err := errors.Join(p.Close(), p.world.Close()); err != nil {
+		if err := errors.Join(p.Close(), p.servers.Close()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -88,25 +88,25 @@ func openPlay() (*play, error) {
 	if err != nil {
 		return nil, err
 	}
-	world, err := outside.Open() // nothing leaves this host
+	servers, err := externalnet.Open() // nothing leaves this host
 	if err != nil {
 		return nil, err
 	}
-	s, err := stage.Open(suite, stage.Options{
-		Root: root, Output: os.Stderr, Operator: stage.Outside, Cluster: cluster.Options{AuditPolicy: policy},
+	s, err := framework.Open(suite, framework.Options{
+		Root: root, Output: os.Stderr, Operator: framework.Outside, Cluster: cluster.Options{AuditPolicy: policy},
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &play{Stage: s, world: world}
+	p := &play{Cluster: s, servers: servers}
 	opened.Lock()
 	opened.play = p
 	opened.Unlock()
-	if p.client, err = stage.NewClient(s.Kubeconfig()); err != nil {
+	if p.client, err = framework.NewClient(s.Kubeconfig()); err != nil {
 		return nil, err
 	}
 	for range 2 {
-		replica, err := s.StartReplica(suite, append(slices.Clone(patient), "--dns-nameservers="+world.DNS.Addr().String())...)
+		replica, err := s.StartReplica(suite, append(slices.Clone(patient), "--dns-nameservers="+servers.DNS.Addr().String())...)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func openBare() (*cluster.Cluster, error) {
 	if _, err := c.Kubectl(suite, "apply", "--server-side", "-f", filepath.Join(root, "config", "crd", "bases")); err != nil {
 		return nil, err
 	}
-	return c, stage.Established(suite, func(ctx context.Context, args ...string) error {
+	return c, framework.Established(suite, func(ctx context.Context, args ...string) error {
 		_, err := c.Kubectl(ctx, args...)
 		return err
 	})

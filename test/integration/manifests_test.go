@@ -18,7 +18,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestTheDefaultManifestsPassAServersDryRun(t *testing.T) {
@@ -26,8 +26,8 @@ func TestTheDefaultManifestsPassAServersDryRun(t *testing.T) {
 	s := newBareScene(t)
 	rendered := s.run("kustomize", root+"/config/default")
 	// A dry run makes no namespace for what comes after it.
-	s.run("create", "namespace", stage.Namespace)
-	s.namespace = stage.Namespace
+	s.run("create", "namespace", framework.Namespace)
+	s.namespace = framework.Namespace
 	out := s.run("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", "--", rendered)
 	s.expect(out, "deployment.apps/fairlead-manager", "service/fairlead-webhook", "serviceaccount/fairlead-manager",
 		"mutatingwebhookconfiguration.admissionregistration.k8s.io/fairlead-mutating", "customresourcedefinition.apiextensions.k8s.io/chaospods.chaos.fairlead.dev")
@@ -88,7 +88,7 @@ func TestEveryWebhookFailsClosedAndNeverLocksTheClusterUp(t *testing.T) {
 		if timeout, ok := hook["timeoutSeconds"].(int64); !ok || timeout < 1 || timeout > 10 {
 			t.Errorf("%s: timeoutSeconds is %v, want 1 to 10", name, hook["timeoutSeconds"])
 		}
-		s.expect(text(hook["namespaceSelector"]), `"kubernetes.io/metadata.name"`, `"NotIn"`, `"kube-system"`, `"`+stage.Namespace+`"`)
+		s.expect(text(hook["namespaceSelector"]), `"kubernetes.io/metadata.name"`, `"NotIn"`, `"kube-system"`, `"`+framework.Namespace+`"`)
 		for _, rule := range hook["rules"].([]any) {
 			rule := rule.(map[string]any)
 			if text(rule["apiVersions"]) != `["v1"]` || text(rule["operations"]) != `["CREATE","UPDATE"]` || text(rule["scope"]) != `"Namespaced"` {
@@ -137,7 +137,7 @@ func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 
 // post sends an empty body to a replica's webhook server, and returns the status code. Who serves
 // is not the question here, so the certificate is not verified.
-func (s *scene) post(replica *stage.Replica, path string) int {
+func (s *scene) post(replica *framework.Replica, path string) int {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // metricsToken is the token of a ServiceAccount that may read the operator's metrics.
@@ -27,21 +27,21 @@ func (s *scene) metricsToken() string {
 }
 
 // metrics reads a replica's metrics.
-func (s *scene) metrics(replica *stage.Replica, token string) stage.Samples {
+func (s *scene) metrics(replica *framework.Replica, token string) framework.Samples {
 	s.Helper()
-	var m stage.Samples
+	var m framework.Samples
 	s.eventually(func() error {
 		code, page, err := s.fetchMetrics(replica, token)
 		if err == nil && code != http.StatusOK {
 			err = fmt.Errorf("metrics of %s: status %d: %s", replica.ID, code, page)
 		}
-		m = stage.ReadSamples(page)
+		m = framework.ReadSamples(page)
 		return err
 	})
 	return m
 }
 
-func (s *scene) fetchMetrics(replica *stage.Replica, token string) (int, string, error) {
+func (s *scene) fetchMetrics(replica *framework.Replica, token string) (int, string, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, replica.Metrics+"/metrics", nil)

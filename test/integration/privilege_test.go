@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	own := "--namespace=" + stage.Namespace
+	own := "--namespace=" + framework.Namespace
 	for _, c := range []struct {
 		allowed bool
 		args    []string

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // writes are what the operator wrote in the namespace, or tried to, from the API server's audit log,
@@ -45,11 +45,11 @@ func (s *scene) writes() []string {
 }
 
 // leader is the replica that holds the lease.
-func (s *scene) leader() *stage.Replica {
+func (s *scene) leader() *framework.Replica {
 	s.Helper()
-	var leader *stage.Replica
+	var leader *framework.Replica
 	s.eventually(func() error {
-		holder := s.run("get", "lease", "fairlead-manager", "-n", stage.Namespace, "-o", "jsonpath={.spec.holderIdentity}")
+		holder := s.run("get", "lease", "fairlead-manager", "-n", framework.Namespace, "-o", "jsonpath={.spec.holderIdentity}")
 		for _, replica := range s.play.replicas {
 			if replica.ID == holder {
 				leader = replica
@@ -63,7 +63,7 @@ func (s *scene) leader() *stage.Replica {
 
 // reconciled waits until a replica has finished at least so many reconciliations and has nothing
 // left to do, and returns how many there were.
-func (s *scene) reconciled(replica *stage.Replica, token string, atLeast int) int {
+func (s *scene) reconciled(replica *framework.Replica, token string, atLeast int) int {
 	s.Helper()
 	var done int
 	s.eventually(func() error {

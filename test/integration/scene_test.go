@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // patience is how long a condition may take. The machine may be a busy one.
@@ -62,16 +62,16 @@ func newBareScene(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	s := &scene{T: t, kubectl: c}
-	s.client, err = stage.NewClient(c.Kubeconfig())
+	s.client, err = framework.NewClient(c.Kubeconfig())
 	s.must(err)
 	s.makeNamespace()
 	return s
 }
 
 // newOwnScene makes a namespace on a stage of its own, with one replica that has these arguments.
-func newOwnScene(t *testing.T, args ...string) (*scene, *stage.Stage, *stage.Replica) {
+func newOwnScene(t *testing.T, args ...string) (*scene, *framework.Cluster, *framework.Replica) {
 	t.Helper()
-	st, err := stage.Open(t.Context(), stage.Options{Root: root, Output: os.Stderr, Operator: stage.Outside,
+	st, err := framework.Open(t.Context(), framework.Options{Root: root, Output: os.Stderr, Operator: framework.Outside,
 		Cluster: cluster.Options{WithoutControllerManager: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func newOwnScene(t *testing.T, args ...string) (*scene, *stage.Stage, *stage.Rep
 	replica, err := st.StartReplica(t.Context(), append(slices.Clone(patient), args...)...)
 	s.must(err)
 	s.must(st.Reachable(t.Context()))
-	s.client, err = stage.NewClient(st.Kubeconfig())
+	s.client, err = framework.NewClient(st.Kubeconfig())
 	s.must(err)
 	s.makeNamespace()
 	return s, st, replica
@@ -162,7 +162,7 @@ func (s *scene) expect(text string, wanted ...string) {
 // eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
-	if err := stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }); err != nil {
+	if err := framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }); err != nil {
 		s.Fatal(err)
 	}
 }

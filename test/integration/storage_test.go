@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // storeAt has the API server store a kind at a version from now on.
@@ -64,7 +64,7 @@ func (s *scene) conversions(k kind) (toHub, toSpoke int) {
 	s.must(err)
 	page, err := api.RESTClient().Get().AbsPath("/metrics").DoRaw(s.Context())
 	s.must(err)
-	samples := stage.ReadSamples(string(page))
+	samples := framework.ReadSamples(string(page))
 	between := func(from, to string) int {
 		return int(samples.Sum("apiserver_crd_conversion_webhook_duration_seconds_count",
 			fmt.Sprintf("crd_name=%q", k.definition()), fmt.Sprintf("from_version=%q", from), fmt.Sprintf("to_version=%q", to)))

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // whole are specs at v1alpha1 that have every optional field among them, and what another manager sets at
@@ -53,7 +53,7 @@ var needed = []string{"probe.tcpSocket", "probe.httpGet", "probe.grpc", "probe.e
 func TestAFieldThatIsTakenBackAtV1alpha1IsGoneAtV1(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	sampler, made := stage.NewSampler(t), 0
+	sampler, made := framework.NewSampler(t), 0
 	for _, w := range whole {
 		optional := s.optional(w.kind, "v1alpha1")
 		var seen []string
@@ -69,7 +69,7 @@ func TestAFieldThatIsTakenBackAtV1alpha1IsGoneAtV1(t *testing.T) {
 					continue
 				}
 				takings := s.takings(w.kind, w.other)
-				for _, way := range stage.Sample(sampler, 1, slices.Sorted(maps.Keys(takings))) {
+				for _, way := range framework.Sample(sampler, 1, slices.Sorted(maps.Keys(takings))) {
 					if strings.HasSuffix(path, "probe.grpc.service") && strings.HasPrefix(way, "apply") {
 						continue // server-side apply takes the map away with its only member at v1
 					}
@@ -97,7 +97,7 @@ func TestAFieldThatIsTakenBackAtV1alpha1IsGoneAtV1(t *testing.T) {
 func TestAFieldThatIsTakenBackAtV1IsGoneAtV1alpha1(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	sampler, made, compared := stage.NewSampler(t), 0, 0
+	sampler, made, compared := framework.NewSampler(t), 0, 0
 	takings := map[string]func(o, without *unstructured.Unstructured) error{
 		"merge": func(o, without *unstructured.Unstructured) error {
 			with, _ := o.Object["spec"].(map[string]any)
@@ -123,7 +123,7 @@ func TestAFieldThatIsTakenBackAtV1IsGoneAtV1alpha1(t *testing.T) {
 					continue
 				}
 				seen[path] = true
-				for _, way := range stage.Sample(sampler, 1, slices.Sorted(maps.Keys(takings))) {
+				for _, way := range framework.Sample(sampler, 1, slices.Sorted(maps.Keys(takings))) {
 					if path == "healthCheck.grpc.service" && way == "apply" {
 						continue // server-side apply takes the map away with its only member
 					}

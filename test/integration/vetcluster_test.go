@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // harmless is the damage that need not be reported: the API server shows nothing of an unknown field,
@@ -147,7 +147,7 @@ func failing(name string) func(http.ResponseWriter, *http.Request) {
 
 // namedAsFarAsAllowed runs vet for a user who may list one kind, in one namespace.
 func (s *scene) namedAsFarAsAllowed() {
-	user, err := s.kubectl.(*stage.Stage).User("auditor")
+	user, err := s.kubectl.(*framework.Cluster).User("auditor")
 	s.must(err)
 	s.run("create", "role", "auditor", "--verb=list", "--resource="+externalServices.definition())
 	s.run("create", "rolebinding", "auditor", "--role=auditor", "--user=auditor")

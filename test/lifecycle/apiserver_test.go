@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing.T) {
@@ -103,7 +103,7 @@ func TestARestartOfTheAPIServerIsSurvived(t *testing.T) {
 func TestMissingPermissionsAreNamedWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	stranger, err := s.ServiceAccount(stage.Namespace, "stranger")
+	stranger, err := s.ServiceAccount(framework.Namespace, "stranger")
 	s.must(err)
 	code, output := s.launch(impatient, "--kubeconfig="+stranger.Kubeconfig).ends(patience)
 	s.complains(code, output, "fairlead-system/fairlead-webhook-ca", "may not", "config/rbac", "forbidden")
@@ -123,7 +123,7 @@ func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
 	})
 	s.must(err)
 	defer func() { s.must(bare.Stop()) }()
-	_, err = bare.Kubectl(t.Context(), "create", "namespace", stage.Namespace)
+	_, err = bare.Kubectl(t.Context(), "create", "namespace", framework.Namespace)
 	s.must(err)
 
 	code, output := s.launch(impatient, "--kubeconfig="+bare.Kubeconfig()).ends(patience)

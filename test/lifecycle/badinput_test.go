@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // impatient bounds what the operator would otherwise bear with for a minute. An API server on a busy
@@ -123,7 +123,7 @@ func TestACertificateFolderThatIsFilledLateServes(t *testing.T) {
 	})
 	issued := s.issue(time.Hour)
 	s.fill(folder, issued.files())
-	s.must(stage.Eventually(t.Context(), patience, r.Ready))
+	s.must(framework.Eventually(t.Context(), patience, r.Ready))
 	if got := r.reaches("ca-published", "skipped").Phases[3].Detail; !strings.Contains(got, "injectCA") {
 		t.Errorf("/statusz does not say why nothing is published: %q", got)
 	}

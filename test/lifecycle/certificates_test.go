@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -79,7 +79,7 @@ func (s *scene) bundles(value any, path string, into map[string][]byte) map[stri
 
 func (s *scene) secret() *corev1.Secret {
 	s.Helper()
-	secret, err := s.kube.CoreV1().Secrets(stage.Namespace).Get(s.Context(), rootSecret, metav1.GetOptions{})
+	secret, err := s.kube.CoreV1().Secrets(framework.Namespace).Get(s.Context(), rootSecret, metav1.GetOptions{})
 	s.must(err)
 	return secret
 }
@@ -87,11 +87,11 @@ func (s *scene) secret() *corev1.Secret {
 func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.must(s.kube.CoreV1().Secrets(stage.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{
+	s.must(s.kube.CoreV1().Secrets(framework.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{
 		FieldSelector: "metadata.name=" + rootSecret,
 	}))
 	var starting sync.WaitGroup
-	started := make([]*stage.Replica, 3)
+	started := make([]*framework.Replica, 3)
 	errs := make([]error, 3)
 	for i := range started {
 		starting.Go(func() { started[i], errs[i] = s.StartReplica(t.Context(), "--webhook-drain-delay=0s") })
@@ -276,7 +276,7 @@ func TestNoLogHoldsTheRootsKey(t *testing.T) {
 	s := newScene(t)
 	r := s.start("--log-level=7")
 	r.reconciles()
-	found, err := keyMaterial(logsOf(s.Stage), s.secret().Data["tls.key"])
+	found, err := keyMaterial(logsOf(s.Cluster), s.secret().Data["tls.key"])
 	s.must(err)
 	for _, problem := range found {
 		t.Error(problem)

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // issuer is an authority of clients.
@@ -105,12 +105,12 @@ func newGuardedScene(t *testing.T) (s *scene, authority *issuer) {
 	cert, key := s.clientOf(authority, guide)
 	s.write(filepath.Join(folder, "webhook-client.crt"), cert)
 	s.write(filepath.Join(folder, "webhook-client.key"), key)
-	opened, err := stage.Open(suite, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{
+	opened, err := framework.Open(suite, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{
 		APIServerFlags: []string{"--admission-control-config-file=" + s.asGuided(folder)}, WithoutControllerManager: true,
 	}})
 	s.must(err)
 	t.Cleanup(func() { s.must(opened.Close()) })
-	s.Stage = opened
+	s.Cluster = opened
 	s.kube, err = kubernetes.NewForConfig(s.admin())
 	s.must(err)
 	s.client, err = dynamic.NewForConfig(s.admin())

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestAFileConfiguresAndAFlagOverridesIt(t *testing.T) {
@@ -51,7 +51,7 @@ logging:
 	if holder := s.lease().Spec.HolderIdentity; holder == nil || *holder != r.ID {
 		t.Errorf("--lease-lock-name does not override the file: the Lease is held by %v", holder)
 	}
-	if _, err := s.kube.CoordinationV1().Leases(stage.Namespace).Get(t.Context(), "from-file", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), "from-file", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the file's Lease was made although a flag named another: %v", err)
 	}
 }

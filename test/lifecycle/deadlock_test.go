@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -40,7 +40,7 @@ func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 			}
 		}
 	}
-	situations = stage.Sample(stage.NewSampler(t), 4, situations)
+	situations = framework.Sample(framework.NewSampler(t), 4, situations)
 	names := []string{"a", "b", "c"}
 
 	// Written through the API while v1alpha1 is what is stored, by a replica that reconciles none

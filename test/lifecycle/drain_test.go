@@ -16,7 +16,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // traffic is a stream of requests at v1alpha1, each of which needs a conversion or more, from
@@ -101,7 +101,7 @@ func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
 		t.Logf("%s stopped in %d ms under load", r.ID, time.Since(began).Milliseconds())
 		s.flows(load, 100)
 		s.must(r.Start(t.Context()))
-		s.must(stage.Eventually(t.Context(), patience, r.Ready))
+		s.must(framework.Eventually(t.Context(), patience, r.Ready))
 	}
 	s.flows(load, max(0, 500-load.sent.Load()))
 	load.end()

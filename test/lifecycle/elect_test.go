@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // turnLease is the Lease of the commands, in the operator's namespace so that newScene clears it.
@@ -43,7 +43,7 @@ func (s *scene) elect(id, kubeconfig, file string) *elector {
 	s.must(err)
 	e := &elector{id: id, logs: logs, ended: make(chan struct{})}
 	e.cmd = exec.Command(filepath.Join(root, "bin", "fairlead"), "elect", "--kubeconfig="+kubeconfig, "--id="+id,
-		"--lease-lock-namespace="+stage.Namespace, "--lease-lock-name="+turnLease, "--on-lost-lease=demote",
+		"--lease-lock-namespace="+framework.Namespace, "--lease-lock-name="+turnLease, "--on-lost-lease=demote",
 		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=5s", "--leader-elect-retry-period=500ms", "--grace=2s",
 		"--", "sh", "-c", once, file)
 	e.cmd.Stdout, e.cmd.Stderr = logs, logs
@@ -63,19 +63,19 @@ func (s *scene) elect(id, kubeconfig, file string) *elector {
 // turns is the kubeconfig of an account with the Role of docs/guides/elect.md.
 func (s *scene) turns() string {
 	s.Helper()
-	user, err := s.ServiceAccount(stage.Namespace, "turn-taker")
+	user, err := s.ServiceAccount(framework.Namespace, "turn-taker")
 	s.must(err)
-	if _, err := s.Kubectl(s.Context(), "get", "rolebinding", "turn-create", "-n", stage.Namespace); err == nil {
+	if _, err := s.Kubectl(s.Context(), "get", "rolebinding", "turn-create", "-n", framework.Namespace); err == nil {
 		return user.Kubeconfig // an earlier test on the stage made them
 	}
 	for _, args := range [][]string{
 		{"create", "serviceaccount", "turn-taker"},
 		{"create", "role", "turn", "--verb=get,watch,update", "--resource=leases.coordination.k8s.io", "--resource-name=" + turnLease},
 		{"create", "role", "turn-create", "--verb=create", "--resource=leases.coordination.k8s.io"},
-		{"create", "rolebinding", "turn", "--role=turn", "--serviceaccount=" + stage.Namespace + ":turn-taker"},
-		{"create", "rolebinding", "turn-create", "--role=turn-create", "--serviceaccount=" + stage.Namespace + ":turn-taker"},
+		{"create", "rolebinding", "turn", "--role=turn", "--serviceaccount=" + framework.Namespace + ":turn-taker"},
+		{"create", "rolebinding", "turn-create", "--role=turn-create", "--serviceaccount=" + framework.Namespace + ":turn-taker"},
 	} {
-		s.kubectl(append(args, "-n", stage.Namespace)...)
+		s.kubectl(append(args, "-n", framework.Namespace)...)
 	}
 	return user.Kubeconfig
 }
@@ -107,7 +107,7 @@ func TestElectNeverRunsACommandTwiceHoweverItsHolderEnds(t *testing.T) {
 	}
 	running(0)
 	for round, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGKILL} {
-		lease, err := s.kube.CoordinationV1().Leases(stage.Namespace).Get(t.Context(), turnLease, metav1.GetOptions{})
+		lease, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), turnLease, metav1.GetOptions{})
 		s.must(err)
 		holder := candidates[ptr.Deref(lease.Spec.HolderIdentity, "")]
 		if holder == nil {
@@ -139,11 +139,11 @@ func TestElectEndsOnWhatCannotSucceed(t *testing.T) {
 		code                         int
 		wanted                       []string
 	}{
-		"a name that no Lease can have":       {s.Kubeconfig(), stage.Namespace, "Bad Name", 125, []string{"Bad Name", "lower case"}},
+		"a name that no Lease can have":       {s.Kubeconfig(), framework.Namespace, "Bad Name", 125, []string{"Bad Name", "lower case"}},
 		"a namespace that does not exist":     {s.Kubeconfig(), "nowhere", turnLease, 125, []string{"nowhere/turn", "create its namespace", "--lease-lock-namespace"}},
 		"a Lease that the user may not read":  {limited, "default", turnLease, 125, []string{"default/turn", "forbidden", "grant the rights"}},
-		"a Lease that the user may not write": {s.reader(), stage.Namespace, turnLease + "-other", 125, []string{"turn-other", "forbidden", "grant the rights"}},
-		"nothing":                             {limited, stage.Namespace, turnLease, 0, nil},
+		"a Lease that the user may not write": {s.reader(), framework.Namespace, turnLease + "-other", 125, []string{"turn-other", "forbidden", "grant the rights"}},
+		"nothing":                             {limited, framework.Namespace, turnLease, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -169,11 +169,11 @@ func TestElectEndsOnWhatCannotSucceed(t *testing.T) {
 func (s *scene) reader() string {
 	s.Helper()
 	const name = "turn-reader"
-	user, err := s.ServiceAccount(stage.Namespace, name)
+	user, err := s.ServiceAccount(framework.Namespace, name)
 	s.must(err)
-	if _, err := s.Kubectl(s.Context(), "get", "role", name, "-n", stage.Namespace); err != nil {
-		s.kubectl("create", "role", name, "-n", stage.Namespace, "--verb=get,watch", "--resource=leases.coordination.k8s.io")
-		s.kubectl("create", "rolebinding", name, "-n", stage.Namespace, "--role="+name, "--serviceaccount="+stage.Namespace+":"+name)
+	if _, err := s.Kubectl(s.Context(), "get", "role", name, "-n", framework.Namespace); err != nil {
+		s.kubectl("create", "role", name, "-n", framework.Namespace, "--verb=get,watch", "--resource=leases.coordination.k8s.io")
+		s.kubectl("create", "rolebinding", name, "-n", framework.Namespace, "--role="+name, "--serviceaccount="+framework.Namespace+":"+name)
 	}
 	return user.Kubeconfig
 }

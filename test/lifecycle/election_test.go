@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const leaseName = "fairlead-manager"
@@ -31,7 +31,7 @@ func electing(lease, renew int) []string {
 
 func (s *scene) lease() *coordinationv1.Lease {
 	s.Helper()
-	lease, err := s.kube.CoordinationV1().Leases(stage.Namespace).Get(s.Context(), leaseName, metav1.GetOptions{})
+	lease, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(s.Context(), leaseName, metav1.GetOptions{})
 	s.must(err)
 	return lease
 }
@@ -43,7 +43,7 @@ func (s *scene) holdLease(holder string) {
 	spec := coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder), LeaseDurationSeconds: ptr.To(int32(60)), RenewTime: &now, AcquireTime: &now}
 	raw, err := json.Marshal(map[string]any{"spec": spec})
 	s.must(err)
-	_, err = s.kube.CoordinationV1().Leases(stage.Namespace).Patch(s.Context(), leaseName, types.MergePatchType, raw, metav1.PatchOptions{})
+	_, err = s.kube.CoordinationV1().Leases(framework.Namespace).Patch(s.Context(), leaseName, types.MergePatchType, raw, metav1.PatchOptions{})
 	s.must(err)
 }
 
@@ -90,7 +90,7 @@ func TestOfTwoReplicasBothAnswerWebhooksAndOneReconciles(t *testing.T) {
 
 // announced looks for an Event about the Lease.
 func (s *scene) announced(reason, replica string) error {
-	events, err := s.kube.CoreV1().Events(stage.Namespace).List(s.Context(), metav1.ListOptions{})
+	events, err := s.kube.CoreV1().Events(framework.Namespace).List(s.Context(), metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -171,14 +171,14 @@ func TestAKilledLeaderIsFollowedWithinTheLease(t *testing.T) {
 func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		lose      func(*scene, *stage.Gateway)
+		lose      func(*scene, *framework.Gateway)
 		durations []string
 		reason    string
 	}{
 		// What ends the reconcilers is that the renewal is refused: the deadline is too far away.
-		"an administrator gives it to another": {func(s *scene, _ *stage.Gateway) { s.holdLease("administrator") }, electing(60, 40), "held by another replica"},
+		"an administrator gives it to another": {func(s *scene, _ *framework.Gateway) { s.holdLease("administrator") }, electing(60, 40), "held by another replica"},
 		// And here, that the deadline passed, long before another may take the Lease.
-		"it cannot be renewed": {func(_ *scene, g *stage.Gateway) { g.Cut(leases) }, electing(40, 8), "not renewed for 8s"},
+		"it cannot be renewed": {func(_ *scene, g *framework.Gateway) { g.Cut(leases) }, electing(40, 8), "not renewed for 8s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,7 +230,7 @@ func TestWithoutElectionAReplicaReconcilesAtOnceWithoutTheLease(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	now := metav1.NowMicro()
-	_, err := s.kube.CoordinationV1().Leases(stage.Namespace).Create(t.Context(), &coordinationv1.Lease{
+	_, err := s.kube.CoordinationV1().Leases(framework.Namespace).Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: leaseName},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("another"), LeaseDurationSeconds: ptr.To(int32(3600)), RenewTime: &now, AcquireTime: &now,

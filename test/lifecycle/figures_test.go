@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func TestAStartWithFewObjectsIsShort(t *testing.T) {
@@ -24,7 +24,7 @@ func TestAStartWithFewObjectsIsShort(t *testing.T) {
 	for _, p := range status.Phases {
 		after[p.Phase] = later + p.AfterSeconds + p.Seconds
 	}
-	s.must(stage.Eventually(t.Context(), patience, func(context.Context) error {
+	s.must(framework.Eventually(t.Context(), patience, func(context.Context) error {
 		reconciles, err := r.metric(`controller_runtime_reconcile_total{controller="externalservice",result="success"}`)
 		if err == nil && reconciles == 0 {
 			err = fmt.Errorf("nothing has been reconciled")

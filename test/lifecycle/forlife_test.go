@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // lifelong elects for life, and without waiting where something is polled.
@@ -25,28 +25,28 @@ var lifelong = []string{"--leader-elect-mode=forLife", "--leader-elect-retry-per
 // looks after them: what happens to them is what the test does.
 func (s *scene) bear() string {
 	s.Helper()
-	admin, err := stage.NewClient(s.Kubeconfig())
+	admin, err := framework.NewClient(s.Kubeconfig())
 	s.must(err)
 	name := s.NextReplica()
 	s.Cleanup(func() {
-		if err := stage.Bury(suite, admin, name); err != nil {
+		if err := framework.DeletePod(suite, admin, name); err != nil {
 			s.Errorf("bury %s: %v", name, err)
 		}
 	})
-	s.must(stage.Bear(s.Context(), admin, name))
+	s.must(framework.CreatePod(s.Context(), admin, name))
 	return name
 }
 
 func (s *scene) setPod(name, status string) {
 	s.Helper()
-	_, err := s.kube.CoreV1().Pods(stage.Namespace).Patch(s.Context(), name, types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+	_, err := s.kube.CoreV1().Pods(framework.Namespace).Patch(s.Context(), name, types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status")
 	s.must(err)
 }
 
 func (s *scene) setNode(name string, ready corev1.ConditionStatus) {
 	s.Helper()
 	now := time.Now().UTC().Format(time.RFC3339)
-	s.kubectl("patch", "node", stage.NodeOf(name), "--subresource=status", "-p", fmt.Sprintf(
+	s.kubectl("patch", "node", framework.NodeOf(name), "--subresource=status", "-p", fmt.Sprintf(
 		`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`, ready, now, now))
 }
 
@@ -110,7 +110,7 @@ func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
 	leader.Kill()
 	standby.waits(2)
 	deleted := time.Now()
-	s.must(s.kube.CoreV1().Pods(stage.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
+	s.must(s.kube.CoreV1().Pods(framework.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
 	standby.reconciles()
 	t.Logf("the other one reconciles %d ms after the Pod was deleted", time.Since(deleted).Milliseconds())
 	s.create(namespace, "two")
@@ -134,9 +134,9 @@ func TestALockForLifeThatAnAdministratorDeletesIsMadeAgain(t *testing.T) {
 	s := newScene(t)
 	leader, standby := s.pair()
 	for range 5 {
-		s.must(s.kube.CoordinationV1().Leases(stage.Namespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}))
+		s.must(s.kube.CoordinationV1().Leases(framework.Namespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}))
 		s.eventually(func() error {
-			_, err := s.kube.CoordinationV1().Leases(stage.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+			_, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
 			return err
 		})
 	}
@@ -155,7 +155,7 @@ func TestAnEvictedLeaderForLifeIsReplaced(t *testing.T) {
 	evicted := time.Now()
 	standby.reconciles()
 	t.Logf("the other one reconciles %d ms after the eviction, while the Pod still exists", time.Since(evicted).Milliseconds())
-	if _, err := s.kube.CoreV1().Pods(stage.Namespace).Get(t.Context(), leader.ID, metav1.GetOptions{}); err != nil {
+	if _, err := s.kube.CoreV1().Pods(framework.Namespace).Get(t.Context(), leader.ID, metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 	if owners := s.lease().OwnerReferences; len(owners) != 1 || owners[0].Name != standby.ID {
@@ -168,7 +168,7 @@ func TestALeaderForLifeOnALostNodeIsReplacedOnceAnAdministratorSaysThatTheNodeIs
 	s := newScene(t)
 	leader, standby := s.pair()
 	leader.Kill()
-	node := stage.NodeOf(leader.ID)
+	node := framework.NodeOf(leader.ID)
 	s.setNode(leader.ID, corev1.ConditionUnknown)
 	s.setPod(leader.ID, `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`)
 	s.eventually(func() error {
@@ -181,7 +181,7 @@ func TestALeaderForLifeOnALostNodeIsReplacedOnceAnAdministratorSaysThatTheNodeIs
 	s.eventually(func() error { return s.announced("LeaderStuck", leader.ID) })
 	standby.waits(4)
 
-	s.kubectl("delete", "pod", leader.ID, "-n", stage.Namespace, "--wait=false")
+	s.kubectl("delete", "pod", leader.ID, "-n", framework.Namespace, "--wait=false")
 	standby.waits(4) // it may run on, as far as anybody knows
 	s.kubectl("taint", "node", node, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
 	standby.reconciles()
@@ -191,7 +191,7 @@ func TestALeaderForLifeWhosePodIsDeletedByForceStopsAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	leader, standby := s.pair()
-	s.must(s.kube.CoreV1().Pods(stage.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
+	s.must(s.kube.CoreV1().Pods(framework.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
 	code, output := leader.ends(patience)
 	s.complains(code, output, "leader election lost")
 	standby.reconciles()
@@ -204,8 +204,8 @@ func TestWithoutAPodElectionForLifeEndsTheStartWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	code, output := s.launch(lifelong...).ends(patience)
-	s.complains(code, output, "there is no Pod "+stage.Namespace+"/replica-", "POD_NAME", "--leader-elect-mode=lease")
-	if _, err := s.kube.CoordinationV1().Leases(stage.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	s.complains(code, output, "there is no Pod "+framework.Namespace+"/replica-", "POD_NAME", "--leader-elect-mode=lease")
+	if _, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it has taken the lock all the same: %v", err)
 	}
 }

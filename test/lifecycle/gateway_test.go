@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // newGateway starts one, for as long as the test runs.
-func (s *scene) newGateway() *stage.Gateway {
+func (s *scene) newGateway() *framework.Gateway {
 	s.Helper()
 	g, err := s.NewGateway(s.TempDir())
 	s.must(err)
@@ -24,7 +24,7 @@ func (s *scene) newGateway() *stage.Gateway {
 // writeKubeconfig makes one for a server that does not authenticate.
 func (s *scene) writeKubeconfig(server string) string {
 	s.Helper()
-	return s.writeFile("kubeconfig", stage.KubeconfigOf(server))
+	return s.writeFile("kubeconfig", framework.KubeconfigOf(server))
 }
 
 // writeFile makes a file for the test and returns its path.

@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // root of the checkout.
@@ -34,8 +34,8 @@ var (
 	stages struct {
 		sync.Mutex
 		opened int
-		logs   map[*stage.Stage]string // the folders of all
-		free   []*stage.Stage
+		logs   map[*framework.Cluster]string // the folders of all
+		free   []*framework.Cluster
 	}
 	// logs holds those folders. It outlives the stages, to be searched.
 	logs string
@@ -79,7 +79,7 @@ func run(m *testing.M) (code int) {
 }
 
 // takeStage returns a stage that is the test's alone until it ends.
-func takeStage(t *testing.T) *stage.Stage {
+func takeStage(t *testing.T) *framework.Cluster {
 	t.Helper()
 	s, number := freeStage()
 	if s == nil {
@@ -88,13 +88,13 @@ func takeStage(t *testing.T) *stage.Stage {
 			t.Fatal(err)
 		}
 		var err error
-		s, err = stage.Open(suite, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{LogFolder: folder}})
+		s, err = framework.Open(suite, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{LogFolder: folder}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		stages.Lock()
 		if stages.logs == nil {
-			stages.logs = map[*stage.Stage]string{}
+			stages.logs = map[*framework.Cluster]string{}
 		}
 		stages.logs[s] = folder
 		stages.Unlock()
@@ -108,7 +108,7 @@ func takeStage(t *testing.T) *stage.Stage {
 }
 
 // freeStage returns a stage that no test has, or nil and the number of one that is to be opened.
-func freeStage() (*stage.Stage, int) {
+func freeStage() (*framework.Cluster, int) {
 	stages.Lock()
 	defer stages.Unlock()
 	if last := len(stages.free) - 1; last >= 0 {
@@ -121,7 +121,7 @@ func freeStage() (*stage.Stage, int) {
 }
 
 // logsOf is the folder of a stage's logs.
-func logsOf(s *stage.Stage) string {
+func logsOf(s *framework.Cluster) string {
 	stages.Lock()
 	defer stages.Unlock()
 	return stages.logs[s]
@@ -129,8 +129,8 @@ func logsOf(s *stage.Stage) string {
 
 // noKeyIn fails where a log of a stage's replicas holds a part of its root's key. Where the last test
 // left no root, there is nothing to compare with.
-func noKeyIn(folder string, s *stage.Stage) error {
-	raw, err := s.Kubectl(suite, "get", "secret", rootSecret, "-n", stage.Namespace, "--ignore-not-found", "-o", `jsonpath={.data.tls\.key}`)
+func noKeyIn(folder string, s *framework.Cluster) error {
+	raw, err := s.Kubectl(suite, "get", "secret", rootSecret, "-n", framework.Namespace, "--ignore-not-found", "-o", `jsonpath={.data.tls\.key}`)
 	if err != nil || raw == "" {
 		return err
 	}

@@ -16,12 +16,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // replica is one process of the operator, and the test it belongs to.
 type replica struct {
-	*stage.Replica
+	*framework.Replica
 	scene *scene
 }
 
@@ -213,21 +213,21 @@ func (s *scene) scraper() string {
 // token is that of a ServiceAccount with a role, or with none where role is empty.
 func (s *scene) token(account, role string) string {
 	s.Helper()
-	key := tokenKey{s.Stage, account}
+	key := tokenKey{s.Cluster, account}
 	if token, ok := tokens.Load(key); ok {
 		return token.(string)
 	}
-	s.kubectl("create", "serviceaccount", account, "-n", stage.Namespace)
+	s.kubectl("create", "serviceaccount", account, "-n", framework.Namespace)
 	if role != "" {
-		s.kubectl("create", "clusterrolebinding", account, "--clusterrole="+role, "--serviceaccount="+stage.Namespace+":"+account)
+		s.kubectl("create", "clusterrolebinding", account, "--clusterrole="+role, "--serviceaccount="+framework.Namespace+":"+account)
 	}
-	token := strings.TrimSpace(s.kubectl("create", "token", account, "-n", stage.Namespace, "--duration=1h"))
+	token := strings.TrimSpace(s.kubectl("create", "token", account, "-n", framework.Namespace, "--duration=1h"))
 	tokens.Store(key, token)
 	return token
 }
 
 type tokenKey struct {
-	stage   *stage.Stage
+	stage   *framework.Cluster
 	account string
 }
 

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // apart is Fairlead with webhooks and reconcilers in processes of their own, each kind of which runs
@@ -43,7 +43,7 @@ func (s *scene) apart() *apart {
 	})
 	a := &apart{scene: s}
 	for account, to := range map[string]*string{"fairlead-webhook": &a.webhooksAs, "fairlead-manager": &a.reconcilersAs} {
-		user, err := s.ServiceAccount(stage.Namespace, account)
+		user, err := s.ServiceAccount(framework.Namespace, account)
 		s.must(err)
 		*to = user.Kubeconfig
 	}

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -76,7 +76,7 @@ func (c *calls) none(s *scene, what string) {
 }
 
 // shakesHands connects to a replica as the API server does, once for each bundle of each target.
-func (s *scene) shakesHands(ctx context.Context, r *stage.Replica) error {
+func (s *scene) shakesHands(ctx context.Context, r *framework.Replica) error {
 	for resource, names := range map[schema.GroupVersionResource][]string{
 		crds: definitions, mutating: {"fairlead-mutating"}, validating: {"fairlead-validating"},
 	} {
@@ -163,7 +163,7 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 	defer stop()
 
 	began := time.Now()
-	s.kubectl("annotate", "secret", rootSecret, "-n", stage.Namespace, rotate+"=2026-11-21")
+	s.kubectl("annotate", "secret", rootSecret, "-n", framework.Namespace, rotate+"=2026-11-21")
 	s.eventually(func() error {
 		secret := s.secret()
 		if secret.Annotations[rotated] != "2026-11-21" {
@@ -175,7 +175,7 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 		return nil
 	})
 	t.Logf("the next root signs after %s", time.Since(began).Round(time.Millisecond))
-	s.must(stage.Eventually(t.Context(), 2*patience, func(context.Context) error {
+	s.must(framework.Eventually(t.Context(), 2*patience, func(context.Context) error {
 		if phase, there := s.secret().Annotations[rotation]; there {
 			return fmt.Errorf("the rotation goes on: %s", phase)
 		}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // patience is how long a condition may take. The machine may be a busy one.
@@ -40,14 +40,14 @@ var (
 // scene is one test on a stage. No replica of another test runs there, and the Lease is not held.
 type scene struct {
 	*testing.T
-	*stage.Stage
+	*framework.Cluster
 	kube   kubernetes.Interface
 	client dynamic.Interface
 }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{T: t, Stage: takeStage(t)}
+	s := &scene{T: t, Cluster: takeStage(t)}
 	config := s.admin()
 	var err error
 	s.kube, err = kubernetes.NewForConfig(config)
@@ -61,7 +61,7 @@ func newScene(t *testing.T) *scene {
 // freeLeases is for who comes next: a replica that was killed leaves the Lease behind.
 func (s *scene) freeLeases() {
 	s.Helper()
-	s.must(s.kube.CoordinationV1().Leases(stage.Namespace).DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	s.must(s.kube.CoordinationV1().Leases(framework.Namespace).DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 }
 
 // sub is the scene of a part of the test.
@@ -91,7 +91,7 @@ func (s *scene) must(err error) {
 // eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
-	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // kubectl runs it as the administrator; a failure ends the test.

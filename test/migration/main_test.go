@@ -18,7 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // root of the checkout.
@@ -34,8 +34,8 @@ var (
 	open   = sync.OnceValues(openStage)
 	opened struct {
 		sync.Mutex
-		stage    *stage.Stage
-		replicas []*stage.Replica
+		stage    *framework.Cluster
+		replicas []*framework.Replica
 	}
 )
 
@@ -51,7 +51,7 @@ func run(m *testing.M) int {
 		return code
 	}
 	var errs []error
-	if problems := stage.Complaints(opened.replicas...); len(opened.replicas) > 0 && len(problems) > 0 {
+	if problems := framework.Complaints(opened.replicas...); len(opened.replicas) > 0 && len(problems) > 0 {
 		errs = append(errs, errors.New(strings.Join(problems, "\n")))
 	}
 	if err := errors.Join(append(errs, opened.stage.Close())...); err != nil {
@@ -61,8 +61,8 @@ func run(m *testing.M) int {
 	return code
 }
 
-func openStage() (*stage.Stage, error) {
-	s, err := stage.Open(suite, stage.Options{Root: root, Output: os.Stderr})
+func openStage() (*framework.Cluster, error) {
+	s, err := framework.Open(suite, framework.Options{Root: root, Output: os.Stderr})
 	if err != nil {
 		return nil, err
 	}

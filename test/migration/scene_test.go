@@ -23,13 +23,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // scene is a test with a definition of its own.
 type scene struct {
 	*testing.T
-	*stage.Stage
+	*framework.Cluster
 	config *rest.Config
 	crds   apiextensionsclient.CustomResourceDefinitionInterface
 	plural string
@@ -45,7 +45,7 @@ func newScene(t *testing.T, plural string) *scene {
 	return sceneOn(t, st, plural)
 }
 
-func sceneOn(t *testing.T, st *stage.Stage, plural string) *scene {
+func sceneOn(t *testing.T, st *framework.Cluster, plural string) *scene {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", st.Kubeconfig())
 	if err != nil {
@@ -57,7 +57,7 @@ func sceneOn(t *testing.T, st *stage.Stage, plural string) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scene{T: t, Stage: st, config: config, crds: client.CustomResourceDefinitions(), plural: plural}
+	return &scene{T: t, Cluster: st, config: config, crds: client.CustomResourceDefinitions(), plural: plural}
 }
 
 func (s *scene) must(err error) {
@@ -69,7 +69,7 @@ func (s *scene) must(err error) {
 
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
-	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // kubectl applies or runs something as the administrator.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // namespace of all objects of Fairlead's kinds here.
@@ -28,12 +28,12 @@ type world struct {
 	*scene
 	objects  dynamic.Interface
 	kube     kubernetes.Interface
-	replicas []*stage.Replica
+	replicas []*framework.Replica
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	st, err := stage.Open(t.Context(), stage.Options{Root: root, Output: os.Stderr})
+	st, err := framework.Open(t.Context(), framework.Options{Root: root, Output: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func newWorld(t *testing.T) *world {
 	w.kube, err = kubernetes.NewForConfig(w.config)
 	w.must(err)
 	t.Cleanup(func() {
-		for _, problem := range stage.Complaints(w.replicas...) {
+		for _, problem := range framework.Complaints(w.replicas...) {
 			t.Error(problem)
 		}
 		if err := st.Close(); err != nil {
@@ -59,7 +59,7 @@ func (w *world) of(k kind, version string) dynamic.ResourceInterface {
 }
 
 // starts runs one more replica, until the test ends.
-func (w *world) starts(args ...string) *stage.Replica {
+func (w *world) starts(args ...string) *framework.Replica {
 	w.Helper()
 	// No lease is lost because the machine is busy; a test that kills a leader frees it.
 	r, err := w.StartReplica(w.Context(), append([]string{
@@ -159,11 +159,11 @@ func (w *world) told(reason string) []string {
 }
 
 // samples are the API server's own metrics.
-func (w *world) samples() stage.Samples {
+func (w *world) samples() framework.Samples {
 	w.Helper()
 	page, err := w.kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(w.Context())
 	w.must(err)
-	return stage.ReadSamples(string(page))
+	return framework.ReadSamples(string(page))
 }
 
 // calls are how many patches of objects a kind took, and how many conversions.
@@ -176,11 +176,11 @@ func (w *world) calls(k kind) (patches, conversions int) {
 }
 
 // leads waits for the replica that holds the lease and reconciles.
-func (w *world) leads() *stage.Replica {
+func (w *world) leads() *framework.Replica {
 	w.Helper()
-	var leader *stage.Replica
+	var leader *framework.Replica
 	w.eventually(func() error {
-		lease, err := w.kube.CoordinationV1().Leases(stage.Namespace).Get(w.Context(), "fairlead-manager", metav1.GetOptions{})
+		lease, err := w.kube.CoordinationV1().Leases(framework.Namespace).Get(w.Context(), "fairlead-manager", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -206,10 +206,10 @@ func (w *world) retires() {
 }
 
 // kills ends a leader by SIGKILL, frees its lease, and waits for the next.
-func (w *world) kills(leader *stage.Replica) *stage.Replica {
+func (w *world) kills(leader *framework.Replica) *framework.Replica {
 	w.Helper()
 	leader.Kill()
-	w.kubectl("", "delete", "lease", "fairlead-manager", "-n", stage.Namespace)
+	w.kubectl("", "delete", "lease", "fairlead-manager", "-n", framework.Namespace)
 	w.Retire(leader)
 	next := w.leads()
 	if next == leader {

@@ -9,18 +9,18 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 func TestAnExternalServiceThatMovesRestartsItsClients(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	var addresses []string
-	var servers []*outside.Server
+	var servers []*externalnet.Server
 	for range 3 {
 		address := s.address()
 		addresses = append(addresses, address)
-		servers = append(servers, s.server(s.play.world.TCP(address+":5432")))
+		servers = append(servers, s.server(s.play.servers.TCP(address+":5432")))
 	}
 	s.external("db", addresses[0], 5432, metav1.ConditionTrue)
 	s.run(deployment, "web", bare)
@@ -37,7 +37,7 @@ func TestAnExternalServiceThatMovesRestartsItsClients(t *testing.T) {
 	s.merge("networking.fairlead.dev/v1", "ExternalService", "db", fmt.Sprintf("{spec: {endpoints: [{name: a, addresses: [%s]}, {name: b, priority: 1, addresses: [%s]}]}}", addresses[1], addresses[2]))
 	s.healthy("db", metav1.ConditionTrue)
 	s.never(func() error { return s.quiet("over", 0) })
-	s.must(servers[1].Set(outside.Conduct{Fault: outside.Refuse}))
+	s.must(servers[1].Set(externalnet.Behavior{Fault: externalnet.Refuse}))
 	s.succeeded("over", 1)
 	s.restarted(deployment, "web", 2)
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // freeze declares blackouts of the whole cluster, in the words of the ConfigMap.
@@ -25,16 +25,16 @@ func (s *scene) freeze(blackouts string) {
 	s.Helper()
 	file := filepath.Join(s.TempDir(), "calendar.yaml")
 	s.must(os.WriteFile(file, []byte(text(map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "fairlead-calendar", "namespace": stage.Namespace},
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "fairlead-calendar", "namespace": framework.Namespace},
 		"data": map[string]any{"blackouts": blackouts},
 	})), 0o600))
-	s.kubectl("apply", "-n", stage.Namespace, "-f", file)
+	s.kubectl("apply", "-n", framework.Namespace, "-f", file)
 }
 
 // thaw takes all of them back.
 func (s *scene) thaw() {
 	s.Helper()
-	s.kubectl("delete", "configmap", "fairlead-calendar", "-n", stage.Namespace, "--ignore-not-found")
+	s.kubectl("delete", "configmap", "fairlead-calendar", "-n", framework.Namespace, "--ignore-not-found")
 }
 
 // explains waits until the message of a condition holds some words.
@@ -74,7 +74,7 @@ func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
 	s.freeze("- {name: year-end, until: tomorrow}")
 	s.eventually(func() error {
 		var list eventsv1.EventList
-		if err := s.client.List(s.Context(), &list, client.InNamespace(stage.Namespace)); err != nil {
+		if err := s.client.List(s.Context(), &list, client.InNamespace(framework.Namespace)); err != nil {
 			return err
 		}
 		for _, event := range list.Items {

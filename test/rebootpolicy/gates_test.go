@@ -16,7 +16,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // address is one outside that no other test has, of 198.18.0.0/16.
@@ -28,7 +28,7 @@ func (s *scene) address() string {
 }
 
 // server ends with the test.
-func (s *scene) server(server *outside.Server, err error) *outside.Server {
+func (s *scene) server(server *externalnet.Server, err error) *externalnet.Server {
 	s.Helper()
 	s.must(err)
 	s.Cleanup(server.Close)
@@ -77,8 +77,8 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	address := s.address()
-	server := s.server(s.play.world.TCP(address + ":5432"))
-	s.must(server.Set(outside.Conduct{Fault: outside.Refuse}))
+	server := s.server(s.play.servers.TCP(address + ":5432"))
+	s.must(server.Set(externalnet.Behavior{Fault: externalnet.Refuse}))
 	s.external("db", address, 5432, metav1.ConditionFalse)
 	s.secret("creds", "password", "first")
 	s.workload(deployment, "ledger", bare, faulty("unready"))
@@ -109,7 +109,7 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 		})
 	}
 	closed([]string{"db"}, nil)
-	s.must(server.Set(outside.Conduct{}))
+	s.must(server.Set(externalnet.Behavior{}))
 	s.healthy("db", metav1.ConditionTrue)
 	closed([]string{"ledger"}, []string{"db"})
 	s.reform(deployment, "ledger", "{metadata: {labels: {fault: null}}}")
@@ -132,7 +132,7 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonGateClosed)
 	address := s.address()
-	s.server(s.play.world.TCP(address + ":5432"))
+	s.server(s.play.servers.TCP(address + ":5432"))
 	s.external("absent", address, 5432, metav1.ConditionTrue)
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
@@ -197,7 +197,7 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	address := s.address()
-	s.server(s.play.world.TCP(address + ":5432"))
+	s.server(s.play.servers.TCP(address + ":5432"))
 	s.external("db", address, 5432, metav1.ConditionTrue)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))

@@ -20,20 +20,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/outside"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // root of the checkout.
 const root = "../.."
 
-// podCIDR lies in a range that test/outside has servers stand for.
+// podCIDR lies in a range that test/externalnet has servers stand for.
 const podCIDR = "198.19.0.0/16"
 
-// play is the stage that all tests share, with two replicas, three nodes, and the world outside.
+// play is the stage that all tests share, with two replicas, three nodes, and the servers outside.
 type play struct {
-	*stage.Troupe
-	world *outside.World
+	*framework.Replicas
+	servers *externalnet.Servers
 
 	mu      sync.Mutex // guards what follows
 	address int        // how many addresses outside were given away
@@ -74,37 +74,37 @@ func run(m *testing.M) int {
 }
 
 func openPlay() (*play, error) {
-	world, err := outside.Open()
+	servers, err := externalnet.Open()
 	if err != nil {
 		return nil, err
 	}
 	// Suites that run on this host at the same time should not want the same addresses.
-	p := &play{world: world, address: os.Getpid() % 120 * 500}
+	p := &play{servers: servers, address: os.Getpid() % 120 * 500}
 	opened = p
-	p.Troupe, err = stage.OpenTroupe(suite, stage.Options{
-		Root: root, Operator: stage.Outside, Output: os.Stderr,
+	p.Replicas, err = framework.OpenReplicas(suite, framework.Options{
+		Root: root, Operator: framework.Outside, Output: os.Stderr,
 		Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR},
 	},
-		"--dns-nameservers="+world.DNS.Addr().String(), "--max-restarts=500")
+		"--dns-nameservers="+servers.DNS.Addr().String(), "--max-restarts=500")
 	if err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// close ends the operator before the world that it looks at.
+// close ends the operator before the servers that it looks at.
 func (p *play) close() error {
 	var err error
-	if p.Troupe != nil {
+	if p.Replicas != nil {
 		err = p.Close()
 	}
-	return errors.Join(err, p.world.Close())
+	return errors.Join(err, p.servers.Close())
 }
 
 // logged are the complaints in the logs of all replicas that ever ran, but for those that a test
 // provoked.
 func (p *play) logged() []string {
-	if p.Troupe == nil {
+	if p.Replicas == nil {
 		return nil
 	}
 	p.mu.Lock()

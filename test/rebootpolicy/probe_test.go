@@ -16,13 +16,13 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // answers opens a port that every pod answers on, by HTTP.
-func (s *scene) answers() *outside.Fleet {
+func (s *scene) answers() *externalnet.Fleet {
 	s.Helper()
-	fleet, err := outside.OpenFleet(outside.FleetOptions{Protocol: outside.FleetHTTP, Workers: 8})
+	fleet, err := externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP, Workers: 8})
 	s.must(err)
 	s.Cleanup(func() { _ = fleet.Close() })
 	s.Cleanup(s.forget)
@@ -47,7 +47,7 @@ func (s *scene) ips(app string) []netip.Addr {
 }
 
 // checked waits until each address was asked so many times more.
-func (s *scene) checked(fleet *outside.Fleet, ips []netip.Addr, more int) {
+func (s *scene) checked(fleet *externalnet.Fleet, ips []netip.Addr, more int) {
 	s.Helper()
 	before := map[netip.Addr]int{}
 	for _, ip := range ips {
@@ -69,7 +69,7 @@ func onProbe(port uint16) string {
 
 // amongWell has three workloads of another policy answer well until the test ends: where everything
 // fails at once, the operator rightly suspects itself.
-func (s *scene) amongWell(fleet *outside.Fleet) {
+func (s *scene) amongWell(fleet *externalnet.Fleet) {
 	s.Helper()
 	var names []string
 	for i := range 3 {
@@ -127,7 +127,7 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	fleet := s.answers()
 	s.amongWell(fleet)
 	address := s.address()
-	server := s.server(s.play.world.TCP(address + ":5432"))
+	server := s.server(s.play.servers.TCP(address + ":5432"))
 	s.external("db", address, 5432, metav1.ConditionTrue)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+`, gates: [{type: ExternalServiceHealthy, name: db}]}`)
@@ -136,7 +136,7 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	s.checked(fleet, sick, 1)
 
 	// What the pods need is down, and so are they.
-	s.must(server.Set(outside.Conduct{Fault: outside.Refuse}))
+	s.must(server.Set(externalnet.Behavior{Fault: externalnet.Refuse}))
 	s.healthy("db", metav1.ConditionFalse)
 	s.must(fleet.Fail(sick...))
 	s.never(func() error {
@@ -147,7 +147,7 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	})
 	// Both come back: there is nothing to heal.
 	s.must(fleet.Fail())
-	s.must(server.Set(outside.Conduct{}))
+	s.must(server.Set(externalnet.Behavior{}))
 	s.healthy("db", metav1.ConditionTrue)
 	s.checked(fleet, sick, 5)
 	s.eventually(func() error { return s.quiet("p", 0) })
@@ -249,15 +249,15 @@ func TestAHostThatStopsAnsweringRestartsWhatDependsOnIt(t *testing.T) {
 	fleet := s.answers()
 	s.amongWell(fleet)
 	address := s.address()
-	server := s.server(s.play.world.HTTP(address + ":8080"))
+	server := s.server(s.play.servers.HTTP(address + ":8080"))
 	s.run(deployment, "web", bare)
 	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: stuck, type: Probe, probe: {httpGet: {host: `+address+`, port: 8080}, period: 1s, timeout: 1s, failureThreshold: 2}}], cooldown: 1h}`)
 	s.watching("p", 1)
-	s.must(server.Set(outside.Conduct{Status: 500}))
+	s.must(server.Set(externalnet.Behavior{Status: 500}))
 	s.succeeded("p", 1)
 	// It is no better, and cooldown keeps the policy from restarting without end.
 	s.held("p", "web", autorebootv1.ReasonCooldown)
-	s.must(server.Set(outside.Conduct{}))
+	s.must(server.Set(externalnet.Behavior{}))
 	s.eventually(func() error { return s.quiet("p", 1) })
 	s.tells("RebootPolicy", "p", "TriggerRecovered", 1)
 	s.restarted(deployment, "web", 1)
@@ -274,7 +274,7 @@ func TestAProbeThatCannotBeMadeIsSaidInACondition(t *testing.T) {
 		t.Errorf("%v: told %q", err, told)
 	}
 	host := "stuck." + s.namespace + ".example.com"
-	s.must(s.play.world.DNS.Addresses(host, time.Second, "169.254.169.254"))
+	s.must(s.play.servers.DNS.Addresses(host, time.Second, "169.254.169.254"))
 	s.policy("denied", probes("tcpSocket: {host: "+host+", port: 80}"))
 	for name, words := range map[string]string{"exec": "commands are not run", "denied": "the egress policy refuses"} {
 		s.condition(name, autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
@@ -284,8 +284,8 @@ func TestAProbeThatCannotBeMadeIsSaidInACondition(t *testing.T) {
 
 	// Both get well by themselves, or by an edit.
 	address := s.address()
-	s.server(s.play.world.TCP(address + ":80"))
-	s.must(s.play.world.DNS.Addresses(host, time.Second, address))
+	s.server(s.play.servers.TCP(address + ":80"))
+	s.must(s.play.servers.DNS.Addresses(host, time.Second, address))
 	s.watching("denied", 1)
 	s.policy("exec", probes("tcpSocket: {host: "+address+", port: 80}"))
 	s.watching("exec", 1)

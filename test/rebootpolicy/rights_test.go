@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // person is a user who may write RebootPolicies in the scene's namespace, and little else.
@@ -31,7 +31,7 @@ func (s *scene) newPerson(name string, rules ...string) *person {
 	user, err := s.play.User(name + "@" + s.namespace)
 	s.must(err)
 	p := &person{scene: s, user: user.Name}
-	p.client, err = stage.NewClient(user.Kubeconfig)
+	p.client, err = framework.NewClient(user.Kubeconfig)
 	s.must(err)
 	s.grant(name, "{kind: User, name: \""+user.Name+"\"}", append(rules, `{apiGroups: [autoreboot.fairlead.dev], resources: [rebootpolicies], verbs: ["*"]}`)...)
 	s.eventually(func() error {

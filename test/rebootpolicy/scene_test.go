@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // patience is how long a condition may take. The machine may be a busy one.
@@ -64,7 +64,7 @@ func (s *scene) must(err error) {
 // eventually waits until ask returns nil.
 func (s *scene) eventually(ask func() error) {
 	s.Helper()
-	s.must(stage.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
+	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // never watches for a short while that ask goes on answering nil. It follows a sign that whatever

@@ -12,7 +12,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // told are the events on an object, by reason: every occurrence that the API server has.
@@ -53,9 +53,9 @@ func (s *scene) tells(kind, name, reason string, times int) []eventsv1.Event {
 }
 
 // samples reads the leader's metrics.
-func (s *scene) samples() stage.Samples {
+func (s *scene) samples() framework.Samples {
 	s.Helper()
-	return stage.ReadSamples(s.figures())
+	return framework.ReadSamples(s.figures())
 }
 
 // figures is the leader's page of metrics.

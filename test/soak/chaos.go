@@ -24,7 +24,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/test/disruptions"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -59,7 +59,7 @@ func withWorkloads(ctx context.Context, s *site, _ string) error {
 			return err
 		}
 	}
-	return stage.Eventually(ctx, calmWithin, s.workloadsRun)
+	return framework.Eventually(ctx, calmWithin, s.workloadsRun)
 }
 
 // apply creates the objects of YAML in the namespace of the workloads.
@@ -128,7 +128,7 @@ func (a *act) disrupt(ctx context.Context) error {
 			return err
 		}
 	}
-	err := stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
+	err := framework.Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		known := 0
 		_, restarts, err := a.disrupters(ctx)
 		for i := range restarts {
@@ -263,7 +263,7 @@ func (a *act) calm(ctx context.Context) error {
 			return fmt.Errorf("suspend ChaosPod %s: %w", kills[i].Name, err)
 		}
 	}
-	err = stage.Eventually(ctx, calmWithin, func(ctx context.Context) error {
+	err = framework.Eventually(ctx, calmWithin, func(ctx context.Context) error {
 		kills, restarts, err := a.disrupters(ctx)
 		if err != nil {
 			return err

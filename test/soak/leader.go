@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // leaseName is the one of the shipped configuration.
@@ -22,14 +22,14 @@ const leaseName = "fairlead-manager"
 // holder is who stands in the Lease.
 func (s *site) holder(ctx context.Context) (string, error) {
 	var lease coordinationv1.Lease
-	err := s.admin.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: leaseName}, &lease)
+	err := s.admin.Get(ctx, client.ObjectKey{Namespace: framework.Namespace, Name: leaseName}, &lease)
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), err
 }
 
 // leader waits for a replica that holds the Lease and reconciles; none of those who led before.
 func (s *site) leader(ctx context.Context, before ...*replica) (*replica, error) {
 	var leads *replica
-	err := stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
+	err := framework.Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		holder, err := s.holder(ctx)
 		if err != nil {
 			return err

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/framework"
 	"github.com/fairlead-dev/fairlead/test/soak/link"
-	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 // Modes of links, by the names that scenarios use.
@@ -52,7 +52,7 @@ func (a *act) restart(ctx context.Context, name string) error {
 	}
 	a.note("%s restarted in order, and killed", name)
 	// A leader that has lost its lease drains for a while before it ends, and is replaced then.
-	return stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
+	return framework.Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		if err := a.revive(ctx); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (a *act) revive(ctx context.Context) error {
 // recovered waits until the API server takes requests that call every webhook, and one replica leads. A
 // leader that has ended must not wait for that: the next one may end too, until none is left.
 func (a *act) recovered(ctx context.Context) error {
-	err := stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
+	err := framework.Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		if err := a.revive(ctx); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -62,14 +62,14 @@ func rotateAuthority(ctx context.Context, a *act) error {
 	}
 	defer w.close(a)
 	before := w.signers()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: rootSecret}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: framework.Namespace, Name: rootSecret}}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, rotateAnnotation, time.Now().UTC().Format(time.RFC3339))
 	if err := a.admin.Patch(ctx, secret, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return err
 	}
 	began := time.Now()
 	a.printf("another root is asked for")
-	if err := stage.Eventually(ctx, rotatedWithin, func(context.Context) error {
+	if err := framework.Eventually(ctx, rotatedWithin, func(context.Context) error {
 		now := w.signers()
 		for root := range before {
 			if now[root] > 0 {
@@ -84,7 +84,7 @@ func rotateAuthority(ctx context.Context, a *act) error {
 		return err
 	}
 	signed := time.Since(began)
-	if err := stage.Eventually(ctx, rotatedWithin, func(ctx context.Context) error {
+	if err := framework.Eventually(ctx, rotatedWithin, func(ctx context.Context) error {
 		if err := a.admin.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func rotateAuthority(ctx context.Context, a *act) error {
 		return err
 	}
 	// And the bundles that were published with both of them are written once more.
-	if err := stage.Eventually(ctx, rotatedWithin, func(context.Context) error {
+	if err := framework.Eventually(ctx, rotatedWithin, func(context.Context) error {
 		for where, n := range w.trusted() {
 			if n != 1 {
 				return fmt.Errorf("the bundle of %s has %d certificates", where, n)
@@ -142,7 +142,7 @@ func (a *act) issueAgain(ctx context.Context, name string) error {
 	certificate.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"})
 	var revision int64
 	ask := func(ctx context.Context) error { // another writer of the status may win
-		if err := a.admin.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, certificate); err != nil {
+		if err := a.admin.Get(ctx, client.ObjectKey{Namespace: framework.Namespace, Name: name}, certificate); err != nil {
 			return err
 		}
 		var err error
@@ -162,11 +162,11 @@ func (a *act) issueAgain(ctx context.Context, name string) error {
 		}
 		return a.admin.Status().Update(ctx, certificate)
 	}
-	if err := stage.Eventually(ctx, startTimeout, ask); err != nil {
+	if err := framework.Eventually(ctx, startTimeout, ask); err != nil {
 		return fmt.Errorf("certificate %s: %w", name, err)
 	}
 	a.printf("certificate %s is issued again", name)
-	return stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
+	return framework.Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		if err := a.admin.Get(ctx, client.ObjectKeyFromObject(certificate), certificate); err != nil {
 			return err
 		}

@@ -15,12 +15,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/test/framework"
 	"github.com/fairlead-dev/fairlead/test/soak/blame"
 	"github.com/fairlead-dev/fairlead/test/soak/link"
 	"github.com/fairlead-dev/fairlead/test/soak/load"
 	"github.com/fairlead-dev/fairlead/test/soak/reign"
 	"github.com/fairlead-dev/fairlead/test/soak/tally"
-	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 // Options of Run.
@@ -136,7 +136,7 @@ func (a *act) begin(ctx context.Context) error {
 
 // reachable waits until the API server reaches the webhooks, with what was published for it.
 func reachable(ctx context.Context, s *site) error {
-	return stage.Eventually(ctx, startTimeout, func(ctx context.Context) error {
+	return framework.Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		return probe(ctx, s)
 	})
 }
@@ -253,11 +253,11 @@ const maxUnexplained = 20
 
 // prove judges what the replicas wrote down, and their logs.
 func (a *act) prove(s scenario, row *Row) {
-	var all []*stage.Replica
+	var all []*framework.Replica
 	for _, r := range slices.Concat(a.gone, a.running()) {
 		all = append(all, r.Replica)
 	}
-	for _, complaint := range stage.Complaints(all...) {
+	for _, complaint := range framework.Complaints(all...) {
 		// An API server that has just begun forbids everything until it has read the roles.
 		if !s.controlPlane || strings.Contains(strings.ToLower(complaint), "panic") {
 			row.Faults = append(row.Faults, complaint)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -82,7 +82,7 @@ func (s *site) watch(ctx context.Context) (*sentinel, error) {
 
 // shows waits until every replica has shown so many certificates.
 func (w *sentinel) shows(ctx context.Context, want int) error {
-	return stage.Eventually(ctx, renewedWithin, func(context.Context) error {
+	return framework.Eventually(ctx, renewedWithin, func(context.Context) error {
 		if n := w.leaves(); n < want {
 			return fmt.Errorf("a replica has shown %d certificates, not %d", n, want)
 		}
@@ -137,7 +137,7 @@ func (w *sentinel) look(ctx context.Context, r *replica) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	dialer := tls.Dialer{Config: &tls.Config{
-		ServerName: "fairlead-webhook." + stage.Namespace + ".svc", NextProtos: []string{"http/1.1"},
+		ServerName: "fairlead-webhook." + framework.Namespace + ".svc", NextProtos: []string{"http/1.1"},
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, //nolint:gosec // verified below, by more than one pool
 	}}

@@ -25,8 +25,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
+	"github.com/fairlead-dev/fairlead/test/framework"
 	"github.com/fairlead-dev/fairlead/test/soak/link"
-	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 const (
@@ -50,7 +50,7 @@ const (
 
 // replica is one process of the operator, with the links around it.
 type replica struct {
-	*stage.Replica
+	*framework.Replica
 	role role
 	// webhook and probes are on the way to it, api on its way to the API server.
 	webhook, probes, api *link.Link
@@ -59,7 +59,7 @@ type replica struct {
 // site is a control plane with Fairlead installed, and the replicas on it. Its methods may be called
 // from one goroutine at a time, except where they say otherwise.
 type site struct {
-	*stage.Stage
+	*framework.Cluster
 	admin   client.WithWatch
 	config  *rest.Config
 	service *loopback.Balancer
@@ -77,16 +77,16 @@ type site struct {
 
 // openSite starts everything, and returns once three replicas answer webhooks and one leads.
 func openSite(ctx context.Context, o Options, sc scenario) (*site, error) {
-	operator := stage.Outside
+	operator := framework.Outside
 	if o.Operator != "" {
-		operator = stage.Shipped // of which nothing is built
+		operator = framework.Shipped // of which nothing is built
 	}
-	opened, err := stage.Open(ctx, stage.Options{Root: o.Root, Operator: operator, Cluster: cluster.Options{Nodes: sc.nodes}})
+	opened, err := framework.Open(ctx, framework.Options{Root: o.Root, Operator: operator, Cluster: cluster.Options{Nodes: sc.nodes}})
 	if err != nil {
 		return nil, err
 	}
 	s := &site{
-		Stage: opened, args: sc.args, deaths: map[string]time.Time{}, output: o.Output,
+		Cluster: opened, args: sc.args, deaths: map[string]time.Time{}, output: o.Output,
 		record: filepath.Join(opened.Folder(), "reconciles.jsonl"),
 	}
 	if err := s.fill(ctx, o, sc); err != nil {
@@ -108,10 +108,10 @@ func (s *site) fill(ctx context.Context, o Options, sc scenario) error {
 	if s.service, err = loopback.Listen(ctx, loopback.Options{Interval: lag, ProbeTimeout: probeTimeout}); err != nil {
 		return err
 	}
-	if err := stage.Install(ctx, s.KubectlIO, root, s.service.Port()); err != nil {
+	if err := framework.Install(ctx, s.KubectlIO, root, s.service.Port()); err != nil {
 		return err
 	}
-	if s.admin, err = stage.NewClient(s.Kubeconfig()); err != nil {
+	if s.admin, err = framework.NewClient(s.Kubeconfig()); err != nil {
 		return err
 	}
 	if s.config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig()); err != nil {
@@ -163,7 +163,7 @@ func (r *replica) close() {
 // webhooks.
 func (s *site) start(ctx context.Context, does role) error {
 	s.started++
-	r := &replica{Replica: &stage.Replica{ID: "replica-" + strconv.Itoa(s.started)}, role: does}
+	r := &replica{Replica: &framework.Replica{ID: "replica-" + strconv.Itoa(s.started)}, role: does}
 	kubeconfig, err := s.connect(ctx, r)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s *site) start(ctx context.Context, does role) error {
 	r.Component, err = s.Run(ctx, cluster.Spec{
 		Name: "fairlead-" + strconv.Itoa(s.started),
 		Path: s.binary,
-		Env: []string{"POD_NAMESPACE=" + stage.Namespace, "POD_NAME=" + r.ID,
+		Env: []string{"POD_NAMESPACE=" + framework.Namespace, "POD_NAME=" + r.ID,
 			"FAIRLEAD_RECONCILE_LOG=" + s.record, "FAIRLEAD_CLOCK=" + s.clockOf(r)},
 		Args: func() ([]string, error) {
 			usual, err := r.Arguments(kubeconfig)
@@ -261,7 +261,7 @@ func (s *site) balance() {
 
 // inService waits until so many replicas are in the Service.
 func (s *site) inService(ctx context.Context, want int) error {
-	return stage.Eventually(ctx, startTimeout, func(context.Context) error { return s.ready(want) })
+	return framework.Eventually(ctx, startTimeout, func(context.Context) error { return s.ready(want) })
 }
 
 // ready is nil where so many replicas are in the Service.

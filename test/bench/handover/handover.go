@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // patience bounds one wait: a Lease runs out after 15 s, and stock takes a little longer.
@@ -44,7 +44,7 @@ type Options struct {
 // run is one measurement.
 type run struct {
 	Options
-	stage  *stage.Stage
+	stage  *framework.Cluster
 	client client.WithWatch
 	deeds  deeds
 }
@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("not done after %s", o.Limit))
 	defer cancel()
 	r := &run{Options: o}
-	if r.stage, err = stage.Open(ctx, stage.Options{Root: root, Output: o.Output, Operator: stage.Outside}); err != nil {
+	if r.stage, err = framework.Open(ctx, framework.Options{Root: root, Output: o.Output, Operator: framework.Outside}); err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, r.stage.Close()) }()
@@ -80,7 +80,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 
 // populate makes what is reconciled, and everything that only a first start makes.
 func (r *run) populate(ctx context.Context) (err error) {
-	if r.client, err = stage.NewClient(r.stage.Kubeconfig()); err != nil {
+	if r.client, err = framework.NewClient(r.stage.Kubeconfig()); err != nil {
 		return err
 	}
 	replica, err := r.stage.StartReplica(ctx)
@@ -260,7 +260,7 @@ func (r *run) within(ctx context.Context, what string, do func(context.Context) 
 
 // free deletes the Lease that a former process left.
 func (r *run) free(ctx context.Context, s side) error {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: s.lease}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: framework.Namespace, Name: s.lease}}
 	return client.IgnoreNotFound(r.client.Delete(ctx, lease))
 }
 

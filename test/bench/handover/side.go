@@ -16,14 +16,14 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // replica is a process of one side.
 type replica struct {
 	*cluster.Component
 	id, webhook string
-	operator    *stage.Replica // nil: the peer
+	operator    *framework.Replica // nil: the peer
 }
 
 // side starts processes. They are not waited for.
@@ -37,7 +37,7 @@ type side struct {
 }
 
 // ours is the operator with its defaults.
-func ours(s *stage.Stage, flags ...string) side {
+func ours(s *framework.Cluster, flags ...string) side {
 	return side{lease: "fairlead-manager", start: func(ctx context.Context) (*replica, error) {
 		r, err := s.Launch(ctx, append([]string{"--webhook-drain-delay=0s"}, flags...)...)
 		if err != nil {
@@ -64,12 +64,12 @@ func (r *run) forLife() side {
 	s := ours(r.stage, "--leader-elect-mode=forLife")
 	launch := s.start
 	s.start = func(ctx context.Context) (*replica, error) {
-		if err := stage.Bear(ctx, r.client, r.stage.NextReplica()); err != nil {
+		if err := framework.CreatePod(ctx, r.client, r.stage.NextReplica()); err != nil {
 			return nil, err
 		}
 		return launch(ctx)
 	}
-	s.buried = func(ctx context.Context, id string) error { return stage.Bury(ctx, r.client, id) }
+	s.buried = func(ctx context.Context, id string) error { return framework.DeletePod(ctx, r.client, id) }
 	return s
 }
 
@@ -111,7 +111,7 @@ func (r *run) stock(ctx context.Context, flags ...string) (side, error) {
 		p.Component, err = r.stage.Run(ctx, cluster.Spec{Name: p.id, Path: program, Grace: time.Minute, Args: func() ([]string, error) {
 			port, err := loopback.FreePort()
 			p.webhook = fmt.Sprintf("127.0.0.1:%d", port)
-			return append([]string{"--kubeconfig=" + r.stage.Kubeconfig(), "--id=" + p.id, "--namespace=" + stage.Namespace, "--cert-dir=" + folder,
+			return append([]string{"--kubeconfig=" + r.stage.Kubeconfig(), "--id=" + p.id, "--namespace=" + framework.Namespace, "--cert-dir=" + folder,
 				fmt.Sprintf("--webhook-port=%d", port)}, flags...), err
 		}})
 		return p, err

@@ -11,14 +11,14 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 func TestEveryAddressIsItsOwnAndStandsForOneOfLoopback(t *testing.T) {
 	seen := make(map[netip.Addr]bool, addresses)
 	for object := range addresses / perObject {
 		for _, ip := range own(object) {
-			local, err := outside.Local(ip)
+			local, err := externalnet.Local(ip)
 			if err != nil || seen[local] {
 				t.Fatalf("%s of object %d: %s, %v", ip, object, local, err)
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/bench/process"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 // restart stops the leader in order, starts another, and waits until it has checked every address.
@@ -87,7 +87,7 @@ func (r *run) counts() map[netip.Addr]int {
 // count is the connections of an address, on either port.
 func (r *run) count(ip netip.Addr) int {
 	n := 0
-	for _, fleet := range []*outside.Fleet{r.tcp, r.http} {
+	for _, fleet := range []*externalnet.Fleet{r.tcp, r.http} {
 		n += fleet.Count(ip)
 	}
 	return n

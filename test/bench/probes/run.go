@@ -15,8 +15,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/bench/subject"
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/outside"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // unresolved names a nameserver that is not there: nothing is resolved here, and one that is must not
@@ -28,8 +28,8 @@ type run struct {
 	Options
 	result Result
 
-	tcp, http *outside.Fleet
-	stage     *stage.Stage
+	tcp, http *externalnet.Fleet
+	stage     *framework.Cluster
 	client    kubernetes.Interface
 	board     *board
 	leader    *subject.Subject
@@ -37,20 +37,20 @@ type run struct {
 	watched []int
 }
 
-// open starts the world outside and the control plane. Nothing needs a controller manager: no
+// open starts the servers outside and the control plane. Nothing needs a controller manager: no
 // object is deleted, and it would only take part in the use of the processors.
 func (r *run) open(ctx context.Context) error {
 	// The same ones every time.
 	r.watched = rand.New(rand.NewPCG(1, 2)).Perm(r.Objects)[:min(watched, r.Objects)] //nolint:gosec // no secret
 	var err error
-	if r.tcp, err = outside.OpenFleet(outside.FleetOptions{}); err != nil {
+	if r.tcp, err = externalnet.OpenFleet(externalnet.FleetOptions{}); err != nil {
 		return err
 	}
-	if r.http, err = outside.OpenFleet(outside.FleetOptions{Protocol: outside.FleetHTTP}); err != nil {
+	if r.http, err = externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP}); err != nil {
 		return err
 	}
-	r.stage, err = stage.Open(ctx, stage.Options{
-		Root: r.Root, Operator: stage.Outside, Output: r.Output, Cluster: cluster.Options{WithoutControllerManager: true},
+	r.stage, err = framework.Open(ctx, framework.Options{
+		Root: r.Root, Operator: framework.Outside, Output: r.Output, Cluster: cluster.Options{WithoutControllerManager: true},
 	})
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (r *run) close() error {
 	if r.stage != nil {
 		errs = append(errs, r.stage.Close())
 	}
-	for _, fleet := range []*outside.Fleet{r.tcp, r.http} {
+	for _, fleet := range []*externalnet.Fleet{r.tcp, r.http} {
 		if fleet != nil {
 			errs = append(errs, fleet.Close())
 		}

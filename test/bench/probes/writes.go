@@ -12,7 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // writes are those that the API server was asked for, by verb and resource. Renewing Leases is left
@@ -78,7 +78,7 @@ func (w writes) String() string {
 
 // announcements are the events that tell who leads: one when it begins, and one when it ends.
 func (r *run) announcements(ctx context.Context) (int, error) {
-	events, err := r.client.EventsV1().Events(stage.Namespace).List(ctx, metav1.ListOptions{})
+	events, err := r.client.EventsV1().Events(framework.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/bench/subject"
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // nodes that the pods are spread over.
@@ -26,7 +26,7 @@ type run struct {
 	Options
 	result Result
 
-	stage  *stage.Stage
+	stage  *framework.Cluster
 	client kubernetes.Interface
 	board  *board
 	leader *subject.Subject
@@ -38,7 +38,7 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.stage, err = stage.Open(ctx, stage.Options{Root: root, Output: r.Output, Cluster: cluster.Options{
+	r.stage, err = framework.Open(ctx, framework.Options{Root: root, Output: r.Output, Cluster: cluster.Options{
 		Nodes: nodes, AuditPolicy: filepath.Join(root, "test", "bench", "restarts", "testdata", "audit-policy.yaml"),
 	}})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/bench/process"
 	"github.com/fairlead-dev/fairlead/test/bench/subject"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // sampling is how often the operator is looked at.
@@ -43,9 +43,9 @@ func (s *sampler) look(ctx context.Context) (err error) {
 	return err
 }
 
-func samples(ctx context.Context, of *subject.Subject) (stage.Samples, error) {
+func samples(ctx context.Context, of *subject.Subject) (framework.Samples, error) {
 	page, err := of.Metrics(ctx)
-	return stage.ReadSamples(page), err
+	return framework.ReadSamples(page), err
 }
 
 // endings are how many restarts ended in which way.

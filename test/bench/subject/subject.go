@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/bench/process"
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // most bytes of one page that is read.
@@ -21,14 +21,14 @@ const most = 64 << 20
 
 // Subject is a replica, and where it shows what it uses.
 type Subject struct {
-	*stage.Replica
+	*framework.Replica
 	metrics, profiles string
 }
 
 // Start runs a replica behind the webhook Service. Its metrics are read without TLS: to ask who may read
 // them would be a call that is not of the work that is measured. It loses no Lease because the machine
 // is busy.
-func Start(ctx context.Context, on *stage.Stage, args ...string) (*Subject, error) {
+func Start(ctx context.Context, on *framework.Cluster, args ...string) (*Subject, error) {
 	var at [2]string
 	for i := range at {
 		port, err := loopback.FreePort()

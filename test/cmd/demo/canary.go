@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // Its schedule is out of reach: the demo asks for the run.
@@ -66,7 +66,7 @@ func survive(ctx context.Context, s *scene) error {
 	if err := expect(runs, "Survived, killed 1, "); err != nil {
 		return err
 	}
-	return stage.Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
+	return framework.Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
 		return s.events(ctx, "canary", "ChaosPlanned", "PodEvicted", "Recovered")
 	})
 }

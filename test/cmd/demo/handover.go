@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 var oldServices = schema.GroupVersionResource{Group: "networking.fairlead.dev", Version: "v1alpha1", Resource: "externalservices"}
@@ -82,7 +82,7 @@ func handOver(ctx context.Context, s *scene) error {
 
 	written := func(ctx context.Context, more int) error {
 		from, _, _, _ := load.counts()
-		return stage.Eventually(ctx, 30*time.Second, func(context.Context) error {
+		return framework.Eventually(ctx, 30*time.Second, func(context.Context) error {
 			if sent, _, _, problem := load.counts(); sent < from+more {
 				return fmt.Errorf("%d of %d objects written; last error: %v", sent-from, more, problem)
 			}
@@ -92,15 +92,15 @@ func handOver(ctx context.Context, s *scene) error {
 	if err := written(ctx, 50); err != nil {
 		return err
 	}
-	before, err := s.Kubectl(ctx, "get", "lease", "-n", stage.Namespace, "fairlead-manager", "-o", "jsonpath={.spec.holderIdentity}")
+	before, err := s.Kubectl(ctx, "get", "lease", "-n", framework.Namespace, "fairlead-manager", "-o", "jsonpath={.spec.holderIdentity}")
 	if err != nil {
 		return err
 	}
 	began := time.Now()
 	s.Retire(s.leader)
 	var after string
-	if err := stage.Eventually(ctx, 30*time.Second, func(ctx context.Context) (err error) {
-		after, err = s.Kubectl(ctx, "get", "lease", "-n", stage.Namespace, "fairlead-manager", "-o", "jsonpath={.spec.holderIdentity}")
+	if err := framework.Eventually(ctx, 30*time.Second, func(ctx context.Context) (err error) {
+		after, err = s.Kubectl(ctx, "get", "lease", "-n", framework.Namespace, "fairlead-manager", "-o", "jsonpath={.spec.holderIdentity}")
 		if err == nil && (after == before || after == "") {
 			err = fmt.Errorf("the lease is held by %q", after)
 		}

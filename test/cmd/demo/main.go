@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/outside"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func main() {
@@ -36,9 +36,9 @@ func main() {
 
 // scene is what the steps play on.
 type scene struct {
-	*stage.Stage
-	world  *outside.World
-	leader *stage.Replica
+	*framework.Cluster
+	servers *externalnet.Servers
+	leader  *framework.Replica
 }
 
 // step is one part of the story: what it claims, and the proof.
@@ -50,17 +50,17 @@ type step struct {
 func tell(ctx context.Context, root string) (err error) {
 	fmt.Println("a control plane of its own: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and a simulated node")
 	fmt.Println("the operator is test/cmd/operator: fairlead, except that its connections to addresses outside the cluster end at servers of this demo")
-	world, err := outside.Open() //nolint:contextcheck // it ends when it is closed, after all else
+	servers, err := externalnet.Open() //nolint:contextcheck // it ends when it is closed, after all else
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, world.Close()) }()
-	opened, err := stage.Open(ctx, stage.Options{Root: root, Operator: stage.Outside, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
+	defer func() { err = errors.Join(err, servers.Close()) }()
+	opened, err := framework.Open(ctx, framework.Options{Root: root, Operator: framework.Outside, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	s := &scene{Stage: opened, world: world}
+	s := &scene{Cluster: opened, servers: servers}
 	for i, part := range story {
 		fmt.Printf("\n%d. %s\n", i+1, part.claim)
 		began := time.Now()
@@ -73,8 +73,8 @@ func tell(ctx context.Context, root string) (err error) {
 }
 
 // replica starts one more replica of the operator.
-func (s *scene) replica(ctx context.Context) (*stage.Replica, error) {
-	return s.StartReplica(ctx, "--dns-nameservers="+s.world.DNS.Addr().String())
+func (s *scene) replica(ctx context.Context) (*framework.Replica, error) {
+	return s.StartReplica(ctx, "--dns-nameservers="+s.servers.DNS.Addr().String())
 }
 
 // show prints what a reader should see of a step.

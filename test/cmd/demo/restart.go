@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const workload = `
@@ -58,7 +58,7 @@ func restart(ctx context.Context, s *scene) error {
 	); err != nil {
 		return err
 	}
-	if err := stage.Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
+	if err := framework.Eventually(ctx, 30*time.Second, func(ctx context.Context) error {
 		return s.events(ctx, "shop", "RestartStarted", "RestartVerified")
 	}); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 var story = []step{
@@ -76,7 +76,7 @@ func start(ctx context.Context, s *scene) (err error) {
 	if err := s.Reachable(ctx); err != nil {
 		return err
 	}
-	if err := stage.Eventually(ctx, 30*time.Second, s.leader.Started); err != nil {
+	if err := framework.Eventually(ctx, 30*time.Second, s.leader.Started); err != nil {
 		return err
 	}
 	status, err := s.leader.Probe(ctx, "/statusz")
@@ -193,7 +193,7 @@ func remove(ctx context.Context, s *scene) error {
 	if err := s.calls(ctx, []string{"delete", "chaospod", "canary"}); err != nil {
 		return err
 	}
-	return stage.Eventually(ctx, 60*time.Second, func(ctx context.Context) error {
+	return framework.Eventually(ctx, 60*time.Second, func(ctx context.Context) error {
 		out, err := s.Kubectl(ctx, "get", "services,endpointslices,pods", "-n", "default", "-o", "name")
 		if err != nil {
 			return err

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command operator is fairlead, with its flags and all of its checks, whose connections to the
-// outside end at the servers of test/outside on this host. It never dials any other address.
+// outside end at the servers of test/externalnet on this host. It never dials any other address.
 //
 // Where FAIRLEAD_RECONCILE_LOG names a file, it appends a line of JSON to it whenever it begins or ends
 // to lead, or to reconcile an object: {"replica","event","kind","namespace","name","at"}, where the
@@ -21,11 +21,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/command"
-	"github.com/fairlead-dev/fairlead/test/outside"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
 func main() {
-	options := command.Options{Dial: outside.Dial}
+	options := command.Options{Dial: externalnet.Dial}
 	if path := os.Getenv("FAIRLEAD_RECONCILE_LOG"); path != "" {
 		file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the user who runs a test names it
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 func main() {
@@ -42,18 +42,18 @@ func main() {
 // local runs everything here.
 func local(ctx context.Context, root string) (err error) {
 	say("starting a control plane (the first time it is built, which takes some minutes)")
-	s, err := stage.Open(ctx, stage.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
+	s, err := framework.Open(ctx, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{Nodes: 1}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 
-	say("starting the operator as ServiceAccount " + stage.Namespace + "/fairlead-manager")
+	say("starting the operator as ServiceAccount " + framework.Namespace + "/fairlead-manager")
 	replica, err := s.StartReplica(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.Reachable(ctx), stage.Eventually(ctx, time.Minute, replica.Started)); err != nil {
+	if err := errors.Join(s.Reachable(ctx), framework.Eventually(ctx, time.Minute, replica.Started)); err != nil {
 		return err
 	}
 	status, err := replica.Probe(ctx, "/statusz")
@@ -86,7 +86,7 @@ func local(ctx context.Context, root string) (err error) {
 
 // samples applies config/samples, waits for those that are reconciled, and shows what came of it. It
 // names each object that it waits for and shows: a cluster may hold many others.
-func samples(ctx context.Context, kubectl stage.Kubectl, root string) error {
+func samples(ctx context.Context, kubectl framework.Kubectl, root string) error {
 	say("applying config/samples")
 	folder := filepath.Join(root, "config", "samples")
 	for _, args := range [][]string{
@@ -100,7 +100,7 @@ func samples(ctx context.Context, kubectl stage.Kubectl, root string) error {
 	} {
 		var out bytes.Buffer
 		// An API server that has just been given a caBundle serves some kinds only seconds later.
-		err := stage.Eventually(ctx, 2*time.Minute, func(ctx context.Context) error {
+		err := framework.Eventually(ctx, 2*time.Minute, func(ctx context.Context) error {
 			out.Reset()
 			var problems bytes.Buffer
 			if err := kubectl(ctx, nil, &out, &problems, args...); err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // remote runs the operator here against a cluster that exists. The webhooks of its API server are
@@ -27,7 +27,7 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	replica := &stage.Replica{ID: "make-run"}
+	replica := &framework.Replica{ID: "make-run"}
 	args, err := replica.Arguments(kubeconfig)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 		return err
 	}
 	say("installing Fairlead into the cluster of " + kubeconfig)
-	if err := stage.Install(ctx, kubectl, root, port); err != nil {
+	if err := framework.Install(ctx, kubectl, root, port); err != nil {
 		return err
 	}
 	defer withdraw(ctx, kubectl)
@@ -49,7 +49,7 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 	say("starting the operator")
 	running, end := context.WithCancel(ctx)
 	operator := exec.CommandContext(running, filepath.Join(root, "bin", "fairlead"), args...)
-	operator.Env = append(os.Environ(), "POD_NAMESPACE="+stage.Namespace)
+	operator.Env = append(os.Environ(), "POD_NAMESPACE="+framework.Namespace)
 	operator.Stdout, operator.Stderr = os.Stderr, os.Stderr
 	operator.Cancel = func() error { return operator.Process.Signal(syscall.SIGTERM) }
 	operator.WaitDelay = 90 * time.Second
@@ -67,7 +67,7 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 		end()
 		<-gone
 	}()
-	if err := stage.Eventually(ctx, time.Minute, replica.Ready); err != nil {
+	if err := framework.Eventually(ctx, time.Minute, replica.Ready); err != nil {
 		return fmt.Errorf("the operator's webhooks do not answer: %w", err)
 	}
 	if err := samples(ctx, kubectl, root); err != nil {
@@ -83,7 +83,7 @@ func remote(ctx context.Context, root, kubeconfig string) error {
 }
 
 // withdraw removes what would refuse every write once the operator is gone, after ctx as well.
-func withdraw(ctx context.Context, kubectl stage.Kubectl) {
+func withdraw(ctx context.Context, kubectl framework.Kubectl) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	if err := kubectl(ctx, nil, io.Discard, os.Stderr, "delete", "--ignore-not-found",
@@ -93,7 +93,7 @@ func withdraw(ctx context.Context, kubectl stage.Kubectl) {
 }
 
 // client returns kubectl for a cluster: the one on the PATH, or else one that is built.
-func client(ctx context.Context, root, kubeconfig string) (stage.Kubectl, error) {
+func client(ctx context.Context, root, kubeconfig string) (framework.Kubectl, error) {
 	path, err := exec.LookPath("kubectl")
 	if err != nil {
 		folder, err := cluster.Build(ctx, cluster.BuildOptions{Root: root, Programs: []string{cluster.Kubectl}, Output: os.Stderr})

@@ -18,8 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fairlead-dev/fairlead/test/framework"
 	"github.com/fairlead-dev/fairlead/test/node"
-	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 const (
@@ -40,7 +40,7 @@ type deployment struct {
 // deploy applies config/default of the checkout, and waits until every replica is ready and objects
 // at v1alpha1 are converted.
 func deploy(ctx context.Context, n *node.Node, root, image string, replicas int) (*deployment, error) {
-	c, err := stage.NewClient(n.Kubeconfig())
+	c, err := framework.NewClient(n.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func deploy(ctx context.Context, n *node.Node, root, image string, replicas int)
 	if _, err := d.kubectl(ctx, manifests, "apply", "--server-side", "-f", "-"); err != nil {
 		return nil, err
 	}
-	err = stage.Established(ctx, func(ctx context.Context, args ...string) error {
+	err = framework.Established(ctx, func(ctx context.Context, args ...string) error {
 		_, err := d.kubectl(ctx, nil, args...)
 		return err
 	})
@@ -62,7 +62,7 @@ func deploy(ctx context.Context, n *node.Node, root, image string, replicas int)
 	if err := d.settled(ctx); err != nil {
 		return nil, err
 	}
-	return d, stage.Eventually(ctx, patience, func(ctx context.Context) error {
+	return d, framework.Eventually(ctx, patience, func(ctx context.Context) error {
 		_, err := d.kubectl(ctx, []byte(trial), "create", "--dry-run=server", "-f", "-")
 		return err
 	})
@@ -107,10 +107,10 @@ func (d *deployment) kubectl(ctx context.Context, stdin []byte, args ...string) 
 
 // settled waits until the rollout is complete, and also the last old pod, which drains, is gone.
 func (d *deployment) settled(ctx context.Context) error {
-	if _, err := d.kubectl(ctx, nil, "rollout", "status", "deployment/"+name, "--namespace="+stage.Namespace, "--timeout="+patience.String()); err != nil {
+	if _, err := d.kubectl(ctx, nil, "rollout", "status", "deployment/"+name, "--namespace="+framework.Namespace, "--timeout="+patience.String()); err != nil {
 		return errors.Join(err, d.complaint(ctx))
 	}
-	return stage.Eventually(ctx, patience, func(ctx context.Context) error {
+	return framework.Eventually(ctx, patience, func(ctx context.Context) error {
 		pods, err := d.pods(ctx)
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (d *deployment) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, err
 }
 
-var selected = []client.ListOption{client.InNamespace(stage.Namespace), client.MatchingLabels{"app.kubernetes.io/component": "manager"}}
+var selected = []client.ListOption{client.InNamespace(framework.Namespace), client.MatchingLabels{"app.kubernetes.io/component": "manager"}}
 
 func isReady(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
@@ -162,9 +162,9 @@ func isReady(pod *corev1.Pod) bool {
 
 // leader waits until one of the pods leads, and returns it.
 func (d *deployment) leader(ctx context.Context) (leader *corev1.Pod, err error) {
-	return leader, stage.Eventually(ctx, patience, func(ctx context.Context) error {
+	return leader, framework.Eventually(ctx, patience, func(ctx context.Context) error {
 		var lease coordinationv1.Lease
-		if err := d.client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, &lease); err != nil {
+		if err := d.client.Get(ctx, client.ObjectKey{Namespace: framework.Namespace, Name: name}, &lease); err != nil {
 			return err
 		}
 		holder := ""

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/test/framework"
 	"github.com/fairlead-dev/fairlead/test/node"
-	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 // maxLog bounds what is kept of one container's log.
@@ -39,12 +39,12 @@ func keepLogs(ctx context.Context, folder string) error {
 }
 
 func copyLogs(folder string) error {
-	found, err := filepath.Glob(filepath.Join(node.Logs, stage.Namespace+"_*", container, "*.log"))
+	found, err := filepath.Glob(filepath.Join(node.Logs, framework.Namespace+"_*", container, "*.log"))
 	if err != nil {
 		return err
 	}
 	for _, from := range found {
-		pod, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(filepath.Dir(filepath.Dir(from))), stage.Namespace+"_"), "_")
+		pod, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(filepath.Dir(filepath.Dir(from))), framework.Namespace+"_"), "_")
 		if err := appendNew(from, filepath.Join(folder, pod+"-"+filepath.Base(from))); err != nil && !os.IsNotExist(err) {
 			return err
 		}

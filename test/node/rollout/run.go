@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead-dev/fairlead/test/framework"
 	"github.com/fairlead-dev/fairlead/test/node"
 	"github.com/fairlead-dev/fairlead/test/soak/load"
 	"github.com/fairlead-dev/fairlead/test/soak/tally"
-	"github.com/fairlead-dev/fairlead/test/stage"
 )
 
 const (
@@ -57,7 +57,7 @@ func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
 		}
 	})
 	began := time.Now()
-	s := &scene{image: One, routes: newRoutes(stage.Namespace, service)}
+	s := &scene{image: One, routes: newRoutes(framework.Namespace, service)}
 	nft, err := lookPath("nft", n.Environment())
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/test/stage"
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // scenario is one thing that is done to the replicas while requests flow.
@@ -44,7 +44,7 @@ func roll(ctx context.Context, s *scene, _ *Row) error {
 		args = []string{"set", "image", "deployment/" + name, container + "=" + Repository + ":" + s.image}
 	}
 	s.rolls++
-	if _, err := s.kubectl(ctx, nil, append(args, "--namespace="+stage.Namespace)...); err != nil {
+	if _, err := s.kubectl(ctx, nil, append(args, "--namespace="+framework.Namespace)...); err != nil {
 		return err
 	}
 	return s.settled(ctx)
@@ -75,7 +75,7 @@ func takeLease(ctx context.Context, s *scene, row *Row) error {
 		return err
 	}
 	const patch = `{"spec": {"holderIdentity": "absent"}}`
-	if _, err := s.kubectl(ctx, nil, "patch", "lease", name, "--namespace="+stage.Namespace, "--type=merge", "--patch="+patch); err != nil {
+	if _, err := s.kubectl(ctx, nil, "patch", "lease", name, "--namespace="+framework.Namespace, "--type=merge", "--patch="+patch); err != nil {
 		return err
 	}
 	left := s.leaves(ctx, leader.Status.PodIP, orderlyEnd)
@@ -100,7 +100,7 @@ const orderlyEnd = 25 * time.Second
 // leaves waits until the Service does not lead to an address any more, and says how long that took.
 func (s *scene) leaves(ctx context.Context, address string, within time.Duration) string {
 	began := time.Now()
-	err := stage.Eventually(ctx, within, func(context.Context) error {
+	err := framework.Eventually(ctx, within, func(context.Context) error {
 		if s.routes.leads(address) {
 			return fmt.Errorf("the Service still leads to %s", address)
 		}
@@ -125,7 +125,7 @@ func killLeader(ctx context.Context, s *scene, row *Row) error {
 	}
 	left := s.leaves(ctx, leader.Status.PodIP, patience)
 	s.blind = append(s.blind, window{killed, time.Now()})
-	if err := stage.Eventually(ctx, patience, func(ctx context.Context) error {
+	if err := framework.Eventually(ctx, patience, func(ctx context.Context) error {
 		var pod corev1.Pod
 		if err := s.client.Get(ctx, client.ObjectKeyFromObject(leader), &pod); err != nil {
 			return err

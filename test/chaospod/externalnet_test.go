@@ -1,0 +1,157 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/test/externalnet"
+)
+
+// addresses counts those that were given away. Suites that run on this host at the same time should not want
+// the same.
+var addresses atomic.Int64
+
+// external has an ExternalService lead to a server of its own, and waits until that is healthy.
+func (s *scene) external(name string) *externalnet.Server {
+	s.Helper()
+	n := int64(os.Getpid()%120*500) + addresses.Add(1)
+	address := fmt.Sprintf("198.18.%d.%d", n/250, n%250+1)
+	server, err := servers.TCP(address + ":5432")
+	s.must(err)
+	s.Cleanup(server.Close)
+	s.make(fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: %s}, spec: {
+		ports: [{name: p, port: 5432}], endpoints: [{name: a, addresses: [%s]}],
+		healthCheck: {tcp: {}, interval: 2s, unhealthyInterval: 2s, timeout: 2s, jitterPercent: 0, healthyThreshold: 1, unhealthyThreshold: 5}}}`, name, address))
+	s.Cleanup(func() { // before the server closes
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), patience)
+		defer cancel()
+		if err := s.client.DeleteAllOf(ctx, &networkingv1.ExternalService{}, client.InNamespace(s.namespace)); err != nil {
+			s.Errorf("delete all ExternalServices: %v", err)
+		}
+	})
+	s.finds(name, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
+	return server
+}
+
+// finds waits for a condition of an ExternalService.
+func (s *scene) finds(name, kind string, status metav1.ConditionStatus, reason string) {
+	s.Helper()
+	s.eventually(func() error {
+		var es networkingv1.ExternalService
+		if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &es); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(es.Status.Conditions, kind); c == nil || c.Status != status || c.Reason != reason {
+			return fmt.Errorf("%s: want %s=%s %s:\n%s", name, kind, status, reason, s.yaml(es.Status))
+		}
+		return nil
+	})
+}
+
+// The operator has a network of its own for one test alone, which takes it away.
+func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
+	s := newStillScene(t)
+	s.run("web", 3, "")
+	s.chaos("c", "dryRun: false, "+web+", "+someday)
+	var databases []*externalnet.Server
+	for i := range 3 {
+		databases = append(databases, s.external(fmt.Sprint("db-", i)))
+	}
+	set := func(c externalnet.Behavior) {
+		s.Helper()
+		for _, server := range databases {
+			s.must(server.Set(c))
+		}
+	}
+	s.must(servers.DNS.Down())
+	up := func() error { return servers.DNS.Up() }
+	s.Cleanup(func() {
+		if err := up(); err != nil {
+			s.Error(err)
+		}
+	})
+	set(externalnet.Behavior{Fault: externalnet.Refuse})
+	for i := range databases {
+		s.finds(fmt.Sprint("db-", i), networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
+	}
+	before := s.pods("web")
+	s.now("c", "1")
+	held := s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonProbeSelfSuspect)
+	s.told("ChaosPod", "c", "ChaosHeld")
+	// Each change of the spec has it look again.
+	for i := range 3 {
+		s.merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{spec: {count: %d}}", 1+i%2))
+		s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
+			if st.CurrentRun != nil || len(st.Runs) > 0 {
+				t.Fatalf("a run began:\n%s", s.yaml(st))
+			}
+			if c := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionHeld); c == nil || c.Reason != held.Reason {
+				return fmt.Errorf("not held")
+			}
+			return nil
+		})
+	}
+	if died := gone(before, s.pods("web")); len(died) > 0 {
+		t.Fatalf("killed %q", died)
+	}
+	s.must(servers.DNS.Up())
+	up = func() error { return nil }
+	set(externalnet.Behavior{})
+	s.ended("c", 1, chaosv1.RunSurvived)
+	if died := gone(before, s.pods("web")); len(died) != 1 {
+		t.Errorf("killed %q", died)
+	}
+}
+
+func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
+	s := newScene(t)
+	s.run("web", 3, "")
+	s.run("other", 3, "")
+	s.external("db")
+	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}], dryRun: true,
+		triggers: [{name: never, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], gates: [{type: ExternalServiceHealthy, name: db}]}}`)
+	s.eventually(func() error {
+		var p autorebootv1.RebootPolicy
+		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &p)
+		if err == nil && len(p.Status.Targets) != 1 {
+			err = fmt.Errorf("the policy has no target yet")
+		}
+		return err
+	})
+	s.chaos("c", "dryRun: false, "+web+", "+someday)
+	s.chaos("d", "dryRun: false, target: {workload: {kind: Deployment, name: other}}, "+someday)
+	fault := func(value string) {
+		s.Helper()
+		s.merge(networkingv1.GroupVersion.String(), "ExternalService", "db", fmt.Sprintf("{metadata: {annotations: {%s: %s}}}", networkingv1.InjectFaultAnnotation, value))
+	}
+	fault(fmt.Sprintf("%q", "BlackHole for=1h at="+time.Now().UTC().Format(time.RFC3339)))
+	s.finds("db", networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "BlackHole")
+	before := s.pods("web")
+	s.now("c", "1")
+	s.now("d", "1")
+	s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
+	s.ended("d", 1, chaosv1.RunSurvived)
+	s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonFaultInjected)
+	if died := gone(before, s.pods("web")); len(died) > 0 {
+		t.Fatalf("killed %q", died)
+	}
+	fault("null")
+	s.ended("c", 1, chaosv1.RunSurvived)
+	if died := gone(before, s.pods("web")); len(died) != 1 {
+		t.Errorf("killed %q", died)
+	}
+}

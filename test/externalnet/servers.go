@@ -1,0 +1,121 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalnet
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/netip"
+	"sync"
+)
+
+// Servers is a DNS server, an authority, and the servers that were opened. Close ends all of them.
+type Servers struct {
+	// DNS is the nameserver.
+	DNS *DNS
+	// CA issues the certificates of its servers.
+	CA *Authority
+
+	stranger *Authority
+
+	mu      sync.Mutex // guards servers
+	servers []*Server
+}
+
+// Open starts a nameserver with an empty zone, and no other server.
+func Open() (*Servers, error) {
+	ca, err := NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	stranger, err := NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	names, err := ListenDNS()
+	if err != nil {
+		return nil, err
+	}
+	return &Servers{DNS: names, CA: ca, stranger: stranger}, nil
+}
+
+// Close ends every server and returns when none runs any more.
+func (w *Servers) Close() error {
+	w.mu.Lock()
+	servers := w.servers
+	w.servers = nil
+	w.mu.Unlock()
+	for _, s := range servers {
+		s.Close()
+	}
+	return w.DNS.Close()
+}
+
+// TCP opens a server at an address outside, such as "192.0.2.10:5432". It accepts and says nothing;
+// it is also the canary where there must be no connection.
+func (w *Servers) TCP(at string) (*Server, error) {
+	return w.open(at, newTCP)
+}
+
+// HTTP opens a server that answers every path.
+func (w *Servers) HTTP(at string) (*Server, error) {
+	return w.open(at, func(at netip.AddrPort) (*Server, error) {
+		f, err := newFront(at)
+		if err != nil {
+			return nil, err
+		}
+		return newHTTP(f, nil), nil
+	})
+}
+
+// HTTPS is HTTP with a certificate for the address and for names.
+func (w *Servers) HTTPS(at string, names ...string) (*Server, error) {
+	return w.secure(at, names, newHTTP)
+}
+
+// GRPC opens a server with the gRPC health service, in plain text.
+func (w *Servers) GRPC(at string) (*Server, error) {
+	return w.open(at, func(at netip.AddrPort) (*Server, error) {
+		f, err := newFront(at)
+		if err != nil {
+			return nil, err
+		}
+		return newGRPC(f, nil), nil
+	})
+}
+
+// GRPCTLS is GRPC with a certificate for the address and for names.
+func (w *Servers) GRPCTLS(at string, names ...string) (*Server, error) {
+	return w.secure(at, names, newGRPC)
+}
+
+func (w *Servers) secure(at string, names []string, serve func(*front, *tls.Config) *Server) (*Server, error) {
+	return w.open(at, func(at netip.AddrPort) (*Server, error) {
+		f, err := newFront(at)
+		if err != nil {
+			return nil, err
+		}
+		config, err := wardrobe(f, w.CA, w.stranger, names)
+		if err != nil {
+			f.end()
+			return nil, err
+		}
+		return serve(f, config), nil
+	})
+}
+
+func (w *Servers) open(at string, start func(netip.AddrPort) (*Server, error)) (*Server, error) {
+	where, err := netip.ParseAddrPort(at)
+	if err != nil {
+		return nil, fmt.Errorf("server at %q: %w", at, err)
+	}
+	s, err := start(where)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.servers = append(w.servers, s)
+	return s, nil
+}

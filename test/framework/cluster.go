@@ -1,0 +1,149 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
+)
+
+// Namespace is where Fairlead is installed.
+const Namespace = "fairlead-system"
+
+const (
+	// startTimeout is how long whatever is started may take to be of use. The machine may be a busy one.
+	startTimeout = 2 * time.Minute
+	// probeTimeout is how late an answer about readiness may come: a machine that is busy for a
+	// second must not take every replica from behind the Service.
+	probeTimeout = 10 * time.Second
+)
+
+// Options of a cluster.
+type Options struct {
+	// Root is the checkout whose manifests and binary are used.
+	Root string
+	// Operator is which program the replicas run. The default is Shipped.
+	Operator Operator
+	// Cluster is passed on. Its Build.Root is set from Root.
+	Cluster cluster.Options
+	// Output takes progress. The default is none.
+	Output io.Writer
+}
+
+// Cluster is a control plane with Fairlead installed, and the replicas that were started.
+type Cluster struct {
+	*cluster.Cluster
+
+	root     string
+	binary   string
+	output   io.Writer
+	operator cluster.User
+	balancer *loopback.Balancer
+
+	mu       sync.Mutex // guards what follows
+	replicas []*Replica
+	started  int
+}
+
+// Open starts a control plane and installs Fairlead's manifests. No replica runs yet.
+func Open(ctx context.Context, o Options) (*Cluster, error) {
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
+	root, err := filepath.Abs(o.Root) // processes run in a folder of their own
+	if err != nil {
+		return nil, fmt.Errorf("the checkout: %w", err)
+	}
+	binary, err := o.Operator.binary(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	o.Cluster.Build.Root = root
+	if o.Cluster.Output == nil {
+		o.Cluster.Output = o.Output
+	}
+	c, err := cluster.Start(ctx, o.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	s := &Cluster{Cluster: c, root: root, binary: binary, output: o.Output}
+	if err := s.install(ctx); err != nil {
+		return nil, fmt.Errorf("%w%s", err, closing(c.Stop()))
+	}
+	return s, nil
+}
+
+// Close ends the replicas and the control plane; nothing of them is left.
+func (s *Cluster) Close() error {
+	s.balancer.Close()
+	return s.Stop()
+}
+
+func (s *Cluster) install(ctx context.Context) error {
+	var err error
+	if s.balancer, err = loopback.Listen(ctx, loopback.Options{ProbeTimeout: probeTimeout}); err != nil {
+		return err
+	}
+	if s.operator, err = s.ServiceAccount(Namespace, "fairlead-manager"); err != nil {
+		return err
+	}
+	return Install(ctx, s.KubectlIO, s.root, s.balancer.Port())
+}
+
+// Reinstall applies the manifests once more, as after an upgrade.
+func (s *Cluster) Reinstall(ctx context.Context) error {
+	return Install(ctx, s.KubectlIO, s.root, s.balancer.Port())
+}
+
+// Kubectl runs kubectl with its three streams.
+type Kubectl func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, args ...string) error
+
+// Install applies config/local of a checkout, with the webhooks at a port of the API server's own
+// host, and waits until the kinds are served.
+func Install(ctx context.Context, kubectl Kubectl, root string, port int) error {
+	var manifests, problems bytes.Buffer
+	if err := kubectl(ctx, nil, &manifests, &problems, "kustomize", filepath.Join(root, "config", "local")); err != nil {
+		return fmt.Errorf("render config/local: %w: %s", err, problems.String())
+	}
+	local, err := withWebhookPort(manifests.Bytes(), port)
+	if err != nil {
+		return err
+	}
+	run := func(ctx context.Context, args ...string) error {
+		problems.Reset()
+		if err := kubectl(ctx, bytes.NewReader(local), io.Discard, &problems, args...); err != nil {
+			return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, problems.String())
+		}
+		return nil
+	}
+	if err := run(ctx, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+		return err
+	}
+	return Established(ctx, run)
+}
+
+// Established waits until the API server serves every definition there is. kubectl wait alone does
+// not: it fails at once where a definition has no conditions at all yet.
+func Established(ctx context.Context, kubectl func(ctx context.Context, args ...string) error) error {
+	return Eventually(ctx, startTimeout, func(ctx context.Context) error {
+		return kubectl(ctx, "wait", "--for=condition=Established", "--timeout="+startTimeout.String(), "crd", "--all")
+	})
+}
+
+// closing words a second error behind a first.
+func closing(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "; and then: " + err.Error()
+}

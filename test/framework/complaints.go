@@ -1,0 +1,27 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import "strings"
+
+// Complaints are the lines of the replicas' logs that tell of a missing permission or a panic,
+// which no test provokes. That nothing can be made in a namespace that is being deleted is no matter of
+// permissions, although the API server calls it forbidden.
+func Complaints(replicas ...*Replica) []string {
+	var found []string
+	for _, replica := range replicas {
+		lines, err := replica.Logs()
+		if err != nil {
+			found = append(found, err.Error())
+		}
+		for line := range strings.Lines(lines) {
+			lower := strings.ToLower(line)
+			forbidden := strings.Contains(lower, "forbidden") && !strings.Contains(lower, "because it is being terminated")
+			if forbidden || strings.Contains(lower, "panic") {
+				found = append(found, replica.ID+": "+strings.TrimSpace(line))
+			}
+		}
+	}
+	return found
+}

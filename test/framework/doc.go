@@ -1,0 +1,10 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package framework sets Fairlead up the way a platform team would: the shipped manifests on a real
+// control plane, and replicas of the real binary as processes, under the shipped ServiceAccount and
+// its roles, behind one webhook Service. `make run`, `make demo` and the suites all run on it.
+//
+// It never reaches into the operator: what it knows, it has from the API server, the probes and
+// the log.
+package framework

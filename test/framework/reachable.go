@@ -1,0 +1,46 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// oldObjects are one of each kind at v1alpha1: writing them takes conversion and both webhooks.
+const oldObjects = `
+apiVersion: networking.fairlead.dev/v1alpha1
+kind: ExternalService
+metadata: {name: reachable, namespace: default}
+spec: {hosts: [192.0.2.1], ports: {http: 80}}
+---
+apiVersion: autoreboot.fairlead.dev/v1alpha1
+kind: RebootPolicy
+metadata: {name: reachable, namespace: default}
+spec: {target: {apiVersion: apps/v1, kind: Deployment, name: reachable}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}
+---
+apiVersion: chaos.fairlead.dev/v1alpha1
+kind: ChaosPod
+metadata: {name: reachable, namespace: default}
+spec: {template: {spec: {containers: [{name: pause, image: pause}]}}}
+`
+
+// Reachable waits until the API server reaches every webhook: some replica is ready, and the API
+// server has taken note of the authority that the replica published. It reads its webhook
+// configurations a moment late, and until then verifies with what stood there before.
+func (s *Cluster) Reachable(ctx context.Context) error {
+	return Eventually(ctx, startTimeout, func(ctx context.Context) error {
+		if len(s.balancer.Ready()) == 0 {
+			return fmt.Errorf("no replica is ready")
+		}
+		var problems bytes.Buffer
+		if err := s.KubectlIO(ctx, strings.NewReader(oldObjects), io.Discard, &problems, "create", "--dry-run=server", "-f", "-"); err != nil {
+			return fmt.Errorf("%w: %s", err, problems.String())
+		}
+		return nil
+	})
+}

@@ -1,0 +1,140 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/test/cluster"
+	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
+)
+
+// Replica is one process of the operator.
+type Replica struct {
+	*cluster.Component
+	// ID is the identity it stands for election with.
+	ID string
+	// Webhook is the address of its webhook server. Probes and Metrics are base URLs.
+	Webhook, Probes, Metrics string
+}
+
+// StartReplica runs one more replica of the operator behind the webhook Service and returns once
+// its webhooks answer. Further arguments override the usual ones. Several may be started at once.
+func (s *Cluster) StartReplica(ctx context.Context, args ...string) (*Replica, error) {
+	r, err := s.launch(ctx, true, args)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.replicas = append(s.replicas, r)
+	s.mu.Unlock()
+	s.balance()
+	return r, nil
+}
+
+// Launch runs one more replica, waits for nothing, and leaves it out of the Service: for one that
+// is meant to fail, or to hang.
+func (s *Cluster) Launch(ctx context.Context, args ...string) (*Replica, error) {
+	return s.launch(ctx, false, args)
+}
+
+func (s *Cluster) launch(ctx context.Context, wait bool, args []string) (*Replica, error) {
+	s.mu.Lock()
+	s.started++
+	name := strconv.Itoa(s.started)
+	s.mu.Unlock()
+	r := &Replica{ID: "replica-" + name}
+	spec := cluster.Spec{
+		Name: "fairlead-" + name,
+		Path: s.binary,
+		Env:  []string{"POD_NAMESPACE=" + Namespace, "POD_NAME=" + r.ID},
+		Args: func() ([]string, error) {
+			usual, err := r.Arguments(s.operator.Kubeconfig)
+			return append(usual, args...), err
+		},
+		StartTimeout: startTimeout,
+		Grace:        90 * time.Second,
+	}
+	if wait {
+		spec.Ready = r.Ready
+	}
+	var err error
+	r.Component, err = s.Run(ctx, spec)
+	return r, err
+}
+
+// Operator is the shipped ServiceAccount, under whose roles the replicas run.
+func (s *Cluster) Operator() cluster.User { return s.operator }
+
+// Retire stops a replica the way a rollout would, and takes it from behind the Service.
+func (s *Cluster) Retire(r *Replica) {
+	r.Stop()
+	s.mu.Lock()
+	s.replicas = slices.DeleteFunc(s.replicas, func(other *Replica) bool { return other == r })
+	s.mu.Unlock()
+	s.balance()
+}
+
+func (s *Cluster) balance() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	backends := make([]loopback.Backend, 0, len(s.replicas))
+	for _, r := range s.replicas {
+		backends = append(backends, loopback.Backend{Address: r.Webhook, Readyz: r.Probes + "/readyz"})
+	}
+	s.balancer.SetBackends(backends...)
+}
+
+// Arguments are those of a replica on this host, on free ports, which they also set on it.
+func (r *Replica) Arguments(kubeconfig string) ([]string, error) {
+	var ports [3]int
+	for i := range ports {
+		port, err := loopback.FreePort()
+		if err != nil {
+			return nil, err
+		}
+		ports[i] = port
+	}
+	r.Webhook = fmt.Sprintf("127.0.0.1:%d", ports[0])
+	r.Probes = fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	r.Metrics = fmt.Sprintf("https://127.0.0.1:%d", ports[2])
+	return []string{"manager", "--kubeconfig=" + kubeconfig, "--id=" + r.ID,
+		"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", ports[0]),
+		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[1]),
+		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", ports[2]),
+		"--webhook-drain-delay=500ms"}, nil
+}
+
+// Ready is nil once the webhooks of the replica answer.
+func (r *Replica) Ready(ctx context.Context) error {
+	_, err := r.Probe(ctx, "/readyz")
+	return err
+}
+
+// Probe asks one of the probe server's paths, such as /statusz, and returns the body.
+func (r *Replica) Probe(ctx context.Context, path string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Probes+path, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return "", err
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("GET %s: %s: %s", path, response.Status, body)
+	}
+	return string(body), nil
+}
