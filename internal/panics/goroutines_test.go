@@ -18,11 +18,11 @@ import (
 // safe says why a panic below a goroutine is contained though this package is not called in it, by file and
 // the beginning of the goroutine.
 var safe = map[string]string{
-	"cmd/fairlead/operator/stages.go err := contain(":               "contain calls Try",
-	"cmd/fairlead/operator/stages.go g.wait.Wait()":                 "only waits",
-	"cmd/fairlead/operator/terms.go results <- contain(":            "contain calls Try",
-	"cmd/fairlead/operator/onlooker.go ended <- contain(":           "contain calls Try",
-	"cmd/fairlead/operator/probes.go served <- server.Serve(":       "net/http recovers below each connection",
+	"cmd/fairlead/operator/groups.go err := runContained(":          "runContained calls Try",
+	"cmd/fairlead/operator/groups.go g.wait.Wait()":                 "only waits",
+	"cmd/fairlead/operator/terms.go results <- runContained(":       "runContained calls Try",
+	"cmd/fairlead/operator/warningcache.go ended <- runContained(":  "runContained calls Try",
+	"cmd/fairlead/operator/servers.go served <- server.Serve(":      "net/http recovers below each connection",
 	"webhooks/server/server.go served <- httpServer.Serve(":         "net/http recovers below each connection",
 	"internal/leaderelection/hold.go ended <- contained(":           "contained calls Try",
 	"internal/leaderelection/lifehold.go ended <- contained(":       "contained calls Try",

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -25,6 +27,7 @@ import (
 	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
@@ -44,9 +47,9 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// admissionReads are the kinds that validators read from the cache. They are cached on every
+// admissionKinds returns the kinds that validators read from the cache. They are cached on every
 // replica, and at the version that is stored, which needs no conversion.
-func admissionReads() []client.Object {
+func admissionKinds() []client.Object {
 	return []client.Object{&autorebootv1.RebootPolicy{}, &chaosv1.ChaosPod{}}
 }
 
@@ -71,21 +74,21 @@ func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByO
 		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}
-	if err := a.containing(api, &options); err != nil {
+	if err := a.tolerateUndecodable(api, &options); err != nil {
 		return nil, err
 	}
 	return cluster.New(api, func(o *cluster.Options) { *o = options })
 }
 
-// synced waits until the informers of kinds have listed, each within a limit.
-func synced(ctx context.Context, informers cache.Informers, scheme *runtime.Scheme, kinds []client.Object, limit time.Duration, progress func(kind string)) error {
+// waitForInformers waits until the informers of kinds have listed, each within a limit.
+func waitForInformers(ctx context.Context, informers cache.Informers, scheme *runtime.Scheme, kinds []client.Object, limit time.Duration, progress func(kind string)) error {
 	for _, kind := range kinds {
 		name := fmt.Sprintf("%T", kind)
 		if gvk, err := apiutil.GVKForObject(kind, scheme); err == nil {
 			name = gvk.GroupKind().String()
 		}
 		progress(name)
-		if err := syncedOne(ctx, informers, kind, limit); err != nil {
+		if err := waitForInformer(ctx, informers, kind, limit); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -95,16 +98,16 @@ func synced(ctx context.Context, informers cache.Informers, scheme *runtime.Sche
 	return nil
 }
 
-// syncedOne retries while the kind is not known: CRDs may be installed with the operator. It waits
+// waitForInformer retries while the kind is not known: CRDs may be installed with the operator. It waits
 // for the informer itself, since to get one from a cache that is only about to run does not wait.
-func syncedOne(ctx context.Context, informers cache.Informers, kind client.Object, limit time.Duration) error {
+func waitForInformer(ctx context.Context, informers cache.Informers, kind client.Object, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var informer cache.Informer
 	var last error
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		informer, last = informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
-		if last == nil || unknown(last) {
+		if last == nil || isNotServed(last) {
 			return last == nil, nil
 		}
 		return false, last
@@ -123,10 +126,75 @@ func syncedOne(ctx context.Context, informers cache.Informers, kind client.Objec
 	}
 }
 
-// unknown says whether the API server does not serve the kind, which discovery may word in several
+// isNotServed reports whether the API server does not serve the kind, which discovery may word in several
 // ways, one inside the other.
-func unknown(err error) bool {
+func isNotServed(err error) bool {
 	var kind *meta.NoKindMatchError
 	var resource *meta.NoResourceMatchError
 	return errors.As(err, &kind) || errors.As(err, &resource)
+}
+
+// ownKinds returns the kinds of which one undecodable object may hide no other.
+func ownKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		networkingv1.GroupVersion.WithKind("ExternalService"),
+		autorebootv1.GroupVersion.WithKind("RebootPolicy"),
+		chaosv1.GroupVersion.WithKind("ChaosPod"),
+	}
+}
+
+// reportUndecodable creates what reports undecodable objects by Events, and adds what runs for it.
+func (a *assembly) reportUndecodable(p *parts) error {
+	told, err := events.New(events.Options{
+		Client: a.client.EventsV1(), Instance: a.identity.id, Clock: a.Clock,
+		Logger: a.Logger.WithName("notices"), Registerer: a.Metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("notices: %w", err)
+	}
+	a.tell, a.conversions.tell = told.Tell, told.Tell
+	a.undecodable = tolerantcache.NewRegister(tolerantcache.RegisterOptions{
+		Logger: a.Logger.WithName("containment"),
+		Tell:   func(e tolerantcache.Entry) { told.Tell(undecodableEvent(e)) },
+	})
+	if err := a.Metrics.Register(a.undecodable); err != nil {
+		return fmt.Errorf("metrics of undecodable objects: %w", err)
+	}
+	p.background = append(p.background, component{"events of broken objects", told.Run})
+	return nil
+}
+
+func undecodableEvent(e tolerantcache.Entry) events.Notice {
+	return events.Notice{
+		Regarding: corev1.ObjectReference{
+			APIVersion: e.Kind.GroupVersion().String(), Kind: e.Kind.Kind, Namespace: e.Key.Namespace, Name: e.Key.Name,
+			UID: e.UID, ResourceVersion: e.ResourceVersion,
+		},
+		Reason: "Undecodable", Action: "Decode",
+		Note: fmt.Sprintf("This object is left as it is until it is mended, and so is what was made from it: %s. `%s` names all that is wrong.",
+			e.Fault, tolerantcache.Remedy),
+	}
+}
+
+// tolerateUndecodable lets the informers of a cluster decode item by item where they must, and its client
+// refuse what did not decode. The configuration is the cluster's own.
+func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options) (err error) {
+	if o.HTTPClient, err = rest.HTTPClientFor(api); err != nil {
+		return err
+	}
+	informers, err := tolerantcache.NewInformers(tolerantcache.Options{
+		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: ownKinds(), Register: a.undecodable,
+	})
+	if err != nil {
+		return err
+	}
+	o.Cache.NewInformer = informers.New
+	o.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
+		made, err := client.New(config, options)
+		if err != nil {
+			return nil, err
+		}
+		return tolerantcache.Client(made), nil
+	}
+	return nil
 }

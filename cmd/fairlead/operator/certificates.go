@@ -10,17 +10,22 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/certmanager"
+	"github.com/fairlead-dev/fairlead/certs/folder"
 	"github.com/fairlead-dev/fairlead/certs/injection"
+	"github.com/fairlead-dev/fairlead/certs/selfsigned"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// certificates is where the serving certificate comes from, and how its root is published.
+// certificates is the source of the serving certificate, with what publishes its root.
 type certificates struct {
 	certs.Source
 	injector *injection.Injector // nil: another component publishes the root
@@ -34,17 +39,17 @@ type certificateClients struct {
 	dynamic    dynamic.Interface
 }
 
-func newCertificates(c *options.Configuration, where place, clients certificateClients, tell func(events.Notice), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
+func newCertificates(c *options.Configuration, self identity, clients certificateClients, tell func(events.Notice), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
 	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration}
-	// What waiting seldom heals gets less time than the phase, so that its own error is shown
-	// and not that of the phase's end.
-	patience := all.limit * 3 / 4
+	// What rarely resolves by waiting gets less time than the phase, so that its own error is reported
+	// and not the timeout of the phase.
+	timeout := all.limit * 3 / 4
 	onChange := func() {}
 	wanted := c.Webhook.Certificates
 	// A replica that does not write the bundle may still look where it has got to.
 	observer, err := injection.New(injection.Options{
-		Client: clients.dynamic, Patience: patience, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
-		Lost: func(loss injection.Loss) { tell(lostBundle(loss)) },
+		Client: clients.dynamic, Patience: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
+		Lost: func(loss injection.Loss) { tell(lostBundleEvent(loss)) },
 		Log:  logger.WithName("ca-injection"), Registerer: metrics,
 	})
 	if err != nil {
@@ -57,7 +62,7 @@ func newCertificates(c *options.Configuration, where place, clients certificateC
 		all.absent = "webhook.certificates.injectCA is false"
 	}
 
-	m := origins{c, where, clients, patience, onChange, logger.WithName("certificates"), by, metrics, observer}
+	m := certificateSources{c, self, clients, timeout, onChange, logger.WithName("certificates"), by, metrics, observer}
 	switch wanted.Source {
 	case options.SourceFolder:
 		all.Source, err = m.folder()
@@ -69,8 +74,8 @@ func newCertificates(c *options.Configuration, where place, clients certificateC
 	return all, err
 }
 
-// lostBundle is the Event about an object that has lost the CA bundle.
-func lostBundle(loss injection.Loss) events.Notice {
+// lostBundleEvent is the Event about an object that has lost the CA bundle.
+func lostBundleEvent(loss injection.Loss) events.Notice {
 	return events.Notice{
 		Regarding:     corev1.ObjectReference{APIVersion: loss.APIVersion, Kind: loss.Kind, Name: loss.Name, UID: loss.UID},
 		ClusterScoped: true,
@@ -114,9 +119,79 @@ func (c *certificates) latest(ctx context.Context) ([]byte, error) {
 
 // serverName is the name by which the API server calls the webhooks: that of their Service, or of a
 // certificate in a folder that is not made for a Service, as in envtest.
-func serverName(c *options.Configuration, where place) string {
+func serverName(c *options.Configuration, self identity) string {
 	if names := c.Webhook.Certificates.DNSNames; c.Webhook.Certificates.Source == options.SourceFolder && len(names) > 0 {
 		return names[0]
 	}
-	return c.Service.Name + "." + where.namespace + ".svc"
+	return c.Service.Name + "." + self.namespace + ".svc"
+}
+
+// certificateSources makes the source of certificates that the configuration names.
+type certificateSources struct {
+	config   *options.Configuration
+	identity identity
+	clients  certificateClients
+	timeout  time.Duration // of what rarely resolves by waiting
+	onChange func()
+	logger   logr.Logger
+	clock    clock.WithTicker
+	metrics  prometheus.Registerer
+	observer *injection.Injector
+}
+
+func (s certificateSources) folder() (certs.Source, error) {
+	return folder.New(folder.Options{
+		Path: s.config.Webhook.Certificates.Folder, ServerName: serverName(s.config, s.identity), Wait: s.timeout,
+		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
+	})
+}
+
+func (s certificateSources) selfSigned() (certs.Source, error) {
+	c := s.config.Webhook.Certificates
+	options := selfsigned.Options{
+		Client: s.clients.kubernetes, Namespace: s.identity.namespace, Name: c.SecretName,
+		Service: s.config.Service.Name, ExtraNames: c.DNSNames, DeniedPatience: s.timeout / 2,
+		LeafValidity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration,
+		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
+	}
+	if c.InjectCA {
+		options.Observe = s.observer.Observed
+	}
+	return selfsigned.New(options)
+}
+
+func (s certificateSources) certManager() (certs.Source, error) {
+	c := s.config.Webhook.Certificates
+	options := certmanager.Options{
+		Client: s.clients.kubernetes, Dynamic: s.clients.dynamic, Namespace: s.identity.namespace,
+		Certificate: c.CertManager.Certificate, SecretName: c.CertManager.SecretName,
+		IssuerName: c.CertManager.IssuerName, IssuerKind: c.CertManager.IssuerKind, IssuerGroup: c.CertManager.IssuerGroup,
+		Service: s.config.Service.Name, ExtraNames: c.DNSNames, Patience: s.timeout,
+		Validity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration, Observe: s.observer.Observed,
+		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
+	}
+	options.Former = s.former
+	if c.InjectCA {
+		options.Publish = s.observer.Publish
+	}
+	if c.CertManager.Fallback {
+		var err error
+		if options.Fallback, err = s.selfSigned(); err != nil {
+			return nil, err
+		}
+	}
+	return certmanager.New(options)
+}
+
+// former are the authorities of the source selfSigned, where it was in use before: its replicas serve
+// until the last of them has been replaced.
+func (s certificateSources) former(ctx context.Context) []byte {
+	secret, err := s.clients.kubernetes.CoreV1().Secrets(s.identity.namespace).Get(ctx, s.config.Webhook.Certificates.SecretName, metav1.GetOptions{})
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			s.logger.Info("who was trusted before is not known", "reason", err.Error())
+		}
+		return nil
+	}
+	return secret.Data[certs.CAKey]
 }

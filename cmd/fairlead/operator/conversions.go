@@ -58,7 +58,7 @@ func ours(apiVersion, kind string) bool {
 	if err != nil {
 		return false
 	}
-	for _, known := range contained() {
+	for _, known := range ownKinds() {
 		if known.Group == version.Group && known.Kind == kind {
 			return true
 		}

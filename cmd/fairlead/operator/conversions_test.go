@@ -48,7 +48,7 @@ func TestAnObjectThatWouldNotConvertIsNamedWhereItsKindIsOurs(t *testing.T) {
 }
 
 func TestTheNoticeOfAnUndecodableObjectSaysWhereAndWhatToDo(t *testing.T) {
-	n := undecodable(tolerantcache.Entry{
+	n := undecodableEvent(tolerantcache.Entry{
 		Kind: networkingv1.GroupVersion.WithKind("ExternalService"), Key: types.NamespacedName{Namespace: "shop", Name: "db"},
 		UID: "u", ResourceVersion: "7", Fault: "spec.ports is a string, which does not fit there",
 	})

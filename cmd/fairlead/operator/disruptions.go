@@ -5,10 +5,15 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +22,9 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
@@ -32,25 +39,25 @@ type disruptions struct {
 
 	mu       sync.Mutex
 	restored bool
-	wake     []func(disruption.Holder)
+	wakes    []func(disruption.Holder)
 }
 
 func newDisruptions(from cache.Cache, cluster *freeze.Freeze, most int) *disruptions {
 	d := &disruptions{cache: from, freeze: cluster}
-	d.ledger = disruption.New(disruption.Options{Most: most, Wake: d.waken})
+	d.ledger = disruption.New(disruption.Options{Most: most, Wake: d.wakeAll})
 	return d
 }
 
-// wakes adds a controller that is told of holders of its kind.
-func (d *disruptions) wakes(tell func(disruption.Holder)) {
+// addWake adds a function that enqueues holders of the kind of a controller.
+func (d *disruptions) addWake(tell func(disruption.Holder)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.wake = append(d.wake, tell)
+	d.wakes = append(d.wakes, tell)
 }
 
-func (d *disruptions) waken(h disruption.Holder) {
+func (d *disruptions) wakeAll(h disruption.Holder) {
 	d.mu.Lock()
-	told := slices.Clone(d.wake)
+	told := slices.Clone(d.wakes)
 	d.mu.Unlock()
 	for _, tell := range told {
 		tell(h)
@@ -78,4 +85,75 @@ func (d *disruptions) restore(ctx context.Context) error {
 	}
 	d.restored = true
 	return nil
+}
+
+// newFreeze returns the blackouts of the whole cluster.
+func (i *leaderControllers) newFreeze() (*freeze.Freeze, error) {
+	client, err := kubernetes.NewForConfig(binary(i.controllersConfig()))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", i.api.origin, err)
+	}
+	c := i.config.Calendar
+	configMap := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: i.identity.namespace, Name: c.ConfigMap}
+	made, err := freeze.New(freeze.Options{
+		Configured: c.Blackouts,
+		ConfigMaps: client.CoreV1().ConfigMaps(i.identity.namespace),
+		Name:       c.ConfigMap,
+		OnUnreadable: func(cause string) {
+			if i.conversions.tell == nil {
+				return
+			}
+			i.conversions.tell(events.Notice{
+				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read",
+				Note: "The blackouts of the cluster cannot be read: what was last known of them stands, and where nothing was, no restart begins: " + cause,
+			})
+		},
+		Logger:     i.Logger.WithName("calendar"),
+		Registerer: i.metrics,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("calendar: %w", err)
+	}
+	return made, nil
+}
+
+// reference says whether this process reaches the API server and some nameserver, which no tenant has
+// a say in. Where it reaches both, its own network works.
+func (a *assembly) reference(ctx context.Context) bool {
+	var asking sync.WaitGroup
+	var nameserver bool
+	asking.Go(func() {
+		nameserver = true // a reply that has the reading of it panic is one
+		panics.Go("nameserver", func() { nameserver = a.egress.resolver.Reachable(ctx) })
+	})
+	err := a.client.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
+	asking.Wait()
+	var refused apierrors.APIStatus // which is a reply as well
+	return nameserver && (err == nil || errors.As(err, &refused))
+}
+
+// suspects tells in the log and by an Event on the operator's Lease when the checks of a kind of object
+// begin and cease to be taken for a fault of this process.
+func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
+	logger := a.Logger.WithName("health checks")
+	lease := corev1.ObjectReference{
+		APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease",
+		Namespace: a.identity.leaseNamespace, Name: a.config.LeaderElection.ResourceName,
+	}
+	return func(suspect bool, cause string) {
+		notice := events.Notice{
+			Regarding: lease, Reason: kind + "ProbesSuspect", Action: "Probe",
+			Note: "Failed health checks of " + kind + " objects are taken for a fault of the operator's own network and decide nothing, but where another address of the object is healthy: " + cause + ".",
+		}
+		if suspect {
+			logger.Info("Failed checks decide nothing: the fault is probably the operator's own", "kind", kind, "cause", cause)
+		} else {
+			logger.Info("Failed checks decide again", "kind", kind, "cause", cause)
+			notice.Reason = kind + "ProbesBelieved"
+			notice.Note = "Failed health checks of " + kind + " objects decide again. They were taken for a fault of the operator's own network: " + cause + "."
+		}
+		if a.conversions.tell != nil {
+			a.conversions.tell(notice)
+		}
+	}
 }

@@ -1,23 +1,28 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manager assembles the operator and owns the order in which it starts and stops.
+// Package operator assembles the operator and owns the order in which it starts and stops. It reconciles,
+// converts and decides nothing itself.
 //
-// The start: the API server answers, certificates, webhook server, root published, caches, what
-// needs no election, election, reconcilers. Webhooks never wait for a cache, and caches wait for
-// webhooks that have answered: the manager of controller-runtime starts both and hopes
-// (kubernetes-sigs/controller-runtime#1685, #2322).
+// The start (lifecycle.go): the API server responds, certificates, webhook server, CA bundle published, caches,
+// election, reconcilers. Webhooks never wait for a cache, and caches wait for webhooks that are served; the
+// manager of controller-runtime starts both at once (kubernetes-sigs/controller-runtime#1685, #2322).
 //
-// The stop is the same the other way round: reconcilers, the Lease, the webhook server with its
-// drain, caches, probes and metrics. A lost Lease stops the reconcilers at once and then takes
-// the same way, so that webhooks are drained even then; the manager of controller-runtime cuts
-// them off. Or it ends only the term, which is caches and reconcilers, and the replica stands for
-// election again with a new one.
+// The stop is the reverse (groups.go): reconcilers, the Lease, the webhook server with its drain, caches,
+// probes and metrics. A lost Lease stops the reconcilers at once and then goes the same way, so that webhooks
+// are drained even then, where the manager of controller-runtime cuts them off; or, with onLost: Demote, it ends
+// the term alone (terms.go), which is caches and reconcilers, and the replica becomes a candidate with a new one.
 //
-// A replica may leave the webhooks or the reconcilers to others (roles.go). It then goes through the same
-// order without those phases. One without reconcilers leads nothing, and keeps a cache for the warnings
-// of admission alone; one without webhooks has neither certificate nor port.
+// A replica may leave the webhooks or the reconcilers to others (roles.go). It skips their phases: without
+// reconcilers it keeps a cache for the warnings of admission alone (warningcache.go), without webhooks it has
+// neither certificate nor port.
 //
-// lifecycle.go and terms.go are this order and know nothing of Kubernetes; everything else in the
-// package makes the parts that they run. Nothing here reconciles, converts or decides about an object.
+// lifecycle.go, groups.go and terms.go know nothing of Kubernetes. manager.go creates what they run:
+//
+//	webhooks.go, certificates.go      what is served, and the certificates for it
+//	controllers.go, rebootpolicies.go, disruptions.go  the controllers of one term, and what they share
+//	caches.go, events.go, registry.go their caches, Events and metrics
+//	clients.go, apiserver.go          how the API server is reached; writes pass only while this replica leads
+//	egress.go                         the egress policy, its dialer and resolver
+//	servers.go, logger.go, memory.go  probes, metrics, logs, the limit of memory
 package operator

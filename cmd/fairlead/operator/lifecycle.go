@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,60 +16,60 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
-// run is something that runs until its context ends. To end before that is an error.
+// run runs until its context ends. To return before that is an error.
 type run func(ctx context.Context) error
 
-// named is a run with the name that errors and the log call it by.
-type named struct {
+// component is a run with the name that errors and the log call it by.
+type component struct {
 	name string
 	run  run
 }
 
-// parts are what a lifecycle runs. Those that may be nil say so.
+// parts are what a lifecycle runs.
 type parts struct {
-	servers []named // probes, metrics, profiles: first to start, last to stop
+	servers []component // probes, metrics, profiles: first to start, last to stop
 
-	reachable func(ctx context.Context) error // returns when the API server answers
+	reachable func(ctx context.Context) error // returns when the API server responds
 
-	follow []named                   // what is known of the cluster itself; stopped with the caches
-	settle func(ctx context.Context) // waits for that, for a while; nil with follow
+	background    []component               // needs the API server alone; stopped with the caches
+	waitForRanges func(ctx context.Context) // waits for the ranges of the cluster, for a while; may be nil
 
 	prepare func(ctx context.Context) error // returns when there is a certificate
 	refresh run                             // keeps it fresh
 
 	webhook run                             // serves, and drains when its context ends
-	ready   func(ctx context.Context) error // returns when it answers
+	ready   func(ctx context.Context) error // returns when it serves
 
 	publish   func(ctx context.Context) error
 	republish run // keeps the root published
 
-	// onlook fills what admission warns from, where no term does, and records the phase of the caches.
+	// warningCache fills what admission warns from, where no term does, and records the phase of the caches.
 	// Nothing waits for it. Nil with term.
-	onlook run
+	warningCache run
 
 	// term makes what reconciles, before the election and again after every demotion.
 	term   func(ctx context.Context) (*term, error)
 	warmup bool // warm its reconcilers before they are elected
 
-	runnables []named // need no election
+	runnables []component // need no election
 
 	// elect waits to be elected, runs lead, and returns when lead has ended and the Lease is
 	// released, or lost. Nil: no election.
 	elect func(ctx context.Context, lead func(context.Context) error) error
-	// demote has a replica that loses the Lease stand again, where otherwise it stops and fails.
+	// demote lets a replica that loses the Lease be a candidate again; otherwise it stops with an error.
 	demote bool
 
-	// skip says why a phase is none of this replica's. What only it would run may be nil.
+	// skip says why this replica has no such phase. What only that phase would run may be nil.
 	skip map[phases.Phase]string
 }
 
 // lifecycle runs parts in their order.
 type lifecycle struct {
 	parts
-	recorder *phases.Recorder
-	logger   logr.Logger
-	witness  *witness      // may be nil
-	pause    time.Duration // after a first attempt to stand again that failed
+	recorder      *phases.Recorder
+	logger        logr.Logger
+	leadershipLog *leadershipLog // may be nil
+	pause         time.Duration  // after the first failed attempt to start another term
 
 	// stopTimeout bounds the whole stop, workTimeout the reconcilers' share of it.
 	stopTimeout, workTimeout time.Duration
@@ -115,14 +116,12 @@ func (l *lifecycle) Run(ctx context.Context) error {
 // that was started before has failed, returns with that reason and not with its own.
 func (l *lifecycle) start(ctx context.Context, s *stages) error {
 	s.servers.Go(l.servers...)
-	var taken *seat
-	settled := false
-	settle := func(ctx context.Context) {
-		if l.settle != nil && !settled {
-			l.settle(ctx)
+	var started *termRuntime
+	waitForRanges := sync.OnceFunc(func() {
+		if l.waitForRanges != nil {
+			l.waitForRanges(ctx)
 		}
-		settled = true
-	}
+	})
 	for _, step := range []struct {
 		phase phases.Phase
 		do    func(context.Context) error
@@ -131,32 +130,32 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 			if err := l.reachable(ctx); err != nil {
 				return err
 			}
-			s.caches.Go(l.follow...)
+			s.caches.Go(l.background...)
 			return nil
 		}},
 		{phases.Certificates, func(ctx context.Context) error {
 			if err := l.prepare(ctx); err != nil {
 				return err
 			}
-			s.certificates.Go(named{"certificates", l.refresh})
+			s.certificates.Go(component{"certificates", l.refresh})
 			return nil
 		}},
 		{phases.WebhookServer, func(ctx context.Context) error {
-			settle(ctx)
-			s.webhook.Go(named{"webhook server", l.webhook})
+			waitForRanges()
+			s.webhook.Go(component{"webhook server", l.webhook})
 			return l.ready(ctx)
 		}},
 		{phases.CAPublished, func(ctx context.Context) error {
 			if err := l.publish(ctx); err != nil {
 				return err
 			}
-			s.certificates.Go(named{"CA injection", l.republish})
+			s.certificates.Go(component{"CA injection", l.republish})
 			return nil
 		}},
 		{phases.Caches, func(ctx context.Context) error {
 			var err error
-			settle(ctx)
-			taken, err = l.sit(ctx, s)
+			waitForRanges()
+			started, err = l.startTerm(ctx, s)
 			return err
 		}},
 		{phases.Runnables, func(context.Context) error {
@@ -168,8 +167,8 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 			l.recorder.Skip(step.phase, reason)
 			continue
 		}
-		if step.phase == phases.Caches && l.onlook != nil {
-			s.caches.Go(named{"caches of admission", l.onlook})
+		if step.phase == phases.Caches && l.warningCache != nil {
+			s.caches.Go(component{"caches of admission", l.warningCache})
 			continue
 		}
 		err := l.recorder.Do(ctx, step.phase, step.do)
@@ -185,7 +184,7 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 		l.recorder.Skip(phases.Reconcilers, reason)
 		return nil
 	}
-	s.work.Go(named{"reconcilers", func(ctx context.Context) error { return l.work(ctx, s, taken) }})
+	s.work.Go(component{"reconcilers", func(ctx context.Context) error { return l.work(ctx, s, started) }})
 	return nil
 }
 
@@ -207,7 +206,7 @@ func (l *lifecycle) stop(ctx context.Context, s *stages) error {
 	end(working, s.runnables)
 	end(ctx, s.webhook)
 	end(ctx, s.certificates)
-	end(ctx, s.lent())
+	end(ctx, s.cacheGroup())
 	end(ctx, s.caches)
 	end(ctx, s.servers)
 	return errors.Join(append(errs, s.stopErrors()...)...)

@@ -20,14 +20,14 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
-// diary is what happened, in order.
-type diary struct {
+// callLog is what happened, in order.
+type callLog struct {
 	mu      sync.Mutex
 	entries []string
 	written chan struct{}
 }
 
-func (d *diary) write(entry string) {
+func (d *callLog) write(entry string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.entries = append(d.entries, entry)
@@ -35,14 +35,14 @@ func (d *diary) write(entry string) {
 	d.written = make(chan struct{})
 }
 
-func (d *diary) read() []string {
+func (d *callLog) read() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.entries)
 }
 
 // await returns when the entry is there.
-func (d *diary) await(t *testing.T, entry string) {
+func (d *callLog) await(t *testing.T, entry string) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
 	for {
@@ -61,7 +61,7 @@ func (d *diary) await(t *testing.T, entry string) {
 }
 
 // runs writes when a part begins and ends.
-func (d *diary) runs(name string) run {
+func (d *callLog) runs(name string) run {
 	return func(ctx context.Context) error {
 		d.write("+" + name)
 		<-ctx.Done()
@@ -70,7 +70,7 @@ func (d *diary) runs(name string) run {
 	}
 }
 
-func (d *diary) does(name string) func(context.Context) error {
+func (d *callLog) does(name string) func(context.Context) error {
 	return func(context.Context) error {
 		d.write(name)
 		return nil
@@ -85,9 +85,9 @@ type staged struct {
 
 // fakes is a lifecycle of parts that only write in the diary. Each phase waits for the part that
 // it started, so that the order is the same every time.
-func fakes(t *testing.T) (*staged, *diary) {
+func fakes(t *testing.T) (*staged, *callLog) {
 	t.Helper()
-	d := &diary{written: make(chan struct{})}
+	d := &callLog{written: make(chan struct{})}
 	recorder, err := phases.New(phases.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func fakes(t *testing.T) (*staged, *diary) {
 	l := &lifecycle{
 		recorder: recorder, logger: logr.Discard(), stopTimeout: 20 * time.Second, workTimeout: 20 * time.Second,
 		parts: parts{
-			servers:   []named{{"probes", d.runs("probes")}},
+			servers:   []component{{"probes", d.runs("probes")}},
 			reachable: func(context.Context) error { d.await(t, "+probes"); return nil },
 			prepare:   d.does("certificate"),
 			refresh:   d.runs("refresh"),
@@ -111,7 +111,7 @@ func fakes(t *testing.T) (*staged, *diary) {
 			ready:     func(context.Context) error { d.await(t, "+webhook"); d.write("ready"); return nil },
 			publish:   d.does("published"),
 			republish: d.runs("republish"),
-			runnables: []named{{"runnable", d.runs("runnable")}},
+			runnables: []component{{"runnable", d.runs("runnable")}},
 			warmup:    true,
 			term:      func(context.Context) (*term, error) { return made, nil },
 			elect: func(ctx context.Context, lead func(context.Context) error) error {
@@ -231,7 +231,7 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 		want   string
 	}{
 		"the API server":     {func(l *staged) { l.reachable = failing }, "api-server: address"},
-		"the probes":         {func(l *staged) { l.servers = []named{{"probes", failing}}; l.reachable = waits }, "address"},
+		"the probes":         {func(l *staged) { l.servers = []component{{"probes", failing}}; l.reachable = waits }, "address"},
 		"the certificate":    {func(l *staged) { l.prepare = failing }, "certificates: address"},
 		"the webhook server": {func(l *staged) { l.webhook = failing; l.ready = waits }, "address"},
 		"publishing":         {func(l *staged) { l.publish = failing }, "ca-published: address"},
@@ -240,7 +240,7 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 		"syncing":            {func(l *staged) { l.sync = failing }, "caches: address"},
 		"warming":            {func(l *staged) { l.reconcilers = one(failing, waits) }, "caches: address"},
 		"warming, cold":      {func(l *staged) { l.warmup = false; l.reconcilers = one(failing, waits) }, "reconcilers: address"},
-		"a runnable":         {func(l *staged) { l.runnables = []named{{"runnable", failing}}; l.elect = electedNever }, "address"},
+		"a runnable":         {func(l *staged) { l.runnables = []component{{"runnable", failing}}; l.elect = electedNever }, "address"},
 		"a reconciler":       {func(l *staged) { l.reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
 		"the election": {func(l *staged) {
 			l.elect = func(context.Context, func(context.Context) error) error { return broken }

@@ -21,7 +21,7 @@ func NewLogger(c options.Logging, to io.Writer) (logr.Logger, error) {
 		return logr.Logger{}, err
 	}
 	// logr's verbosity n is slog's level -n.
-	handler := &slog.HandlerOptions{Level: slog.Level(-verbosity), ReplaceAttr: readable}
+	handler := &slog.HandlerOptions{Level: slog.Level(-verbosity), ReplaceAttr: readableAttr}
 	if verbosity == options.QuietLevel {
 		handler.Level = slog.LevelError
 	}
@@ -37,9 +37,9 @@ func UseLogger(logger logr.Logger) {
 	klog.SetLoggerWithOptions(logger.WithName("client-go"), klog.ContextualLogger(true))
 }
 
-// readable writes durations as 1.5s rather than as nanoseconds, and every verbosity as debug
+// readableAttr writes durations as 1.5s rather than as nanoseconds, and every verbosity as debug
 // rather than as an offset from a level of slog's.
-func readable(groups []string, a slog.Attr) slog.Attr {
+func readableAttr(groups []string, a slog.Attr) slog.Attr {
 	switch {
 	case a.Value.Kind() == slog.KindDuration:
 		return slog.String(a.Key, a.Value.Duration().String())

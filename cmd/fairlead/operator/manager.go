@@ -37,25 +37,25 @@ type Options struct {
 	Logger logr.Logger
 	// Version is shown on /statusz and sent as part of the user agent.
 	Version string
-	// Metrics gets all metrics. The default is the registry of controller-runtime, which is the
-	// one that the metrics server shows.
+	// Metrics registers all metrics. Defaults to the registry of controller-runtime, which the metrics
+	// server exposes.
 	Metrics prometheus.Registerer
-	// Dial connects to addresses outside the cluster, once the egress policy has let them pass. The
-	// default is the network.
+	// Dial connects to addresses outside the cluster that the egress policy allows. Defaults to the
+	// network.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
-	// Reconciles gets a line of JSON whenever this replica begins or ends to lead, or to reconcile an
+	// Reconciles receives a line of JSON whenever this replica begins or ends to lead, or to reconcile an
 	// object. Defaults to nil: none is written.
 	Reconciles io.Writer
-	// Clock tells the time by which certificates are judged. The election needs none: it counts what has
-	// passed. The default is the real one.
+	// Clock is what the validity of certificates is compared with. Leader election measures elapsed time
+	// and needs none. Defaults to the real clock.
 	Clock clock.WithTicker
 }
 
 // Manager is the operator, assembled.
 type Manager struct{ lifecycle *lifecycle }
 
-// Run runs the operator until ctx ends, and stops it in order. It returns nil for a stop that was
-// asked for, and election.ErrLost where the Lease was lost.
+// Run runs the operator until ctx ends, and stops it in order. It returns nil after a requested stop,
+// and leaderelection.ErrLost where the Lease was lost.
 func (m *Manager) Run(ctx context.Context) error { return m.lifecycle.Run(ctx) }
 
 // New assembles the operator from a validated configuration. It reads the kubeconfig and sends
@@ -67,7 +67,7 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	where, err := locatePlace(c, os.Getenv, namespaceFile)
+	self, err := newIdentity(c, os.Getenv, namespaceFile)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	LimitMemory(o.Logger) // of which the parts take a share
-	a := &assembly{Options: o, config: c, place: where, api: api, witness: newWitness(where.identity, o.Reconciles, o.Logger)}
+	LimitMemory(o.Logger) // before the components that take a share of it
+	a := &assembly{Options: o, config: c, identity: self, api: api, leadershipLog: newLeadershipLog(self.id, o.Reconciles, o.Logger)}
 	l, err := a.assemble()
 	if err != nil {
 		return nil, err
@@ -87,19 +87,19 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 // assembly is what the parts are made from.
 type assembly struct {
 	Options
-	config   *options.Configuration
-	place    place
-	api      *connection
-	scheme   *runtime.Scheme
-	client   kubernetes.Interface // without a limit
-	recorder *phases.Recorder
-	overlaps *overlaps
-	outside  *outside
-	witness  *witness
-	metrics  *exchange                   // those of reconcilers
-	check    func() error                // whether reconcilers may write; nil: always
-	degraded func() error                // what is wrong that this replica cannot help being ready by; nil: nothing
-	healthy  func(context.Context) error // whether objects may be rewritten that may need a conversion
+	config        *options.Configuration
+	identity      identity
+	api           *connection
+	scheme        *runtime.Scheme
+	client        kubernetes.Interface // without a limit
+	recorder      *phases.Recorder
+	overlaps      *overlaps
+	egress        *egressStack
+	leadershipLog *leadershipLog
+	metrics       *swappableRegistry          // those of reconcilers
+	check         func() error                // nil where reconcilers may write; a nil check always allows it
+	degraded      func() error                // what is wrong that this replica cannot help being ready by; nil: nothing
+	healthy       func(context.Context) error // whether objects may be rewritten that may need a conversion
 
 	tell        func(events.Notice)     // writes an Event
 	conversions conversions             // whether any has failed lately
@@ -117,7 +117,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	if a.scheme, err = NewScheme(); err != nil {
 		return nil, err
 	}
-	unlimited := a.api.unlimited()
+	unlimited := a.api.withoutLimit()
 	if a.client, err = kubernetes.NewForConfig(unlimited); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
@@ -125,38 +125,38 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	if a.outside, err = newOutside(a.config, a.place, unlimited, a.Dial, a.Logger); err != nil {
+	if a.egress, err = newEgressStack(a.config, a.identity, unlimited, a.Dial, a.Logger); err != nil {
 		return nil, err
 	}
 	a.overlaps = &overlaps{logger: a.Logger.WithName("admission")}
 	a.overlaps.budgets.client, a.overlaps.budgets.logger = a.client, a.overlaps.logger
-	a.overlaps.pods.known = func(ip netip.Addr) bool { return a.outside.policy.IsInCluster(ip) }
+	a.overlaps.pods.known = func(ip netip.Addr) bool { return a.egress.policy.IsInCluster(ip) }
 
 	p := parts{
-		reachable: reach{
+		reachable: apiServerWait{
 			client: a.client.Discovery().RESTClient(), server: a.api.rest.Host, origin: a.api.origin,
 			limit: a.config.ClientConnection.StartTimeout.Duration, recorder: a.recorder, logger: a.Logger,
 		}.wait,
-		follow: []named{{"ranges of the cluster", a.outside.ranges.Run}}, settle: a.outside.settle,
+		background: []component{{"ranges of the cluster", a.egress.ranges.Run}}, waitForRanges: a.egress.waitForRanges,
 		skip: map[phases.Phase]string{},
 	}
-	if err := a.nameBroken(&p); err != nil {
+	if err := a.reportUndecodable(&p); err != nil {
 		return nil, err
 	}
 	var ready func() error
 	if a.config.Webhook.Enabled {
-		if ready, err = a.serve(&p, untyped); err != nil {
+		if ready, err = a.withWebhooks(&p, untyped); err != nil {
 			return nil, err
 		}
 	} else {
-		ready = a.serveElsewhere(&p)
+		ready = a.withoutWebhooks(&p)
 	}
 	if a.config.Controllers.Enabled {
-		if err := a.reconcile(&p); err != nil {
+		if err := a.withControllers(&p); err != nil {
 			return nil, err
 		}
 	} else {
-		a.reconcileElsewhere(&p)
+		a.withoutControllers(&p)
 	}
 	if p.servers, err = a.servers(ready); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	drain := a.config.Drain()
 	stop := a.config.GracefulShutdownTimeout.Duration
 	l := &lifecycle{
-		parts: p, recorder: a.recorder, logger: a.Logger, witness: a.witness, pause: time.Second, stopTimeout: stop,
+		parts: p, recorder: a.recorder, logger: a.Logger, leadershipLog: a.leadershipLog, pause: time.Second, stopTimeout: stop,
 		// At least some seconds, also where the drain is allowed all the time there is.
 		workTimeout: max(stop-drain, min(stop, 5*time.Second)),
 	}
@@ -174,10 +174,10 @@ func (a *assembly) assemble() (*lifecycle, error) {
 			return nil, err
 		}
 		l.elect, a.check = elector.Run, elector.Check
-		a.recorder.Tell("leader", elector.Status)
-		a.recorder.Tell("identity", func() string { return a.place.identity })
+		a.recorder.SetInfo("leader", elector.Status)
+		a.recorder.SetInfo("identity", func() string { return a.identity.id })
 	}
-	a.recorder.Tell("API server", func() string { return a.api.rest.Host })
+	a.recorder.SetInfo("API server", func() string { return a.api.rest.Host })
 	return l, nil
 }
 
@@ -186,21 +186,21 @@ func (a *assembly) authorization() authorizers {
 	reviewer := authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client})
 	return authorizers{
 		externalServices: authorization.NewExternalService(authorization.Options{
-			Policy: a.outside.policy, Reviewer: reviewer, Services: authorization.NewServiceReader(a.client),
+			Policy: a.egress.policy, Reviewer: reviewer, Services: authorization.NewServiceReader(a.client),
 		}),
-		rebootPolicies: authorization.NewRebootPolicy(authorization.RebootPolicyOptions{Policy: a.outside.policy, Reviewer: reviewer}),
+		rebootPolicies: authorization.NewRebootPolicy(authorization.RebootPolicyOptions{Policy: a.egress.policy, Reviewer: reviewer}),
 		chaosPods:      authorization.NewChaosPod(reviewer),
 	}
 }
 
 // servers are the listeners beside the webhook's.
-func (a *assembly) servers(ready func() error) ([]named, error) {
-	var servers []named
+func (a *assembly) servers(ready func() error) ([]component, error) {
+	var servers []component
 	if at := a.config.Health.BindAddress; at != options.Off {
 		servers = append(servers, serveHTTP("probe server", at, "--health-probe-bind-address", probes(ready, a.degraded, a.recorder), a.Logger))
 	}
 	if a.config.Metrics.BindAddress != options.Off {
-		metrics, err := metricsServer(a.config, a.api.unlimited())
+		metrics, err := metricsServer(a.config, a.api.withoutLimit())
 		if err != nil {
 			return nil, err
 		}
@@ -216,16 +216,16 @@ func (a *assembly) elector(drain time.Duration) (*leaderelection.Elector, error)
 	e := a.config.LeaderElection
 	logger := a.Logger.WithName("election")
 	elector := leaderelection.Options{
-		Leases: a.client.CoordinationV1(), Namespace: a.place.leaseNamespace, Name: e.ResourceName, Identity: a.place.identity,
+		Leases: a.client.CoordinationV1(), Namespace: a.identity.leaseNamespace, Name: e.ResourceName, Identity: a.identity.id,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
 		DrainTimeout: drain,
-		Announce:     leaderelection.Events(a.client.EventsV1(), a.place.identity, a.place.pod, logger),
+		Announce:     leaderelection.Events(a.client.EventsV1(), a.identity.id, a.identity.pod, logger),
 		Metrics:      a.Metrics, Logger: logger,
 	}
 	if e.Mode == options.ElectionForLife {
 		elector.Life = &leaderelection.Life{
 			Pods: a.client.CoreV1(), Nodes: a.client.CoreV1(),
-			Pod: a.place.pod, UID: types.UID(os.Getenv("POD_UID")),
+			Pod: a.identity.pod, UID: types.UID(os.Getenv("POD_UID")),
 		}
 	}
 	return leaderelection.New(elector)

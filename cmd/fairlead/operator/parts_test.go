@@ -33,12 +33,12 @@ func TestTheNamespaceComesFromTheConfigurationTheVariableOrTheFile(t *testing.T)
 	}
 	for name, test := range map[string]struct {
 		service, lease, variable, file string
-		want                           place
+		want                           identity
 	}{
-		"configuration":   {"a", "", "from-env", file, place{namespace: "a", leaseNamespace: "a"}},
-		"variable":        {"", "", "from-env", file, place{namespace: "from-env", leaseNamespace: "from-env"}},
-		"file":            {"", "", "", file, place{namespace: "from-file", leaseNamespace: "from-file"}},
-		"lease elsewhere": {"", "b", "", file, place{namespace: "from-file", leaseNamespace: "b"}},
+		"configuration":   {"a", "", "from-env", file, identity{namespace: "a", leaseNamespace: "a"}},
+		"variable":        {"", "", "from-env", file, identity{namespace: "from-env", leaseNamespace: "from-env"}},
+		"file":            {"", "", "", file, identity{namespace: "from-file", leaseNamespace: "from-file"}},
+		"lease elsewhere": {"", "b", "", file, identity{namespace: "from-file", leaseNamespace: "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := options.Default()
@@ -46,12 +46,12 @@ func TestTheNamespaceComesFromTheConfigurationTheVariableOrTheFile(t *testing.T)
 			getenv := func(name string) string {
 				return map[string]string{"POD_NAMESPACE": test.variable, "POD_NAME": "pod-0"}[name]
 			}
-			got, err := locatePlace(c, getenv, test.file)
+			got, err := newIdentity(c, getenv, test.file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			test.want.identity, test.want.pod = "me", "pod-0"
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(place{})); diff != "" {
+			test.want.id, test.want.pod = "me", "pod-0"
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(identity{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -59,7 +59,7 @@ func TestTheNamespaceComesFromTheConfigurationTheVariableOrTheFile(t *testing.T)
 }
 
 func TestOutsideAPodTheNamespaceMustBeGiven(t *testing.T) {
-	_, err := locatePlace(options.Default(), func(string) string { return "" }, filepath.Join(t.TempDir(), "none"))
+	_, err := newIdentity(options.Default(), func(string) string { return "" }, filepath.Join(t.TempDir(), "none"))
 	if err == nil || !strings.Contains(err.Error(), "--service-namespace") || !strings.Contains(err.Error(), "POD_NAMESPACE") {
 		t.Errorf("error %v", err)
 	}
@@ -67,15 +67,15 @@ func TestOutsideAPodTheNamespaceMustBeGiven(t *testing.T) {
 
 func TestEveryReplicaHasAnIdentityOfItsOwn(t *testing.T) {
 	env := func(string) string { return "ns" }
-	a, errA := locatePlace(options.Default(), env, "")
-	b, errB := locatePlace(options.Default(), env, "")
-	if errA != nil || errB != nil || a.identity == b.identity || !strings.Contains(a.identity, "_") {
-		t.Errorf("%q, %q, %v, %v", a.identity, b.identity, errA, errB)
+	a, errA := newIdentity(options.Default(), env, "")
+	b, errB := newIdentity(options.Default(), env, "")
+	if errA != nil || errB != nil || a.id == b.id || !strings.Contains(a.id, "_") {
+		t.Errorf("%q, %q, %v, %v", a.id, b.id, errA, errB)
 	}
 }
 
 // reaching makes a reach for an API server that responds by a function.
-func reaching(t *testing.T, limit time.Duration, answer http.HandlerFunc) reach {
+func reaching(t *testing.T, limit time.Duration, answer http.HandlerFunc) apiServerWait {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -87,7 +87,7 @@ func reaching(t *testing.T, limit time.Duration, answer http.HandlerFunc) reach 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reach{
+	return apiServerWait{
 		client: client.Discovery().RESTClient(), server: server.URL, origin: "kubeconfig /k", limit: limit,
 		first: time.Millisecond, recorder: recorder, logger: logr.Discard(),
 	}
@@ -108,7 +108,7 @@ func TestAnAPIServerThatStartsIsWaitedFor(t *testing.T) {
 func TestAnAPIServerThatRefusesHasAnsweredUnlessItDoesNotKnowUs(t *testing.T) {
 	for code, fine := range map[int]bool{200: true, 403: true, 404: true, 401: false, 429: false, 500: false, 503: false} {
 		r := reaching(t, 20*time.Second, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", code) })
-		if err := r.once(context.Background()); (err == nil) != fine {
+		if err := r.ping(context.Background()); (err == nil) != fine {
 			t.Errorf("%d: %v", code, err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestAnAddressInUseIsNamedWithTheFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for flag, part := range map[string]named{"--health-probe-bind-address": probe, "--metrics-bind-address": metrics} {
+	for flag, part := range map[string]component{"--health-probe-bind-address": probe, "--metrics-bind-address": metrics} {
 		err := part.run(context.Background())
 		if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), flag) {
 			t.Errorf("error %v", err)

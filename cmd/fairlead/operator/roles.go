@@ -10,17 +10,18 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 )
 
-// A replica does both, or leaves one to others. These are the reasons that /statusz shows.
+// A replica serves webhooks, reconciles, or does both. These are the reasons that /statusz shows.
 const (
 	servedElsewhere     = "other replicas serve webhooks (webhook.enabled is false)"
 	reconciledElsewhere = "other replicas reconcile (controllers.enabled is false)"
 )
 
-// serve adds what serves webhooks, and returns what a replica that does is ready by.
-func (a *assembly) serve(p *parts, untyped dynamic.Interface) (ready func() error, err error) {
-	source, err := newCertificates(a.config, a.place, certificateClients{a.client, untyped}, a.tell, a.Clock, a.Metrics, a.Logger)
+// withWebhooks adds what serves webhooks, and returns the readiness of a replica that does.
+func (a *assembly) withWebhooks(p *parts, untyped dynamic.Interface) (ready func() error, err error) {
+	source, err := newCertificates(a.config, a.identity, certificateClients{a.client, untyped}, a.tell, a.Clock, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +30,7 @@ func (a *assembly) serve(p *parts, untyped dynamic.Interface) (ready func() erro
 	if err != nil {
 		return nil, err
 	}
-	webhook, err := webhookServer(a.config, a.place, source, callers, byPath, a.Clock, a.Metrics, a.Logger)
+	webhook, err := webhookServer(a.config, a.identity, source, callers, byPath, a.Clock, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -37,33 +38,33 @@ func (a *assembly) serve(p *parts, untyped dynamic.Interface) (ready func() erro
 	p.prepare, p.refresh = source.Prepare, source.Run
 	p.webhook, p.ready = webhook.Start, webhook.WaitReady
 	if callers != nil {
-		p.follow = append(p.follow, named{"authorities of the webhooks' clients", callers.Run})
+		p.background = append(p.background, component{"authorities of the webhooks' clients", callers.Run})
 	}
 	if source.injector != nil {
 		p.publish, p.republish = source.publish, source.republish
 		a.degraded = source.injector.Missing
-		a.recorder.Tell("CA bundle", func() string { return oneLine(a.degraded()) })
+		a.recorder.SetInfo("CA bundle", func() string { return oneLine(a.degraded()) })
 	} else {
 		p.skip[phases.CAPublished] = source.absent
 	}
-	a.recorder.Tell("webhooks", func() string { return oneLine(webhook.Ready()) })
+	a.recorder.SetInfo("webhooks", func() string { return oneLine(webhook.Ready()) })
 	return webhook.Ready, nil
 }
 
-// serveElsewhere is serve for a replica that only reconciles. What it waits for before it is ready
-// does not wait for it: webhooks start in processes that need no reconciler.
-func (a *assembly) serveElsewhere(p *parts) (ready func() error) {
+// withoutWebhooks is withWebhooks for a replica that only reconciles. It may wait for caches before it is
+// ready: the webhooks that those may need are served by processes that do not wait for it.
+func (a *assembly) withoutWebhooks(p *parts) (ready func() error) {
 	for _, phase := range []phases.Phase{phases.Certificates, phases.WebhookServer, phases.CAPublished} {
 		p.skip[phase] = servedElsewhere
 	}
-	a.healthy = (&endpoints{client: a.client, namespace: a.place.namespace, service: a.config.Service.Name, clock: a.Clock}).healthy
-	a.recorder.Tell("webhooks", func() string { return servedElsewhere })
-	return func() error { return standing(a.recorder.Status()) }
+	a.healthy = (&storagemigration.WebhookHealth{Client: a.client, Namespace: a.identity.namespace, Service: a.config.Service.Name, Clock: a.Clock}).Check
+	a.recorder.SetInfo("webhooks", func() string { return servedElsewhere })
+	return func() error { return readyToLead(a.recorder.Status()) }
 }
 
-// reconcile adds what is made for each term.
-func (a *assembly) reconcile(p *parts) error {
-	a.metrics = &exchange{}
+// withControllers adds what is created for each term.
+func (a *assembly) withControllers(p *parts) error {
+	a.metrics = &swappableRegistry{}
 	if err := a.Metrics.Register(a.metrics); err != nil {
 		return fmt.Errorf("metrics of reconcilers: %w", err)
 	}
@@ -73,16 +74,16 @@ func (a *assembly) reconcile(p *parts) error {
 	return nil
 }
 
-// reconcileElsewhere is reconcile for a replica that only serves webhooks.
-func (a *assembly) reconcileElsewhere(p *parts) {
-	p.onlook = a.onlook
+// withoutControllers is withControllers for a replica that only serves webhooks.
+func (a *assembly) withoutControllers(p *parts) {
+	p.warningCache = a.runWarningCache
 	p.skip[phases.Election], p.skip[phases.Reconcilers] = reconciledElsewhere, reconciledElsewhere
-	a.recorder.Tell("leader", func() string { return reconciledElsewhere })
+	a.recorder.SetInfo("leader", func() string { return reconciledElsewhere })
 }
 
-// standing is nil where a replica without webhooks could take over: the start has come to the election,
+// readyToLead returns nil where a replica without webhooks could take over: the start has come to the election,
 // so its caches are filled, unless warmup is off. One that was demoted fills new ones first.
-func standing(status phases.Status) error {
+func readyToLead(status phases.Status) error {
 	for _, row := range status.Phases {
 		switch row.State {
 		case phases.Done, phases.Skipped:
@@ -90,15 +91,15 @@ func standing(status phases.Status) error {
 			if row.Phase == phases.Election || row.Phase == phases.Reconcilers {
 				return nil
 			}
-			return notStanding(row)
+			return notReadyToLead(row)
 		default:
-			return notStanding(row)
+			return notReadyToLead(row)
 		}
 	}
 	return nil
 }
 
-func notStanding(row phases.PhaseStatus) error {
+func notReadyToLead(row phases.PhaseStatus) error {
 	if row.Detail != "" {
 		return fmt.Errorf("the start has not come to the election: %s is %s: %s", row.Phase, row.State, row.Detail)
 	}

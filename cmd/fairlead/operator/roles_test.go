@@ -34,8 +34,8 @@ func TestAReplicaWithoutWebhooksOnlyReconciles(t *testing.T) {
 	l.skip = map[phases.Phase]string{phases.Certificates: "elsewhere", phases.WebhookServer: "elsewhere", phases.CAPublished: "elsewhere"}
 	l.prepare, l.refresh, l.webhook, l.ready, l.publish, l.republish = nil, nil, nil, nil, nil, nil
 	l.cache = d.runs("cache")
-	l.follow = []named{{"ranges", func(ctx context.Context) error { d.await(t, "+probes"); return d.runs("ranges")(ctx) }}}
-	l.settle = func(context.Context) { d.await(t, "+ranges"); d.write("settled") }
+	l.background = []component{{"ranges", func(ctx context.Context) error { d.await(t, "+probes"); return d.runs("ranges")(ctx) }}}
+	l.waitForRanges = func(context.Context) { d.await(t, "+ranges"); d.write("settled") }
 	ctx, cancel := context.WithCancel(context.Background())
 	done := ran(ctx, l)
 	d.await(t, "+reconcile")
@@ -60,10 +60,10 @@ func TestAReplicaWithoutWebhooksOnlyReconciles(t *testing.T) {
 }
 
 func TestAReplicaWithoutControllersOnlyServes(t *testing.T) {
-	for name, onlook := range map[string]func(d *diary) run{
-		"warned of overlaps": func(d *diary) run { return d.runs("onlook") },
+	for name, onlook := range map[string]func(d *callLog) run{
+		"warned of overlaps": func(d *callLog) run { return d.runs("onlook") },
 		// What fills for ever, or cannot be filled, costs warnings and nothing else.
-		"never filled": func(d *diary) run {
+		"never filled": func(d *callLog) run {
 			return func(ctx context.Context) error {
 				defer d.write("-onlook")
 				d.write("+onlook")
@@ -76,7 +76,7 @@ func TestAReplicaWithoutControllersOnlyServes(t *testing.T) {
 			l, d := fakes(t)
 			l.skip = map[phases.Phase]string{phases.Election: "elsewhere", phases.Reconcilers: "elsewhere"}
 			l.runnables = nil
-			l.onlook = func(ctx context.Context) error { d.await(t, "+republish"); return onlook(d)(ctx) }
+			l.warningCache = func(ctx context.Context) error { d.await(t, "+republish"); return onlook(d)(ctx) }
 			l.lifecycle.term = func(context.Context) (*term, error) { d.write("a term"); return l.term, nil }
 			l.elect = func(context.Context, func(context.Context) error) error { d.write("elected"); return nil }
 			ctx, cancel := context.WithCancel(context.Background())
@@ -109,7 +109,7 @@ func TestWithoutWebhooksAReplicaIsReadyWhenItCouldTakeOver(t *testing.T) {
 	}
 	expect := func(when, wanted string) {
 		t.Helper()
-		err := standing(recorder.Status())
+		err := readyToLead(recorder.Status())
 		if wanted == "" && err != nil || wanted != "" && (err == nil || !strings.Contains(err.Error(), wanted)) {
 			t.Errorf("%s: %v, want %q", when, err, wanted)
 		}
@@ -171,7 +171,7 @@ func TestWhatCannotBeReadForWarningsIsTriedAgainAndEndsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- l.onlook(ctx) }()
+	go func() { done <- l.warningCache(ctx) }()
 	for line := range told {
 		if strings.Contains(line, "writers are not warned of overlaps; retrying") {
 			break
@@ -227,8 +227,8 @@ func TestEachRoleIsAssembledFromWhatItNeedsAlone(t *testing.T) {
 			if elects := l.elect != nil; elects != test.elects {
 				t.Errorf("stands for election: %v", elects)
 			}
-			if reconciles := l.term != nil; reconciles != test.reconciles || (l.onlook != nil) == reconciles {
-				t.Errorf("has terms: %v, looks on: %v", reconciles, l.onlook != nil)
+			if reconciles := l.term != nil; reconciles != test.reconciles || (l.warningCache != nil) == reconciles {
+				t.Errorf("has terms: %v, looks on: %v", reconciles, l.warningCache != nil)
 			}
 			if l.workTimeout.String() != test.work {
 				t.Errorf("reconcilers have %s to end", l.workTimeout)

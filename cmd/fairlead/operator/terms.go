@@ -21,7 +21,7 @@ type reconciler struct {
 	start run
 }
 
-// term is what one time of leading takes: a cache and controllers, none of which starts twice.
+// term is the cache and the controllers of one leadership: neither can start twice.
 type term struct {
 	cache       run                             // runs the informers
 	sync        func(ctx context.Context) error // returns when those that admission reads have synced
@@ -29,63 +29,63 @@ type term struct {
 	end         func() // forgets it, when all of it has ended; may be nil
 }
 
-// seat is a term with the contexts it runs in: the sources and workers of its reconcilers end first,
+// termRuntime is a term with its contexts: the sources and workers of its reconcilers end first,
 // and its caches after them.
-type seat struct {
+type termRuntime struct {
 	*term
 	reconciling    context.Context
 	endReconciling context.CancelFunc
 	caches         *group
 }
 
-// sit makes a term, starts its cache and warms its reconcilers. What it returns must be vacated, also
-// with an error.
-func (l *lifecycle) sit(ctx context.Context, s *stages) (*seat, error) {
+// startTerm creates a term, starts its cache and warms its reconcilers. Its result must be given to stopTerm,
+// also after an error.
+func (l *lifecycle) startTerm(ctx context.Context, s *stages) (*termRuntime, error) {
 	made, err := l.term(ctx)
 	if err != nil {
 		return nil, err
 	}
-	taken := &seat{term: made, caches: s.lend()}
-	taken.reconciling, taken.endReconciling = context.WithCancel(s.reconciling)
-	taken.caches.Go(named{"caches", made.cache})
+	t := &termRuntime{term: made, caches: s.newCacheGroup()}
+	t.reconciling, t.endReconciling = context.WithCancel(s.reconciling)
+	t.caches.Go(component{"caches", made.cache})
 	if err := made.sync(ctx); err != nil {
-		return taken, err
+		return t, err
 	}
 	if l.warmup {
-		return taken, l.warm(ctx, taken)
+		return t, l.warm(ctx, t)
 	}
-	return taken, nil
+	return t, nil
 }
 
-// vacate ends everything of a term and waits for it, within ctx.
-func (l *lifecycle) vacate(ctx context.Context, taken *seat) error {
-	if taken == nil {
+// stopTerm stops a term and waits for it, within ctx.
+func (l *lifecycle) stopTerm(ctx context.Context, t *termRuntime) error {
+	if t == nil {
 		return nil
 	}
-	taken.endReconciling()
-	if late := taken.caches.Stop(ctx); len(late) > 0 {
+	t.endReconciling()
+	if late := t.caches.Stop(ctx); len(late) > 0 {
 		return fmt.Errorf("still running: %v", late)
 	}
-	if taken.end != nil {
-		taken.end()
+	if t.end != nil {
+		t.end()
 	}
 	return nil
 }
 
-// work waits for the election and reconciles. A replica that is demoted stands again.
-func (l *lifecycle) work(ctx context.Context, s *stages, taken *seat) error {
+// work waits for the election and reconciles. A replica that is demoted becomes a candidate again.
+func (l *lifecycle) work(ctx context.Context, s *stages, t *termRuntime) error {
 	if l.elect == nil {
 		l.recorder.Skip(phases.Election, "leader election is off")
-		return l.reconcile(ctx, s, taken)
+		return l.reconcile(ctx, s, t)
 	}
 	for {
 		elected := l.recorder.Begin(phases.Election)
 		err := l.elect(ctx, func(leading context.Context) error {
 			elected(nil)
-			err := l.reconcile(leading, s, taken)
+			err := l.reconcile(leading, s, t)
 			if l.demote && errors.Is(context.Cause(leading), leaderelection.ErrLost) {
 				// Within the time that the election allows, or the process ends.
-				return errors.Join(err, l.vacate(context.WithoutCancel(leading), taken))
+				return errors.Join(err, l.stopTerm(context.WithoutCancel(leading), t))
 			}
 			return err
 		})
@@ -94,29 +94,29 @@ func (l *lifecycle) work(ctx context.Context, s *stages, taken *seat) error {
 		}
 		l.logger.Info("demoted: the Lease is lost and the reconcilers have stopped; webhooks go on, and this replica stands for election again")
 		l.recorder.Skip(phases.Reconcilers, "the Lease was lost; a candidate again")
-		if taken = l.sitAgain(ctx, s); taken == nil {
+		if t = l.restartTerm(ctx, s); t == nil {
 			return nil
 		}
 	}
 }
 
-// sitAgain is sit for a replica that serves webhooks meanwhile: what would end a start is tried again
-// and again. It returns nil where ctx has ended.
-func (l *lifecycle) sitAgain(ctx context.Context, s *stages) *seat {
+// restartTerm is startTerm for a replica that serves webhooks meanwhile: it retries what would end a start.
+// It returns nil where ctx has ended.
+func (l *lifecycle) restartTerm(ctx context.Context, s *stages) *termRuntime {
 	pause := l.pause
 	for {
-		var taken *seat
+		var t *termRuntime
 		err := l.recorder.Do(ctx, phases.Caches, func(ctx context.Context) (err error) {
-			taken, err = l.sit(ctx, s)
+			t, err = l.startTerm(ctx, s)
 			return err
 		})
 		if err == nil {
-			return taken
+			return t
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
-		if late := l.vacate(ctx, taken); late != nil {
+		if late := l.stopTerm(ctx, t); late != nil {
 			err = errors.Join(err, late)
 		}
 		l.logger.Error(err, "cannot stand for election again yet; retrying", "in", pause)
@@ -131,46 +131,46 @@ func (l *lifecycle) sitAgain(ctx context.Context, s *stages) *seat {
 	}
 }
 
-// maxPause is the longest between two attempts to stand again.
+// maxPause is the longest pause between two attempts to start a term.
 const maxPause = 15 * time.Second
 
 // reconcile runs the reconcilers until leading ends, and returns when the last has ended.
-func (l *lifecycle) reconcile(leading context.Context, s *stages, taken *seat) error {
+func (l *lifecycle) reconcile(leading context.Context, s *stages, t *termRuntime) error {
 	// Sources that were warmed run under a context of their own: they and the queue that they
 	// fill must end with the leadership, or the workers would wait for the queue forever.
-	stop := context.AfterFunc(leading, taken.endReconciling)
+	stop := context.AfterFunc(leading, t.endReconciling)
 	defer stop()
-	err := l.recorder.Do(taken.reconciling, phases.Reconcilers, func(ctx context.Context) error { //nolint:contextcheck // ends with leading, see above
+	err := l.recorder.Do(t.reconciling, phases.Reconcilers, func(ctx context.Context) error { //nolint:contextcheck // ends with leading, see above
 		if l.warmup {
-			return nil // as it was, with the caches
+			return nil // it was done with the caches
 		}
-		return l.warm(ctx, taken)
+		return l.warm(ctx, t)
 	})
-	if taken.reconciling.Err() != nil {
+	if t.reconciling.Err() != nil {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	l.witness.note(deed{Event: eventLead})
-	defer l.witness.note(deed{Event: eventUnlead})
-	group := newGroup(taken.reconciling, s.fail) //nolint:contextcheck // ends with leading, see above
-	for _, r := range taken.reconcilers {
-		group.Go(named{r.name, r.start})
+	l.leadershipLog.write(leadershipEntry{Event: eventLead})
+	defer l.leadershipLog.write(leadershipEntry{Event: eventUnlead})
+	group := newGroup(t.reconciling, s.fail) //nolint:contextcheck // ends with leading, see above
+	for _, r := range t.reconcilers {
+		group.Go(component{r.name, r.start})
 	}
-	<-taken.reconciling.Done()
+	<-t.reconciling.Done()
 	group.Wait()
 	return nil
 }
 
 // warm starts the sources of all reconcilers, under the context in which they will live, and
 // waits for them within ctx.
-func (l *lifecycle) warm(ctx context.Context, taken *seat) error {
-	results := make(chan error, len(taken.reconcilers))
-	for _, r := range taken.reconcilers {
-		go func() { results <- contain(taken.reconciling, named{r.name, r.warm}) }()
+func (l *lifecycle) warm(ctx context.Context, t *termRuntime) error {
+	results := make(chan error, len(t.reconcilers))
+	for _, r := range t.reconcilers {
+		go func() { results <- runContained(t.reconciling, component{r.name, r.warm}) }()
 	}
-	for range taken.reconcilers {
+	for range t.reconcilers {
 		select {
 		case err := <-results:
 			if err != nil {

@@ -21,7 +21,7 @@ import (
 
 // losing is an election that is won at once, and lost whenever a value is sent. What the work returns is
 // passed on.
-func losing(d *diary, lose <-chan struct{}, answers chan<- error) func(context.Context, func(context.Context) error) error {
+func losing(d *callLog, lose <-chan struct{}, answers chan<- error) func(context.Context, func(context.Context) error) error {
 	return func(ctx context.Context, lead func(context.Context) error) error {
 		leading, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 		lost := make(chan struct{})
@@ -100,7 +100,7 @@ func TestADemotedReplicaEndsItsTermGoesOnServingAndStandsAgain(t *testing.T) {
 }
 
 // awaits returns when the entry is there so many times.
-func (d *diary) awaits(t *testing.T, entry string, times int) {
+func (d *callLog) awaits(t *testing.T, entry string, times int) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
 	for {
@@ -118,7 +118,7 @@ func (d *diary) awaits(t *testing.T, entry string, times int) {
 	}
 }
 
-func (d *diary) count(entry string) (n int) {
+func (d *callLog) count(entry string) (n int) {
 	for _, e := range d.read() {
 		if e == entry {
 			n++
@@ -220,7 +220,7 @@ func TestWorkThatOutlivesTheLeaseEndsTheProcessWithoutAnyDrain(t *testing.T) {
 }
 
 func TestTheMetricsOfATermGoWithIt(t *testing.T) {
-	shown, parent := &exchange{}, prometheus.NewRegistry()
+	shown, parent := &swappableRegistry{}, prometheus.NewRegistry()
 	if err := parent.Register(shown); err != nil {
 		t.Fatal(err)
 	}
@@ -242,11 +242,11 @@ func TestTheMetricsOfATermGoWithIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		gauge.Set(float64(term))
-		shown.show(registry)
+		shown.set(registry)
 		if got := value(); got != float64(term) {
 			t.Errorf("term %d: %v", term, got)
 		}
-		shown.show(nil)
+		shown.set(nil)
 		if got := value(); got != -1 {
 			t.Errorf("after term %d: %v", term, got)
 		}

@@ -139,7 +139,7 @@ func callersOf(c *options.Configuration, metrics prometheus.Registerer, logger l
 
 // webhookServer makes the server with all handlers. The API server authenticates itself nowhere when it
 // converts, whatever it is configured to.
-func webhookServer(c *options.Configuration, where place, source *certificates, callers *clientca.File, byPath map[string]http.Handler, by clock.Clock, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
+func webhookServer(c *options.Configuration, where identity, source *certificates, callers *clientca.File, byPath map[string]http.Handler, by clock.Clock, metrics prometheus.Registerer, logger logr.Logger) (*server.Server, error) {
 	version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
 	if err != nil {
 		return nil, fmt.Errorf("webhook server: %w", err)

@@ -178,7 +178,7 @@ func TestThePolicyKnowsTheNamespacesThatTheWebhooksAreNotCalledFor(t *testing.T)
 		if err := yaml.Unmarshal(content, &manifest); err != nil {
 			t.Fatal(err)
 		}
-		options, err := egressOptions(options.Default().Egress, place{namespace: "fairlead-system"})
+		options, err := egressOptions(options.Default().Egress, identity{namespace: "fairlead-system"})
 		if err != nil {
 			t.Fatal(err)
 		}

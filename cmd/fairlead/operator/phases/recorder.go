@@ -155,9 +155,9 @@ func (r *Recorder) Progress(phase Phase, format string, args ...any) {
 	r.change(phase, func(row *row) { row.progress = fmt.Sprintf(format, args...) })
 }
 
-// Tell adds a line to /statusz that is asked for whenever the page is read, or puts it in the place of
+// SetInfo adds a line to /statusz that is asked for whenever the page is read, or puts it in the place of
 // the one of that name. The function must not block.
-func (r *Recorder) Tell(name string, tell func() string) {
+func (r *Recorder) SetInfo(name string, tell func() string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	told := fact{name: name, tell: tell}

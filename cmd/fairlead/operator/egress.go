@@ -21,31 +21,31 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// rangesPatience is how long the webhooks wait, before they serve, for the ranges of the cluster:
+// rangesTimeout is how long the webhooks wait, before they serve, for the ranges of the cluster:
 // until these are known an object with addresses is refused for now. Nothing that is listed for
 // them needs conversion, so the wait is no circle; it ends all the same, since conversion must not
 // depend on, say, a missing right to list nodes.
-const rangesPatience = 2 * time.Second
+const rangesTimeout = 2 * time.Second
 
-// outside is what the operator may reach outside the cluster, and how.
-type outside struct {
+// egressStack is the egress policy with what obeys it: the resolver and the dialer.
+type egressStack struct {
 	policy   *egress.Policy
 	ranges   *egress.Ranges
 	resolver *dns.Resolver
 	dialer   *egress.Dialer
 	logger   logr.Logger
 
-	again atomic.Pointer[func()] // tells the reconcilers that the policy's verdicts may have changed
+	policyChanged atomic.Pointer[func()] // enqueues all objects: the policy may decide otherwise now
 }
 
-func newOutside(c *options.Configuration, where place, api *rest.Config, dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger) (*outside, error) {
-	o := &outside{logger: logger.WithName("egress")}
-	policy, err := egressOptions(c.Egress, where)
+func newEgressStack(c *options.Configuration, self identity, api *rest.Config, dial func(context.Context, string, netip.AddrPort) (net.Conn, error), logger logr.Logger) (*egressStack, error) {
+	o := &egressStack{logger: logger.WithName("egress")}
+	policy, err := egressOptions(c.Egress, self)
 	if err != nil {
 		return nil, err
 	}
 	policy.Notify = func() {
-		if again := o.again.Load(); again != nil {
+		if again := o.policyChanged.Load(); again != nil {
 			(*again)()
 		}
 	}
@@ -67,26 +67,28 @@ func newOutside(c *options.Configuration, where place, api *rest.Config, dial fu
 	return o, nil
 }
 
-// settle waits for the ranges of the cluster, for a while.
-func (o *outside) settle(ctx context.Context) {
-	patience := time.NewTimer(rangesPatience)
-	defer patience.Stop()
+// waitForRanges waits for the ranges of the cluster, at most for rangesTimeout.
+func (o *egressStack) waitForRanges(ctx context.Context) {
+	timer := time.NewTimer(rangesTimeout)
+	defer timer.Stop()
 	select {
 	case <-o.ranges.Synced():
 	case <-ctx.Done():
-	case <-patience.C:
-		o.logger.Info("The ranges of the cluster are not known yet; until they are, ExternalServices with addresses are refused for now", "waited", rangesPatience.String())
+	case <-timer.C:
+		o.logger.Info("The ranges of the cluster are not known yet; until they are, ExternalServices with addresses are refused for now", "waited", rangesTimeout.String())
 	}
 }
 
-// unasked are the namespaces that the webhooks are not called for. What is written there was approved
-// by no one, whatever its annotations say.
-func unasked(where place) []string { return []string{metav1.NamespaceSystem, where.namespace} }
+// webhookExemptNamespaces returns the namespaces for which the webhooks are not called: annotations that
+// approve something there were written by users.
+func webhookExemptNamespaces(self identity) []string {
+	return []string{metav1.NamespaceSystem, self.namespace}
+}
 
 // egressOptions are those of the policy.
-func egressOptions(c options.Egress, where place) (egress.Options, error) {
+func egressOptions(c options.Egress, self identity) (egress.Options, error) {
 	policy := egress.Options{
-		WebhookExemptNamespaces: unasked(where),
+		WebhookExemptNamespaces: webhookExemptNamespaces(self),
 		DefaultDeny:             c.Default == options.EgressDeny,
 		ClusterDeny:             c.ClusterRanges == options.EgressDeny,
 	}

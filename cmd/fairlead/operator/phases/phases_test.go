@@ -107,8 +107,8 @@ func TestARunningPhaseShowsHowLongItWaitsAndForWhat(t *testing.T) {
 func TestThePageIsATableOrJSON(t *testing.T) {
 	f := newFixture(t)
 	f.recorder.Skip(CAPublished, "cert-manager does")
-	f.recorder.Tell("leader", func() string { return "none yet" })
-	f.recorder.Tell("leader", func() string { return "another replica" }) // in its place
+	f.recorder.SetInfo("leader", func() string { return "none yet" })
+	f.recorder.SetInfo("leader", func() string { return "another replica" }) // in its place
 	if err := f.do(Certificates, time.Second, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -5,16 +5,25 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
 // probes serves /healthz, /readyz and /statusz. Alive means that this answers: a replica that
@@ -76,12 +85,12 @@ func profilesMux() http.Handler {
 
 // serveHTTP serves a handler without TLS until ctx ends; flag is the remedy for an address that
 // cannot be used.
-func serveHTTP(name, address, flag string, handler http.Handler, logger logr.Logger) named {
-	return named{name, func(ctx context.Context) error {
+func serveHTTP(name, address, flag string, handler http.Handler, logger logr.Logger) component {
+	return component{name, func(ctx context.Context) error {
 		var listening net.ListenConfig
 		listener, err := listening.Listen(ctx, "tcp", address)
 		if err != nil {
-			return inUse(name, address, flag, err)
+			return listenError(name, address, flag, err)
 		}
 		server := &http.Server{
 			Handler:           handler,
@@ -107,10 +116,68 @@ func serveHTTP(name, address, flag string, handler http.Handler, logger logr.Log
 	}}
 }
 
-// inUse words the error of a listener.
-func inUse(name, address, flag string, err error) error {
+// listenError words the error of a listener.
+func listenError(name, address, flag string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s: the address %s is in use by another process: stop it, or choose another address with %s", name, address, flag)
 	}
 	return fmt.Errorf("%s: %w (the address is set by %s)", name, err, flag)
+}
+
+// metricsServer makes the server of /metrics. Over TLS it lets in only whom the API server knows
+// and allows to GET the path.
+func metricsServer(c *options.Configuration, api *rest.Config) (component, error) {
+	options := metricsserver.Options{
+		BindAddress:   c.Metrics.BindAddress,
+		SecureServing: c.Metrics.Secure,
+		CertDir:       c.Metrics.CertDir,
+	}
+	if c.Metrics.CertDir != "" {
+		// The server would make a certificate of its own where these are missing, and who
+		// configured them would never know.
+		for _, name := range []string{"tls.crt", "tls.key"} {
+			if _, err := os.Stat(filepath.Join(c.Metrics.CertDir, name)); err != nil {
+				return component{}, fmt.Errorf("metrics certificate: %w; correct --metrics-cert-dir, or leave it out for a self-signed one", err)
+			}
+		}
+	}
+	var client *http.Client
+	if c.Metrics.Secure {
+		version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
+		if err != nil {
+			return component{}, fmt.Errorf("metrics server: %w", err)
+		}
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+		options.TLSOpts = []func(*tls.Config){func(t *tls.Config) {
+			t.MinVersion = version
+			// HTTP/2 serves scrapers nothing and has cost servers much (CVE-2023-44487).
+			t.NextProtos = []string{"http/1.1"}
+		}}
+		if client, err = rest.HTTPClientFor(api); err != nil {
+			return component{}, fmt.Errorf("metrics server: %w", err)
+		}
+	}
+	if c.Profiling.OnMetrics {
+		options.ExtraHandlers = profiles()
+	}
+	server, err := metricsserver.NewServer(options, api, client)
+	if err != nil {
+		return component{}, fmt.Errorf("metrics server: %w", err)
+	}
+	return component{"metrics server", func(ctx context.Context) error {
+		// The server makes its key before it listens. A port that is taken must be told before the webhooks
+		// serve, which would have to drain then.
+		var listening net.ListenConfig
+		trial, err := listening.Listen(ctx, "tcp", c.Metrics.BindAddress)
+		if err == nil {
+			err = trial.Close()
+		}
+		if err != nil {
+			return listenError("metrics server", c.Metrics.BindAddress, "--metrics-bind-address", err)
+		}
+		if err := server.Start(ctx); err != nil {
+			return listenError("metrics server", c.Metrics.BindAddress, "--metrics-bind-address", err)
+		}
+		return nil
+	}}, nil
 }

@@ -20,7 +20,7 @@ import (
 
 func TestEveryReconcileAndEveryTermIsNotedWithItsBeginAndEnd(t *testing.T) {
 	var out bytes.Buffer
-	w := newWitness("replica-1", &out, logr.Discard())
+	w := newLeadershipLog("replica-1", &out, logr.Discard())
 	now := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 	w.now = func() time.Time { now = now.Add(time.Nanosecond); return now }
 	broken := errors.New("broken")
@@ -31,16 +31,16 @@ func TestEveryReconcileAndEveryTermIsNotedWithItsBeginAndEnd(t *testing.T) {
 		}
 		return reconcile.Result{RequeueAfter: time.Second}, broken
 	})
-	w.note(deed{Event: eventLead})
-	result, err := w.of("ExternalService")(inner).Reconcile(context.Background(), request)
+	w.write(leadershipEntry{Event: eventLead})
+	result, err := w.wrap("ExternalService")(inner).Reconcile(context.Background(), request)
 	if result.RequeueAfter != time.Second || !errors.Is(err, broken) {
 		t.Errorf("%v, %v", result, err)
 	}
-	w.note(deed{Event: eventUnlead})
+	w.write(leadershipEntry{Event: eventUnlead})
 
-	var got []deed
+	var got []leadershipEntry
 	for lines := json.NewDecoder(&out); ; {
-		var d deed
+		var d leadershipEntry
 		if err := lines.Decode(&d); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
@@ -48,7 +48,7 @@ func TestEveryReconcileAndEveryTermIsNotedWithItsBeginAndEnd(t *testing.T) {
 		}
 		got = append(got, d)
 	}
-	want := []deed{
+	want := []leadershipEntry{
 		{Replica: "replica-1", Event: "lead", At: "2026-01-02T03:04:05.000000679Z"},
 		{Replica: "replica-1", Event: "begin", Kind: "ExternalService", Namespace: "shop", Name: "db", At: "2026-01-02T03:04:05.00000068Z"},
 		{Replica: "replica-1", Event: "end", Kind: "ExternalService", Namespace: "shop", Name: "db", At: "2026-01-02T03:04:05.000000681Z"},
@@ -60,9 +60,9 @@ func TestEveryReconcileAndEveryTermIsNotedWithItsBeginAndEnd(t *testing.T) {
 }
 
 func TestWithoutAnybodyWhoWantsToKnowReconcilersAreCalledDirectly(t *testing.T) {
-	if newWitness("replica-1", nil, logr.Discard()).of("ExternalService") != nil {
+	if newLeadershipLog("replica-1", nil, logr.Discard()).wrap("ExternalService") != nil {
 		t.Error("there is something in between")
 	}
-	var none *witness
-	none.note(deed{Event: eventLead})
+	var none *leadershipLog
+	none.write(leadershipEntry{Event: eventLead})
 }

@@ -20,21 +20,21 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
-// keyRetry is how often the key of the fingerprints is asked for where it cannot be had.
+// keyRetry is the pause between two attempts to load the key of the fingerprints.
 const keyRetry = 10 * time.Second
 
-// restarts is the controller of RebootPolicies. It is made once there is a key for fingerprints. One
+// rebootPolicies is the controller of RebootPolicies. It is made once there is a key for fingerprints. One
 // that is broken stops restarts alone: webhooks and the other kinds go on, since the whole cluster
 // depends on them.
-type restarts struct {
-	incumbent   *incumbent
+type rebootPolicies struct {
+	leader      *leaderControllers
 	logger      logr.Logger
 	disruptions *disruptions
-	made        *rebootpolicy.Controller
+	controller  *rebootpolicy.Controller
 }
 
-func (i *incumbent) restarts(shared *disruptions) *restarts {
-	return &restarts{incumbent: i, logger: i.Logger.WithName(rebootpolicy.Name), disruptions: shared}
+func (i *leaderControllers) rebootPolicies(shared *disruptions) *rebootPolicies {
+	return &rebootPolicies{leader: i, logger: i.Logger.WithName(rebootpolicy.Name), disruptions: shared}
 }
 
 func sourcesMode(c *options.Configuration) sources.Mode {
@@ -44,14 +44,14 @@ func sourcesMode(c *options.Configuration) sources.Mode {
 	return sources.Watch
 }
 
-// make makes the controller, unless it is made.
-func (r *restarts) make(key *fingerprint.Key) error {
-	if r.made != nil {
+// create makes the controller, unless it is made.
+func (r *rebootPolicies) create(key *fingerprint.Key) error {
+	if r.controller != nil {
 		return nil
 	}
-	a := r.incumbent
+	a := r.leader
 	c, settings := a.config.Controllers, a.config.RebootPolicies
-	limited := a.limited()
+	limited := a.controllersConfig()
 	typed, err := kubernetes.NewForConfig(binary(limited))
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
@@ -65,7 +65,7 @@ func (r *restarts) make(key *fingerprint.Key) error {
 		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
 		Warmup:           true, // when to warm is decided by the lifecycle
 		Logger:           a.Logger,
-		Unasked:          unasked(a.place),
+		Unasked:          webhookExemptNamespaces(a.identity),
 		Ledger:           r.disruptions.ledger,
 		Restore:          r.disruptions.restore,
 		Key:              key,
@@ -73,50 +73,50 @@ func (r *restarts) make(key *fingerprint.Key) error {
 		Metadata:         untyped,
 		SourcesMode:      sourcesMode(a.config),
 		SourcesInterval:  settings.SourcesPollInterval.Duration,
-		Dial:             a.outside.dialer.Dial,
-		Lookup:           a.outside.resolver.Lookup,
+		Dial:             a.egress.dialer.Dial,
+		Lookup:           a.egress.resolver.Lookup,
 		Suspicions:       &r.disruptions.suspicions,
 		Reference:        a.reference,
 		OnSuspect:        r.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
 		ProbeWorkers:     settings.ProbeWorkers,
 		Freeze:           r.disruptions.freeze,
 		Registerer:       a.metrics,
-		Wrap:             tolerantcache.Spare("RebootPolicy", a.witness.of("RebootPolicy")),
+		Wrap:             tolerantcache.Spare("RebootPolicy", a.leadershipLog.wrap("RebootPolicy")),
 	})
 	if err != nil {
 		return err
 	}
-	r.made = made
-	r.disruptions.wakes(made.Wake)
+	r.controller = made
+	r.disruptions.addWake(made.Wake)
 	return nil
 }
 
-func (r *restarts) key(ctx context.Context) (*fingerprint.Key, error) {
-	return fingerprint.Load(ctx, r.incumbent.client, r.incumbent.place.namespace, r.incumbent.config.RebootPolicies.FingerprintSecret)
+func (r *rebootPolicies) key(ctx context.Context) (*fingerprint.Key, error) {
+	return fingerprint.Load(ctx, r.leader.client, r.leader.identity.namespace, r.leader.config.RebootPolicies.FingerprintSecret)
 }
 
 // warm fills the caches. Without a key there is nothing to fill yet.
-func (r *restarts) warm(ctx context.Context, phase phases.Phase) error {
+func (r *rebootPolicies) warm(ctx context.Context, phase phases.Phase) error {
 	key, err := r.key(ctx)
 	if err != nil {
 		r.logger.Error(err, "RebootPolicies are not reconciled yet")
 		return nil
 	}
-	if err := r.make(key); err != nil {
+	if err := r.create(key); err != nil {
 		return err
 	}
-	if err := r.incumbent.synced(ctx, phase, rebootpolicy.Kinds(sourcesMode(r.incumbent.config))); err != nil {
+	if err := r.leader.waitForInformers(ctx, phase, rebootpolicy.Kinds(sourcesMode(r.leader.config))); err != nil {
 		return err
 	}
-	return r.made.Warmup(ctx)
+	return r.controller.Warmup(ctx)
 }
 
 // start reconciles, as soon as there is a key.
-func (r *restarts) start(ctx context.Context) error {
-	for r.made == nil {
+func (r *rebootPolicies) start(ctx context.Context) error {
+	for r.controller == nil {
 		key, err := r.key(ctx)
 		if err == nil {
-			if err := r.make(key); err != nil {
+			if err := r.create(key); err != nil {
 				return err
 			}
 			break
@@ -130,5 +130,5 @@ func (r *restarts) start(ctx context.Context) error {
 		case <-retry.C:
 		}
 	}
-	return r.made.Start(ctx)
+	return r.controller.Start(ctx)
 }

@@ -20,15 +20,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// recording is a cluster whose Events are bounded; those of controller-runtime have no bound, and do
+// clusterWithEvents is a cluster whose Events are bounded; those of controller-runtime have no bound, and do
 // not become series while the resource version of their object changes.
-type recording struct {
+type clusterWithEvents struct {
 	cluster.Cluster
 	events *events.Broadcaster
 }
 
-// recording makes the cluster of the reconcilers.
-func (a *assembly) recording(api *rest.Config, held map[client.Object]cache.ByObject, metrics prometheus.Registerer) (cluster.Cluster, error) {
+// newClusterWithEvents makes the cluster of the reconcilers.
+func (a *assembly) newClusterWithEvents(api *rest.Config, held map[client.Object]cache.ByObject, metrics prometheus.Registerer) (cluster.Cluster, error) {
 	made, err := a.newCluster(api, held)
 	if err != nil {
 		return nil, err
@@ -41,11 +41,11 @@ func (a *assembly) recording(api *rest.Config, held map[client.Object]cache.ByOb
 	if err != nil {
 		return nil, fmt.Errorf("events of the controllers: %w", err)
 	}
-	return &recording{Cluster: made, events: events}, nil
+	return &clusterWithEvents{Cluster: made, events: events}, nil
 }
 
 // Start runs the caches, and writes Events, until ctx ends.
-func (r *recording) Start(ctx context.Context) error {
+func (r *clusterWithEvents) Start(ctx context.Context) error {
 	events, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last reconciles are told, too
 	written := make(chan error, 1)
 	go func() {
@@ -57,6 +57,6 @@ func (r *recording) Start(ctx context.Context) error {
 }
 
 // GetEventRecorder returns the recorder of a controller.
-func (r *recording) GetEventRecorder(name string) recorder.EventRecorder {
+func (r *clusterWithEvents) GetEventRecorder(name string) recorder.EventRecorder {
 	return r.events.Recorder(name)
 }

@@ -23,11 +23,11 @@ type stages struct {
 	fail           context.CancelCauseFunc
 
 	mu        sync.Mutex
-	informers *group // of the term that there is
+	informers *group // of the latest term
 }
 
-// newStages makes the groups. They outlive ctx, each until it is stopped; fail is told of the
-// first part that fails in any.
+// newStages returns the groups. They outlive ctx, each until it is stopped; fail is called with the first
+// error of any.
 func newStages(ctx context.Context, fail context.CancelCauseFunc) *stages {
 	base := context.WithoutCancel(ctx)
 	s := &stages{fail: fail, informers: newGroup(base, fail)}
@@ -38,32 +38,32 @@ func newStages(ctx context.Context, fail context.CancelCauseFunc) *stages {
 	return s
 }
 
-// lend returns a group for the informers of a term. They outlive its reconcilers, since admission
+// newCacheGroup creates the group for the informers of a term. They outlive its reconcilers, since admission
 // reads them until its server has drained.
-func (s *stages) lend() *group {
+func (s *stages) newCacheGroup() *group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.informers = newGroup(s.caches.ctx, s.fail)
 	return s.informers
 }
 
-// lent is the group of the last term.
-func (s *stages) lent() *group {
+// cacheGroup returns the group of the latest term.
+func (s *stages) cacheGroup() *group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.informers
 }
 
-// stopErrors are the errors of parts that failed while they stopped.
+// stopErrors returns the errors of components that failed while they stopped.
 func (s *stages) stopErrors() []error {
 	var errs []error
-	for _, g := range []*group{s.work, s.runnables, s.webhook, s.certificates, s.lent(), s.caches, s.servers} {
+	for _, g := range []*group{s.work, s.runnables, s.webhook, s.certificates, s.cacheGroup(), s.caches, s.servers} {
 		errs = append(errs, g.late()...)
 	}
 	return errs
 }
 
-// group runs parts under one context and tells of the first that fails.
+// group runs components under one context and reports the first that fails.
 type group struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -72,7 +72,7 @@ type group struct {
 
 	mu      sync.Mutex
 	running []string
-	errs    []error // of parts that failed after the group was told to stop
+	errs    []error // of components that failed after the group was told to stop
 }
 
 func newGroup(ctx context.Context, fail context.CancelCauseFunc) *group {
@@ -81,22 +81,22 @@ func newGroup(ctx context.Context, fail context.CancelCauseFunc) *group {
 	return g
 }
 
-// Go starts parts. One that returns before the group is stopped has failed, whatever it returns.
-func (g *group) Go(parts ...named) {
-	for _, part := range parts {
+// Go starts components. One that returns before the group is stopped has failed, whatever it returns.
+func (g *group) Go(components ...component) {
+	for _, c := range components {
 		g.mu.Lock()
-		g.running = append(g.running, part.name)
+		g.running = append(g.running, c.name)
 		g.mu.Unlock()
 		g.wait.Go(func() {
-			err := contain(g.ctx, part)
+			err := runContained(g.ctx, c)
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			if i := slices.Index(g.running, part.name); i >= 0 {
+			if i := slices.Index(g.running, c.name); i >= 0 {
 				g.running = slices.Delete(g.running, i, i+1)
 			}
 			switch {
 			case g.ctx.Err() == nil && err == nil:
-				g.fail(fmt.Errorf("%s: ended unexpectedly", part.name))
+				g.fail(fmt.Errorf("%s: ended unexpectedly", c.name))
 			case g.ctx.Err() == nil:
 				g.fail(err)
 			case err != nil && !errors.Is(err, context.Canceled):
@@ -106,10 +106,10 @@ func (g *group) Go(parts ...named) {
 	}
 }
 
-// Wait returns when every part has ended.
+// Wait returns when every component has returned.
 func (g *group) Wait() { g.wait.Wait() }
 
-// Stop cancels the group and waits for it within ctx. It returns the parts that still run.
+// Stop cancels the group and waits for it within ctx. It returns the names of those that still run.
 func (g *group) Stop(ctx context.Context) []string {
 	g.cancel()
 	ended := make(chan struct{})
@@ -133,8 +133,8 @@ func (g *group) late() []error {
 	return slices.Clone(g.errs)
 }
 
-// contain runs a part and returns a panic as an error: the other parts stop in their order then,
+// runContained runs a component and returns a panic as an error: the others stop in their order then,
 // and the Lease is released.
-func contain(ctx context.Context, part named) error {
-	return panics.Try(part.name, func() error { return part.run(ctx) })
+func runContained(ctx context.Context, c component) error {
+	return panics.Try(c.name, func() error { return c.run(ctx) })
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// What a witness notes.
+// Events of a leadershipEntry.
 const (
 	eventLead   = "lead"
 	eventUnlead = "unlead"
@@ -22,10 +22,10 @@ const (
 	eventEnd    = "end"
 )
 
-// witness writes down when this replica leads and when it reconciles, as JSON, one line each. From the
-// lines of all replicas on one machine it can be proven that no two led at one instant. A begin is
-// stamped before it, an end after it, so that the intervals are never too short.
-type witness struct {
+// leadershipLog records when this replica leads and when it reconciles, one line of JSON each. The lines of
+// all replicas on one machine prove that no two led at one instant: a begin has its time from before, an end
+// from after, so that intervals are never too short.
+type leadershipLog struct {
 	replica string
 	logger  logr.Logger
 	now     func() time.Time
@@ -34,8 +34,8 @@ type witness struct {
 	to io.Writer // nil: nothing is written
 }
 
-// deed is one line.
-type deed struct {
+// leadershipEntry is one line.
+type leadershipEntry struct {
 	Replica   string `json:"replica"`
 	Event     string `json:"event"`
 	Kind      string `json:"kind,omitempty"`
@@ -44,12 +44,12 @@ type deed struct {
 	At        string `json:"at"` // RFC 3339 with nanoseconds
 }
 
-func newWitness(replica string, to io.Writer, logger logr.Logger) *witness {
-	return &witness{replica: replica, to: to, logger: logger, now: time.Now}
+func newLeadershipLog(replica string, to io.Writer, logger logr.Logger) *leadershipLog {
+	return &leadershipLog{replica: replica, to: to, logger: logger, now: time.Now}
 }
 
-// note writes a line by one call of Write, so that replicas may append to one file.
-func (w *witness) note(d deed) {
+// write writes a line by one call of Write, so that replicas may append to one file.
+func (w *leadershipLog) write(d leadershipEntry) {
 	if w == nil || w.to == nil {
 		return
 	}
@@ -65,18 +65,18 @@ func (w *witness) note(d deed) {
 	}
 }
 
-// of returns what to put around the reconciler of a kind; nil where nothing is written.
-func (w *witness) of(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
+// wrap returns what to put around the reconciler of a kind; nil where nothing is written.
+func (w *leadershipLog) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
 	if w == nil || w.to == nil {
 		return nil
 	}
 	return func(inner reconcile.Reconciler) reconcile.Reconciler {
 		return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-			d := deed{Kind: kind, Namespace: request.Namespace, Name: request.Name}
+			d := leadershipEntry{Kind: kind, Namespace: request.Namespace, Name: request.Name}
 			d.Event = eventBegin
-			w.note(d)
+			w.write(d)
 			d.Event = eventEnd
-			defer w.note(d) // after a panic too
+			defer w.write(d) // after a panic too
 			return inner.Reconcile(ctx, request)
 		})
 	}

@@ -36,11 +36,11 @@ func TestTheDepthOfAQueueThatHasEndedIsForgotten(t *testing.T) {
 	if depth() != 1 {
 		t.Fatalf("%d series of the queue", depth())
 	}
-	forgetDepth(ctrlmetrics.Registry, "another")
+	deleteQueueDepth(ctrlmetrics.Registry, "another")
 	if depth() != 1 {
 		t.Error("another queue's series has gone")
 	}
-	forgetDepth(ctrlmetrics.Registry, "depth-test")
+	deleteQueueDepth(ctrlmetrics.Registry, "depth-test")
 	if depth() != 0 {
 		t.Error("the series is still there")
 	}

@@ -28,7 +28,7 @@ func TestAReplicaThatDoesNotLeadReadsAndTellsAndWritesNothing(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	var leading atomic.Bool
-	api := fence(&rest.Config{Host: server.URL}, func() error {
+	api := fenceWrites(&rest.Config{Host: server.URL}, func() error {
 		if leading.Load() {
 			return nil
 		}
@@ -63,7 +63,7 @@ func TestAReplicaThatDoesNotLeadReadsAndTellsAndWritesNothing(t *testing.T) {
 			}
 		}
 	}
-	if unfenced := fence(api, nil); unfenced != api {
+	if unfenced := fenceWrites(api, nil); unfenced != api {
 		t.Error("without an election there is a fence")
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package operator
+package storagemigration
 
 import (
 	"context"
@@ -42,8 +42,8 @@ func TestWebhooksAreServedWhereAnEndpointIsReadyOrThatIsUnknown(t *testing.T) {
 		"a Service that leads out of there": {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &endpoints{client: fake.NewClientset(test.there...), namespace: "fairlead-system", service: "w", clock: testclock.NewFakePassiveClock(time.Now())}
-			err := s.healthy(t.Context())
+			s := &WebhookHealth{Client: fake.NewClientset(test.there...), Namespace: "fairlead-system", Service: "w", Clock: testclock.NewFakePassiveClock(time.Now())}
+			err := s.Check(t.Context())
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
@@ -60,14 +60,14 @@ func TestTheServersOfWebhooksAreLookedForNowAndThen(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	s := &endpoints{client: client, namespace: "fairlead-system", service: "w", clock: now}
+	s := &WebhookHealth{Client: client, Namespace: "fairlead-system", Service: "w", Clock: now}
 	for range 20 {
-		if err := s.healthy(t.Context()); err != nil {
+		if err := s.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	now.SetTime(now.Now().Add(endpointsAge + time.Second))
-	if err := s.healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "etcd is away") || asked != 2 {
+	now.SetTime(now.Now().Add(webhookHealthAge + time.Second))
+	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "etcd is away") || asked != 2 {
 		t.Errorf("%v after %d questions", err, asked)
 	}
 }
@@ -81,13 +81,13 @@ func TestAskingForEndpointsEndsWithItsContext(t *testing.T) {
 		<-hang
 		return true, nil, errors.New("etcd is away")
 	})
-	s := &endpoints{client: client, namespace: "fairlead-system", service: "w", clock: testclock.NewFakePassiveClock(time.Now())}
+	s := &WebhookHealth{Client: client, Namespace: "fairlead-system", Service: "w", Clock: testclock.NewFakePassiveClock(time.Now())}
 	first := make(chan error, 1)
-	go func() { first <- s.healthy(t.Context()) }()
+	go func() { first <- s.Check(t.Context()) }()
 	<-asked
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.healthy(ctx); !errors.Is(err, context.Canceled) {
+	if err := s.Check(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("while another one asks: %v", err)
 	}
 	close(hang)

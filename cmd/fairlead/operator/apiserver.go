@@ -1,0 +1,135 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+)
+
+// attemptTimeout bounds one request; an API server that is slower is of no use.
+const attemptTimeout = 15 * time.Second
+
+// apiServerWait waits until the API server responds, at most for a limit. A process that gives up too late
+// hides a wrong address, one that gives up at once does not survive a restart of the API server.
+type apiServerWait struct {
+	client   rest.Interface
+	server   string
+	origin   string
+	limit    time.Duration
+	first    time.Duration // the first pause; 0 means 100 ms
+	recorder *phases.Recorder
+	logger   logr.Logger
+}
+
+func (r apiServerWait) wait(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	pause := r.first
+	if pause == 0 {
+		pause = 100 * time.Millisecond
+	}
+	backoff := wait.Backoff{Duration: pause, Factor: 1.6, Jitter: 0.2, Steps: 1000, Cap: 5 * time.Second}
+	var reason error
+	for {
+		err := r.ping(bounded)
+		if err == nil {
+			return nil
+		}
+		if reason == nil || bounded.Err() == nil { // that the limit cut an attempt off says less than the attempt before it
+			reason = err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.recorder.Progress(phases.APIServer, "%s does not answer: %v", r.server, err)
+		r.logger.Info("the API server does not answer yet", "server", r.server, "reason", err.Error())
+		timer := time.NewTimer(backoff.Step())
+		select {
+		case <-timer.C:
+		case <-bounded.Done():
+			timer.Stop()
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("the API server %s (%s) does not answer, tried for %s: %w; check its address, or allow it more time with --kube-api-start-timeout",
+				r.server, r.origin, r.limit, reason)
+		}
+	}
+}
+
+// ping gets the version, which every authenticated user may. A refusal is a response, too, but for 401: then
+// nothing else would work.
+func (r apiServerWait) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	err := r.client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		switch code := status.Status().Code; {
+		case code == http.StatusUnauthorized, code == http.StatusTooManyRequests, code >= 500:
+			return err
+		}
+		return nil
+	}
+	return err
+}
+
+// namespaceFile is where the kubelet writes the namespace of a pod.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// identity is what this process is called, and where it runs.
+type identity struct {
+	namespace      string // of the operator: its Service, Secrets and pods
+	leaseNamespace string
+	id             string
+	pod            string // empty outside a pod
+}
+
+// newIdentity resolves what the configuration leaves to the environment.
+func newIdentity(c *options.Configuration, getenv func(string) string, file string) (identity, error) {
+	p := identity{
+		namespace: c.Service.Namespace,
+		id:        c.LeaderElection.ID,
+		pod:       getenv("POD_NAME"),
+	}
+	if p.namespace == "" {
+		p.namespace = getenv("POD_NAMESPACE")
+	}
+	if p.namespace == "" {
+		content, err := os.ReadFile(file) //nolint:gosec // a constant, but for the tests
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return identity{}, fmt.Errorf("namespace of the operator: %w", err)
+		}
+		p.namespace = strings.TrimSpace(string(content))
+	}
+	if p.namespace == "" {
+		return identity{}, errors.New("the namespace of the operator is not known outside a pod: give it with --service-namespace or POD_NAMESPACE")
+	}
+	if p.leaseNamespace = c.LeaderElection.ResourceNamespace; p.leaseNamespace == "" {
+		p.leaseNamespace = p.namespace
+	}
+	if p.id == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return identity{}, fmt.Errorf("identity of this replica: %w; give one with --id", err)
+		}
+		p.id = host + "_" + string(uuid.NewUUID())
+	}
+	return p, nil
+}

@@ -1,0 +1,220 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
+	"github.com/fairlead-dev/fairlead/controllers/chaospod"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
+)
+
+// leaderControllers builds the controllers of one term.
+type leaderControllers struct {
+	*assembly
+	cluster cluster.Cluster
+	metrics prometheus.Registerer
+}
+
+// controllersConfig returns the configuration of the controllers' clients, which write only while this
+// replica leads.
+func (a *assembly) controllersConfig() *rest.Config {
+	return fenceWrites(endWatches(a.api.forControllers(a.config.ClientConnection)), a.check)
+}
+
+// term creates the cache, the clients and the controllers. All of them discover their kinds at the API
+// server.
+func (a *assembly) term(ctx context.Context) (*term, error) {
+	held := externalservice.Cache()
+	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
+	registry := prometheus.NewRegistry()
+	made, err := a.newClusterWithEvents(a.controllersConfig(), held, registry)
+	if err != nil {
+		return nil, err
+	}
+	if err := rebootpolicy.Index(ctx, made.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	i := &leaderControllers{assembly: a, cluster: made, metrics: registry}
+	reconcilers, err := i.reconcilers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.metrics.set(registry)
+	return &term{cache: made.Start, sync: i.syncAdmission, reconcilers: reconcilers, end: i.end}, nil
+}
+
+// end drops all references to the term.
+func (i *leaderControllers) end() {
+	i.assembly.metrics.set(nil)
+	i.egress.policyChanged.Store(nil)
+	i.overlaps.reader.Store(nil)
+	i.overlaps.pods.informers.Store(nil)
+	i.overlaps.budgets.informers.Store(nil)
+	i.undecodable.Clear()
+	deleteQueueDepth(i.Metrics, externalservice.Name, rebootpolicy.Name, chaospod.Name)
+}
+
+// reconcilers returns the controllers.
+func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, error) {
+	c, es := i.config.Controllers, i.config.ExternalServices
+	cluster, err := i.newFreeze()
+	if err != nil {
+		return nil, err
+	}
+	shared := newDisruptions(i.cluster.GetCache(), cluster, i.config.RebootPolicies.MaxRestarts)
+	built, err := externalservice.New(ctx, i.cluster, externalservice.Options{
+		Concurrency:             c.Concurrency["ExternalService"],
+		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
+		Warmup:                  true, // when to warm is decided by the lifecycle
+		Logger:                  i.Logger,
+		Policy:                  i.egress.policy,
+		Lookup:                  i.egress.resolver.Lookup,
+		Ping:                    i.egress.resolver.Reachable,
+		Dial:                    i.egress.dialer.Dial,
+		Reference:               i.reference,
+		OnSuspect:               shared.suspicions.OnSuspect("ExternalService", i.suspects("ExternalService")),
+		DrainPeriod:             es.DrainPeriod.Duration,
+		Freeze:                  cluster,
+		WebhookExemptNamespaces: webhookExemptNamespaces(i.identity),
+		ResolveWorkers:          es.ResolveWorkers,
+		ProbeWorkers:            es.ProbeWorkers,
+		Registerer:              i.metrics,
+		Wrap:                    tolerantcache.Spare("ExternalService", i.leadershipLog.wrap("ExternalService")),
+	})
+	if err != nil {
+		return nil, err
+	}
+	again := built.EnqueueAll
+	i.egress.policyChanged.Store(&again)
+	phase := phases.Caches
+	if !c.Warmup {
+		phase = phases.Reconcilers
+	}
+	kinds := append(slices.Collect(maps.Keys(externalservice.Cache())), client.Object(&networkingv1.ExternalService{}))
+	warm := func(ctx context.Context) error {
+		// The controller waits for the same, but its error names a kind at random and no remedy.
+		if err := i.waitForInformers(ctx, phase, kinds); err != nil {
+			return err
+		}
+		return built.Warmup(ctx)
+	}
+	restarts := i.rebootPolicies(shared)
+	runs, err := i.chaosPods(shared)
+	if err != nil {
+		return nil, err
+	}
+	all := []reconciler{
+		{name: "calendar", warm: func(context.Context) error { return nil }, start: cluster.Run},
+		{name: externalservice.Name, warm: warm, start: built.Start},
+		{name: rebootpolicy.Name, warm: func(ctx context.Context) error { return restarts.warm(ctx, phase) }, start: restarts.start},
+		{name: chaospod.Name, start: runs.Start, warm: func(ctx context.Context) error {
+			if err := i.waitForInformers(ctx, phase, chaospod.Kinds()); err != nil {
+				return err
+			}
+			return runs.Warmup(ctx)
+		}},
+	}
+	if i.config.StorageMigration.Enabled {
+		migrates, err := i.storageMigration()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, migrates)
+	}
+	return all, nil
+}
+
+// syncAdmission waits for what admission reads from the cache, where there is admission.
+func (i *leaderControllers) syncAdmission(ctx context.Context) error {
+	if !i.config.Webhook.Enabled {
+		return nil
+	}
+	if err := i.waitForInformers(ctx, phases.Caches, admissionKinds()); err != nil {
+		return err
+	}
+	i.overlaps.open(i.cluster.GetCache())
+	i.overlaps.pods.open(i.cluster.GetCache())
+	i.overlaps.budgets.open(i.cluster.GetCache())
+	return nil
+}
+
+func (i *leaderControllers) waitForInformers(ctx context.Context, phase phases.Phase, kinds []client.Object) error {
+	return waitForInformers(ctx, i.cluster.GetCache(), i.scheme, kinds, i.config.Controllers.CacheSyncTimeout.Duration,
+		func(kind string) { i.recorder.Progress(phase, "waiting for %s", kind) })
+}
+
+// chaosPods returns the controller of ChaosPods.
+func (i *leaderControllers) chaosPods(shared *disruptions) (*chaospod.Controller, error) {
+	c := i.config.Controllers
+	made, err := chaospod.New(i.cluster, chaospod.Options{
+		Concurrency:      c.Concurrency["ChaosPod"],
+		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
+		Warmup:           true, // when to warm is decided by the lifecycle
+		Logger:           i.Logger,
+		Denied:           webhookExemptNamespaces(i.identity),
+		Ledger:           shared.ledger,
+		Restore:          shared.restore,
+		Freeze:           shared.freeze,
+		Suspicions:       &shared.suspicions,
+		Registerer:       i.metrics,
+		Wrap:             tolerantcache.Spare("ChaosPod", i.leadershipLog.wrap("ChaosPod")),
+	})
+	if err != nil {
+		return nil, err
+	}
+	shared.addWake(made.Wake)
+	return made, nil
+}
+
+// crdNames returns the names of the operator's own CRDs.
+func crdNames() []string {
+	return []string{
+		"chaospods.chaos.fairlead.dev", "externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev",
+	}
+}
+
+// storageMigration returns what rewrites objects that are stored at an old version.
+func (i *leaderControllers) storageMigration() (reconciler, error) {
+	api := i.controllersConfig()
+	crds, err := apiextensionsclient.NewForConfig(api)
+	if err != nil {
+		return reconciler{}, fmt.Errorf("%s: %w", i.api.origin, err)
+	}
+	objects, err := metadata.NewForConfig(api)
+	if err != nil {
+		return reconciler{}, fmt.Errorf("%s: %w", i.api.origin, err)
+	}
+	migrations, err := dynamic.NewForConfig(api)
+	if err != nil {
+		return reconciler{}, fmt.Errorf("%s: %w", i.api.origin, err)
+	}
+	made, err := storagemigration.New(storagemigration.Options{
+		Definitions: crds.CustomResourceDefinitions(), Objects: objects, Migrations: migrations, Names: crdNames(),
+		Rate: i.config.StorageMigration.Rate, Settle: i.config.StorageMigration.Settle.Duration, Healthy: i.healthy,
+		Events: i.cluster.GetEventRecorder(storagemigration.Name),
+		Logger: i.Logger.WithName("storage-migration"), Registerer: i.metrics,
+	})
+	if err != nil {
+		return reconciler{}, err
+	}
+	i.recorder.SetInfo("storage migration", made.Status)
+	return reconciler{name: storagemigration.Name, warm: func(context.Context) error { return nil }, start: made.Run}, nil
+}
