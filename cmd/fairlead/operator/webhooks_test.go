@@ -165,7 +165,7 @@ func TestAnObjectThatCouldNotBeReadAtItsOtherVersionIsRefused(t *testing.T) {
 // Approvals count only where the webhooks have looked.
 func TestThePolicyKnowsTheNamespacesThatTheWebhooksAreNotCalledFor(t *testing.T) {
 	for _, file := range []string{"mutating.yaml", "validating.yaml"} {
-		content, err := os.ReadFile(filepath.Join("..", "..", "config", "webhook", file))
+		content, err := os.ReadFile(filepath.Join("..", "..", "..", "config", "webhook", file))
 		if err != nil {
 			t.Fatal(err)
 		}
