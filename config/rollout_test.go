@@ -227,7 +227,7 @@ func TestEveryWebhookFailsClosedWithinSeconds(t *testing.T) {
 		if policy == nil || *policy != admissionv1.Fail {
 			t.Errorf("%s: failurePolicy is not Fail: what no other rule sees would be stored", name)
 		}
-		// Reviews of rights take up to 3 s (webhooks/authorization), and the default of 10 s would
+		// Reviews of rights take up to 3 s (webhooks/admission/authorization), and the default of 10 s would
 		// hold a writer, and its slot of the API server, for a replica that has died.
 		if seconds == nil || *seconds < 4 || *seconds >= 10 {
 			t.Errorf("%s: timeoutSeconds is not from 4 to 9", name)

@@ -1,12 +1,11 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhooks is the room of everything the API server calls: the TLS server (server), the
-// admission handlers (admission), who may write what (authorization) and the conversion handler
-// (conversion).
+// Package webhooks holds what the API server calls: the TLS server (server), the admission webhooks
+// (admission, with a package for each kind) and the conversion webhook (conversion).
 //
-// What stands below it is a thin layer over pure functions. Only authorization reads a cluster:
-// live, within a time limit, and never an object of Fairlead. Nothing here waits for a cache or
-// imports controllers: a webhook that waits for a cache whose objects need that webhook's conversion
-// never starts (kubernetes-sigs/controller-runtime#1685, #2322).
+// Defaults, rules and conversions are pure functions. Only what admission asks about a writer is read from a
+// cluster: live and within a time limit, or, for warnings alone, from caches that have synced already.
+// Nothing here waits for a cache or imports controllers: a webhook that waits for a cache whose objects need
+// that webhook's conversion never starts (kubernetes-sigs/controller-runtime#1685, #2322).
 package webhooks

@@ -9,7 +9,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// Remedies, in the words of package webhooks/authorization.
+// Remedies, in the words of package webhooks/admission/authorization.
 const (
 	byAccount      = "; ask for that right, or name a ServiceAccount that has it in spec.serviceAccountName"
 	anotherAccount = "; ask for that right, or leave the field out if you have the rights yourself"

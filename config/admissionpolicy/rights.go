@@ -60,7 +60,7 @@ func may(verb, group, resource, subresource, name string) string {
 	return question + ".check(" + verb + ").allowed()"
 }
 
-// externalServiceRights are those of package webhooks/authorization that need no knowledge of the
+// externalServiceRights are those of package webhooks/admission/externalservice that need no knowledge of the
 // cluster's addresses: a user who claims an approval could publish them, and a user who has a Secret read
 // may read it.
 func externalServiceRights() content {

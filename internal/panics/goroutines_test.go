@@ -32,7 +32,7 @@ var safe = map[string]string{
 	"internal/dns/lookup.go for i := range work":                    "lookupAddresses contains panics",
 	"internal/egress/ranges.go select":                              "only waits",
 	"controllers/storagemigration/pass.go for object := range next": "object calls Try",
-	"webhooks/authorization/review.go for i := take()":              "ask calls Try",
+	"webhooks/admission/authorization/review.go for i := take()":    "tryAllowed calls Try",
 	"internal/probe/prober.go p.runReference(":                      "checkReference calls Go",
 	"internal/probe/checker.go defer close(over)":                   "only sets a deadline",
 	"webhooks/server/selfcheck.go _ = conn.SetDeadline(":            "only sets a deadline",

@@ -88,6 +88,11 @@ func Validating[T any](o Options, v Validator[T]) http.Handler {
 	return newHandler(o, "validating", validation[T]{Validator: v, objects: objectsOf[T](), log: o.Logger})
 }
 
+// Handlers returns the handlers of both webhooks of a kind by path.
+func Handlers[T any](o Options, m Mutator[T], v Validator[T]) map[string]http.Handler {
+	return map[string]http.Handler{MutatePath(o.Kind): Mutating(o, m), ValidatePath(o.Kind): Validating(o, v)}
+}
+
 // MutatePath is where the mutating handler of a kind is served.
 func MutatePath(kind schema.GroupVersionKind) string { return path("/mutate-", kind) }
 

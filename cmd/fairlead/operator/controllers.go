@@ -65,9 +65,7 @@ func (a *assembly) term(ctx context.Context) (*term, error) {
 func (i *leaderControllers) end() {
 	i.assembly.metrics.set(nil)
 	i.egress.policyChanged.Store(nil)
-	i.overlaps.reader.Store(nil)
-	i.overlaps.pods.informers.Store(nil)
-	i.overlaps.budgets.informers.Store(nil)
+	i.warnings.DropCaches()
 	i.undecodable.Clear()
 	deleteQueueDepth(i.Metrics, externalservice.Name, rebootpolicy.Name, chaospod.Name)
 }
@@ -150,9 +148,7 @@ func (i *leaderControllers) syncAdmission(ctx context.Context) error {
 	if err := i.waitForInformers(ctx, phases.Caches, admissionKinds()); err != nil {
 		return err
 	}
-	i.overlaps.open(i.cluster.GetCache())
-	i.overlaps.pods.open(i.cluster.GetCache())
-	i.overlaps.budgets.open(i.cluster.GetCache())
+	i.warnings.SetCaches(i.cluster.GetCache(), i.cluster.GetCache())
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -34,9 +35,14 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/config/crd"
 	"github.com/fairlead-dev/fairlead/internal/egress"
-	"github.com/fairlead-dev/fairlead/webhooks/authorization"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/warnings"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 	"github.com/fairlead-dev/fairlead/webhooks/server"
+)
+
+const (
+	hub   = "v1"
+	spoke = "v1alpha1"
 )
 
 // Bounds of what a review may cost: allocated bytes for each byte of its weight, and time of a processor for
@@ -60,6 +66,7 @@ type costly struct {
 type allowing struct{}
 
 func (allowing) Synced() bool                                         { return true }
+func (allowing) IsInCluster(netip.Addr) bool                          { return true }
 func (allowing) CheckPorts(egress.Query, []uint16) (v egress.Verdict) { return v }
 func (allowing) Allowed(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error) {
 	return true, nil
@@ -70,17 +77,13 @@ func (allowing) Service(_ context.Context, _, name string) (*corev1.Service, err
 }
 
 // allowingAll authorizes all writers.
-func allowingAll() authorizers {
-	return authorizers{
-		authorization.NewExternalService(authorization.Options{Policy: allowing{}, Reviewer: allowing{}, Services: allowing{}}),
-		authorization.NewRebootPolicy(authorization.RebootPolicyOptions{Policy: allowing{}, Reviewer: allowing{}}),
-		authorization.NewChaosPod(allowing{}),
-	}
+func allowingAll() reviews {
+	return reviews{policy: allowing{}, reviewer: allowing{}, services: allowing{}, warnings: warnings.NewReader(warnings.Options{})}
 }
 
 func newCostly(t *testing.T, size int) costly {
 	t.Helper()
-	by := handlers(options.Default().Webhook, allowingAll(), &overlaps{logger: logr.Discard()}, func(conversion.Failure) {}, nil, logr.Discard())
+	by := handlers(options.Default().Webhook, allowingAll(), func(conversion.Failure) {}, nil, logr.Discard())
 	begins := rand.IntN(stride) // so that each field is tried now and then
 	t.Logf("of every %d fields, number %d is tried", stride, begins)
 	return costly{size: size, field: begins, by: by}

@@ -28,7 +28,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
-	"github.com/fairlead-dev/fairlead/webhooks/authorization"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/externalservice"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/warnings"
 )
 
 // Options configure a Manager.
@@ -93,7 +95,7 @@ type assembly struct {
 	scheme        *runtime.Scheme
 	client        kubernetes.Interface // without a limit
 	recorder      *phases.Recorder
-	overlaps      *overlaps
+	warnings      *warnings.Reader
 	egress        *egressStack
 	leadershipLog *leadershipLog
 	metrics       *swappableRegistry          // those of reconcilers
@@ -128,9 +130,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	if a.egress, err = newEgressStack(a.config, a.identity, unlimited, a.Dial, a.Logger); err != nil {
 		return nil, err
 	}
-	a.overlaps = &overlaps{logger: a.Logger.WithName("admission")}
-	a.overlaps.budgets.client, a.overlaps.budgets.logger = a.client, a.overlaps.logger
-	a.overlaps.pods.known = func(ip netip.Addr) bool { return a.egress.policy.IsInCluster(ip) }
+	a.warnings = warnings.NewReader(warnings.Options{Client: a.client, Logger: a.Logger.WithName("admission")})
 
 	p := parts{
 		reachable: apiServerWait{
@@ -181,15 +181,13 @@ func (a *assembly) assemble() (*lifecycle, error) {
 	return l, nil
 }
 
-// authorization asks whether writers may have what they write.
-func (a *assembly) authorization() authorizers {
-	reviewer := authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client})
-	return authorizers{
-		externalServices: authorization.NewExternalService(authorization.Options{
-			Policy: a.egress.policy, Reviewer: reviewer, Services: authorization.NewServiceReader(a.client),
-		}),
-		rebootPolicies: authorization.NewRebootPolicy(authorization.RebootPolicyOptions{Policy: a.egress.policy, Reviewer: reviewer}),
-		chaosPods:      authorization.NewChaosPod(reviewer),
+// reviews is what admission consults about writers.
+func (a *assembly) reviews() reviews {
+	return reviews{
+		policy:   a.egress.policy,
+		reviewer: authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client}),
+		services: externalservice.NewServiceReader(a.client),
+		warnings: a.warnings,
 	}
 }
 

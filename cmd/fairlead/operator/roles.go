@@ -25,7 +25,7 @@ func (a *assembly) withWebhooks(p *parts, untyped dynamic.Interface) (ready func
 	if err != nil {
 		return nil, err
 	}
-	byPath := handlers(a.config.Webhook, a.authorization(), a.overlaps, a.conversions.Failed, a.Metrics, a.Logger)
+	byPath := handlers(a.config.Webhook, a.reviews(), a.conversions.Failed, a.Metrics, a.Logger)
 	callers, err := callersOf(a.config, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func (a *assembly) runWarningCache(ctx context.Context) error {
 	filled := a.recorder.Begin(phases.Caches)
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		err := a.serveWarningCache(ctx, func() { filled(nil) })
-		a.overlaps.reader.Store(nil)
+		a.warnings.DropCaches()
 		a.retryWarningCache(ctx, err, pause)
 	}
 	return nil
@@ -56,7 +56,7 @@ func (a *assembly) serveWarningCache(ctx context.Context, filled func()) error {
 		return errors.Join(err, <-ended)
 	}
 	defer cancel()
-	a.overlaps.open(made.GetCache())
+	a.warnings.SetCaches(made.GetCache(), nil)
 	filled()
 	return <-ended
 }

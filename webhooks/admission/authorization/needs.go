@@ -1,0 +1,58 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorization
+
+import (
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Need is a right that a field of an object needs, and what else could be written there.
+type Need struct {
+	Path   *field.Path
+	Right  authorizationv1.ResourceAttributes
+	Remedy string
+}
+
+// Needs collects what an object needs.
+type Needs struct {
+	// Namespace of the object.
+	Namespace string
+	// List may name a right more than once.
+	List []Need
+}
+
+// What can be written instead of a field that needs a right.
+const (
+	NameServiceAccount        = "name a ServiceAccount that has it in spec.serviceAccountName"
+	NameAnotherServiceAccount = "name another ServiceAccount, or leave the field out if you have the rights yourself"
+	NameAnotherTarget         = "name another target"
+)
+
+// Add appends a need. An empty name is any object of the namespace.
+func (n *Needs) Add(path *field.Path, remedy, verb, group, resource, subresource, name string) {
+	n.List = append(n.List, Need{path, authorizationv1.ResourceAttributes{
+		Namespace: n.Namespace, Verb: verb, Group: group, Version: "v1", Resource: resource, Subresource: subresource, Name: name,
+	}, remedy})
+}
+
+// refusal names the right that is lacking, its field, and what to do.
+func (n Need) refusal(user string) *field.Error {
+	r := n.Right
+	what := r.Resource
+	if r.Subresource != "" {
+		what += "/" + r.Subresource
+	}
+	if r.Group != "" {
+		what += "." + r.Group
+	}
+	where := fmt.Sprintf("in all of namespace %q", r.Namespace)
+	if r.Name != "" {
+		where = fmt.Sprintf("%q in namespace %q", r.Name, r.Namespace)
+	}
+	return field.Forbidden(n.Path, fmt.Sprintf("user %s may not %s %s %s, and the operator does not do that for those who may not; ask for that right, or %s",
+		user, r.Verb, what, where, n.Remedy))
+}

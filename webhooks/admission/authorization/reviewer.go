@@ -1,0 +1,132 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authorization
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Reviewer reports whether a user may do something.
+type Reviewer interface {
+	// Allowed fails where that cannot be found out; nothing is allowed then.
+	Allowed(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error)
+}
+
+// ReviewerOptions of a Reviewer.
+type ReviewerOptions struct {
+	// Client creates SubjectAccessReviews. Required.
+	Client kubernetes.Interface
+	// Timeout of one review. Default 2s.
+	Timeout time.Duration
+	// Keep is how long a permission is remembered: the mutating and the validating webhook ask for the same
+	// rights. Refusals never are, so that a right that was just granted counts. Default 10s.
+	Keep time.Duration
+	// Most bounds how many permissions are remembered. Default 1024.
+	Most int
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+type reviewer struct {
+	options ReviewerOptions
+
+	breaker apiServerBreaker
+
+	mu      sync.Mutex
+	allowed map[[sha256.Size]byte]time.Time // until when
+}
+
+var _ Reviewer = (*reviewer)(nil)
+
+// NewReviewer returns a Reviewer that creates SubjectAccessReviews.
+func NewReviewer(o ReviewerOptions) Reviewer {
+	if o.Timeout <= 0 {
+		o.Timeout = 2 * time.Second
+	}
+	if o.Keep <= 0 {
+		o.Keep = 10 * time.Second
+	}
+	if o.Most <= 0 {
+		o.Most = 1024
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &reviewer{options: o, allowed: map[[sha256.Size]byte]time.Time{}}
+}
+
+func (r *reviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		ResourceAttributes: &what, User: user.Username, UID: user.UID, Groups: user.Groups,
+	}}
+	for key, values := range user.Extra {
+		if review.Spec.Extra == nil {
+			review.Spec.Extra = make(map[string]authorizationv1.ExtraValue, len(user.Extra))
+		}
+		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+	}
+	spec, err := json.Marshal(review.Spec)
+	if err != nil {
+		return false, err
+	}
+	key := sha256.Sum256(spec)
+	if r.remembers(key) {
+		return true, nil
+	}
+	if !r.breaker.allow(r.options.Now()) {
+		return false, errors.New("SubjectAccessReview: the API server did not answer a moment ago")
+	}
+	responded := false
+	defer func() { r.breaker.done(responded, r.options.Now()) }() // also where the call panics
+	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
+	defer cancel()
+	sent := r.options.Now()
+	reviewed, err := r.options.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	responded = err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("SubjectAccessReview: %w", err)
+	case reviewed.Status.Allowed && !reviewed.Status.Denied:
+		r.remember(key, sent)
+		return true, nil
+	case reviewed.Status.EvaluationError != "" && !reviewed.Status.Denied:
+		return false, errors.New("SubjectAccessReview: " + reviewed.Status.EvaluationError)
+	}
+	return false, nil
+}
+
+func (r *reviewer) remembers(key [sha256.Size]byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.options.Now().Before(r.allowed[key])
+}
+
+// remember removes what has expired, or else everything, where there is no room.
+func (r *reviewer) remember(key [sha256.Size]byte, sent time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.allowed) >= r.options.Most {
+		for other, until := range r.allowed {
+			if !sent.Before(until) {
+				delete(r.allowed, other)
+			}
+		}
+	}
+	if len(r.allowed) >= r.options.Most {
+		clear(r.allowed)
+	}
+	r.allowed[key] = sent.Add(r.options.Keep)
+}

@@ -1,0 +1,44 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	commonrules "github.com/fairlead-dev/fairlead/internal/rules"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
+)
+
+// overlaps warns of other ChaosPods that act on the same workload.
+func (w *webhook) overlaps(ctx context.Context, obj *chaosv1.ChaosPod) []string {
+	var others chaosv1.ChaosPodList
+	if !w.options.Warnings.List(ctx, &others, obj.Namespace) {
+		return nil
+	}
+	return rules.Overlaps(obj, others.Items)
+}
+
+// budgets warns of PodDisruptionBudgets that never allow what obj evicts. A dry run asks the eviction API as
+// well.
+func (w *webhook) budgets(ctx context.Context, obj *chaosv1.ChaosPod) []string {
+	if !rules.Evicts(&obj.Spec) {
+		return nil
+	}
+	what := "spec.action.type: Evict kills no pod"
+	if isDryRun(obj) {
+		what = "spec.action.type: Evict finds, as a dry run, that it could kill no pod"
+	}
+	workload, selector := obj.Spec.Target.Workload, labels.Nothing()
+	if s := obj.Spec.Target.Selector; s != nil {
+		if compiled, err := s.Selector(); err == nil {
+			selector = compiled
+		}
+	}
+	return w.options.Warnings.Budgets(ctx, obj.Namespace, what, func(evicted *commonrules.Evicted, _ labels.Set) bool {
+		return workload != nil && evicted.Kind == string(workload.Kind) && evicted.Name == workload.Name || selector.Matches(labels.Set(evicted.Labels))
+	})
+}

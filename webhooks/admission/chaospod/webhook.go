@@ -1,0 +1,69 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaospod
+
+import (
+	"context"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
+	"github.com/fairlead-dev/fairlead/webhooks/admission"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/roundtrip"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/warnings"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
+)
+
+// Options of the webhooks. All are required.
+type Options struct {
+	// Handler has the bounds, the logger and the registerer; its Kind and Translator are set here.
+	Handler admission.Options
+	// Converter of the kind.
+	Converter *hubspoke.Converter
+	// Reviewer reports what a writer may do.
+	Reviewer authorization.Reviewer
+	// Warnings reads what writers are warned of.
+	Warnings *warnings.Reader
+}
+
+type webhook struct {
+	options    Options
+	authorizer *authorizer
+}
+
+// New returns the handlers of both webhooks by path.
+func New(o Options) map[string]http.Handler {
+	w := &webhook{options: o, authorizer: newAuthorizer(o.Reviewer)}
+	handler := o.Handler
+	handler.Kind = chaosv1.GroupVersion.WithKind("ChaosPod")
+	handler.Translator = func(version string, object []byte) admission.Translator {
+		return translation.Read(handler.Kind.Kind, o.Converter, version, object)
+	}
+	return admission.Handlers(handler,
+		admission.Mutator[chaosv1.ChaosPod]{
+			Keep:    roundtrip.Keeper(o.Converter),
+			Default: rules.Default,
+			Stamp:   w.authorizer.Stamp,
+		},
+		admission.Validator[chaosv1.ChaosPod]{Validate: w.validate})
+}
+
+func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old *chaosv1.ChaosPod) ([]string, field.ErrorList) {
+	warnings := rules.Warnings(obj, old)
+	warnings = append(warnings, w.budgets(ctx, obj)...)
+	warnings = append(warnings, w.overlaps(ctx, obj)...)
+
+	errs := rules.Validate(obj, old)
+	errs = append(errs, roundtrip.Validate(w.options.Converter, req, obj, old)...)
+	if len(errs) > 0 {
+		// A review of rights costs a call, and would be about fields that must change anyway.
+		return warnings, errs
+	}
+	more, errs := w.authorizer.Validate(ctx, req, obj, old)
+	return append(warnings, more...), errs
+}

@@ -1,0 +1,186 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package externalservice
+
+import (
+	"context"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+	"github.com/fairlead-dev/fairlead/webhooks/admission"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
+)
+
+// authorizer decides whether the writer of an ExternalService may have it do what it does.
+type authorizer struct {
+	policy   Policy
+	reviewer authorization.Reviewer
+	services ServiceReader
+}
+
+// Stamp returns the annotation with the approval of the addresses of the cluster in obj. A user who leaves
+// addresses and ports as they are keeps the approval that is there; otherwise the writer must have the right.
+// Without it, or where no address is in the cluster, there is no approval.
+func (a *authorizer) Stamp(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) (map[string]string, error) {
+	same := unchanged(obj, old)
+	switch {
+	case req.SubResource != "":
+		return nil, nil
+	case !obj.DeletionTimestamp.IsZero(), same && egress.Approved(old):
+		return authorization.Stamp(authorization.Approval(old)), nil
+	case len(egress.StaticAddresses(&obj.Spec)) == 0, same && !a.policy.Synced():
+		return authorization.Stamp(""), nil
+	case !a.policy.Synced():
+		return nil, authorization.RetryLater(req, authorization.ErrUnsynced)
+	}
+	if _, inCluster := split(a.check(req, obj)); len(inCluster) == 0 {
+		return authorization.Stamp(""), nil
+	}
+	lacking, err := a.lacking(ctx, req)
+	switch {
+	case err != nil && same: // it was not approved before, and is not refused for that now
+		return authorization.Stamp(""), nil
+	case err != nil:
+		return nil, authorization.RetryLater(req, authorization.Unknown(req, err))
+	case len(lacking) > 0: // Validate refuses it, address by address
+		return authorization.Stamp(""), nil
+	}
+	return authorization.Stamp(egress.Approval(obj, req.User.Username)), nil
+}
+
+// Validate refuses what the writer has no right to, and what no user may have. What an update leaves as it is
+// may stay while something else is repaired.
+func (a *authorizer) Validate(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) ([]string, field.ErrorList) {
+	if req.SubResource != "" || !obj.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	warnings, errs := a.addresses(ctx, req, obj, old)
+	errs = append(errs, a.secret(ctx, req, obj, old)...)
+	errs = append(errs, a.adoption(ctx, req, obj, old)...)
+	errs = append(errs, a.fault(ctx, req, obj, old)...)
+	warning, conflict := a.service(ctx, req, obj, old)
+	if warning != "" {
+		warnings = append(warnings, warning)
+	}
+	return warnings, append(errs, conflict...)
+}
+
+// publishing returns the rights that a user needs who publishes an address of the cluster: with these, the
+// user could do so without Fairlead.
+func publishing(namespace string) []authorizationv1.ResourceAttributes {
+	return []authorizationv1.ResourceAttributes{
+		{Namespace: namespace, Verb: "create", Version: "v1", Resource: "services"},
+		{Namespace: namespace, Verb: "create", Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+	}
+}
+
+// lacking returns the resources that the writer may not create, and so must not have created.
+func (a *authorizer) lacking(ctx context.Context, req admission.Request) ([]string, error) {
+	var lacking []string
+	for _, right := range publishing(req.Namespace) {
+		allowed, err := a.reviewer.Allowed(ctx, req.User, right)
+		if err != nil {
+			return nil, err
+		}
+		if !allowed {
+			name := right.Resource
+			if right.Group != "" {
+				name += "." + right.Group
+			}
+			lacking = append(lacking, name)
+		}
+	}
+	return lacking, nil
+}
+
+// secret requires the right to get the Secret of the health check: the operator reads it for the writer, and
+// the result of a check shows what is in it.
+func (a *authorizer) secret(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) field.ErrorList {
+	name := caSecret(obj)
+	if name == "" || old != nil && caSecret(old) == name && !resumed(obj, old) {
+		return nil
+	}
+	return a.require(ctx, req, field.NewPath("spec", "healthCheck", "tls", "caSecretName"),
+		authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "get", Version: "v1", Resource: "secrets", Name: name},
+		fmt.Sprintf("get the Secret %q in namespace %q, which the operator would read; ask for the right to get it, or leave caSecretName out", name, req.Namespace))
+}
+
+// adoption requires the right to update the Service that the object is to take over.
+func (a *authorizer) adoption(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) field.ErrorList {
+	if !rules.Adopts(obj) || old != nil && rules.Adopts(old) && !resumed(obj, old) {
+		return nil
+	}
+	path := field.NewPath("metadata", "annotations").Key(networkingv1.AdoptServiceAnnotation)
+	if obj.Name == "" {
+		return field.ErrorList{field.Forbidden(path, "the Service to take over has a name, so that this object needs one instead of generateName")}
+	}
+	return a.require(ctx, req, path,
+		authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "update", Version: "v1", Resource: "services", Name: obj.Name},
+		fmt.Sprintf("update the Service %q in namespace %q, which the operator would take over; ask for the right to update it, or leave the annotation out", obj.Name, req.Namespace))
+}
+
+// fault requires the right to update EndpointSlices, which an injected fault does. To end one needs no right.
+func (a *authorizer) fault(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) field.ErrorList {
+	fault := obj.Annotations[networkingv1.InjectFaultAnnotation]
+	if fault == "" || old != nil && old.Annotations[networkingv1.InjectFaultAnnotation] == fault {
+		return nil
+	}
+	return a.require(ctx, req, field.NewPath("metadata", "annotations").Key(networkingv1.InjectFaultAnnotation),
+		authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "update", Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+		fmt.Sprintf("update endpointslices.discovery.k8s.io in namespace %q, which the operator would do to inject the fault; ask for that right, or leave the annotation out", req.Namespace))
+}
+
+// require refuses the field where the writer lacks the right. The refusal says what the user may not do.
+func (a *authorizer) require(ctx context.Context, req admission.Request, path *field.Path, right authorizationv1.ResourceAttributes, refusal string) field.ErrorList {
+	allowed, err := a.reviewer.Allowed(ctx, req.User, right)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.InternalError(path, authorization.Unknown(req, err))}
+	case !allowed:
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("user %s may not %s", authorization.User(req), refusal))}
+	}
+	return nil
+}
+
+func caSecret(es *networkingv1.ExternalService) string {
+	if h := es.Spec.HealthCheck; h != nil && h.TLS != nil {
+		return h.TLS.CASecretName
+	}
+	return ""
+}
+
+// unchanged reports whether obj publishes the static addresses that old published.
+func unchanged(obj, old *networkingv1.ExternalService) bool {
+	return old != nil && !resumed(obj, old) && !checksOtherwise(obj, old) && egress.Digest(&obj.Spec) == egress.Digest(&old.Spec)
+}
+
+// checksOtherwise reports whether the health check of obj sends something else to the static addresses than
+// that of old. To put an endpoint back into service, or to prefer it, is not to choose what is reached.
+func checksOtherwise(obj, old *networkingv1.ExternalService) bool {
+	return egress.Digest(&obj.Spec) != "" && obj.Spec.HealthCheck != nil &&
+		!equality.Semantic.DeepEqual(checkOf(obj), checkOf(old))
+}
+
+// checkOf returns what a health check sends, regardless of its intervals; nil where there is none.
+func checkOf(es *networkingv1.ExternalService) *networkingv1.HealthCheck {
+	defaulted := &networkingv1.ExternalService{Spec: *es.Spec.DeepCopy()}
+	rules.Default(defaulted)
+	check := defaulted.Spec.HealthCheck
+	if check == nil {
+		return nil
+	}
+	return &networkingv1.HealthCheck{TCP: check.TCP, HTTP: check.HTTP, GRPC: check.GRPC, TLS: check.TLS, Port: check.Port}
+}
+
+// resumed reports whether obj is no longer suspended.
+func resumed(obj, old *networkingv1.ExternalService) bool {
+	return old != nil && ptr.Deref(old.Spec.Suspend, false) && !ptr.Deref(obj.Spec.Suspend, false)
+}

@@ -1,0 +1,87 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/webhooks/admission"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
+)
+
+// Policy decides about addresses. It is an *egress.Policy.
+type Policy interface {
+	// Synced reports whether the ranges of the cluster are known.
+	Synced() bool
+	// CheckPorts returns whether an address may be reached at all of its ports.
+	CheckPorts(q egress.Query, ports []uint16) egress.Verdict
+}
+
+var _ Policy = (*egress.Policy)(nil)
+
+// host is an address that is probed instead of the pods. Names are not among them: the addresses that they
+// resolve to are checked at every connection.
+type host struct {
+	path    *field.Path
+	address netip.AddrPort
+}
+
+// hostsOf returns the addresses in a spec. Other texts are names, or left to the rules of the kind.
+func hostsOf(spec *autorebootv1.RebootPolicySpec) []host {
+	var hosts []host
+	for i := range spec.Triggers {
+		p := spec.Triggers[i].Probe
+		if p == nil {
+			continue
+		}
+		at := field.NewPath("spec", "triggers").Index(i).Child("probe")
+		add := func(member, name string, port int32) {
+			if ip, err := netip.ParseAddr(name); err == nil {
+				hosts = append(hosts, host{at.Child(member, "host"), netip.AddrPortFrom(ip, uint16(port))})
+			}
+		}
+		if h := p.HTTPGet; h != nil {
+			add("httpGet", h.Host, h.Port)
+		}
+		if s := p.TCPSocket; s != nil {
+			add("tcpSocket", s.Host, s.Port)
+		}
+		if g := p.GRPC; g != nil {
+			add("grpc", g.Host, g.Port)
+		}
+	}
+	return hosts
+}
+
+// hosts refuses addresses that the egress policy keeps closed to the operator. No right of the writer opens
+// them: the operator sees more of the cluster than the writer's pods do. What an update leaves as it is stays.
+func (a *authorizer) hosts(req admission.Request, obj, old *autorebootv1.RebootPolicy) field.ErrorList {
+	stored := map[netip.AddrPort]bool{}
+	if old != nil && !starts(obj, old) {
+		for _, h := range hostsOf(&old.Spec) {
+			stored[h.address] = true
+		}
+	}
+	var errs field.ErrorList
+	for _, h := range hostsOf(&obj.Spec) {
+		if stored[h.address] {
+			continue
+		}
+		if !a.policy.Synced() {
+			return append(errs, field.InternalError(h.path, authorization.ErrUnsynced))
+		}
+		verdict := a.policy.CheckPorts(egress.Query{Namespace: req.Namespace, IP: h.address.Addr()}, []uint16{h.address.Port()})
+		if !verdict.Allowed {
+			errs = append(errs, field.Forbidden(h.path, fmt.Sprintf(
+				"%s %s (%s); leave host out to have every pod of the target asked itself, or have an administrator change the operator's egress policy",
+				h.address, verdict.Detail, verdict.Reason)))
+		}
+	}
+	return errs
+}

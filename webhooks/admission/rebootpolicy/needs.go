@@ -1,0 +1,114 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
+)
+
+// What can be written instead of a field that needs a right, beside what authorization names.
+const (
+	withoutSource  = "leave the source out"
+	withoutTrigger = "leave the trigger out"
+	withoutGate    = "leave the gate out"
+)
+
+// collector collects the needs of a spec.
+type collector struct{ authorization.Needs }
+
+// needs lists the rights that a writer of spec needs: to do what the policy does, or to have a ServiceAccount
+// do it, and to see what the policy's status shows of what the operator reads. What a workload refers to
+// (discovery Referenced) needs no right of its own: the status only shows that it changed, and a user who may
+// patch the workload, or have it patched, can make it refer to anything.
+func needs(spec *autorebootv1.RebootPolicySpec, namespace string) []authorization.Need {
+	n := &collector{authorization.Needs{Namespace: namespace}}
+	at := field.NewPath("spec")
+	n.restarts(at, spec)
+	for i := range spec.Triggers {
+		n.trigger(at.Child("triggers").Index(i), &spec.Triggers[i])
+	}
+	for i := range spec.Gates {
+		g, path := &spec.Gates[i], at.Child("gates").Index(i)
+		switch g.Type {
+		case autorebootv1.GateNoPods:
+			n.Add(path, withoutGate, "list", "", "pods", "", "")
+		case autorebootv1.GateExternalServiceHealthy:
+			n.Add(path, withoutGate, "get", networkingv1.GroupVersion.Group, "externalservices", "", g.Name)
+		default:
+			n.Add(path, withoutGate, "get", "apps", resourceOf(g.Kind), "", g.Name)
+		}
+	}
+	return n.List
+}
+
+// restarts adds what restarting the targets needs. The rights of a ServiceAccount are reviewed at every
+// restart, so that its name needs only the right to use it; the targets are still read in the operator's
+// name.
+func (n *collector) restarts(at *field.Path, spec *autorebootv1.RebootPolicySpec) {
+	evicts := spec.Strategy != nil && spec.Strategy.Type == autorebootv1.StrategyEvict
+	switch account := spec.ServiceAccountName; {
+	case account != "":
+		n.Add(at.Child("serviceAccountName"), authorization.NameAnotherServiceAccount, "impersonate", "", "serviceaccounts", "", account)
+	case evicts:
+		n.Add(at.Child("strategy", "type"), authorization.NameServiceAccount, "create", "", "pods", "eviction", "")
+		n.Add(at.Child("strategy", "type"), authorization.NameServiceAccount, "get", "", "pods", "", "")
+		return
+	}
+	for i := range spec.Targets {
+		t, path := &spec.Targets[i], at.Child("targets").Index(i)
+		name := nameOf(t.Name, t.Selector)
+		if spec.ServiceAccountName == "" {
+			n.Add(path, authorization.NameServiceAccount, "patch", "apps", resourceOf(t.Kind), "", name)
+			continue
+		}
+		n.Add(path, authorization.NameAnotherTarget, reading(name), "apps", resourceOf(t.Kind), "", name)
+	}
+}
+
+func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
+	if c := t.ConfigChange; c != nil {
+		for i := range c.Sources {
+			s := &c.Sources[i]
+			name := nameOf(s.Name, s.Selector)
+			n.Add(path.Child("configChange", "sources").Index(i), withoutSource, reading(name), "", strings.ToLower(string(s.Kind))+"s", "", name)
+		}
+	}
+	if c := t.CertificateRenewal; c != nil {
+		n.Add(path.Child("certificateRenewal", "secretName"), withoutTrigger, reading(c.SecretName), "", "secrets", "", c.SecretName)
+	}
+	if p := t.Probe; p != nil && p.Exec != nil {
+		n.Add(path.Child("probe", "exec"), withoutTrigger, "create", "", "pods", "exec", "")
+	}
+	if e := t.EndpointsChange; e != nil {
+		n.Add(path.Child("endpointsChange", "externalServiceName"), withoutTrigger,
+			"get", networkingv1.GroupVersion.Group, "externalservices", "", e.ExternalServiceName)
+	}
+}
+
+// resourceOf returns the resource of a kind of apps/v1.
+func resourceOf(kind autorebootv1.TargetKind) string { return strings.ToLower(string(kind)) + "s" }
+
+// nameOf returns the one object that is meant, or "" for any: which objects a selector matches is decided by
+// those who set their labels.
+func nameOf(name string, selector *common.LabelSelector) string {
+	if selector != nil {
+		return ""
+	}
+	return name
+}
+
+// reading returns the verb that reads one object, or those of a namespace.
+func reading(name string) string {
+	if name == "" {
+		return "list"
+	}
+	return "get"
+}

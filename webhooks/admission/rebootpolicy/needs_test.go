@@ -1,0 +1,120 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/webhooks/admission/admissiontest"
+)
+
+var anyApp = &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"app": "x"}}
+
+func target(kind autorebootv1.TargetKind, name string) autorebootv1.Target {
+	return autorebootv1.Target{Kind: kind, Name: name}
+}
+
+func sources(list ...autorebootv1.ConfigSource) []autorebootv1.Trigger {
+	return []autorebootv1.Trigger{{Name: "config", ConfigChange: &autorebootv1.ConfigChange{Sources: list}}}
+}
+
+func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
+	evict := &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict}
+	api := []autorebootv1.Target{target("Deployment", "api")}
+	for name, test := range map[string]struct {
+		spec autorebootv1.RebootPolicySpec
+		want map[string]string // rights, and the fields that take them
+	}{
+		"workloads by their names": {
+			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{target("Deployment", "api"), target("StatefulSet", "db"), target("DaemonSet", "agent")}},
+			map[string]string{"patch deployments.apps api": "spec.targets[0]", "patch statefulsets.apps db": "spec.targets[1]", "patch daemonsets.apps agent": "spec.targets[2]"},
+		},
+		"workloads by their labels": {
+			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Kind: "StatefulSet", Selector: anyApp}}, Strategy: &autorebootv1.Strategy{Type: autorebootv1.StrategyRolloutRestart}},
+			map[string]string{"patch statefulsets.apps": "spec.targets[0]"},
+		},
+		"a name beside labels is no limit": {
+			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Kind: "StatefulSet", Name: "db", Selector: anyApp}}},
+			map[string]string{"patch statefulsets.apps": "spec.targets[0]"},
+		},
+		"neither name nor labels": {
+			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Kind: "StatefulSet"}}},
+			map[string]string{"patch statefulsets.apps": "spec.targets[0]"},
+		},
+		"Evict": {
+			autorebootv1.RebootPolicySpec{Targets: api, Strategy: evict},
+			map[string]string{"create pods/eviction": "spec.strategy.type", "get pods": "spec.strategy.type"},
+		},
+		"in the name of a ServiceAccount": {
+			autorebootv1.RebootPolicySpec{ServiceAccountName: "robot", Targets: append([]autorebootv1.Target{{Kind: "DaemonSet", Selector: anyApp}}, api...)},
+			map[string]string{"impersonate serviceaccounts robot": "spec.serviceAccountName", "list daemonsets.apps": "spec.targets[0]", "get deployments.apps api": "spec.targets[1]"},
+		},
+		"Evict in the name of a ServiceAccount": {
+			autorebootv1.RebootPolicySpec{ServiceAccountName: "robot", Targets: api, Strategy: evict},
+			map[string]string{"impersonate serviceaccounts robot": "spec.serviceAccountName", "get deployments.apps api": "spec.targets[0]"},
+		},
+		"sources": {
+			autorebootv1.RebootPolicySpec{Triggers: sources(
+				autorebootv1.ConfigSource{Kind: "Secret", Name: "creds", Keys: []string{"a"}}, autorebootv1.ConfigSource{Kind: "ConfigMap", Name: "conf"},
+				autorebootv1.ConfigSource{Kind: "Secret", Selector: anyApp}, autorebootv1.ConfigSource{Kind: "ConfigMap", Selector: anyApp})},
+			map[string]string{
+				"get secrets creds": "spec.triggers[0].configChange.sources[0]", "get configmaps conf": "spec.triggers[0].configChange.sources[1]",
+				"list secrets": "spec.triggers[0].configChange.sources[2]", "list configmaps": "spec.triggers[0].configChange.sources[3]",
+			},
+		},
+		"sources that the workload refers to": {
+			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{ConfigChange: &autorebootv1.ConfigChange{Discovery: ptr.To(autorebootv1.DiscoveryReferenced)}}}},
+			map[string]string{},
+		},
+		"a certificate": {
+			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{CertificateRenewal: &autorebootv1.CertificateRenewal{SecretName: "tls"}}}},
+			map[string]string{"get secrets tls": "spec.triggers[0].certificateRenewal.secretName"},
+		},
+		"a certificate without a name": {
+			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{CertificateRenewal: &autorebootv1.CertificateRenewal{}}}},
+			map[string]string{"list secrets": "spec.triggers[0].certificateRenewal.secretName"},
+		},
+		"probes": {
+			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{
+				{Probe: &autorebootv1.Probe{HTTPGet: &autorebootv1.HTTPGet{Port: 80}}},
+				{Probe: &autorebootv1.Probe{Exec: &autorebootv1.Exec{Command: []string{"/check"}}}},
+			}},
+			map[string]string{"create pods/exec": "spec.triggers[1].probe.exec"},
+		},
+		"an ExternalService": {
+			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "db"}}}},
+			map[string]string{"get externalservices.networking.fairlead.dev db": "spec.triggers[0].endpointsChange.externalServiceName"},
+		},
+		"times": {
+			autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{Schedule: &autorebootv1.ScheduleTrigger{}}, {PodAge: &autorebootv1.PodAge{}}}},
+			map[string]string{},
+		},
+		"gates": {
+			autorebootv1.RebootPolicySpec{Gates: []autorebootv1.Gate{
+				{Type: "NoPods", Selector: anyApp}, {Type: "WorkloadAvailable", Kind: "Deployment", Name: "ledger"}, {Type: "ExternalServiceHealthy", Name: "db"},
+			}},
+			map[string]string{
+				"list pods": "spec.gates[0]", "get deployments.apps ledger": "spec.gates[1]", "get externalservices.networking.fairlead.dev db": "spec.gates[2]",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]string{}
+			for _, n := range needs(&test.spec, "shop") {
+				if n.Right.Namespace != "shop" || n.Right.Version != "v1" {
+					t.Errorf("asks about %+v", n.Right)
+				}
+				got[admissiontest.Phrase(n.Right)] = n.Path.String()
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package roundtrip
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/webhooks/admission"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
+)
+
+const (
+	hub   = "v1"
+	spoke = "v1alpha1"
+)
+
+// maxNamed is how many fields a warning names.
+const maxNamed = 10
+
+// Keeper returns the Keep of an admission.Mutator.
+func Keeper(converter *hubspoke.Converter) func(req admission.Request, object, stored []byte) (admission.Kept, error) {
+	return func(req admission.Request, object, stored []byte) (admission.Kept, error) {
+		if req.RequestKind.Version == spoke {
+			return keepHubFields(converter, object, stored)
+		}
+		return keepSpokeFields(object, stored)
+	}
+}
+
+// keepHubFields keeps the fields that only v1 has in an update at v1alpha1.
+func keepHubFields(converter *hubspoke.Converter, object, stored []byte) (admission.Kept, error) {
+	kept, err := converter.Keep(object, stored)
+	if err != nil || kept.Spec == nil {
+		return admission.Kept{}, err
+	}
+	named := kept.Fields[:min(len(kept.Fields), maxNamed)]
+	more := ""
+	if n := len(kept.Fields) - len(named); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return admission.Kept{
+		Spec:        kept.Spec,
+		Annotations: map[string]string{common.V1Alpha1DataAnnotation: kept.Saved},
+		Warnings: []string{fmt.Sprintf("v1 spec (%s%s): what %s cannot express stays as it is stored; the annotation %s is missing or not that of the stored object",
+			strings.Join(named, ", "), more, spoke, common.ConversionDataAnnotation)},
+	}, nil
+}
+
+// keepSpokeFields keeps the fields that only v1alpha1 has in an update at v1: they are all in one annotation.
+// One that cannot be read may be removed.
+func keepSpokeFields(object, stored []byte) (admission.Kept, error) {
+	is, err := annotationsOf(object)
+	if err != nil {
+		return admission.Kept{}, err
+	}
+	was, err := annotationsOf(stored)
+	if err != nil {
+		return admission.Kept{}, err
+	}
+	const name = common.V1Alpha1DataAnnotation
+	saved := was[name]
+	if is[name] == saved || saved != "" && (len(saved) > common.MaxRestoreBytes || !hubspoke.Readable(saved)) {
+		return admission.Kept{}, nil
+	}
+	return admission.Kept{
+		Annotations: map[string]string{name: saved},
+		Warnings: []string{fmt.Sprintf("metadata.annotations[%s]: stays as it is stored, since it holds what only %s can express: write that at %s",
+			name, spoke, spoke)},
+	}, nil
+}
+
+func annotationsOf(object []byte) (map[string]string, error) {
+	var carrier struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	err := json.Unmarshal(object, &carrier)
+	return carrier.Metadata.Annotations, err
+}
