@@ -41,52 +41,52 @@ const Name = "externalservice"
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many objects are reconciled at once. The default is 2.
+	// Concurrency is how many objects are reconciled at once. Defaults to 2.
 	Concurrency int
-	// CacheSyncTimeout bounds the wait for the caches. The default is 2m.
+	// CacheSyncTimeout bounds the wait for the caches. Defaults to 2m.
 	CacheSyncTimeout time.Duration
-	// Warmup starts the watches on a replica that does not lead, so that taking over is quick.
+	// Warmup starts the watches on a replica that does not lead, so that a change of leader is quick.
 	Warmup bool
-	// Logger of the controller. The default drops everything.
+	// Logger of the controller. Defaults to logr.Discard().
 	Logger logr.Logger
 
-	// Policy says which addresses may be published and checked. Required. When its verdicts may
-	// have changed, call Controller.Again.
+	// Policy decides which addresses may be published and checked. Required. When its verdicts may
+	// have changed, call Controller.EnqueueAll.
 	Policy Policy
-	// Lookup asks what a name leads to. Required.
+	// Lookup looks up a DNS name. Required.
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
-	// Ping asks whether any nameserver answers. The default guesses by the lookups.
+	// Ping reports whether any nameserver replies. Defaults to nil: the lookups tell.
 	Ping func(ctx context.Context) bool
 	// Dial opens the connections of health checks. Required.
 	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
-	// Reference says whether this process reaches what no tenant has a say in; it ends when ctx does.
-	// The default is that it does.
+	// Reference reports whether this process reaches something that no tenant controls; it returns when ctx
+	// ends. Defaults to nil: it is not checked.
 	Reference func(ctx context.Context) bool
-	// OnSuspect is told when failed checks begin and cease to be taken for a fault of this process,
-	// and why. It must not block. The default tells no one.
+	// OnSuspect is called when failed checks begin or cease to be taken for a fault of this process, with
+	// the cause. It must not block. Defaults to nil: it is not called.
 	OnSuspect func(suspect bool, cause string)
-	// Secrets reads the Secrets that health checks name. The default is the cluster's API reader.
+	// Secrets reads the Secrets that health checks name. Defaults to the cluster's API reader.
 	Secrets client.Reader
-	// DrainPeriod is how long the endpoints of a deleted object stand as terminating before its
-	// Service goes. The default, 0, does not wait.
+	// DrainPeriod is how long the endpoints of a deleted object are terminating before its Service is
+	// deleted. Defaults to 0.
 	DrainPeriod time.Duration
-	// Freeze knows the blackouts of the cluster, in which no fault is injected. The default is that there
+	// Freeze holds the blackouts of the cluster, during which no fault is injected. Defaults to nil: there
 	// are none.
 	Freeze *freeze.Freeze
-	// WebhookExemptNamespaces are the namespaces that admission is not called for. No fault is injected in them.
+	// WebhookExemptNamespaces are the namespaces that the webhooks are not called for. No fault is injected
+	// in them.
 	WebhookExemptNamespaces []string
-	// ResolveWorkers is how many names are looked up at once. The default is 64.
+	// ResolveWorkers is how many names are looked up at once. Defaults to 64.
 	ResolveWorkers int
-	// ProbeWorkers is how many health checks run at once. The default is 1024.
+	// ProbeWorkers is how many health checks run at once. Defaults to 1024.
 	ProbeWorkers int
-	// Registerer takes the metrics. The default takes none.
+	// Registerer registers the metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
-	// Wrap returns what is called in place of the reconciler, and calls it. The default is the
-	// reconciler itself.
+	// Wrap returns a reconciler that calls the one given. Defaults to nil: it is not wrapped.
 	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 }
 
-// Controller reconciles ExternalServices, and looks up and checks what they name.
+// Controller reconciles ExternalServices, looks up their names and checks their addresses.
 type Controller struct {
 	controller controller.Controller
 	reconciler *Reconciler
@@ -95,8 +95,7 @@ type Controller struct {
 	enqueuer   *controller.Enqueuer
 }
 
-// New makes the controller. The caller starts it, once this replica leads, and sees that the
-// cluster's cache runs.
+// New returns a controller. The caller starts it once this replica leads, and runs the cluster's cache.
 func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error) {
 	if o.Policy == nil || o.Lookup == nil || o.Dial == nil {
 		return nil, errors.New("controller " + Name + ": Policy, Lookup and Dial are required")
@@ -149,8 +148,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	return controller.RunAll(ctx, c.tracker.Run, c.prober.Run, c.controller.Start)
 }
 
-// EnqueueAll has every object reconciled once more, since what the policy says may have changed. It does
-// not block.
+// EnqueueAll has every object reconciled, since verdicts of the policy may have changed. It does not block.
 func (c *Controller) EnqueueAll() {
 	for _, key := range c.reconciler.states.keys() {
 		c.enqueuer.Enqueue(key)
@@ -159,9 +157,9 @@ func (c *Controller) EnqueueAll() {
 
 // Resolution knows what DNS names lead to.
 type Resolution interface {
-	// Set says which names an object has, and returns what is known of them, in their order.
+	// Set replaces the names of an object, and returns the state of each, in order.
 	Set(key types.NamespacedName, names []resolution.Name) []resolution.State
-	// ResolvedTime is when a name last resolved: a lookup that changes nothing reconciles nothing.
+	// ResolvedTime returns when a name last resolved. A lookup that changes nothing enqueues nothing.
 	ResolvedTime(key types.NamespacedName, endpoint string) time.Time
 	// Forget drops the names of an object.
 	Forget(key types.NamespacedName)
@@ -169,17 +167,17 @@ type Resolution interface {
 
 // Probes know which addresses are healthy.
 type Probes interface {
-	// Set says what the targets of an object are, and returns the health of each, in their order.
+	// Set replaces the targets of an object, and returns the health of each, in order.
 	Set(key types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health
 	// Forget drops the targets of an object.
 	Forget(key types.NamespacedName)
-	// IsFrozen says whether failures decide nothing now for the targets of an object.
+	// IsFrozen reports whether failures do not change the health of an object's targets now.
 	IsFrozen(key types.NamespacedName) bool
 }
 
-// Policy says which addresses may be published and checked.
+// Policy decides which addresses may be published and checked.
 type Policy interface {
-	// CheckPorts judges an address together with the ports that it is published with.
+	// CheckPorts returns the verdict on an address with the ports that it is published with.
 	CheckPorts(query egress.Query, ports []uint16) egress.Verdict
 }
 
@@ -189,11 +187,11 @@ var (
 	_ Policy     = (*egress.Policy)(nil)
 )
 
-// byService is the index of EndpointSlices by the Service they belong to.
+// byService indexes EndpointSlices by their Service.
 const byService = "metadata.labels.service-name"
 
-// Cache is what the cache must hold for the controller: of Services and EndpointSlices only its
-// own, so that memory does not grow with the cluster.
+// Cache returns what the cache holds for the controller: of Services and EndpointSlices only its own, so
+// that memory does not grow with the cluster.
 func Cache() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&corev1.Service{}: {
@@ -205,7 +203,7 @@ func Cache() map[client.Object]cache.ByObject {
 	}
 }
 
-// watch has objects reconciled when they, or what they made, change.
+// watch enqueues objects when they, their Services or their slices change.
 func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, enqueuer *controller.Enqueuer) error {
 	if err := c.GetCache().IndexField(ctx, &discoveryv1.EndpointSlice{}, byService, serviceOf); err != nil {
 		return fmt.Errorf("index EndpointSlices by Service: %w", err)
@@ -237,8 +235,8 @@ func serviceOf(slice client.Object) []string {
 	return []string{slice.GetLabels()[discoveryv1.LabelServiceName]}
 }
 
-// annotationChanged lets changes of the annotations pass that say something to the reconciler; they are no
-// part of the generation.
+// annotationChanged passes changes of the annotations that the reconciler reads: they do not change the
+// generation.
 func annotationChanged() predicate.TypedPredicate[*networkingv1.ExternalService] {
 	return predicate.TypedFuncs[*networkingv1.ExternalService]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*networkingv1.ExternalService]) bool {
@@ -253,8 +251,8 @@ func annotationChanged() predicate.TypedPredicate[*networkingv1.ExternalService]
 	}
 }
 
-// requestsOf are the Services that a slice says it belongs to: by its label, which anybody may
-// change, and by its owner.
+// requestsOf returns the Services that a slice names: in its label, which any user may change, and as its
+// owner.
 func requestsOf(slice *discoveryv1.EndpointSlice) []reconcile.Request {
 	var requests []reconcile.Request
 	label := slice.Labels[discoveryv1.LabelServiceName]

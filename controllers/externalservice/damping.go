@@ -19,14 +19,14 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// changeRate is how often something has changed lately. It halves with each half-life.
+// changeRate is how often something has changed lately. It decays with a half-life.
 type changeRate struct {
 	level float64
 	at    time.Time
 }
 
-// damping is how a turbulence is turned into a time to wait: none up to so many recent changes, then
-// least, and twice as long with each further one, up to most.
+// damping is how a change rate delays the next change, as route flap damping does (RFC 2439): not at all up to
+// the threshold, then by minDelay, and by twice as much with each further change, up to maxDelay.
 type damping struct {
 	halfLife           time.Duration
 	threshold          float64
@@ -34,105 +34,104 @@ type damping struct {
 }
 
 var (
-	// flapDamping holds the health of an address from its third fall within minutes on.
+	// flapDamping delays changes of an address's health from its third fall within minutes on.
 	flapDamping = damping{halfLife: 5 * time.Minute, threshold: 2.5, minDelay: 10 * time.Second, maxDelay: 3 * time.Minute}
-	// writeDamping holds what is not urgent of the slices and the status of one object.
+	// writeDamping delays writes of slices and status of one object that are not urgent.
 	writeDamping = damping{halfLife: time.Minute, threshold: 8, minDelay: 5 * time.Second, maxDelay: time.Minute}
 )
 
-// maxUnhealthyHold is how long an address that flaps, and for which no other is there, stays published while it
-// fails, at most.
+// maxUnhealthyHold limits how long a flapping address stays published while it fails, where no other is there.
 const maxUnhealthyHold = 30 * time.Second
 
-func (d *damping) level(t *changeRate, now time.Time) float64 {
-	if t.level == 0 || now.Before(t.at) {
-		return t.level
+func (d *damping) level(rate *changeRate, now time.Time) float64 {
+	if rate.level == 0 || now.Before(rate.at) {
+		return rate.level
 	}
-	return t.level * math.Exp2(-float64(now.Sub(t.at))/float64(d.halfLife))
+	return rate.level * math.Exp2(-float64(now.Sub(rate.at))/float64(d.halfLife))
 }
 
-// add takes in changes.
-func (d *damping) add(t *changeRate, changes int, now time.Time) {
-	t.level, t.at = d.level(t, now)+float64(changes), now
+// add counts changes.
+func (d *damping) add(rate *changeRate, changes int, now time.Time) {
+	rate.level, rate.at = d.level(rate, now)+float64(changes), now
 }
 
-// delay is how long the next change waits.
-func (d *damping) delay(t *changeRate, now time.Time) time.Duration {
-	over := d.level(t, now) - d.threshold
+// delay returns how long the next change waits.
+func (d *damping) delay(rate *changeRate, now time.Time) time.Duration {
+	over := d.level(rate, now) - d.threshold
 	if over <= 0 {
 		return 0
 	}
 	return time.Duration(min(float64(d.minDelay)*math.Exp2(over), float64(d.maxDelay)))
 }
 
-// calmAt is when there is no hold any more, provided that nothing changes until then.
-func (d *damping) calmAt(t *changeRate, now time.Time) time.Time {
-	level := d.level(t, now)
+// calmAt returns when there is no delay any more, if nothing changes until then.
+func (d *damping) calmAt(rate *changeRate, now time.Time) time.Time {
+	level := d.level(rate, now)
 	if level <= d.threshold {
 		return now
 	}
 	return now.Add(time.Duration(float64(d.halfLife)*math.Log2(level/d.threshold)) + time.Second)
 }
 
-// addressKey is an address of an endpoint, as health checks know it.
+// addressKey identifies an address of an endpoint.
 type addressKey struct {
 	endpoint string
 	ip       netip.Addr
 	srvPort  uint16
 }
 
-// flapState is what is remembered of an address that has become unhealthy in this process.
+// flapState is the history of an address that has become unhealthy in this process.
 type flapState struct {
-	// falls is how often the prober has seen it become unhealthy.
+	// falls is probe.Health.Falls.
 	falls uint16
 	rate  changeRate
-	// effective is the health that counts.
+	// effective is the damped health.
 	effective probe.Health
 }
 
-// dampFlaps holds the health of addresses that flap, so that each turn of theirs is not a write of slices
-// and status, and read by every node. The first falls count at once. After that:
+// dampFlaps damps the health of addresses that flap: each change is a write of slices and status, and every
+// node reads the slices. The first falls count at once. After that:
 //
-//   - where an address is healthy that does not flap, one that flaps is out as soon as it fails, and
-//     in again only once it has been healthy for its hold, which grows with each recent fall;
-//   - where there is none, those that flap are the best that there is: one that is healthy counts at
-//     once, and one that fails stays until it has failed for its hold, lasting at most.
+//   - Where an address is healthy that does not flap, one that flaps is unhealthy as soon as it fails, and
+//     healthy again only once it has been so for its delay, which grows with each recent fall.
+//   - Where there is none, one that flaps is healthy as soon as it succeeds, and unhealthy only once it has
+//     failed for its delay, at most maxUnhealthyHold.
 //
-// It returns when to look again. A new process has seen no fall yet.
-func dampFlaps(all []resolvedEndpoint, m *objectState, now time.Time) (again time.Time) {
+// It returns when time alone changes a health. A new process has seen no fall yet.
+func dampFlaps(all []resolvedEndpoint, state *objectState, now time.Time) (requeueAt time.Time) {
 	var next map[addressKey]*flapState
 	steady := false
-	forEachActive(all, func(s *resolvedEndpoint, a *address) {
+	forEachActive(all, func(e *resolvedEndpoint, a *address) {
 		if a.health.Falls > 0 {
-			at := addressKey{s.Name, a.ip, a.srvPort}
-			f := m.flaps[at].observe(&a.health, now)
+			at := addressKey{e.Name, a.ip, a.srvPort}
+			f := state.flaps[at].observe(&a.health, now)
 			if next == nil {
 				next = map[addressKey]*flapState{}
 			}
 			next[at] = f
 			a.flapping = flapDamping.delay(&f.rate, now) > 0
 			if a.flapping {
-				again = controller.Earliest(again, flapDamping.calmAt(&f.rate, now))
+				requeueAt = controller.Earliest(requeueAt, flapDamping.calmAt(&f.rate, now))
 			}
 		}
 		steady = steady || (a.health.State == networkingv1.AddressHealthy && !a.flapping)
 	})
-	m.flaps = next
+	state.flaps = next
 	if len(next) == 0 {
-		return again
+		return requeueAt
 	}
-	forEachActive(all, func(s *resolvedEndpoint, a *address) {
-		if f := next[addressKey{s.Name, a.ip, a.srvPort}]; f != nil {
-			again = controller.Earliest(again, f.apply(a, steady, now))
+	forEachActive(all, func(e *resolvedEndpoint, a *address) {
+		if f := next[addressKey{e.Name, a.ip, a.srvPort}]; f != nil {
+			requeueAt = controller.Earliest(requeueAt, f.apply(a, steady, now))
 		}
 	})
-	return again
+	return requeueAt
 }
 
-// observe takes in what the prober has found. f may be nil.
+// observe counts the falls that the prober has seen. f may be nil.
 func (f *flapState) observe(found *probe.Health, now time.Time) *flapState {
 	if f == nil || found.Falls < f.falls {
-		// It was healthy before it fell for the first time.
+		// It was healthy before its first fall.
 		f = &flapState{effective: probe.Health{State: networkingv1.AddressHealthy}}
 	}
 	flapDamping.add(&f.rate, int(found.Falls-f.falls), now)
@@ -140,39 +139,38 @@ func (f *flapState) observe(found *probe.Health, now time.Time) *flapState {
 	return f
 }
 
-// apply decides which health counts, and returns when to look again.
-func (f *flapState) apply(a *address, steady bool, now time.Time) (again time.Time) {
-	found, hold := a.health, flapDamping.delay(&f.rate, now)
+// apply sets the damped health of an address, and returns when time alone changes it.
+func (f *flapState) apply(a *address, steady bool, now time.Time) (requeueAt time.Time) {
+	found, delay := a.health, flapDamping.delay(&f.rate, now)
 	switch {
 	case f.effective.Since.IsZero(), found.State == f.effective.State && !a.flapping:
 		f.effective = found
-	case found.State == f.effective.State: // its time and its reason stay: there is nothing to write
+	case found.State == f.effective.State: // time and reason stay: there is nothing to write
 	case found.State == networkingv1.AddressHealthy && f.effective.State == networkingv1.AddressUnhealthy && steady:
-		again = found.Since.Add(hold)
+		requeueAt = found.Since.Add(delay)
 	case found.State == networkingv1.AddressUnhealthy && f.effective.State == networkingv1.AddressHealthy && !steady:
-		again = found.Since.Add(min(hold, maxUnhealthyHold))
+		requeueAt = found.Since.Add(min(delay, maxUnhealthyHold))
 	default:
 		f.effective = found
 	}
-	if !again.IsZero() && !now.Before(again) {
-		f.effective, again = found, time.Time{}
+	if !requeueAt.IsZero() && !now.Before(requeueAt) {
+		f.effective, requeueAt = found, time.Time{}
 	}
 	f.effective.LastProbe = found.LastProbe
 	a.health = f.effective
-	return again
+	return requeueAt
 }
 
-// postponeUntil is until when the slices, and the status that tells of them, are left as they are. Every
-// node reads every write of a slice, so that of an object whose slices change all the time the changes
-// are gathered: other addresses of a name, and addresses that are healthy again. A change of the spec,
-// another priority, and an address that must not take traffic any more wait for nothing. It is zero
-// where there is nothing to wait for.
-func (m *objectState) postponeUntil(es *networkingv1.ExternalService, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice, f *observation, d *decision, now time.Time) time.Time {
-	due := m.sliceWriteRate.at.Add(writeDamping.delay(&m.sliceWriteRate, now))
-	if !now.Before(due) || es.Status.ObservedGeneration != es.Generation || !ptr.Equal(d.active, m.active) || d.panicking != m.panicking {
+// postponeUntil returns until when slices and status are not written, or zero. Every node reads every write of
+// a slice: where slices change all the time, other addresses of a name and addresses that are healthy again
+// are written together. A change of the spec, another priority, and an address that must not take traffic any
+// more are written at once.
+func (s *objectState) postponeUntil(es *networkingv1.ExternalService, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice, o *observation, d *decision, now time.Time) time.Time {
+	due := s.sliceWriteRate.at.Add(writeDamping.delay(&s.sliceWriteRate, now))
+	if !now.Before(due) || es.Status.ObservedGeneration != es.Generation || !ptr.Equal(d.active, s.active) || d.panicking != s.panicking {
 		return time.Time{}
 	}
-	if sameSlices(service, current, wanted) || mustWriteNow(current, f, d) {
+	if sameSlices(service, current, wanted) || mustWriteNow(current, o, d) {
 		return time.Time{}
 	}
 	return due
@@ -190,12 +188,12 @@ func sameSlices(service *corev1.Service, current []*discoveryv1.EndpointSlice, w
 	return true
 }
 
-// mustWriteNow reports whether an address takes traffic that is to take none, or nothing takes any.
-func mustWriteNow(current []*discoveryv1.EndpointSlice, f *observation, d *decision) bool {
+// mustWriteNow reports whether an address takes traffic that must not, or none takes any.
+func mustWriteNow(current []*discoveryv1.EndpointSlice, o *observation, d *decision) bool {
 	ready := make(map[netip.Addr]bool, len(d.published))
-	for i := range f.endpoints {
-		for j := range f.endpoints[i].addresses {
-			if a := &f.endpoints[i].addresses[j]; a.deniedReason != "" {
+	for i := range o.endpoints {
+		for j := range o.endpoints[i].addresses {
+			if a := &o.endpoints[i].addresses[j]; a.deniedReason != "" {
 				ready[a.ip] = false
 			}
 		}
@@ -219,9 +217,8 @@ func mustWriteNow(current []*discoveryv1.EndpointSlice, f *observation, d *decis
 	return !takes
 }
 
-// onlyTextDiffers reports whether two statuses say the same to a client that waits for a condition: they differ in
-// texts, counts and what is told of single addresses. Of an object whose status changes all the time,
-// such changes are gathered.
+// onlyTextDiffers reports whether two statuses are the same to a client that waits for a condition: they
+// differ in messages, counts and single addresses only. Such changes are damped.
 func onlyTextDiffers(a, b *networkingv1.ExternalServiceStatus) bool {
 	if a.ObservedGeneration != b.ObservedGeneration || a.ClusterIP != b.ClusterIP || a.LastHandledFailback != b.LastHandledFailback ||
 		!ptr.Equal(a.ActivePriority, b.ActivePriority) || !ptr.Equal(a.ServiceRef, b.ServiceRef) ||

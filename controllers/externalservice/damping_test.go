@@ -197,10 +197,10 @@ func TestPortsOfOneShortDigestAreApart(t *testing.T) {
 	spec := &networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "sql", Port: 5432}}}
 	one, other := portSetOf(spec, nil, 1111), portSetOf(spec, nil, 2222)
 	other.shortDigest = one.shortDigest
-	members := func(ports *portSet, ip string) publishedAddress {
+	candidates := func(ports *portSet, ip string) publishedAddress {
 		return publishedAddress{&candidate{ip: parseAddress(ip).IP, ports: ports}, true}
 	}
-	first, second := members(one, "192.0.2.1"), members(other, "192.0.2.1")
+	first, second := candidates(one, "192.0.2.1"), candidates(other, "192.0.2.1")
 	if one.digest > other.digest {
 		first, second = second, first
 	}

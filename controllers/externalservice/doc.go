@@ -1,25 +1,38 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package externalservice publishes each ExternalService as a Service of its name and the
-// EndpointSlices behind it, holds these to what is healthy outside, and says so in the status.
+// Package externalservice is the controller of ExternalServices: it publishes each as a Service of its name and
+// the EndpointSlices behind it, keeps the slices to the addresses that are healthy, and reports that in the
+// status.
 //
-// A reconcile goes through the same steps each time: the Service is put in place (service.go); what
-// lies outside is looked up, judged by the egress policy and checked (observe.go, examine.go); one
-// pure function says which priority is published and which of its addresses are ready (decide.go);
-// another says which slices that makes, moving as few addresses as it can (membership.go); the
-// slices are written where they differ, then the status where a fact has changed (status.go,
-// conditions.go), and events for what lies between the two statuses (events.go). Looking up and
-// checking goes on beside that, in controllers/externalservice/resolution and internal/probe, which enqueue the
-// object when something changes.
+// # Steps of a reconcile
 //
-// What a process knows must survive it. A new one takes the health of addresses from the slices and
-// the status, changes no slice before it has looked up every name itself, and then leaves all of it
-// equal to the byte until a fact changes (seed.go).
+//  1. reconcile.go has the steps in order; suspended.go replaces them for an object that is suspended or not
+//     valid, and finalizer.go for one that is being deleted.
+//  2. service.go creates or updates the Service.
+//  3. state.go has the object state, which this process keeps between reconciles, and the previous state, which
+//     an earlier process has left in slices and status.
+//  4. observe.go sets what is looked up and checked. endpoints.go returns the resolved endpoints: their
+//     addresses, each with the verdict of the egress policy and its health, which damping.go damps.
+//  5. failover.go decides, without side effects: it merges addresses into candidates and these into priority
+//     groups, and chooses the group that is published and which of its addresses are ready.
+//  6. inject.go and fault.go change that decision while a fault is injected.
+//  7. endpointslices.go packs the published addresses into slices, moving as few as it can, and writes those
+//     that differ.
+//  8. status.go and conditions.go make the status, which is written where a fact has changed, and events.go the
+//     events of that change.
 //
-// Writes go by server-side apply under one field owner. What others have put on our Service, and
-// apply would leave there, is patched away first. The package never touches a Service or
-// EndpointSlice that is not its own, never publishes or checks an address that the policy refuses,
-// writes nothing while nothing has changed, and puts nothing that the outside sent into a status, an
-// event or a metric, but for addresses.
+// controller.go has the options and watches. Lookups and checks run on their own, in the package resolution and in
+// internal/probe, and enqueue the object when their results change.
+//
+// # Guarantees
+//
+// What a process knows must survive it. A new one takes the health of addresses from slices and status,
+// changes no slice before it has looked up every name itself, and leaves all of it equal to the byte until a
+// fact changes.
+//
+// Writes are server-side applies of one field owner. Fields that others have set on our Service, and that apply
+// would leave, are removed first. The package never touches a Service or EndpointSlice of another owner, never
+// publishes or checks an address that the policy denies, writes nothing while nothing has changed, and puts
+// nothing that a nameserver or an endpoint sent into a status, an event or a metric, except for addresses.
 package externalservice

@@ -22,21 +22,14 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// Where the spec was stored without defaults, these hold.
-const (
-	minTTL      = 30 * time.Second
-	maxTTL      = time.Hour
-	keepLastFor = 24 * time.Hour
-)
-
-// resolvedEndpoint is an endpoint of the spec as it was found: its addresses, and what is known of each.
+// resolvedEndpoint is an endpoint of the spec with its addresses.
 type resolvedEndpoint struct {
 	*networkingv1.Endpoint
 	priority int32
 	drained  bool
-	// approved says that its writer was asked for the right to publish addresses of the cluster.
+	// approved means that its author has the right to publish addresses of the cluster.
 	approved bool
-	// state of the DNS name; nil where the addresses stand in the spec.
+	// state of the DNS name; nil for static addresses.
 	state     *resolution.State
 	addresses []address
 }
@@ -46,11 +39,11 @@ type address struct {
 	ip      netip.Addr
 	srvPort uint16 // port of the SRV record, or 0
 	ports   *portSet
-	// deniedReason is why the egress policy refuses it; empty where it does not.
+	// deniedReason is why the egress policy denies it, or empty.
 	deniedReason egress.Reason
 	deniedDetail string // the rest of a sentence that begins with the address
 	health       probe.Health
-	// flapping says that health is held.
+	// flapping means that health is damped.
 	flapping bool
 }
 
@@ -58,14 +51,13 @@ type address struct {
 type portSet struct {
 	ports   []discoveryv1.EndpointPort
 	numbers []uint16
-	// digest identifies the set, and short names the slices that have it.
+	// digest identifies the set, and shortDigest is in the names of its slices.
 	digest, shortDigest string
-	probePort           uint16 // the port to check
+	probePort           uint16
 }
 
-// resolutionNames are the DNS names to look up. Drained endpoints are among them, so that putting one back
-// into service waits for no lookup. Seeds are what the status says of the same name: it outlives
-// this process.
+// resolutionNames returns the DNS names to look up. Those of drained endpoints are among them, so that making
+// one Active again waits for no lookup. Unless seeded, each has the addresses of the status as its seed.
 func resolutionNames(es *networkingv1.ExternalService, seeded bool) []resolution.Name {
 	var out []resolution.Name
 	for i := range es.Spec.Endpoints {
@@ -73,13 +65,10 @@ func resolutionNames(es *networkingv1.ExternalService, seeded bool) []resolution
 		if e.DNS == nil {
 			continue
 		}
+		r := es.Spec.Resolution
 		name := resolution.Name{
-			Endpoint: e.Name, Host: e.DNS.Name, Records: ptr.Deref(e.DNS.RecordType, networkingv1.RecordAddress),
-			MinTTL: minTTL, MaxTTL: maxTTL, KeepLastFor: keepLastFor, OnFailure: networkingv1.ResolutionKeepLast,
-		}
-		if r := es.Spec.Resolution; r != nil {
-			name.MinTTL, name.MaxTTL, name.KeepLastFor = r.MinTTL.Or(minTTL), r.MaxTTL.Or(maxTTL), r.KeepLastFor.Or(keepLastFor)
-			name.OnFailure = ptr.Deref(r.OnFailure, networkingv1.ResolutionKeepLast)
+			Endpoint: e.Name, Host: e.DNS.Name, Records: *e.DNS.RecordType,
+			MinTTL: r.MinTTL.Or(0), MaxTTL: r.MaxTTL.Or(0), KeepLastFor: r.KeepLastFor.Or(0), OnFailure: *r.OnFailure,
 		}
 		if !seeded {
 			name.Seed, name.SeedTime = nameSeed(statusOf(&es.Status, e.Name), e.DNS)
@@ -98,12 +87,12 @@ func statusOf(status *networkingv1.ExternalServiceStatus, endpoint string) *netw
 	return nil
 }
 
-// nameSeed are the addresses that the status has of a name, if it speaks of that very name.
+// nameSeed returns the addresses of a name in the status, if that is of the same name.
 func nameSeed(status *networkingv1.EndpointStatus, name *networkingv1.DNSName) ([]dns.Address, time.Time) {
 	if status == nil || status.DNSName != name.Name || status.ResolvedTime == nil {
 		return nil, time.Time{}
 	}
-	services := ptr.Deref(name.RecordType, networkingv1.RecordAddress) == networkingv1.RecordSRV
+	services := *name.RecordType == networkingv1.RecordSRV
 	var seed []dns.Address
 	for _, a := range status.Addresses {
 		ip, err := netip.ParseAddr(a.IP)
@@ -114,17 +103,16 @@ func nameSeed(status *networkingv1.EndpointStatus, name *networkingv1.DNSName) (
 	return seed, status.ResolvedTime.Time
 }
 
-// resolveEndpoints are the endpoints with their addresses: those of the spec, and those that names lead to
-// (states, in the order of names). Each is judged by the policy. unsynced says that the policy
-// cannot judge yet.
+// resolveEndpoints returns the endpoints with their addresses: those of the spec, and those of names (states,
+// in the order of resolutionNames), each checked against the policy. unsynced means that the policy cannot
+// decide yet.
 func resolveEndpoints(es *networkingv1.ExternalService, states []resolution.State, policy Policy) (all []resolvedEndpoint, unsynced bool) {
 	approved := egress.Approved(es)
 	all = make([]resolvedEndpoint, 0, len(es.Spec.Endpoints))
 	for i := range es.Spec.Endpoints {
 		e := &es.Spec.Endpoints[i]
 		s := resolvedEndpoint{
-			Endpoint: e, priority: ptr.Deref(e.Priority, 0),
-			drained:  ptr.Deref(e.State, networkingv1.EndpointActive) == networkingv1.EndpointDrained,
+			Endpoint: e, priority: *e.Priority, drained: *e.State == networkingv1.EndpointDrained,
 			approved: approved && e.DNS == nil,
 		}
 		own := portSetOf(&es.Spec, e.Ports, 0)
@@ -159,17 +147,17 @@ func resolveEndpoints(es *networkingv1.ExternalService, states []resolution.Stat
 	return all, unsynced
 }
 
-// awaitsLookup says whether some name that matters was not looked up by this process yet.
+// awaitsLookup reports whether this process has not looked up some name of an Active endpoint yet.
 func awaitsLookup(all []resolvedEndpoint) bool {
 	for i := range all {
-		if s := &all[i]; s.state != nil && !s.state.LookedUp && !s.drained {
+		if e := &all[i]; e.state != nil && !e.state.LookedUp && !e.drained {
 			return true
 		}
 	}
 	return false
 }
 
-// forEachActive goes through the addresses that may be published.
+// forEachActive calls do with every address that may be published.
 func forEachActive(all []resolvedEndpoint, do func(*resolvedEndpoint, *address)) {
 	for i := range all {
 		for j := range all[i].addresses {
@@ -180,17 +168,16 @@ func forEachActive(all []resolvedEndpoint, do func(*resolvedEndpoint, *address))
 	}
 }
 
-// defaultHost is the name that a check is about by default.
-func (s *resolvedEndpoint) defaultHost() string {
-	if s.DNS == nil {
+// defaultHost returns the host that a check sends by default.
+func (e *resolvedEndpoint) defaultHost() string {
+	if e.DNS == nil {
 		return ""
 	}
-	return strings.TrimSuffix(s.DNS.Name, ".")
+	return strings.TrimSuffix(e.DNS.Name, ".")
 }
 
-// portSetOf are the ports outside: the Service's target ports, but for those that the endpoint has of
-// its own. The port of an SRV record, where there is one, stands for all of them; the rules see to
-// it that there is only one.
+// portSetOf returns the ports of an endpoint: the Service's target ports, unless the endpoint has its own
+// (own). The port of an SRV record replaces them all; validation allows such an endpoint one port only.
 func portSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.EndpointPort, srv uint16) *portSet {
 	set := &portSet{
 		ports:   make([]discoveryv1.EndpointPort, 0, len(spec.Ports)),
@@ -222,9 +209,8 @@ func portSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoi
 	return set
 }
 
-// portDigest identifies a set of ports: two of one object are the same where their digests are. short is
-// the part of it that names slices, as every version has named them; where two sets of one object have
-// the same, arrange tells them apart. Both are the same in every process.
+// portDigest returns what identifies a set of ports. short is in the names of slices, as in every version;
+// where two sets of one object share it, packSlices tells them apart. Both are the same in every process.
 func portDigest(ports []discoveryv1.EndpointPort) (digest, short string) {
 	named, hash := fnv.New32a(), fnv.New64a()
 	var text []byte
@@ -243,7 +229,7 @@ func portDigest(ports []discoveryv1.EndpointPort) (digest, short string) {
 	return hex.EncodeToString(hash.Sum(nil)), hex.EncodeToString(named.Sum(nil))
 }
 
-// optional is nil for an empty string.
+// optional returns nil for an empty string.
 func optional(s string) *string {
 	if s == "" {
 		return nil

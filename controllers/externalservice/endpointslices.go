@@ -26,11 +26,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// errForeignSlice cannot happen by accident: the names of our slices carry a digest.
+// errForeignSlice does not happen by accident: the names of our slices have a digest in them.
 var errForeignSlice = errors.New("an EndpointSlice of this name exists and is not ours: delete it")
 
-// currentSlices are our EndpointSlices of a Service, as the cache has them. They are shared with it:
-// to be read only. One without any address in some endpoint is not valid and cannot be stored.
+// currentSlices returns our EndpointSlices of a Service. They are the cache's own and must not be changed. The
+// API server stores no endpoint without an address.
 func (r *Reconciler) currentSlices(ctx context.Context, namespace, service string) ([]*discoveryv1.EndpointSlice, error) {
 	var list discoveryv1.EndpointSliceList
 	err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byService: service}, client.UnsafeDisableDeepCopy)
@@ -44,15 +44,15 @@ func (r *Reconciler) currentSlices(ctx context.Context, namespace, service strin
 	return current, nil
 }
 
-// publishSlices makes the EndpointSlices of a Service as they should be, in the order given, and
-// removes our others after that. It returns whether any was written.
-func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice, m *objectState) (wrote bool, err error) {
+// publishSlices applies the EndpointSlices of a Service that differ, in the order given, and then deletes our
+// others. It returns whether any was written.
+func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice, wanted []desiredSlice, state *objectState) (wrote bool, err error) {
 	for i := range wanted {
 		was := findSlice(current, wanted[i].name)
 		if was != nil && sliceMatches(was, service, &wanted[i]) {
 			continue
 		}
-		if err := r.applySlice(ctx, service, &wanted[i], was, m); err != nil {
+		if err := r.applySlice(ctx, service, &wanted[i], was, state); err != nil {
 			return wrote, err
 		}
 		wrote = true
@@ -65,7 +65,7 @@ func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service,
 		if err != nil && !apierrors.IsNotFound(err) {
 			return wrote, fmt.Errorf("remove EndpointSlice %s: %w", leftover.Name, err)
 		}
-		m.recordSliceWrite(leftover.Name, "", r.Now())
+		state.recordSliceWrite(leftover.Name, "", r.Now())
 		wrote = true
 	}
 	return wrote, nil
@@ -89,7 +89,7 @@ func containsSlice(wanted []desiredSlice, name string) bool {
 	return false
 }
 
-func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s *desiredSlice, current *discoveryv1.EndpointSlice, m *objectState) error {
+func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s *desiredSlice, current *discoveryv1.EndpointSlice, state *objectState) error {
 	version := onlyCreate
 	if current != nil {
 		version = current.ResourceVersion
@@ -102,7 +102,7 @@ func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s 
 	if err != nil {
 		return fmt.Errorf("apply EndpointSlice %s: %w", s.name, err)
 	}
-	m.recordSliceWrite(s.name, ptr.Deref(wanted.ResourceVersion, ""), r.Now())
+	state.recordSliceWrite(s.name, ptr.Deref(wanted.ResourceVersion, ""), r.Now())
 	return nil
 }
 
@@ -128,9 +128,8 @@ func sliceConfiguration(service *corev1.Service, s *desiredSlice) *discoveryv1ac
 	return wanted
 }
 
-// reclaimSlice applies a slice that exists although the cache does not show it among the Service's:
-// a label that it is found by was removed or changed. One that the Service does not own
-// is not ours to touch.
+// reclaimSlice applies a slice that exists although the cache does not have it: one of the labels that select it
+// was changed. A slice that the Service does not own is left alone.
 func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, s *desiredSlice, wanted *discoveryv1ac.EndpointSliceApplyConfiguration) error {
 	stray := &discoveryv1.EndpointSlice{}
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: service.Namespace, Name: s.name}, stray); err != nil {
@@ -141,7 +140,7 @@ func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, 
 	}
 	wanted.WithResourceVersion(stray.ResourceVersion)
 	if sliceMatches(stray, service, s) {
-		return nil // the cache was behind
+		return nil // the cache was stale
 	}
 	return r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
 }
@@ -163,32 +162,31 @@ func sliceMatches(current *discoveryv1.EndpointSlice, service *corev1.Service, s
 		apiequality.Semantic.DeepEqual(current.Endpoints, s.endpoints)
 }
 
-// maxSliceEndpoints is how many addresses one EndpointSlice holds at most, as the API server's own
-// EndpointSlice controller has it by default.
+// maxSliceEndpoints limits the addresses of one EndpointSlice, as kube-controller-manager's
+// --max-endpoints-per-slice does by default.
 const maxSliceEndpoints = 100
 
-// desiredSlice is one EndpointSlice as it should be.
+// desiredSlice is an EndpointSlice to apply.
 type desiredSlice struct {
 	name      string
 	family    discoveryv1.AddressType
 	ports     []discoveryv1.EndpointPort
 	endpoints []discoveryv1.Endpoint
-	// hasNew says that an address comes in that did not stand in this slice.
+	// hasNew means that an address was not in this slice before.
 	hasNew bool
 }
 
-// packSlices says which slices there should be, given those that there are. An EndpointSlice has one
-// family and one set of ports. An address that stands in a slice stays there, at its place: every
-// node's proxy reads every slice that changes. New addresses go where there is room, into slices
-// that change anyway first.
+// packSlices returns the slices that published addresses need. An EndpointSlice has one family and one set of
+// ports. An address stays in its slice: the proxy of every node reads every slice that changes. New addresses
+// go into slices with room, first into those that change anyway.
 //
-// Slices that gain addresses come first and those that lose some later, so that one that moves is
-// never in none. Slices of current that are not in the answer are to be removed.
+// Slices with new addresses come first, so that an address that moves is always in one. Slices of current that
+// are not returned are to be deleted.
 func packSlices(name string, current []*discoveryv1.EndpointSlice, publish []publishedAddress) []desiredSlice {
 	var out []desiredSlice
 	names := map[string]bool{}
 	for len(publish) > 0 {
-		// Members are ordered by ports and then by address, IPv4 first.
+		// Candidates are ordered by ports and then by address, IPv4 first.
 		first, end := &publish[0], 1
 		for end < len(publish) && publish[end].ports.digest == first.ports.digest && publish[end].ip.Is4() == first.ip.Is4() {
 			end++
@@ -212,7 +210,7 @@ func packSlices(name string, current []*discoveryv1.EndpointSlice, publish []pub
 	return out
 }
 
-// sliceGroup is the addresses that may share a slice.
+// sliceGroup is the addresses that may share slices.
 type sliceGroup struct {
 	prefix  string
 	wanted  map[netip.Addr]*publishedAddress
@@ -221,16 +219,16 @@ type sliceGroup struct {
 	planned []*plannedSlice
 }
 
-// plannedSlice is one slice of a group.
+// plannedSlice is a slice of a group.
 type plannedSlice struct {
 	index     int
 	addresses []netip.Addr
-	// changed says that the slice is written anyway, and gains that an address is new to it.
+	// changed means that the slice is written anyway, and hasNew that an address is new to it.
 	changed, hasNew bool
 }
 
-// newGroup names the slices of a group by the short digest of its ports. names are those that are
-// taken: of two groups with one short digest the second has the long one.
+// newGroup names the slices of a group by the short digest of their ports. names are the prefixes in use: of
+// two groups with the same short digest the second has the long one.
 func newGroup(name string, publish []publishedAddress, names map[string]bool) *sliceGroup {
 	family := "ipv6"
 	if publish[0].ip.Is4() {
@@ -253,44 +251,44 @@ func newGroup(name string, publish []publishedAddress, names map[string]bool) *s
 	return g
 }
 
-// keepPlaced takes over the addresses that stand in slices and are still wanted. Two slices may have one
-// address for a moment; which of them keeps it must not depend on the order of the cache.
+// keepPlaced keeps the addresses of current slices that are still wanted. Two slices may have the same address
+// for a moment; which of them keeps it must not depend on the order of the cache.
 func (g *sliceGroup) keepPlaced(current []*discoveryv1.EndpointSlice) {
 	found := map[*plannedSlice]*discoveryv1.EndpointSlice{}
 	for _, c := range current {
 		suffix, ours := strings.CutPrefix(c.Name, g.prefix)
 		index, err := strconv.Atoi(suffix)
 		if ours && err == nil && index >= 0 && strconv.Itoa(index) == suffix {
-			p := &plannedSlice{index: index}
-			found[p] = c
-			g.planned = append(g.planned, p)
+			planned := &plannedSlice{index: index}
+			found[planned] = c
+			g.planned = append(g.planned, planned)
 		}
 	}
 	slices.SortFunc(g.planned, func(a, b *plannedSlice) int { return cmp.Compare(a.index, b.index) })
-	for _, p := range g.planned {
-		for i := range found[p].Endpoints {
-			e := &found[p].Endpoints[i]
+	for _, planned := range g.planned {
+		for i := range found[planned].Endpoints {
+			e := &found[planned].Endpoints[i]
 			ip, err := netip.ParseAddr(e.Addresses[0])
 			want := g.wanted[ip]
-			if err != nil || want == nil || g.placed[ip] || len(p.addresses) == maxSliceEndpoints {
-				p.changed = true
+			if err != nil || want == nil || g.placed[ip] || len(planned.addresses) == maxSliceEndpoints {
+				planned.changed = true
 				continue
 			}
 			g.placed[ip] = true
-			p.addresses = append(p.addresses, ip)
-			p.changed = p.changed || ptr.Deref(e.Conditions.Ready, true) != want.ready
+			planned.addresses = append(planned.addresses, ip)
+			planned.changed = planned.changed || ptr.Deref(e.Conditions.Ready, true) != want.ready
 		}
 	}
 }
 
-// consolidate gives up the smallest slices while there are more than twice as many as needed: what is
-// left of many addresses must not be spread thin for good.
+// consolidate drops the smallest slices while there are more than twice as many as needed: a few addresses
+// must not stay spread over many slices.
 func (g *sliceGroup) consolidate() {
 	needed := (len(g.order) + maxSliceEndpoints - 1) / maxSliceEndpoints
 	for len(g.planned) > 2*needed {
 		smallest := 0
-		for i, p := range g.planned {
-			if len(p.addresses) <= len(g.planned[smallest].addresses) {
+		for i, planned := range g.planned {
+			if len(planned.addresses) <= len(g.planned[smallest].addresses) {
 				smallest = i
 			}
 		}
@@ -301,7 +299,7 @@ func (g *sliceGroup) consolidate() {
 	}
 }
 
-// placeNew finds room for the addresses that have none.
+// placeNew places the addresses that are in no slice.
 func (g *sliceGroup) placeNew() {
 	for i := range g.order {
 		ip := g.order[i].ip
@@ -314,21 +312,21 @@ func (g *sliceGroup) placeNew() {
 	}
 }
 
-// sliceWithRoom is a slice with room: one that changes anyway, or the one with most, or a new one.
+// sliceWithRoom returns one that changes anyway, or else the one with most room, or a new one.
 func (g *sliceGroup) sliceWithRoom() *plannedSlice {
 	var best *plannedSlice
-	for _, p := range g.planned {
+	for _, planned := range g.planned {
 		switch {
-		case len(p.addresses) >= maxSliceEndpoints:
-		case best == nil, p.changed && !best.changed, p.changed == best.changed && !p.changed && len(p.addresses) < len(best.addresses):
-			best = p
+		case len(planned.addresses) >= maxSliceEndpoints:
+		case best == nil, planned.changed && !best.changed, planned.changed == best.changed && !planned.changed && len(planned.addresses) < len(best.addresses):
+			best = planned
 		}
 	}
 	if best != nil {
 		return best
 	}
 	free := 0
-	for slices.ContainsFunc(g.planned, func(p *plannedSlice) bool { return p.index == free }) {
+	for slices.ContainsFunc(g.planned, func(planned *plannedSlice) bool { return planned.index == free }) {
 		free++
 	}
 	best = &plannedSlice{index: free}
@@ -336,22 +334,22 @@ func (g *sliceGroup) sliceWithRoom() *plannedSlice {
 	return best
 }
 
-// slices are the parts that have addresses.
+// slices returns the planned slices that have addresses.
 func (g *sliceGroup) slices() []desiredSlice {
 	family := discoveryv1.AddressTypeIPv6
 	if g.order[0].ip.Is4() {
 		family = discoveryv1.AddressTypeIPv4
 	}
 	out := make([]desiredSlice, 0, len(g.planned))
-	for _, p := range g.planned {
-		if len(p.addresses) == 0 {
+	for _, planned := range g.planned {
+		if len(planned.addresses) == 0 {
 			continue
 		}
 		s := desiredSlice{
-			name: g.prefix + strconv.Itoa(p.index), family: family, ports: g.order[0].ports.ports, hasNew: p.hasNew,
-			endpoints: make([]discoveryv1.Endpoint, 0, len(p.addresses)),
+			name: g.prefix + strconv.Itoa(planned.index), family: family, ports: g.order[0].ports.ports, hasNew: planned.hasNew,
+			endpoints: make([]discoveryv1.Endpoint, 0, len(planned.addresses)),
 		}
-		for _, ip := range p.addresses {
+		for _, ip := range planned.addresses {
 			s.endpoints = append(s.endpoints, sliceEndpoint(g.wanted[ip]))
 		}
 		out = append(out, s)
@@ -359,7 +357,7 @@ func (g *sliceGroup) slices() []desiredSlice {
 	return out
 }
 
-// sliceEndpoint always states its conditions: to kube-proxy a ready that is not set means ready.
+// sliceEndpoint sets all conditions: to kube-proxy a ready that is not set means ready.
 func sliceEndpoint(p *publishedAddress) discoveryv1.Endpoint {
 	return discoveryv1.Endpoint{
 		Addresses:  []string{p.ip.String()},

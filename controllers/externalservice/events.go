@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// Reasons of events, beside those of Ready.
+// Reasons of events, besides those of Ready.
 const (
 	eventAddressesChanged  = "AddressesChanged"
 	eventResolveFailed     = "ResolveFailed"
@@ -33,7 +33,7 @@ const (
 	eventServiceAdopted    = "ServiceAdopted"
 )
 
-// Actions of events: what the operator was doing.
+// Actions of events.
 const (
 	actionPublish = "Publish"
 	actionResolve = "Resolve"
@@ -41,20 +41,19 @@ const (
 	actionVet     = "Vet"
 )
 
-// maxEvents is how many events of one reason one write of the status may cause. The last of them
-// speaks for the rest.
+// maxEvents limits the events of one reason for one write of the status. The last one counts the rest.
 const maxEvents = 3
 
-// transition is something that has changed and is worth an event.
+// transition is a change that is recorded as an event.
 type transition struct {
 	reason, action, message string
 	warning                 bool
-	// endpoint that it is about; empty where it is about the whole object.
+	// endpoint that it is about; empty for the whole object.
 	endpoint string
 }
 
-// transitions are what lies between two statuses. The writer of the status reports them, so that each
-// is reported once, whatever is tried again.
+// transitions returns what has changed between two statuses. The write of the status records them, so that a
+// retry records none twice.
 func transitions(before, after *networkingv1.ExternalServiceStatus) []transition {
 	var out []transition
 	out = append(out, readyTransition(before, after)...)
@@ -73,14 +72,14 @@ func transitions(before, after *networkingv1.ExternalServiceStatus) []transition
 		}
 		if more := len(same) - maxEvents; more > 0 {
 			same = same[:maxEvents]
-			same[maxEvents-1].message += fmt.Sprintf("; the same for %s", plural(more, "more endpoint", "more endpoints"))
+			same[maxEvents-1].message += fmt.Sprintf("; the same for %s", events.Plural(more, "more endpoint", "more endpoints"))
 		}
 		out = append(out, same...)
 	}
 	return out
 }
 
-// readyTransition is a Ready condition of another status or reason.
+// readyTransition is a Ready condition with another status or reason.
 func readyTransition(before, after *networkingv1.ExternalServiceStatus) []transition {
 	was := meta.FindStatusCondition(before.Conditions, networkingv1.ConditionReady)
 	is := meta.FindStatusCondition(after.Conditions, networkingv1.ConditionReady)
@@ -90,21 +89,21 @@ func readyTransition(before, after *networkingv1.ExternalServiceStatus) []transi
 	return []transition{{is.Reason, actionPublish, is.Message, is.Status != metav1.ConditionTrue && is.Reason != networkingv1.ReasonDraining, ""}}
 }
 
-// messageTransition is a condition of which the message says something that it did not say before.
+// messageTransition is a condition whose message now contains what it did not contain before.
 func messageTransition(before, after *networkingv1.ExternalServiceStatus, kind, what string, t transition) []transition {
-	says := func(status *networkingv1.ExternalServiceStatus) string {
+	messageOf := func(status *networkingv1.ExternalServiceStatus) string {
 		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && strings.Contains(c.Message, what) {
 			return c.Message
 		}
 		return ""
 	}
-	if t.message = says(after); t.message == "" || says(before) != "" {
+	if t.message = messageOf(after); t.message == "" || messageOf(before) != "" {
 		return nil
 	}
 	return []transition{t}
 }
 
-// priorityTransitions is another priority that is published, or that all of one is in panic.
+// priorityTransitions are another active priority, a panic that begins, and a refused request to fail back.
 func priorityTransitions(before, after *networkingv1.ExternalServiceStatus) []transition {
 	var out []transition
 	if was, is := before.ActivePriority, after.ActivePriority; was != nil && is != nil && *was != *is {
@@ -126,8 +125,8 @@ func priorityTransitions(before, after *networkingv1.ExternalServiceStatus) []tr
 	return out
 }
 
-// isPanicking says whether addresses are published as ready although none is healthy. Without a health
-// check all are healthy.
+// isPanicking reports whether addresses are published as ready although none is healthy. Without a health check
+// all are healthy.
 func isPanicking(status *networkingv1.ExternalServiceStatus) bool {
 	return status.Addresses != nil && status.Addresses.Healthy == 0 && status.Addresses.Published > 0
 }
@@ -148,7 +147,7 @@ func unhealthyTransition(was, is *networkingv1.EndpointStatus) (transition, bool
 		})
 }
 
-// healthyTransition is an address that is healthy again. That a new one is healthy goes without saying.
+// healthyTransition is an address that is healthy again. A new one that is healthy is no transition.
 func healthyTransition(was, is *networkingv1.EndpointStatus) (transition, bool) {
 	return addressTransition(was, is, eventEndpointHealthy, actionCheck, false, "healthy again",
 		func(before, now *networkingv1.AddressStatus) bool {
@@ -156,7 +155,7 @@ func healthyTransition(was, is *networkingv1.EndpointStatus) (transition, bool) 
 		})
 }
 
-// addressTransition names the addresses of an endpoint to which something has happened.
+// addressTransition is about the addresses of an endpoint for which has returns true.
 func addressTransition(was, is *networkingv1.EndpointStatus, reason, action string, warning bool, what string, has func(before, now *networkingv1.AddressStatus) bool) (transition, bool) {
 	var list []string
 	for i := range is.Addresses {
@@ -173,32 +172,29 @@ func addressTransition(was, is *networkingv1.EndpointStatus, reason, action stri
 	if len(list) == 0 {
 		return transition{}, false
 	}
-	named := list
-	if len(named) > maxNamed {
-		named = named[:maxNamed]
+	named := strings.Join(list[:min(len(list), events.MaxNamed)], ", ")
+	if len(list) > events.MaxNamed {
+		named += ", ..."
 	}
-	message := fmt.Sprintf("endpoint %q: %s of %d %s: %s", is.Name, plural(len(list), "address", "addresses"), len(is.Addresses), what, strings.Join(named, ", "))
-	if len(list) > maxNamed {
-		message += ", ..."
-	}
+	message := fmt.Sprintf("endpoint %q: %s of %d %s: %s", is.Name, events.Plural(len(list), "address", "addresses"), len(is.Addresses), what, named)
 	return transition{reason, action, message, warning, is.Name}, true
 }
 
-// resolveFailed is a name that did resolve, or was not looked up before, and does not.
+// resolveFailed is a name that does not resolve any more, or does not at its first lookup.
 func resolveFailed(was, is *networkingv1.EndpointStatus) (transition, bool) {
 	if is.DNSName == "" || isResolved(is.Reason) || was != nil && was.DNSName == is.DNSName && !isResolved(was.Reason) {
 		return transition{}, false
 	}
 	message := fmt.Sprintf("endpoint %q: %s does not resolve: %s", is.Name, is.DNSName, is.Reason)
 	if n := len(is.Addresses); n > 0 && is.Reason == networkingv1.ReasonStale {
-		message += fmt.Sprintf(", %s kept", plural(n, "address is", "addresses are"))
+		message += fmt.Sprintf(", %s kept", events.Plural(n, "address is", "addresses are"))
 	}
 	return transition{eventResolveFailed, actionResolve, message, true, is.Name}, true
 }
 
 func isResolved(reason string) bool { return reason == "" || reason == networkingv1.ReasonResolved }
 
-// addressesChanged is a name that leads elsewhere than before.
+// addressesChanged is a name that resolves to other addresses than before.
 func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {
 	if is.DNSName == "" || was == nil || was.DNSName != is.DNSName || was.ResolvedTime == nil {
 		return transition{}, false
@@ -218,10 +214,10 @@ func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {
 		return transition{}, false
 	}
 	return transition{eventAddressesChanged, actionResolve,
-		fmt.Sprintf("endpoint %q: %s resolves to %s (%d added, %d removed)", is.Name, is.DNSName, plural(len(is.Addresses), "address", "addresses"), added, removed), false, is.Name}, true
+		fmt.Sprintf("endpoint %q: %s resolves to %s (%d added, %d removed)", is.Name, is.DNSName, events.Plural(len(is.Addresses), "address", "addresses"), added, removed), false, is.Name}, true
 }
 
-// recordEvents writes events on the object, and counts.
+// recordEvents records transitions as events of the object, and counts them.
 func (r *Reconciler) recordEvents(es *networkingv1.ExternalService, all []transition) {
 	for _, t := range all {
 		kind := corev1.EventTypeNormal
@@ -229,7 +225,7 @@ func (r *Reconciler) recordEvents(es *networkingv1.ExternalService, all []transi
 			kind = corev1.EventTypeWarning
 		}
 		var regarding runtime.Object = es
-		if t.endpoint != "" { // what happens to one endpoint is a series of its own
+		if t.endpoint != "" { // events of one endpoint are a series of their own
 			regarding = events.Part(r.Client.Scheme(), es, "spec.endpoints{"+t.endpoint+"}")
 		}
 		r.Events.Eventf(regarding, nil, kind, t.reason, t.action, "%s", t.message)

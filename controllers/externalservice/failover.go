@@ -14,55 +14,109 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
-// numPriorities is how many there are, from 0 on.
-const numPriorities = 10
+const (
+	// numPriorities is how many priorities the API allows, from 0 on.
+	numPriorities = 10
+	// defaultFailbackDelay is that of a spec without a failover block.
+	defaultFailbackDelay = 5 * time.Minute
+)
 
-// failoverInput are what a decision depends on beside the addresses.
+// failoverInput is what a decision depends on beside the candidates.
 type failoverInput struct {
 	now time.Time
-	// checked says that there is a health check; without one everything counts as healthy.
+	// checked is whether there is a health check; without one every address counts as healthy.
 	checked bool
-	// suspect says that health says nothing about the outside now: the priority stays.
+	// suspect means that the results of checks cannot be trusted now: the active priority stays.
 	suspect bool
 	// minHealthy and panicThreshold are in percent.
 	minHealthy, panicThreshold int
 	manualFailback             bool
 	failbackDelay              time.Duration
-	// failbackRequested asks for going back without further delay.
+	// failbackRequested skips failbackDelay.
 	failbackRequested bool
-	// firstProbeGrace is how long an address that was never checked may hold up a failover.
+	// firstProbeGrace is how long a failover waits for the first check of an address.
 	firstProbeGrace time.Duration
 	// lowest is the lowest priority that is configured, whether it has addresses or not.
 	lowest int32
-	// active is the priority that is published, and panicking whether it is in panic.
+	// active is the priority that is published, and panicking whether all of it is published as ready
+	// although no address is healthy.
 	active    *int32
 	panicking bool
 	// qualifiedSince is when each priority was first seen with enough healthy addresses after it had been
-	// seen without. Zero where it never was.
+	// seen without. Zero means never.
 	qualifiedSince [numPriorities]time.Time
+}
+
+// failoverInput collects what a decision depends on. The spec has its defaults.
+func (r *Reconciler) failoverInput(es *networkingv1.ExternalService, o *observation, state *objectState) failoverInput {
+	if state.handledFailback == "" {
+		state.handledFailback = es.Status.LastHandledFailback
+	}
+	request := failbackRequest(es)
+	in := failoverInput{
+		now: r.Now(), checked: es.Spec.HealthCheck != nil, suspect: o.suspect, minHealthy: 1,
+		failbackRequested: request != "" && request != state.handledFailback,
+		lowest:            lowestPriority(o.endpoints), active: state.active, panicking: state.panicking,
+		qualifiedSince: state.qualifiedSinceAt(r.Now()),
+	}
+	if in.checked {
+		in.firstProbeGrace = firstProbeGrace(es.Spec.HealthCheck)
+	}
+	if f := es.Spec.Failover; f != nil {
+		in.minHealthy, in.panicThreshold = int(*f.MinHealthyPercent), int(*f.PanicThresholdPercent)
+		in.manualFailback = *f.Failback == networkingv1.FailbackManual
+		in.failbackDelay = f.FailbackDelay.Or(defaultFailbackDelay)
+	} else {
+		in.failbackDelay = defaultFailbackDelay
+	}
+	return in
+}
+
+// maxRequest limits the annotation that requests a failback, in bytes, as the API limits the field of the
+// status.
+const maxRequest = 256
+
+// failbackRequest returns the annotation that requests a failback.
+func failbackRequest(es *networkingv1.ExternalService) string {
+	request := es.Annotations[networkingv1.FailbackRequestedAnnotation]
+	if len(request) > maxRequest {
+		request = strings.ToValidUTF8(request[:maxRequest], "")
+	}
+	return request
+}
+
+// lowestPriority returns the lowest priority that has an endpoint which is not drained.
+func lowestPriority(endpoints []resolvedEndpoint) int32 {
+	lowest := int32(-1)
+	for i := range endpoints {
+		if e := &endpoints[i]; !e.drained && (lowest < 0 || e.priority < lowest) {
+			lowest = e.priority
+		}
+	}
+	return max(lowest, 0)
 }
 
 // decision is what to publish.
 type decision struct {
-	// active is the priority to publish; nil where there is no address at all.
+	// active is the priority to publish; nil where there is no address.
 	active *int32
-	// published are its members, and whether each is ready.
+	// published are the candidates of that priority.
 	published []publishedAddress
-	// panicking says that all are ready, since none is healthy anywhere.
+	// panicking means that all are ready, since no address of any priority is healthy.
 	panicking bool
-	// pendingFailback is a lower priority that qualifies and is not gone back to yet.
+	// pendingFailback is a lower priority that qualifies and is not active yet. awaitsRequest means that it
+	// waits for a request, and not for failbackDelay.
 	pendingFailback *int32
-	// awaitsRequest says that it waits for a request, and not for time to pass.
-	awaitsRequest bool
-	// failbackHandled says that the request to go back was considered, refused that nothing came of it.
-	failbackHandled, failbackRefused bool
+	awaitsRequest   bool
+	// failbackHandled means that the request to fail back was considered.
+	failbackHandled bool
 	// qualified are the priorities that have enough healthy addresses, as bits.
 	qualified uint16
-	// requeueAt is when to decide again although nothing will have changed. Zero if never.
+	// requeueAt is when time alone changes the decision. Zero means never.
 	requeueAt time.Time
 }
 
-// publishedAddress is a member and whether it takes traffic.
+// publishedAddress is a candidate and whether it is published as ready.
 type publishedAddress struct {
 	*candidate
 	ready bool
@@ -70,7 +124,6 @@ type publishedAddress struct {
 
 func (d *decision) requeueBy(at time.Time) { d.requeueAt = controller.Earliest(d.requeueAt, at) }
 
-// readyCount is how many publications are.
 func (d *decision) readyCount() int {
 	n := 0
 	for _, p := range d.published {
@@ -81,211 +134,209 @@ func (d *decision) readyCount() int {
 	return n
 }
 
-// decide says what to publish of members, which membersOf has ordered.
-func decide(members []candidate, c failoverInput) decision {
+// decide returns what to publish of candidates in the order of candidatesOf.
+func decide(candidates []candidate, in failoverInput) decision {
 	var d decision
-	tiers := priorityGroupsOf(members, &c)
-	for i := range tiers {
-		if t := &tiers[i]; t.qualifies && t.priority >= 0 && t.priority < numPriorities {
-			d.qualified |= 1 << t.priority
+	groups := priorityGroupsOf(candidates, &in)
+	for i := range groups {
+		if g := &groups[i]; g.qualifies && g.priority >= 0 && g.priority < numPriorities {
+			d.qualified |= 1 << g.priority
 		}
 	}
-	d.failbackHandled = c.failbackRequested && !c.suspect
-	if len(tiers) == 0 {
+	d.failbackHandled = in.failbackRequested && !in.suspect
+	if len(groups) == 0 {
 		return d
 	}
-	chosen := &tiers[c.chooseGroup(tiers, &d)]
+	chosen := &groups[in.chooseGroup(groups, &d)]
 	d.active = &chosen.priority
-	if d.failbackHandled && c.active != nil && *c.active > c.lowest && chosen.priority >= *c.active {
-		d.failbackRefused = true
-	}
 	d.published = make([]publishedAddress, 0, len(chosen.candidates))
 	for i := range chosen.candidates {
-		m := &chosen.candidates[i]
-		d.published = append(d.published, publishedAddress{m, !c.checked || d.panicking || m.health == networkingv1.AddressHealthy})
+		c := &chosen.candidates[i]
+		d.published = append(d.published, publishedAddress{c, !in.checked || d.panicking || c.health == networkingv1.AddressHealthy})
 	}
 	return d
 }
 
-// chooseGroup returns the index of the tier to publish.
-func (c *failoverInput) chooseGroup(tiers []priorityGroup, d *decision) int {
-	if !c.checked {
+// chooseGroup returns the index of the group to publish.
+func (in *failoverInput) chooseGroup(groups []priorityGroup, d *decision) int {
+	if !in.checked {
 		return 0
 	}
 	current, best := -1, -1
-	for i := range tiers {
-		if c.active != nil && tiers[i].priority == *c.active {
+	for i := range groups {
+		if in.active != nil && groups[i].priority == *in.active {
 			current = i
 		}
-		if best < 0 && tiers[i].qualifies {
+		if best < 0 && groups[i].qualifies {
 			best = i
 		}
 	}
 	switch {
 	case current < 0:
-		return c.chooseFirst(tiers, best, d)
-	case c.suspect:
-		d.panicking = c.panicking && mostHealthy(tiers, current) < 0
+		return in.chooseFirst(groups, best, d)
+	case in.suspect:
+		d.panicking = in.panicking && mostHealthy(groups, current) < 0
 		return current
-	case mostHealthy(tiers, current) < 0:
-		return c.chooseMostHealthy(tiers, current, d)
-	case tiers[current].qualifies:
-		return c.chooseFailback(tiers, current, d)
-	case tiers[current].mayQualify:
-		d.requeueBy(tiers[current].pendingUntil)
+	case mostHealthy(groups, current) < 0:
+		return in.chooseMostHealthy(groups, current, d)
+	case groups[current].qualifies:
+		return in.chooseFailback(groups, current, d)
+	case groups[current].mayQualify:
+		d.requeueBy(groups[current].pendingUntil)
 		return current
 	case best >= 0:
 		return best
 	}
-	return c.chooseMostHealthy(tiers, current, d)
+	return in.chooseMostHealthy(groups, current, d)
 }
 
-// chooseFirst chooses where nothing is published yet, or where what was is no longer in the spec. The
-// latter waits for no first result as long as some priority is healthy.
-func (c *failoverInput) chooseFirst(tiers []priorityGroup, best int, d *decision) int {
-	if c.active == nil || best < 0 {
-		for i := range tiers {
-			if tiers[i].mayQualify && (best < 0 || i < best) {
-				d.requeueBy(tiers[i].pendingUntil)
+// chooseFirst chooses where nothing is published yet, or the active priority is no longer in the spec. The
+// latter does not wait for first results while some priority qualifies.
+func (in *failoverInput) chooseFirst(groups []priorityGroup, best int, d *decision) int {
+	if in.active == nil || best < 0 {
+		for i := range groups {
+			if groups[i].mayQualify && (best < 0 || i < best) {
+				d.requeueBy(groups[i].pendingUntil)
 				return i
 			}
 		}
 	}
 	switch {
-	case c.suspect:
+	case in.suspect:
 		return max(best, 0)
-	case best < 0 || mostHealthy(tiers, 0) < 0:
-		return c.chooseMostHealthy(tiers, 0, d)
+	case best < 0 || mostHealthy(groups, 0) < 0:
+		return in.chooseMostHealthy(groups, 0, d)
 	}
 	return best
 }
 
-// chooseFailback leaves a tier that is good for a lower one that has been good for long enough.
-func (c *failoverInput) chooseFailback(tiers []priorityGroup, current int, d *decision) int {
+// chooseFailback chooses between the active group, which qualifies, and a lower one that has qualified for
+// failbackDelay.
+func (in *failoverInput) chooseFailback(groups []priorityGroup, current int, d *decision) int {
 	for i := range current {
-		t := &tiers[i]
-		if !t.qualifies {
+		g := &groups[i]
+		if !g.qualifies {
 			continue
 		}
-		if c.failbackRequested {
+		if in.failbackRequested {
 			return i
 		}
-		if !c.manualFailback {
-			due := t.qualifiedSince(c).Add(c.failbackDelay)
-			if !c.now.Before(due) {
+		if !in.manualFailback {
+			due := g.qualifiedSince(in).Add(in.failbackDelay)
+			if !in.now.Before(due) {
 				return i
 			}
 			d.requeueBy(due)
 		}
 		if d.pendingFailback == nil {
-			d.pendingFailback, d.awaitsRequest = &t.priority, c.manualFailback
+			d.pendingFailback, d.awaitsRequest = &g.priority, in.manualFailback
 		}
 	}
 	return current
 }
 
-// chooseMostHealthy chooses where no tier qualifies, or none by an address that is healthy: the one with most
-// healthy addresses. Where none has any, and the first results are in, either all of the lowest
-// priority is published, or the tier stays.
-func (c *failoverInput) chooseMostHealthy(tiers []priorityGroup, current int, d *decision) int {
-	if most := mostHealthy(tiers, current); most >= 0 {
+// chooseMostHealthy chooses where no group qualifies, or only without a healthy address: the one with most
+// healthy addresses. Where none has any and the first results are in, it is the lowest one under a panic
+// threshold, and else the current one.
+func (in *failoverInput) chooseMostHealthy(groups []priorityGroup, current int, d *decision) int {
+	if most := mostHealthy(groups, current); most >= 0 {
 		return most
 	}
-	for i := range tiers {
-		if tiers[i].pending {
-			d.requeueBy(tiers[i].pendingUntil)
-			d.panicking = c.panicking
+	for i := range groups {
+		if groups[i].pending {
+			d.requeueBy(groups[i].pendingUntil)
+			d.panicking = in.panicking
 			return current
 		}
 	}
-	if c.panicThreshold > 0 {
+	if in.panicThreshold > 0 {
 		d.panicking = true
 		return 0
 	}
 	return current
 }
 
-// priorityGroup is the members of one priority.
+// priorityGroup is the candidates of one priority.
 type priorityGroup struct {
 	priority   int32
 	candidates []candidate
 	healthy    int
-	// qualifies says that enough are healthy, and needed how many that is.
+	// qualifies means that at least needed of them are healthy.
 	qualifies bool
 	needed    int
-	// pending says that first results are still to come, at until at the latest; undecided that the
-	// tier does not qualify and would by them.
+	// pending means that first results are awaited, until pendingUntil; mayQualify that the group does not
+	// qualify, and would if these were successes.
 	pending, mayQualify bool
 	pendingUntil        time.Time
 }
 
-// priorityGroupsOf cuts members, which are ordered, into tiers from the lowest priority up.
-func priorityGroupsOf(members []candidate, c *failoverInput) []priorityGroup {
-	tiers := make([]priorityGroup, 0, 2)
-	for len(members) > 0 {
+// priorityGroupsOf splits ordered candidates by priority, the lowest first.
+func priorityGroupsOf(candidates []candidate, in *failoverInput) []priorityGroup {
+	groups := make([]priorityGroup, 0, 2)
+	for len(candidates) > 0 {
 		end := 1
-		for end < len(members) && members[end].priority == members[0].priority {
+		for end < len(candidates) && candidates[end].priority == candidates[0].priority {
 			end++
 		}
-		tiers = append(tiers, newPriorityGroup(members[:end], c))
-		members = members[end:]
+		groups = append(groups, newPriorityGroup(candidates[:end], in))
+		candidates = candidates[end:]
 	}
-	return tiers
+	return groups
 }
 
-func newPriorityGroup(members []candidate, c *failoverInput) priorityGroup {
-	t := priorityGroup{priority: members[0].priority, candidates: members, needed: (len(members)*c.minHealthy + 99) / 100}
+func newPriorityGroup(all []candidate, in *failoverInput) priorityGroup {
+	g := priorityGroup{priority: all[0].priority, candidates: all, needed: (len(all)*in.minHealthy + 99) / 100}
 	unknown := 0
-	for i := range members {
-		switch m := &members[i]; {
-		case !c.checked || m.health == networkingv1.AddressHealthy:
-			t.healthy++
-		case m.health == networkingv1.AddressUnhealthy:
+	for i := range all {
+		switch c := &all[i]; {
+		case !in.checked || c.health == networkingv1.AddressHealthy:
+			g.healthy++
+		case c.health == networkingv1.AddressUnhealthy:
 		default:
-			if until := m.since.Add(c.firstProbeGrace); c.now.Before(until) {
+			if until := c.since.Add(in.firstProbeGrace); in.now.Before(until) {
 				unknown++
-				if until.After(t.pendingUntil) {
-					t.pendingUntil = until
+				if until.After(g.pendingUntil) {
+					g.pendingUntil = until
 				}
 			}
 		}
 	}
-	t.qualifies = t.healthy >= t.needed
-	t.pending = unknown > 0
-	t.mayQualify = !t.qualifies && t.pending && t.healthy+unknown >= t.needed
-	return t
+	g.qualifies = g.healthy >= g.needed
+	g.pending = unknown > 0
+	g.mayQualify = !g.qualifies && g.pending && g.healthy+unknown >= g.needed
+	return g
 }
 
-// qualifiedSince is from when on the tier has had enough healthy addresses without a break, or
-// later: since so many of those that are healthy now have been. That can be told after a restart as
-// well. What it does not show is a break because addresses came and went, which is remembered.
-func (t *priorityGroup) qualifiedSince(c *failoverInput) time.Time {
+// qualifiedSince returns since when the group has had enough healthy addresses, or a later time: since when
+// that many of those that are healthy now have been. That is known after a restart, too. A break because
+// addresses came and went does not show in it, so that in.qualifiedSince counts as well.
+func (g *priorityGroup) qualifiedSince(in *failoverInput) time.Time {
 	var since time.Time
-	if t.needed > 0 {
-		times := make([]time.Time, 0, t.healthy)
-		for i := range t.candidates {
-			if t.candidates[i].health == networkingv1.AddressHealthy {
-				times = append(times, t.candidates[i].since)
+	if g.needed > 0 {
+		times := make([]time.Time, 0, g.healthy)
+		for i := range g.candidates {
+			if g.candidates[i].health == networkingv1.AddressHealthy {
+				times = append(times, g.candidates[i].since)
 			}
 		}
 		slices.SortFunc(times, time.Time.Compare)
-		since = times[t.needed-1]
+		since = times[g.needed-1]
 	}
-	if t.priority >= 0 && t.priority < numPriorities && c.qualifiedSince[t.priority].After(since) {
-		since = c.qualifiedSince[t.priority]
+	if g.priority >= 0 && g.priority < numPriorities && in.qualifiedSince[g.priority].After(since) {
+		since = in.qualifiedSince[g.priority]
 	}
 	return since
 }
 
-// mostHealthy is the tier with most healthy addresses, or -1 where none has any. Of equals it is the
-// current one, and else the lowest.
-func mostHealthy(tiers []priorityGroup, current int) int {
+// mostHealthy returns the index of the group with most healthy addresses, or -1 where none has any. Of
+// equals it is the current one, or else the lowest.
+func mostHealthy(groups []priorityGroup, current int) int {
 	most := -1
-	if tiers[current].healthy > 0 {
+	if groups[current].healthy > 0 {
 		most = current
 	}
-	for i := range tiers {
-		if tiers[i].healthy > 0 && (most < 0 || tiers[i].healthy > tiers[most].healthy) {
+	for i := range groups {
+		if groups[i].healthy > 0 && (most < 0 || groups[i].healthy > groups[most].healthy) {
 			most = i
 		}
 	}
@@ -302,9 +353,9 @@ type candidate struct {
 	since    time.Time
 }
 
-// candidatesOf are the addresses that may be published, ordered by priority, ports and address, each
-// once: an address is healthy where some endpoint's check says so. The zone is that of the endpoint
-// whose name comes first, so that the order of the spec makes no difference.
+// candidatesOf returns the addresses that may be published, ordered by priority, ports and address, each
+// once: an address is healthy if the check of any endpoint that has it succeeds. The zone is that of the
+// endpoint whose name sorts first, so that the order in the spec makes no difference.
 func candidatesOf(all []resolvedEndpoint) []candidate {
 	type named struct {
 		candidate
@@ -313,8 +364,8 @@ func candidatesOf(all []resolvedEndpoint) []candidate {
 	n := 0
 	forEachActive(all, func(*resolvedEndpoint, *address) { n++ })
 	found := make([]named, 0, n)
-	forEachActive(all, func(s *resolvedEndpoint, a *address) {
-		found = append(found, named{candidate{s.priority, a.ip, a.ports, s.Zone, a.health.State, a.health.Since}, s.Name})
+	forEachActive(all, func(e *resolvedEndpoint, a *address) {
+		found = append(found, named{candidate{e.priority, a.ip, a.ports, e.Zone, a.health.State, a.health.Since}, e.Name})
 	})
 	slices.SortFunc(found, func(a, b named) int {
 		return cmp.Or(a.compare(&b.candidate), strings.Compare(a.endpoint, b.endpoint))
@@ -331,19 +382,18 @@ func candidatesOf(all []resolvedEndpoint) []candidate {
 	return out
 }
 
-// compare orders members by what makes them one and the same.
-func (m *candidate) compare(o *candidate) int {
-	return cmp.Or(cmp.Compare(m.priority, o.priority), strings.Compare(m.ports.digest, o.ports.digest), m.ip.Compare(o.ip))
+// compare orders candidates; equal ones are merged.
+func (c *candidate) compare(other *candidate) int {
+	return cmp.Or(cmp.Compare(c.priority, other.priority), strings.Compare(c.ports.digest, other.ports.digest), c.ip.Compare(other.ip))
 }
 
-// merge takes in what another endpoint's check says of the same address: the better of both, for as
-// long as either has.
-func (m *candidate) merge(o *candidate) {
-	switch better := healthRank(o.health) - healthRank(m.health); {
+// merge keeps the better health of two endpoints with the same address, since the earlier time of both.
+func (c *candidate) merge(other *candidate) {
+	switch better := healthRank(other.health) - healthRank(c.health); {
 	case better > 0:
-		m.health, m.since = o.health, o.since
-	case better == 0 && o.since.Before(m.since):
-		m.since = o.since
+		c.health, c.since = other.health, other.since
+	case better == 0 && other.since.Before(c.since):
+		c.since = other.since
 	}
 }
 

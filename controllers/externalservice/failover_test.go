@@ -69,8 +69,8 @@ func show(d decision) string {
 	if d.pendingFailback != nil {
 		fmt.Fprintf(&text, " pending %d", *d.pendingFailback)
 	}
-	if d.failbackRefused {
-		text.WriteString(" refused")
+	if d.failbackHandled {
+		text.WriteString(" handled")
 	}
 	if !d.requeueAt.IsZero() {
 		fmt.Fprintf(&text, " in %s", d.requeueAt.Sub(epoch))
@@ -84,19 +84,19 @@ func base() failoverInput {
 
 func TestDecide(t *testing.T) {
 	at := func(priority int32) func(*failoverInput) {
-		return func(c *failoverInput) { c.active = ptr.To(priority) }
+		return func(in *failoverInput) { in.active = ptr.To(priority) }
 	}
-	percent := func(n int) func(*failoverInput) { return func(c *failoverInput) { c.minHealthy = n } }
-	panicking := func(c *failoverInput) { c.panicThreshold = 1 }
-	inPanic := func(c *failoverInput) { c.panicThreshold, c.panicking = 1, true }
-	suspect := func(c *failoverInput) { c.suspect = true }
-	manual := func(c *failoverInput) { c.manualFailback = true }
-	asked := func(c *failoverInput) { c.failbackRequested = true }
-	unchecked := func(c *failoverInput) { c.checked = false }
-	lapsed := func(c *failoverInput) { c.qualifiedSince[0] = epoch.Add(-2 * time.Minute) }
-	for _, c := range []struct {
-		name, members, want string
-		with                []func(*failoverInput)
+	percent := func(n int) func(*failoverInput) { return func(in *failoverInput) { in.minHealthy = n } }
+	panicking := func(in *failoverInput) { in.panicThreshold = 1 }
+	inPanic := func(in *failoverInput) { in.panicThreshold, in.panicking = 1, true }
+	suspect := func(in *failoverInput) { in.suspect = true }
+	manual := func(in *failoverInput) { in.manualFailback = true }
+	asked := func(in *failoverInput) { in.failbackRequested = true }
+	unchecked := func(in *failoverInput) { in.checked = false }
+	lapsed := func(in *failoverInput) { in.qualifiedSince[0] = epoch.Add(-2 * time.Minute) }
+	for _, in := range []struct {
+		name, candidates, want string
+		with                   []func(*failoverInput)
 	}{
 		{"nothing at all", "", "nothing", nil},
 		{"healthy ones are ready", "0:huh", "0:R-R", nil},
@@ -138,10 +138,10 @@ func TestDecide(t *testing.T) {
 		{"a break is remembered", "0:h 1:h", "1:R pending 0 in 3m0s", []func(*failoverInput){at(1), lapsed}},
 		{"failback needs no delay where the present one is down", "0:n 1:u", "0:R", []func(*failoverInput){at(1)}},
 		{"manual failback stays", "0:h 1:h", "1:R pending 0", []func(*failoverInput){at(1), manual}},
-		{"manual failback on request", "0:n 1:h", "0:R", []func(*failoverInput){at(1), manual, asked}},
-		{"a request skips the delay", "0:n 1:h", "0:R", []func(*failoverInput){at(1), asked}},
-		{"a request for what is down is refused", "0:u 1:h", "1:R refused", []func(*failoverInput){at(1), asked}},
-		{"a request where nothing has failed over", "0:h 1:h", "0:R", []func(*failoverInput){at(0), asked}},
+		{"manual failback on request", "0:n 1:h", "0:R handled", []func(*failoverInput){at(1), manual, asked}},
+		{"a request skips the delay", "0:n 1:h", "0:R handled", []func(*failoverInput){at(1), asked}},
+		{"a request for what is down is refused", "0:u 1:h", "1:R handled", []func(*failoverInput){at(1), asked}},
+		{"a request where nothing has failed over", "0:h 1:h", "0:R handled", []func(*failoverInput){at(0), asked}},
 		{"manual does not hold on to what is down", "0:n 1:u", "0:R", []func(*failoverInput){at(1), manual}},
 
 		{"suspicion: no failover", "0:u 1:h", "0:-", []func(*failoverInput){at(0), suspect}},
@@ -154,15 +154,15 @@ func TestDecide(t *testing.T) {
 		{"a priority that is gone is left at once", "1:? 2:h", "2:R", []func(*failoverInput){at(0)}},
 		{"or for the first result where nothing else is healthy", "1:? 2:u", "1:- in 12s", []func(*failoverInput){at(0)}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(in.name, func(t *testing.T) {
 			with := base()
-			for _, change := range c.with {
+			for _, change := range in.with {
 				change(&with)
 			}
-			members := parseCandidates(c.members)
-			slices.SortStableFunc(members, func(a, b candidate) int { return a.compare(&b) })
-			if got := show(decide(members, with)); got != c.want {
-				t.Errorf("%s: got %q, want %q", c.members, got, c.want)
+			candidates := parseCandidates(in.candidates)
+			slices.SortStableFunc(candidates, func(a, b candidate) int { return a.compare(&b) })
+			if got := show(decide(candidates, with)); got != in.want {
+				t.Errorf("%s: got %q, want %q", in.candidates, got, in.want)
 			}
 		})
 	}
@@ -331,13 +331,13 @@ func TestSuspicionNeverEmptiesAService(t *testing.T) {
 }
 
 func endpointWith(name string, priority int32, zone string, health networkingv1.AddressHealth, ips ...string) resolvedEndpoint {
-	s := resolvedEndpoint{Endpoint: &networkingv1.Endpoint{Name: name, Priority: ptr.To(priority), Zone: zone}, priority: priority}
+	e := resolvedEndpoint{Endpoint: &networkingv1.Endpoint{Name: name, Priority: ptr.To(priority), Zone: zone}, priority: priority}
 	for _, ip := range ips {
-		s.addresses = append(s.addresses, address{
+		e.addresses = append(e.addresses, address{
 			ip: netip.MustParseAddr(ip), ports: somePorts, health: probe.Health{State: health, Since: epoch},
 		})
 	}
-	return s
+	return e
 }
 
 var compareCandidates = cmp.Options{cmp.AllowUnexported(candidate{}), cmpopts.IgnoreFields(candidate{}, "ports"), cmpopts.EquateComparable(netip.Addr{})}

@@ -19,128 +19,128 @@ import (
 )
 
 const (
-	// faultInterval is how often it is looked whether a fault may last, and how its dependants fare.
+	// faultInterval is how often a fault that lasts is decided about again.
 	faultInterval = 5 * time.Second
 	// clockTolerance is how far the clock may be set back without ending a fault.
 	clockTolerance = 5 * time.Second
-	// maxDependants is how many dependants the status lists; the API has the same limit.
+	// maxDependants limits the dependants in the status, as the API does.
 	maxDependants = 32
 )
 
-// faultInput is what a decision about a fault depends on.
+// faultInput is what the decision about a fault depends on.
 type faultInput struct {
-	// now is the time, and latest the latest at which this process has decided.
+	// latestDecision is the latest time at which this process has decided.
 	now, latestDecision time.Time
-	// requested is the annotation, and stored what the status has.
+	// requested is the annotation, and stored the fault of the status.
 	requested string
 	stored    *networkingv1.FaultStatus
-	// ended is the last fault that this process has ended, whether that was stored or not.
+	// ended is the last fault that this process has ended, stored or not.
 	ended *networkingv1.FaultStatus
 	// active is the priority that is published without a fault.
 	active *int32
-	// unknown says what must be known before a fault begins; empty where all is known.
+	// unknown says what must be known before a fault begins, or is empty.
 	unknown string
 	// obstacle returns the outcome of a fault that must not begin or go on, and why; empty where it may.
-	// begins says that it has not begun.
+	// begins means that it has not begun.
 	obstacle func(f *networkingv1.FaultStatus, begins bool) (outcome, why string)
-	// dependants are those that there are now, as StayedReady, UnreadyBefore or Unreadable.
+	// dependants are the present ones, each StayedReady, UnreadyBefore or Unreadable.
 	dependants []networkingv1.FaultDependant
 }
 
-// faultDecision is what was decided about one.
+// faultDecision is the decision about a fault.
 type faultDecision struct {
-	// status is what the status is to hold; nil where no fault was ever asked for.
+	// status is the fault to store; nil where none was ever requested.
 	status *networkingv1.FaultStatus
-	// inEffect says that the fault is stored and lasts, so that what is published shows it.
+	// inEffect means that the fault is stored and lasts: it changes what is published.
 	inEffect bool
-	// reason and message say why what the annotation asks for is not in the status; empty where it is.
+	// reason and message say why the requested fault is not in the status; empty where it is.
 	reason, message string
-	// requeueAt is when to decide again although nothing will have changed. Zero if never.
+	// requeueAt is when time alone changes the decision. Zero means never.
 	requeueAt time.Time
 }
 
-// decide decides. A fault that begins has no effect until its status is stored.
-func (c *faultInput) decide() faultDecision {
+// decide returns the decision. A fault that begins has no effect until its status is stored.
+func (in *faultInput) decide() faultDecision {
 	switch {
-	case c.stored.Lasts():
-		return c.proceed()
-	case c.requested == "", c.stored != nil && c.stored.Request == c.requested:
-		return faultDecision{status: c.stored}
+	case in.stored.Lasts():
+		return in.proceed()
+	case in.requested == "", in.stored != nil && in.stored.Request == in.requested:
+		return faultDecision{status: in.stored}
 	}
-	request, err := rules.ParseFault(c.requested)
+	request, err := rules.ParseFault(in.requested)
 	switch {
 	case err != nil:
-		return c.refuse(err.Error())
-	case c.stored != nil && !request.At.After(c.stored.RequestTime.Time):
-		return c.refuse(fmt.Sprintf("a request with the time %s was acted upon already: a further one must have a later time",
-			c.stored.RequestTime.UTC().Format(time.RFC3339)))
-	case c.now.Before(request.At):
-		return c.postpone("the fault begins at "+request.At.Format(time.RFC3339), request.At)
+		return in.refuse(err.Error())
+	case in.stored != nil && !request.At.After(in.stored.RequestTime.Time):
+		return in.refuse(fmt.Sprintf("a request with the time %s was acted upon already: a further one must have a later time",
+			in.stored.RequestTime.UTC().Format(time.RFC3339)))
+	case in.now.Before(request.At):
+		return in.postpone("the fault begins at "+request.At.Format(time.RFC3339), request.At)
 	}
-	return c.begin(&request)
+	return in.begin(&request)
 }
 
-func (c *faultInput) refuse(why string) faultDecision {
-	return faultDecision{status: c.stored, reason: networkingv1.ReasonFaultRefused, message: why}
+func (in *faultInput) refuse(why string) faultDecision {
+	return faultDecision{status: in.stored, reason: networkingv1.ReasonFaultRefused, message: why}
 }
 
-func (c *faultInput) postpone(why string, until time.Time) faultDecision {
-	return faultDecision{status: c.stored, reason: networkingv1.ReasonFaultPending, message: why, requeueAt: until}
+func (in *faultInput) postpone(why string, until time.Time) faultDecision {
+	return faultDecision{status: in.stored, reason: networkingv1.ReasonFaultPending, message: why, requeueAt: until}
 }
 
-// begin begins a fault or refuses it. Either is in the status, so that a clock that is set back, or an
-// annotation that is applied again, begins nothing later.
-func (c *faultInput) begin(request *rules.FaultRequest) faultDecision {
+// begin begins a fault or refuses it. Either is stored, so that a clock that is set back, or an annotation that
+// is applied again, begins no fault later.
+func (in *faultInput) begin(request *rules.FaultRequest) faultDecision {
 	f := &networkingv1.FaultStatus{
-		Request: c.requested, Type: request.Type, Endpoint: request.Endpoint, Priority: c.active,
+		Request: in.requested, Type: request.Type, Endpoint: request.Endpoint, Priority: in.active,
 		RequestTime: metav1.NewTime(request.At.Truncate(time.Second)), Deadline: metav1.NewTime(request.Deadline().Truncate(time.Second)),
 	}
-	late := !c.now.Before(f.Deadline.Time)
-	if !late && c.unknown != "" {
-		return c.postpone(c.unknown, controller.Earliest(f.Deadline.Time, c.now.Add(faultInterval)))
+	late := !in.now.Before(f.Deadline.Time)
+	if !late && in.unknown != "" {
+		return in.postpone(in.unknown, controller.Earliest(f.Deadline.Time, in.now.Add(faultInterval)))
 	}
 	why := "its time was over at " + f.Deadline.UTC().Format(time.RFC3339)
 	if !late {
-		_, why = c.obstacle(f, true)
+		_, why = in.obstacle(f, true)
 	}
 	if why != "" {
-		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, events.Cut(why, maxMessage), statusTime(c.now)
+		f.Outcome, f.Message, f.EndTime = networkingv1.FaultOutcomeRefused, events.Cut(why, maxMessage), statusTime(in.now)
 		return faultDecision{status: f}
 	}
-	f.StartTime, f.Dependants = statusTime(c.now), c.dependants[:min(len(c.dependants), maxDependants)]
-	return faultDecision{status: f, requeueAt: c.now.Add(controller.StaleRetry)}
+	f.StartTime, f.Dependants = statusTime(in.now), in.dependants[:min(len(in.dependants), maxDependants)]
+	return faultDecision{status: f, requeueAt: in.now.Add(controller.StaleRetry)}
 }
 
 // proceed continues a fault or ends it.
-func (c *faultInput) proceed() faultDecision {
-	if c.ended != nil && c.ended.Request == c.stored.Request {
-		return faultDecision{status: c.ended, requeueAt: c.now.Add(controller.StaleRetry)}
+func (in *faultInput) proceed() faultDecision {
+	if in.ended != nil && in.ended.Request == in.stored.Request {
+		return faultDecision{status: in.ended, requeueAt: in.now.Add(controller.StaleRetry)}
 	}
-	f := c.stored.DeepCopy()
-	f.Dependants = mergeDependants(f.Dependants, c.dependants)
-	outcome, why := c.endReason(f)
+	f := in.stored.DeepCopy()
+	f.Dependants = mergeDependants(f.Dependants, in.dependants)
+	outcome, why := in.endReason(f)
 	if outcome == "" {
-		return faultDecision{status: f, inEffect: true, requeueAt: controller.Earliest(f.Deadline.Time, c.now.Add(faultInterval))}
+		return faultDecision{status: f, inEffect: true, requeueAt: controller.Earliest(f.Deadline.Time, in.now.Add(faultInterval))}
 	}
-	endFault(f, outcome, why, c.now)
-	return faultDecision{status: f, requeueAt: c.now.Add(controller.StaleRetry)} // another may have been asked for
+	endFault(f, outcome, why, in.now)
+	return faultDecision{status: f, requeueAt: in.now.Add(controller.StaleRetry)} // another may have been requested
 }
 
-// endReason returns why a fault ends; empty where it lasts.
-func (c *faultInput) endReason(f *networkingv1.FaultStatus) (outcome, why string) {
-	begun := c.now.Add(clockTolerance)
+// endReason returns why a fault ends, or "".
+func (in *faultInput) endReason(f *networkingv1.FaultStatus) (outcome, why string) {
+	begun := in.now.Add(clockTolerance)
 	switch {
-	case !c.now.Before(f.Deadline.Time):
+	case !in.now.Before(f.Deadline.Time):
 		return networkingv1.FaultOutcomeDeadlineReached, "its time is over"
-	case c.requested != f.Request:
+	case in.requested != f.Request:
 		return networkingv1.FaultOutcomeWithdrawn, "the annotation was removed or changed"
-	case begun.Before(f.StartTime.Time), begun.Before(c.latestDecision):
+	case begun.Before(f.StartTime.Time), begun.Before(in.latestDecision):
 		return networkingv1.FaultOutcomeClockChanged, "the clock was set back"
 	}
-	return c.obstacle(f, false)
+	return in.obstacle(f, false)
 }
 
-// endFault records that a fault has ended.
+// endFault sets that a fault has ended.
 func endFault(f *networkingv1.FaultStatus, outcome, why string, now time.Time) {
 	f.Outcome, f.Message, f.EndTime = outcome, events.Cut(why, maxMessage), statusTime(now)
 	f.DependantsStayedReady = metav1.ConditionTrue
@@ -159,8 +159,7 @@ func endFault(f *networkingv1.FaultStatus, outcome, why string, now time.Time) {
 	}
 }
 
-// mergeDependants returns the dependants of a fault as they have fared up to now: what is worse than before
-// stays, and comes first.
+// mergeDependants returns the dependants of a fault with their worst readiness up to now, the worst first.
 func mergeDependants(before, now []networkingv1.FaultDependant) []networkingv1.FaultDependant {
 	after := slices.Clone(before)
 	for i := range after {
@@ -185,10 +184,10 @@ func mergeDependants(before, now []networkingv1.FaultDependant) []networkingv1.F
 	return after
 }
 
-// withFault is the decision that a fault makes of what is known outside. The one without it goes on
-// beside it, so that nothing has to be undone in the end.
-func withFault(f *networkingv1.FaultStatus, all []resolvedEndpoint, c failoverInput) decision {
-	c.failbackRequested, c.panicThreshold, c.panicking = false, 0, false
+// withFault returns the decision under a fault. The one without it is made as well, so that nothing has to be
+// undone in the end.
+func withFault(f *networkingv1.FaultStatus, all []resolvedEndpoint, in failoverInput) decision {
+	in.failbackRequested, in.panicThreshold, in.panicking = false, 0, false
 	switch f.Type {
 	case networkingv1.FaultDrain:
 		all = slices.Clone(all)
@@ -196,11 +195,11 @@ func withFault(f *networkingv1.FaultStatus, all []resolvedEndpoint, c failoverIn
 			all[i].drained = all[i].drained || all[i].Name == f.Endpoint
 		}
 	case networkingv1.FaultFailOver:
-		members := slices.DeleteFunc(candidatesOf(all), func(m candidate) bool { return f.Priority != nil && m.priority <= *f.Priority })
-		return decide(members, c)
+		candidates := slices.DeleteFunc(candidatesOf(all), func(m candidate) bool { return f.Priority != nil && m.priority <= *f.Priority })
+		return decide(candidates, in)
 	case networkingv1.FaultBlackHole:
 	}
-	d := decide(candidatesOf(all), c)
+	d := decide(candidatesOf(all), in)
 	if f.Type == networkingv1.FaultBlackHole {
 		for i := range d.published {
 			d.published[i].ready = false
@@ -209,7 +208,7 @@ func withFault(f *networkingv1.FaultStatus, all []resolvedEndpoint, c failoverIn
 	return d
 }
 
-// Events about faults, and what the operator was doing.
+// Events of faults.
 const (
 	eventFaultInjected = "FaultInjected"
 	eventFaultEnded    = "FaultEnded"
@@ -217,17 +216,17 @@ const (
 	actionInject       = "InjectFault"
 )
 
-// setFault records what was decided about a fault.
-func (r *statusUpdate) setFault(f *faultDecision, asked string) {
-	r.status.Fault = f.status
+// setFault sets the decision about a fault.
+func (u *statusUpdate) setFault(f *faultDecision, asked string) {
+	u.status.Fault = f.status
 	set := func(status metav1.ConditionStatus, reason, message string) {
-		r.setCondition(networkingv1.ConditionFaultInjected, status, reason, message)
+		u.setCondition(networkingv1.ConditionFaultInjected, status, reason, message)
 	}
 	switch s := f.status; {
 	case s.Lasts():
 		set(metav1.ConditionTrue, string(s.Type), faultWords(s)+" until "+s.Deadline.UTC().Format(time.RFC3339))
 	case asked == "":
-		r.removeCondition(networkingv1.ConditionFaultInjected)
+		u.removeCondition(networkingv1.ConditionFaultInjected)
 	case f.reason != "":
 		set(metav1.ConditionFalse, f.reason, f.message)
 	case s.Outcome == networkingv1.FaultOutcomeRefused:
@@ -237,22 +236,22 @@ func (r *statusUpdate) setFault(f *faultDecision, asked string) {
 	}
 }
 
-// setFaultWhileSuspended records, of an object that is suspended or whose spec is not valid, that no fault begins.
-func (r *statusUpdate) setFaultWhileSuspended(asked string, now time.Time) {
-	switch f := r.status.Fault; {
+// setFaultWhileSuspended sets that no fault begins while an object is suspended or its spec is not valid.
+func (u *statusUpdate) setFaultWhileSuspended(asked string, now time.Time) {
+	switch f := u.status.Fault; {
 	case f.Lasts():
-		if f.Type == networkingv1.FaultBlackHole { // which suspended has taken back
+		if f.Type == networkingv1.FaultBlackHole { // which reconcileSuspended has undone
 			endFault(f, networkingv1.FaultOutcomeSpecChanged, "the spec is not valid any more", now)
-			r.setFault(&faultDecision{status: f}, asked)
+			u.setFault(&faultDecision{status: f}, asked)
 		}
 	case asked == "", f != nil && f.Request == asked:
-		r.setFault(&faultDecision{status: f}, asked)
+		u.setFault(&faultDecision{status: f}, asked)
 	default:
-		r.setFault(&faultDecision{status: f, reason: networkingv1.ReasonFaultPending, message: "nothing is done while spec.suspend is true or the spec is not valid"}, asked)
+		u.setFault(&faultDecision{status: f, reason: networkingv1.ReasonFaultPending, message: "nothing is done while spec.suspend is true or the spec is not valid"}, asked)
 	}
 }
 
-// faultWords say what a fault does.
+// faultWords says what a fault does.
 func faultWords(f *networkingv1.FaultStatus) string {
 	switch f.Type {
 	case networkingv1.FaultDrain:
@@ -264,14 +263,14 @@ func faultWords(f *networkingv1.FaultStatus) string {
 	return "no address is published as ready"
 }
 
-// endWords say how a fault ended, and how its dependants fared.
+// endWords says how a fault ended, and whether its dependants stayed ready.
 func endWords(f *networkingv1.FaultStatus) string {
 	count := map[networkingv1.DependantReadiness]int{}
 	for _, d := range f.Dependants {
 		count[d.Ready]++
 	}
 	words := fmt.Sprintf("%s ended after %s: %s: %s; ", f.Type, f.EndTime.Sub(f.StartTime.Time), f.Outcome, f.Message)
-	all := plural(len(f.Dependants), "dependant", "dependants")
+	all := events.Plural(len(f.Dependants), "dependant", "dependants")
 	switch f.DependantsStayedReady {
 	case metav1.ConditionTrue:
 		return words + all + " stayed ready"
@@ -286,7 +285,7 @@ func endWords(f *networkingv1.FaultStatus) string {
 		count[networkingv1.DependantStayedReady], all)
 }
 
-// faultTransitions is a fault that begins, ends or is refused.
+// faultTransitions are a fault that begins, ends or is refused.
 func faultTransitions(before, after *networkingv1.ExternalServiceStatus) []transition {
 	was := meta.FindStatusCondition(before.Conditions, networkingv1.ConditionFaultInjected)
 	is := meta.FindStatusCondition(after.Conditions, networkingv1.ConditionFaultInjected)

@@ -22,11 +22,11 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// unpublishFinalizer holds an object until what it published is taken out of service in good order,
-// or disowned. The garbage collector does the rest.
+// unpublishFinalizer keeps an object until its slices are drained, or its Service is orphaned. The garbage
+// collector does the rest.
 const unpublishFinalizer = "networking.fairlead.dev/unpublish"
 
-// addFinalizer puts the finalizer on the object, before there is anything to take out of service.
+// addFinalizer adds the finalizer, before anything is published.
 func (r *Reconciler) addFinalizer(ctx context.Context, es *networkingv1.ExternalService) error {
 	if controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
 		return nil
@@ -37,7 +37,7 @@ func (r *Reconciler) addFinalizer(ctx context.Context, es *networkingv1.External
 	return r.patchFinalizers(ctx, es, before)
 }
 
-// finalize takes a deleted object's Service out of service and lets the object go.
+// finalize unpublishes a deleted object and removes the finalizer.
 func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
 	r.forget(client.ObjectKeyFromObject(es))
 	if !controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
@@ -58,7 +58,7 @@ func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalServ
 	return reconcile.Result{}, nil
 }
 
-// unpublish returns how long the object must be held yet.
+// unpublish drains or orphans the Service, and returns how long the finalizer must stay.
 func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalService) (time.Duration, error) {
 	if ptr.Deref(es.Spec.DeletionPolicy, networkingv1.DeletionDelete) == networkingv1.DeletionOrphan {
 		return 0, r.orphanService(ctx, es)
@@ -70,7 +70,7 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 	service := &corev1.Service{}
 	switch err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), service); {
 	case apierrors.IsNotFound(err):
-		return 0, nil // also where the namespace goes, which takes the Service first or soon
+		return 0, nil // also where the namespace is deleted
 	case err != nil:
 		return 0, fmt.Errorf("read Service: %w", err)
 	case !metav1.IsControlledBy(service, es) || service.DeletionTimestamp != nil:
@@ -92,8 +92,8 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 	if err := r.reportDraining(ctx, es); err != nil {
 		return 0, err
 	}
-	// The deletion may have waited for a leader, and its time is in whole seconds: what counts is when
-	// the slices were written, unless an earlier process has done that.
+	// The deletion may have waited for a leader, and its time is in whole seconds: the drain begins when the
+	// slices were written, unless an earlier process has done that.
 	began := es.DeletionTimestamp.Time
 	if since := r.states.drainStart(key, es.UID); since.After(began) {
 		began = since
@@ -101,20 +101,19 @@ func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalSer
 	return began.Add(r.DrainPeriod).Sub(r.Now()), nil
 }
 
-// reportDraining has the object say that it takes no traffic any more.
+// reportDraining writes that the object takes no traffic any more.
 func (r *Reconciler) reportDraining(ctx context.Context, es *networkingv1.ExternalService) error {
-	report := newStatusUpdate(es, r.Now())
-	report.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonDraining,
+	update := newStatusUpdate(es, r.Now())
+	update.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonDraining,
 		fmt.Sprintf("deleted: its endpoints are terminating for %s, then its Service goes", r.DrainPeriod))
-	if report.status.Addresses != nil {
-		report.status.Addresses.Published = 0
+	if update.status.Addresses != nil {
+		update.status.Addresses.Published = 0
 	}
-	return r.writeStatus(ctx, es, report)
+	return r.writeStatus(ctx, es, update)
 }
 
-// drainSlices says in every slice that its endpoints are going: proxies and load balancers send nothing
-// new there, and those that tell terminating endpoints apart let what is under way end. It returns
-// whether some slice did not say so yet.
+// drainSlices makes all endpoints terminating: proxies and load balancers send no new connections there, and those
+// that know terminating endpoints let established ones end. It returns whether any slice was written.
 func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, current []*discoveryv1.EndpointSlice) (wrote bool, err error) {
 	for _, c := range current {
 		if owner := metav1.GetControllerOf(c); owner == nil || owner.UID != service.UID || c.DeletionTimestamp != nil {
@@ -141,8 +140,7 @@ func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, c
 	return wrote, nil
 }
 
-// orphanService takes our owner reference off the Service. Its EndpointSlices belong to the Service, and
-// stay with it.
+// orphanService removes our owner reference from the Service. Its EndpointSlices belong to it, and stay.
 func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.ExternalService) error {
 	service := &corev1.Service{}
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), service)

@@ -23,84 +23,83 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
-// blackoutGrace is how long a fault that lasts goes on in a process that could not read the
-// cluster's blackouts yet.
+// blackoutGrace is how long a fault goes on in a new process that has not read the cluster's blackouts yet.
 const blackoutGrace = 15 * time.Second
 
-// inject decides about the fault that an object asks for, or that its status holds, and returns what is
-// to be published: actual, or what the fault makes of it.
-func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalService, f *observation, actual *decision, m *objectState) (faultDecision, decision, error) {
-	now, asked := r.Now().Round(0), es.Annotations[networkingv1.InjectFaultAnnotation]
-	if asked == "" && !es.Status.Fault.Lasts() {
+// inject decides about the fault that an object requests or its status holds, and returns what to publish: actual,
+// or the decision under the fault.
+func (r *Reconciler) inject(ctx context.Context, es *networkingv1.ExternalService, o *observation, actual *decision, state *objectState) (faultDecision, decision, error) {
+	now, requested := r.Now().Round(0), es.Annotations[networkingv1.InjectFaultAnnotation]
+	if requested == "" && !es.Status.Fault.Lasts() {
 		return faultDecision{status: es.Status.Fault}, *actual, nil
 	}
 	if r.states.statusCacheStale(es, now) {
 		return faultDecision{}, *actual, controller.ErrStale
 	}
-	c := r.failoverInput(es, f, m)
-	k := faultInput{
-		now: now, latestDecision: m.latestDecision, requested: asked, stored: es.Status.Fault, ended: m.endedFault, active: actual.active,
-		unknown: r.faultUnknown(es, f, now),
+	in := r.failoverInput(es, o, state)
+	input := faultInput{
+		now: now, latestDecision: state.latestDecision, requested: requested, stored: es.Status.Fault, ended: state.endedFault, active: actual.active,
+		unknown: r.faultUnknown(es, o, now),
 	}
 	disrupted := ""
-	if k.stored == nil || k.stored.Lasts() || k.stored.Request != asked {
+	if input.stored == nil || input.stored.Lasts() || input.stored.Request != requested {
 		var err error
-		if k.dependants, disrupted, err = r.dependants(ctx, es); err != nil && k.unknown == "" {
-			k.unknown = "what depends on it cannot be read" // which keeps no fault from ending
+		if input.dependants, disrupted, err = r.dependants(ctx, es); err != nil && input.unknown == "" {
+			input.unknown = "what depends on it cannot be read" // which keeps no fault from ending
 		}
 	}
-	k.obstacle = func(status *networkingv1.FaultStatus, begins bool) (outcome, why string) {
+	input.obstacle = func(status *networkingv1.FaultStatus, begins bool) (outcome, why string) {
 		if begins && disrupted != "" {
 			return networkingv1.FaultOutcomeRefused, disrupted
 		}
-		return r.faultObstacle(es, f, actual, c, status, begins || now.Sub(m.firstSeen) > blackoutGrace)
+		return r.faultObstacle(es, o, actual, in, status, begins || now.Sub(state.firstSeen) > blackoutGrace)
 	}
-	decided := k.decide()
-	if decided.inEffect && m.confirmedFault != asked {
+	decided := input.decide()
+	if decided.inEffect && state.confirmedFault != requested {
 		// Another process may have ended it.
 		if err := controller.ConfirmStored(ctx, r.Live, es, &networkingv1.ExternalService{}); err != nil {
 			return faultDecision{}, *actual, err
 		}
-		m.confirmedFault = asked
+		state.confirmedFault = requested
 	}
-	if now.After(m.latestDecision) {
-		m.latestDecision = now
+	if now.After(state.latestDecision) {
+		state.latestDecision = now
 	}
-	if k.stored.Lasts() && !decided.inEffect {
-		m.endedFault = decided.status
+	if input.stored.Lasts() && !decided.inEffect {
+		state.endedFault = decided.status
 	}
 	if !decided.inEffect {
 		return decided, *actual, nil
 	}
-	shown := withFault(decided.status, f.endpoints, c)
+	shown := withFault(decided.status, o.endpoints, in)
 	shown.requeueAt = controller.Earliest(shown.requeueAt, actual.requeueAt)
 	return decided, shown, nil
 }
 
-// faultUnknown says what is not known yet without which no fault begins.
-func (r *Reconciler) faultUnknown(es *networkingv1.ExternalService, f *observation, now time.Time) string {
-	waits := ""
+// faultUnknown says what must be known before a fault begins, or returns "".
+func (r *Reconciler) faultUnknown(es *networkingv1.ExternalService, o *observation, now time.Time) string {
+	unknown := ""
 	if es.Spec.HealthCheck != nil {
-		forEachActive(f.endpoints, func(s *resolvedEndpoint, a *address) {
+		forEachActive(o.endpoints, func(e *resolvedEndpoint, a *address) {
 			if a.health.State == networkingv1.AddressUnknown {
-				waits = fmt.Sprintf("endpoint %q: %s was not checked yet", s.Name, a.ip)
+				unknown = fmt.Sprintf("endpoint %q: %s was not checked yet", e.Name, a.ip)
 			}
 		})
 	}
-	if state := r.Freeze.State(); waits == "" && state.Unknown != "" {
-		waits = state.Words(now)
+	if state := r.Freeze.State(); unknown == "" && state.Unknown != "" {
+		unknown = state.Words(now)
 	}
-	return waits
+	return unknown
 }
 
-// faultObstacle returns why a fault must not begin or go on. firm says that blackouts which are not known
-// hold.
-func (r *Reconciler) faultObstacle(es *networkingv1.ExternalService, f *observation, actual *decision, c failoverInput, status *networkingv1.FaultStatus, firm bool) (outcome, why string) {
+// faultObstacle returns why a fault must not begin or go on. firm means that blackouts which are not known yet
+// count as well.
+func (r *Reconciler) faultObstacle(es *networkingv1.ExternalService, o *observation, actual *decision, in failoverInput, status *networkingv1.FaultStatus, firm bool) (outcome, why string) {
 	state := r.Freeze.State()
 	if words := state.Words(r.Now()); words != "" && (firm || state.Unknown == "") {
 		return networkingv1.FaultOutcomeBlackout, words
 	}
-	drained := slices.ContainsFunc(f.endpoints, func(s resolvedEndpoint) bool { return s.Name == status.Endpoint && !s.drained && len(s.addresses) > 0 })
+	drained := slices.ContainsFunc(o.endpoints, func(e resolvedEndpoint) bool { return e.Name == status.Endpoint && !e.drained && len(e.addresses) > 0 })
 	switch {
 	case slices.Contains(r.WebhookExemptNamespaces, es.Namespace):
 		return networkingv1.FaultOutcomeSpecChanged, "admission does not check the rights of users in namespace " + es.Namespace
@@ -111,44 +110,43 @@ func (r *Reconciler) faultObstacle(es *networkingv1.ExternalService, f *observat
 	case status.Type == networkingv1.FaultDrain && !drained:
 		return networkingv1.FaultOutcomeSpecChanged, fmt.Sprintf("there is no endpoint %q that is Active and has addresses", status.Endpoint)
 	}
-	if why := realFailure(f, actual); why != "" {
+	if why := realFailure(o, actual); why != "" {
 		return networkingv1.FaultOutcomeRealFailure, why
 	}
-	if d := withFault(status, f.endpoints, c); status.Type != networkingv1.FaultBlackHole && d.readyCount() == 0 {
+	if d := withFault(status, o.endpoints, in); status.Type != networkingv1.FaultBlackHole && d.readyCount() == 0 {
 		return networkingv1.FaultOutcomeRealFailure, "no other endpoint is healthy that could take over; BlackHole takes all out"
 	}
 	return "", ""
 }
 
-// realFailure returns what has failed beside the fault; empty where nothing has.
-func realFailure(f *observation, actual *decision) string {
+// realFailure returns what has failed besides the fault, or "".
+func realFailure(o *observation, actual *decision) string {
 	switch {
-	case f.uncheckedReason != "":
-		return f.uncheckedReason
-	case f.suspect:
+	case o.uncheckedReason != "":
+		return o.uncheckedReason
+	case o.suspect:
 		return "so many checks fail at once that the fault is probably the operator's own"
 	case actual.active == nil:
 		return "there is no address"
-	case *actual.active > lowest(f.endpoints):
+	case *actual.active > lowestPriority(o.endpoints):
 		return fmt.Sprintf("it has failed over to priority %d", *actual.active)
 	}
 	why := ""
-	for i := range f.endpoints {
-		if s := &f.endpoints[i]; s.state != nil && !s.drained && !isResolved(s.reason()) && why == "" {
-			why = s.resolveMessage(s.reason())
+	for i := range o.endpoints {
+		if e := &o.endpoints[i]; e.state != nil && !e.drained && !isResolved(e.reason()) && why == "" {
+			why = e.resolveMessage(e.reason())
 		}
 	}
-	forEachActive(f.endpoints, func(s *resolvedEndpoint, a *address) {
+	forEachActive(o.endpoints, func(e *resolvedEndpoint, a *address) {
 		if a.health.State == networkingv1.AddressUnhealthy && why == "" {
-			why = fmt.Sprintf("endpoint %q: %s is unhealthy (%s)", s.Name, a.ip, a.health.Reason)
+			why = fmt.Sprintf("endpoint %q: %s is unhealthy (%s)", e.Name, a.ip, a.health.Reason)
 		}
 	})
 	return why
 }
 
-// dependants are the targets of the RebootPolicies of the namespace that name an ExternalService, by
-// kind and name. disrupted says which of them is being restarted, or loses pods to chaos; it is empty where
-// none is.
+// dependants returns the targets of the RebootPolicies that name an ExternalService, by kind and name. disrupted
+// says which of them is being restarted or loses pods to a ChaosPod, or is empty.
 func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalService) (all []networkingv1.FaultDependant, disrupted string, err error) {
 	policies, err := dependence.On(ctx, r.Client, es.Namespace, es.Name)
 	if err != nil {
@@ -179,7 +177,7 @@ func (r *Reconciler) dependants(ctx context.Context, es *networkingv1.ExternalSe
 	return all, disrupted, err
 }
 
-// disruptedBy says which of some workloads loses pods to a ChaosPod, or has not recovered yet.
+// disruptedBy says which workload loses pods to a ChaosPod or has not recovered yet, or returns "".
 func (r *Reconciler) disruptedBy(ctx context.Context, namespace string, among map[networkingv1.FaultDependant]bool) (string, error) {
 	var pods chaosv1.ChaosPodList
 	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// metrics are read from a table in memory with one row for each object, which goes with it.
+// metrics are collected from a table with a row for each object.
 type metrics struct {
 	mu   sync.Mutex
 	rows map[types.NamespacedName]*objectRow
@@ -26,24 +26,23 @@ type metrics struct {
 	endpointHealthy, addresses, activePriority, resolveAge *prometheus.Desc
 	failovers, denied, fault, faults                       *prometheus.Desc
 
-	now func() time.Time
-	// resolution knows when names last resolved.
+	now        func() time.Time
 	resolution Resolution
 }
 
 var _ prometheus.Collector = (*metrics)(nil)
 
-// objectRow is what the metrics say of one object.
+// objectRow is the metrics of one object.
 type objectRow struct {
 	endpoints                                  []endpointRow
 	healthy, unhealthy, unknown, deny, leftOut int
 	published                                  int
 	priority                                   *int32
 	failovers                                  float64
-	fault                                      networkingv1.FaultType // that lasts; empty without
+	fault                                      networkingv1.FaultType // that lasts, or empty
 }
 
-// endpointRow is what they say of one endpoint.
+// endpointRow is the metrics of one endpoint.
 type endpointRow struct {
 	name    string
 	checked bool
@@ -52,7 +51,7 @@ type endpointRow struct {
 	denied  []deniedAddress
 }
 
-// deniedAddress is remembered so that it is counted once.
+// deniedAddress is kept so that it is counted once.
 type deniedAddress struct {
 	address string
 	reason  egress.Reason
@@ -82,9 +81,9 @@ func newMetrics(now func() time.Time, resolution Resolution) *metrics {
 	}
 }
 
-// record takes down what was found of an object and decided about it.
-func (m *metrics) record(key types.NamespacedName, f *observation, d *decision, checked bool, injected *networkingv1.FaultStatus) {
-	next := &objectRow{endpoints: make([]endpointRow, 0, len(f.endpoints)), published: d.readyCount()}
+// record stores what was observed of an object and decided about it.
+func (m *metrics) record(key types.NamespacedName, o *observation, d *decision, checked bool, injected *networkingv1.FaultStatus) {
+	next := &objectRow{endpoints: make([]endpointRow, 0, len(o.endpoints)), published: d.readyCount()}
 	if injected.Lasts() {
 		next.fault = injected.Type
 	}
@@ -92,8 +91,8 @@ func (m *metrics) record(key types.NamespacedName, f *observation, d *decision, 
 		priority := *d.active
 		next.priority = &priority
 	}
-	for i := range f.endpoints {
-		next.add(&f.endpoints[i], checked)
+	for i := range o.endpoints {
+		next.add(&o.endpoints[i], checked)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,7 +121,7 @@ func (r *objectRow) add(s *resolvedEndpoint, checked bool) {
 		switch {
 		case a.deniedReason != "":
 			r.deny++
-			if a.deniedReason != egress.ReasonUnsynced { // which is no verdict on the address
+			if a.deniedReason != egress.ReasonUnsynced { // which is not about the address
 				e.denied = append(e.denied, deniedAddress{a.ip.String(), a.deniedReason})
 			}
 			continue
@@ -161,7 +160,7 @@ func (r *objectRow) has(endpoint string, d deniedAddress) bool {
 	return false
 }
 
-// drop forgets an object.
+// drop removes an object.
 func (m *metrics) drop(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -24,69 +23,68 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// observation are what is known of the outside of one object.
+// observation is what is known of the endpoints of one object.
 type observation struct {
 	endpoints []resolvedEndpoint
-	// incomplete says that something is not known yet without which slices must not be changed: a
-	// name was never looked up, or the policy cannot judge, which unsynced says.
+	// incomplete means that slices must not be changed yet: a name was never looked up, or the policy has
+	// not synced (policyUnsynced).
 	incomplete, policyUnsynced bool
-	// suspect says that failures decide nothing now.
+	// suspect means that failures do not change health now.
 	suspect bool
-	// uncheckedReason is why nothing is checked, as a sentence; empty where checks run.
+	// uncheckedReason is a sentence that says why nothing is checked, or empty.
 	uncheckedReason string
-	// requeueAt is when to look again although nothing will have changed. Zero if never.
+	// requeueAt is when time alone changes the observation. Zero means never.
 	requeueAt time.Time
 }
 
-// observe looks at everything outside that the object names, and has it looked up and checked from
-// now on.
-func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, m *objectState) observation {
+// observe sets what is looked up and checked for an object, and returns what is known of it.
+func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState) observation {
 	key := client.ObjectKeyFromObject(es)
-	var f observation
-	states := r.Resolution.Set(key, resolutionNames(es, m.namesSeeded))
-	m.namesSeeded = true
-	f.endpoints, f.policyUnsynced = resolveEndpoints(es, states, r.Policy)
-	f.incomplete = f.policyUnsynced || awaitsLookup(f.endpoints)
+	var o observation
+	states := r.Resolution.Set(key, resolutionNames(es, state.namesSeeded))
+	state.namesSeeded = true
+	o.endpoints, o.policyUnsynced = resolveEndpoints(es, states, r.Policy)
+	o.incomplete = o.policyUnsynced || awaitsLookup(o.endpoints)
 
-	var left *previousState
-	if !m.decided || es.Spec.HealthCheck != nil && !m.targetsSeeded {
-		left = previousStateOf(es, current, f.endpoints)
+	var previous *previousState
+	if !state.decided || es.Spec.HealthCheck != nil && !state.targetsSeeded {
+		previous = previousStateOf(es, current, o.endpoints)
 	}
-	if !m.decided {
-		m.active, m.panicking = left.active, left.panicking
+	if !state.decided {
+		state.active, state.panicking = previous.active, previous.panicking
 	}
 	if es.Spec.HealthCheck == nil {
 		r.Probes.Forget(key)
-		m.targetsSeeded = false
-		forEachActive(f.endpoints, func(_ *resolvedEndpoint, a *address) { a.health.State = networkingv1.AddressHealthy })
-		return f
+		state.targetsSeeded = false
+		forEachActive(o.endpoints, func(_ *resolvedEndpoint, a *address) { a.health.State = networkingv1.AddressHealthy })
+		return o
 	}
-	if f.policyUnsynced {
-		return f // addresses that are denied for the moment would lose their health
+	if o.policyUnsynced {
+		return o // addresses that are denied until the policy has synced would lose their health
 	}
 	var roots []byte
 	if name := caSecretOf(es.Spec.HealthCheck); name != "" {
 		ca := r.caBundles.get(ctx, types.NamespacedName{Namespace: es.Namespace, Name: name})
-		f.requeueAt = ca.due
+		o.requeueAt = ca.due
 		if ca.problem != "" {
-			f.uncheckedReason = fmt.Sprintf("nothing is checked: Secret %s, which healthCheck.tls.caSecretName names, %s", name, ca.problem)
-			r.keepHealth(es, current, &f, m)
-			return f
+			o.uncheckedReason = fmt.Sprintf("nothing is checked: Secret %s, which healthCheck.tls.caSecretName names, %s", name, ca.problem)
+			r.keepHealth(es, current, &o, state)
+			return o
 		}
 		roots = ca.roots
 	}
-	setTargets(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), f.endpoints, left)
-	m.targetsSeeded = true
-	f.requeueAt = controller.Earliest(f.requeueAt, dampFlaps(f.endpoints, m, r.Now()))
-	f.suspect = r.Probes.IsFrozen(key)
-	if !f.suspect && inheritsSuspicion(es, f.endpoints) {
-		f.suspect, f.requeueAt = true, controller.Earliest(f.requeueAt, r.Now().Add(firstProbeGrace(es.Spec.HealthCheck)))
+	setTargets(r.Probes, key, checkOf(es.Spec.HealthCheck, roots), o.endpoints, previous)
+	state.targetsSeeded = true
+	o.requeueAt = controller.Earliest(o.requeueAt, dampFlaps(o.endpoints, state, r.Now()))
+	o.suspect = r.Probes.IsFrozen(key)
+	if !o.suspect && inheritsSuspicion(es, o.endpoints) {
+		o.suspect, o.requeueAt = true, controller.Earliest(o.requeueAt, r.Now().Add(firstProbeGrace(es.Spec.HealthCheck)))
 	}
-	return f
+	return o
 }
 
-// inheritsSuspicion says whether a suspicion of an earlier process still stands: nothing of the object was
-// checked by this one, which has not had the time to find out that, say, no nameserver answers.
+// inheritsSuspicion reports whether an earlier process suspected itself, and this one has not checked any
+// address of the object yet: it has had no time to find that, say, no nameserver replies.
 func inheritsSuspicion(es *networkingv1.ExternalService, all []resolvedEndpoint) bool {
 	healthy := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy)
 	if healthy == nil || healthy.Reason != networkingv1.ReasonProbeSelfSuspect {
@@ -97,18 +95,18 @@ func inheritsSuspicion(es *networkingv1.ExternalService, all []resolvedEndpoint)
 	return !checked
 }
 
-// setTargets has the addresses checked, and takes down what is known of each. What was left counts for
-// addresses that are new to the prober.
-func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []resolvedEndpoint, left *previousState) {
+// setTargets has the addresses checked, and sets the health of each. Addresses that are new to the prober
+// begin with that of the previous state.
+func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []resolvedEndpoint, previous *previousState) {
 	n := 0
 	forEachActive(all, func(*resolvedEndpoint, *address) { n++ })
 	targets := make([]probe.Target, 0, n)
-	forEachActive(all, func(s *resolvedEndpoint, a *address) {
+	forEachActive(all, func(e *resolvedEndpoint, a *address) {
 		target := probe.Target{
-			Endpoint: s.Name, IP: a.ip, Port: a.ports.probePort, Host: s.defaultHost(), Authorized: s.approved,
+			Endpoint: e.Name, IP: a.ip, Port: a.ports.probePort, Host: e.defaultHost(), Authorized: e.approved,
 		}
-		if left != nil {
-			target.Seed = left.healthSeed(s, a)
+		if previous != nil {
+			target.Seed = previous.healthSeed(e, a)
 		}
 		targets = append(targets, target)
 	})
@@ -120,17 +118,17 @@ func setTargets(probes Probes, key types.NamespacedName, how probe.Check, all []
 	})
 }
 
-// keepHealth takes what stands in the cluster for the health of each address, since none can be checked.
-// What is new stays unknown, and is not published as ready.
-func (r *Reconciler) keepHealth(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, f *observation, m *objectState) {
+// keepHealth stops the checks, and takes the health of each address from the slices and the status. New
+// addresses are Unknown, and not published as ready.
+func (r *Reconciler) keepHealth(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, o *observation, state *objectState) {
 	r.Probes.Forget(client.ObjectKeyFromObject(es))
-	m.targetsSeeded = false
-	f.suspect = true
-	left := previousStateOf(es, current, f.endpoints)
+	state.targetsSeeded = false
+	o.suspect = true
+	left := previousStateOf(es, current, o.endpoints)
 	now := r.Now()
-	forEachActive(f.endpoints, func(s *resolvedEndpoint, a *address) {
+	forEachActive(o.endpoints, func(e *resolvedEndpoint, a *address) {
 		a.health = probe.Health{State: networkingv1.AddressUnknown, Since: now}
-		if seed := left.healthSeed(s, a); seed != nil {
+		if seed := left.healthSeed(e, a); seed != nil {
 			a.health = probe.Health{State: seed.State, Since: seed.Since}
 		}
 		if a.health.Since.IsZero() {
@@ -139,35 +137,21 @@ func (r *Reconciler) keepHealth(es *networkingv1.ExternalService, current []*dis
 	})
 }
 
-// Where the spec was stored without defaults, these hold.
-const (
-	interval          = 10 * time.Second
-	unhealthyInterval = 30 * time.Second
-	timeout           = 2 * time.Second
-)
-
-// checkOf is a health check in the prober's terms. roots are the certificates of caSecretName.
+// checkOf returns a health check, which has its defaults, as the prober takes it. roots are the certificates of
+// caSecretName.
 func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
-	every := h.Interval.Or(interval)
 	check := probe.Check{
-		Interval:           every,
-		UnhealthyInterval:  h.UnhealthyInterval.Or(unhealthyInterval),
-		Timeout:            h.Timeout.Or(min(timeout, every)),
-		JitterPercent:      int(ptr.Deref(h.JitterPercent, 10)),
-		HealthyThreshold:   int(ptr.Deref(h.HealthyThreshold, 2)),
-		UnhealthyThreshold: int(ptr.Deref(h.UnhealthyThreshold, 3)),
+		Interval:           h.Interval.Or(0),
+		UnhealthyInterval:  h.UnhealthyInterval.Or(0),
+		Timeout:            h.Timeout.Or(0),
+		JitterPercent:      int(*h.JitterPercent),
+		HealthyThreshold:   int(*h.HealthyThreshold),
+		UnhealthyThreshold: int(*h.UnhealthyThreshold),
 	}
 	switch {
 	case h.HTTP != nil:
-		scheme := networkingv1.SchemeHTTP
-		if h.TLS != nil {
-			scheme = networkingv1.SchemeHTTPS
-		}
 		check.Kind = probe.KindHTTP
-		check.HTTP = probe.HTTP{
-			Path: ptr.Deref(h.HTTP.Path, "/"), Host: h.HTTP.Host,
-			HTTPS: ptr.Deref(h.HTTP.Scheme, scheme) == networkingv1.SchemeHTTPS,
-		}
+		check.HTTP = probe.HTTP{Path: *h.HTTP.Path, Host: h.HTTP.Host, HTTPS: *h.HTTP.Scheme == networkingv1.SchemeHTTPS}
 		for _, r := range h.HTTP.ExpectedStatuses {
 			check.HTTP.Statuses = append(check.HTTP.Statuses, [2]int{int(r.Start), int(r.End)})
 		}
@@ -179,39 +163,37 @@ func checkOf(h *networkingv1.HealthCheck, roots []byte) probe.Check {
 	}
 	if h.TLS != nil {
 		check.TLS = &probe.TLS{
-			ServerName: h.TLS.ServerName, RootPEM: roots, SkipVerify: ptr.Deref(h.TLS.InsecureSkipVerify, false),
+			ServerName: h.TLS.ServerName, RootPEM: roots, SkipVerify: *h.TLS.InsecureSkipVerify,
 		}
 	}
 	return check
 }
 
-// firstProbeGrace is how long an address that was never checked may hold up a decision: by then the first
-// result is there.
+// firstProbeGrace returns how long a decision waits for the first check of an address: by then its result is
+// in.
 func firstProbeGrace(h *networkingv1.HealthCheck) time.Duration {
-	every := h.Interval.Or(interval)
-	return every + h.Timeout.Or(min(timeout, every))
+	return h.Interval.Or(0) + h.Timeout.Or(0)
 }
 
-// caSecretOf names the Secret whose certificates the check trusts, if it reads any.
+// caSecretOf returns the name of the Secret whose certificates the check trusts, or "".
 func caSecretOf(h *networkingv1.HealthCheck) string {
-	if h == nil || h.TLS == nil || ptr.Deref(h.TLS.InsecureSkipVerify, false) {
+	if h.TLS == nil || *h.TLS.InsecureSkipVerify {
 		return ""
 	}
 	return h.TLS.CASecretName
 }
 
 const (
-	// caKey is the entry of a Secret that holds certificates.
+	// caKey is the key of a Secret with certificates.
 	caKey = "ca.crt"
-	// caMaxAge is after how long a Secret is read again, while it is used; up to a fifth of it is
-	// added at random. Secrets are read and not watched: the operator may see those that
-	// it was granted, and no list of them.
+	// caMaxAge is after how long a Secret in use is read again, plus up to a fifth of it at random. Secrets
+	// are read and not watched: the operator may get those that it was granted, and may not list any.
 	caMaxAge = time.Minute
 	// caRetry is the same after a failure.
 	caRetry = 15 * time.Second
 	// caReadTimeout bounds one read.
 	caReadTimeout = 5 * time.Second
-	// maxBundles bounds how many are kept, and maxAuthority how large one may be, in bytes.
+	// maxBundles limits how many are kept, and maxBundleSize the bytes of each.
 	maxBundles    = 2048
 	maxBundleSize = 256 << 10
 )
@@ -225,56 +207,56 @@ type caBundles struct {
 	bundles map[types.NamespacedName]*caBundle
 }
 
-// caBundle is what one Secret says.
+// caBundle is the content of one Secret.
 type caBundle struct {
-	// roots are the last that were good. They are kept while the Secret cannot be read, and not
-	// where it says something else: then there is nothing to check against.
+	// roots are kept while the Secret cannot be read, and dropped where its content is not valid: then there is
+	// nothing to check against.
 	roots []byte
-	// problem is the rest of a sentence that begins with the Secret; empty where all is well.
+	// problem is the rest of a sentence that begins with the Secret, or empty.
 	problem string
 	due     time.Time
 	used    time.Time
 }
 
-// get returns what a Secret says, reading it where that is due.
-func (a *caBundles) get(ctx context.Context, secret types.NamespacedName) caBundle {
-	now := a.now()
-	a.mu.Lock()
-	known, ok := a.bundles[secret]
+// get returns the bundle of a Secret, which is read if that is due.
+func (b *caBundles) get(ctx context.Context, secret types.NamespacedName) caBundle {
+	now := b.now()
+	b.mu.Lock()
+	known, ok := b.bundles[secret]
 	if ok {
 		known.used = now
 		if now.Before(known.due) {
-			defer a.mu.Unlock()
+			defer b.mu.Unlock()
 			return *known
 		}
 	}
-	a.mu.Unlock()
+	b.mu.Unlock()
 
-	read := a.read(ctx, secret)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if before, ok := a.bundles[secret]; ok && read.roots == nil && read.problem == "" {
+	read := b.read(ctx, secret)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if before, ok := b.bundles[secret]; ok && read.roots == nil && read.problem == "" {
 		read.roots, read.problem = before.roots, before.problem // it could not be read
 	} else if read.roots == nil && read.problem == "" {
 		read.problem = "cannot be read"
 	}
 	read.used = now
-	if a.bundles == nil {
-		a.bundles = map[types.NamespacedName]*caBundle{}
+	if b.bundles == nil {
+		b.bundles = map[types.NamespacedName]*caBundle{}
 	}
-	a.bundles[secret] = &read
-	a.evict(now)
+	b.bundles[secret] = &read
+	b.evict(now)
 	return read
 }
 
-// read asks the API server. Neither roots nor a fault means that it did not answer.
-func (a *caBundles) read(ctx context.Context, secret types.NamespacedName) caBundle {
+// read reads the Secret. Neither roots nor a problem means that the API server did not respond.
+func (b *caBundles) read(ctx context.Context, secret types.NamespacedName) caBundle {
 	ctx, cancel := context.WithTimeout(ctx, caReadTimeout)
 	defer cancel()
 	var object corev1.Secret
-	err := a.reader.Get(ctx, secret, &object)
+	err := b.reader.Get(ctx, secret, &object)
 	after := func(wait time.Duration) time.Time {
-		return a.now().Add(wait + time.Duration(rand.Int64N(int64(wait/5)))) //nolint:gosec // Jitter is no secret.
+		return b.now().Add(wait + time.Duration(rand.Int64N(int64(wait/5)))) //nolint:gosec // Jitter is no secret.
 	}
 	pem := object.Data[caKey]
 	switch {
@@ -294,14 +276,14 @@ func (a *caBundles) read(ctx context.Context, secret types.NamespacedName) caBun
 	return caBundle{roots: pem, due: after(caMaxAge)}
 }
 
-// evict drops what was not used for a while, and anything where there is too much.
-func (a *caBundles) evict(now time.Time) {
-	if len(a.bundles) <= maxBundles/2 {
+// evict drops bundles that were not used lately, and any where there are too many.
+func (b *caBundles) evict(now time.Time) {
+	if len(b.bundles) <= maxBundles/2 {
 		return
 	}
-	for secret, known := range a.bundles {
-		if now.Sub(known.used) > 2*caMaxAge || len(a.bundles) > maxBundles {
-			delete(a.bundles, secret)
+	for secret, known := range b.bundles {
+		if now.Sub(known.used) > 2*caMaxAge || len(b.bundles) > maxBundles {
+			delete(b.bundles, secret)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/probe"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 func TestAnnotationsThatSaySomethingCauseAReconcile(t *testing.T) {
@@ -56,7 +57,9 @@ func TestChecksAreWhatTheSpecSays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, checkOf(&c.spec, []byte("roots"))); diff != "" {
+			es := &networkingv1.ExternalService{Spec: networkingv1.ExternalServiceSpec{HealthCheck: &c.spec}}
+			rules.Default(es)
+			if diff := cmp.Diff(c.want, checkOf(es.Spec.HealthCheck, []byte("roots"))); diff != "" {
 				t.Errorf("check (-want +got):\n%s", diff)
 			}
 		})

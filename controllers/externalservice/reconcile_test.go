@@ -19,6 +19,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/egress"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 const (
@@ -215,6 +216,7 @@ func TestSeedsAreOfTheVeryNameAndKind(t *testing.T) {
 		"another record type": func(d *networkingv1.DNSName) { d.RecordType = ptr.To(networkingv1.RecordSRV) },
 	} {
 		es := s.object()
+		rules.Default(es)
 		change(es.Spec.Endpoints[0].DNS)
 		if got := resolutionNames(es, false)[0].Seed; len(got) > 0 {
 			t.Errorf("%s: seed %v", what, got)
@@ -552,13 +554,13 @@ func TestAStatusThatTheCacheDoesNotShowYetIsNotBuiltUpon(t *testing.T) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
 	})
 	s.reconcileOnce()
-	report := newStatusUpdate(before, s.now)
+	update := newStatusUpdate(before, s.now)
 	s.writes = nil
-	if err := s.writeStatus(t.Context(), before, report); !errors.Is(err, controller.ErrStale) || len(s.writes) > 0 {
+	if err := s.writeStatus(t.Context(), before, update); !errors.Is(err, controller.ErrStale) || len(s.writes) > 0 {
 		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, controller.ErrStale)
 	}
 	s.advance(controller.StaleTimeout)
-	if err := s.writeStatus(t.Context(), before, report); err != nil {
+	if err := s.writeStatus(t.Context(), before, update); err != nil {
 		t.Errorf("a cache is waited for that may never show the write: %v", err)
 	}
 	present := s.object()

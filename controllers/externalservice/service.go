@@ -27,9 +27,8 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// onlyCreate is a resource version that no object has any more. Server-side apply with it makes
-// an object that does not exist, and is refused with a conflict where one does: a Service that
-// another client made a moment ago is never adopted.
+// onlyCreate is a resource version that no object has any more. Server-side apply with it creates an object,
+// and conflicts where one exists: a Service that another client made a moment ago is never adopted.
 const onlyCreate = "1"
 
 var (
@@ -37,14 +36,13 @@ var (
 	errReplacing      = errors.New("the Service is being replaced")
 )
 
-// publishService makes the Service as it should be and returns it. The error is
-// errForeignService where another owner's has its name, and errReplacing where ours
-// had to go first, since clusterIP cannot be changed in place.
+// publishService creates or updates the Service and returns it. The error is errForeignService where another
+// owner's has its name, and errReplacing where ours is deleted first, since clusterIP is immutable.
 func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
 	current := &corev1.Service{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
 	if apierrors.IsNotFound(err) {
-		// The cache holds only what carries our label; ask for the rest.
+		// The cache has only Services with our label.
 		err = r.Live.Get(ctx, client.ObjectKeyFromObject(es), current)
 	}
 	switch {
@@ -64,10 +62,9 @@ func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.Extern
 	return r.applyService(ctx, es, current.DeepCopy(), "")
 }
 
-// createService makes the Service with the address that it had before, where it was deleted: the
-// address is in the DNS caches and the connection pools of those that use it. Where it is taken, or the
-// cluster has other ranges now, it is another one. What the status says may be forged by those with the
-// right to write it; whatever it is, the API server gives out addresses of its Service ranges only.
+// createService creates the Service with the address that it had before it was deleted, if it can: clients have
+// that address in DNS caches and connection pools. A user with the right to write the status could forge it,
+// but the API server allocates addresses of its Service ranges only.
 func (r *Reconciler) createService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
 	before, err := netip.ParseAddr(es.Status.ClusterIP)
 	if err == nil && !headless(es) {
@@ -79,10 +76,9 @@ func (r *Reconciler) createService(ctx context.Context, es *networkingv1.Externa
 	return r.applyService(ctx, es, nil, "")
 }
 
-// adoptService makes a Service ours that is not, or says that it is foreign. That is right in two cases: it is
-// the one that this object has made, and whose owner was taken off; or an earlier object has left
-// it, and this one asks for it. The status, which says what this object has made, may be written by who
-// has no right to Services, so that the Service itself has to say it as well.
+// adoptService makes a Service ours, or returns errForeignService. There are two cases: this object created it and
+// its owner reference was removed; or an earlier object orphaned it, and this one requests it. A user without a
+// right to Services may have one to the status, so that the Service itself must show who created it.
 func (r *Reconciler) adoptService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
 	current := &corev1.Service{} // with its field managers, which the cache leaves out
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(es), current); err != nil {
@@ -107,7 +103,7 @@ func (r *Reconciler) adoptService(ctx context.Context, es *networkingv1.External
 	return service, err
 }
 
-// wasApplied reports whether the operator has made a Service, whatever others have changed since.
+// wasApplied reports whether the operator created a Service, whatever others have changed since.
 func wasApplied(service *corev1.Service) bool {
 	return service.Annotations[rules.AppliedAnnotation] != "" || slices.ContainsFunc(service.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
 		return m.Manager == common.FieldOwner && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
@@ -122,7 +118,7 @@ func (r *Reconciler) removeService(ctx context.Context, current *corev1.Service)
 	return errReplacing
 }
 
-// applyService makes or changes the Service. A new one has clusterIP, unless that is empty.
+// applyService creates or updates the Service. A new one gets clusterIP, unless that is empty.
 func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service, clusterIP string) (*corev1.Service, error) {
 	wanted := desiredService(es).WithResourceVersion(onlyCreate).WithOwnerReferences(metav1ac.OwnerReference().
 		WithAPIVersion(networkingv1.GroupVersion.String()).WithKind("ExternalService").
@@ -131,7 +127,7 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 		wanted.Spec.WithClusterIP(clusterIP)
 	}
 	if current != nil {
-		// What was applied last is what is wanted now, so whatever differs came from others.
+		// What was applied last is what is wanted now: others have made the difference.
 		if current.Annotations[rules.AppliedAnnotation] == wanted.Annotations[rules.AppliedAnnotation] {
 			if err := r.removeForeignFields(ctx, es, current); err != nil {
 				return nil, err
@@ -141,7 +137,7 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 	}
 	err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
 	if current != nil && apierrors.IsInvalid(err) {
-		// Ours together with what others added may be no valid Service.
+		// Our fields with those that others added may be no valid Service.
 		if err = r.removeForeignFields(ctx, es, current); err == nil {
 			err = r.Client.Apply(ctx, wanted.WithResourceVersion(current.ResourceVersion), client.FieldOwner(common.FieldOwner), client.ForceOwnership)
 		}
@@ -162,9 +158,9 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 	return applied, nil
 }
 
-// removeForeignFields removes a selector and ports that others have put on our Service. Server-side apply
-// leaves alone what it never owned: a selector would have pods published beside our addresses, and
-// a port that was renumbered by hand would stand beside its original.
+// removeForeignFields removes a selector and ports that others have set. Server-side apply leaves alone what it
+// never owned: a selector would publish pods besides our addresses, and a port that was renumbered by hand would
+// exist besides the original.
 func (r *Reconciler) removeForeignFields(ctx context.Context, es *networkingv1.ExternalService, current *corev1.Service) error {
 	wanted := desiredService(es)
 	if len(current.Spec.Selector) == 0 && portsMatch(current, wanted) {
@@ -183,8 +179,8 @@ func (r *Reconciler) removeForeignFields(ctx context.Context, es *networkingv1.E
 	return nil
 }
 
-// desiredService is the Service without its owner. It has no selector: its EndpointSlices are
-// ours. It takes both address families where the cluster has them.
+// desiredService returns the Service without its owner. It has no selector, since its EndpointSlices are ours, and
+// both address families where the cluster has them.
 func desiredService(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeClusterIP).
@@ -205,8 +201,8 @@ func desiredService(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConf
 	return service.WithAnnotations(map[string]string{rules.AppliedAnnotation: digest(service)})
 }
 
-// digest names what is applied. Where it differs from the one on the Service, something that was
-// wanted before no longer is, such as a label, and only applying again takes it away.
+// digest identifies what is applied. Where it differs from the one on the Service, a field that was wanted before
+// may not be any more, such as a label, and only applying removes it.
 func digest(service *corev1ac.ServiceApplyConfiguration) string {
 	hash := fnv.New64a()
 	encoder := json.NewEncoder(hash)
@@ -231,8 +227,7 @@ func headless(es *networkingv1.ExternalService) bool {
 	return es.Spec.Service != nil && ptr.Deref(es.Spec.Service.Type, networkingv1.ServiceClusterIP) == networkingv1.ServiceHeadless
 }
 
-// serviceMatches says whether applying would change nothing. Labels and annotations that others
-// have added are theirs.
+// serviceMatches reports whether applying would change nothing. Labels and annotations of others may stay.
 func serviceMatches(current *corev1.Service, es *networkingv1.ExternalService) bool {
 	wanted := desiredService(es)
 	return containsAll(current.Labels, wanted.Labels) && containsAll(current.Annotations, wanted.Annotations) &&
@@ -253,9 +248,8 @@ func portsMatch(current *corev1.Service, wanted *corev1ac.ServiceApplyConfigurat
 	return true
 }
 
-// foreignFields names what others have set on our Service and the ExternalService says nothing about. It
-// is theirs, and is told: externalIPs take traffic of the nodes that is meant for others
-// (CVE-2020-8554), and the rest sends traffic elsewhere than the slices say.
+// foreignFields returns the fields of our Service that others have set and the ExternalService has not. They stay,
+// and are reported: externalIPs intercept traffic (CVE-2020-8554), and the others change where it goes.
 func foreignFields(service *corev1.Service) []string {
 	var all []string
 	for name, set := range map[string]bool{
@@ -272,7 +266,7 @@ func foreignFields(service *corev1.Service) []string {
 	return all
 }
 
-// containsAll says whether every wanted entry stands in have.
+// containsAll reports whether have has every wanted entry.
 func containsAll(have, wanted map[string]string) bool {
 	for key, value := range wanted {
 		if got, ok := have[key]; !ok || got != value {

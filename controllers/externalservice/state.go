@@ -19,34 +19,32 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// objectState is what this process knows of one object beyond the API server. An object is reconciled
-// once at a time, and its memory is used by no other reconcile.
+// objectState is what this process knows of one object beyond the API server. It has no lock: no object is
+// reconciled twice at the same time.
 type objectState struct {
-	uid types.UID
-	// firstSeen is when the object was first seen.
+	uid       types.UID
 	firstSeen time.Time
-	// namesSeeded and probed say that the names and the targets have been handed over with their seeds.
+	// namesSeeded and targetsSeeded mean that Resolution and Probes have got their seeds.
 	namesSeeded, targetsSeeded bool
-	// decided says that the fields below it were set by a decision of this process, or from what an
-	// earlier one left.
+	// decided means that active and panicking are those of a decision of this process, and not of the previous
+	// state.
 	decided   bool
 	active    *int32
 	panicking bool
-	// unqualified says of each priority that it had not enough healthy addresses when last seen, and
-	// regained when it first had again.
+	// unqualified has the priorities without enough healthy addresses at the last decision, and
+	// qualifiedSince when each first had enough after that.
 	unqualified    [numPriorities]bool
 	qualifiedSince [numPriorities]time.Time
-	// handledFailback is the last request to go back that was acted upon.
+	// handledFailback is the last request to fail back that was handled.
 	handledFailback string
-	// latestDecision is the latest time at which a fault was decided about, ended the last fault that this
-	// process has ended, and confirmed the request of the one that was read from the API server.
+	// latestDecision is the latest time of a decision about a fault, endedFault the last fault that this
+	// process has ended, and confirmedFault the request of the one that was read from the API server.
 	latestDecision time.Time
 	endedFault     *networkingv1.FaultStatus
 	confirmedFault string
 	// flaps are the addresses that have become unhealthy in this process.
 	flaps map[addressKey]*flapState
-	// sliceWriteRate and texts are how often the slices, and what is not urgent of the status, were written
-	// lately.
+	// sliceWriteRate and statusWriteRate are how often slices and status were written lately.
 	sliceWriteRate, statusWriteRate changeRate
 	// sliceWrites are the writes of slices that the cache does not show yet.
 	sliceWrites map[string]sliceWrite
@@ -54,138 +52,137 @@ type objectState struct {
 	statusWrite controller.LastWrite
 }
 
-// recordDecision takes in a decision.
-func (m *objectState) recordDecision(d *decision, now time.Time, request string) {
-	m.decided, m.panicking = true, d.panicking
-	m.active = nil
+// recordDecision stores a decision.
+func (s *objectState) recordDecision(d *decision, now time.Time, request string) {
+	s.decided, s.panicking = true, d.panicking
+	s.active = nil
 	if d.active != nil {
-		m.active = ptr.To(*d.active)
+		s.active = ptr.To(*d.active)
 	}
-	for priority := range m.unqualified {
+	for priority := range s.unqualified {
 		had := d.qualified&(1<<priority) != 0
-		if had && m.unqualified[priority] {
-			m.qualifiedSince[priority] = now
+		if had && s.unqualified[priority] {
+			s.qualifiedSince[priority] = now
 		}
-		m.unqualified[priority] = !had
+		s.unqualified[priority] = !had
 	}
 	if d.failbackHandled {
-		m.handledFailback = request
+		s.handledFailback = request
 	}
 }
 
-// qualifiedSinceAt is regained, with those that may just have regained it.
-func (m *objectState) qualifiedSinceAt(now time.Time) [numPriorities]time.Time {
-	at := m.qualifiedSince
-	for priority, lapsed := range m.unqualified {
-		if lapsed {
+// qualifiedSinceAt returns qualifiedSince, with now for those that did not qualify at the last decision.
+func (s *objectState) qualifiedSinceAt(now time.Time) [numPriorities]time.Time {
+	at := s.qualifiedSince
+	for priority, unqualified := range s.unqualified {
+		if unqualified {
 			at[priority] = now
 		}
 	}
 	return at
 }
 
-// stateStore are those of all objects.
+// stateStore holds the states of all objects.
 type stateStore struct {
 	mu    sync.Mutex
 	byKey map[types.NamespacedName]*objectState
-	// drains are the deleted objects whose slices this process has written as terminating.
+	// drains are those of deleted objects whose slices this process has written as terminating.
 	drains map[types.NamespacedName]drainRecord
 }
 
-// drainRecord is when the slices of a deleted object began to stand as terminating.
+// drainRecord is since when the slices of a deleted object are terminating.
 type drainRecord struct {
 	uid   types.UID
 	began time.Time
 }
 
-// get returns the memory of an object. fresh says that it is new: the object was never seen, or is
-// another one by the same name.
-func (all *stateStore) get(key types.NamespacedName, uid types.UID, now time.Time) (m *objectState, fresh bool) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	m, ok := all.byKey[key]
-	if ok && m.uid == uid {
-		return m, false
+// get returns the state of an object. isNew means that it was just made: the object was never seen, or is
+// another one of the same name.
+func (s *stateStore) get(key types.NamespacedName, uid types.UID, now time.Time) (state *objectState, isNew bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.byKey[key]
+	if ok && state.uid == uid {
+		return state, false
 	}
-	if all.byKey == nil {
-		all.byKey = map[types.NamespacedName]*objectState{}
+	if s.byKey == nil {
+		s.byKey = map[types.NamespacedName]*objectState{}
 	}
-	m = &objectState{uid: uid, firstSeen: now}
-	all.byKey[key] = m
-	return m, true
+	state = &objectState{uid: uid, firstSeen: now}
+	s.byKey[key] = state
+	return state, true
 }
 
-func (all *stateStore) drop(key types.NamespacedName) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	delete(all.byKey, key)
+func (s *stateStore) drop(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byKey, key)
 }
 
-// recordDrain notes that slices were written as terminating now.
-func (all *stateStore) recordDrain(key types.NamespacedName, uid types.UID, now time.Time) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.drains == nil {
-		all.drains = map[types.NamespacedName]drainRecord{}
+// recordDrain stores that slices were written as terminating now.
+func (s *stateStore) recordDrain(key types.NamespacedName, uid types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drains == nil {
+		s.drains = map[types.NamespacedName]drainRecord{}
 	}
-	all.drains[key] = drainRecord{uid, now}
+	s.drains[key] = drainRecord{uid, now}
 }
 
-// drainStart returns since when the slices stand as terminating, as far as this process knows; zero
-// where it did not write them.
-func (all *stateStore) drainStart(key types.NamespacedName, uid types.UID) time.Time {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if d := all.drains[key]; d.uid == uid {
+// drainStart returns since when the slices are terminating, or zero if this process did not write them.
+func (s *stateStore) drainStart(key types.NamespacedName, uid types.UID) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.drains[key]; d.uid == uid {
 		return d.began
 	}
 	return time.Time{}
 }
 
-// dropDrain forgets an object that is no more.
-func (all *stateStore) dropDrain(key types.NamespacedName) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	delete(all.drains, key)
+// dropDrain drops an object that is deleted.
+func (s *stateStore) dropDrain(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.drains, key)
 }
 
-// keys are the objects that are remembered.
-func (all *stateStore) keys() []types.NamespacedName {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	keys := make([]types.NamespacedName, 0, len(all.byKey))
-	for key := range all.byKey {
+// keys returns all objects.
+func (s *stateStore) keys() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := make([]types.NamespacedName, 0, len(s.byKey))
+	for key := range s.byKey {
 		keys = append(keys, key)
 	}
 	return keys
 }
 
-// sliceWrite is an EndpointSlice that we wrote, or removed where version is empty.
+// sliceWrite is a write of an EndpointSlice, or its deletion where version is empty.
 type sliceWrite struct {
 	version string
 	at      time.Time
 }
 
-// recordSliceWrite remembers a write until the cache shows it.
-func (m *objectState) recordSliceWrite(name, version string, now time.Time) {
-	if m.sliceWrites == nil {
-		m.sliceWrites = map[string]sliceWrite{}
+// recordSliceWrite stores a write until the cache has it.
+func (s *objectState) recordSliceWrite(name, version string, now time.Time) {
+	if s.sliceWrites == nil {
+		s.sliceWrites = map[string]sliceWrite{}
 	}
-	m.sliceWrites[name] = sliceWrite{version, now}
+	s.sliceWrites[name] = sliceWrite{version, now}
 }
 
-// cacheStale says whether the cache does not show yet what we wrote. To decide by what it shows would
-// undo that, or fail with a conflict.
-func (m *objectState) cacheStale(current []*discoveryv1.EndpointSlice, now time.Time) bool {
-	behind := false
-	for name, w := range m.sliceWrites {
+// cacheStale reports whether the cache lacks a write of this process. A decision on what it has would undo
+// that write, or fail with a conflict.
+func (s *objectState) cacheStale(current []*discoveryv1.EndpointSlice, now time.Time) bool {
+	stale := false
+	for name, w := range s.sliceWrites {
 		if now.Sub(w.at) < controller.StaleTimeout && !w.isCached(findSlice(current, name)) {
-			behind = true
+			stale = true
 			continue
 		}
-		delete(m.sliceWrites, name)
+		delete(s.sliceWrites, name)
 	}
-	return behind
+	return stale
 }
 
 func (w sliceWrite) isCached(cached *discoveryv1.EndpointSlice) bool {
@@ -199,36 +196,35 @@ func (w sliceWrite) isCached(cached *discoveryv1.EndpointSlice) bool {
 	return err != nil || order >= 0
 }
 
-// recordStatusWrite remembers a write of an object's status.
-func (all *stateStore) recordStatusWrite(es *networkingv1.ExternalService, now time.Time) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if m := all.byKey[client.ObjectKeyFromObject(es)]; m != nil && m.uid == es.UID {
+// recordStatusWrite stores a write of an object's status.
+func (s *stateStore) recordStatusWrite(es *networkingv1.ExternalService, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.byKey[client.ObjectKeyFromObject(es)]; m != nil && m.uid == es.UID {
 		m.statusWrite.Record(es, now)
 		writeDamping.add(&m.statusWriteRate, 1, now)
 	}
 }
 
-// statusCacheStale says whether an object, as the cache has it, lacks the status that we wrote last. To
-// build upon that would end in a conflict; and a status that is what was there before would be
-// taken for the one that is there.
-func (all *stateStore) statusCacheStale(es *networkingv1.ExternalService, now time.Time) bool {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	m := all.byKey[client.ObjectKeyFromObject(es)]
+// statusCacheStale reports whether an object of the cache lacks the last status that this process wrote. A
+// write based on it would fail with a conflict, and one that restores the status before would be left out.
+func (s *stateStore) statusCacheStale(es *networkingv1.ExternalService, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.byKey[client.ObjectKeyFromObject(es)]
 	return m != nil && m.uid == es.UID && m.statusWrite.NewerThan(es, now)
 }
 
-// previousState is what a process before this one has left: what stands in the EndpointSlices, and what the
-// status says. Slices are written first, so where the two disagree the slices are right.
+// previousState is what an earlier process has left in the EndpointSlices and the status. Slices are written
+// first: where the two disagree the slices are right.
 type previousState struct {
 	status    *networkingv1.ExternalServiceStatus
 	published map[publishedKey]bool // and whether it is ready
-	// active is the priority that is published; nil where none is.
+	// active is the priority that is published, or nil.
 	active *int32
-	// panicking says that everything is published as ready since nothing is healthy.
+	// panicking means that all is published as ready since no address is healthy.
 	panicking bool
-	// statusOutdated says that the status was not written after the slices were: what it says of other
+	// statusOutdated means that the status was not written after the slices were: its health of other
 	// priorities is out of date.
 	statusOutdated bool
 }
@@ -239,39 +235,39 @@ type publishedKey struct {
 	digest string
 }
 
-// previousStateOf reads what was left.
+// previousStateOf returns the state that slices and status hold.
 func previousStateOf(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, all []resolvedEndpoint) *previousState {
-	l := &previousState{status: &es.Status, active: es.Status.ActivePriority, published: map[publishedKey]bool{}}
+	p := &previousState{status: &es.Status, active: es.Status.ActivePriority, published: map[publishedKey]bool{}}
 	for _, slice := range current {
 		digest := slicePortDigest(slice)
 		for i := range slice.Endpoints {
 			e := &slice.Endpoints[i]
 			if ip, err := netip.ParseAddr(e.Addresses[0]); err == nil {
-				l.published[publishedKey{ip, digest}] = ptr.Deref(e.Conditions.Ready, true)
+				p.published[publishedKey{ip, digest}] = ptr.Deref(e.Conditions.Ready, true)
 			}
 		}
 	}
-	if f := es.Status.Fault; f.Lasts() { // what is published says nothing about the outside
+	if f := es.Status.Fault; f.Lasts() { // what is published says nothing about health
 		return &previousState{status: &es.Status, active: f.Priority}
 	}
 	counts := map[int32]int{}
-	forEachActive(all, func(s *resolvedEndpoint, a *address) {
-		if _, ok := l.published[publishedKey{a.ip, a.ports.digest}]; ok {
-			counts[s.priority]++
+	forEachActive(all, func(e *resolvedEndpoint, a *address) {
+		if _, ok := p.published[publishedKey{a.ip, a.ports.digest}]; ok {
+			counts[e.priority]++
 		}
 	})
-	most := ptr.Deref(l.active, -1)
+	most := ptr.Deref(p.active, -1)
 	for priority := range int32(numPriorities) {
 		if counts[priority] > counts[most] {
 			most = priority
 		}
 	}
-	if most >= 0 && (l.active == nil || most != *l.active) {
-		l.active, l.statusOutdated = &most, true
+	if most >= 0 && (p.active == nil || most != *p.active) {
+		p.active, p.statusOutdated = &most, true
 	}
 	a := es.Status.Addresses
-	l.panicking = !l.statusOutdated && es.Spec.HealthCheck != nil && a != nil && a.Healthy == 0 && a.Published > 0
-	return l
+	p.panicking = !p.statusOutdated && es.Spec.HealthCheck != nil && a != nil && a.Healthy == 0 && a.Published > 0
+	return p
 }
 
 func slicePortDigest(slice *discoveryv1.EndpointSlice) string {
@@ -284,37 +280,37 @@ func slicePortDigest(slice *discoveryv1.EndpointSlice) string {
 	return digest
 }
 
-// healthSeed is what is known of the health of an address, or nil.
-func (l *previousState) healthSeed(s *resolvedEndpoint, a *address) *probe.Seed {
-	var said networkingv1.AddressHealth
+// healthSeed returns the health of an address, or nil where it is not known.
+func (p *previousState) healthSeed(e *resolvedEndpoint, a *address) *probe.Seed {
+	var stored networkingv1.AddressHealth
 	var since time.Time
-	if status := statusAddress(statusOf(l.status, s.Name), a); status != nil {
-		said = status.Health
+	if status := statusAddress(statusOf(p.status, e.Name), a); status != nil {
+		stored = status.Health
 		if status.Since != nil {
 			since = status.Since.Time
 		}
 	}
-	state := said
-	ready, published := l.published[publishedKey{a.ip, a.ports.digest}]
-	published = published && l.active != nil && *l.active == s.priority
+	state := stored
+	ready, published := p.published[publishedKey{a.ip, a.ports.digest}]
+	published = published && p.active != nil && *p.active == e.priority
 	switch {
-	case published && ready && !l.panicking:
+	case published && ready && !p.panicking:
 		state = networkingv1.AddressHealthy
-	case published && !ready && said != networkingv1.AddressUnknown:
+	case published && !ready && stored != networkingv1.AddressUnknown:
 		state = networkingv1.AddressUnhealthy
-	case !published && l.statusOutdated:
+	case !published && p.statusOutdated:
 		return nil
 	}
 	if state != networkingv1.AddressHealthy && state != networkingv1.AddressUnhealthy {
 		return nil
 	}
-	if state != said {
+	if state != stored {
 		since = time.Time{}
 	}
 	return &probe.Seed{State: state, Since: since}
 }
 
-// statusAddress is what the status has of an address of an endpoint.
+// statusAddress returns an address of an endpoint in the status, or nil.
 func statusAddress(status *networkingv1.EndpointStatus, a *address) *networkingv1.AddressStatus {
 	if status == nil {
 		return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// maxMessage keeps a message readable in `kubectl describe`, in bytes.
+// maxMessage limits messages, in bytes, so that `kubectl describe` stays readable.
 const maxMessage = 1024
 
 // statusUpdate builds a status from the stored one, so that conditions keep their transition times.
@@ -38,110 +38,109 @@ type statusUpdate struct {
 func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpdate {
 	stored := es.Status
 	stored.Endpoints = nil // they are replaced as a whole, never changed
-	r := &statusUpdate{status: *stored.DeepCopy(), spec: specDigest(es.Spec), generation: es.Generation, now: metav1.NewTime(now)}
-	r.status.Endpoints, r.status.ObservedGeneration = es.Status.Endpoints, es.Generation
+	u := &statusUpdate{status: *stored.DeepCopy(), spec: specDigest(es.Spec), generation: es.Generation, now: metav1.NewTime(now)}
+	u.status.Endpoints, u.status.ObservedGeneration = es.Status.Endpoints, es.Generation
 	if ptr.Deref(es.Spec.Suspend, false) {
-		r.setCondition(networkingv1.ConditionSuspended, metav1.ConditionTrue, networkingv1.ReasonSuspended,
+		u.setCondition(networkingv1.ConditionSuspended, metav1.ConditionTrue, networkingv1.ReasonSuspended,
 			"nothing is resolved, checked or published while spec.suspend is true")
 	} else {
-		r.removeCondition(networkingv1.ConditionSuspended)
+		u.removeCondition(networkingv1.ConditionSuspended)
 	}
-	return r
+	return u
 }
 
-// specDigest names a spec as it is stored, without suspend. Defaults are no part of it, so that one
-// which a later version adds leaves it as it is.
+// specDigest identifies a spec as it is stored, without suspend. It has no defaults in it, so that a default
+// which a later version adds does not change it.
 func specDigest(spec networkingv1.ExternalServiceSpec) string {
 	spec.Suspend = nil
 	text, err := json.Marshal(&spec)
 	if err != nil {
-		return "" // no spec's
+		return "" // which no spec has
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 
-func (r *statusUpdate) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
+func (u *statusUpdate) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&u.status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: events.Cut(message, maxMessage),
-		ObservedGeneration: r.generation, LastTransitionTime: r.now,
+		ObservedGeneration: u.generation, LastTransitionTime: u.now,
 	})
 }
 
-// removeCondition removes a condition. Never clear and set: the condition would be a new one at each look,
-// with a new time, and the status would be written for that alone.
-func (r *statusUpdate) removeCondition(kind string) {
-	meta.RemoveStatusCondition(&r.status.Conditions, kind)
+// removeCondition removes a condition. Never remove and set one: it would have a new time at each reconcile,
+// and the status would be written for that alone.
+func (u *statusUpdate) removeCondition(kind string) {
+	meta.RemoveStatusCondition(&u.status.Conditions, kind)
 }
 
-// setPublished records what stands in the cluster now, and what was found outside.
-func (r *statusUpdate) setPublished(es *networkingv1.ExternalService, service *corev1.Service, f *observation, d *decision, sliceCount int) {
-	r.removeCondition(networkingv1.ConditionReconciling)
-	r.setService(service)
-	r.status.PublishedSpec = r.spec
-	r.status.ActivePriority = d.active
-	r.status.Endpoints = endpointStatuses(&es.Status, f.endpoints, es.Spec.HealthCheck != nil)
-	r.setAddressCounts(f, d, es.Spec.HealthCheck != nil)
-	r.setReady(f, d, service, sliceCount)
-	r.setResolved(f)
-	r.setHealthy(es, f, d)
-	r.setFailedOver(f, d)
+// setPublished sets what is published now, and what was observed.
+func (u *statusUpdate) setPublished(es *networkingv1.ExternalService, service *corev1.Service, o *observation, d *decision, sliceCount int) {
+	u.removeCondition(networkingv1.ConditionReconciling)
+	u.setService(service)
+	u.status.PublishedSpec = u.spec
+	u.status.ActivePriority = d.active
+	u.status.Endpoints = endpointStatuses(&es.Status, o.endpoints, es.Spec.HealthCheck != nil)
+	u.setAddressCounts(o, d, es.Spec.HealthCheck != nil)
+	u.setReady(o, d, service, sliceCount)
+	u.setResolved(o)
+	u.setHealthy(es, o, d)
+	u.setFailedOver(o, d)
 }
 
-// setService records the Service.
-func (r *statusUpdate) setService(service *corev1.Service) {
-	r.status.ServiceRef = &networkingv1.ServiceReference{Name: service.Name, UID: service.UID}
-	r.status.ClusterIP = service.Spec.ClusterIP
+func (u *statusUpdate) setService(service *corev1.Service) {
+	u.status.ServiceRef = &networkingv1.ServiceReference{Name: service.Name, UID: service.UID}
+	u.status.ClusterIP = service.Spec.ClusterIP
 }
 
-func (r *statusUpdate) setAddressCounts(f *observation, d *decision, checked bool) {
+func (u *statusUpdate) setAddressCounts(o *observation, d *decision, checked bool) {
 	counts := &networkingv1.AddressCounts{Published: int32(d.readyCount())}
-	for i := range f.endpoints {
-		s := &f.endpoints[i]
-		counts.Total += int32(len(s.addresses))
-		for j := range s.addresses {
-			if a := &s.addresses[j]; a.deniedReason == "" && (!checked || a.health.State == networkingv1.AddressHealthy) {
+	for i := range o.endpoints {
+		e := &o.endpoints[i]
+		counts.Total += int32(len(e.addresses))
+		for j := range e.addresses {
+			if a := &e.addresses[j]; a.deniedReason == "" && (!checked || a.health.State == networkingv1.AddressHealthy) {
 				counts.Healthy++
 			}
 		}
 	}
-	r.status.Addresses = counts
+	u.status.Addresses = counts
 }
 
-// setIncomplete records that nothing is published yet, since not all names have been looked up.
-func (r *statusUpdate) setIncomplete(service *corev1.Service, f *observation) {
+// setIncomplete sets that nothing is published yet, since not all names were looked up.
+func (u *statusUpdate) setIncomplete(service *corev1.Service, o *observation) {
 	const message = "waiting for the first lookup of every name before anything is published or changed"
-	r.setService(service)
-	r.removeCondition(networkingv1.ConditionStalled)
-	r.setCondition(networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving, message)
-	if meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionReady) == nil {
-		r.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses, message)
+	u.setService(service)
+	u.removeCondition(networkingv1.ConditionStalled)
+	u.setCondition(networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving, message)
+	if meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionReady) == nil {
+		u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses, message)
 	}
-	if meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionResolved) == nil {
-		r.setResolved(f)
+	if meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionResolved) == nil {
+		u.setResolved(o)
 	}
 }
 
-// setConflict records that a Service of another owner has the name.
-func (r *statusUpdate) setConflict(es *networkingv1.ExternalService) {
+// setConflict sets that a Service of another owner has the name.
+func (u *statusUpdate) setConflict(es *networkingv1.ExternalService) {
 	const message = "nothing is looked up or checked while the Service cannot be published"
-	r.status.ServiceRef, r.status.ClusterIP, r.status.ActivePriority = nil, "", nil
-	r.status.Addresses, r.status.Endpoints, r.status.PublishedSpec = nil, nil, ""
-	r.removeCondition(networkingv1.ConditionFailedOver)
-	if f := r.status.Fault; f.Lasts() {
-		endFault(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", r.now.Time)
-		r.setFault(&faultDecision{status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
+	u.status.ServiceRef, u.status.ClusterIP, u.status.ActivePriority = nil, "", nil
+	u.status.Addresses, u.status.Endpoints, u.status.PublishedSpec = nil, nil, ""
+	u.removeCondition(networkingv1.ConditionFailedOver)
+	if f := u.status.Fault; f.Lasts() {
+		endFault(f, networkingv1.FaultOutcomeSpecChanged, "the Service is not that of this ExternalService any more", u.now.Time)
+		u.setFault(&faultDecision{status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
 	}
-	r.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es))
+	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es))
 	if usesDNS(es) {
-		r.setCondition(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
+		u.setCondition(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
 	} else {
-		r.removeCondition(networkingv1.ConditionResolved)
+		u.removeCondition(networkingv1.ConditionResolved)
 	}
 	if es.Spec.HealthCheck != nil {
-		r.setCondition(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
+		u.setCondition(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
 	} else {
-		r.removeCondition(networkingv1.ConditionHealthy)
+		u.removeCondition(networkingv1.ConditionHealthy)
 	}
 }
 
@@ -158,53 +157,53 @@ func conflictMessage(es *networkingv1.ExternalService) string {
 	return fmt.Sprintf("Service %s/%s exists and was not made for this ExternalService; it is left alone: delete it, or rename one of the two", es.Namespace, es.Name)
 }
 
-// setInvalid records that the stored spec breaks a rule. What is published stays as it is.
-func (r *statusUpdate) setInvalid(errs field.ErrorList) {
-	r.status.PublishedSpec = "" // Ready speaks of it no longer
-	r.setStalled(networkingv1.ReasonInvalidSpec, errs.ToAggregate().Error())
+// setInvalid sets that the stored spec is not valid. What is published stays as it is.
+func (u *statusUpdate) setInvalid(errs field.ErrorList) {
+	u.status.PublishedSpec = "" // Ready is not about it any more
+	u.setStalled(networkingv1.ReasonInvalidSpec, errs.ToAggregate().Error())
 }
 
-// setStalled records that a person must act before Ready can be true.
-func (r *statusUpdate) setStalled(reason, message string) {
-	r.removeCondition(networkingv1.ConditionReconciling)
-	r.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, reason, message)
-	r.setCondition(networkingv1.ConditionStalled, metav1.ConditionTrue, reason, message)
+// setStalled sets that a person must act before Ready can be true.
+func (u *statusUpdate) setStalled(reason, message string) {
+	u.removeCondition(networkingv1.ConditionReconciling)
+	u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, reason, message)
+	u.setCondition(networkingv1.ConditionStalled, metav1.ConditionTrue, reason, message)
 }
 
-// setSuspended records that nothing is done. Ready stays as it was where it speaks of this spec.
-func (r *statusUpdate) setSuspended() {
-	r.removeCondition(networkingv1.ConditionReconciling)
-	ready := meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionReady)
-	if ready != nil && ready.Reason != networkingv1.ReasonSuspended && r.spec != "" && r.spec == r.status.PublishedSpec {
-		r.setCondition(networkingv1.ConditionReady, ready.Status, ready.Reason, ready.Message)
+// setSuspended sets that nothing is done. Ready stays as it was where it is about this spec.
+func (u *statusUpdate) setSuspended() {
+	u.removeCondition(networkingv1.ConditionReconciling)
+	ready := meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionReady)
+	if ready != nil && ready.Reason != networkingv1.ReasonSuspended && u.spec != "" && u.spec == u.status.PublishedSpec {
+		u.setCondition(networkingv1.ConditionReady, ready.Status, ready.Reason, ready.Message)
 		return
 	}
-	r.removeCondition(networkingv1.ConditionStalled)
-	r.setCondition(networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended,
+	u.removeCondition(networkingv1.ConditionStalled)
+	u.setCondition(networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended,
 		"the spec is not published while spec.suspend is true; what was published before stays as it is")
 }
 
-// writeStatus writes what changed, if a fact did, and tells of transitions by events.
-func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, report *statusUpdate) error {
+// writeStatus writes a status that differs in more than times, and records events of what has changed.
+func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate) error {
 	if r.states.statusCacheStale(es, r.Now()) {
 		return controller.ErrStale
 	}
-	if sameFacts(&es.Status, &report.status) {
+	if sameFacts(&es.Status, &update.status) {
 		return nil
 	}
 	updated := es.DeepCopy()
-	updated.Status = report.status
+	updated.Status = update.status
 	patch := client.MergeFromWithOptions(es, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, updated, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
 	r.states.recordStatusWrite(updated, r.Now())
-	r.recordEvents(es, transitions(&es.Status, &report.status))
+	r.recordEvents(es, transitions(&es.Status, &update.status))
 	return nil
 }
 
-// sameFacts says whether two statuses differ in nothing but the times of lookups and checks, which
-// change all the time and come along when something else does.
+// sameFacts reports whether two statuses are equal but for the times of lookups and checks. These are written
+// when something else changes.
 func sameFacts(a, b *networkingv1.ExternalServiceStatus) bool {
 	if len(a.Endpoints) != len(b.Endpoints) {
 		return false
@@ -232,49 +231,42 @@ func sameEndpoint(a, b *networkingv1.EndpointStatus) bool {
 	return true
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // maxStatusAddresses is how many addresses of an endpoint the status lists; the API has the same
 // limit.
 const maxStatusAddresses = 100
 
-// endpointStatuses say what is known of each endpoint. What did not change stays as before says it,
-// so that nothing is written for a check that merely ended in another way.
+// endpointStatuses returns the status of each endpoint. What has not changed stays as it is in before, so that
+// a check which fails for another reason causes no write.
 func endpointStatuses(before *networkingv1.ExternalServiceStatus, all []resolvedEndpoint, checked bool) []networkingv1.EndpointStatus {
 	out := make([]networkingv1.EndpointStatus, len(all))
 	for i := range all {
-		s := &all[i]
-		was := statusOf(before, s.Name)
+		e := &all[i]
+		was := statusOf(before, e.Name)
 		is := &out[i]
-		is.Name = s.Name
-		if s.state != nil {
-			is.DNSName, is.Reason = s.DNS.Name, s.reason()
-			is.ResolvedTime, is.NextResolveTime = statusTime(s.state.ResolvedTime), statusTime(s.state.NextTime)
+		is.Name = e.Name
+		if e.state != nil {
+			is.DNSName, is.Reason = e.DNS.Name, e.reason()
+			is.ResolvedTime, is.NextResolveTime = statusTime(e.state.ResolvedTime), statusTime(e.state.NextTime)
 		}
-		if len(s.addresses) == 0 {
+		if len(e.addresses) == 0 {
 			continue
 		}
-		is.Addresses = make([]networkingv1.AddressStatus, min(len(s.addresses), maxStatusAddresses))
+		is.Addresses = make([]networkingv1.AddressStatus, min(len(e.addresses), maxStatusAddresses))
 		for j := range is.Addresses {
-			is.Addresses[j] = addressStatus(was, s, j, checked)
+			is.Addresses[j] = addressStatus(was, e, j, checked)
 		}
 	}
 	return out
 }
 
-func addressStatus(was *networkingv1.EndpointStatus, s *resolvedEndpoint, i int, checked bool) networkingv1.AddressStatus {
-	a := &s.addresses[i]
+func addressStatus(was *networkingv1.EndpointStatus, e *resolvedEndpoint, i int, checked bool) networkingv1.AddressStatus {
+	a := &e.addresses[i]
 	is := networkingv1.AddressStatus{IP: a.ip.String(), Port: int32(a.srvPort)}
 	switch {
 	case a.deniedReason != "":
 		is.Reason = networkingv1.ProbeDenied
 		return is
-	case !checked || s.drained:
+	case !checked || e.drained:
 		return is
 	}
 	is.Health, is.Reason = a.health.State, a.health.Reason
@@ -283,15 +275,14 @@ func addressStatus(was *networkingv1.EndpointStatus, s *resolvedEndpoint, i int,
 	if before == nil || before.Health != is.Health {
 		return is
 	}
-	// How the last check ended is told with a change only: an address that fails, fails now by a
-	// timeout and now by a refusal.
+	// The reason changes with the health only: one that is unhealthy may time out now and be refused then.
 	if before.Since != nil && (is.Health == networkingv1.AddressUnknown || before.Since.Equal(is.Since)) {
 		is.Since, is.Reason = before.Since, before.Reason
 	}
 	return is
 }
 
-// sameAddress finds an address in the status, which most often stands where it stood.
+// sameAddress returns an address of the status, which most often is at the same index.
 func sameAddress(was *networkingv1.EndpointStatus, is *networkingv1.AddressStatus, i int) *networkingv1.AddressStatus {
 	if was == nil {
 		return nil
@@ -307,23 +298,23 @@ func sameAddress(was *networkingv1.EndpointStatus, is *networkingv1.AddressStatu
 	return nil
 }
 
-// reason is how the last lookup ended, and Denied where nothing of it may be published.
-func (s *resolvedEndpoint) reason() string {
-	if s.state == nil {
+// reason returns how the last lookup ended, or Denied where no address of it may be published.
+func (e *resolvedEndpoint) reason() string {
+	if e.state == nil {
 		return ""
 	}
-	if len(s.addresses) > 0 {
-		for i := range s.addresses {
-			if s.addresses[i].deniedReason == "" {
-				return s.state.Reason
+	if len(e.addresses) > 0 {
+		for i := range e.addresses {
+			if e.addresses[i].deniedReason == "" {
+				return e.state.Reason
 			}
 		}
 		return networkingv1.ReasonDenied
 	}
-	return s.state.Reason
+	return e.state.Reason
 }
 
-// statusTime is a time as the API server stores it: in whole seconds, or not at all.
+// statusTime returns a time as the API server stores it: in whole seconds, or nil for zero.
 func statusTime(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil

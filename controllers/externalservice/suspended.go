@@ -20,41 +20,41 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/egress"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// reconcileSuspended leaves an object as it is, except for addresses that the egress policy denies: suspend stops
-// what is added, and is no way around the policy. Nor is a stored spec that breaks a rule; tell records
-// which of both it is.
-func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.ExternalService, report *statusUpdate, tell func()) (reconcile.Result, error) {
-	m := r.stopChecks(es)
+// reconcileSuspended leaves an object as it is, except for addresses that the egress policy denies: neither
+// suspend nor a stored spec that is not valid is a way around the policy. setReason sets which of both it is.
+func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate, setReason func()) (reconcile.Result, error) {
+	state := r.stopChecks(es)
 	current, err := r.currentSlices(ctx, es.Namespace, es.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if m.cacheStale(current, r.Now()) {
+	if state.cacheStale(current, r.Now()) {
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
-	c := &deniedFilter{es: es, policy: r.Policy, approved: egress.Approved(es), restoreHealthy: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole}
-	wanted, censored := c.slices(current)
-	c.checkRecorded()
-	if c.unsynced {
-		tell()
-		return reconcile.Result{RequeueAfter: unsyncedRetry}, r.writeStatus(ctx, es, report)
+	filter := &deniedFilter{es: es, policy: r.Policy, approved: egress.Approved(es), restoreHealthy: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole}
+	wanted, censored := filter.slices(current)
+	filter.checkRecorded()
+	if filter.unsynced {
+		setReason()
+		return reconcile.Result{RequeueAfter: unsyncedRetry}, r.writeStatus(ctx, es, update)
 	}
-	if err := r.removeDenied(ctx, es, censored, wanted, m); err != nil {
+	if err := r.removeDenied(ctx, es, censored, wanted, state); err != nil {
 		return reconcile.Result{}, err
 	}
-	if len(c.refused) > 0 || report.hasReadyReason(networkingv1.ReasonPolicyDenied) {
-		report.status.PublishedSpec = "" // not all of it
+	if len(filter.refused) > 0 || update.hasReadyReason(networkingv1.ReasonPolicyDenied) {
+		update.status.PublishedSpec = "" // not all of it
 	}
-	tell()
-	report.setFaultWhileSuspended(es.Annotations[networkingv1.InjectFaultAnnotation], r.Now())
-	report.setDenied(c)
-	return reconcile.Result{}, r.writeStatus(ctx, es, report)
+	setReason()
+	update.setFaultWhileSuspended(es.Annotations[networkingv1.InjectFaultAnnotation], r.Now())
+	update.setDenied(filter)
+	return reconcile.Result{}, r.writeStatus(ctx, es, update)
 }
 
-// removeDenied writes what is left of the slices that held something denied.
-func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.ExternalService, censored []*discoveryv1.EndpointSlice, wanted []desiredSlice, m *objectState) error {
+// removeDenied writes what is left of the slices that had denied addresses.
+func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.ExternalService, censored []*discoveryv1.EndpointSlice, wanted []desiredSlice, state *objectState) error {
 	if len(censored) == 0 {
 		return nil
 	}
@@ -65,12 +65,11 @@ func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.External
 	if !metav1.IsControlledBy(service, es) {
 		return nil
 	}
-	_, err := r.publishSlices(ctx, service, censored, wanted, m)
+	_, err := r.publishSlices(ctx, service, censored, wanted, state)
 	return err
 }
 
-// stopChecks ends all that goes on for an object, and remembers that there is one: what the policy says of
-// it may change.
+// stopChecks stops lookups and checks of an object, and keeps its state: verdicts of the policy may change.
 func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
 	key, now := client.ObjectKeyFromObject(es), r.Now()
 	r.Resolution.Forget(key)
@@ -81,7 +80,7 @@ func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
 	return m
 }
 
-// deniedFilter finds what of a suspended object the egress policy denies.
+// deniedFilter removes from a suspended object what the egress policy denies.
 type deniedFilter struct {
 	es       *networkingv1.ExternalService
 	policy   Policy
@@ -89,46 +88,46 @@ type deniedFilter struct {
 	// refused are sentences about addresses, each once.
 	refused  []string
 	unsynced bool
-	// restoreHealthy says that a fault has taken addresses out: those that the status has as healthy are put
-	// back in.
+	// restoreHealthy means that a fault has made addresses not ready: those that are healthy in the status are
+	// made ready again.
 	restoreHealthy bool
 	ready          int32 // addresses that are left and ready
 }
 
-// allows judges an address with its ports. Only what is in the spec can be approved.
-func (c *deniedFilter) allows(ip netip.Addr, ports []uint16) bool {
-	static := slices.ContainsFunc(egress.StaticAddresses(&c.es.Spec), func(s egress.Static) bool { return s.IP == ip })
-	verdict := c.policy.CheckPorts(egress.Query{Namespace: c.es.Namespace, IP: ip, Authorized: c.approved && static}, ports)
+// allows reports whether the policy allows an address with its ports. Only static ones can be approved.
+func (filter *deniedFilter) allows(ip netip.Addr, ports []uint16) bool {
+	static := slices.ContainsFunc(egress.StaticAddresses(&filter.es.Spec), func(s egress.Static) bool { return s.IP == ip })
+	verdict := filter.policy.CheckPorts(egress.Query{Namespace: filter.es.Namespace, IP: ip, Authorized: filter.approved && static}, ports)
 	switch {
 	case verdict.Allowed:
 		return true
 	case verdict.Reason == egress.ReasonUnsynced:
-		c.unsynced = true
+		filter.unsynced = true
 	default:
-		if text := fmt.Sprintf("%s %s (%s)", ip, verdict.Detail, verdict.Reason); !slices.Contains(c.refused, text) {
-			c.refused = append(c.refused, text)
+		if text := fmt.Sprintf("%s %s (%s)", ip, verdict.Detail, verdict.Reason); !slices.Contains(filter.refused, text) {
+			filter.refused = append(filter.refused, text)
 		}
 	}
 	return false
 }
 
 // slices returns the slices that hold what is denied, and what is left of them.
-func (c *deniedFilter) slices(current []*discoveryv1.EndpointSlice) (wanted []desiredSlice, censored []*discoveryv1.EndpointSlice) {
+func (filter *deniedFilter) slices(current []*discoveryv1.EndpointSlice) (wanted []desiredSlice, censored []*discoveryv1.EndpointSlice) {
 	for _, held := range current {
 		left := desiredSlice{name: held.Name, family: held.AddressType, ports: held.Ports}
 		ports, restored := numbersOf(held), false
 		for _, e := range held.Endpoints {
 			ip, err := netip.ParseAddr(e.Addresses[0])
-			if err != nil || !c.allows(ip, ports) {
+			if err != nil || !filter.allows(ip, ports) {
 				continue
 			}
 			ready := ptr.Deref(e.Conditions.Ready, true)
-			if !ready && c.restoreHealthy && c.wasHealthy(ip) {
+			if !ready && filter.restoreHealthy && filter.wasHealthy(ip) {
 				ready, restored = true, true
 				e.Conditions.Serving = nil
 			}
 			if ready {
-				c.ready++
+				filter.ready++
 			}
 			e.Conditions = discoveryv1.EndpointConditions{
 				Ready: &ready, Serving: ptr.To(ptr.Deref(e.Conditions.Serving, ready)),
@@ -147,9 +146,9 @@ func (c *deniedFilter) slices(current []*discoveryv1.EndpointSlice) (wanted []de
 	return wanted, censored
 }
 
-// wasHealthy says whether the status has an address as healthy.
-func (c *deniedFilter) wasHealthy(ip netip.Addr) bool {
-	return slices.ContainsFunc(c.es.Status.Endpoints, func(e networkingv1.EndpointStatus) bool {
+// wasHealthy reports whether an address is healthy in the status.
+func (filter *deniedFilter) wasHealthy(ip netip.Addr) bool {
+	return slices.ContainsFunc(filter.es.Status.Endpoints, func(e networkingv1.EndpointStatus) bool {
 		return slices.ContainsFunc(e.Addresses, func(a networkingv1.AddressStatus) bool {
 			return a.IP == ip.String() && a.Health == networkingv1.AddressHealthy
 		})
@@ -166,38 +165,38 @@ func numbersOf(held *discoveryv1.EndpointSlice) []uint16 {
 	return numbers
 }
 
-// checkRecorded judges what the spec and the status name, so that what was taken out is told for as long
+// checkRecorded checks the addresses of spec and status, so that one which was removed is reported for as long
 // as it is denied.
-func (c *deniedFilter) checkRecorded() {
-	for _, s := range egress.StaticAddresses(&c.es.Spec) {
+func (filter *deniedFilter) checkRecorded() {
+	for _, s := range egress.StaticAddresses(&filter.es.Spec) {
 		if s.IP.IsValid() {
-			c.allows(s.IP, s.Ports)
+			filter.allows(s.IP, s.Ports)
 		}
 	}
-	for i := range c.es.Status.Endpoints {
-		for _, a := range c.es.Status.Endpoints[i].Addresses {
-			numbers := portSetOf(&c.es.Spec, nil, uint16(a.Port)).numbers
+	for i := range filter.es.Status.Endpoints {
+		for _, a := range filter.es.Status.Endpoints[i].Addresses {
+			numbers := portSetOf(&filter.es.Spec, nil, uint16(a.Port)).numbers
 			if ip, err := netip.ParseAddr(a.IP); err == nil {
-				c.allows(ip, numbers)
+				filter.allows(ip, numbers)
 			}
 		}
 	}
 }
 
-// setDenied records what the policy denies of an object that is left as it is.
-func (r *statusUpdate) setDenied(c *deniedFilter) {
-	if len(c.refused) == 0 {
+// setDenied sets what the policy denies.
+func (u *statusUpdate) setDenied(filter *deniedFilter) {
+	if len(filter.refused) == 0 {
 		return
 	}
-	r.setStalled(networkingv1.ReasonPolicyDenied,
-		some(c.refused)+": not published, although nothing else is changed now; take it out of the spec, or have the egress policy allow it")
-	if counts := r.status.Addresses; counts != nil {
-		counts.Published = c.ready
+	u.setStalled(networkingv1.ReasonPolicyDenied,
+		events.Summarize(filter.refused)+": not published, although nothing else is changed now; take it out of the spec, or have the egress policy allow it")
+	if counts := u.status.Addresses; counts != nil {
+		counts.Published = filter.ready
 	}
 }
 
-// hasReadyReason says whether Ready has a reason.
-func (r *statusUpdate) hasReadyReason(reason string) bool {
-	ready := meta.FindStatusCondition(r.status.Conditions, networkingv1.ConditionReady)
+// hasReadyReason reports whether Ready has a reason.
+func (u *statusUpdate) hasReadyReason(reason string) bool {
+	ready := meta.FindStatusCondition(u.status.Conditions, networkingv1.ConditionReady)
 	return ready != nil && ready.Reason == reason
 }
