@@ -13,31 +13,30 @@ import (
 	"github.com/miekg/dns"
 )
 
-// maxLinks is how many CNAME and DNAME records a chain may have. Loops end here as well.
+// maxLinks limits the CNAME and DNAME records of a chain, and ends loops.
 const maxLinks = 8
 
-// errDenied is a name that leads into the cluster.
+// errDenied is a name in a domain of the cluster.
 var errDenied = errors.New("points into the cluster")
 
-// chainResult is the end of a chain: records of the type that was asked for, or none.
+// chainResult is the end of a chain: records of the queried type, or none.
 type chainResult struct {
 	records []dns.RR
 	ttl     time.Duration
 	cut     bool
-	// noName says that the name, or what it leads to, was said not to exist at all.
+	// noName means that the response for the name or an alias was NXDOMAIN.
 	noName bool
 }
 
-// chain is a walk from a name over its aliases, in as many answers as it takes.
+// chain follows the aliases of a name, over as many responses as it takes.
 type chain struct {
 	at    string
 	links int
-	// ttl is the shortest of the records passed so far, and negative before the first.
+	// ttl is the shortest of the records so far, and negative before the first.
 	ttl time.Duration
 }
 
-// resolveChain walks from a name to the records of a type. No link is followed, or asked for, that leads
-// into the cluster.
+// resolveChain follows a name to its records of a type. No alias in a domain of the cluster is queried.
 func (l *lookup) resolveChain(ctx context.Context, name string, kind uint16) (chainResult, error) {
 	if l.isInCluster(name) {
 		return chainResult{}, fmt.Errorf("%q %w", name, errDenied)
@@ -53,14 +52,14 @@ func (l *lookup) resolveChain(ctx context.Context, name string, kind uint16) (ch
 		if err != nil || len(f.records) > 0 {
 			return f, err
 		}
-		// A server that was asked for an alias may say no more than where it leads.
+		// A server may return an alias without what it points to.
 		if c.links == before || reply.Rcode == dns.RcodeNameError || negativeTTL(reply, c.at) >= 0 {
 			return chainResult{ttl: max(shorter(c.ttl, negativeTTL(reply, c.at)), 0), noName: reply.Rcode == dns.RcodeNameError}, nil
 		}
 	}
 }
 
-// follow walks through one answer as far as it goes.
+// follow follows the aliases in one response.
 func (c *chain) follow(reply *dns.Msg, kind uint16, inside func(string) bool) (chainResult, error) {
 	records := reply.Answer
 	f := chainResult{cut: len(records) > maxRecords}
@@ -93,8 +92,7 @@ func (c *chain) follow(reply *dns.Msg, kind uint16, inside func(string) bool) (c
 	}
 }
 
-// next returns where an alias leads: that of the name itself, or that of a domain around it; the
-// empty name where there is none.
+// next returns the target of the name's own alias, or of a DNAME above it, or "".
 func (c *chain) next(records []dns.RR) (string, time.Duration, error) {
 	next, h := c.alias(records)
 	if h == nil {
@@ -106,7 +104,7 @@ func (c *chain) next(records []dns.RR) (string, time.Duration, error) {
 	return next, ttlOf(h), nil
 }
 
-// alias returns the target and the header of the record that applies.
+// alias returns target and header of the record that applies.
 func (c *chain) alias(records []dns.RR) (string, *dns.RR_Header) {
 	for _, record := range records {
 		if alias, ok := record.(*dns.CNAME); ok && alias.Hdr.Class == dns.ClassINET && sameName(alias.Hdr.Name, c.at) {
@@ -127,8 +125,8 @@ func (c *chain) alias(records []dns.RR) (string, *dns.RR_Header) {
 	return "", nil
 }
 
-// negativeTTL is how long it holds that a name has no such record (RFC 2308), and negative where the
-// answer does not say.
+// negativeTTL returns for how long a name has no such record (RFC 2308), or a negative time if the response does not
+// say.
 func negativeTTL(reply *dns.Msg, name string) time.Duration {
 	for _, record := range reply.Ns {
 		if soa, ok := record.(*dns.SOA); ok && dns.IsSubDomain(soa.Hdr.Name, name) {
@@ -138,7 +136,7 @@ func negativeTTL(reply *dns.Msg, name string) time.Duration {
 	return -1
 }
 
-// shorter returns the shorter of two times, of which negative ones are unknown.
+// shorter returns the shorter of two times. Negative ones are unknown.
 func shorter(a, b time.Duration) time.Duration {
 	if a < 0 || (b >= 0 && b < a) {
 		return b
@@ -148,7 +146,7 @@ func shorter(a, b time.Duration) time.Duration {
 
 func ttlOf(h *dns.RR_Header) time.Duration { return seconds(h.Ttl) }
 
-// seconds reads a TTL; one with the highest bit set counts as 0 (RFC 2181, section 8).
+// seconds returns a TTL; one with the highest bit set is 0 (RFC 2181, section 8).
 func seconds(ttl uint32) time.Duration {
 	if ttl > 1<<31-1 {
 		return 0
@@ -156,9 +154,8 @@ func seconds(ttl uint32) time.Duration {
 	return time.Duration(ttl) * time.Second
 }
 
-// clusterDomains are the domains that no name may lead into, whole subtrees: those that the
-// cluster's own nameserver answers for, and what any host takes for itself. The bare svc is among
-// them, since a search list somewhere else would complete it.
+// clusterDomains returns the domains that no name may be in: those of the cluster's own nameserver, and that of the
+// host. svc is one of them, since a search list elsewhere would complete it.
 func clusterDomains(cluster string) []string {
 	domains := []string{"svc.", "localhost."}
 	if cluster = dns.CanonicalName(strings.Trim(cluster, ".")); cluster != "." {
@@ -167,7 +164,7 @@ func clusterDomains(cluster string) []string {
 	return domains
 }
 
-// isInCluster says whether a fully qualified name leads into the cluster.
+// isInCluster reports whether a fully qualified name is in a domain of the cluster.
 func (r *Resolver) isInCluster(name string) bool {
 	for _, domain := range r.domains {
 		if dns.IsSubDomain(domain, name) {

@@ -1,15 +1,17 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dns asks nameservers for the addresses behind a name: A and AAAA side by side, or the
-// targets of SRV records. It says per family how that ended and for how long it holds.
+// Package dns looks up the addresses of a name: A and AAAA at the same time, or the targets of SRV records. It returns
+// for each family how that ended and for how long it holds.
 //
-// Names are always fully qualified: search lists never apply. A name, a link of a CNAME or DNAME
-// chain, or an SRV target that leads into the cluster is refused here, before it is asked for.
-// Addresses are not judged: that is the egress policy's.
+// resolver.go has the options and Lookup, lookup.go the families and SRV targets, chain.go the aliases of a name,
+// query.go the exchange with nameservers.go, and message.go what counts as an answer.
 //
-// It is a stub. It believes the nameservers that it was given and follows what they leave open,
-// but it never asks the name's own servers, keeps no cache, and never answers from a truncated
-// message or from an additional section. Each lookup is bounded in time, bytes, records and
-// links. What a server sent is found in Answer.Err alone, which is for logs at debug level.
+// Names are always fully qualified: search lists never apply. A name, an alias or an SRV target in a domain of the
+// cluster is denied before it is queried. Addresses are for the egress policy to check.
+//
+// It is a stub resolver: it trusts its nameservers and follows the aliases that they leave open, but it never queries
+// the name's own servers, has no cache, and never uses a truncated message or an additional section. Each lookup is
+// bounded in time, bytes, records and aliases. What a server sent is in Answer.Err only, which is for logs at debug
+// level.
 package dns

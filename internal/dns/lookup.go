@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// lookupAddresses looks up both families side by side.
+// lookupAddresses looks up both families at the same time.
 func (l *lookup) lookupAddresses(ctx context.Context, name string) Answer {
 	var a Answer
 	var failed4, failed6 error
@@ -29,7 +29,7 @@ func (l *lookup) lookupAddresses(ctx context.Context, name string) Answer {
 	return a
 }
 
-// recoverFamily is family where a panic, as by a reply that nothing foresaw, is a server's failure.
+// recoverFamily is lookupFamily with a panic, as by an unexpected response, as the server's failure.
 func (l *lookup) recoverFamily(ctx context.Context, name string, kind uint16) (part FamilyAnswer, err error) {
 	err = panics.Try("DNS lookup", func() (err error) {
 		part, err = l.lookupFamily(ctx, name, kind)
@@ -63,8 +63,8 @@ func (l *lookup) lookupFamily(ctx context.Context, name string, kind uint16) (Fa
 	return p, nil
 }
 
-// ipOf reads an address. An IPv4 address dressed up as IPv6 is not one that an AAAA record may
-// have, nor one that could be published.
+// ipOf returns the address of a record. An AAAA record must not have an IPv4-mapped address, nor could that be
+// published.
 func ipOf(record dns.RR) (netip.Addr, bool) {
 	switch r := record.(type) {
 	case *dns.A:
@@ -78,7 +78,7 @@ func ipOf(record dns.RR) (netip.Addr, bool) {
 	}
 }
 
-// outcomeOf sorts what can go wrong.
+// outcomeOf returns the outcome of an error.
 func outcomeOf(err error) Outcome {
 	switch {
 	case errors.Is(err, errDenied):
@@ -91,9 +91,9 @@ func outcomeOf(err error) Outcome {
 }
 
 const (
-	// maxTargets is how many SRV records are followed.
+	// maxTargets limits the SRV records whose targets are looked up.
 	maxTargets = 16
-	// targetsAtOnce is how many of them are looked up at the same time.
+	// targetsAtOnce limits how many of them are looked up at the same time.
 	targetsAtOnce = 4
 )
 
@@ -104,8 +104,8 @@ type service struct {
 	weight uint16
 }
 
-// lookupServices looks up SRV records, and then the addresses of their targets. A target that leads into
-// the cluster is left out, and denies the answer where no other is left.
+// lookupServices looks up SRV records, and then the addresses of their targets. A target in a domain of the cluster is
+// left out; the answer is Denied if there is no other.
 func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
 	f, err := l.resolveChain(ctx, name, dns.TypeSRV)
 	if err != nil {
@@ -133,9 +133,8 @@ func (l *lookup) lookupServices(ctx context.Context, name string) Answer {
 	return a
 }
 
-// preferred returns the targets of the lowest priority, the heaviest first, and whether there are
-// more than are followed. A target of "." means that there is no such service (RFC 2782); port 0
-// is none.
+// preferred returns the targets of the lowest priority, those with the greatest weight first, and whether there are
+// more than maxTargets. A target of "." means that there is no such service (RFC 2782); port 0 is none.
 func preferred(records []dns.RR) (services []service, cut bool) {
 	lowest := -1
 	for _, record := range records {
@@ -191,9 +190,8 @@ func (l *lookup) lookupTargets(ctx context.Context, services []service) map[stri
 	return answers
 }
 
-// merge puts one family of all targets together. Where there are addresses of some targets, the
-// part is partial if others failed; where there are none, the failure that leaves most open
-// counts.
+// merge merges one family of all targets. With addresses of some targets, the answer is partial if others failed;
+// without any, it is the least specific failure.
 func merge(services []service, answers map[string]Answer, ttl time.Duration, family func(Answer) FamilyAnswer) FamilyAnswer {
 	count := map[Outcome]int{}
 	resolved, missing := FamilyAnswer{Outcome: Resolved, TTL: ttl}, ttl

@@ -13,21 +13,20 @@ import (
 )
 
 var (
-	// errForeign is a message that does not answer the question: late, for another question, forged.
+	// errForeign is a message that does not answer the question: late, of another question, or forged.
 	errForeign = errors.New("not an answer to the question")
 	// errTruncated is an answer that did not fit.
 	errTruncated = errors.New("truncated answer")
 )
 
-// headerLen is the length of a message's header, and answerCount where in it the number of answers
-// stands.
+// headerLen is the length of a message's header, and answerCount the offset of ANCOUNT.
 const (
 	headerLen   = 12
 	answerCount = 6
 )
 
-// parse reads a message as the answer to a question. What has the right ID but cannot be read is
-// an error of its own kind: the server did answer, only badly.
+// parse parses a message as the answer to a question. One with the right ID that cannot be parsed is an error of its
+// own: the server replied.
 func parse(message []byte, question *dns.Msg) (*dns.Msg, error) {
 	if len(message) < headerLen || binary.BigEndian.Uint16(message) != question.Id {
 		return nil, errForeign
@@ -43,15 +42,15 @@ func parse(message []byte, question *dns.Msg) (*dns.Msg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unreadable answer: %w", err)
 	}
-	// The library reads what is there, without a word on what the header promised beyond it.
+	// The library returns no error if there are fewer records than the header says.
 	if promised := int(binary.BigEndian.Uint16(message[answerCount:])); len(reply.Answer) < promised {
 		return nil, fmt.Errorf("answer of %d records ends after %d", promised, len(reply.Answer))
 	}
 	return reply, nil
 }
 
-// answers compares the question that a server repeats with the one that was asked. Servers may
-// leave it out where they refuse, and only there; and a question that cannot be read is none.
+// answers reports whether a reply repeats the question. Servers may leave it out in errors only, and a question that
+// cannot be parsed is none.
 func answers(reply, question *dns.Msg) bool {
 	if len(reply.Question) == 0 {
 		return len(reply.Answer) == 0 && len(reply.Ns) == 0 &&
@@ -61,6 +60,5 @@ func answers(reply, question *dns.Msg) bool {
 	return len(reply.Question) == 1 && got.Qtype == want.Qtype && got.Qclass == want.Qclass && sameName(got.Name, want.Name)
 }
 
-// sameName compares names as DNS does. The library writes bytes beyond ASCII as escapes, so that
-// nothing else folds.
+// sameName compares names without case. The library escapes bytes beyond ASCII, so that nothing else folds.
 func sameName(a, b string) bool { return strings.EqualFold(a, b) }

@@ -18,15 +18,14 @@ import (
 )
 
 const (
-	// recheck is how often the file is looked at.
+	// recheck is how often the file is checked for changes.
 	recheck = 5 * time.Second
-	// maxFile is how much of it is read.
+	// maxFile limits what is read of it, in bytes.
 	maxFile = 64 << 10
-	// dnsPort is where nameservers listen unless configured otherwise.
 	dnsPort = 53
 )
 
-// nameservers are those to ask: configured ones, or those of a file that may change.
+// nameservers are the servers to query: configured ones, or those of a file that may change.
 type nameservers struct {
 	path string
 	now  func() time.Time
@@ -48,8 +47,8 @@ func newNameservers(o Options) *nameservers {
 	return n
 }
 
-// list returns whom to ask. A file that went away, or that has no nameserver any more, changes
-// nothing: it is probably being written. It is looked at again until it has some.
+// list returns the servers to query. A file that is gone, or has no nameserver any more, changes nothing: it is
+// probably being written.
 func (n *nameservers) list() ([]netip.AddrPort, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -71,7 +70,7 @@ func (n *nameservers) list() ([]netip.AddrPort, error) {
 	return n.servers, nil
 }
 
-// readFile returns the nameservers of the file, and nothing where it is the file that was read last.
+// readFile returns the nameservers of the file, and nothing if it has not changed since it was read.
 func (n *nameservers) readFile() (servers []netip.AddrPort, err error) {
 	info, err := os.Stat(n.path)
 	if err != nil {
@@ -92,8 +91,7 @@ func (n *nameservers) readFile() (servers []netip.AddrPort, err error) {
 	return servers, nil
 }
 
-// parseResolvConf returns the nameservers, each once. Lines that make no sense are passed over, as
-// the C library does.
+// parseResolvConf returns the nameservers, each once. Lines that are not valid are skipped, as the C library does.
 func parseResolvConf(from io.Reader) ([]netip.AddrPort, error) {
 	var servers []netip.AddrPort
 	lines := bufio.NewScanner(from)
@@ -113,11 +111,11 @@ func parseResolvConf(from io.Reader) ([]netip.AddrPort, error) {
 	return servers, lines.Err()
 }
 
-// silentFor is how long a nameserver that did not answer is asked after the others. Without it,
-// every lookup would first wait for the one that is down.
+// silentFor is how long a nameserver that did not reply is queried after the others. Otherwise every lookup would
+// first wait for the one that is down.
 const silentFor = 30 * time.Second
 
-// serverHealth remembers which nameservers did not answer lately.
+// serverHealth has the nameservers that did not reply lately.
 type serverHealth struct {
 	now func() time.Time
 
@@ -125,7 +123,7 @@ type serverHealth struct {
 	silent map[netip.AddrPort]time.Time
 }
 
-// order returns the servers in their order, those that were silent lately last.
+// order returns the servers in their order, those that did not reply lately last.
 func (s *serverHealth) order(servers []netip.AddrPort) []netip.AddrPort {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,8 +142,7 @@ func (s *serverHealth) order(servers []netip.AddrPort) []netip.AddrPort {
 	return servers
 }
 
-// record remembers whether a server answered. There are never more entries than servers, twice at
-// most while a list has just changed.
+// record records whether a server replied. The map is limited, since the list of servers may change.
 func (s *serverHealth) record(server netip.AddrPort, answered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,15 +17,14 @@ import (
 	"github.com/miekg/dns"
 )
 
-// lookup is one call of Lookup, with what it may still read.
+// lookup is one call of Lookup, with the bytes that it may still read.
 type lookup struct {
 	*Resolver
 
 	bytesLeft atomic.Int64
 }
 
-// query puts a question to the servers in turn until one answers it. The error wraps errSilent where
-// none of them said anything.
+// query queries the servers in turn until one answers. The error wraps errNoReply if none of them replied.
 func (l *lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
 	servers, err := l.nameservers.list()
 	if err != nil {
@@ -62,8 +61,8 @@ func (l *lookup) query(ctx context.Context, name string, kind uint16) (*dns.Msg,
 	}
 }
 
-// queryServer puts a question to one server; an answer is NOERROR or NXDOMAIN. A server that does
-// not know EDNS0 is asked without it.
+// queryServer queries one server. An answer is NOERROR or NXDOMAIN. A server without EDNS0 is queried again without
+// it.
 func (l *lookup) queryServer(ctx context.Context, server netip.AddrPort, name string, kind uint16) (*dns.Msg, error) {
 	reply, err := l.exchange(ctx, server, newQuestion(name, kind, true))
 	if err == nil && (reply.Rcode == dns.RcodeFormatError || reply.Rcode == dns.RcodeNotImplemented || reply.Rcode == dns.RcodeBadVers) {
@@ -83,8 +82,7 @@ func (l *lookup) queryServer(ctx context.Context, server netip.AddrPort, name st
 	return reply, nil
 }
 
-// isLame says whether a server that does not recurse points elsewhere instead of answering: that
-// says nothing about the name.
+// isLame reports whether a server that does not recurse returns a referral, which is not about the name.
 func isLame(reply *dns.Msg) bool {
 	if reply.Rcode != dns.RcodeSuccess || reply.Authoritative || reply.RecursionAvailable || len(reply.Answer) > 0 {
 		return false
@@ -102,22 +100,20 @@ func isLame(reply *dns.Msg) bool {
 }
 
 const (
-	// datagram is the size that servers are told to keep to, so that nothing is fragmented on the
-	// way (DNS flag day 2020).
+	// datagram is the EDNS0 buffer size, so that nothing is fragmented (DNS flag day 2020).
 	datagram = 1232
-	// buffer takes datagrams of servers that do not care. One that fills it was cut.
+	// buffer is for datagrams of servers that ignore it. One that fills it was truncated.
 	buffer = 4096
 )
 
 var (
-	// errNoReply is a server that did not answer.
+	// errNoReply is a server that did not reply.
 	errNoReply = errors.New("no answer")
 	// errTooLarge is a lookup that read more than it may.
 	errTooLarge = errors.New("answers too large")
 )
 
-// newQuestion makes a message with a random ID. Cookies, DNSSEC and client subnets are not asked
-// for.
+// newQuestion returns a message with a random ID, without cookies, DNSSEC and client subnet.
 func newQuestion(name string, kind uint16, extended bool) *dns.Msg {
 	question := new(dns.Msg).SetQuestion(name, kind)
 	if extended {
@@ -126,7 +122,7 @@ func newQuestion(name string, kind uint16, extended bool) *dns.Msg {
 	return question
 }
 
-// exchange asks one server, by UDP, and by TCP where the answer did not fit.
+// exchange queries one server by UDP, and by TCP if the answer was truncated.
 func (l *lookup) exchange(ctx context.Context, server netip.AddrPort, question *dns.Msg) (*dns.Msg, error) {
 	out, err := question.Pack()
 	if err != nil {
@@ -142,13 +138,13 @@ func (l *lookup) exchange(ctx context.Context, server netip.AddrPort, question *
 		return l.exchangeTCP(conn, out, question)
 	})
 	if err != nil {
-		// The server did answer by UDP: it is not silent, whatever TCP says.
-		return nil, fmt.Errorf("truncated by UDP, and by TCP: %v", err) //nolint:errorlint // It must not count as silence.
+		// The server replied by UDP: this is not errNoReply.
+		return nil, fmt.Errorf("truncated by UDP, and by TCP: %v", err) //nolint:errorlint // It must not count as no reply.
 	}
 	return reply, nil
 }
 
-// withConn talks on a new connection, from a port that the kernel chooses at random, until Timeout.
+// withConn calls talk with a new connection, from a random port, until Timeout.
 func (l *lookup) withConn(ctx context.Context, network string, server netip.AddrPort, talk func(net.Conn) (*dns.Msg, error)) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
@@ -158,13 +154,13 @@ func (l *lookup) withConn(ctx context.Context, network string, server netip.Addr
 	}
 	defer conn.Close() //nolint:errcheck // Nothing is lost: the answer was read or is not wanted.
 	stop := context.AfterFunc(ctx, func() {
-		_ = conn.SetDeadline(time.Unix(1, 0)) // where that fails the connection is broken, which ends it as well
+		_ = conn.SetDeadline(time.Unix(1, 0)) // if that fails, the connection has ended anyway
 	})
 	defer stop()
 	return talk(conn)
 }
 
-// exchangeUDP passes over datagrams that do not answer the question, until the deadline.
+// exchangeUDP skips datagrams that do not answer the question, until the deadline.
 func (l *lookup) exchangeUDP(conn net.Conn, out []byte, question *dns.Msg) (*dns.Msg, error) {
 	if _, err := conn.Write(out); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoReply, err)
@@ -189,7 +185,7 @@ func (l *lookup) exchangeUDP(conn net.Conn, out []byte, question *dns.Msg) (*dns
 	}
 }
 
-// exchangeTCP reads one message. A foreign one on a connection of our own is an error of the server.
+// exchangeTCP reads one message.
 func (l *lookup) exchangeTCP(conn net.Conn, out []byte, question *dns.Msg) (*dns.Msg, error) {
 	framed := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(out)), uint16(len(out)))
 	if _, err := conn.Write(append(framed, out...)); err != nil {
@@ -210,5 +206,5 @@ func (l *lookup) exchangeTCP(conn net.Conn, out []byte, question *dns.Msg) (*dns
 	return parse(in, question)
 }
 
-// spend takes from what the lookup may read, and says whether that was enough.
+// spend counts bytes read, and reports whether they are within the limit.
 func (l *lookup) spend(n int) bool { return l.bytesLeft.Add(-int64(n)) >= 0 }

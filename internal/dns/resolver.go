@@ -18,38 +18,36 @@ import (
 )
 
 const (
-	// maxServers is how many nameservers are asked at most.
+	// maxServers limits the nameservers that are queried.
 	maxServers = 8
-	// maxBytes is how much one Lookup reads at most.
+	// maxBytes limits what one Lookup reads.
 	maxBytes = 1 << 20
-	// maxRecords is how many records of an answer are looked at.
+	// maxRecords limits the records of a response that are read.
 	maxRecords = 1000
 )
 
 // Options of a Resolver.
 type Options struct {
-	// Nameservers are asked in turn, the first 8 of them. The default is those of ResolvConf,
-	// which is read again when it has changed.
+	// Nameservers are queried in turn, the first 8 of them. Defaults to those of ResolvConf, which is read again when
+	// it has changed.
 	Nameservers []netip.AddrPort
-	// ResolvConf is a resolv.conf(5) file; only its nameservers count. The default is
-	// /etc/resolv.conf.
+	// ResolvConf is a resolv.conf(5) file, of which only the nameservers count. Defaults to /etc/resolv.conf.
 	ResolvConf string
-	// Timeout of one question to one nameserver. The default is 2s.
+	// Timeout of one query of one nameserver. Defaults to 2s.
 	Timeout time.Duration
-	// Total bounds a Lookup, all its questions taken together. The default is 15s.
+	// Total bounds a Lookup with all its queries. Defaults to 15s.
 	Total time.Duration
-	// Attempts is how often every nameserver is asked, in turn with the others. The default is 2.
+	// Attempts is how often every nameserver is queried, in turn with the others. Defaults to 2.
 	Attempts int
-	// ClusterDomain is the DNS domain of the cluster, that no name may lead into. The default is
-	// cluster.local.
+	// ClusterDomain is the DNS domain of the cluster, which no name may be in. Defaults to cluster.local.
 	ClusterDomain string
-	// Dial connects to a nameserver, network being udp or tcp. The default is a net.Dialer.
+	// Dial connects to a nameserver; network is udp or tcp. Defaults to a net.Dialer.
 	Dial func(ctx context.Context, network string, server netip.AddrPort) (net.Conn, error)
-	// Now tells the time. The default is time.Now.
+	// Now returns the time. Defaults to time.Now.
 	Now func() time.Time
 }
 
-// Resolver looks names up. It is safe for concurrent use.
+// Resolver looks up names. It is safe for concurrent use.
 type Resolver struct {
 	Options
 
@@ -58,7 +56,7 @@ type Resolver struct {
 	domains     []string
 }
 
-// New makes a Resolver. It sends nothing yet.
+// New returns a Resolver.
 func New(o Options) *Resolver {
 	if o.ResolvConf == "" {
 		o.ResolvConf = "/etc/resolv.conf"
@@ -92,7 +90,7 @@ func New(o Options) *Resolver {
 	}
 }
 
-// Lookup asks where a name leads now. It ends within Options.Total, and soon after ctx has.
+// Lookup looks up a name. It returns within Options.Total, and soon after ctx ends.
 func (r *Resolver) Lookup(ctx context.Context, name string, records networkingv1.RecordType) Answer {
 	ctx, cancel := context.WithTimeout(ctx, r.Total)
 	defer cancel()
@@ -112,8 +110,8 @@ func (r *Resolver) Lookup(ctx context.Context, name string, records networkingv1
 	return a
 }
 
-// Reachable asks whether any nameserver answers anything at all, be it an error. The question is
-// one about the root, so that no name that a user chose affects the result.
+// Reachable reports whether any nameserver replies, with an error or not. The query is about the root, so that no name
+// of a user affects the result.
 func (r *Resolver) Reachable(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.Total)
 	defer cancel()
@@ -123,7 +121,7 @@ func (r *Resolver) Reachable(ctx context.Context) bool {
 	return !errors.Is(err, errNoReply)
 }
 
-// wellFormed says whether a name can be asked for.
+// wellFormed reports whether a name can be queried.
 func wellFormed(full string) bool {
 	_, ok := dns.IsDomainName(full)
 	return ok && full != "." && !strings.Contains(full, "..")

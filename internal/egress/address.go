@@ -18,7 +18,7 @@ var (
 	discarded   = netip.MustParsePrefix("100::/64")        // RFC 6666
 )
 
-// metadata are the metadata services that are not link-local, and what clouds serve beside them.
+// metadata is the metadata services that are not link-local, and what clouds serve with them.
 var metadata = newRangeSet([]Range{
 	{netip.MustParsePrefix("fd00:ec2::/32"), ReasonMetadata},          // AWS: metadata, DNS, time, pod identity
 	{netip.MustParsePrefix("fd20:ce::254/128"), ReasonMetadata},       // Google Cloud
@@ -29,7 +29,7 @@ var metadata = newRangeSet([]Range{
 	{netip.MustParsePrefix("fd00:42::42/128"), ReasonMetadata},        // Scaleway
 })
 
-// alwaysDenied returns why no one may ever use the address, or "".
+// alwaysDenied returns why no configuration allows the address, or "".
 func alwaysDenied(ip netip.Addr) Reason {
 	switch {
 	case !ip.IsValid():
@@ -54,8 +54,8 @@ func alwaysDenied(ip netip.Addr) Reason {
 	return ""
 }
 
-// isISATAP says whether the interface identifier of an address holds an IPv4 address that a router may
-// tunnel to (RFC 5214, section 6.1).
+// isISATAP reports whether the interface identifier of an address contains an IPv4 address that a router may tunnel
+// to (RFC 5214, section 6.1).
 func isISATAP(ip netip.Addr) bool {
 	if !ip.Is6() || ip.Is4In6() {
 		return false
@@ -64,7 +64,7 @@ func isISATAP(ip netip.Addr) bool {
 	return b[8]&^0x03 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// addressForms are the ways to read one address: as it is, and the IPv4 addresses that it may lead to.
+// addressForms are an address, and the IPv4 addresses that are embedded in it.
 type addressForms struct {
 	all [5]netip.Addr
 	n   int
@@ -75,13 +75,12 @@ func (f *addressForms) add(ip netip.Addr) {
 	f.n++
 }
 
-// list is all of them.
 func (f *addressForms) list() []netip.Addr { return f.all[:f.n] }
 
-// isDestination says whether packets arrive at the form of this index: the embedded ones, or else the whole.
+// isDestination reports whether packets arrive at the form of this index: the embedded ones, or else the address.
 func (f *addressForms) isDestination(i int) bool { return i > 0 || f.n == 1 }
 
-// formsOf takes an address apart.
+// formsOf returns the forms of an address.
 func formsOf(ip netip.Addr) addressForms {
 	var f addressForms
 	ip = ip.Unmap()
@@ -97,11 +96,11 @@ func formsOf(ip netip.Addr) addressForms {
 	case nat64.Contains(ip):
 		f.add(at(12, 13, 14, 15))
 	case nat64Local.Contains(ip):
-		// A network chooses how long its own prefix is, and with it where the IPv4 address stands.
-		// All places count. What begins with 0 is padding, and leads nowhere through a translator.
-		for _, place := range [4]netip.Addr{at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12), at(12, 13, 14, 15)} {
-			if !thisNetwork.Contains(place) {
-				f.add(place)
+		// A network chooses the length of its prefix, and with it where the IPv4 address is. All places count.
+		// What begins with 0 is padding: no translator accepts it.
+		for _, ip := range [4]netip.Addr{at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12), at(12, 13, 14, 15)} {
+			if !thisNetwork.Contains(ip) {
+				f.add(ip)
 			}
 		}
 		if f.n == 1 {

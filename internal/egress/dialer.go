@@ -15,7 +15,7 @@ import (
 // ErrDenied is in every error of a connection that the policy refuses.
 var ErrDenied = errors.New("denied by the egress policy")
 
-// DeniedError says what was denied, and why. It is an ErrDenied.
+// DeniedError is a connection that the policy denies. It is an ErrDenied.
 type DeniedError struct {
 	Query   Query
 	Verdict Verdict
@@ -28,20 +28,19 @@ func (e *DeniedError) Error() string {
 // Unwrap returns ErrDenied.
 func (e *DeniedError) Unwrap() error { return ErrDenied }
 
-// Dialer connects to what the policy allows at that moment, and to nothing else.
+// Dialer opens connections that the policy allows at that moment.
 type Dialer struct {
 	policy *Policy
 	base   func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
 }
 
-// NewDialer makes a dialer. Base opens the connections; where it is nil they are opened by the system,
-// which is given the check to run on the socket just before it connects.
+// NewDialer returns a dialer. Base opens the connections. Defaults to nil: a net.Dialer does, which checks again on
+// the socket just before it connects.
 func NewDialer(p *Policy, base func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)) *Dialer {
 	return &Dialer{policy: p, base: base}
 }
 
-// Dial opens a TCP connection to the query's address and port. Its error is an ErrDenied where the
-// policy refuses it.
+// Dial opens a TCP connection to the query's address and port. Its error is an ErrDenied if the policy denies it.
 func (d *Dialer) Dial(ctx context.Context, q Query) (net.Conn, error) {
 	if q.Port == 0 {
 		return nil, fmt.Errorf("connect to %s: no port is given", q.IP)
@@ -53,13 +52,13 @@ func (d *Dialer) Dial(ctx context.Context, q Query) (net.Conn, error) {
 	if d.base != nil {
 		return d.base(ctx, "tcp", to)
 	}
-	// A check of health is over before a keepalive is sent.
+	// A probe is over before a keepalive is sent.
 	system := net.Dialer{KeepAlive: -1, ControlContext: d.control(q)}
 	return system.DialContext(ctx, "tcp", to.String())
 }
 
-// control checks what a socket is about to be connected to. The policy may have changed since Dial
-// asked it, and a name, should one ever get here, leads where its owner wants at this moment.
+// control checks the address that a socket is about to connect to. The policy may have changed since Dial, and a name,
+// should one ever get here, may resolve to another address by now.
 func (d *Dialer) control(q Query) func(context.Context, string, string, syscall.RawConn) error {
 	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)

@@ -23,12 +23,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// rangeInformer watches one kind. Of every object it keeps the ranges and nothing else.
+// rangeInformer watches one kind, and keeps only the ranges of each object.
 type rangeInformer struct {
 	informer cache.SharedIndexInformer
 }
 
-// objectRanges is what is kept of an object.
+// objectRanges is the ranges of an object.
 type objectRanges struct {
 	metav1.ObjectMeta
 	ranges []Range
@@ -48,7 +48,7 @@ func serviceCIDRInformer(c kubernetes.Interface) (*rangeInformer, error) {
 	return newRangeInformer(c, c.NetworkingV1().ServiceCIDRs(), &networkingv1.ServiceCIDR{}, metav1.ListOptions{}, serviceCIDRRanges)
 }
 
-// The API server itself keeps a Service of this name, and says in its EndpointSlices where it is.
+// apiServer is the Service that the API server keeps of itself, with its addresses in the EndpointSlices.
 const apiServer = "kubernetes"
 
 func apiServerServiceInformer(c kubernetes.Interface) (*rangeInformer, error) {
@@ -93,15 +93,14 @@ func newRangeInformer[T metav1.Object, L runtime.Object](c kubernetes.Interface,
 	return &rangeInformer{informer: informer}, nil
 }
 
-// onChange calls changed when ranges came or went. Nodes are written every few minutes without that,
-// as they report their health.
+// onChange calls changed when ranges have changed. Nodes are written every few minutes without that.
 func (f *rangeInformer) onChange(changed func()) error {
 	_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { changed() },
 		UpdateFunc: func(before, after any) {
-			was, isHeld := before.(*objectRanges)
-			is, areHeld := after.(*objectRanges)
-			if !isHeld || !areHeld || !slices.Equal(was.ranges, is.ranges) {
+			was, okBefore := before.(*objectRanges)
+			is, okAfter := after.(*objectRanges)
+			if !okBefore || !okAfter || !slices.Equal(was.ranges, is.ranges) {
 				changed()
 			}
 		},
@@ -110,18 +109,17 @@ func (f *rangeInformer) onChange(changed func()) error {
 	return err
 }
 
-// appendRanges appends what the feed holds now.
+// appendRanges appends the ranges of all objects.
 func (f *rangeInformer) appendRanges(ranges []Range) []Range {
 	for _, obj := range f.informer.GetStore().List() {
-		if h, isHeld := obj.(*objectRanges); isHeld {
+		if h, ok := obj.(*objectRanges); ok {
 			ranges = append(ranges, h.ranges...)
 		}
 	}
 	return ranges
 }
 
-// What objects say about where the cluster is. Texts that are no address or prefix, such as a node's
-// host name, are passed over.
+// The ranges of each kind. What is no address or prefix, such as a node's host name, is skipped.
 
 func nodeRanges(node *corev1.Node) []Range {
 	var ranges []Range
@@ -163,7 +161,7 @@ func sliceRanges(slice *discoveryv1.EndpointSlice) []Range {
 	return ranges
 }
 
-// hostRanges is the API server as the operator reaches it: a URL, or host and port.
+// hostRanges returns the API server as the operator reaches it: a URL, or host and port.
 func hostRanges(host string) []Range {
 	if !strings.Contains(host, "://") {
 		host = "https://" + host

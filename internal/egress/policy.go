@@ -10,20 +10,19 @@ import (
 	"sync/atomic"
 )
 
-// Query asks about one address.
+// Query is an address to check.
 type Query struct {
 	// Namespace of the ExternalService.
 	Namespace string
-	// IP that it is about.
-	IP netip.Addr
-	// Port that it is about; 0 for the address as such, which is allowed where any port of it is.
+	IP        netip.Addr
+	// Port; 0 for the address as such, which is allowed if any port of it is.
 	Port uint16
-	// Authorized says that the address is in the spec, and that its author was asked for
-	// the right to publish addresses of the cluster. It is never true for an answer of DNS.
+	// Authorized means that the address is in the spec, and that its author has the right to publish addresses of
+	// the cluster. It is never true for an address from DNS.
 	Authorized bool
 }
 
-// Verdict is the answer to a Query.
+// Verdict is the decision about a Query.
 type Verdict struct {
 	Allowed bool
 	// Reason is a fixed word.
@@ -34,37 +33,34 @@ type Verdict struct {
 
 // Options of a Policy.
 type Options struct {
-	// DefaultDeny allows only what Allow names. Default: everything is allowed but what Deny names
-	// and what is closed anyway.
+	// DefaultDeny allows only what Allow matches. Defaults to false: what Deny does not match is allowed, except for
+	// addresses of the cluster and of metadata services.
 	DefaultDeny bool
-	// Allow is what may be used under DefaultDeny. An entry also opens metadata services and addresses
-	// of the cluster, if its CIDR is as narrow as the range that it opens, or narrower: one that
-	// happens to be around them does not. Default: none.
+	// Allow is what DefaultDeny allows. A rule also allows metadata services and addresses of the cluster if its CIDR
+	// is as narrow as their range, or narrower: one that happens to contain them does not.
 	Allow []Rule
-	// Deny is what no query may use, whatever Allow says. Default: none.
+	// Deny is what is denied, whatever Allow matches.
 	Deny []Rule
-	// ClusterCIDRs are ranges of the cluster that cannot be discovered. Default: none.
+	// ClusterCIDRs are ranges of the cluster that cannot be discovered.
 	ClusterCIDRs []netip.Prefix
-	// ClusterDeny keeps addresses of the cluster closed even to writers who have the right to publish
-	// them. Default: these may.
+	// ClusterDeny denies addresses of the cluster even to users with the right to publish them.
 	ClusterDeny bool
 	// WebhookExemptNamespaces are namespaces whose writers admission never asks, as the webhook configurations leave
 	// them out: an approval there may be anybody's writing, and opens nothing. Default: none.
 	WebhookExemptNamespaces []string
-	// Notify is told, from the goroutine of a Ranges, that verdicts may be others than before. It
-	// must not block. Defaults to nil: it is not called.
+	// Notify is called, from the goroutine of a Ranges, when verdicts may have changed. It must not block. Defaults
+	// to nil: it is not called.
 	Notify func()
 }
 
-// Policy judges addresses. It is safe for concurrent use.
+// Policy checks addresses. It is safe for concurrent use.
 type Policy struct {
 	options  Options
 	cluster  atomic.Pointer[clusterRanges] // nil until it is known
 	updateMu sync.Mutex
 }
 
-// NewPolicy makes a policy. It knows of no other range of the cluster than ClusterCIDRs until a Ranges
-// is made for it.
+// NewPolicy returns a policy. It has no other ranges of the cluster than ClusterCIDRs until a Ranges is made for it.
 func NewPolicy(o Options) *Policy {
 	o.Allow, o.Deny = cloneRules(o.Allow), cloneRules(o.Deny)
 	p := &Policy{options: o}
@@ -72,11 +68,11 @@ func NewPolicy(o Options) *Policy {
 	return p
 }
 
-// Synced says whether the ranges of the cluster are known. Until then every address is denied with
-// ReasonUnsynced or a reason that nothing lifts.
+// Synced reports whether the ranges of the cluster are known. Until then every address is denied with ReasonUnsynced,
+// or a reason that no configuration lifts.
 func (p *Policy) Synced() bool { return p.cluster.Load() != nil }
 
-// Check judges an address. It takes well below a microsecond.
+// Check checks an address. It takes well below a microsecond.
 func (p *Policy) Check(q Query) Verdict {
 	if q.IP.Zone() != "" {
 		return deny(ReasonZone)
@@ -111,8 +107,8 @@ func (p *Policy) Check(q Query) Verdict {
 	return Verdict{true, reason, details[reason]}
 }
 
-// IsInCluster says whether an address lies in a range that is known to be the cluster's, whatever the policy
-// makes of it. It is true while the ranges are not known.
+// IsInCluster reports whether an address is in a range of the cluster, allowed or not. It is true while the ranges are
+// not known.
 func (p *Policy) IsInCluster(ip netip.Addr) bool {
 	cluster := p.cluster.Load()
 	if cluster == nil {
@@ -129,8 +125,8 @@ func (p *Policy) IsInCluster(ip netip.Addr) bool {
 	return false
 }
 
-// closedReason returns why ip is closed to the query unless the configuration opens it; "" where it is open, and
-// ReasonAuthorized where the writer's right opens it.
+// closedReason returns the range of the cluster or of a metadata service that denies ip; "" if none does, and
+// ReasonAuthorized if the user's right allows it.
 func (p *Policy) closedReason(cluster *clusterRanges, q Query, ip netip.Addr) Reason {
 	for _, ranges := range [3]*rangeSet{metadata, cluster.server, cluster.others} {
 		found, in := ranges.find(ip)
@@ -147,7 +143,7 @@ func (p *Policy) closedReason(cluster *clusterRanges, q Query, ip netip.Addr) Re
 
 func deny(reason Reason) Verdict { return Verdict{Reason: reason, Detail: details[reason]} }
 
-// withConfigured is the set of discovered ranges and of those that are configured.
+// withConfigured returns the discovered and the configured ranges.
 func (p *Policy) withConfigured(discovered []Range) *clusterRanges {
 	ranges := make([]Range, 0, len(discovered)+len(p.options.ClusterCIDRs))
 	ranges = append(ranges, discovered...)
@@ -157,14 +153,14 @@ func (p *Policy) withConfigured(discovered []Range) *clusterRanges {
 	return newClusterRanges(ranges)
 }
 
-// clearRanges forgets the ranges until update brings them.
+// clearRanges removes the ranges until the next update.
 func (p *Policy) clearRanges() {
 	p.updateMu.Lock()
 	defer p.updateMu.Unlock()
 	p.cluster.Store(nil)
 }
 
-// update replaces the discovered ranges, and says whether that changed anything.
+// update replaces the discovered ranges, and reports whether that is a change.
 func (p *Policy) update(discovered []Range) bool {
 	next := p.withConfigured(discovered)
 	p.updateMu.Lock()
@@ -180,18 +176,17 @@ func (p *Policy) update(discovered []Range) bool {
 	return true
 }
 
-// Rule is an entry of the policy's allow or deny list.
+// Rule is an entry of the allow or deny list.
 type Rule struct {
-	// CIDRs that the rule is about. A rule without any matches nothing.
+	// CIDRs of the rule. One without any matches nothing.
 	CIDRs []netip.Prefix
-	// Ports that the rule is about. Default: all.
+	// Ports of the rule. Defaults to all.
 	Ports []uint16
-	// Namespaces whose ExternalServices the rule is about. Default: all.
+	// Namespaces of ExternalServices. Defaults to all.
 	Namespaces []string
 }
 
-// match returns how narrow the narrowest CIDR of the rule is that holds ip, in bits; -1 where the
-// rule is not about the query.
+// match returns the bits of the narrowest CIDR of the rule that contains ip, or -1 if the rule does not match.
 func (r *Rule) match(q Query, ip netip.Addr) int {
 	narrowest := -1
 	for _, cidr := range r.CIDRs {
@@ -205,8 +200,7 @@ func (r *Rule) match(q Query, ip netip.Addr) int {
 	return narrowest
 }
 
-// denies says whether an entry of the deny list is about the query. One about some ports is not
-// about the address as such.
+// denies reports whether a rule of the deny list matches. One with ports does not match the address as such.
 func denies(rules []Rule, q Query, ip netip.Addr) bool {
 	for i := range rules {
 		r := &rules[i]
@@ -217,8 +211,8 @@ func denies(rules []Rule, q Query, ip netip.Addr) bool {
 	return false
 }
 
-// allows says whether an entry of the allow list is about the query, with a CIDR of at least so many
-// bits. The address as such is allowed where any port of it is.
+// allows reports whether a rule of the allow list matches with a CIDR of at least so many bits. The address as such is
+// allowed if any port of it is.
 func allows(rules []Rule, q Query, ip netip.Addr, bits int) bool {
 	for i := range rules {
 		r := &rules[i]
@@ -229,7 +223,7 @@ func allows(rules []Rule, q Query, ip netip.Addr, bits int) bool {
 	return false
 }
 
-// cloneRules copies rules, in the form in which addresses are compared.
+// cloneRules copies rules with unmapped and masked CIDRs.
 func cloneRules(rules []Rule) []Rule {
 	out := make([]Rule, 0, len(rules))
 	for _, r := range rules {

@@ -19,27 +19,25 @@ import (
 
 // RangesOptions of a Ranges.
 type RangesOptions struct {
-	// Policy that is kept informed. Required.
+	// Policy to update. Required.
 	Policy *Policy
-	// Client reads Nodes, ServiceCIDRs, and the Service and EndpointSlices of the API server. Nodes
-	// are large: one that speaks protobuf spares most of the work. Required.
+	// Client reads Nodes, ServiceCIDRs, and the Service and EndpointSlices of the API server. Nodes are large: it
+	// should use protobuf. Required.
 	Client kubernetes.Interface
-	// Host is how the operator itself reaches the API server, as in rest.Config. It counts as the API
-	// server where it is an IP address. Default: unknown.
+	// Host is that of rest.Config. It counts as the API server if it is an IP address. Defaults to none.
 	Host string
-	// Settle is how long changes are gathered before the policy learns of them. Default 250ms.
+	// Settle is how long changes are collected before the policy is updated. Defaults to 250ms.
 	Settle time.Duration
-	// Recheck is how often an API server that had no ServiceCIDRs is asked again: it may have been
-	// upgraded. Default 10m.
+	// Recheck is how often an API server without ServiceCIDRs is checked again: it may be upgraded. Defaults to 10m.
 	Recheck time.Duration
-	// Retry is the pause after an API server that failed to say whether it has ServiceCIDRs. Default 2s.
+	// Retry is the wait after that check has failed. Defaults to 2s.
 	Retry time.Duration
-	// Logger is told what is missing, and what changed. Defaults to logr.Discard().
+	// Logger defaults to logr.Discard().
 	Logger logr.Logger
 }
 
-// Ranges keeps a Policy informed of where the cluster is: the addresses and pod ranges of nodes, the
-// ranges of Services, and the API server. It runs on every replica, since webhooks ask as well.
+// Ranges updates a Policy with the ranges of the cluster: addresses and pod ranges of nodes, the ranges of Services,
+// and the API server. It runs on every replica, since the webhooks use the policy as well.
 type Ranges struct {
 	options RangesOptions
 	dirty   chan struct{}
@@ -51,7 +49,7 @@ type Ranges struct {
 	serviceCIDRsKnown bool // whether there are ServiceCIDRs is known
 }
 
-// NewRanges makes a Ranges. From now on the policy denies everything, until Run has read all ranges.
+// NewRanges returns a Ranges. From now on the policy denies everything, until Run has read all ranges.
 func NewRanges(o RangesOptions) (*Ranges, error) {
 	if o.Policy == nil || o.Client == nil {
 		return nil, errors.New("ranges of the cluster: Policy and Client are required")
@@ -72,11 +70,10 @@ func NewRanges(o RangesOptions) (*Ranges, error) {
 	return &Ranges{options: o, dirty: make(chan struct{}, 1), synced: make(chan struct{})}, nil
 }
 
-// Synced is closed once the policy knows all ranges.
+// Synced returns a channel that is closed once the policy has all ranges.
 func (r *Ranges) Synced() <-chan struct{} { return r.synced }
 
-// Run watches until ctx ends, and returns once everything that it started has ended. It is called
-// once.
+// Run watches until ctx ends, and returns once all its goroutines have ended. It is called once.
 func (r *Ranges) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(logr.NewContext(ctx, r.options.Logger))
 	defer r.watches.Wait()
@@ -91,7 +88,7 @@ func (r *Ranges) Run(ctx context.Context) error {
 	return nil
 }
 
-// startInformer starts a feed.
+// startInformer starts an informer.
 func (r *Ranges) startInformer(ctx context.Context, start func(kubernetes.Interface) (*rangeInformer, error)) error {
 	f, err := start(r.options.Client)
 	if err != nil {
@@ -114,9 +111,9 @@ func (r *Ranges) startInformer(ctx context.Context, start func(kubernetes.Interf
 	return nil
 }
 
-// watchServiceCIDRs follows ServiceCIDRs as soon as the API server has them (Kubernetes 1.33).
+// watchServiceCIDRs watches ServiceCIDRs as soon as the API server has them (Kubernetes 1.33).
 func (r *Ranges) watchServiceCIDRs(ctx context.Context) {
-	told := false
+	logged := false
 	for {
 		pause := r.options.Recheck
 		_, err := r.options.Client.NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{Limit: 1})
@@ -129,8 +126,8 @@ func (r *Ranges) watchServiceCIDRs(ctx context.Context) {
 			r.setServiceCIDRsKnown()
 			return
 		case apierrors.IsNotFound(err):
-			if !told {
-				told = true
+			if !logged {
+				logged = true
 				r.options.Logger.Info("The API server has no ServiceCIDRs, which came with Kubernetes 1.33: of the range of Services only the API server's own is known; put the whole range into egress.clusterCIDRs")
 			}
 			r.setServiceCIDRsKnown()
@@ -153,16 +150,16 @@ func (r *Ranges) setServiceCIDRsKnown() {
 	r.markDirty()
 }
 
-// markDirty has publish look again. It never blocks.
+// markDirty has updatePolicy run again. It never blocks.
 func (r *Ranges) markDirty() {
 	select {
 	case r.dirty <- struct{}{}:
-	default: // it will look anyway
+	default: // it will run anyway
 	}
 }
 
-// updatePolicy brings changes to the policy, gathered for a moment: a rolling update of nodes is many
-// events. The first time it does not wait.
+// updatePolicy updates the policy after changes, collected for Settle: a rolling update of nodes is many events. The
+// first update does not wait.
 func (r *Ranges) updatePolicy(ctx context.Context) {
 	first := true
 	for {
@@ -196,7 +193,7 @@ func (r *Ranges) updatePolicy(ctx context.Context) {
 	}
 }
 
-// collect gathers what all feeds hold; complete is false while some has not listed yet.
+// collect returns the ranges of all informers. complete is false while one has not synced.
 func (r *Ranges) collect() (ranges []Range, complete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

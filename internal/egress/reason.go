@@ -3,11 +3,10 @@
 
 package egress
 
-// Reason is a fixed word that says why an address is allowed or denied, fit for status, events and
-// metrics.
+// Reason is why an address is allowed or denied, for status, events and metrics.
 type Reason string
 
-// Reasons of denials that nothing lifts.
+// Reasons of denials that no configuration lifts.
 const (
 	// ReasonInvalid: there is no address.
 	ReasonInvalid Reason = "Invalid"
@@ -25,14 +24,14 @@ const (
 	ReasonReserved Reason = "Reserved"
 	// ReasonTunnel: Teredo, ISATAP and the deprecated ways to write an IPv4 address as an IPv6 one.
 	ReasonTunnel Reason = "Tunnel"
-	// ReasonUnsynced: the ranges of the cluster are not known yet. Ask again.
+	// ReasonUnsynced: the ranges of the cluster are not known yet.
 	ReasonUnsynced Reason = "Unsynced"
-	// ReasonRebound: another address is connected to than the one that was asked for.
+	// ReasonRebound: the connection is to another address than the one requested.
 	ReasonRebound Reason = "Rebound"
 )
 
-// Reasons of denials that an allow entry of the policy lifts; those that say where in the cluster an
-// address lies are lifted by the writer's rights as well.
+// Reasons of denials that an allow rule lifts. Those of addresses of the cluster are lifted by the user's right as
+// well.
 const (
 	// ReasonMetadata: a cloud's metadata service.
 	ReasonMetadata Reason = "Metadata"
@@ -46,17 +45,17 @@ const (
 	ReasonAPIServer Reason = "APIServer"
 	// ReasonClusterCIDR: one of the policy's clusterCIDRs.
 	ReasonClusterCIDR Reason = "ClusterCIDR"
-	// ReasonDeniedByPolicy: a deny entry of the policy. No allow entry lifts it.
+	// ReasonDeniedByPolicy: a deny rule. No allow rule lifts it.
 	ReasonDeniedByPolicy Reason = "DeniedByPolicy"
-	// ReasonNotAllowed: no allow entry of a policy that denies by default.
+	// ReasonNotAllowed: no allow rule of a policy that denies by default.
 	ReasonNotAllowed Reason = "NotAllowed"
 )
 
 // Reasons of permissions.
 const (
-	// ReasonAllowed: nothing speaks against it, or the policy allows it.
+	// ReasonAllowed: nothing denies it.
 	ReasonAllowed Reason = "Allowed"
-	// ReasonAuthorized: it is in the cluster, and the writer has the right to publish that.
+	// ReasonAuthorized: it is in the cluster, and the user has the right to publish it.
 	ReasonAuthorized Reason = "Authorized"
 )
 
@@ -84,7 +83,7 @@ var details = map[Reason]string{
 	ReasonAuthorized:     "is in the cluster, and its writer may publish it",
 }
 
-// InCluster says whether the reason is that the address lies in the cluster.
+// InCluster reports whether the reason is that the address is in the cluster.
 func (r Reason) InCluster() bool {
 	switch r {
 	case ReasonNode, ReasonPod, ReasonService, ReasonAPIServer, ReasonClusterCIDR:

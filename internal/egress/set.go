@@ -10,19 +10,19 @@ import (
 	"sort"
 )
 
-// Range is a part of the address space, and what stands there.
+// Range is a prefix, and why it is denied.
 type Range struct {
 	Prefix netip.Prefix
 	Reason Reason
 }
 
-// rangeSet holds disjoint ranges, sorted: a lookup in those of 5,000 nodes compares 14 times.
+// rangeSet holds sorted disjoint ranges: a lookup among 5,000 nodes makes 14 comparisons.
 type rangeSet struct {
 	v4, v6 []Range
 }
 
-// clusterRanges are those of the cluster. The API server's stand apart: they lie within those of Services or
-// nodes, and a user who opens these has not thought of it.
+// clusterRanges are those of the cluster. The API server's are apart: they are within those of Services or nodes, and
+// a rule that allows these does not mean the API server.
 type clusterRanges struct {
 	server, others *rangeSet
 }
@@ -43,8 +43,7 @@ func (c *clusterRanges) equal(other *clusterRanges) bool {
 	return c.server.equal(other.server) && c.others.equal(other.others)
 }
 
-// newRangeSet sorts ranges and drops those that lie in a wider one. Ranges without a valid prefix are left
-// out.
+// newRangeSet sorts ranges and drops those within a wider one, and those without a valid prefix.
 func newRangeSet(ranges []Range) *rangeSet {
 	sorted := make([]Range, 0, len(ranges))
 	for _, r := range ranges {
@@ -71,7 +70,7 @@ func newRangeSet(ranges []Range) *rangeSet {
 	return s
 }
 
-// unmapped writes a prefix of ::ffff:0:0/96 as the IPv4 prefix that it is.
+// unmapped returns a prefix of ::ffff:0:0/96 as an IPv4 prefix.
 func unmapped(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
@@ -79,7 +78,7 @@ func unmapped(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// find returns the widest range that holds ip.
+// find returns the widest range that contains ip.
 func (s *rangeSet) find(ip netip.Addr) (Range, bool) {
 	family := s.v6
 	if ip.Is4() {

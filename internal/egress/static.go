@@ -18,18 +18,18 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/approval"
 )
 
-// Static is an address that stands in a spec.
+// Static is an address of a spec.
 type Static struct {
 	// Endpoint and Address are the indexes in spec.endpoints and its addresses.
 	Endpoint, Address int
-	// IP is not valid where the text is none; the rules of the kind refuse that.
+	// IP is not valid if the text is no address; validation refuses that.
 	IP netip.Addr
-	// Ports that it is published with, sorted, each once.
+	// Ports that it is published with, sorted and unique.
 	Ports []uint16
 }
 
-// StaticAddresses are the addresses that stand in a spec, drained ones with the others: to put an
-// endpoint back into service is not to choose its addresses.
+// StaticAddresses returns the addresses of a spec, also of drained endpoints: a user who makes one Active again does
+// not choose its addresses.
 func StaticAddresses(spec *networkingv1.ExternalServiceSpec) []Static {
 	var out []Static
 	for i := range spec.Endpoints {
@@ -49,7 +49,7 @@ func StaticAddresses(spec *networkingv1.ExternalServiceSpec) []Static {
 	return out
 }
 
-// portsOf are the ports outside of an endpoint.
+// portsOf returns the ports of an endpoint, sorted and unique.
 func portsOf(spec *networkingv1.ExternalServiceSpec, e *networkingv1.Endpoint) []uint16 {
 	ports := make([]uint16, 0, len(spec.Ports))
 	for _, p := range spec.Ports {
@@ -65,8 +65,8 @@ func portsOf(spec *networkingv1.ExternalServiceSpec, e *networkingv1.Endpoint) [
 	return slices.Compact(ports)
 }
 
-// CheckPorts judges an address with all of its ports: the first that is denied decides, as an
-// EndpointSlice has every port of every address. Without ports it judges the address as such.
+// CheckPorts checks an address with all of its ports: the first one that is denied decides, since an EndpointSlice has
+// every port for every address. Without ports it checks the address as such.
 func (p *Policy) CheckPorts(q Query, ports []uint16) Verdict {
 	if len(ports) == 0 {
 		q.Port = 0
@@ -81,8 +81,8 @@ func (p *Policy) CheckPorts(q Query, ports []uint16) Verdict {
 	return verdict
 }
 
-// Digest names what of a spec is approved: the static addresses, with the endpoints and ports that they
-// have. The order of lists does not matter to it. It is "" where there are none.
+// Digest identifies what of a spec is approved: the static addresses with their endpoints and ports, in any order. It
+// is "" where there are none.
 func Digest(spec *networkingv1.ExternalServiceSpec) string {
 	var parts []string
 	for i := range spec.Endpoints {
@@ -106,13 +106,12 @@ func Digest(spec *networkingv1.ExternalServiceSpec) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Approval is the value of the annotation by which user is known to be entitled to the static
-// addresses of es as they are now.
+// Approval returns the value of the annotation that approves the static addresses of es, as they are now, for user.
 func Approval(es *networkingv1.ExternalService, user string) string {
 	return approval.Value(user, Digest(&es.Spec))
 }
 
-// Approved says whether an approval is on es that covers its static addresses as they are now.
+// Approved reports whether es has an approval of its static addresses as they are now.
 func Approved(es *networkingv1.ExternalService) bool {
 	return approval.Covers(es.Annotations[common.ApprovedByAnnotation], Digest(&es.Spec))
 }

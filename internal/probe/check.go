@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Kind says which part of a Check counts.
+// Kind is the protocol of a Check.
 type Kind uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	KindTCP Kind = iota
 	// KindHTTP sends a GET.
 	KindHTTP
-	// KindGRPC asks the standard gRPC health service.
+	// KindGRPC calls the standard gRPC health service.
 	KindGRPC
 )
 
@@ -27,60 +27,58 @@ type Check struct {
 	Kind Kind
 	HTTP HTTP
 	GRPC GRPC
-	// TLS says how the other side's certificate is verified, and that KindGRPC uses TLS at all.
-	// KindHTTP uses it where HTTP.HTTPS is set. The default is to verify with the system's roots.
+	// TLS is how the certificate is verified. KindGRPC uses TLS if it is set, and KindHTTP if HTTP.HTTPS is. Defaults
+	// to the roots of the system.
 	TLS *TLS
 
-	// Interval between two probes of an address. The default is 10s.
+	// Interval between two probes of an address. Defaults to 10s.
 	Interval time.Duration
-	// UnhealthyInterval is the same while it is unhealthy. The default is 30s.
+	// UnhealthyInterval is the same while it is unhealthy. Defaults to 30s.
 	UnhealthyInterval time.Duration
-	// Timeout of one probe, from dial to verdict. The default is 2s, or Interval where that is
-	// shorter.
+	// Timeout of one probe. Defaults to 2s, or Interval where that is shorter.
 	Timeout time.Duration
-	// JitterPercent of an interval that is added to it at random, at most. The default is none.
+	// JitterPercent of an interval is added to it at random, at most. Defaults to 0.
 	JitterPercent int
-	// HealthyThreshold is how many successes in a row make an address healthy. The default is 2.
+	// HealthyThreshold is how many successes in a row make an address healthy. Defaults to 2.
 	HealthyThreshold int
-	// UnhealthyThreshold is how many failures in a row make it unhealthy. The default is 3.
+	// UnhealthyThreshold is how many failures in a row make it unhealthy. Defaults to 3.
 	UnhealthyThreshold int
 }
 
 // HTTP is a GET.
 type HTTP struct {
-	// Path with its query. The default is "/".
+	// Path with its query. Defaults to "/".
 	Path string
-	// Host is the Host header. The default is the target's Host, or its address.
+	// Host is the Host header. Defaults to the target's Host, or its address.
 	Host string
-	// HTTPS asks over TLS.
+	// HTTPS uses TLS.
 	HTTPS bool
-	// Statuses are the ranges that count as success, both ends included. The default is 200 to 399.
+	// Statuses are the ranges that count as success, both ends included. Defaults to 200 to 399.
 	Statuses [][2]int
-	// Headers to send beside the fixed ones. Where one of them is not Sendable every probe ends in
-	// ProtocolError.
+	// Headers to send besides the fixed ones. If one of them is not Sendable every probe ends in ProtocolError.
 	Headers []Header
 }
 
 // GRPC is a call of the standard gRPC health service.
 type GRPC struct {
-	// Service to ask about. The default is the server as a whole.
+	// Service to check. Defaults to the server as a whole.
 	Service string
-	// Authority is the :authority header. The default is the target's Host, or its address.
+	// Authority is the :authority header. Defaults to the target's Host, or its address.
 	Authority string
 }
 
-// TLS says how a certificate is verified.
+// TLS is how a certificate is verified.
 type TLS struct {
-	// ServerName that the certificate must be for. The default is the target's Host, or its address.
+	// ServerName that the certificate must be for. Defaults to the target's Host, or its address.
 	ServerName string
-	// RootPEM is trusted instead of the system's roots. Where it holds no certificate every probe
-	// ends in TLSFailed. It must not be changed after it was handed over.
+	// RootPEM is trusted instead of the roots of the system. If it holds no certificate every probe ends in
+	// TLSFailed. It must not be changed.
 	RootPEM []byte
 	// SkipVerify accepts any certificate.
 	SkipVerify bool
 }
 
-// timing is the part of a Check that says when and how often, and not what.
+// timing is the intervals and thresholds of a Check.
 type timing struct {
 	interval, unhealthyInterval, timeout time.Duration
 	jitterPercent, healthy, unhealthy    int
@@ -105,7 +103,7 @@ func positive[N int | time.Duration](value, otherwise N) N {
 	return otherwise
 }
 
-// sameRequest says whether two checks ask the same question.
+// sameRequest reports whether two checks send the same request.
 func (c *Check) sameRequest(o *Check) bool {
 	if c.Kind != o.Kind {
 		return false
@@ -133,9 +131,8 @@ func (c *Check) sameRequest(o *Check) bool {
 // Header is a line of a request.
 type Header struct{ Name, Value string }
 
-// Sendable says whether the line can stand in a probe's request as one header among others. What is
-// of one connection or of the message's end is refused, since a second request could hide there; and
-// so are the host, which is HTTP.Host, and the name by which the other side knows who asks.
+// Sendable reports whether the header may be in a probe's request. Headers about the connection or the end of the
+// message are not: a second request could hide there. Nor are the host, which is HTTP.Host, and the user agent.
 func (h Header) Sendable() bool {
 	if h.Name == "" || strings.ContainsFunc(h.Name, unlikeToken) || strings.ContainsFunc(h.Value, control) {
 		return false
@@ -149,12 +146,12 @@ func (h Header) Sendable() bool {
 	return !strings.HasPrefix(name, "proxy-")
 }
 
-// unlikeToken tells what a header's name must not hold (RFC 9110, section 5.6.2).
+// unlikeToken reports whether a character must not be in a header's name (RFC 9110, section 5.6.2).
 func unlikeToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
 
-// control tells what a header's value must not hold (RFC 9110, section 5.5).
+// control reports whether a character must not be in a header's value (RFC 9110, section 5.5).
 func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func allSendable(headers []Header) bool {
@@ -166,7 +163,7 @@ func allSendable(headers []Header) bool {
 	return true
 }
 
-// headerLines are the headers as they are sent. Anything is accepted unless one of them says what is.
+// headerLines returns the headers as they are sent, with an Accept of anything unless they have one.
 func headerLines(headers []Header) string {
 	var b strings.Builder
 	accepts := false

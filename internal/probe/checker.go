@@ -16,55 +16,53 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// userAgent tells the other side who asks.
+// userAgent identifies probes to servers.
 const userAgent = "fairlead-probe/1"
 
-// checkPlan is a Check made ready to be asked, once for all targets of an object. The Check
-// stays as it was given, so that the same one is known again.
+// checkPlan is a Check prepared for all targets of an object. The Check stays as given, for sameRequest.
 type checkPlan struct {
 	Check
 
 	path string
-	// headers are the lines beside those that are the same for every check.
+	// headers are the lines besides those that are the same for every check.
 	headers string
 	roots   *x509.CertPool
-	// invalid is the outcome of every probe, where the check cannot be carried out.
+	// invalid is the outcome of every probe of a check that cannot be sent, or none.
 	invalid outcome
 }
 
 func newCheckPlan(c *Check) *checkPlan {
-	q := &checkPlan{Check: *c}
-	if q.Kind == KindTCP {
-		q.TLS = nil
-		return q
+	plan := &checkPlan{Check: *c}
+	if plan.Kind == KindTCP {
+		plan.TLS = nil
+		return plan
 	}
-	q.path = requestTarget(q.HTTP.Path)
-	q.headers = headerLines(q.HTTP.Headers)
-	if !isPlain(q.HTTP.Host) || !isPlain(q.GRPC.Authority) || !allSendable(q.HTTP.Headers) {
-		q.invalid = protocolError
+	plan.path = requestTarget(plan.HTTP.Path)
+	plan.headers = headerLines(plan.HTTP.Headers)
+	if !isPlain(plan.HTTP.Host) || !isPlain(plan.GRPC.Authority) || !allSendable(plan.HTTP.Headers) {
+		plan.invalid = protocolError
 	}
-	if q.TLS != nil && len(q.TLS.RootPEM) > 0 {
-		q.roots = x509.NewCertPool()
-		if !q.roots.AppendCertsFromPEM(q.TLS.RootPEM) {
-			q.invalid = tlsFailed
+	if plan.TLS != nil && len(plan.TLS.RootPEM) > 0 {
+		plan.roots = x509.NewCertPool()
+		if !plan.roots.AppendCertsFromPEM(plan.TLS.RootPEM) {
+			plan.invalid = tlsFailed
 		}
 	}
-	return q
+	return plan
 }
 
-// usesTLS says whether it is asked over TLS.
-func (q *checkPlan) usesTLS() bool {
-	return q.Kind == KindHTTP && q.HTTP.HTTPS || q.Kind == KindGRPC && q.TLS != nil
+func (plan *checkPlan) usesTLS() bool {
+	return plan.Kind == KindHTTP && plan.HTTP.HTTPS || plan.Kind == KindGRPC && plan.TLS != nil
 }
 
-// dialTarget is where a question is asked: what of a target a probe needs.
+// dialTarget is the part of a target that a probe needs.
 type dialTarget struct {
 	egress.Query
 
 	host string
 }
 
-// hostOrIP is the DNS name, or else the address.
+// hostOrIP returns the DNS name, or else the address.
 func (p dialTarget) hostOrIP() string {
 	if p.host != "" {
 		return p.host
@@ -72,54 +70,54 @@ func (p dialTarget) hostOrIP() string {
 	return p.IP.String()
 }
 
-// checker asks.
+// checker runs probes.
 type checker struct {
 	dial    func(ctx context.Context, to egress.Query) (net.Conn, error)
 	lookup  func(ctx context.Context, host string) ([]netip.Addr, error)
 	readers readerPool
 }
 
-// check probes once. The timeout covers all of it, and nothing is left when it returns.
-func (a *checker) check(ctx context.Context, q *checkPlan, at dialTarget, timeout time.Duration) outcome {
-	if q.invalid != none {
-		return q.invalid
+// check probes once. The timeout covers all of it, and no goroutine or connection is left when it returns.
+func (c *checker) check(ctx context.Context, plan *checkPlan, to dialTarget, timeout time.Duration) outcome {
+	if plan.invalid != none {
+		return plan.invalid
 	}
-	if !isPlain(at.host) {
+	if !isPlain(to.host) {
 		return protocolError
 	}
 	deadline := time.Now().Add(timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	if !at.IP.IsValid() && at.host != "" && a.lookup != nil {
-		return a.checkAny(ctx, q, at, deadline)
+	if !to.IP.IsValid() && to.host != "" && c.lookup != nil {
+		return c.checkAny(ctx, plan, to, deadline)
 	}
-	conn, err := a.dial(ctx, at.Query)
+	conn, err := c.dial(ctx, to.Query)
 	if err != nil {
 		return outcomeOf(err, unreachable)
 	}
 	defer func() { _ = conn.Close() }()
-	if q.Kind == KindTCP {
+	if plan.Kind == KindTCP {
 		return connected
 	}
 	if err := conn.SetDeadline(deadline); err != nil {
 		return outcomeOf(err, unreachable)
 	}
 	defer abortOnDone(ctx, conn)()
-	if q.usesTLS() {
-		secured := tls.Client(conn, q.tls(at))
+	if plan.usesTLS() {
+		secured := tls.Client(conn, plan.tls(to))
 		if err := secured.HandshakeContext(ctx); err != nil {
 			return outcomeOf(err, tlsFailed)
 		}
 		defer func() { _ = secured.Close() }()
 		conn = secured
 	}
-	if q.Kind == KindHTTP {
-		return a.checkHTTP(q, conn, at)
+	if plan.Kind == KindHTTP {
+		return c.checkHTTP(plan, conn, to)
 	}
-	return checkGRPC(ctx, q, conn, at)
+	return checkGRPC(ctx, plan, conn, to)
 }
 
-// abortOnDone has the connection fail at once where ctx ends before it is stopped.
+// abortOnDone has the connection fail at once if ctx ends before stop.
 func abortOnDone(ctx context.Context, conn net.Conn) (stop func()) {
 	over := make(chan struct{})
 	keep := context.AfterFunc(ctx, func() {
@@ -133,22 +131,22 @@ func abortOnDone(ctx context.Context, conn net.Conn) (stop func()) {
 	}
 }
 
-func (q *checkPlan) tls(at dialTarget) *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: q.roots, ServerName: at.hostOrIP()}
-	if q.TLS != nil {
-		c.InsecureSkipVerify = q.TLS.SkipVerify // asked for by the author of the check
-		if q.TLS.ServerName != "" {
-			c.ServerName = q.TLS.ServerName
+func (plan *checkPlan) tls(to dialTarget) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: plan.roots, ServerName: to.hostOrIP()}
+	if plan.TLS != nil {
+		c.InsecureSkipVerify = plan.TLS.SkipVerify // asked for by the author of the check
+		if plan.TLS.ServerName != "" {
+			c.ServerName = plan.TLS.ServerName
 		}
 	}
 	c.NextProtos = []string{"http/1.1"}
-	if q.Kind == KindGRPC {
+	if plan.Kind == KindGRPC {
 		c.NextProtos = []string{"h2"}
 	}
 	return c
 }
 
-// bracketed is a name as it stands in a Host header or an authority.
+// bracketed returns a name as it is in a Host header or an authority.
 func bracketed(name string) string {
 	if ip, err := netip.ParseAddr(name); err == nil && ip.Is6() {
 		return "[" + ip.WithZone("").String() + "]"
@@ -156,13 +154,12 @@ func bracketed(name string) string {
 	return name
 }
 
-// maxAddresses of a name are asked. They are asked at once, so that one that hangs does not use up
-// the time of the others.
+// maxAddresses of a name are probed, at once, so that one that hangs does not use up the time of the others.
 const maxAddresses = 8
 
-// checkAny asks what a name leads to now. One address that is well is enough, and ends the others.
-func (a *checker) checkAny(ctx context.Context, q *checkPlan, at dialTarget, deadline time.Time) outcome {
-	addresses, err := a.lookup(ctx, at.host)
+// checkAny probes the addresses of a name. The first success ends the others.
+func (c *checker) checkAny(ctx context.Context, plan *checkPlan, to dialTarget, deadline time.Time) outcome {
+	addresses, err := c.lookup(ctx, to.host)
 	if err != nil || len(addresses) == 0 {
 		return unresolved
 	}
@@ -170,28 +167,28 @@ func (a *checker) checkAny(ctx context.Context, q *checkPlan, at dialTarget, dea
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make([]outcome, len(addresses))
-	var asking sync.WaitGroup
+	var running sync.WaitGroup
 	for i, ip := range addresses {
-		there := at
+		there := to
 		there.IP = ip
-		asking.Go(func() {
+		running.Go(func() {
 			if !ip.IsValid() {
 				results[i] = unresolved
 				return
 			}
-			results[i] = local // what a panic leaves: the address was not asked
-			panics.Go("probe", func() { results[i] = a.check(ctx, q, there, time.Until(deadline)) })
+			results[i] = local // what a panic leaves: the address was not probed
+			panics.Go("probe", func() { results[i] = c.check(ctx, plan, there, time.Until(deadline)) })
 			if results[i] == connected {
 				cancel()
 			}
 		})
 	}
-	asking.Wait()
+	running.Wait()
 	return bestOutcome(results)
 }
 
-// bestOutcome is the result of a name whose addresses have these: one that is well, else a failure, else
-// that it could not be asked.
+// bestOutcome returns the outcome of a name by those of its addresses: a success, else a failure, else that it could
+// not be probed.
 func bestOutcome(results []outcome) outcome {
 	rank := func(o outcome) int {
 		switch {

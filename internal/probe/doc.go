@@ -1,53 +1,51 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probing says which addresses are healthy: it connects to each of them at its own pace, by
-// TCP, HTTP, HTTPS or the standard gRPC health service, counts results in a row, and notifies when
-// the health of an address changes.
+// Package probe keeps the health of addresses: it connects to each at its interval, by TCP, HTTP, HTTPS or the
+// standard gRPC health service, counts results in a row, and notifies when the health of an address changes.
 //
-// It never publishes anything, never resolves a name but through Options.Lookup, and never dials but
-// through Options.Dial. It follows no redirect, uses no proxy and no kept connection, keeps no byte
-// that the other side sent, and reports fixed words only. No probe outlives its timeout, and none
-// leaves a goroutine or a connection behind.
+// set.go has the targets, result.go what one probe changes, target.go how results decide. check.go is what is probed,
+// checker.go with http.go and grpc.go one probe, and outcome.go its outcome. suspicion.go counts what fails at
+// once, and suspect.go decides whether that is the fault of this process.
+//
+// It never publishes anything, never resolves a name except by Options.Lookup, and never dials except by
+// Options.Dial. It follows no redirect, uses no proxy and no connection twice, keeps no byte that the server sent,
+// and reports fixed reasons only. No probe outlives its timeout or leaves a goroutine or a connection.
 //
 // # Results
 //
-// The first result of an address that nothing is known of decides alone. After that it takes
-// UnhealthyThreshold failures, or HealthyThreshold successes, in a row. An unexpected HTTP status is
-// a failure like any other. A result that says something about this process only, such as too many
-// open files, does not count. Whatever does not change what is checked keeps the count; a change of
-// kind, port, TLS, path, statuses or host keeps the health, starts counting from zero, and is probed soon.
+// The first result of an Unknown address decides alone. After that it takes UnhealthyThreshold failures, or
+// HealthyThreshold successes, in a row. An unexpected HTTP status is a failure. A result that is about this process
+// only, such as too many open files, does not count. A change of kind, port, TLS, path, statuses or host keeps the
+// health, restarts the count, and is probed soon; other changes keep the count.
 //
-// A patient Prober lets UnhealthyThreshold failures in a row decide about an address that nothing is
-// known of, too; and one that cannot be asked, since the egress policy refuses it or its name leads
-// nowhere, is Unknown for that time, and what it was before afterwards.
+// With Options.RequireThreshold it takes UnhealthyThreshold failures in a row for an Unknown address, too. One that
+// cannot be probed, since the egress policy denies it or its name has no address, is Unknown for that time, and what
+// it was before afterwards.
 //
 // # Pace
 //
-// Addresses are probed every Interval, and every UnhealthyInterval while Unhealthy. A failure of a
-// healthy address does not slow it down, so that a fault is known after UnhealthyThreshold times
-// Interval; a success of an unhealthy one speeds it up to the shorter of both, so that a recovery
-// is. To each wait up to JitterPercent is added at random. New addresses are probed right away as
-// long as there are few of them, and else within Interval; so are those whose health is seeded.
+// Addresses are probed every Interval, and every UnhealthyInterval while Unhealthy. A failure of a healthy address
+// does not slow its probes, so that a fault is known after UnhealthyThreshold times Interval; a success of an
+// unhealthy one shortens its interval to the shorter of both. Up to JitterPercent is added to each interval at
+// random. A few new addresses are probed right away, more of them within Interval, and so are those with a Seed.
 //
-// # Suspecting oneself
+// # Suspicion
 //
-// Where much fails at once, the fault is probably here: a node that lost its network must not
-// unpublish everything. This process is suspect from when more than half of all addresses that were
-// healthy have failed once or twice, and at least three ExternalServices have no healthy address
-// left that does not fail. It stays so until at most half of them fail, or fewer than three
-// ExternalServices are without any. It is suspect too while SetNetworkDoubt says so. While it is
-// suspect, failures decide nothing: what is healthy stays healthy, and what is unknown unknown.
-// Refusals by the egress policy are not counted, and not held back, since they are certain. Once the
-// suspicion ends, an address that goes on failing becomes Unhealthy with its next failure. A patient
-// Prober counts addresses that only ever failed, too, since nothing tells it how they were before;
-// and where Options.Group says that several objects are about the same thing, they count as one.
+// Where much fails at once, the fault is probably here: a node that lost its network must not unpublish everything.
+// This process is suspect when more than half of all addresses that were healthy have failed once or twice, and at
+// least three ExternalServices have no healthy address left that does not fail. It remains so until at most half of
+// them fail, or fewer than three ExternalServices have none. It is suspect as well while SetNetworkUnreachable says
+// so. While it is suspect failures do not count: what is healthy stays Healthy, and what is unknown Unknown. Denials
+// by the egress policy are not part of a suspicion, and count at once, since they are certain. After a suspicion, an
+// address that goes on failing becomes Unhealthy with its next failure. With Options.RequireThreshold, addresses that
+// only ever failed are part of a suspicion, too, since nothing says how they were before; and with Options.Group,
+// objects of the same group are one.
 //
-// Three ExternalServices, since one that loses all of its many addresses is no evidence against us,
-// and since a small cluster must be able to fail over; and only such as have nothing left, since one
-// that still reaches its other addresses shows that the network works: the loss of a data center
-// that holds more than half of all addresses is failed over. The price: where a disaster outside
-// takes most addresses of three or more ExternalServices without an alternative, their dead
-// addresses stay published for as long as it lasts, and nothing else fails over meanwhile. That is
-// the design's choice: publishing what is dead loses nothing that was not lost already.
+// It takes three ExternalServices, since one that loses all of its many addresses is no evidence against this process,
+// and since a small cluster must be able to fail over; and only ones without an address left, since one that reaches
+// others of its addresses shows that the network works: the loss of a data center that holds more than half of all
+// addresses is failed over. The price: where a disaster takes most addresses of three or more ExternalServices that
+// have no alternative, their addresses stay published for as long as it lasts, and nothing else fails over meanwhile.
+// That is the design's choice: publishing what is down loses nothing that was not lost already.
 package probe

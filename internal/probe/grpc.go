@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What is read of an answer at most. One of the health service takes a hundred bytes.
+// Limits of what is read of a response. One of the health service takes a hundred bytes.
 const (
 	answerLimit  = 4 << 10
 	trailerLimit = 16 << 10
@@ -27,11 +27,11 @@ const (
 
 var errOnce = errors.New("a probe uses one connection")
 
-// checkGRPC asks the health service over a connection that is open, and secured if it shall be.
-func checkGRPC(ctx context.Context, q *checkPlan, conn net.Conn, at dialTarget) outcome {
-	authority := q.GRPC.Authority
+// checkGRPC calls the health service over conn.
+func checkGRPC(ctx context.Context, plan *checkPlan, conn net.Conn, to dialTarget) outcome {
+	authority := plan.GRPC.Authority
 	if authority == "" {
-		authority = bracketed(at.hostOrIP())
+		authority = bracketed(to.hostOrIP())
 	}
 	wire := &recordingConn{Conn: conn}
 	var once sync.Once
@@ -44,7 +44,7 @@ func checkGRPC(ctx context.Context, q *checkPlan, conn net.Conn, at dialTarget) 
 			}
 			return wire, nil
 		}),
-		grpc.WithTransportCredentials(presetCredentials{secure: q.usesTLS()}),
+		grpc.WithTransportCredentials(presetCredentials{secure: plan.usesTLS()}),
 		grpc.WithAuthority(authority),
 		grpc.WithUserAgent(userAgent),
 		grpc.WithNoProxy(),
@@ -61,10 +61,10 @@ func checkGRPC(ctx context.Context, q *checkPlan, conn net.Conn, at dialTarget) 
 		return protocolError
 	}
 	var header, trailer metadata.MD
-	answer, err := healthv1.NewHealthClient(client).Check(ctx, &healthv1.HealthCheckRequest{Service: q.GRPC.Service},
+	answer, err := healthv1.NewHealthClient(client).Check(ctx, &healthv1.HealthCheckRequest{Service: plan.GRPC.Service},
 		grpc.Header(&header), grpc.Trailer(&trailer))
 	if err != nil {
-		// Or closing would wait for a peer that does not read.
+		// Otherwise Close would wait for a server that does not read.
 		wire.abort()
 	}
 	_ = client.Close() // it can only say that it is closed already
@@ -77,11 +77,11 @@ func checkGRPC(ctx context.Context, q *checkPlan, conn net.Conn, at dialTarget) 
 	return wire.outcomeOf(err, len(header)+len(trailer) > 0)
 }
 
-// outcomeOf is the word for a call that failed. The client folds what befell the connection into
-// texts; so that is taken from the connection itself.
-func (w *recordingConn) outcomeOf(err error, answered bool) outcome {
+// outcomeOf returns the outcome of a call that failed. The client has errors of the connection as text only, so that
+// they are taken from the connection itself.
+func (c *recordingConn) outcomeOf(err error, answered bool) outcome {
 	code := status.Code(err)
-	http2, failure := w.result()
+	http2, failure := c.result()
 	switch {
 	case code == codes.DeadlineExceeded && !answered:
 		return timedOut
@@ -94,14 +94,13 @@ func (w *recordingConn) outcomeOf(err error, answered bool) outcome {
 	if word := outcomeOf(failure, otherwise); http2 || word != reset {
 		return word
 	}
-	return w.earlyEnd()
+	return c.earlyEnd()
 }
 
-// presetCredentials are credentials for a connection whose handshake was made before, where its errors can be
-// told apart.
+// presetCredentials are those of a connection whose handshake is complete: there its errors can be told apart.
 type presetCredentials struct{ secure bool }
 
-// presetAuthInfo tells the client what the connection is.
+// presetAuthInfo describes the connection to the client.
 type presetAuthInfo struct{ credentials.CommonAuthInfo }
 
 var (
@@ -130,8 +129,8 @@ func (d presetCredentials) Clone() credentials.TransportCredentials { return d }
 
 func (presetCredentials) OverrideServerName(string) error { return nil }
 
-// recordingConn notes what befalls a connection that is in another library's hands, and whether the other
-// side speaks HTTP/2: its first frame has to be SETTINGS.
+// recordingConn records the first error of a connection that another library uses, and whether the server speaks
+// HTTP/2: its first frame has to be SETTINGS.
 type recordingConn struct {
 	net.Conn
 
@@ -148,60 +147,60 @@ const (
 	frameSettings = 4
 )
 
-func (w *recordingConn) Read(b []byte) (int, error) {
-	n, err := w.Conn.Read(b)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.read < frameHeader {
-		copy(w.firstFrame[w.read:], b[:n])
+func (c *recordingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.read < frameHeader {
+		copy(c.firstFrame[c.read:], b[:n])
 	}
-	w.read += n
-	w.record(err)
+	c.read += n
+	c.record(err)
 	return n, err
 }
 
-func (w *recordingConn) Write(b []byte) (int, error) {
-	n, err := w.Conn.Write(b)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.record(err)
+func (c *recordingConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.record(err)
 	return n, err
 }
 
-// record keeps the first failure that is not of our own making.
-func (w *recordingConn) record(err error) {
-	if err != nil && w.failure == nil && !w.ended {
-		w.failure = err
+// record keeps the first error that abort did not cause.
+func (c *recordingConn) record(err error) {
+	if err != nil && c.failure == nil && !c.ended {
+		c.failure = err
 	}
 }
 
 // The deadline of the probe is set already, and holds.
 
-func (w *recordingConn) SetDeadline(time.Time) error      { return nil }
-func (w *recordingConn) SetReadDeadline(time.Time) error  { return nil }
-func (w *recordingConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *recordingConn) SetDeadline(time.Time) error      { return nil }
+func (c *recordingConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *recordingConn) SetWriteDeadline(time.Time) error { return nil }
 
 // abort has every read and write return.
-func (w *recordingConn) abort() {
-	w.mu.Lock()
-	w.ended = true
-	w.mu.Unlock()
-	_ = w.Conn.SetDeadline(time.Unix(1, 0)) // one that cannot be cut is closed already
+func (c *recordingConn) abort() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	_ = c.Conn.SetDeadline(time.Unix(1, 0)) // one that cannot be cut is closed already
 }
 
-// result says whether the other side spoke HTTP/2, and returns the first failure.
-func (w *recordingConn) result() (http2 bool, failure error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.read >= frameHeader && w.firstFrame[frameType] == frameSettings, w.failure
+// result returns whether the server spoke HTTP/2, and the first error.
+func (c *recordingConn) result() (http2 bool, failure error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read >= frameHeader && c.firstFrame[frameType] == frameSettings, c.failure
 }
 
-// earlyEnd is the word for a connection that ended before the other side spoke HTTP/2: it said nothing, or
-// something else.
-func (w *recordingConn) earlyEnd() outcome {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.read == 0 {
+// earlyEnd returns the outcome of a connection that ended before the server spoke HTTP/2: it sent nothing, or another
+// protocol.
+func (c *recordingConn) earlyEnd() outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.read == 0 {
 		return reset
 	}
 	return protocolError

@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// headerLimit is how much of an answer is read at most: its header, and what of its body came
-	// along with that.
+	// headerLimit limits what is read of a response: its header, and the part of its body that comes with it.
 	headerLimit = 64 << 10
-	// maxInformational responses (1xx) that are skipped before the real one.
+	// maxInformational limits the informational responses (1xx) before the final one.
 	maxInformational = 5
 )
 
 var errTooLong = errors.New("the header is too long")
 
-// limitedConn reads so much and no more, and keeps the error of a connection that was cut, which
-// http.ReadResponse may hide behind what it thinks of the line that was cut.
+// limitedConn limits what is read, and keeps the error of a connection that was cut: http.ReadResponse may return
+// one about the incomplete line instead.
 type limitedConn struct {
 	net.Conn
 
@@ -42,7 +41,7 @@ func (l *limitedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readerPool saves each probe 4 KiB.
+// readerPool saves 4 KiB for each probe.
 type readerPool struct{ pool sync.Pool }
 
 func (r *readerPool) get(from io.Reader) *bufio.Reader {
@@ -58,39 +57,39 @@ func (r *readerPool) put(reader *bufio.Reader) {
 	r.pool.Put(reader)
 }
 
-// checkHTTP asks and judges the status. The header is read to its end, since a server that hangs within it
-// is not well; the body is not read at all. net/http's client would do the same with goroutines,
-// pools and redirects to be switched off, for three times the time.
-func (a *checker) checkHTTP(q *checkPlan, conn net.Conn, at dialTarget) outcome {
-	host := q.HTTP.Host
+// checkHTTP sends the request and checks the status. The header is read to its end, since a server that hangs within
+// it is not healthy; the body is not read. The client of net/http would take three times as long, and its
+// goroutines, pool and redirects would have to be switched off.
+func (c *checker) checkHTTP(plan *checkPlan, conn net.Conn, to dialTarget) outcome {
+	host := plan.HTTP.Host
 	if host == "" {
-		host = bracketed(at.hostOrIP())
+		host = bracketed(to.hostOrIP())
 	}
-	request := "GET " + q.path + " HTTP/1.1\r\nHost: " + host +
-		"\r\nUser-Agent: " + userAgent + "\r\n" + q.headers + "Connection: close\r\n\r\n"
+	request := "GET " + plan.path + " HTTP/1.1\r\nHost: " + host +
+		"\r\nUser-Agent: " + userAgent + "\r\n" + plan.headers + "Connection: close\r\n\r\n"
 	if _, err := io.WriteString(conn, request); err != nil {
 		return outcomeOf(err, protocolError)
 	}
 	from := &limitedConn{Conn: conn, left: headerLimit}
-	reader := a.readers.get(from)
-	defer a.readers.put(reader)
+	reader := c.readers.get(from)
+	defer c.readers.put(reader)
 	for range maxInformational + 1 {
 		answer, err := http.ReadResponse(reader, nil) //nolint:bodyclose // closing the body would read it
 		if err != nil {
 			return outcomeOf(from.err, protocolError)
 		}
 		if status := answer.StatusCode; status >= 200 || status == http.StatusSwitchingProtocols {
-			return q.statusOutcome(status)
+			return plan.statusOutcome(status)
 		}
 	}
 	return protocolError
 }
 
-func (q *checkPlan) statusOutcome(status int) outcome {
-	if len(q.HTTP.Statuses) == 0 && status >= 200 && status <= 399 {
+func (plan *checkPlan) statusOutcome(status int) outcome {
+	if len(plan.HTTP.Statuses) == 0 && status >= 200 && status <= 399 {
 		return connected
 	}
-	for _, span := range q.HTTP.Statuses {
+	for _, span := range plan.HTTP.Statuses {
 		if status >= span[0] && status <= span[1] {
 			return connected
 		}
@@ -98,12 +97,12 @@ func (q *checkPlan) statusOutcome(status int) outcome {
 	return unexpectedStatus
 }
 
-// isPlain says that a text can stand in a header without ending it.
+// isPlain reports whether a text can be in a header without ending it.
 func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-// requestTarget is a path that can stand in a request line: what cannot is encoded.
+// requestTarget returns a path as it can be in a request line: what cannot is encoded.
 func requestTarget(path string) string {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// kinds are the values of the label type, in the order of question.metric.
+// kinds returns the values of the label type, in the order of checkPlan.kindIndex.
 func kinds() []string { return []string{"tcp", "http", "https", "grpc"} }
 
 // Names of the metrics, each in full.
@@ -18,7 +18,7 @@ type Names struct {
 	Results, Duration, Late, Suspect, Targets, InFlight string
 }
 
-// externalServiceNames are the default.
+// externalServiceNames returns the default.
 func externalServiceNames() Names {
 	return Names{
 		Results:  "fairlead_externalservice_probe_total",
@@ -39,7 +39,7 @@ type metrics struct {
 	targets    prometheus.Gauge
 }
 
-// newMetrics makes every series at once, so that a probe looks none up.
+// newMetrics creates every series at once, so that a probe looks none up.
 func newMetrics(names Names, lookup bool, inFlight func() float64) *metrics {
 	total := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: names.Results,
@@ -92,9 +92,9 @@ func (m *metrics) register(with prometheus.Registerer) error {
 	return nil
 }
 
-func (m *metrics) observe(q *checkPlan, result outcome, took time.Duration) {
-	m.total[q.kindIndex()][result].Inc()
-	m.duration[q.kindIndex()].Observe(took.Seconds())
+func (m *metrics) observe(plan *checkPlan, result outcome, took time.Duration) {
+	m.total[plan.kindIndex()][result].Inc()
+	m.duration[plan.kindIndex()].Observe(took.Seconds())
 }
 
 func (m *metrics) setSuspect(suspect bool) {
@@ -105,14 +105,14 @@ func (m *metrics) setSuspect(suspect bool) {
 	m.suspect.Set(0)
 }
 
-// kindIndex is the place of a question's type among kinds.
-func (q *checkPlan) kindIndex() int {
+// kindIndex returns the index of a check's type in kinds.
+func (plan *checkPlan) kindIndex() int {
 	switch {
-	case q.Kind == KindGRPC:
+	case plan.Kind == KindGRPC:
 		return 3
-	case q.Kind == KindHTTP && q.HTTP.HTTPS:
+	case plan.Kind == KindHTTP && plan.HTTP.HTTPS:
 		return 2
-	case q.Kind == KindHTTP:
+	case plan.Kind == KindHTTP:
 		return 1
 	}
 	return 0

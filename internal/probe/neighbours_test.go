@@ -190,12 +190,12 @@ func TestALossOfOurOwnNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 							t.Fatalf("after %s: %s, want %s", tc.lasts-time.Until(deadline), got, want)
 						}
 					}
-					stood := set()
+					share := set()
 					lost.Store(false)
 					s.fail(nil, all...)
 					for range 60 {
 						s.advance(time.Second)
-						if got := set(); threshold > 1 && got != want || threshold == 1 && lostMore(stood, got) {
+						if got := set(); threshold > 1 && got != want || threshold == 1 && lostMore(share, got) {
 							t.Fatalf("once the network was back: %s, want %s", got, want)
 						}
 					}
@@ -222,8 +222,8 @@ func lostMore(before, now string) bool {
 }
 
 func TestTheReferenceEndsADoubtThatFewCanHave(t *testing.T) {
-	var asked atomic.Int32
-	runSuite(t, 0.5, Options{Reference: func(context.Context) bool { asked.Add(1); return true }}, func(s *suite) {
+	var version atomic.Int32
+	runSuite(t, 0.5, Options{Reference: func(context.Context) bool { version.Add(1); return true }}, func(s *suite) {
 		check := standard
 		check.UnhealthyThreshold = 1
 		set := func() string {
@@ -231,25 +231,25 @@ func TestTheReferenceEndsADoubtThatFewCanHave(t *testing.T) {
 		}
 		set()
 		s.advance(time.Minute)
-		if asked.Load() != 0 {
-			t.Errorf("asked %d times while all is well", asked.Load())
+		if version.Load() != 0 {
+			t.Errorf("asked %d times while all is well", version.Load())
 		}
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.advance(10 * time.Second)
-		if got := set(); got != "U" || asked.Load() == 0 || s.IsSuspect() {
-			t.Errorf("%s, asked %d times, suspect %t; want U, asked, not suspect", got, asked.Load(), s.IsSuspect())
+		if got := set(); got != "U" || version.Load() == 0 || s.IsSuspect() {
+			t.Errorf("%s, asked %d times, suspect %t; want U, asked, not suspect", got, version.Load(), s.IsSuspect())
 		}
-		before := asked.Load()
+		before := version.Load()
 		s.advance(10 * time.Minute)
-		if n := asked.Load() - before; n > 10 {
+		if n := version.Load() - before; n > 10 {
 			t.Errorf("asked %d times in 10m although it is reached", n)
 		}
 	})
 }
 
 func TestNeighboursHoldUpFailuresForATimeOnly(t *testing.T) {
-	var told []string
-	hear := func(suspect bool, cause string) { told = append(told, fmt.Sprint(suspect, " ", cause)) }
+	var changed []string
+	hear := func(suspect bool, cause string) { changed = append(changed, fmt.Sprint(suspect, " ", cause)) }
 	runSuite(t, 0.5, Options{OnSuspect: hear}, func(s *suite) {
 		all, set := s.spaces(standard, 3)
 		s.fail(syscall.ECONNREFUSED, all...)
@@ -262,8 +262,8 @@ func TestNeighboursHoldUpFailuresForATimeOnly(t *testing.T) {
 			t.Errorf("%s, suspect %t; want all unhealthy, and not suspect", got, s.IsSuspect())
 		}
 		want := []string{"true 4 of 6 destinations fail, in 3 of 3 namespaces"}
-		if len(told) != 2 || told[1] != "false"+told[0][len("true"):] || told[0][len(told[0])-len("in 3 of 3 namespaces"):] != "in 3 of 3 namespaces" {
-			t.Errorf("told %q, want it to begin like %q, and to end", told, want)
+		if len(changed) != 2 || changed[1] != "false"+changed[0][len("true"):] || changed[0][len(changed[0])-len("in 3 of 3 namespaces"):] != "in 3 of 3 namespaces" {
+			t.Errorf("told %q, want it to begin like %q, and to end", changed, want)
 		}
 		// Who recovers and fails again and again gains no more time than that.
 		frozen := time.Duration(0)

@@ -30,9 +30,9 @@ const (
 	notServing
 	protocolError
 	denied
-	// unresolved: the name of a target leads nowhere.
+	// unresolved: the name of a target has no address.
 	unresolved
-	// local outcomes say something about this process only, and do not count.
+	// local: the error is about this process only, and does not count.
 	local
 	outcomes
 )
@@ -68,22 +68,21 @@ func (o outcome) reason() string {
 	return ""
 }
 
-// HostUnresolved is the word for a target without IP whose Host leads to no address.
+// HostUnresolved is the reason of a target without IP whose Host has no address.
 const HostUnresolved = "HostUnresolved"
 
-// ErrLocal is in the error of a Dial that failed for a reason that says something about this process
-// only. Such a result does not count.
+// ErrLocal is in the error of a Dial that failed for a reason about this process only. Such a result does not count.
 var ErrLocal = errors.New("not possible at the moment")
 
-// isNotProbed says that nothing was asked: neither a success nor a failure for a patient Prober.
+// isNotProbed reports whether nothing was sent: with Options.RequireThreshold that is no failure.
 func (o outcome) isNotProbed() bool { return o == denied || o == unresolved }
 
 // remoteAlert is the operation that crypto/tls names where the other side sent an alert. The type of
 // the alert itself is not exported.
 const remoteAlert = "remote error"
 
-// outcomeOf is the word for an error, judged by its type and never by its text, some of which the
-// other side writes. What it does not know is the phase's own failure.
+// outcomeOf returns the outcome of an error by its type, and never by its text, some of which the server writes. Other
+// errors are otherwise.
 func outcomeOf(err error, otherwise outcome) outcome {
 	var network net.Error
 	var operation *net.OpError

@@ -27,7 +27,7 @@ const (
 	defaultWorkers = 1024
 	// maxSuspicion is used where Options.MaxSuspicion is not positive.
 	maxSuspicion = 10 * time.Minute
-	// promptRate is how many new targets a second are probed right away, and how many at once.
+	// promptRate is how many new targets are probed right away, per second and at once.
 	promptRate = 100
 )
 
@@ -36,64 +36,57 @@ type Options struct {
 	// Dial opens the TCP connection of a probe. It must end when ctx ends, and its error wraps
 	// egress.ErrDenied where the policy refuses the address. Required.
 	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
-	// Lookup returns what the Host of a target without IP leads to: it is healthy where any of the
-	// first eight addresses is, and nothing was asked where there are none. It must end when ctx
-	// ends. The default is that every target needs an IP.
+	// Lookup returns the addresses of the Host of a target without IP: it is healthy where any of the first eight
+	// is, and not probed where there are none. It must return when ctx ends. Defaults to nil: every target needs
+	// an IP.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// RequireThreshold is for what acts on Unhealthy: no single result makes a target Unhealthy that nothing
-	// is known of, and one that cannot be asked, since the policy denies it or its name leads
-	// nowhere, is Unknown for as long as that lasts. The default is that both count as failures, the
-	// first of which decides.
+	// RequireThreshold is for callers that act on Unhealthy: an Unknown target becomes Unhealthy only after
+	// UnhealthyThreshold failures, and one that cannot be probed, since the policy denies it or its name has no
+	// address, is Unknown while that lasts. Otherwise both count as failures, the first of which decides.
 	RequireThreshold bool
-	// Group names what a key's targets belong to when this process suspects itself: keys of the same
-	// group count as one, with one destination. It always returns the same for the same key. The
-	// default is that each counts by itself.
+	// Group returns the group of a key for the suspicion: keys of the same group count as one object, with one
+	// destination. It always returns the same for the same key. Defaults to nil: each key counts.
 	Group func(key types.NamespacedName) string
-	// Reference says whether this process reaches something that no namespace has a say in, such as
-	// the API server and a nameserver. It is asked when much begins to fail, and every 5s while it
-	// returns false, and must end when ctx ends, which is after 5s. The default is that it is reached.
+	// Reference reports whether this process reaches something that no namespace controls, such as the API server
+	// and a nameserver. It is called when much begins to fail, and every 5s while it returns false, and must
+	// return when ctx ends, which is after 5s. Defaults to nil: it is not checked.
 	Reference func(ctx context.Context) bool
-	// MaxSuspicion is how long failures may be held back for no other reason than how many there
-	// are; it takes five times as long until they may be for as long again. The default is 10m.
+	// MaxSuspicion limits how long failures are held back only because of how many there are; it takes five times
+	// as long until they may be for as long again. Defaults to 10m.
 	MaxSuspicion time.Duration
-	// OnSuspect is told when a suspicion begins, with a sentence about its cause, and when it ends.
-	// It must not block. The default tells no one.
+	// OnSuspect is called when a suspicion begins, with a sentence about its cause, and when it ends. It must not
+	// block. Defaults to nil: it is not called.
 	OnSuspect func(suspect bool, cause string)
-	// Names of the metrics. The default is those of ExternalServices.
+	// Names of the metrics. Defaults to those of ExternalServices.
 	Names Names
-	// Workers is how many probes are under way at once at most; one namespace may use half of what
-	// others leave. The default is 1024.
+	// Workers is how many probes run at once; one namespace may use half of what others leave. Defaults to 1024.
 	Workers int
-	// Now gives the times in Health. The default is time.Now. Probes are timed by the process's
-	// own monotonic clock.
+	// Now returns the times in Health. Defaults to time.Now. Probes are timed by the monotonic clock.
 	Now func() time.Time
-	// Rand returns a number from 0 up to but not including 1, and may be called from anywhere. The
-	// default is math/rand/v2's.
+	// Rand returns a number in [0, 1). It is called concurrently. Defaults to rand.Float64.
 	Rand func() float64
-	// Notify is told of every key one of whose targets changed its State, or what it cannot be asked
-	// for, and of every one that has targets when Suspect or Frozen changes. It must not block. The
-	// default tells no one.
+	// Notify is called with a key when the State of one of its targets changes, or why it cannot be probed, and
+	// with every key when IsSuspect or IsFrozen changes. It must not block. Defaults to nil: it is not called.
 	Notify func(key types.NamespacedName)
-	// Registerer gets the metrics. The default is nowhere.
+	// Registerer registers the metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 }
 
-// Prober knows the health of the targets of all objects of one kind. All methods may be called from
-// anywhere at any time.
+// Prober probes the targets of all objects of one kind. It is safe for concurrent use.
 type Prober struct {
 	Options
 
 	queue   *delayqueue.Agenda[*target]
 	checker checker
 	metrics *metrics
-	// promptLimiter lets a few new targets be probed right away, and spreads the many of a start.
+	// promptLimiter lets a few new targets be probed right away; the many of a start are spread.
 	promptLimiter *rate.Limiter
-	// startTime is what deadlines are counted from.
+	// startTime is what target.due counts from.
 	startTime time.Time
-	// initErr is why Run refuses.
+	// initErr is returned by Run.
 	initErr error
 
-	// deliverMu keeps what OnSuspect is told in order. It is taken before mu.
+	// deliverMu orders the calls of OnSuspect. It is locked before mu.
 	deliverMu sync.Mutex
 
 	mu                 sync.Mutex
@@ -109,11 +102,11 @@ type Prober struct {
 	cause              string
 	changes            []suspectChange
 
-	// delivered says that there is no news that OnSuspect was not told.
+	// delivered means that OnSuspect was called with all changes.
 	delivered atomic.Bool
 }
 
-// New makes a Prober without targets. Nothing is probed before Run.
+// New returns a Prober without targets. Nothing is probed before Run.
 func New(o Options) *Prober {
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
@@ -161,18 +154,18 @@ func New(o Options) *Prober {
 	return p
 }
 
-// Run probes until ctx ends, and returns once no probe is under way. It fails at once where the
-// metrics could not be registered.
+// Run probes until ctx ends, and returns once no probe is under way. It fails at once if the metrics could not be
+// registered.
 func (p *Prober) Run(ctx context.Context) error {
 	if p.initErr != nil {
 		return p.initErr
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var asking sync.WaitGroup
-	asking.Go(func() { p.runReference(ctx) })
-	asking.Go(func() { p.pauses.Run(ctx) })
+	var running sync.WaitGroup
+	running.Go(func() { p.runReference(ctx) })
+	running.Go(func() { p.pauses.Run(ctx) })
 	err := p.queue.Run(ctx)
 	cancel()
-	asking.Wait()
+	running.Wait()
 	return err
 }

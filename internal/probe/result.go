@@ -13,16 +13,16 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// probe asks a target once and returns when to ask it next. The agenda calls it.
+// probe probes a target and returns when it is due next. The queue calls it.
 func (p *Prober) probe(ctx context.Context, t *target) time.Time {
 	p.mu.Lock()
 	if t.removed {
 		p.mu.Unlock()
 		return time.Time{}
 	}
-	ask, asked, timeout := t.object.plan, t.planVersion, t.object.timing.timeout
+	plan, version, timeout := t.object.plan, t.planVersion, t.object.timing.timeout
 	succeeded := t.object.lastSuccess
-	at := dialTarget{
+	to := dialTarget{
 		Query: egress.Query{Namespace: t.object.key.Namespace, IP: t.ip, Port: t.port, Authorized: t.authorized},
 		host:  t.host,
 	}
@@ -36,40 +36,40 @@ func (p *Prober) probe(ctx context.Context, t *target) time.Time {
 	}
 
 	lost := p.pauses.Lost()
-	result := p.checker.check(ctx, ask, at, timeout)
+	result := p.checker.check(ctx, plan, to, timeout)
 	if result == timedOut && p.pauses.Lost() > lost {
 		result = local // the time passed while this process did not run
 	}
 	if ctx.Err() != nil {
-		// This process is ending: that is what the result says.
+		// This process stops: the result is not about the target.
 		return start
 	}
-	p.metrics.observe(ask, result, time.Since(start))
-	next, told := p.applyResult(t, asked, succeeded, due, start, result)
-	p.notify(told)
+	p.metrics.observe(plan, result, time.Since(start))
+	next, changed := p.applyResult(t, version, succeeded, due, start, result)
+	p.notify(changed)
 	return next
 }
 
-// applyResult records a result, and returns when the target is due next and whom to tell.
-func (p *Prober) applyResult(t *target, asked uint32, succeeded uint64, due time.Duration, start time.Time, result outcome) (next time.Time, told []types.NamespacedName) {
+// applyResult records a result, and returns when the target is due next and the keys to notify.
+func (p *Prober) applyResult(t *target, version uint32, succeeded uint64, due time.Duration, start time.Time, result outcome) (next time.Time, changed []types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t.removed {
 		return time.Time{}, nil
 	}
-	if t.planVersion == asked && result != local {
-		told = p.recordResult(t, result, succeeded)
+	if t.planVersion == version && result != local {
+		changed = p.recordResult(t, result, succeeded)
 	}
 	next = p.nextProbe(t, start)
-	// Whatever was scheduled meanwhile wins over the answer, in the agenda too.
+	// What was scheduled meanwhile wins, in the queue as well.
 	if t.due == due {
 		t.due = next.Sub(p.startTime)
 	}
-	return next, told
+	return next, changed
 }
 
-// recordResult counts the result of a probe, before which the object's last success was the one of this
-// number, and returns the objects to notify of. The lock is held.
+// recordResult records a result, and returns the keys to notify. succeeded is the object's last success before the
+// probe. The lock is held.
 func (p *Prober) recordResult(t *target, result outcome, succeeded uint64) []types.NamespacedName {
 	if p.RequireThreshold && (result.isNotProbed() || t.result.isNotProbed()) {
 		return p.recordNotProbed(t, result, succeeded)
@@ -77,42 +77,42 @@ func (p *Prober) recordResult(t *target, result outcome, succeeded uint64) []typ
 	return p.countResult(t, result, succeeded)
 }
 
-// recordNotProbed is record where nothing was asked, now or the last time. What was known before is
-// known again once the target can be asked.
+// recordNotProbed records a result where the target could not be probed, now or the last time. Its health returns
+// once it can be probed.
 func (p *Prober) recordNotProbed(t *target, result outcome, succeeded uint64) []types.NamespacedName {
 	before, was := t.suspicionShare(), t.result
 	t.result, t.lastProbe = result, p.Now().UnixNano()
 	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
-	told := p.updateSuspect()
+	changed := p.updateSuspect()
 	if !result.isNotProbed() {
-		told = append(told, p.countResult(t, result, succeeded)...)
+		changed = append(changed, p.countResult(t, result, succeeded)...)
 	}
 	if result != was {
-		told = append(told, t.object.key)
+		changed = append(changed, t.object.key)
 	}
-	return told
+	return changed
 }
 
-// countResult is record for a result that says something about the target.
+// countResult records a result that is about the target.
 func (p *Prober) countResult(t *target, result outcome, succeeded uint64) []types.NamespacedName {
 	before, frozen := t.suspicionShare(), p.healthFrozen(t.object)
 	t.result, t.lastProbe = result, p.Now().UnixNano()
 	p.addResult(t, result == connected)
 	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
-	// Whether we are suspect is judged with this failure in mind, and before it decides anything.
-	told := p.updateSuspect()
+	// The suspicion is updated with this failure, before the failure decides.
+	changed := p.updateSuspect()
 	if p.healthFrozen(t.object) != frozen {
-		told = append(told, t.object.key)
+		changed = append(changed, t.object.key)
 	}
 	if t.count < 0 && result != denied && !t.isConfirmed(succeeded) {
 		if t.awaitsReference = p.reference.pending && !p.suspect; p.suspect || t.awaitsReference {
-			return told
+			return changed
 		}
 	}
-	return append(told, p.decide(t)...)
+	return append(changed, p.decide(t)...)
 }
 
-// addResult counts a result in a row.
+// addResult counts a result.
 func (p *Prober) addResult(t *target, success bool) {
 	o := t.object
 	o.results++
@@ -124,19 +124,19 @@ func (p *Prober) addResult(t *target, success bool) {
 	t.awaitsReference = false
 }
 
-// decide has the results in a row decide.
+// decide applies the thresholds to the results in a row.
 func (p *Prober) decide(t *target) []types.NamespacedName {
-	was, stood := t.condition, t.suspicionShare()
+	was, share := t.condition, t.suspicionShare()
 	t.counter = t.decide(t.object.timing.healthy, t.object.timing.unhealthy, p.RequireThreshold)
 	if t.condition == was {
 		return nil
 	}
 	t.since = t.lastProbe
-	p.suspicion.update(t.object.counts, t.destination, stood, t.suspicionShare())
+	p.suspicion.update(t.object.counts, t.destination, share, t.suspicionShare())
 	return append(p.updateSuspect(), t.object.key)
 }
 
-// nextProbe is when a target is due again that was probed at a time. The lock is held.
+// nextProbe returns when a target that was probed at start is due again. The lock is held.
 func (p *Prober) nextProbe(t *target, start time.Time) time.Time {
 	pace := t.object.timing
 	wait := pace.interval
@@ -149,7 +149,7 @@ func (p *Prober) nextProbe(t *target, start time.Time) time.Time {
 	return start.Add(wait + time.Duration(p.Rand()*float64(pace.jitterPercent)/100*float64(wait)))
 }
 
-// promptTime is now for a few, and within an interval for more.
+// promptTime returns now for a few targets, and a time within the interval for more.
 func (p *Prober) promptTime(interval time.Duration) time.Time {
 	if p.promptLimiter.Allow() {
 		return time.Now()
@@ -166,15 +166,15 @@ func (p *Prober) schedule(t *target, at time.Time) {
 	p.queue.Set(t, at)
 }
 
-// Summary is how many targets of an object have which State.
+// Summary counts the targets of an object by State.
 type Summary struct {
 	Healthy, Unhealthy, Unknown int
-	// NotProbed is why none can be asked: ProbeDenied or HostUnresolved. It is empty where any can, and
-	// where there are none.
+	// NotProbed is why none can be probed: ProbeDenied or HostUnresolved. It is empty where any can, and where there
+	// are none.
 	NotProbed string
 }
 
-// Summary counts the targets of an object as they are now.
+// Summary returns the summary of an object.
 func (p *Prober) Summary(key types.NamespacedName) Summary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +183,7 @@ func (p *Prober) Summary(key types.NamespacedName) Summary {
 	if !ok {
 		return c
 	}
-	askable := false
+	probed := false
 	for _, t := range o.targets {
 		switch t.state() {
 		case networkingv1.AddressHealthy:
@@ -194,12 +194,12 @@ func (p *Prober) Summary(key types.NamespacedName) Summary {
 			c.Unknown++
 		}
 		if !t.isNotProbed() {
-			askable = true
+			probed = true
 		} else if c.NotProbed == "" {
 			c.NotProbed = t.result.reason()
 		}
 	}
-	if askable {
+	if probed {
 		c.NotProbed = ""
 	}
 	return c

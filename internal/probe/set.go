@@ -11,11 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Set says what an object's targets are and how to probe them, instead of what was said
-// before, and returns the health of each, in order. Targets of the same endpoint, address and port
-// keep their health and count, also where the check is paced otherwise; where it asks otherwise, or
-// the port or the host is another, they keep their health only. Others are dropped. It is cheap
-// where nothing changed.
+// Set replaces the targets of an object and their check, and returns the health of each, in order. Targets with the
+// same endpoint, address and port keep their health and count, also with other intervals and thresholds. With
+// another request, port or host they keep their health only. It is cheap where nothing changed.
 func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []Health {
 	if len(targets) == 0 {
 		p.Forget(key)
@@ -35,17 +33,17 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 		p.updateCheck(o, &check)
 	}
 	p.replaceTargets(o, targets)
-	told := p.updateSuspect()
+	changed := p.updateSuspect()
 	all := make([]Health, len(o.targets))
 	for i, t := range o.targets {
 		all[i] = t.health()
 	}
 	p.mu.Unlock()
-	p.notify(told)
+	p.notify(changed)
 	return all
 }
 
-// Forget drops an object and all of its targets.
+// Forget removes an object with its targets.
 func (p *Prober) Forget(key types.NamespacedName) {
 	p.mu.Lock()
 	if o, ok := p.objects[key]; ok {
@@ -56,12 +54,12 @@ func (p *Prober) Forget(key types.NamespacedName) {
 		p.suspicion.releaseNamespace(o.namespace)
 		delete(p.objects, key)
 	}
-	told := p.updateSuspect()
+	changed := p.updateSuspect()
 	p.mu.Unlock()
-	p.notify(told)
+	p.notify(changed)
 }
 
-// updateCheck brings the check up to date.
+// updateCheck replaces the check of an object.
 func (p *Prober) updateCheck(o *object, check *Check) {
 	if !o.plan.sameRequest(check) {
 		o.plan = newCheckPlan(check)
@@ -74,7 +72,7 @@ func (p *Prober) updateCheck(o *object, check *Check) {
 	if before.interval == o.timing.interval && before.unhealthyInterval == o.timing.unhealthyInterval {
 		return
 	}
-	// A probe planned by the old interval may be hours away; all of them at once would be a burst.
+	// A probe scheduled by the old interval may be hours away; all of them at once would be a burst.
 	for _, t := range o.targets {
 		if at := p.randomTime(o.timing.interval); t.due > at.Sub(p.startTime) {
 			p.schedule(t, at)
@@ -82,23 +80,17 @@ func (p *Prober) updateCheck(o *object, check *Check) {
 	}
 }
 
-// replaceTargets brings the targets of an object up to date.
+// replaceTargets replaces the targets of an object.
 func (p *Prober) replaceTargets(o *object, targets []Target) {
-	if len(targets) == len(o.targets) {
-		same := true
+	if slices.EqualFunc(o.targets, targets, func(t *target, wanted Target) bool { return t.isSame(&wanted) }) {
 		for i := range targets {
-			same = same && o.targets[i].isSame(&targets[i])
+			p.updateTarget(o.targets[i], &targets[i])
 		}
-		if same {
-			for i := range targets {
-				p.updateTarget(o.targets[i], &targets[i])
-			}
-			return
-		}
+		return
 	}
 	kept := newTargetPool(o.targets)
 	next := make([]*target, len(targets))
-	// Those that are the same first: a port may have moved from one target to another.
+	// Equal targets first: a port may have moved from one target to another.
 	for i := range targets {
 		next[i] = kept.take(targets[i].Endpoint, targets[i].IP, targets[i].Port)
 	}
@@ -122,15 +114,15 @@ func (t *target) isSame(wanted *Target) bool {
 	return t.ip == wanted.IP && t.port == wanted.Port && t.endpoint == wanted.Endpoint
 }
 
-// updateTarget brings one target up to date.
+// updateTarget updates what may change of a target.
 func (p *Prober) updateTarget(t *target, wanted *Target) {
 	if t.port != wanted.Port || t.host != wanted.Host {
-		stood := t.suspicionShare()
-		p.suspicion.update(t.object.counts, t.destination, stood, suspicionShare{})
+		share := t.suspicionShare()
+		p.suspicion.update(t.object.counts, t.destination, share, suspicionShare{})
 		p.suspicion.releaseDestination(t.destination)
 		t.port, t.host, t.authorized = wanted.Port, wanted.Host, wanted.Authorized
 		t.destination = p.suspicion.acquireDestination(t.object.namespace, t.destinationKey())
-		p.suspicion.update(t.object.counts, t.destination, suspicionShare{}, stood)
+		p.suspicion.update(t.object.counts, t.destination, suspicionShare{}, share)
 		p.restartCount(t)
 	}
 	if t.authorized != wanted.Authorized {
@@ -139,7 +131,7 @@ func (p *Prober) updateTarget(t *target, wanted *Target) {
 	}
 }
 
-// restartCount has a target keep its health and count from zero.
+// restartCount keeps the health of a target and restarts its count.
 func (p *Prober) restartCount(t *target) {
 	before := t.suspicionShare()
 	t.setCounter(t.restarted())
@@ -172,7 +164,7 @@ func (p *Prober) addTarget(o *object, wanted *Target) *target {
 	return t
 }
 
-// dropTarget ends a target. A probe of it that is under way comes to nothing.
+// dropTarget removes a target. The result of a probe that is under way is dropped.
 func (p *Prober) dropTarget(t *target) {
 	p.suspicion.update(t.object.counts, t.destination, t.suspicionShare(), suspicionShare{})
 	p.suspicion.releaseDestination(t.destination)
@@ -182,7 +174,7 @@ func (p *Prober) dropTarget(t *target) {
 	p.queue.Remove(t)
 }
 
-// targetPool holds the targets of an object that may stay.
+// targetPool holds the previous targets of an object.
 type targetPool struct {
 	byAddress map[poolKey][]*target
 }
@@ -192,7 +184,7 @@ type poolKey struct {
 	ip       netip.Addr
 }
 
-// anyPort takes a target whatever its port is.
+// anyPort matches every port.
 const anyPort = 0
 
 func newTargetPool(all []*target) targetPool {
@@ -204,7 +196,7 @@ func newTargetPool(all []*target) targetPool {
 	return p
 }
 
-// take returns a target and takes it out, or nil.
+// take removes a target and returns it, or nil.
 func (p targetPool) take(endpoint string, ip netip.Addr, port uint16) *target {
 	at := poolKey{endpoint, ip}
 	left := p.byAddress[at]
@@ -219,8 +211,8 @@ func (p targetPool) take(endpoint string, ip netip.Addr, port uint16) *target {
 
 func (p targetPool) remaining() []*target {
 	var all []*target
-	for _, some := range p.byAddress {
-		all = append(all, some...)
+	for _, targets := range p.byAddress {
+		all = append(all, targets...)
 	}
 	return all
 }

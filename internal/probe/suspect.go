@@ -15,22 +15,22 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// suspectChange is what OnSuspect is told.
+// suspectChange is a call of OnSuspect.
 type suspectChange struct {
 	suspect bool
 	cause   string
 }
 
-// IsSuspect says whether the fault of failures is probably on this side. Those of an object without a
-// target that succeeds decide nothing then.
+// IsSuspect reports whether failures are probably the fault of this process. Those of an object without a target that
+// succeeds do not count then.
 func (p *Prober) IsSuspect() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.suspect
 }
 
-// IsFrozen says whether failures decide nothing now for the targets of a key: this process is suspect,
-// and none of them shows that the network works.
+// IsFrozen reports whether failures do not change the health of a key's targets now: this process is suspect, and
+// none of them succeeds.
 func (p *Prober) IsFrozen(key types.NamespacedName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,27 +40,27 @@ func (p *Prober) IsFrozen(key types.NamespacedName) bool {
 
 func (p *Prober) healthFrozen(o *object) bool { return p.suspect && o.succeeding == 0 }
 
-// SetNetworkUnreachable says that something else shows this process to be cut off, such as no nameserver
-// that replies. It is suspect until the doubt is taken back.
-func (p *Prober) SetNetworkUnreachable(doubt bool) {
+// SetNetworkUnreachable sets whether something else shows that the network is unreachable, such as no nameserver
+// that replies. This process is suspect while it is.
+func (p *Prober) SetNetworkUnreachable(unreachable bool) {
 	p.mu.Lock()
-	p.networkUnreachable = doubt
-	told := p.updateSuspect()
+	p.networkUnreachable = unreachable
+	changed := p.updateSuspect()
 	p.mu.Unlock()
-	p.notify(told)
+	p.notify(changed)
 }
 
-// updateSuspect decides whether this process is suspect, and returns the objects to notify of a change. The
-// lock is held; Notify is called without it.
+// updateSuspect decides whether this process is suspect, and returns the keys to notify. The lock is held; Notify is
+// called without it.
 func (p *Prober) updateSuspect() []types.NamespacedName {
-	neighbors := p.updateSuspicion(time.Now())
+	manyFail := p.updateSuspicion(time.Now())
 	p.requestReference()
-	suspect := neighbors || p.reference.unreachable || p.networkUnreachable
+	suspect := manyFail || p.reference.unreachable || p.networkUnreachable
 	if suspect == p.suspect {
 		return nil
 	}
 	if suspect {
-		p.cause = p.suspectCause(neighbors)
+		p.cause = p.suspectCause(manyFail)
 	}
 	p.suspect = suspect
 	p.metrics.setSuspect(suspect)
@@ -73,7 +73,7 @@ func (p *Prober) updateSuspect() []types.NamespacedName {
 	return keys
 }
 
-// updateSuspicion says whether there is so much that fails, and has not been for too long.
+// updateSuspicion reports whether there is a suspicion, and it has not lasted for too long.
 func (p *Prober) updateSuspicion(now time.Time) bool {
 	was := p.suspicion.on
 	p.budget.account(now, was)
@@ -87,27 +87,27 @@ func (p *Prober) updateSuspicion(now time.Time) bool {
 	return p.suspicion.on
 }
 
-// expire ends a suspicion that has lasted for as long as it may, also where no result comes.
+// expire ends a suspicion that has lasted for as long as it may, also where no result arrives.
 func (p *Prober) expire() {
 	p.mu.Lock()
-	told := p.updateSuspect()
+	changed := p.updateSuspect()
 	p.mu.Unlock()
-	p.notify(told)
+	p.notify(changed)
 }
 
-func (p *Prober) suspectCause(neighbors bool) string {
+func (p *Prober) suspectCause(manyFail bool) string {
 	switch c := &p.suspicion.totals; {
 	case p.reference.unreachable:
 		return "the API server or all nameservers are out of reach"
 	case p.networkUnreachable:
 		return "no nameserver replies"
-	case neighbors:
+	case manyFail:
 		return fmt.Sprintf("%d of %d destinations fail, in %d of %d namespaces", c.failing, c.members, c.failingNamespaces, c.namespaces)
 	}
 	return ""
 }
 
-// notify tells what has changed. The lock is not held.
+// notify calls Notify and OnSuspect. The lock is not held.
 func (p *Prober) notify(keys []types.NamespacedName) {
 	for _, key := range keys {
 		p.Notify(key)
@@ -117,7 +117,7 @@ func (p *Prober) notify(keys []types.NamespacedName) {
 	}
 }
 
-// deliverChanges tells OnSuspect of every change, in order.
+// deliverChanges calls OnSuspect with every change, in order.
 func (p *Prober) deliverChanges() {
 	p.deliverMu.Lock()
 	defer p.deliverMu.Unlock()
@@ -134,17 +134,17 @@ func (p *Prober) deliverChanges() {
 }
 
 const (
-	// referenceEvery is the least time between two questions to the reference, and how often one that
-	// is lost is asked.
+	// referenceEvery is the minimum time between two checks of the reference, and how often an unreachable one is
+	// checked.
 	referenceEvery = 5 * time.Second
-	// referenceTimeout bounds one question.
+	// referenceTimeout bounds one check.
 	referenceTimeout = 5 * time.Second
 )
 
-// reference is what is known of Options.Reference.
+// reference is the state of Options.Reference.
 type reference struct {
 	requests chan struct{}
-	// pending says that it is asked now: failures wait for it.
+	// pending means that it is being checked: failures wait for it.
 	pending bool
 	// unreachable says that it was not reached.
 	unreachable bool
@@ -152,7 +152,7 @@ type reference struct {
 	lastReply time.Time
 }
 
-// requestReference has the reference asked where much has begun to fail. The lock is held.
+// requestReference has the reference checked where much has begun to fail. The lock is held.
 func (p *Prober) requestReference() {
 	r := &p.reference
 	if p.Reference == nil || r.pending || r.unreachable || !p.suspicion.needsReference() {
@@ -164,11 +164,11 @@ func (p *Prober) requestReference() {
 	select {
 	case r.requests <- struct{}{}:
 		r.pending = true
-	default: // asked just now
+	default: // requested already
 	}
 }
 
-// runReference asks the reference until ctx ends.
+// runReference checks the reference on request until ctx ends.
 func (p *Prober) runReference(ctx context.Context) {
 	for {
 		select {
@@ -188,29 +188,29 @@ func (p *Prober) runReference(ctx context.Context) {
 	}
 }
 
-// checkReference asks once, and lets the failures that wait for it decide if it is reached.
+// checkReference checks the reference once. If it is reached, the failures that wait for it decide.
 func (p *Prober) checkReference(ctx context.Context) bool {
-	asked, cancel := context.WithTimeout(ctx, referenceTimeout)
-	reached := true // a panic is a defect here, and no sign of a lost network
-	panics.Go("reference", func() { reached = p.Reference(asked) })
+	version, cancel := context.WithTimeout(ctx, referenceTimeout)
+	reached := true // a panic is a defect of ours, and no sign of an unreachable network
+	panics.Go("reference", func() { reached = p.Reference(version) })
 	cancel()
 	if ctx.Err() != nil {
 		return true
 	}
 	p.mu.Lock()
 	p.reference.pending, p.reference.unreachable, p.reference.lastReply = false, !reached, time.Now()
-	told := p.updateSuspect()
+	changed := p.updateSuspect()
 	if reached {
-		told = append(told, p.decideAwaiting()...)
+		changed = append(changed, p.decideAwaiting()...)
 	}
 	p.mu.Unlock()
-	p.notify(told)
+	p.notify(changed)
 	return reached
 }
 
-// decideAwaiting lets the failures decide that waited for the reference.
+// decideAwaiting lets the failures that waited for the reference decide.
 func (p *Prober) decideAwaiting() []types.NamespacedName {
-	var told []types.NamespacedName
+	var changed []types.NamespacedName
 	for _, o := range p.objects {
 		for _, t := range o.targets {
 			if !t.awaitsReference {
@@ -218,24 +218,24 @@ func (p *Prober) decideAwaiting() []types.NamespacedName {
 			}
 			t.awaitsReference = false
 			if !p.suspect {
-				told = append(told, p.decide(t)...)
+				changed = append(changed, p.decide(t)...)
 			}
 		}
 	}
-	return told
+	return changed
 }
 
-// recoveryFactor is how many times longer than it lasted it takes until a suspicion may last as long again.
+// recoveryFactor is how much longer than a suspicion lasted it takes until another may last as long.
 const recoveryFactor = 5
 
-// suspicionBudget is for how long neighbors may hold up what is found, so that no number of them does for
-// ever. It is used up while they do and comes back slowly.
+// suspicionBudget limits how long a suspicion holds failures back, whatever fails. It is used up during a suspicion,
+// and recovers slowly.
 type suspicionBudget struct {
 	limit, left time.Duration
 	at          time.Time
 }
 
-// account takes the time into account that passed, in use or not.
+// account accounts for the time that passed, during a suspicion or not.
 func (a *suspicionBudget) account(now time.Time, used bool) {
 	passed := now.Sub(a.at)
 	if used {
@@ -246,8 +246,8 @@ func (a *suspicionBudget) account(now time.Time, used bool) {
 	a.at = now
 }
 
-// allows says whether a suspicion may begin, or go on. One that has ended for want of time must not
-// begin at once.
+// allows reports whether a suspicion may begin, or go on. One that has used up its budget must not begin again at
+// once.
 func (a *suspicionBudget) allows(on bool) bool {
 	if on {
 		return a.left > 0
@@ -255,25 +255,25 @@ func (a *suspicionBudget) allows(on bool) bool {
 	return a.left >= a.limit/10
 }
 
-// Suspicions say whether any Prober of this process suspects the process itself: what harms workloads is
-// held then, whichever of them found out. Its zero value is ready for use. A nil one suspects nothing.
+// Suspicions is whether any Prober of this process is suspect: actions that harm workloads wait then. Its zero value
+// is ready for use. A nil one never is.
 type Suspicions struct {
 	mu          sync.Mutex
 	suspecting  map[string]bool
 	subscribers []func()
 }
 
-// OnSuspect returns an Options.OnSuspect for the Prober of a kind of object, which calls also as well.
+// OnSuspect returns an Options.OnSuspect for the Prober of a kind of object. It calls also as well.
 func (s *Suspicions) OnSuspect(kind string, also func(suspect bool, cause string)) func(suspect bool, cause string) {
 	return func(suspect bool, cause string) {
-		for _, wake := range s.set(kind, suspect) {
-			wake()
+		for _, notify := range s.set(kind, suspect) {
+			notify()
 		}
 		also(suspect, cause)
 	}
 }
 
-// set returns what is to be called since Any has changed.
+// set returns the subscribers to call, if Any has changed.
 func (s *Suspicions) set(kind string, suspect bool) []func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,7 +292,7 @@ func (s *Suspicions) set(kind string, suspect bool) []func() {
 	return slices.Clone(s.subscribers)
 }
 
-// Any says whether some Prober suspects this process.
+// Any reports whether any Prober is suspect.
 func (s *Suspicions) Any() bool {
 	if s == nil {
 		return false
@@ -302,12 +302,12 @@ func (s *Suspicions) Any() bool {
 	return len(s.suspecting) > 0
 }
 
-// Subscribe has wake called after every change of Any; it must not block.
-func (s *Suspicions) Subscribe(wake func()) {
+// Subscribe has notify called after every change of Any. It must not block.
+func (s *Suspicions) Subscribe(notify func()) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.subscribers = append(s.subscribers, wake)
+	s.subscribers = append(s.subscribers, notify)
 }

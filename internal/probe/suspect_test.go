@@ -40,8 +40,8 @@ func (s *suite) cluster(c Check, sizes ...int) (all [][]netip.Addr, set func() s
 	return all, set
 }
 
-// told returns who was notified, each once.
-func (s *suite) told() []string {
+// notifiedKeys returns the keys that were notified, each once.
+func (s *suite) notifiedKeys() []string {
 	all := s.since(&s.notified)
 	sort.Strings(all)
 	return slices.Compact(all)
@@ -51,7 +51,7 @@ func TestAMassOutageIsOurOwnFault(t *testing.T) {
 	runSuite(t, 0.5, Options{}, func(s *suite) {
 		all, set := s.cluster(standard, 2, 1, 3, 1)
 		s.advance(12 * time.Second)
-		if len(s.told()) != 0 {
+		if len(s.notifiedKeys()) != 0 {
 			t.Error("a notification was sent without a change")
 		}
 		s.fail(syscall.ENETUNREACH, slices.Concat(all...)...)
@@ -59,7 +59,7 @@ func TestAMassOutageIsOurOwnFault(t *testing.T) {
 		if got := set(); got != "HH H HHH H" || !s.IsSuspect() {
 			t.Errorf("%s, suspect %t; want all healthy, and suspect", got, s.IsSuspect())
 		}
-		if got := s.told(); len(got) != 4 {
+		if got := s.notifiedKeys(); len(got) != 4 {
 			t.Errorf("notified %v, want all four", got)
 		}
 		s.fail(nil, slices.Concat(all...)...)
@@ -67,7 +67,7 @@ func TestAMassOutageIsOurOwnFault(t *testing.T) {
 		if got := set(); got != "HH H HHH H" || s.IsSuspect() {
 			t.Errorf("%s, suspect %t; want all healthy, and not suspect", got, s.IsSuspect())
 		}
-		if got := s.told(); len(got) != 4 {
+		if got := s.notifiedKeys(); len(got) != 4 {
 			t.Errorf("notified %v, want all four", got)
 		}
 	})
@@ -120,7 +120,7 @@ func TestDoubtOfTheNetworkFreezesHealth(t *testing.T) {
 	runSuite(t, 0.5, Options{}, func(s *suite) {
 		s.Set(key("db"), standard, []Target{to(1)})
 		s.advance(time.Second)
-		s.told()
+		s.notifiedKeys()
 		s.SetNetworkUnreachable(true)
 		s.SetNetworkUnreachable(true)
 		s.want("notified of the doubt", &s.notified, "db")
@@ -132,7 +132,7 @@ func TestDoubtOfTheNetworkFreezesHealth(t *testing.T) {
 		if got := s.Set(key("db"), standard, all); states(got) != "HUH" || got[1].State != networkingv1.AddressUnknown {
 			t.Errorf("%+v, want Healthy, Unknown, and Healthy for what succeeds", got)
 		}
-		s.told()
+		s.notifiedKeys()
 		s.SetNetworkUnreachable(false)
 		s.want("notified of its end", &s.notified, "db")
 		s.advance(10 * time.Second)
@@ -161,12 +161,12 @@ func TestTargetsThatGoTakeTheirSuspicionWithThem(t *testing.T) {
 		if !s.IsSuspect() {
 			t.Fatal("not suspect")
 		}
-		s.told()
+		s.notifiedKeys()
 		s.Forget(key("es2"))
 		if s.IsSuspect() {
 			t.Error("suspect with two left")
 		}
-		if got := s.told(); len(got) != 2 {
+		if got := s.notifiedKeys(); len(got) != 2 {
 			t.Errorf("notified %v, want the two", got)
 		}
 		s.Forget(key("es1"))
@@ -177,14 +177,14 @@ func TestTargetsThatGoTakeTheirSuspicionWithThem(t *testing.T) {
 
 func TestASuspicionOfAnyProberIsOneOfAllUntilNoneIsLeft(t *testing.T) {
 	var s Suspicions
-	woken, told := 0, map[string]int{}
+	woken, changed := 0, map[string]int{}
 	s.Subscribe(func() { woken++ })
 	s.Subscribe(func() {
 		if woken%2 == 1 != s.Any() {
 			t.Errorf("woken %d times, suspect %t", woken, s.Any())
 		}
 	})
-	count := func(kind string) func(bool, string) { return s.OnSuspect(kind, func(bool, string) { told[kind]++ }) }
+	count := func(kind string) func(bool, string) { return s.OnSuspect(kind, func(bool, string) { changed[kind]++ }) }
 	pods, outside := count("pods"), count("outside")
 	for i, step := range []struct {
 		tell    func(bool, string)
@@ -204,8 +204,8 @@ func TestASuspicionOfAnyProberIsOneOfAllUntilNoneIsLeft(t *testing.T) {
 			t.Errorf("step %d: suspect %t, woken %d times; want %t, %d", i, s.Any(), woken, step.any, step.woken)
 		}
 	}
-	if told["pods"] != 3 || told["outside"] != 4 {
-		t.Errorf("told %v", told)
+	if changed["pods"] != 3 || changed["outside"] != 4 {
+		t.Errorf("told %v", changed)
 	}
 	var none *Suspicions
 	none.Subscribe(func() { t.Error("woken") })

@@ -10,26 +10,25 @@ import (
 )
 
 const (
-	// minFailing is how many objects, destinations and namespaces must fail before the fault may be ours.
-	// Where there are fewer namespaces, all of them must.
+	// minFailing is how many objects, destinations and namespaces must fail for a suspicion. Where there are fewer
+	// namespaces, all of them must.
 	minFailing = 3
-	// maxRecentFailures is how many failures a streak may have that counts as new. The second failure comes one
-	// interval after the first: every address that can fail has failed by then.
+	// maxRecentFailures is up to how many failures in a row count as recent. The second failure comes one interval
+	// after the first: every address that can fail has failed by then.
 	maxRecentFailures = 2
 )
 
-// suspicionShare is what one target contributes to the suspicion.
+// suspicionShare is what a target contributes to the suspicion.
 type suspicionShare struct {
-	// member: it is healthy, or was until the streak that is new.
+	// member: it is healthy, or was until its recent failures.
 	member bool
-	// failing: it has a running streak of failures.
+	// failing: its last result is a failure.
 	failing bool
-	// recent: that streak is new.
+	// recent: so were at most maxRecentFailures.
 	recent bool
 }
 
-// suspicionShare of a target. A denied one fails for a reason that is certain, and so counts as if it were
-// not there.
+// suspicionShare returns the share of a target. A denied one fails for a certain reason, and does not count.
 func (c counter) suspicionShare(denied bool) suspicionShare {
 	fresh := c.count < 0 && c.count >= -maxRecentFailures
 	if denied && c.count < 0 || c.condition != healthy && (!c.fell || !fresh) {
@@ -38,29 +37,29 @@ func (c counter) suspicionShare(denied bool) suspicionShare {
 	return suspicionShare{member: true, failing: c.count < 0, recent: fresh}
 }
 
-// targetCounts adds up the targets of one object, or those that have the same destination.
+// targetCounts sums the targets of an object or of a destination.
 type targetCounts struct{ members, failing, recent int32 }
 
-func (t *targetCounts) update(from, to suspicionShare) {
-	t.members += toInt(to.member) - toInt(from.member)
-	t.failing += toInt(to.failing) - toInt(from.failing)
-	t.recent += toInt(to.recent) - toInt(from.recent)
+func (c *targetCounts) update(from, to suspicionShare) {
+	c.members += toInt(to.member) - toInt(from.member)
+	c.failing += toInt(to.failing) - toInt(from.failing)
+	c.recent += toInt(to.recent) - toInt(from.recent)
 }
 
-// allFailing says whether there are members, and all of them fail; newly whether some streak of theirs is new.
-func (t *targetCounts) allFailing() (lost, newly bool) {
-	lost = t.members > 0 && t.failing == t.members
-	return lost, lost && t.recent > 0
+// allFailing reports whether there are members and all of them fail, and whether any does since recently.
+func (c *targetCounts) allFailing() (lost, newly bool) {
+	lost = c.members > 0 && c.failing == c.members
+	return lost, lost && c.recent > 0
 }
 
-// destinationKey is where a check connects to: an address or a name with a port, or a group.
+// destinationKey is what a check connects to: an address or a name with a port, or a group.
 type destinationKey struct {
 	host string
 	ip   netip.Addr
 	port uint16
 }
 
-// destination is a remote as one namespace has it checked, by however many targets.
+// destination is what one namespace has checked, by one target or more.
 type destination struct {
 	targetCounts
 	namespace *namespace
@@ -68,29 +67,28 @@ type destination struct {
 	targets   int
 }
 
-// namespace adds up the objects and destinations of one. Another object, or another address of the
-// same host and port, gives it no more weight.
+// namespace sums the objects and destinations of a namespace.
 type namespace struct {
 	name string
-	// users are its destinations and objects.
+	// users counts its destinations and objects.
 	users int
-	// members, failing and young count destinations.
+	// members, failing and recent count destinations.
 	members, failing, recent int
 	// failedObjects and newly count objects that have nothing left.
 	failedObjects, newlyFailed int
 }
 
-// isFailing says whether most of what the namespace has checked fails, and some object has nothing left;
-// newly whether that is new.
+// isFailing reports whether most destinations of the namespace fail and all members of some object, and whether
+// that is recent.
 func (n *namespace) isFailing() (fails, newly bool) {
 	return n.failedObjects > 0 && 2*n.failing > n.members, n.newlyFailed > 0 && 2*n.recent > n.members
 }
 
-// totals of one or all namespaces.
+// totals sums namespaces.
 type totals struct {
-	// members, failing and young count destinations, lost and newly objects.
+	// members, failing and recent count destinations, failedObjects and newlyFailed objects.
 	members, failing, recent, failedObjects, newlyFailed int
-	// namespaces have members; of them fail most, and newly.
+	// namespaces counts those with members.
 	namespaces, failingNamespaces, newlyFailingNamespaces int
 }
 
@@ -108,12 +106,12 @@ func (c *totals) add(n *namespace, sign int) {
 	c.newlyFailingNamespaces += sign * int(toInt(newly))
 }
 
-// suspicion adds up all of them. Every change costs the same, however many there are.
+// suspicion sums all namespaces. The cost of a change does not depend on their number.
 type suspicion struct {
 	totals
 	namespaces   map[string]*namespace
 	destinations map[string]map[destinationKey]*destination
-	// failingIn is in how many namespaces a remote fails.
+	// failingIn is in how many namespaces a destination fails.
 	failingIn map[destinationKey]int
 	on        bool
 }
@@ -122,7 +120,7 @@ func newSuspicion() suspicion {
 	return suspicion{namespaces: map[string]*namespace{}, destinations: map[string]map[destinationKey]*destination{}, failingIn: map[destinationKey]int{}}
 }
 
-// acquireNamespace returns the counts of a namespace for one more user, and leave takes the user back.
+// acquireNamespace returns a namespace for one more user, until releaseNamespace.
 func (s *suspicion) acquireNamespace(name string) *namespace {
 	n, ok := s.namespaces[name]
 	if !ok {
@@ -139,7 +137,7 @@ func (s *suspicion) releaseNamespace(n *namespace) {
 	}
 }
 
-// acquireDestination returns the destination of one more target, and release takes the target back.
+// acquireDestination returns a destination for one more target, until releaseDestination.
 func (s *suspicion) acquireDestination(n *namespace, at destinationKey) *destination {
 	d, ok := s.destinations[n.name][at]
 	if !ok {
@@ -165,7 +163,7 @@ func (s *suspicion) releaseDestination(d *destination) {
 	s.releaseNamespace(d.namespace)
 }
 
-// update counts a target of an object and a destination as it stands now, instead of as it stood.
+// update replaces the share of a target of an object and a destination.
 func (s *suspicion) update(object *targetCounts, d *destination, from, to suspicionShare) {
 	if from == to {
 		return
@@ -194,8 +192,8 @@ func (s *suspicion) add(object *targetCounts, d *destination, sign int) {
 	s.totals.add(n, 1)
 }
 
-// evaluate says whether neighbors show that this process is suspect now. It takes many new failures to
-// become so; and it takes many that succeed to end it, since the failures do not stay new.
+// evaluate reports whether the failures make this process suspect. It takes many recent failures to become so, and
+// many successes to end it, since failures do not stay recent.
 func (s *suspicion) evaluate() bool {
 	enough := min(minFailing, s.totals.namespaces)
 	switch {
@@ -209,8 +207,8 @@ func (s *suspicion) evaluate() bool {
 	return s.on
 }
 
-// needsReference says whether so much has begun to fail that a reference should be asked: too little for a
-// judgment may still be all that there is.
+// needsReference reports whether the reference should be checked: too few failures for a suspicion may still be of
+// all that is checked.
 func (s *suspicion) needsReference() bool {
 	return s.newlyFailed > 0 && (2*s.recent > s.members || 2*s.newlyFailingNamespaces > s.totals.namespaces)
 }
@@ -222,41 +220,39 @@ func toInt(yes bool) int32 {
 	return 0
 }
 
-// groupCounts are those that several objects share.
+// groupCounts are the counts that the objects of a group share.
 type groupCounts map[string]*sharedCounts
 
-// sharedCounts is a tally, and how many objects have it.
+// sharedCounts are counts, and how many objects share them.
 type sharedCounts struct {
 	targetCounts
 	objects int
 }
 
-// acquire returns the tally of a group, which is the object's own where the group has no name.
-func (all groupCounts) acquire(group string) *targetCounts {
+// acquire returns the counts of a group for one more object, until release. Without a group they are its own.
+func (groups groupCounts) acquire(group string) *targetCounts {
 	if group == "" {
 		return &targetCounts{}
 	}
-	s, ok := all[group]
+	s, ok := groups[group]
 	if !ok {
 		s = &sharedCounts{}
-		all[group] = s
+		groups[group] = s
 	}
 	s.objects++
 	return &s.targetCounts
 }
 
-// release takes back what an object has taken.
-func (all groupCounts) release(group string) {
-	s, ok := all[group]
+func (groups groupCounts) release(group string) {
+	s, ok := groups[group]
 	if !ok {
 		return
 	}
 	if s.objects--; s.objects == 0 {
-		delete(all, group)
+		delete(groups, group)
 	}
 }
 
-// group is Options.Group of a key.
 func (p *Prober) group(key types.NamespacedName) string {
 	if p.Group == nil {
 		return ""

@@ -22,14 +22,12 @@ type Target struct {
 	Endpoint string
 	IP       netip.Addr
 	Port     uint16
-	// Host is the DNS name that the address comes from: the default of the Host header, of the
-	// server name and of the authority. Empty for a static address. A target without IP is looked up
-	// by it before each probe.
+	// Host is the DNS name of the address: the default of the Host header, of the server name and of the
+	// authority. Empty for a static address. A target without IP is looked up by it before each probe.
 	Host string
-	// Authorized is handed to Dial.
+	// Authorized is that of the egress.Query for Dial.
 	Authorized bool
-	// Seed is what is known from an earlier process. It is used only where the target is new to
-	// this one.
+	// Seed is the health that an earlier process has found. It counts only for a target that is new to this one.
 	Seed *Seed
 }
 
@@ -46,33 +44,32 @@ type Health struct {
 	Since time.Time
 	// LastProbe is when the last result came; zero before the first.
 	LastProbe time.Time
-	// Reason is the word for the last result (networkingv1.Probe...); empty before the first.
+	// Reason is the last result (networkingv1.Probe...), or empty.
 	Reason string
-	// Falls is how often this process has seen State become Unhealthy after Healthy, or after failures
-	// that were believed late. It stays at 65535.
+	// Falls is how often State has become Unhealthy after Healthy, or after failures that were held back. It stays
+	// at 65535.
 	Falls uint16
 }
 
-// object is what has targets, such as an ExternalService.
+// object has targets, such as an ExternalService.
 type object struct {
-	key     types.NamespacedName
-	timing  timing
-	plan    *checkPlan
-	targets []*target
-	counts  *targetCounts
-	// namespace of the object, and the group that it belongs to.
+	key       types.NamespacedName
+	timing    timing
+	plan      *checkPlan
+	targets   []*target
+	counts    *targetCounts
 	namespace *namespace
 	group     string
 	// succeeding is how many targets have a success as their last result.
 	succeeding int
-	// results is how many have come, and succeeded the number of the last success.
+	// results counts the results, and lastSuccess is the number of the last success.
 	results, lastSuccess uint64
 	// requireThreshold is Options.Patient.
 	requireThreshold bool
 }
 
-// target is a Target with what is known of it. There may be 50,000: it holds no timer, no closure
-// and no copy of the check, and times as numbers.
+// target is a Target with its results. There may be 50,000: it has no timer, no closure and no copy of the check,
+// and times are numbers.
 type target struct {
 	object     *object
 	endpoint   string
@@ -81,21 +78,21 @@ type target struct {
 	port       uint16
 	authorized bool
 	removed    bool
-	// awaitsReference: its last failure waits for the reference.
+	// awaitsReference means that its last failure waits for the reference.
 	awaitsReference bool
 	result          outcome
 	counter
 	destination *destination
-	// planVersion tells a result that came after a change of what is asked.
+	// planVersion changes with the request, so that results of an earlier one are dropped.
 	planVersion uint32
-	// since and lastProbe are wall clock times, due is counted from Prober.began.
+	// since and lastProbe are wall clock times, due counts from Prober.startTime.
 	since, lastProbe int64
 	due              time.Duration
-	// firstFailure is the number of the result that began the running streak of failures.
+	// firstFailure is the number of the result that began the current failures.
 	firstFailure uint64
 }
 
-// destinationKey is what the target's destination is.
+// destinationKey returns the key of the target's destination.
 func (t *target) destinationKey() destinationKey {
 	switch {
 	case t.object.group != "":
@@ -106,21 +103,21 @@ func (t *target) destinationKey() destinationKey {
 	return destinationKey{host: t.host, port: t.port}
 }
 
-// setCounter replaces the counter.
+// setCounter replaces the counter, and keeps object.succeeding.
 func (t *target) setCounter(c counter) {
 	t.object.succeeding += int(toInt(c.count > 0) - toInt(t.count > 0))
 	t.counter = c
 }
 
-// isConfirmed says that a failure is the target's own: another target of the object, of which the last
-// success before the probe is given, has succeeded since the target first failed.
+// isConfirmed reports whether a failure is the target's own: another target of the object has succeeded between
+// the first failure and the probe. succeeded is the object's last success before the probe.
 func (t *target) isConfirmed(succeeded uint64) bool { return succeeded > t.firstFailure }
 
 func (t *target) health() Health {
 	return Health{State: t.state(), Since: moment(t.since), LastProbe: moment(t.lastProbe), Reason: t.result.reason(), Falls: t.falls}
 }
 
-// isNotProbed says that the target cannot be asked, and that this is not its fault.
+// isNotProbed reports whether the target cannot be probed, for a reason that is not its own.
 func (t *target) isNotProbed() bool { return t.object.requireThreshold && t.result.isNotProbed() }
 
 func (t *target) state() State {
@@ -130,7 +127,7 @@ func (t *target) state() State {
 	return t.condition.state()
 }
 
-// suspicionShare is what the target contributes to the suspicion now.
+// suspicionShare returns what the target contributes to the suspicion.
 func (t *target) suspicionShare() suspicionShare {
 	if t.object.requireThreshold {
 		return t.thresholdShare()
@@ -138,8 +135,8 @@ func (t *target) suspicionShare() suspicionShare {
 	return t.counter.suspicionShare(t.result == denied)
 }
 
-// thresholdShare has a target count that nothing is known of but failures: those of a process that
-// never reached anything must not be believed once they are enough.
+// thresholdShare counts Unknown targets with failures, too: those of a process that never reached anything must not
+// decide once they are enough.
 func (t *target) thresholdShare() suspicionShare {
 	switch {
 	case t.isNotProbed():
@@ -191,18 +188,18 @@ const (
 // maxStreak streak that is counted; more than any threshold.
 const maxStreak = 1000
 
-// counter counts results in a row, and holds what they have decided.
+// counter counts results in a row, and has the condition that they have decided.
 type counter struct {
 	condition condition
-	// fell: it became unhealthy by the failures that still go on.
+	// fell means that it became unhealthy by the current failures.
 	fell bool
-	// falls is how often it became unhealthy, up to the most that fits.
+	// falls is Health.Falls.
 	falls uint16
 	// count of successes in a row, or of failures where it is negative.
 	count int16
 }
 
-// add is the counter after one more result. It decides nothing yet.
+// add returns the counter after one more result, which decides nothing yet.
 func (c counter) add(success bool) counter {
 	if success {
 		c.fell = false
@@ -213,11 +210,11 @@ func (c counter) add(success bool) counter {
 	return c
 }
 
-// decide is the counter with the condition that its streak amounts to. Patience is that a failure
-// does not decide alone where nothing is known.
-func (c counter) decide(toHealthy, toUnhealthy int, patient bool) counter {
+// decide returns the counter with the condition that its results decide. requireThreshold means that one failure does not
+// decide about an Unknown target.
+func (c counter) decide(toHealthy, toUnhealthy int, requireThreshold bool) counter {
 	switch {
-	case patient && c.condition == unknown && c.count < 0:
+	case requireThreshold && c.condition == unknown && c.count < 0:
 		if -int(c.count) >= toUnhealthy {
 			c = c.fall()
 		}
@@ -239,6 +236,5 @@ func (c counter) fall() counter {
 	return c
 }
 
-// restarted is the counter after a change of what is checked: the condition stays, as if it had been
-// seeded.
+// restarted returns the counter after a change of the request: the condition stays, as if seeded.
 func (c counter) restarted() counter { return counter{condition: c.condition, falls: c.falls} }

@@ -1,30 +1,30 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resolution knows what every DNS name of every object leads to now. It looks names up
-// when they are due, keeps what they led to while they fail, and says when that changes. It looks up
-// nothing that was not Set, writes nothing anywhere, and judges no address.
+// Package resolution keeps the addresses of the DNS names of all objects: it looks names up when they are due,
+// keeps their addresses while lookups fail, and notifies when that changes. It looks up nothing that was not Set,
+// writes nothing, and leaves it to the egress policy which addresses are allowed.
+//
+// tracker.go has the names and their queue, lookup.go one lookup, namestate.go and family.go what its answer
+// changes, without clock or network, and reachability.go whether the nameservers reply.
 //
 // # When a name is looked up
 //
-// After a success: when its TTL has passed, clamped to [MinTTL, MaxTTL] and never below 1s, plus
-// up to a tenth of that so that names drift apart, within MaxTTL. After a failure: after 5s, or
-// MinTTL where that is shorter, then after twice as long each time, up to 5m (MinTTL where that is
-// longer, MaxTTL where that is shorter). A name that does not exist is not asked for again before
-// its negative TTL, within that same limit. Where one family resolves and the other fails, the
-// shorter of the two times holds, but not below MinTTL. When the nameservers come back after none
-// of them answered, names that timed out are looked up again at once. Where addresses would expire
-// before the next lookup, it is when they would.
+// After a success: when its TTL has passed, clamped to [MinTTL, MaxTTL] and never below 1s, plus up to a tenth of
+// that within MaxTTL, so that names do not stay in step. After a failure: after 5s, or MinTTL where that is
+// shorter, then after twice as long each time, up to 5m (MinTTL where that is longer, MaxTTL where that is
+// shorter). A name that does not exist is not looked up again before its negative TTL, within that same limit.
+// Where one family resolves and the other fails, the shorter of the two times holds, but not below MinTTL. When
+// nameservers reply again after none did, names that timed out are looked up again at once. Where addresses would
+// expire before the next lookup, it is when they would.
 //
-// A name that is new is looked up at once; where many come at once, 500 a second. Names that come
-// with a Seed have a queue of their own, so that a start does not hold up what is new. Lookups of
-// one name at the same time, or within a second, are one.
+// New names are looked up at once, and many at 500 a second. Names with a Seed have a queue of their own, so that
+// a start of the process does not delay new names. Equal lookups at the same time, or within a second, are one.
 //
 // # What a failing nameserver does
 //
-// A lookup that no nameserver answered may mean that the name's own servers are slow, so that a Ping, which
-// has nothing to do with any name, decides whether the nameservers are gone. It is repeated every 5s
-// until one answers.
+// A lookup without a reply may mean that the name's own servers are slow. A Ping, which is about no name, tells
+// whether the nameservers are unreachable. It is repeated every 5s until one replies.
 //
 // # What an answer does
 //

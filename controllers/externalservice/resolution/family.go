@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// maxAddresses is how many addresses of a name count.
+	// maxAddresses limits the addresses of a name.
 	maxAddresses = 100
-	// poolSize is the size from which an answer is taken for a choice out of a pool.
+	// poolSize is from how many addresses on an answer is taken for a selection out of a pool.
 	poolSize = 8
 	// returnWindow is for how many TTLs an address that left is remembered, to notice that it returns.
 	returnWindow = 20
-	// maxMissed is how many lookups in a row an address may be missing from a name that is known to
-	// rotate, and longest for how long at most where that is longer than in any rotation.
+	// maxMissed is in how many answers in a row an address of a pool may be missing, and maxAbsence for how
+	// long.
 	maxMissed  = 10
 	maxAbsence = time.Hour
-	// poolReturns is in how many lookups addresses must have come back for a small answer to be one of a
-	// pool, and not of a failover and its failback.
+	// poolReturns is in how many lookups addresses must have returned for a small answer to be one of a pool, and
+	// not of a failover and its failback.
 	poolReturns = 4
-	// minNegatives is how often in a row a family must be said to have no records.
+	// minNegatives is after how many answers without records in a row addresses are removed.
 	minNegatives = 2
 )
 
-// seenAddress is what is known of an address.
+// seenAddress is an address with its history.
 type seenAddress struct {
 	address dns.Address
 	seen    time.Time
@@ -37,29 +37,29 @@ type seenAddress struct {
 	keepUntil time.Time
 	// missedAnswers is how many answers in a row lacked it.
 	missedAnswers int
-	// inLastAnswer: it was in the last answer. shown: it counts; others are only remembered. seeded: no
-	// answer had it yet.
+	// inUse means that it is published; others are kept to notice that they return. seeded means that no answer
+	// had it yet.
 	inLastAnswer, inUse, seeded bool
 }
 
-// family is what is known of the addresses of one family.
+// family holds the addresses of one family.
 type family struct {
 	// addresses are sorted by address.
 	addresses []seenAddress
-	// lastResolved is when the family last resolved, and last how its last lookup ended.
+	// lastResolved is when the family last resolved, and lastOutcome how its last lookup ended.
 	lastResolved time.Time
 	lastOutcome  dns.Outcome
-	// negatives is how often in a row there were no records while the other family resolved.
+	// negatives is how many answers in a row had no records while the other family resolved.
 	negatives int
-	// seedConfirmed: an answer had an address of the seed.
+	// seedConfirmed means that an answer had an address of the seed.
 	seedConfirmed bool
-	// returns are the last lookups in which an address came back, the latest first.
+	// returns are the times of the last lookups in which an address returned, the latest first.
 	returns [poolReturns]time.Time
-	// surplus is how many addresses were found beyond those that may count.
+	// surplus is how many addresses were found beyond maxAddresses.
 	surplus int
 }
 
-// seed puts in what was known before this process.
+// seed adds the addresses of an earlier process.
 func (f *family) seed(addresses []dns.Address, at time.Time) {
 	f.lastResolved = at
 	for _, address := range firstOf(addresses) {
@@ -67,7 +67,7 @@ func (f *family) seed(addresses []dns.Address, at time.Time) {
 	}
 }
 
-// applyAddresses takes in addresses. interval is the time between lookups.
+// applyAddresses applies an answer with addresses. interval is the time between lookups.
 func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Duration, now time.Time) {
 	f.lastResolved, f.negatives = now, 0
 	found := sorted(p.Addresses)
@@ -121,17 +121,16 @@ func (f *family) applyAddresses(p dns.FamilyAnswer, s settings, interval time.Du
 }
 
 // missing returns the sighting as one that the last answer did not have.
-func (s seenAddress) missing(hold time.Duration) seenAddress {
-	s.inLastAnswer = false
-	s.missedAnswers++
-	if s.seeded {
-		s.keepUntil = s.seen.Add(hold)
+func (a seenAddress) missing(hold time.Duration) seenAddress {
+	a.inLastAnswer = false
+	a.missedAnswers++
+	if a.seeded {
+		a.keepUntil = a.seen.Add(hold)
 	}
-	return s
+	return a
 }
 
-// trim keeps the addresses that were seen last, as many as may count and as many again that are
-// only remembered.
+// trim keeps the addresses that were seen last: at most maxAddresses in use, and as many that are not.
 func (f *family) trim() {
 	if len(f.addresses) <= maxAddresses {
 		return
@@ -153,21 +152,21 @@ func (f *family) trim() {
 	slices.SortFunc(f.addresses, func(a, b seenAddress) int { return a.address.Compare(b.address) })
 }
 
-// applyNoRecords takes in that there are no records, although the other family resolves.
+// applyNoRecords applies an answer without records while the other family resolves.
 func (f *family) applyNoRecords() {
 	if f.negatives++; f.negatives >= minNegatives {
 		f.addresses, f.surplus = nil, 0
 	}
 }
 
-// expire forgets what has been kept for too long.
+// expire removes the addresses once their time is over.
 func (f *family) expire(at, now time.Time) {
 	if !at.IsZero() && !now.Before(at) {
 		f.addresses, f.surplus = nil, 0
 	}
 }
 
-// isKept says whether addresses count that are not of the last answer only because it failed.
+// isKept reports whether addresses are in use although the last lookup failed.
 func (f *family) isKept() bool {
 	return f.lastOutcome != "" && f.lastOutcome != dns.Resolved && f.count() > 0
 }
@@ -182,7 +181,7 @@ func (f *family) count() int {
 	return n
 }
 
-// newest returns the addresses that count, at most n of them, in order.
+// newest returns the addresses in use that were seen last, at most n, sorted.
 func (f *family) newest(n int) []dns.Address {
 	var shown []seenAddress
 	for _, each := range f.addresses {
@@ -204,7 +203,7 @@ func (f *family) newest(n int) []dns.Address {
 	return addresses
 }
 
-// firstOf returns the addresses in order, each once, as many as may count.
+// firstOf returns the addresses, sorted and unique, at most maxAddresses.
 func firstOf(addresses []dns.Address) []dns.Address {
 	addresses = sorted(addresses)
 	return addresses[:min(len(addresses), maxAddresses)]

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// process looks up a name that is due, and returns when it is due again.
+// process looks up a name that is due, and returns when it is due again. The queue calls it.
 func (t *Tracker) process(ctx context.Context, of task) time.Time {
 	if of == (task{}) {
 		return t.ping(ctx)
@@ -25,7 +25,7 @@ func (t *Tracker) process(ctx context.Context, of task) time.Time {
 	}
 	answer, err := t.singleflight.do(ctx, e.query)
 	if ctx.Err() != nil || err != nil {
-		// The process is about to stop: that says nothing about the name.
+		// This process stops: the error is not about the name.
 		return t.Now()
 	}
 	if answer.Err != nil {
@@ -36,15 +36,15 @@ func (t *Tracker) process(ctx context.Context, of task) time.Time {
 	return t.applyAnswer(of, e, answer)
 }
 
-// entryOf returns what a task stands for, or nil where it has been forgotten.
+// entryOf returns the entry of a task, or nil where it was removed.
 func (t *Tracker) entryOf(of task) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.objects[of.object][of.endpoint]
 }
 
-// applyAnswer takes in an answer unless its name was replaced meanwhile; what replaced it is on the
-// agenda, so that the time answered then does not count.
+// applyAnswer applies an answer unless the name was replaced meanwhile: its replacement is in the queue, which
+// ignores the time that is returned then.
 func (t *Tracker) applyAnswer(of task, e *entry, answer dns.Answer) time.Time {
 	matters := false
 	defer func() {
@@ -53,7 +53,7 @@ func (t *Tracker) applyAnswer(of task, e *entry, answer dns.Answer) time.Time {
 		}
 	}()
 	t.mu.Lock()
-	defer t.mu.Unlock() // also where what the answer holds makes it panic; and before anybody is notified
+	defer t.mu.Unlock() // also where an answer causes a panic; and before Notify is called
 	if t.objects[of.object][of.endpoint] != e {
 		return time.Time{}
 	}
@@ -65,13 +65,13 @@ func (t *Tracker) applyAnswer(of task, e *entry, answer dns.Answer) time.Time {
 }
 
 const (
-	// sharedFor is for how long an answer serves others that ask the same.
+	// sharedFor is for how long an answer is returned for equal queries.
 	sharedFor = time.Second
-	// maxShared is how many answers are held for that.
+	// maxShared limits the answers that are held for that.
 	maxShared = 4096
 )
 
-// singleflight makes one query of what many ask at the same time.
+// singleflight makes equal queries at the same time one.
 type singleflight struct {
 	lookup func(ctx context.Context, q query) dns.Answer
 	now    func() time.Time
@@ -82,7 +82,7 @@ type singleflight struct {
 	finished []finishedCall
 }
 
-// call is a query under way, or one that has just ended.
+// call is a query that is under way, or has just ended.
 type call struct {
 	done   chan struct{}
 	answer dns.Answer
@@ -94,13 +94,12 @@ type finishedCall struct {
 	at    time.Time
 }
 
-// do returns the answer to a query, by asking or by waiting for the caller that asks already. The error is
-// that the context ended.
-func (f *singleflight) do(ctx context.Context, q query) (dns.Answer, error) {
-	f.mu.Lock()
-	f.evict()
-	if other, ok := f.calls[q]; ok {
-		f.mu.Unlock()
+// do looks up a query, or waits for the call that does already. It fails only if the context ends.
+func (s *singleflight) do(ctx context.Context, q query) (dns.Answer, error) {
+	s.mu.Lock()
+	s.evict()
+	if other, ok := s.calls[q]; ok {
+		s.mu.Unlock()
 		select {
 		case <-other.done:
 			return other.answer, other.err
@@ -109,36 +108,36 @@ func (f *singleflight) do(ctx context.Context, q query) (dns.Answer, error) {
 		}
 	}
 	mine := &call{done: make(chan struct{})}
-	f.calls[q] = mine
-	f.mu.Unlock()
+	s.calls[q] = mine
+	s.mu.Unlock()
 
-	// A panic must not leave those waiting who came after.
-	if err := panics.Try("DNS lookup", func() error { mine.answer = f.lookup(ctx, q); return nil }); err != nil {
+	// A panic must not leave later callers waiting.
+	if err := panics.Try("DNS lookup", func() error { mine.answer = s.lookup(ctx, q); return nil }); err != nil {
 		failed := dns.FamilyAnswer{Outcome: dns.ServFail}
 		mine.answer = dns.Answer{IPv4: failed, IPv6: failed, Err: err}
 	}
 	mine.err = ctx.Err()
 
-	f.mu.Lock()
+	s.mu.Lock()
 	if mine.err != nil {
-		delete(f.calls, q)
+		delete(s.calls, q)
 	} else {
-		f.finished = append(f.finished, finishedCall{query: q, at: f.now()})
-		f.evict()
+		s.finished = append(s.finished, finishedCall{query: q, at: s.now()})
+		s.evict()
 	}
-	f.mu.Unlock()
+	s.mu.Unlock()
 	close(mine.done)
 	return mine.answer, mine.err
 }
 
-// evict forgets answers that are too old or too many. The lock is held.
-func (f *singleflight) evict() {
-	now, old := f.now(), 0
-	for old < len(f.finished) && (now.Sub(f.finished[old].at) > sharedFor || len(f.finished)-old > maxShared) {
-		delete(f.calls, f.finished[old].query)
+// evict drops answers that are too old or too many. The lock is held.
+func (s *singleflight) evict() {
+	now, old := s.now(), 0
+	for old < len(s.finished) && (now.Sub(s.finished[old].at) > sharedFor || len(s.finished)-old > maxShared) {
+		delete(s.calls, s.finished[old].query)
 		old++
 	}
-	if f.finished = f.finished[old:]; len(f.finished) == 0 {
-		f.finished = nil
+	if s.finished = s.finished[old:]; len(s.finished) == 0 {
+		s.finished = nil
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// metrics count lookups. What many share is one.
+// metrics count lookups. A shared one is counted once.
 type metrics struct {
 	total   *prometheus.CounterVec
 	seconds prometheus.Histogram
@@ -48,7 +48,7 @@ func (m metrics) register(with prometheus.Registerer) error {
 	return nil
 }
 
-// measuredLookup is Lookup with the metrics.
+// measuredLookup is Lookup with metrics.
 func (t *Tracker) measuredLookup(ctx context.Context, q query) dns.Answer {
 	begin := t.Now()
 	answer := t.Lookup(ctx, q.host, q.records)

@@ -12,23 +12,23 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// Name is a DNS name of an object, and how to treat it.
+// Name is a DNS name of an object.
 type Name struct {
-	// Endpoint names it within the object; two of one name are one, the first.
+	// Endpoint identifies it within the object; of two with the same endpoint the first counts.
 	Endpoint string
 	// Host is the name to look up, always fully qualified.
 	Host string
-	// Records to look up. The default is RecordAddress.
+	// Records to look up. Defaults to RecordAddress.
 	Records networkingv1.RecordType
 	// MinTTL and MaxTTL bound the time between lookups. MinTTL is 1s at least and MaxTTL at least
 	// MinTTL.
 	MinTTL, MaxTTL time.Duration
 	// KeepLastFor is how long addresses outlive the last success, with OnFailure Remove.
 	KeepLastFor time.Duration
-	// OnFailure is KeepLast, which keeps them for good, or Remove. The default is KeepLast.
+	// OnFailure is KeepLast, which keeps them as long as it takes, or Remove. Defaults to KeepLast.
 	OnFailure networkingv1.ResolutionFailurePolicy
-	// Seed is what the name led to before this process, and SeedTime when it last did so. They
-	// count only while the name is new to this process.
+	// Seed is the addresses that an earlier process has found, and SeedTime when it last did. They count only
+	// for a name that is new to this process.
 	Seed     []dns.Address
 	SeedTime time.Time
 }
@@ -37,42 +37,39 @@ type Name struct {
 type State struct {
 	// Endpoint is that of the Name.
 	Endpoint string
-	// Addresses are sorted, each there once, 100 at most. They are not to be changed.
+	// Addresses are sorted and unique, at most 100. They must not be changed.
 	Addresses []dns.Address
-	// ResolvedTime is when the name last resolved, in one family at least. Zero if never.
+	// ResolvedTime is when the name last resolved, in at least one family. Zero means never.
 	ResolvedTime time.Time
 	// NextTime is when the name will be looked up next.
 	NextTime time.Time
-	// Reason of the Resolved condition: Resolved; Stale while addresses are kept although a lookup
-	// fails; Denied where the name leads into the cluster, whether addresses are kept or not; else
-	// Cause. Empty before the first lookup.
+	// Reason of the Resolved condition: Resolved; Stale while addresses are kept although lookups fail; Denied
+	// where the name is in a domain of the cluster; else Cause. Empty before the first lookup.
 	Reason string
-	// Cause is how the last lookup ended. Where Reason is Stale for one family only, it is how
-	// that family's ended.
+	// Cause is how the last lookup ended. Where Reason is Stale for one family only, it is that of this family.
 	Cause string
-	// Failed is the family that failed where the other one resolved: A or AAAA. Empty where both
-	// did, or neither.
+	// Failed is the family that failed while the other one resolved: A or AAAA, or empty.
 	Failed string
-	// Kept is how many of Addresses are there only because their family failed.
+	// Kept is how many of Addresses are kept because their family failed.
 	Kept int
-	// Surplus is how many addresses were found that do not count, since there are more than 100.
+	// Surplus is how many addresses were found beyond 100.
 	Surplus int
-	// Denied is how many targets of SRV records the last answer had that lead into the cluster.
+	// Denied is how many targets of SRV records in the last answer are in a domain of the cluster.
 	Denied int
-	// LookedUp says that a lookup has ended in this process.
+	// LookedUp means that a lookup has ended in this process.
 	LookedUp bool
-	// ExpiresAt is when the first addresses go unless the name resolves before. Zero if none will.
+	// ExpiresAt is when the first addresses are removed unless the name resolves before. Zero means never.
 	ExpiresAt time.Time
 }
 
-// needsReconcile says whether a reconciler has to know of the change. That lookups go on is no news.
+// needsReconcile reports whether more has changed than the times of lookups.
 func (s State) needsReconcile(before State) bool {
 	return s.LookedUp != before.LookedUp || s.Reason != before.Reason || s.Cause != before.Cause ||
 		s.Failed != before.Failed || s.Kept != before.Kept || s.Surplus != before.Surplus || s.Denied != before.Denied ||
 		!s.ExpiresAt.Equal(before.ExpiresAt) || !slices.Equal(s.Addresses, before.Addresses)
 }
 
-// query is what is looked up: the same for all names that mean the same.
+// query is what is looked up; equal names of several objects share one.
 type query struct {
 	host    string
 	records networkingv1.RecordType
@@ -87,15 +84,15 @@ func (n Name) query() query {
 }
 
 const (
-	// minLookupInterval is the least time between two lookups of a name that resolves.
+	// minLookupInterval is the minimum time between two lookups of a name that resolves.
 	minLookupInterval = time.Second
 	// firstRetry is after how long a failed lookup is tried again, at most.
 	firstRetry = 5 * time.Second
-	// lastRetry is what the time between retries grows to, within the limits of the name.
+	// lastRetry limits the time between retries, within the limits of the name.
 	lastRetry = 5 * time.Minute
 )
 
-// settings are the limits of a name, put in order.
+// settings are the limits of a name.
 type settings struct {
 	minInterval, maxInterval, keepFor time.Duration
 	removeExpired                     bool
@@ -111,7 +108,7 @@ func (n Name) settings() settings {
 	}
 }
 
-// clamp returns the time between lookups that a TTL asks for.
+// clamp returns the time between lookups for a TTL.
 func (s settings) clamp(ttl time.Duration) time.Duration {
 	return min(max(ttl, s.minInterval), s.maxInterval)
 }
@@ -127,8 +124,8 @@ func (s settings) retry(failures int) time.Duration {
 
 func (s settings) maxRetry() time.Duration { return min(max(lastRetry, s.minInterval), s.maxInterval) }
 
-// jitter moves a time by up to a tenth: upwards, but never above longest; nor below shortest where
-// it was not below before. at is from 0 to 1.
+// jitter adds up to a tenth to a time, within maxInterval; it goes below minInterval only where the time was
+// before. at is from 0 to 1.
 func (s settings) jitter(wait time.Duration, at float64) time.Duration {
 	low, high := wait, wait+wait/10
 	if high > s.maxInterval {

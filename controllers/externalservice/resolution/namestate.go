@@ -11,19 +11,19 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// nameState is what is known of one name. It has no clock and sends nothing: answers go in by apply,
-// and the state comes out.
+// nameState is what is known of one name. It has no clock and sends nothing: apply takes an answer, and state is
+// the result.
 type nameState struct {
 	settings
 
 	ipv4, ipv6 family
 	lookedUpAt time.Time
-	// failures is how many lookups in a row failed, in one family at least.
+	// failures is how many lookups in a row failed, in at least one family.
 	failures int
 	state    State
 }
 
-// newNameState makes the record of a name that was not looked up yet.
+// newNameState returns the state of a name that was not looked up yet.
 func newNameState(n Name) *nameState {
 	r := &nameState{settings: n.settings(), state: State{Endpoint: n.Endpoint}}
 	var ipv4, ipv6 []dns.Address
@@ -43,33 +43,33 @@ func newNameState(n Name) *nameState {
 	return r
 }
 
-// apply takes in an answer. at, from 0 to 1, places the next lookup within its jitter.
-func (r *nameState) apply(a dns.Answer, now time.Time, at float64) {
-	r.lookedUpAt, r.state.LookedUp = now, true
+// apply applies an answer. at, from 0 to 1, is the jitter of the next lookup.
+func (n *nameState) apply(a dns.Answer, now time.Time, at float64) {
+	n.lookedUpAt, n.state.LookedUp = now, true
 	resolved := a.Outcome() == dns.Resolved
 	if resolved {
-		a.IPv4, a.IPv6 = r.ipv4.correctNoName(a.IPv4), r.ipv6.correctNoName(a.IPv6)
+		a.IPv4, a.IPv6 = n.ipv4.correctNoName(a.IPv4), n.ipv6.correctNoName(a.IPv6)
 	}
-	r.state.Denied = a.Denied
-	r.ipv4.lastOutcome, r.ipv6.lastOutcome = a.IPv4.Outcome, a.IPv6.Outcome
-	interval := r.interval(a)
+	n.state.Denied = a.Denied
+	n.ipv4.lastOutcome, n.ipv6.lastOutcome = a.IPv4.Outcome, a.IPv6.Outcome
+	interval := n.interval(a)
 	if resolved {
-		r.state.ResolvedTime = now
-		r.ipv4.apply(a.IPv4, r.settings, interval, now)
-		r.ipv6.apply(a.IPv6, r.settings, interval, now)
+		n.state.ResolvedTime = now
+		n.ipv4.apply(a.IPv4, n.settings, interval, now)
+		n.ipv6.apply(a.IPv6, n.settings, interval, now)
 	}
 	if resolved && !failed(a.IPv4) && !failed(a.IPv6) {
-		r.failures = 0
+		n.failures = 0
 	} else {
-		r.failures++
+		n.failures++
 	}
-	r.updateState(now)
-	wait := r.wait(a, interval)
-	r.state.NextTime = now.Add(r.jitter(wait, at))
-	r.capAtExpiry(now)
+	n.updateState(now)
+	wait := n.wait(a, interval)
+	n.state.NextTime = now.Add(n.jitter(wait, at))
+	n.capAtExpiry(now)
 }
 
-// apply takes in the part of a family of a name that resolves.
+// apply applies the answer of a family of a name that resolves.
 func (f *family) apply(p dns.FamilyAnswer, s settings, interval time.Duration, now time.Time) {
 	switch p.Outcome {
 	case dns.Resolved:
@@ -80,9 +80,8 @@ func (f *family) apply(p dns.FamilyAnswer, s settings, interval time.Duration, n
 	}
 }
 
-// correctNoName is the part of a family of a name that resolves in the other one. Some load balancers say
-// of such a name that it does not exist where they mean that they have no answer: where there were
-// addresses, that is a failure.
+// correctNoName makes NXDOMAIN a failure where the other family resolves and there were addresses: some load
+// balancers send it when they have no answer.
 func (f *family) correctNoName(p dns.FamilyAnswer) dns.FamilyAnswer {
 	if p.NoName && f.count() > 0 {
 		p.Outcome = dns.ServFail
@@ -90,114 +89,114 @@ func (f *family) correctNoName(p dns.FamilyAnswer) dns.FamilyAnswer {
 	return p
 }
 
-// failed says whether a part is neither addresses nor word that there are none.
+// failed reports whether an answer is neither addresses nor that there are none.
 func failed(p dns.FamilyAnswer) bool { return p.Outcome != dns.Resolved && p.Outcome != dns.NXDomain }
 
-// interval is the time between lookups that an answer asks for.
-func (r *nameState) interval(a dns.Answer) time.Duration {
+// interval returns the time between lookups after an answer.
+func (n *nameState) interval(a dns.Answer) time.Duration {
 	ttl := time.Duration(-1)
 	for _, p := range []dns.FamilyAnswer{a.IPv4, a.IPv6} {
 		if p.Outcome == dns.Resolved && (ttl < 0 || p.TTL < ttl) {
 			ttl = p.TTL
 		}
 	}
-	return r.clamp(ttl)
+	return n.clamp(ttl)
 }
 
-// wait is the time until the next lookup, before jitter.
-func (r *nameState) wait(a dns.Answer, interval time.Duration) time.Duration {
+// wait returns the time until the next lookup, without jitter.
+func (n *nameState) wait(a dns.Answer, interval time.Duration) time.Duration {
 	switch {
 	case a.Outcome() != dns.Resolved:
-		wait := r.retry(r.failures)
+		wait := n.retry(n.failures)
 		if a.Outcome() == dns.NXDomain {
-			wait = max(wait, min(a.IPv4.TTL, a.IPv6.TTL, r.maxRetry()))
+			wait = max(wait, min(a.IPv4.TTL, a.IPv6.TTL, n.maxRetry()))
 		}
 		return wait
-	case r.ipv4.awaitsConfirmation() || r.ipv6.awaitsConfirmation():
-		return r.minInterval
-	case r.failures > 0:
-		return min(interval, max(r.retry(r.failures), r.minInterval))
+	case n.ipv4.awaitsConfirmation() || n.ipv6.awaitsConfirmation():
+		return n.minInterval
+	case n.failures > 0:
+		return min(interval, max(n.retry(n.failures), n.minInterval))
 	default:
 		return interval
 	}
 }
 
-// awaitsConfirmation says whether addresses count that there were no records of, until that is said again.
+// awaitsConfirmation reports whether addresses are kept until a second answer says that there are no records.
 func (f *family) awaitsConfirmation() bool {
 	return f.lastOutcome == dns.NXDomain && f.negatives > 0 && f.count() > 0
 }
 
-// updateState says what the last answer means by now.
-func (r *nameState) updateState(now time.Time) {
-	whole := dns.Answer{IPv4: dns.FamilyAnswer{Outcome: r.ipv4.lastOutcome}, IPv6: dns.FamilyAnswer{Outcome: r.ipv6.lastOutcome}}.Outcome()
-	r.state.ExpiresAt, r.state.Failed, r.state.Kept = time.Time{}, "", 0
+// updateState sets the state by the last answer, as of now.
+func (n *nameState) updateState(now time.Time) {
+	whole := dns.Answer{IPv4: dns.FamilyAnswer{Outcome: n.ipv4.lastOutcome}, IPv6: dns.FamilyAnswer{Outcome: n.ipv6.lastOutcome}}.Outcome()
+	n.state.ExpiresAt, n.state.Failed, n.state.Kept = time.Time{}, "", 0
 	kept := dns.Outcome("")
-	for i, f := range []*family{&r.ipv4, &r.ipv6} {
+	for i, f := range []*family{&n.ipv4, &n.ipv6} {
 		if !f.isKept() || (whole == dns.Resolved && f.lastOutcome == dns.NXDomain) {
 			continue
 		}
-		if r.removeExpired {
-			expires := f.lastResolved.Add(r.keepFor)
+		if n.removeExpired {
+			expires := f.lastResolved.Add(n.keepFor)
 			f.expire(expires, now)
 			if f.count() == 0 {
 				continue
 			}
-			if r.state.ExpiresAt.IsZero() || expires.Before(r.state.ExpiresAt) {
-				r.state.ExpiresAt = expires
+			if n.state.ExpiresAt.IsZero() || expires.Before(n.state.ExpiresAt) {
+				n.state.ExpiresAt = expires
 			}
 		}
 		kept = f.lastOutcome
-		r.state.Kept += f.count()
+		n.state.Kept += f.count()
 		if whole == dns.Resolved {
-			r.state.Failed = []string{"A", "AAAA"}[i]
+			n.state.Failed = []string{"A", "AAAA"}[i]
 		}
 	}
-	r.state.Addresses = r.addresses()
-	r.state.Surplus = r.ipv4.surplus + r.ipv6.surplus + max(0, r.ipv4.count()+r.ipv6.count()-maxAddresses)
+	n.state.Addresses = n.addresses()
+	n.state.Surplus = n.ipv4.surplus + n.ipv6.surplus + max(0, n.ipv4.count()+n.ipv6.count()-maxAddresses)
 	switch {
 	case whole == dns.Denied || (kept == "" && whole != dns.Resolved):
-		r.state.Reason, r.state.Cause = string(whole), string(whole)
+		n.state.Reason, n.state.Cause = string(whole), string(whole)
 	case kept == "":
-		r.state.Reason, r.state.Cause = networkingv1.ReasonResolved, string(dns.Resolved)
+		n.state.Reason, n.state.Cause = networkingv1.ReasonResolved, string(dns.Resolved)
 	case whole == dns.Resolved:
-		r.state.Reason, r.state.Cause = networkingv1.ReasonStale, string(kept)
+		n.state.Reason, n.state.Cause = networkingv1.ReasonStale, string(kept)
 	default:
-		r.state.Reason, r.state.Cause = networkingv1.ReasonStale, string(whole)
+		n.state.Reason, n.state.Cause = networkingv1.ReasonStale, string(whole)
 	}
 }
 
-// addresses returns those that count. Each family has a right to half of the places.
-func (r *nameState) addresses() []dns.Address {
-	four, six := r.ipv4.count(), r.ipv6.count()
+// addresses returns those in use. Each family may have half of maxAddresses, and what the other one leaves.
+func (n *nameState) addresses() []dns.Address {
+	four, six := n.ipv4.count(), n.ipv6.count()
 	const half = maxAddresses / 2
 	return slices.Concat(
-		r.ipv4.newest(max(maxAddresses-six, half)),
-		r.ipv6.newest(max(maxAddresses-four, half)),
+		n.ipv4.newest(max(maxAddresses-six, half)),
+		n.ipv6.newest(max(maxAddresses-four, half)),
 	)
 }
 
-// updateSettings takes over other settings of the same name, and says whether the next lookup moved.
-func (r *nameState) updateSettings(s settings, now time.Time) bool {
-	if r.settings == s {
+// updateSettings sets the settings of the name, and reports whether the time of the next lookup changed.
+func (n *nameState) updateSettings(s settings, now time.Time) bool {
+	if n.settings == s {
 		return false
 	}
-	r.settings = s
-	if !r.state.LookedUp {
+	n.settings = s
+	if !n.state.LookedUp {
 		return false
 	}
-	before := r.state.NextTime
-	if most := r.lookedUpAt.Add(s.maxInterval); r.state.NextTime.After(most) {
-		r.state.NextTime = most
+	before := n.state.NextTime
+	if most := n.lookedUpAt.Add(s.maxInterval); n.state.NextTime.After(most) {
+		n.state.NextTime = most
 	}
-	r.updateState(now)
-	r.capAtExpiry(now)
-	return !r.state.NextTime.Equal(before)
+	n.updateState(now)
+	n.capAtExpiry(now)
+	return !n.state.NextTime.Equal(before)
 }
 
-// capAtExpiry has the name looked up when its addresses would go: either that saves them, or
-// they go then and not whenever the next lookup would have been.
-func (r *nameState) capAtExpiry(now time.Time) {
-	if at := r.state.ExpiresAt; at.After(now) && at.Before(r.state.NextTime) {
-		r.state.NextTime = at
+// capAtExpiry has the name looked up no later than when its addresses expire: that lookup renews or removes
+// them.
+func (n *nameState) capAtExpiry(now time.Time) {
+	if at := n.state.ExpiresAt; at.After(now) && at.Before(n.state.NextTime) {
+		n.state.NextTime = at
 	}
 }

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// pingEvery is how often lost nameservers are asked whether they are back, and at least the
-	// time between two questions because of lookups without an answer.
+	// pingEvery is how often unreachable nameservers are pinged, and the minimum time between two pings because
+	// of lookups without a reply.
 	pingEvery = 5 * time.Second
-	// maxUnanswered is how many lookups in a row get no answer before that means something, where
-	// there is no Ping.
+	// maxUnanswered is after how many lookups in a row without a reply the nameservers are unreachable, where there
+	// is no Ping.
 	maxUnanswered = 3
 )
 
-// reachability is what is known of the nameservers.
+// reachability is whether the nameservers reply.
 type reachability struct {
 	unreachable atomic.Bool
 	changeMu    sync.Mutex
@@ -31,11 +31,11 @@ type reachability struct {
 	pinged     time.Time
 }
 
-// recordAnswer takes in whether a lookup got any answer.
+// recordAnswer records whether any nameserver replied to a lookup.
 func (t *Tracker) recordAnswer(a dns.Answer) {
 	switch {
 	case a.Outcome() == dns.Denied:
-		// Perhaps no question was sent.
+		// There may have been no query.
 		return
 	case a.IPv4.Outcome != dns.Timeout || a.IPv6.Outcome != dns.Timeout:
 		t.recordReply()
@@ -43,22 +43,22 @@ func (t *Tracker) recordAnswer(a dns.Answer) {
 	}
 	t.reachability.mu.Lock()
 	t.reachability.unanswered++
-	lost, ask := false, false
+	lost, ping := false, false
 	if t.Ping == nil {
 		lost = t.reachability.unanswered >= maxUnanswered
 	} else if now := t.Now(); !t.reachability.unreachable.Load() && now.Sub(t.reachability.pinged) >= pingEvery {
-		t.reachability.pinged, ask = now, true
+		t.reachability.pinged, ping = now, true
 	}
 	t.reachability.mu.Unlock()
 	if lost {
 		t.recordUnreachable()
 	}
-	if ask {
+	if ping {
 		t.queue.Set(task{}, t.Now())
 	}
 }
 
-// ping asks the nameservers whether they are there, and again until they are.
+// ping pings the nameservers, and returns when to ping them again.
 func (t *Tracker) ping(ctx context.Context) time.Time {
 	answered := t.Ping(ctx)
 	if ctx.Err() != nil {
@@ -72,10 +72,10 @@ func (t *Tracker) ping(ctx context.Context) time.Time {
 	return t.Now().Add(pingEvery)
 }
 
-// recordUnreachable notes that no nameserver answers.
+// recordUnreachable records that no nameserver replies.
 func (t *Tracker) recordUnreachable() { t.setUnreachable(true) }
 
-// recordReply notes that a nameserver answers. Names that got no answer need not wait any longer then.
+// recordReply records that a nameserver replies. Names that timed out are then looked up soon.
 func (t *Tracker) recordReply() {
 	t.reachability.mu.Lock()
 	t.reachability.unanswered = 0
@@ -85,8 +85,8 @@ func (t *Tracker) recordReply() {
 	}
 }
 
-// setUnreachable notes whether the nameservers are lost, and says whether that is a change. OnReachable is told
-// of changes in their order: a loss that is told of after the recovery would stay.
+// setUnreachable records whether the nameservers are unreachable, and reports whether that is a change.
+// OnReachable is called in the order of changes: a loss that is reported after the recovery would stay.
 func (t *Tracker) setUnreachable(lost bool) bool {
 	if t.reachability.unreachable.Load() == lost { // as nearly always, and without waiting
 		return false
@@ -100,16 +100,16 @@ func (t *Tracker) setUnreachable(lost bool) bool {
 	return true
 }
 
-// retryTimedOut has every name looked up soon that got no answer.
+// retryTimedOut has every name that timed out looked up soon.
 func (t *Tracker) retryTimedOut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.Now()
 	for object, entries := range t.objects {
 		for endpoint, e := range entries {
-			if r := e.name; r.ipv4.lastOutcome == dns.Timeout || r.ipv6.lastOutcome == dns.Timeout {
-				if at := t.seededNames.next(now); at.Before(r.state.NextTime) {
-					r.state.NextTime = at
+			if n := e.name; n.ipv4.lastOutcome == dns.Timeout || n.ipv6.lastOutcome == dns.Timeout {
+				if at := t.seededNames.next(now); at.Before(n.state.NextTime) {
+					n.state.NextTime = at
 					t.queue.Set(task{object, endpoint}, at)
 				}
 			}

@@ -19,31 +19,29 @@ import (
 
 // Options of a Tracker.
 type Options struct {
-	// Lookup asks what a name leads to, and ends soon after ctx has. Required.
+	// Lookup looks up a name, and returns soon after ctx ends. Required.
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
-	// Ping asks whether any nameserver answers anything at all. It settles what a lookup that got
-	// no answer means: that the nameservers are gone, or that the name's own servers are slow. By default
-	// three such lookups in a row are taken for the former.
+	// Ping reports whether any nameserver replies. It is called after a lookup without a reply, to tell
+	// unreachable nameservers from slow servers of the name. Defaults to nil: three such lookups in a row mean
+	// the former.
 	Ping func(ctx context.Context) bool
-	// Workers is how many names are looked up at once; one namespace gets about half of them. The
-	// default is 64.
+	// Workers is how many names are looked up at once; one namespace gets about half of them. Defaults to 64.
 	Workers int
-	// Now tells the time. The default is time.Now.
+	// Now returns the time. Defaults to time.Now.
 	Now func() time.Time
-	// Rand returns a number from 0 to 1, for jitter. The default is rand.Float64.
+	// Rand returns a number from 0 to 1, for jitter. Defaults to rand.Float64.
 	Rand func() float64
-	// Notify is told of an object of which a name has changed in a way that matters to a
-	// reconciler. It must not block. Defaults to nil: it is not called.
+	// Notify is called with an object when a State of it changes in more than times. It must not block.
+	// Defaults to nil: it is not called.
 	Notify func(key types.NamespacedName)
-	// OnReachable is told when the nameservers stop to answer anything, and when they answer
-	// again. It must not block. Defaults to nil: it is not called.
+	// OnReachable is called when the nameservers become unreachable, and when they reply again. It must not
+	// block. Defaults to nil: it is not called.
 	OnReachable func(reachable bool)
-	// Registerer takes the metrics. The default takes none.
+	// Registerer registers the metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 }
 
-// Tracker knows what names lead to now. It is safe for concurrent use; looking up happens while
-// Run runs.
+// Tracker keeps the addresses of names current while Run runs. It is safe for concurrent use.
 type Tracker struct {
 	Options
 
@@ -55,23 +53,23 @@ type Tracker struct {
 
 	mu      sync.Mutex
 	objects map[types.NamespacedName]map[string]*entry
-	// newNames and known space out first lookups: of names that are new, and of those with a Seed.
+	// newNames and seededNames pace first lookups: of names without a Seed, and of those with one.
 	newNames, seededNames pacer
 }
 
-// task is a name of an object in the agenda. The zero task is the ping.
+// task is a name of an object in the queue. The zero task is the ping.
 type task struct {
 	object   types.NamespacedName
 	endpoint string
 }
 
-// entry is a name of an object. One that was replaced is never changed again.
+// entry is a name of an object. One that was replaced is not changed any more.
 type entry struct {
 	query query
 	name  *nameState
 }
 
-// New makes a Tracker of nothing.
+// New returns a Tracker without names.
 func New(o Options) *Tracker {
 	if o.Workers <= 0 {
 		o.Workers = 64
@@ -103,8 +101,8 @@ func New(o Options) *Tracker {
 	return t
 }
 
-// Run looks names up when they are due until ctx ends, and returns once no lookup is under way. It
-// fails at once where the Registerer refused the metrics.
+// Run looks names up when they are due until ctx ends, and returns once no lookup is under way. It fails at once
+// if the metrics could not be registered.
 func (t *Tracker) Run(ctx context.Context) error {
 	if t.registerErr != nil {
 		return t.registerErr
@@ -112,9 +110,8 @@ func (t *Tracker) Run(ctx context.Context) error {
 	return t.queue.Run(ctx)
 }
 
-// Set says which names an object has, and returns what is known of them, in their order. Names
-// whose endpoint, host and records are as before keep their state; those that are gone are
-// forgotten. Setting the same names again changes nothing.
+// Set replaces the names of an object, and returns the state of each, in order. Names with the same endpoint, host
+// and records as before keep their state. Setting the same names again changes nothing.
 func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,8 +139,7 @@ func (t *Tracker) Set(key types.NamespacedName, names []Name) []State {
 	return states
 }
 
-// ensureEntry returns the entry of a name: the one that it had, or a new one that is due for its first
-// lookup.
+// ensureEntry returns the entry of a name: e if it is of the same query, or else a new one.
 func (t *Tracker) ensureEntry(key types.NamespacedName, name Name, e *entry, now time.Time) *entry {
 	if e != nil && e.query == name.query() {
 		if e.name.updateSettings(name.settings(), now) {
@@ -161,10 +157,10 @@ func (t *Tracker) ensureEntry(key types.NamespacedName, name Name, e *entry, now
 	return e
 }
 
-// Forget forgets the names of an object.
+// Forget removes the names of an object.
 func (t *Tracker) Forget(key types.NamespacedName) { t.Set(key, nil) }
 
-// ResolvedTime is when a name of an object last resolved; zero where it never has, or is not known.
+// ResolvedTime returns when a name of an object last resolved, or zero.
 func (t *Tracker) ResolvedTime(key types.NamespacedName, endpoint string) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,19 +170,19 @@ func (t *Tracker) ResolvedTime(key types.NamespacedName, endpoint string) time.T
 	return time.Time{}
 }
 
-// IsReachable is false while no nameserver answers anything at all. It is true until that is known.
+// IsReachable reports whether nameservers reply, as far as is known.
 func (t *Tracker) IsReachable() bool { return !t.reachability.unreachable.Load() }
 
 const (
-	// firstRate is how many first lookups begin in a second, in the long run.
+	// firstRate is how many first lookups begin in a second.
 	firstRate = 500
 	// firstBurst is how many may begin at once.
 	firstBurst = 64
 )
 
-// pacer spaces out first lookups: a burst at once, and the rest at a steady rate.
+// pacer limits the rate of first lookups: a burst at once, and the rest at a steady rate.
 type pacer struct {
-	// full is when everything that was let through so far would have begun at the steady rate.
+	// full is when all first lookups so far would have begun at the steady rate.
 	full time.Time
 }
 
