@@ -31,7 +31,7 @@ type electFlags struct {
 	kubeconfig, namespace, name, id string
 	lease, renew, retry, grace      time.Duration
 	lost                            string
-	quiet, aide                     bool
+	quiet, helper                   bool
 }
 
 // Elect is `fairlead elect`.
@@ -44,7 +44,7 @@ func Elect(o Options) *cobra.Command {
 		Long: `Run any command only while holding a Lease, so that of many started on many machines one
 runs at a time. When it ends by itself, the next one has its turn.
 
-The command has ended before anybody else can take the Lease: where it cannot be renewed, the command
+The command has ended before another process can take the Lease: where it cannot be renewed, the command
 gets SIGTERM at the renew deadline and SIGKILL --grace later. SIGINT, SIGTERM, SIGHUP, SIGQUIT,
 SIGUSR1 and SIGUSR2 are passed on to it. Nothing of it is left running, also when this process is
 killed. The Lease is released when it has ended.
@@ -57,17 +57,17 @@ The command finds its Lease and a fencing token in its environment: FAIRLEAD_LEA
 FAIRLEAD_LEASE_NAME, FAIRLEAD_LEASE_HOLDER, FAIRLEAD_LEASE_TRANSITIONS, FAIRLEAD_FENCING_TOKEN.`,
 		Example: "  " + o.Program + " elect --lease-lock-name=importer -- /opt/shop/importer --follow",
 		Args: func(command *cobra.Command, args []string) error {
-			if f.aide || len(args) > 0 && command.ArgsLenAtDash() == 0 {
+			if f.helper || len(args) > 0 && command.ArgsLenAtDash() == 0 {
 				return nil
 			}
 			return &exit{elect.CodeFailed, errors.New("give the command after --, as in `" + o.Program + " elect --lease-lock-name=NAME -- COMMAND`")}
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			if f.aide {
-				code, err := elect.Aide(args)
+			if f.helper {
+				code, err := elect.HelperMain(args)
 				return &exit{code, err}
 			}
-			g, stop, err := f.guard(o, args)
+			g, stop, err := f.runner(o, args)
 			if err != nil {
 				return &exit{elect.Code(err), fmt.Errorf("elect: %w", err)}
 			}
@@ -102,14 +102,14 @@ func (f *electFlags) declare(command *cobra.Command) {
 	set.DurationVar(&f.grace, "grace", 3*time.Second, fmt.Sprintf("How long the command may take to end after SIGTERM when the Lease is lost. With the renew deadline at most the lease duration less %s.", elect.Margin))
 	set.StringVar(&f.lost, "on-lost-lease", lostExit, "What follows on a lost Lease: "+lostExit+", or "+lostDemote+", to wait and run the command again.")
 	set.BoolVar(&f.quiet, "quiet", false, "Log errors only.")
-	set.BoolVar(&f.aide, "aide", false, "Serve another process of elect. For internal use.")
-	_ = set.MarkHidden("aide") // it exists
+	set.BoolVar(&f.helper, "helper", false, "Serve another process of elect. For internal use.")
+	_ = set.MarkHidden("helper") // it exists
 	// What follows the command is its own, also where it looks like a flag.
 	set.SetInterspersed(false)
 }
 
-// guard assembles what the flags say. It sends nothing.
-func (f *electFlags) guard(o Options, command []string) (_ *elect.Guard, stop func(), err error) {
+// runner assembles what the flags say. It sends nothing.
+func (f *electFlags) runner(o Options, command []string) (_ *elect.Runner, stop func(), err error) {
 	switch {
 	case f.name == "":
 		return nil, nil, errors.New("--lease-lock-name is required: the Lease that candidates share")
@@ -157,7 +157,7 @@ func (f *electFlags) guard(o Options, command []string) (_ *elect.Guard, stop fu
 	g, err := elect.New(elect.Options{
 		Leases: client.CoordinationV1(), Namespace: f.namespace, Name: f.name, Identity: f.id,
 		LeaseDuration: f.lease, RenewDeadline: f.renew, RetryPeriod: f.retry, Grace: f.grace, Demote: f.lost == lostDemote,
-		Command: command, Aide: []string{self, "elect", "--aide", "--"},
+		Command: command, Helper: []string{self, "elect", "--helper", "--"},
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Logger: logger,
 	})
 	if err != nil {

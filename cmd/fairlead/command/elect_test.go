@@ -41,7 +41,7 @@ func TestElectSaysWhatIsWrongByItsExitCodeAndInOneLine(t *testing.T) {
 		"durations that clash":   {[]string{kubeconfig, "--lease-lock-name=turn", "--leader-elect-lease-duration=5s", "--", "true"}, 125, []string{"lease duration 5s", "renew deadline, 10s"}},
 		"no such command":        {[]string{kubeconfig, "--lease-lock-name=turn", "--", "fairlead-has-no-such-command"}, 127, []string{"fairlead-has-no-such-command", "not found"}},
 		"a command that is none": {[]string{kubeconfig, "--lease-lock-name=turn", "--", t.TempDir()}, 126, []string{"is a directory"}},
-		"an aide by hand":        {[]string{"--aide", "--", "begin"}, 125, []string{"internal"}},
+		"a helper by hand":       {[]string{"--helper", "--", "exec"}, 125, []string{"internal"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := runCommand(t, append([]string{"elect"}, test.args...)...)

@@ -1,19 +1,20 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard runs a command only while this process holds a Lease.
+// Package elect runs a command only while this process holds a Lease.
 //
-// The Lease is campaigned for and renewed by package election. What is added here is the promise
-// about another process, which no context can cancel:
+// Package leaderelection acquires and renews the Lease. This package adds what no context can do, to end
+// another process in time:
 //
-//   - The command has ended before anybody else may take the Lease: it gets SIGTERM at the renew
-//     deadline and SIGKILL a grace later, which New keeps short of the lease duration.
-//   - Both times count on a clock that no step of the wall clock moves and that, where the system
-//     has one, also runs while the machine sleeps.
-//   - A second process, the watchman, kills the command where this one cannot, because it was
-//     killed or stopped. It knows the deadline of the last renewal and hears of each new one, and
-//     the command begins only when it is watched.
-//   - The Lease is released when the command and all that it started have ended, and not before.
+//   - The command has ended before another process may take the Lease: it gets SIGTERM at the renew deadline
+//     and SIGKILL a grace later, which New keeps below the lease duration (lease.go, term.go).
+//   - Both times are on a clock that cannot be set and that, where the system has one, also runs while the
+//     machine sleeps (system_linux.go).
+//   - A second process, the watchdog, kills the command where this one cannot, because it was killed or
+//     stopped. It gets the deadline with each renewal, and the command starts only when it is watched
+//     (watchdog.go).
+//   - The Lease is released when the command and everything that it started have ended, and not before
+//     (process.go).
 //
 // The package never decides who holds the Lease, and starts nothing while that is unknown.
 package elect

@@ -7,56 +7,59 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
-// Margin is what must be left between the death of the command and the end of the Lease, for a
-// machine that is slow to kill.
+// Margin is the time between the death of the command and the end of the Lease, for a machine that is slow
+// to kill.
 const Margin = time.Second
 
-// forever is longer than any command: only its death ends the term.
+// forever is longer than any command runs: only its end ends the term.
 const forever = 100 * 365 * 24 * time.Hour
 
 // Options configure a Guard.
 type Options struct {
-	// Leases is the client, as for election.Options.
+	// Leases is the client, as for leaderelection.Options.
 	Leases coordinationv1client.LeasesGetter
 	// Namespace and Name are those of the Lease. It is created where it does not exist.
 	Namespace, Name string
 	// Identity names this process among the candidates.
 	Identity string
 
-	// LeaseDuration, RenewDeadline and RetryPeriod are those of election.Options.
+	// LeaseDuration, RenewDeadline and RetryPeriod are those of leaderelection.Options.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// Grace is how long the command may take to end after SIGTERM where the Lease is lost. With
 	// RenewDeadline it must stay below LeaseDuration by Margin. 0 means SIGKILL without SIGTERM.
 	Grace time.Duration
-	// Demote makes the guard a candidate again after a lost Lease. The default is to end.
+	// Demote makes the process a candidate again after a lost Lease. Defaults to false: Run returns.
 	Demote bool
 
 	// Command is the command and its arguments.
 	Command []string
-	// Aide is a command line that calls Aide with the arguments that are added to it: this very
-	// program, as a rule. Empty means none: then what stops or kills this process must also end the
-	// command.
-	Aide []string
+	// Helper is a command line that calls HelperMain with the arguments that are added to it, usually this
+	// program. Empty means no watchdog: whatever stops or kills this process must then end the command.
+	Helper []string
 	// Stdin, Stdout and Stderr are passed to the command. Nil means the null device.
 	Stdin, Stdout, Stderr *os.File
 
-	// Signals are passed on to the command, and those that ask to end also end the wait for the
-	// Lease. See Notify. Nil means none.
+	// Signals are forwarded to the command, and those that ask to stop also end the wait for the Lease. See
+	// Notify. Defaults to none.
 	Signals <-chan os.Signal
 	// Logger gets a line for each transition.
 	Logger logr.Logger
 }
 
-// validated returns an elector for the options.
-func (o Options) validated(leases coordinationv1client.LeasesGetter) (*leaderelection.Elector, error) {
+// newElector returns the elector of the options.
+func (o Options) newElector(leases coordinationv1client.LeasesGetter) (*leaderelection.Elector, error) {
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return nil, errors.New("no command")
 	}
@@ -75,4 +78,58 @@ func (o Options) validated(leases coordinationv1client.LeasesGetter) (*leaderele
 			o.RenewDeadline, o.Grace, Margin, o.LeaseDuration, max(0, o.LeaseDuration-o.RenewDeadline-Margin))
 	}
 	return elector, nil
+}
+
+// Exit codes other than the command's, as of timeout(1), env(1) and nohup(1).
+const (
+	// CodeLost: the Lease was lost, and the command was ended.
+	CodeLost = 124
+	// CodeFailed: elect itself failed, or was used wrongly.
+	CodeFailed = 125
+	// CodeNotExecutable: the command was found and could not be started.
+	CodeNotExecutable = 126
+	// CodeNotFound: there is no such command.
+	CodeNotFound = 127
+	// codeSignal is added to the number of a signal that ended the command, or the wait for the Lease.
+	codeSignal = 128
+)
+
+// startError is the error of a command that cannot be started.
+type startError struct{ error }
+
+func (n startError) Unwrap() error { return n.error }
+
+// Code returns the exit code for an error of New: that of a shell where the command is the cause.
+func Code(err error) int {
+	switch {
+	case !errors.As(err, &startError{}):
+		return CodeFailed
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+		return CodeNotFound
+	default:
+		return CodeNotExecutable
+	}
+}
+
+// The environment of the command, in addition to that of this process.
+const (
+	// EnvNamespace, EnvName and EnvHolder are those of its Lease.
+	EnvNamespace = "FAIRLEAD_LEASE_NAMESPACE"
+	EnvName      = "FAIRLEAD_LEASE_NAME"
+	EnvHolder    = "FAIRLEAD_LEASE_HOLDER"
+	// EnvTransitions is the Lease's spec.leaseTransitions. It restarts at 0 where the Lease is deleted.
+	EnvTransitions = "FAIRLEAD_LEASE_TRANSITIONS"
+	// EnvToken is the fencing token: the resourceVersion of the last write of the Lease by this candidate
+	// before the command was started. It is a decimal number of 64 bits, larger than that of every earlier
+	// command under the Lease, also where the Lease was deleted in between.
+	EnvToken = "FAIRLEAD_FENCING_TOKEN"
+)
+
+// environment returns the environment of a command that runs under a Lease.
+func environment(lease *coordinationv1.Lease) []string {
+	return append(os.Environ(),
+		EnvNamespace+"="+lease.Namespace, EnvName+"="+lease.Name,
+		EnvHolder+"="+ptr.Deref(lease.Spec.HolderIdentity, ""),
+		EnvTransitions+"="+strconv.Itoa(int(ptr.Deref(lease.Spec.LeaseTransitions, 0))),
+		EnvToken+"="+lease.ResourceVersion)
 }

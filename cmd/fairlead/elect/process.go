@@ -5,29 +5,33 @@ package elect
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // process is the command that runs.
 type process struct {
 	command *exec.Cmd
 	pid     int           // of its group, too
-	ended   chan struct{} // closed when it has ended; what it started may still run
+	done    chan struct{} // closed when it has ended; its children may still run
 }
 
-// start starts the command. An error says that nothing runs.
-func (f *family) start(command *exec.Cmd) (*process, error) {
-	p := &process{command: command, ended: make(chan struct{})}
+// startProcess starts the command. After an error nothing runs.
+func (c *children) startProcess(command *exec.Cmd) (*process, error) {
+	p := &process{command: command, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The signal on the death of the parent comes when this thread ends: golang/go#27505.
+		// The signal on the death of the parent is sent when this thread ends: golang/go#27505.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := f.bear(command)
+		err := c.start(command)
 		if err == nil {
 			p.pid = command.Process.Pid
 		}
@@ -35,9 +39,9 @@ func (f *family) start(command *exec.Cmd) (*process, error) {
 		if err != nil {
 			return
 		}
-		defer close(p.ended)
+		defer close(p.done)
 		awaitExit(p.pid)
-		p.signal(syscall.SIGKILL) // the rest of the group, while its number cannot be another's
+		p.signal(syscall.SIGKILL) // the rest of the group, while its id cannot be reused
 		_ = command.Wait()        // the exit code is in ProcessState
 	}()
 	return p, <-started
@@ -46,7 +50,7 @@ func (f *family) start(command *exec.Cmd) (*process, error) {
 // signal sends to the group. An empty group is no error.
 func (p *process) signal(s syscall.Signal) { _ = syscall.Kill(-p.pid, s) }
 
-// code is the exit code of a command that has ended, as a shell would put it.
+// code returns the exit code of a command that has ended, as a shell does.
 func (p *process) code() int {
 	if status, ok := p.command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return codeSignal + int(status.Signal())
@@ -54,40 +58,40 @@ func (p *process) code() int {
 	return p.command.ProcessState.ExitCode()
 }
 
-// family are the children of this process. All are of one lock: a child that has ended must not be
-// taken for an orphan before it is known.
-type family struct {
-	mu  sync.Mutex
-	own []int
+// children are the processes that this one started. One lock protects all steps: a new child must not be
+// taken for an orphan before it is in the list.
+type children struct {
+	mu      sync.Mutex
+	started []int
 }
 
-func (f *family) bear(command *exec.Cmd) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (c *children) start(command *exec.Cmd) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err := command.Start(); err != nil {
 		return err
 	}
-	f.own = append(f.own, command.Process.Pid)
+	c.started = append(c.started, command.Process.Pid)
 	return nil
 }
 
-// forget is for a child that has been waited for: its number may be given to an orphan.
-func (f *family) forget(pid int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i, own := range f.own {
-		if own == pid {
-			f.own = append(f.own[:i], f.own[i+1:]...)
+// forget removes a child that has been waited for: its id may be reused by an orphan.
+func (c *children) forget(pid int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, started := range c.started {
+		if started == pid {
+			c.started = append(c.started[:i], c.started[i+1:]...)
 			return
 		}
 	}
 }
 
-// bury reaps orphans that have ended, and says how many have not. With a signal above 0 those get it.
-func (f *family) bury(s syscall.Signal) (alive int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, pid := range adopted(f.own...) {
+// reap reaps orphans that have ended, sends the others a signal unless it is 0, and returns their number.
+func (c *children) reap(s syscall.Signal) (alive int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, pid := range orphans(c.started...) {
 		if s > 0 {
 			_ = syscall.Kill(pid, s)
 		}
@@ -98,15 +102,15 @@ func (f *family) bury(s syscall.Signal) (alive int) {
 	return alive
 }
 
-// extinguish kills what a command that has ended left behind, and returns when nothing is left. It
-// calls late once where that takes long.
-func (f *family) extinguish(p *process, late func()) {
+// killRemaining kills the processes that a command has left behind, and returns when none is left. It calls
+// late once where that takes more than two seconds.
+func (c *children) killRemaining(p *process, late func()) {
 	const step = 5 * time.Millisecond
 	tick := time.NewTicker(step)
 	defer tick.Stop()
 	began := time.Now()
 	for {
-		left := f.bury(syscall.SIGKILL)
+		left := c.reap(syscall.SIGKILL)
 		if err := syscall.Kill(-p.pid, syscall.SIGKILL); left == 0 && errors.Is(err, syscall.ESRCH) {
 			return
 		}
@@ -116,4 +120,37 @@ func (f *family) extinguish(p *process, late func()) {
 		}
 		<-tick.C
 	}
+}
+
+// terminal is the terminal that the command may read from. Nil is none.
+type terminal struct{ fd int }
+
+// foregroundTerminal returns the terminal of a file, where this process is in its foreground. A command in
+// another process group could not read from it: it would be stopped, and keep the Lease.
+func foregroundTerminal(file *os.File) *terminal {
+	if file == nil {
+		return nil
+	}
+	fd := int(file.Fd())
+	if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || group != syscall.Getpgrp() {
+		return nil
+	}
+	return &terminal{fd}
+}
+
+// passTo gives a new process the foreground, and with it the signals of the keyboard.
+func (t *terminal) passTo(to *syscall.SysProcAttr) {
+	if t != nil {
+		to.Foreground, to.Ctty = true, t.fd
+	}
+}
+
+// takeBack takes the foreground back. A process in the background may do so if it ignores SIGTTOU.
+func (t *terminal) takeBack() error {
+	if t == nil {
+		return nil
+	}
+	signal.Ignore(syscall.SIGTTOU)
+	defer signal.Reset(syscall.SIGTTOU)
+	return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, syscall.Getpgrp())
 }

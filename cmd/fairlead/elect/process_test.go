@@ -38,7 +38,7 @@ func TestTheExitCodeIsTheCommandsAndTheLeaseIsReleased(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t)
-			c := stand(t, a, append([]string{"--"}, test.command...)...)
+			c := startCandidate(t, a, append([]string{"--"}, test.command...)...)
 			c.exits(test.code)
 			if got := a.holder(); got != test.holder {
 				t.Errorf("the Lease is held by %q, want %q", got, test.holder)
@@ -49,7 +49,7 @@ func TestTheExitCodeIsTheCommandsAndTheLeaseIsReleased(t *testing.T) {
 
 func TestTheThreeStreamsAreTheCommands(t *testing.T) {
 	t.Parallel()
-	c := stand(t, newAPI(t), "--", "sh", "-c", "cat; echo complaint >&2")
+	c := startCandidate(t, newAPI(t), "--", "sh", "-c", "cat; echo complaint >&2")
 	c.exits(0)
 	if c.out.String() != "input\n" || !strings.Contains(c.logs.String(), "complaint\n") {
 		t.Errorf("stdout %q, stderr %q", c.out, c.logs)
@@ -59,26 +59,26 @@ func TestTheThreeStreamsAreTheCommands(t *testing.T) {
 func TestSignalsReachTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	c := stand(t, a, "--", "sh", "-c", `
+	c := startCandidate(t, a, "--", "sh", "-c", `
 		for s in HUP USR1 USR2 QUIT INT; do trap "echo $s" $s; done
 		trap "echo TERM; exit 9" TERM
 		sh -c 'trap "echo inner" USR2; echo inner-ready; while :; do sleep 0.02; done' &
 		echo ready
 		while :; do sleep 0.02; done`)
-	c.says("ready")
-	c.says("inner-ready")
+	c.waitFor("ready")
+	c.waitFor("inner-ready")
 	c.send(syscall.SIGUSR2)
-	c.says("USR2")
-	c.says("inner")
+	c.waitFor("USR2")
+	c.waitFor("inner")
 	for word, s := range map[string]syscall.Signal{"HUP": syscall.SIGHUP, "USR1": syscall.SIGUSR1, "QUIT": syscall.SIGQUIT, "INT": syscall.SIGINT} {
 		c.send(s)
-		c.says(word)
+		c.waitFor(word)
 	}
 	if a.holder() != "a" {
 		t.Errorf("the Lease is held by %q while the command runs", a.holder())
 	}
 	c.send(syscall.SIGTERM)
-	c.says("TERM")
+	c.waitFor("TERM")
 	c.exits(9)
 	if a.holder() != "" {
 		t.Errorf("the Lease is held by %q", a.holder())
@@ -98,8 +98,8 @@ func TestWhatACommandLeavesBehindIsKilledBeforeTheLeaseIsReleased(t *testing.T) 
 		}
 	}
 	seen := filepath.Join(t.TempDir(), "seen")
-	c := stand(t, a, "--", "sh", "-c", members+"until [ -e "+seen+" ]; do sleep 0.05; done; exit 3")
-	pids <- append(c.says("pids"), c.says("outside")...)
+	c := startCandidate(t, a, "--", "sh", "-c", members+"until [ -e "+seen+" ]; do sleep 0.05; done; exit 3")
+	pids <- append(c.waitFor("pids"), c.waitFor("outside")...)
 	if err := os.WriteFile(seen, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +111,8 @@ func TestWhatACommandLeavesBehindIsKilledBeforeTheLeaseIsReleased(t *testing.T) 
 
 func TestOrphansAreReapedWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
-	c := stand(t, newAPI(t), "--", "sh", "-c", `sh -c 'sh -c "sleep 0.1" & echo orphan $!'; exec sleep 1000`)
-	orphan := c.says("orphan")[0]
+	c := startCandidate(t, newAPI(t), "--", "sh", "-c", `sh -c 'sh -c "sleep 0.1" & echo orphan $!'; exec sleep 1000`)
+	orphan := c.waitFor("orphan")[0]
 	until(t, "the orphan is reaped", func() bool { return syscall.Kill(orphan, 0) == syscall.ESRCH })
 }
 
@@ -125,7 +125,7 @@ func TestAWaitEndsAtOnceAndNothingHasRun(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t)
 			a.give("another")
-			c := stand(t, a, "--", "echo", "ran")
+			c := startCandidate(t, a, "--", "echo", "ran")
 			until(t, "it waits", func() bool { return strings.Contains(c.logs.String(), "another") })
 			c.send(syscall.SIGUSR1)
 			sent := time.Now()

@@ -11,27 +11,27 @@ import (
 	"time"
 )
 
-// shared says that the watchman reads the same clock. It does not here.
-const shared = false
+// sharedClock: the watchdog does not read the same clock.
+const sharedClock = false
 
-var began = time.Now()
+var processStart = time.Now()
 
-// elapsed is a clock that cannot be set. It is of this process only, and stands still while the
-// machine sleeps: here the watchman knows no deadline, and only follows the death of the guard.
-func elapsed() time.Duration { return time.Since(began) }
+// clock returns the time of a clock that cannot be set. It is of this process only, and does not run while the
+// machine sleeps: the watchdog knows no deadline here, and only kills when this process dies.
+func clock() time.Duration { return time.Since(processStart) }
 
-// ofCommand makes the command a group of its own. There is no signal on the death of a parent here:
-// that is the watchman's alone.
-func ofCommand() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// commandAttributes gives the command a process group of its own. There is no signal on the death of a parent
+// here, only the watchdog.
+func commandAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// Self is the running program.
+// Self returns the path of the running program.
 func Self() (string, error) { return os.Executable() }
 
-// adopt does nothing: orphans go to init, and those that left the command's group are not found.
-func adopt() error { return nil }
+// becomeSubreaper does nothing: orphans go to init, and those that left the command's group are not found.
+func becomeSubreaper() error { return nil }
 
 func awaitExit(int) {}
 
 func exited(int) bool { return false }
 
-func adopted(...int) []int { return nil }
+func orphans(...int) []int { return nil }

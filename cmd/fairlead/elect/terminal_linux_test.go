@@ -39,16 +39,16 @@ func pty(t *testing.T) (keyboard, screen *os.File) {
 func TestACommandReadsFromTheTerminalAndGetsItsInterrupt(t *testing.T) {
 	t.Parallel()
 	keyboard, screen := pty(t)
-	c := standOn(t, screen, newAPI(t), "-demote", "--", "sh", "-c",
+	c := startCandidateOn(t, screen, newAPI(t), "-demote", "--", "sh", "-c",
 		`trap 'echo interrupted; exit 4' INT; read word; echo "read-$word"; while :; do sleep 0.02; done`)
 	if _, err := keyboard.WriteString("hello\n"); err != nil {
 		t.Fatal(err)
 	}
-	c.says("read-hello")
+	c.waitFor("read-hello")
 	if _, err := keyboard.Write([]byte{3}); err != nil { // Ctrl-C
 		t.Fatal(err)
 	}
-	c.says("interrupted")
+	c.waitFor("interrupted")
 	c.exits(4)
 	if strings.Contains(c.logs.String(), "terminal") {
 		t.Errorf("the terminal was not taken back: %s", c.logs)

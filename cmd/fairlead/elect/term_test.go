@@ -58,13 +58,13 @@ func TestALeaseThatCannotBeRenewedEndsTheCommandInTime(t *testing.T) {
 			t.Parallel()
 			pausetest.Retry(t, func() error {
 				a := newAPI(t)
-				c := stand(t, a, "--", "sh", "-c", test.script)
-				pids := append(c.says("pids"), c.says("outside")...)
+				c := startCandidate(t, a, "--", "sh", "-c", test.script)
+				pids := append(c.waitFor("pids"), c.waitFor("outside")...)
 				renewed := a.cut(true)
-				err := within(t, dies(t, pids...), renewed, test.least, lease)
+				err := within(t, waitGone(t, pids...), renewed, test.least, lease)
 				c.exits(CodeLost)
 				if test.said != "" {
-					c.says(test.said)
+					c.waitFor(test.said)
 				}
 				if a.holder() != "a" {
 					t.Errorf("a lost Lease was touched: holder %q", a.holder())
@@ -78,11 +78,11 @@ func TestALeaseThatCannotBeRenewedEndsTheCommandInTime(t *testing.T) {
 func TestALeaseThatAnotherHoldsLeavesNoGrace(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	c := stand(t, a, append(distant, "--", "sh", "-c", `trap '' TERM; `+members+`while :; do sleep 1; done`)...)
-	pids := append(c.says("pids"), c.says("outside")...)
+	c := startCandidate(t, a, append(distant, "--", "sh", "-c", `trap '' TERM; `+members+`while :; do sleep 1; done`)...)
+	pids := append(c.waitFor("pids"), c.waitFor("outside")...)
 	given := time.Now()
 	a.give("another")
-	if err := within(t, dies(t, pids...), given, 0, soon); err != nil {
+	if err := within(t, waitGone(t, pids...), given, 0, soon); err != nil {
 		t.Error(err)
 	}
 	c.exits(CodeLost)
@@ -91,54 +91,54 @@ func TestALeaseThatAnotherHoldsLeavesNoGrace(t *testing.T) {
 	}
 }
 
-func TestTheCommandDoesNotOutliveAGuardThatIsKilled(t *testing.T) {
+func TestTheCommandDoesNotOutliveAnElectThatIsKilled(t *testing.T) {
 	t.Parallel()
-	c := stand(t, newAPI(t), append(distant, "--", "sh", "-c", `trap '' TERM HUP; sleep 1000 & echo pids $$ $!; while :; do sleep 1; done`)...)
-	pids := c.says("pids")
+	c := startCandidate(t, newAPI(t), append(distant, "--", "sh", "-c", `trap '' TERM HUP; sleep 1000 & echo pids $$ $!; while :; do sleep 1; done`)...)
+	pids := c.waitFor("pids")
 	killed := time.Now()
 	c.send(syscall.SIGKILL)
-	if err := within(t, dies(t, pids...), killed, 0, soon); err != nil {
+	if err := within(t, waitGone(t, pids...), killed, 0, soon); err != nil {
 		t.Error(err)
 	}
 }
 
-// The kernel sees to the command itself where there is no watchman.
-func TestTheCommandDiesWithAGuardThatHasNoWatchman(t *testing.T) {
+// The kernel sees to the command itself where there is no watchdog.
+func TestTheCommandDiesWithAnElectThatHasNoWatchdog(t *testing.T) {
 	t.Parallel()
-	c := stand(t, newAPI(t), append(distant, "-watched=false", "--", "sh", "-c", `echo pids $$; exec sleep 1000`)...)
-	pids := c.says("pids")
+	c := startCandidate(t, newAPI(t), append(distant, "-watched=false", "--", "sh", "-c", `echo pids $$; exec sleep 1000`)...)
+	pids := c.waitFor("pids")
 	killed := time.Now()
 	c.send(syscall.SIGKILL)
-	if err := within(t, dies(t, pids...), killed, 0, soon); err != nil {
+	if err := within(t, waitGone(t, pids...), killed, 0, soon); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestTheCommandDoesNotOutliveTheLeaseOfAGuardThatIsStopped(t *testing.T) {
+func TestTheCommandDoesNotOutliveTheLeaseOfAnElectThatIsStopped(t *testing.T) {
 	t.Parallel()
 	pausetest.Retry(t, func() error {
 		a := newAPI(t)
-		c := stand(t, a, "--", "sh", "-c", `trap '' TERM; sleep 1000 & echo pids $$ $!; while :; do sleep 1; done`)
-		pids := c.says("pids")
+		c := startCandidate(t, a, "--", "sh", "-c", `trap '' TERM; sleep 1000 & echo pids $$ $!; while :; do sleep 1; done`)
+		pids := c.waitFor("pids")
 		c.send(syscall.SIGSTOP)
 		renewed := a.cut(false)
-		err := within(t, dies(t, pids[1]), renewed, renewal, lease) // the watchman may not have heard of the last renewal
+		err := within(t, waitGone(t, pids[1]), renewed, renewal, lease) // the watchdog may not have heard of the last renewal
 		c.send(syscall.SIGCONT)
 		c.exits(CodeLost)
 		return err
 	})
 }
 
-func TestAGuardThatWakesUpTooLateKillsAtOnce(t *testing.T) {
+func TestAnElectThatWakesUpTooLateKillsAtOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	c := stand(t, a, "-watched=false", "--", "sh", "-c", `trap 'echo TERM' TERM; `+members+`while :; do sleep 1; done`)
-	pids := append(c.says("pids"), c.says("outside")...)
+	c := startCandidate(t, a, "-watched=false", "--", "sh", "-c", `trap 'echo TERM' TERM; `+members+`while :; do sleep 1; done`)
+	pids := append(c.waitFor("pids"), c.waitFor("outside")...)
 	c.send(syscall.SIGSTOP)
 	a.cut(true)
 	<-time.After(deadline + 200*time.Millisecond) // what a stopped process misses is time itself
 	c.send(syscall.SIGCONT)
-	dies(t, pids...)
+	waitGone(t, pids...)
 	c.exits(CodeLost)
 	if strings.Contains(c.out.String(), "TERM") {
 		t.Error("the command was given a grace")
@@ -148,25 +148,25 @@ func TestAGuardThatWakesUpTooLateKillsAtOnce(t *testing.T) {
 func TestACommandThatEndedByItselfIsNoLossHoweverLateItIsNoticed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	c := stand(t, a, "--", "sh", "-c", `echo pids $$; sleep 0.5; exit 6`)
-	pid := c.says("pids")[0]
+	c := startCandidate(t, a, "--", "sh", "-c", `echo pids $$; sleep 0.5; exit 6`)
+	pid := c.waitFor("pids")[0]
 	c.send(syscall.SIGSTOP)
-	dies(t, pid)
+	waitGone(t, pid)
 	<-time.After(deadline)
 	c.send(syscall.SIGCONT)
 	c.exits(6)
 }
 
-func TestAWatchmanThatDiesIsReplaced(t *testing.T) {
+func TestAWatchdogThatDiesIsReplaced(t *testing.T) {
 	t.Parallel()
 	pausetest.Retry(t, func() error { return replaced(t) })
 }
 
 func replaced(t *testing.T) error {
 	a := newAPI(t)
-	c := stand(t, a, "--", "sh", "-c", `echo pids $$; exec sleep 1000`)
-	command := c.says("pids")[0]
-	watchman := func() int {
+	c := startCandidate(t, a, "--", "sh", "-c", `echo pids $$; exec sleep 1000`)
+	command := c.waitFor("pids")[0]
+	watchdog := func() int {
 		for _, pid := range childrenOf(c.command.Process.Pid) {
 			if pid != command {
 				return pid
@@ -175,17 +175,17 @@ func replaced(t *testing.T) error {
 		return 0
 	}
 	first := 0
-	until(t, "there is a watchman", func() bool { first = watchman(); return first != 0 }) // 0 is the group of this process
+	until(t, "there is a watchdog", func() bool { first = watchdog(); return first != 0 }) // 0 is the group of this process
 	<-time.After(1100 * time.Millisecond)                                                  // one that ends sooner is not replaced
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("kill the watchman %d: %w", first, err)
+		return fmt.Errorf("kill the watchdog %d: %w", first, err)
 	}
-	until(t, "there is another", func() bool { pid := watchman(); return pid != 0 && pid != first && !gone(pid) })
+	until(t, "there is another", func() bool { pid := watchdog(); return pid != 0 && pid != first && !gone(pid) })
 	before := a.writes()
 	until(t, "it hears of renewals", func() bool { return a.writes() > before+1 })
 	c.send(syscall.SIGSTOP)
 	renewed := a.cut(false)
-	return within(t, dies(t, command), renewed, deadline/2, lease)
+	return within(t, waitGone(t, command), renewed, deadline/2, lease)
 }
 
 func childrenOf(pid int) (children []int) {
@@ -204,10 +204,10 @@ func childrenOf(pid int) (children []int) {
 func TestUnderDemoteTheCommandRunsAgainWhenTheLeaseIsWonAgain(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	c := stand(t, a, "-demote", "--", "sh", "-c", `trap 'exit 0' TERM; echo pids $$; while :; do sleep 0.02; done`)
-	first := c.says("pids")[0]
+	c := startCandidate(t, a, "-demote", "--", "sh", "-c", `trap 'exit 0' TERM; echo pids $$; while :; do sleep 0.02; done`)
+	first := c.waitFor("pids")[0]
 	a.cut(true)
-	dies(t, first)
+	waitGone(t, first)
 	until(t, "it is a candidate again", func() bool { return strings.Contains(c.logs.String(), "candidate again") })
 	a.cut(false)
 	until(t, "it runs again", func() bool { return strings.Count(c.out.String(), "pids") == 2 })
@@ -218,14 +218,14 @@ func TestUnderDemoteTheCommandRunsAgainWhenTheLeaseIsWonAgain(t *testing.T) {
 	}
 }
 
-func TestTheCommandNeverRunsTwiceAtOnceHoweverItsGuardsEnd(t *testing.T) {
+func TestTheCommandNeverRunsTwiceAtOnceHoweverItsParentsEnd(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	path := filepath.Join(t.TempDir(), "log")
-	guards := map[int]*candidate{}
+	parents := map[int]*candidate{}
 	join := func(id string) {
-		c := stand(t, a, "-id="+id, "-demote", "-lease=9s", "-renew=4s", "-grace=1s", "--", os.Args[0], "alone", path)
-		guards[c.command.Process.Pid] = c
+		c := startCandidate(t, a, "-id="+id, "-demote", "-lease=9s", "-renew=4s", "-grace=1s", "--", os.Args[0], "alone", path)
+		parents[c.command.Process.Pid] = c
 	}
 	runs := func() []string {
 		content, err := os.ReadFile(path)
@@ -242,10 +242,10 @@ func TestTheCommandNeverRunsTwiceAtOnceHoweverItsGuardsEnd(t *testing.T) {
 		lines := runs()
 		seen = len(lines)
 		var holder int
-		if _, err := fmt.Sscanf(lines[seen-1], "runs %d\n", &holder); err != nil || guards[holder] == nil {
+		if _, err := fmt.Sscanf(lines[seen-1], "runs %d\n", &holder); err != nil || parents[holder] == nil {
 			t.Fatalf("who runs it? %q", lines)
 		}
-		guards[holder].send(end)
+		parents[holder].send(end)
 		join("next-" + strconv.Itoa(round))
 	}
 	until(t, "the last runs", func() bool { return len(runs()) > seen })

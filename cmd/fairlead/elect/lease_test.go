@@ -1,0 +1,222 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package elect
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
+)
+
+func TestOrdersFollowTheTimeSinceTheLastRenewal(t *testing.T) {
+	var now time.Duration
+	deadline := newLeaseDeadline(func() time.Duration { return now }, 10*time.Second, 3*time.Second)
+	if got, _ := deadline.due(); got != kill {
+		t.Errorf("before any renewal: %v", got)
+	}
+	deadline.extend(100 * time.Second)
+	deadline.extend(90 * time.Second) // an answer that comes late shortens nothing
+	for _, test := range []struct {
+		at   time.Duration
+		want action
+		wait time.Duration
+	}{
+		{100 * time.Second, keepRunning, 10 * time.Second},
+		{110*time.Second - 1, keepRunning, 1},
+		{110 * time.Second, terminate, 3 * time.Second},
+		{113*time.Second - 1, terminate, 1},
+		{113 * time.Second, kill, 0},
+		{time.Hour, kill, 0},
+	} {
+		now = test.at
+		if got, wait := deadline.due(); got != test.want || wait != test.wait {
+			t.Errorf("at %s: %v, nothing for %s; want %v, %s", test.at, got, wait, test.want, test.wait)
+		}
+	}
+}
+
+// scripted responds to writes with an error or none, after the clock has moved.
+type scripted struct {
+	coordinationv1client.LeaseInterface
+	write func() error
+}
+
+func (s scripted) Leases(string) coordinationv1client.LeaseInterface { return s }
+
+func (s scripted) Create(_ context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	return lease, s.write()
+}
+
+func (s scripted) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	return lease, s.write()
+}
+
+func TestARenewalCountsFromWhenItWasSentAndOnlyIfItSucceeds(t *testing.T) {
+	now := 100 * time.Second
+	var fails error
+	deadline := newLeaseDeadline(func() time.Duration { return now }, 10*time.Second, 3*time.Second)
+	client := recordingClient{scripted{write: func() error { now += 4 * time.Second; return fails }}, "a", deadline, newRefusals("default/turn", clock)}.Leases("default")
+	lease := func(holder string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
+	}
+	wants := func(what string, want time.Duration) {
+		t.Helper()
+		if got := deadline.deadline(); got != want {
+			t.Errorf("%s: dead by %s, want %s", what, got, want)
+		}
+	}
+	_, _ = client.Create(t.Context(), lease("a"), metav1.CreateOptions{})
+	wants("taken", 113*time.Second)
+	_, _ = client.Update(t.Context(), lease("a"), metav1.UpdateOptions{})
+	wants("renewed", 117*time.Second)
+	_, _ = client.Update(t.Context(), lease(""), metav1.UpdateOptions{})
+	wants("released", 117*time.Second)
+	fails = errors.New("no answer")
+	_, _ = client.Update(t.Context(), lease("a"), metav1.UpdateOptions{})
+	wants("not renewed", 117*time.Second)
+}
+
+func TestALeaseOfAnothersLeavesNoGraceAndAFailedRenewalDoes(t *testing.T) {
+	for want, cause := range map[action]error{
+		kill:        fmt.Errorf("%w: %w", leaderelection.ErrLost, leaderelection.ErrTaken),
+		terminate:   fmt.Errorf("%w: not renewed", leaderelection.ErrLost),
+		keepRunning: context.Canceled,
+	} {
+		if got := actionFor(cause); got != want {
+			t.Errorf("%v: %v, want %v", cause, got, want)
+		}
+	}
+}
+
+func TestDurationsUnderWhichTheCommandCouldOutliveTheLeaseAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		lease, renew, grace time.Duration
+		want                string
+	}{
+		{15 * time.Second, 10 * time.Second, 4 * time.Second, ""},
+		{15 * time.Second, 10 * time.Second, 0, ""},
+		{15 * time.Second, 10 * time.Second, 4*time.Second + 1, "grace of at most 4s"},
+		{15 * time.Second, 14500 * time.Millisecond, 0, "margin"},
+		{15 * time.Second, 10 * time.Second, -1, "below 0"},
+		{15 * time.Second, 15 * time.Second, 0, "renew deadline"},
+	} {
+		o := Options{
+			Leases: scripted{}, Namespace: "default", Name: "turn", Identity: "a", Command: []string{"true"},
+			LeaseDuration: test.lease, RenewDeadline: test.renew, RetryPeriod: time.Second, Grace: test.grace,
+		}
+		_, err := New(o)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%+v: error %v", test, err)
+		}
+	}
+}
+
+var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+
+func TestAWaitEndsOnWhatOnlyAPersonCanChange(t *testing.T) {
+	forbidden := apierrors.NewForbidden(leases, "turn", errors.New("no role"))
+	untrusted := &url.Error{Op: "Get", URL: "https://host", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
+	for name, test := range map[string]struct {
+		err   error
+		after time.Duration // the wait ends; 0: never
+	}{
+		"an invalid Lease":          {apierrors.NewInvalid(schema.GroupKind{Kind: "Lease"}, "turn", nil), 1},
+		"a missing namespace":       {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "el"), refusalTimeout},
+		"no rights":                 {forbidden, refusalTimeout},
+		"no credentials":            {apierrors.NewUnauthorized("who are you"), refusalTimeout},
+		"an unknown authority":      {untrusted, refusalTimeout},
+		"a Lease that was deleted":  {apierrors.NewNotFound(leases, "turn"), 0},
+		"an API server that is off": {apierrors.NewServiceUnavailable("away"), 0},
+		"no connection":             {errors.New("connection refused"), 0},
+		"another one was faster":    {apierrors.NewConflict(leases, "turn", nil), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now, ended := 5*time.Hour, time.Duration(0)
+			r := newRefusals("el/turn", func() time.Duration { return now })
+			began := now
+			r.cancel = func() { ended = max(now-began, 1) }
+			for range 120 {
+				r.record("create", test.err)
+				now += time.Second
+			}
+			if ended != test.after || (r.err() != nil) != (test.after > 0) {
+				t.Errorf("ended after %s, want %s: %v", ended, test.after, r.err())
+			}
+		})
+	}
+}
+
+func TestAWaitGoesOnWhereARequestHasSucceededOrTheRefusalEnds(t *testing.T) {
+	now := time.Hour
+	r := newRefusals("el/turn", func() time.Duration { return now })
+	refused := apierrors.NewForbidden(leases, "turn", errors.New("no role"))
+	r.record("update", nil)
+	for range 100 {
+		r.record("update", refused)
+		now += time.Second
+	}
+	for range 10 { // the refusals of a short while, each time
+		r.record("get", refused)
+		now += refusalTimeout - 1
+		r.record("get", errors.New("connection refused"))
+	}
+	if err := r.err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoCandidateStandsForALeaseThatCannotExist(t *testing.T) {
+	for _, names := range [][2]string{{"el", "Bad Name"}, {"El", "turn"}, {"a.b", "turn"}, {"el", strings.Repeat("x", 254)}} {
+		_, err := New(Options{Namespace: names[0], Name: names[1], Identity: "a", Command: []string{"true"}})
+		if err == nil || Code(err) != CodeFailed || !strings.Contains(err.Error(), "of the Lease") {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+}
+
+func TestACandidateThatIsRefusedForGoodEndsWith125AndTheReason(t *testing.T) {
+	a := newAPI(t)
+	a.refuse(apierrors.NewInvalid(schema.GroupKind{Kind: "Lease"}, "turn", nil))
+	c := startCandidate(t, a, "--", "echo", "runs")
+	c.exits(CodeFailed)
+	if logs := c.logs.String(); !strings.Contains(logs, "default/turn") || !strings.Contains(logs, "correct the flags") || c.out.String() != "" {
+		t.Errorf("it ran: %q, and says:\n%s", c.out, logs)
+	}
+}
+
+// Each command has a token that is larger than those of all before, also where the Lease was deleted.
+func TestEachCommandHasALargerFencingToken(t *testing.T) {
+	a := newAPI(t)
+	var last uint64
+	for _, id := range []string{"a", "b", "a"} {
+		c := startCandidate(t, a, "-id="+id, "--", "sh", "-c", `echo "$FAIRLEAD_FENCING_TOKEN $FAIRLEAD_LEASE_TRANSITIONS $FAIRLEAD_LEASE_HOLDER $FAIRLEAD_LEASE_NAMESPACE/$FAIRLEAD_LEASE_NAME $HOME"`)
+		c.exits(0)
+		var token uint64
+		fields := strings.Fields(c.out.String())
+		if len(fields) > 1 {
+			token, _ = strconv.ParseUint(fields[0], 10, 64)
+		}
+		if want := fmt.Sprintf("%s default/turn", id); token <= last || !strings.Contains(c.out.String(), want) {
+			t.Errorf("%q after the token %d, want %q", c.out, last, want)
+		}
+		last = token
+		a.remove()
+	}
+}
