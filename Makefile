@@ -116,7 +116,7 @@ uninstall: ## Remove the CRDs, and with them every object of their kinds.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy
-deploy: ## Deploy the operator with image IMAGE into the cluster of your kubeconfig. OVERLAY=config/apart runs webhooks and reconcilers apart.
+deploy: ## Deploy the operator with image IMAGE into the cluster of your kubeconfig. OVERLAY=config/split runs webhooks and reconcilers in processes of their own.
 	$(KUSTOMIZE) build $(OVERLAY) | sed 's|image: fairlead:latest|image: $(IMAGE)|' | $(KUBECTL) apply --server-side -f -
 
 .PHONY: undeploy

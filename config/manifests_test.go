@@ -99,7 +99,7 @@ func TestNoManifestCarriesACABundle(t *testing.T) {
 
 func TestThePodOutlivesItsOrderlyStop(t *testing.T) {
 	for name, d := range map[string]appsv1.DeploymentSpec{
-		"both": deployment(t, "manager/deployment.yaml"), "webhooks": deployment(t, "apart/webhook_deployment.yaml"), "reconcilers": reconcilers(t),
+		"both": deployment(t, "manager/deployment.yaml"), "webhooks": deployment(t, "split/webhook_deployment.yaml"), "reconcilers": reconcilers(t),
 	} {
 		configuration := shipped(t, d.Template.Spec.Containers[0].Args...)
 		grace := time.Duration(*d.Template.Spec.TerminationGracePeriodSeconds) * time.Second

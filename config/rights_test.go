@@ -73,15 +73,15 @@ func rights(t *testing.T, paths ...string) (all []right) {
 
 func rightsOfReconcilers(t *testing.T) []right {
 	t.Helper()
-	return rights(t, "apart/manager_cluster_role.yaml", "apart/manager_role.yaml")
+	return rights(t, "split/manager_cluster_role.yaml", "split/manager_role.yaml")
 }
 
 func rightsOfWebhooks(t *testing.T) []right {
 	t.Helper()
-	return rights(t, "apart/webhook_cluster_role.yaml", "apart/webhook_role.yaml", "apart/webhook_api_server_role.yaml")
+	return rights(t, "split/webhook_cluster_role.yaml", "split/webhook_role.yaml", "split/webhook_api_server_role.yaml")
 }
 
-func TestApartTheTwoHaveTheGeneratedRightsBetweenThemAndNoOthers(t *testing.T) {
+func TestSplitTheTwoHaveTheGeneratedRightsBetweenThemAndNoOthers(t *testing.T) {
 	generated := rights(t, "rbac/role.yaml")
 	both := slices.Concat(rightsOfReconcilers(t), rightsOfWebhooks(t))
 	for _, one := range generated {
@@ -97,7 +97,7 @@ func TestApartTheTwoHaveTheGeneratedRightsBetweenThemAndNoOthers(t *testing.T) {
 }
 
 // What both may do is little, and named here.
-func TestApartNeitherMayWhatOnlyTheOtherDoes(t *testing.T) {
+func TestSplitNeitherMayWhatOnlyTheOtherDoes(t *testing.T) {
 	shared := map[string]bool{}
 	for _, webhooks := range rightsOfWebhooks(t) {
 		if coveredBy(rightsOfReconcilers(t), webhooks) {
@@ -129,12 +129,12 @@ func TestApartNeitherMayWhatOnlyTheOtherDoes(t *testing.T) {
 	}
 }
 
-func TestApartEachAccountIsBoundToItsOwnRoles(t *testing.T) {
-	content, err := os.ReadFile("apart/webhook_role_binding.yaml")
+func TestSplitEachAccountIsBoundToItsOwnRoles(t *testing.T) {
+	content, err := os.ReadFile("split/webhook_role_binding.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	account := deployment(t, "apart/webhook_deployment.yaml").Template.Spec.ServiceAccountName
+	account := deployment(t, "split/webhook_deployment.yaml").Template.Spec.ServiceAccountName
 	if account == reconcilers(t).Template.Spec.ServiceAccountName {
 		t.Errorf("both run as %s", account)
 	}

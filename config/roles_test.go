@@ -20,7 +20,7 @@ import (
 func clusterRoles(t *testing.T) map[string]rbacv1.ClusterRole {
 	t.Helper()
 	roles := map[string]rbacv1.ClusterRole{}
-	for _, folder := range []string{"rbac", "apart"} {
+	for _, folder := range []string{"rbac", "split"} {
 		paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 		if err != nil {
 			t.Fatal(err)

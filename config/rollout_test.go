@@ -38,7 +38,7 @@ func deployment(t *testing.T, path string) appsv1.DeploymentSpec {
 // the budgets of both.
 var serving = map[string]string{
 	"manager/deployment.yaml":       "manager/pod_disruption_budget.yaml",
-	"apart/webhook_deployment.yaml": "apart/webhook_pod_disruption_budget.yaml",
+	"split/webhook_deployment.yaml": "split/webhook_pod_disruption_budget.yaml",
 }
 
 // Each of these times is above the one before it, or a replica is killed, or unknown to a client, in

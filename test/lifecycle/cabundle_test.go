@@ -183,9 +183,9 @@ func TestAFightOverACABundleIsBounded(t *testing.T) {
 }
 
 // The webhooks' own account may watch and heal the bundle; the reconcilers' need not.
-func TestApartALostCABundleIsHealedByTheWebhooks(t *testing.T) {
+func TestSplitALostCABundleIsHealedByTheWebhooks(t *testing.T) {
 	t.Parallel()
-	a := newScene(t).apart()
+	a := newScene(t).split()
 	webhooks := a.webhook()
 	webhooks.reaches("ca-published", "done")
 	good := a.bundle(definitions[0])

@@ -24,16 +24,16 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// apart is Fairlead with webhooks and reconcilers in processes of their own, each kind of which runs
-// with the rights that config/apart gives it and no others.
-type apart struct {
+// split is Fairlead with webhooks and reconcilers in processes of their own, each kind of which runs
+// with the rights that config/split gives it and no others.
+type split struct {
 	*scene
 	webhooksAs, reconcilersAs string // kubeconfigs
 }
 
-func (s *scene) apart() *apart {
+func (s *scene) split() *split {
 	s.Helper()
-	s.must(s.applyRights(filepath.Join(root, "config", "apart")))
+	s.must(s.applyRights(filepath.Join(root, "config", "split")))
 	s.Cleanup(func() {
 		s.must(s.Reinstall(context.WithoutCancel(s.Context())))
 		for _, of := range []string{"clusterrole,clusterrolebinding", "role,rolebinding,serviceaccount"} {
@@ -41,7 +41,7 @@ func (s *scene) apart() *apart {
 			s.must(err)
 		}
 	})
-	a := &apart{scene: s}
+	a := &split{scene: s}
 	for account, to := range map[string]*string{"fairlead-webhook": &a.webhooksAs, "fairlead-manager": &a.reconcilersAs} {
 		user, err := s.ServiceAccount(framework.Namespace, account)
 		s.must(err)
@@ -79,20 +79,20 @@ func (s *scene) applyRights(folder string) error {
 }
 
 // reconciler runs a replica without webhooks, which is behind no Service.
-func (a *apart) reconciler(args ...string) *replica {
+func (a *split) reconciler(args ...string) *replica {
 	a.Helper()
 	return a.launch(slices.Concat(lasting, []string{"--kubeconfig=" + a.reconcilersAs, "--webhooks=false"}, args)...)
 }
 
 // webhook runs a replica without reconcilers, and returns when it serves.
-func (a *apart) webhook(args ...string) *replica {
+func (a *split) webhook(args ...string) *replica {
 	a.Helper()
 	// With a file that says what both need.
 	return a.start(slices.Concat([]string{"--kubeconfig=" + a.webhooksAs, "--controllers=false", "--leader-elect"}, args)...)
 }
 
 // alongside sends writes at v1 beside the load's at v1alpha1, and counts them with it.
-func (a *apart) alongside(load *traffic, namespace, name string) {
+func (a *split) alongside(load *traffic, namespace, name string) {
 	ctx, cancel := context.WithCancel(a.Context())
 	ended := make(chan struct{})
 	before := load.end

@@ -31,7 +31,7 @@ func (r role) args() []string {
 
 // roles are those of the replicas that a scenario begins with, in the order of their start.
 func roles(s scenario) []role {
-	if s.apart {
+	if s.split {
 		return slices.Concat(slices.Repeat([]role{serves}, replicas), slices.Repeat([]role{reconciles}, reconcilers))
 	}
 	return slices.Repeat([]role{whole}, replicas)

@@ -10,8 +10,8 @@ type scenario struct {
 	name string
 	// args of the replicas, besides the usual ones.
 	args []string
-	// apart says that the replicas only answer webhooks, and processes of their own reconcile.
-	apart bool
+	// split says that the replicas only answer webhooks, and processes of their own reconcile.
+	split bool
 	// loses says that a replica is lost, with the calls that it has and those that are sent to it before
 	// the Service knows. What fails because of these is explained; anything else is not.
 	loses bool
@@ -35,7 +35,7 @@ var scenarios = []scenario{
 	{name: "CA rotation", args: []string{"--webhook-certificates-validity=2m"}, do: rotateAuthority},
 	{name: "cert-manager renewal", args: []string{"--webhook-certificates=certManager"}, before: withCertManager, do: renewIssued},
 	{name: "rolling update", do: rollOut},
-	{name: "leader SIGKILL", apart: true, do: killReconcilers},
+	{name: "leader SIGKILL", split: true, do: killReconcilers},
 	{name: "replica SIGKILL, webhooks and all", loses: true, do: killLeaders},
 	{name: "leader SIGTERM", rare: true, do: stopLeaders},
 	{name: "lease lost, exit", args: []string{"--on-lost-lease=exit"}, rare: true, do: loseLeaseAndExit},

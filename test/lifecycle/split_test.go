@@ -19,9 +19,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestApartAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
+func TestSplitAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 	t.Parallel()
-	a := newScene(t).apart()
+	a := newScene(t).split()
 	namespace := a.newNamespace()
 	// Reconcilers first: neither waits for the other to be there.
 	leader := a.reconciler(electing(12, 9)...)
@@ -94,7 +94,7 @@ func TestApartAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 }
 
 // As docs/guides/high-availability.md says: the new replicas that serve start before the old ones stop.
-func TestApartIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
+func TestSplitIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	namespace := s.newNamespace()
@@ -104,15 +104,15 @@ func TestApartIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 	s.create(namespace, "one", "two")
 	load := s.traffic(namespace, 2)
 
-	a := s.apart() // also takes rights from those that still do both
+	a := s.split() // also takes rights from those that still do both
 	a.alongside(load, namespace, "two")
 	webhooks, reconcilers := a.webhook(leaving), a.reconciler()
 	reconcilers.eventuallyReady()
 	a.flows(load, 100)
 	a.Retire(together.Replica)
 	reconcilers.reconciles()
-	a.create(namespace, "apart")
-	a.reconciled(namespace, "apart")
+	a.create(namespace, "split")
+	a.reconciled(namespace, "split")
 	a.flows(load, 100)
 
 	a.must(a.Reinstall(t.Context()))
@@ -133,10 +133,10 @@ func TestApartIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 	reconcilers.permitted()
 }
 
-func TestApartTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
+func TestSplitTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	apply := []string{"apply", "--server-side", "--dry-run=server", "--force-conflicts", "-o", "name", "-k", filepath.Join(root, "config", "apart")}
+	apply := []string{"apply", "--server-side", "--dry-run=server", "--force-conflicts", "-o", "name", "-k", filepath.Join(root, "config", "split")}
 	all := strings.Fields(s.kubectl(apply...))
 	added := strings.Fields(s.kubectl(append(apply, "--selector=app.kubernetes.io/component=webhook")...))
 	for _, want := range []string{"deployment.apps/fairlead-manager", "service/fairlead-webhook", "configmap/"} {
@@ -158,9 +158,9 @@ func TestApartTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
 
 // The caches of a reconciler may need conversions, and it is not ready before they are filled. The
 // webhooks come up all the same, since they wait for no reconciler.
-func TestApartReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatDoNotWait(t *testing.T) {
+func TestSplitReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatDoNotWait(t *testing.T) {
 	t.Parallel()
-	a := newScene(t).apart()
+	a := newScene(t).split()
 	namespace := a.newNamespace()
 	writer := a.webhook()
 	a.store("v1alpha1")
@@ -188,9 +188,9 @@ func TestApartReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatDoNotWait(
 	r.permitted()
 }
 
-func TestApartWebhooksWarnOfOverlapsAndServeWhereTheyCannotKnowThem(t *testing.T) {
+func TestSplitWebhooksWarnOfOverlapsAndServeWhereTheyCannotKnowThem(t *testing.T) {
 	t.Parallel()
-	a := &apart{scene: newScene(t)}
+	a := &split{scene: newScene(t)}
 	namespace := a.newNamespace()
 	g := a.newGateway()
 	g.Hold(firstReads)

@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// reconcilers is the Deployment of ../manager as ../apart patches it.
+// reconcilers is the Deployment of ../manager as ../split patches it.
 func reconcilers(t *testing.T) appsv1.DeploymentSpec {
 	t.Helper()
 	var content [2][]byte
-	for i, path := range []string{"manager/deployment.yaml", "apart/manager_deployment.yaml"} {
+	for i, path := range []string{"manager/deployment.yaml", "split/manager_deployment.yaml"} {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -42,14 +42,14 @@ func reconcilers(t *testing.T) appsv1.DeploymentSpec {
 	return d.Spec
 }
 
-func TestApartOneDeploymentServesAndTheOtherReconciles(t *testing.T) {
+func TestSplitOneDeploymentServesAndTheOtherReconciles(t *testing.T) {
 	for path, want := range map[string]struct {
 		d                     appsv1.DeploymentSpec
 		webhooks, controllers bool
 	}{
 		"together":           {deployment(t, "manager/deployment.yaml"), true, true},
-		"apart, webhooks":    {deployment(t, "apart/webhook_deployment.yaml"), true, false},
-		"apart, reconcilers": {reconcilers(t), false, true},
+		"split, webhooks":    {deployment(t, "split/webhook_deployment.yaml"), true, false},
+		"split, reconcilers": {reconcilers(t), false, true},
 	} {
 		container := want.d.Template.Spec.Containers[0]
 		c := shipped(t, container.Args...)
@@ -76,9 +76,9 @@ func TestTheServiceOfTheWebhooksNamesNoDeployment(t *testing.T) {
 	}
 }
 
-func TestApartTheWebhooksRunAsTheyDoTogether(t *testing.T) {
-	together, apart := deployment(t, "manager/deployment.yaml"), deployment(t, "apart/webhook_deployment.yaml")
-	diff := cmp.Diff(together, apart,
+func TestSplitTheWebhooksRunAsTheyDoTogether(t *testing.T) {
+	together, split := deployment(t, "manager/deployment.yaml"), deployment(t, "split/webhook_deployment.yaml")
+	diff := cmp.Diff(together, split,
 		cmpopts.IgnoreFields(corev1.PodSpec{}, "ServiceAccountName", "DeprecatedServiceAccount"),
 		cmpopts.IgnoreFields(corev1.Container{}, "Name", "Args"),
 		// These name the Deployment.
@@ -87,27 +87,27 @@ func TestApartTheWebhooksRunAsTheyDoTogether(t *testing.T) {
 		cmpopts.IgnoreSliceElements(func(e corev1.EnvVar) bool { return e.Name == "POD_UID" }),
 	)
 	if diff != "" {
-		t.Errorf("-together +apart:\n%s", diff)
+		t.Errorf("-together +split:\n%s", diff)
 	}
-	for _, s := range apart.Template.Spec.TopologySpreadConstraints {
-		selects(t, "topologySpreadConstraints", s.LabelSelector, apart)
+	for _, s := range split.Template.Spec.TopologySpreadConstraints {
+		selects(t, "topologySpreadConstraints", s.LabelSelector, split)
 	}
-	if labels.SelectorFromSet(together.Selector.MatchLabels).Matches(labels.Set(apart.Template.Labels)) {
+	if labels.SelectorFromSet(together.Selector.MatchLabels).Matches(labels.Set(split.Template.Labels)) {
 		t.Error("each Deployment would take the other's pods for its own")
 	}
 }
 
-func TestApartReconcilersRollOutAsTogether(t *testing.T) {
-	together, apart := deployment(t, "manager/deployment.yaml"), reconcilers(t)
-	if diff := cmp.Diff(together, apart,
+func TestSplitReconcilersRollOutAsTogether(t *testing.T) {
+	together, split := deployment(t, "manager/deployment.yaml"), reconcilers(t)
+	if diff := cmp.Diff(together, split,
 		cmpopts.IgnoreFields(corev1.Container{}, "Args", "Ports"),
 		cmpopts.IgnoreFields(corev1.PodSpec{}, "TerminationGracePeriodSeconds"),
 		cmpopts.IgnoreMapEntries(func(key, _ string) bool { return key == "fairlead.dev/webhooks" }),
 	); diff != "" {
-		t.Errorf("-together +apart:\n%s", diff)
+		t.Errorf("-together +split:\n%s", diff)
 	}
 	// Components add arguments to both.
-	if args := together.Template.Spec.Containers[0].Args; !slices.Equal(args, apart.Template.Spec.Containers[0].Args[:len(args)]) {
-		t.Errorf("arguments %q do not begin with %q", apart.Template.Spec.Containers[0].Args, args)
+	if args := together.Template.Spec.Containers[0].Args; !slices.Equal(args, split.Template.Spec.Containers[0].Args[:len(args)]) {
+		t.Errorf("arguments %q do not begin with %q", split.Template.Spec.Containers[0].Args, args)
 	}
 }
