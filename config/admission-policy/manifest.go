@@ -13,9 +13,9 @@ import (
 )
 
 // head stands above each file of policies.
-const head = `# Made by package config/admissionpolicy from the definitions and rules: do not edit. To regenerate it:
+const head = `# Made by package config/admission-policy from the definitions and rules: do not edit. To regenerate it:
 #
-#   go test -trimpath ./config/admissionpolicy -run TestTheShippedPoliciesAreCurrent -update
+#   go test -trimpath ./config/admission-policy -run TestTheShippedPoliciesAreCurrent -update
 #
 # %s
 `

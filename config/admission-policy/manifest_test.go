@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-const folder = "../admission-policy"
+const folder = "."
 
 var update = flag.Bool("update", false, "regenerate config/admission-policy")
 
