@@ -46,7 +46,7 @@ func limitOf(s *apiextensionsv1.JSONSchemaProps) (*limit, error) {
 	case s.Type == "object":
 		l.object(s)
 	default:
-		return nil, fmt.Errorf("a value of type %q: no policy can be derived; teach package floor about it", s.Type)
+		return nil, fmt.Errorf("a value of type %q: no policy can be derived; teach package admissionpolicy about it", s.Type)
 	}
 	if len(s.Enum) > 0 {
 		var values []string

@@ -66,7 +66,7 @@ func TestEveryPolicyCompiles(t *testing.T) {
 	kinds, policies := every(t)
 	for i, kind := range kinds {
 		for _, policy := range policies[i] {
-			if _, err := NewJudge(kind, policy.Policy); err != nil {
+			if _, err := NewEvaluator(kind, policy.Policy); err != nil {
 				t.Error(err)
 			}
 		}

@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// excluded are the namespaces in which no policy looks, the same as those of the webhooks. A user who may
+// excludedNamespaces are the namespaces in which no policy looks, the same as those of the webhooks. A user who may
 // write there may do anything to the cluster already, and nothing may keep them from its repair.
-var excluded = []string{"kube-system", "fairlead-system"}
+var excludedNamespaces = []string{"kube-system", "fairlead-system"}
 
 // Policy is a policy and its binding.
 type Policy struct {
@@ -28,11 +28,11 @@ func Policies(kind Kind) ([]Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored.conditions = []admissionv1.MatchCondition{alive, {Name: "written-at-another-version", Expression: "request.requestKind.version != request.kind.version"}, respecified}
+	stored.conditions = []admissionv1.MatchCondition{notDeleted, {Name: "written-at-another-version", Expression: "request.requestKind.version != request.kind.version"}, specChanged}
 	policies := []Policy{newPolicy(kind, "stored-form", stored)}
 	for _, extra := range extras[kind.Name] {
 		content := extra.content()
-		content.conditions = []admissionv1.MatchCondition{alive, changed}
+		content.conditions = []admissionv1.MatchCondition{notDeleted, specOrAnnotationsChanged}
 		policies = append(policies, newPolicy(kind, extra.name, content))
 	}
 	return policies, nil
@@ -43,9 +43,9 @@ var extras = map[string][]struct {
 	name    string
 	content func() content
 }{
-	"ExternalService": {{"marks", externalServiceMarks}, {"rights", externalServiceRights}},
-	"RebootPolicy":    {{"marks", marksOnly}, {"rights", rebootPolicyRights}, {"reads", rebootPolicyReads}},
-	"ChaosPod":        {{"marks", marksOnly}, {"rights", chaosPodRights}},
+	"ExternalService": {{"marks", externalServiceNames}, {"rights", externalServiceRights}},
+	"RebootPolicy":    {{"marks", annotationsOnly}, {"rights", rebootPolicyRights}, {"reads", rebootPolicyReads}},
+	"ChaosPod":        {{"marks", annotationsOnly}, {"rights", chaosPodRights}},
 }
 
 // content is what policies differ in.
@@ -58,9 +58,9 @@ type content struct {
 // The conditions under which a policy looks at a request. They are those of the webhooks, but for the
 // first: an object that is being deleted waits for nothing but its finalizers.
 var (
-	alive       = admissionv1.MatchCondition{Name: "not-being-deleted", Expression: "!has(object.metadata.deletionTimestamp)"}
-	respecified = admissionv1.MatchCondition{Name: "spec-changed", Expression: "request.operation != 'UPDATE' || !has(object.spec) || !has(oldObject.spec) || object.spec != oldObject.spec"}
-	changed     = admissionv1.MatchCondition{Name: "spec-or-annotations-changed", Expression: respecified.Expression +
+	notDeleted               = admissionv1.MatchCondition{Name: "not-being-deleted", Expression: "!has(object.metadata.deletionTimestamp)"}
+	specChanged              = admissionv1.MatchCondition{Name: "spec-changed", Expression: "request.operation != 'UPDATE' || !has(object.spec) || !has(oldObject.spec) || object.spec != oldObject.spec"}
+	specOrAnnotationsChanged = admissionv1.MatchCondition{Name: "spec-or-annotations-changed", Expression: specChanged.Expression +
 		" || has(object.metadata.annotations) != has(oldObject.metadata.annotations)" +
 		" || (has(object.metadata.annotations) && object.metadata.annotations != oldObject.metadata.annotations)"}
 )
@@ -85,7 +85,7 @@ func newPolicy(kind Kind, name string, c content) Policy {
 					ResourceRules: []admissionv1.NamedRuleWithOperations{rule},
 					MatchPolicy:   ptr.To(admissionv1.Equivalent),
 					NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-						Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: excluded,
+						Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: excludedNamespaces,
 					}}},
 				},
 				MatchConditions: c.conditions,
@@ -103,17 +103,17 @@ func newPolicy(kind Kind, name string, c content) Policy {
 	}
 }
 
-// let defines a variable, which expressions read as variables.<name>.
-func (c *content) let(name, expression string, values ...any) {
+// define defines a variable, which expressions read as variables.<name>.
+func (c *content) define(name, expression string, values ...any) {
 	c.variables = append(c.variables, admissionv1.Variable{Name: name, Expression: fmt.Sprintf(expression, values...)})
 }
 
-// demand adds a rule, with the reason Forbidden where it is one of rights.
-func (c *content) demand(message, expression string, values ...any) *admissionv1.Validation {
+// require adds a rule, with the reason Forbidden where it is one of rights.
+func (c *content) require(message, expression string, values ...any) *admissionv1.Validation {
 	c.validations = append(c.validations, admissionv1.Validation{Expression: fmt.Sprintf(expression, values...), Message: message})
 	return &c.validations[len(c.validations)-1]
 }
 
-func (c *content) demandRight(message, expression string, values ...any) {
-	c.demand(message, expression, values...).Reason = ptr.To(metav1.StatusReasonForbidden)
+func (c *content) requireRight(message, expression string, values ...any) {
+	c.require(message, expression, values...).Reason = ptr.To(metav1.StatusReasonForbidden)
 }

@@ -24,30 +24,30 @@ func rebootPolicyRights() content {
 	c := content{}
 	c.asking([]string{"suspend", "dryRun"}, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation)
 	c.approval()
-	c.let("account", "object.spec.?serviceAccountName.orValue('')")
-	c.let("otherAccount", "variables.asked || oldObject.spec.?serviceAccountName.orValue('') != variables.account")
-	c.demandRight("spec.serviceAccountName: you may not impersonate this ServiceAccount"+anotherAccount,
+	c.define("account", "object.spec.?serviceAccountName.orValue('')")
+	c.define("otherAccount", "variables.asked || oldObject.spec.?serviceAccountName.orValue('') != variables.account")
+	c.requireRight("spec.serviceAccountName: you may not impersonate this ServiceAccount"+anotherAccount,
 		"variables.account == '' || !variables.otherAccount || %s", may("'impersonate'", "", "'serviceaccounts'", "", "variables.account"))
-	c.let("evicts", "object.spec.?strategy.?type.orValue('RolloutRestart') == 'Evict' && variables.account == ''")
-	c.let("evictsNow", "variables.evicts && (variables.otherAccount || oldObject.spec.?strategy.?type.orValue('RolloutRestart') != 'Evict')")
-	c.demandRight("spec.strategy.type: you may not create pods/eviction in this namespace"+byAccount,
+	c.define("evicts", "object.spec.?strategy.?type.orValue('RolloutRestart') == 'Evict' && variables.account == ''")
+	c.define("evictsNow", "variables.evicts && (variables.otherAccount || oldObject.spec.?strategy.?type.orValue('RolloutRestart') != 'Evict')")
+	c.requireRight("spec.strategy.type: you may not create pods/eviction in this namespace"+byAccount,
 		"!variables.evictsNow || %s", may("'create'", "", "'pods'", "eviction", ""))
-	c.demandRight("spec.strategy.type: you may not get pods in this namespace"+byAccount,
+	c.requireRight("spec.strategy.type: you may not get pods in this namespace"+byAccount,
 		"!variables.evictsNow || %s", may("'get'", "", "'pods'", "", ""))
-	c.let("executes", "object.spec.?triggers.orValue([]).exists(t, t.?probe.?exec.hasValue() && (variables.asked || !oldObject.spec.?triggers.orValue([]).exists(o, o.?probe.?exec == t.?probe.?exec)))")
-	c.demandRight("spec.triggers[*].probe.exec: you may not create pods/exec in this namespace"+withoutTrigger,
+	c.define("executes", "object.spec.?triggers.orValue([]).exists(t, t.?probe.?exec.hasValue() && (variables.asked || !oldObject.spec.?triggers.orValue([]).exists(o, o.?probe.?exec == t.?probe.?exec)))")
+	c.requireRight("spec.triggers[*].probe.exec: you may not create pods/exec in this namespace"+withoutTrigger,
 		"!variables.executes || %s", may("'create'", "", "'pods'", "exec", ""))
-	c.let("targets", "object.spec.?targets.orValue([])")
+	c.define("targets", "object.spec.?targets.orValue([])")
 	// One kind, name and selector after another; what stood before is left out, and so costs nothing.
 	for i := range askedTargets {
-		c.let(fmt.Sprintf("target%d", i), "size(variables.targets) > %[1]d && (variables.otherAccount || variables.evicts != (oldObject.spec.?strategy.?type.orValue('RolloutRestart') == 'Evict')"+
+		c.define(fmt.Sprintf("target%d", i), "size(variables.targets) > %[1]d && (variables.otherAccount || variables.evicts != (oldObject.spec.?strategy.?type.orValue('RolloutRestart') == 'Evict')"+
 			" || !oldObject.spec.?targets.orValue([]).exists(o, o.?kind == variables.targets[%[1]d].?kind && o.?name == variables.targets[%[1]d].?name && o.?selector == variables.targets[%[1]d].?selector))", i)
 		workload := fmt.Sprintf("variables.targets[%d]", i)
 		resource := workload + ".kind.lowerAscii() + 's'"
 		name := fmt.Sprintf("(has(%[1]s.selector) ? '' : %[1]s.?name.orValue(''))", workload)
-		c.demandRight(fmt.Sprintf("spec.targets[%d]: you may not patch this workload, and the operator does not do that for those who may not%s", i, byAccount),
+		c.requireRight(fmt.Sprintf("spec.targets[%d]: you may not patch this workload, and the operator does not do that for those who may not%s", i, byAccount),
 			"!variables.target%d || variables.evicts || variables.account != '' || %s", i, may("'patch'", "apps", resource, "", name))
-		c.demandRight(fmt.Sprintf("spec.targets[%d]: you may not read this workload, and the operator shows it only to those who may%s", i, anotherTarget),
+		c.requireRight(fmt.Sprintf("spec.targets[%d]: you may not read this workload, and the operator shows it only to those who may%s", i, anotherTarget),
 			"!variables.target%d || variables.account == '' || %s", i, may(reading(name), "apps", resource, "", name))
 	}
 	return c
@@ -60,17 +60,17 @@ func reading(name string) string { return "(" + name + " == '' ? 'list' : 'get')
 func rebootPolicyReads() content {
 	c := content{}
 	c.asking([]string{"suspend", "dryRun"}, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation)
-	c.let("triggers", "object.spec.?triggers.orValue([])")
-	c.let("before", "oldObject == null ? [] : oldObject.spec.?triggers.orValue([])")
+	c.define("triggers", "object.spec.?triggers.orValue([])")
+	c.define("before", "oldObject == null ? [] : oldObject.spec.?triggers.orValue([])")
 	for i := range askedTriggers {
 		trigger := fmt.Sprintf("variables.triggers[%d]", i)
-		c.let(fmt.Sprintf("certificate%d", i), "size(variables.triggers) > %d ? %s.?certificateRenewal.?secretName.orValue('') : ''", i, trigger)
-		c.demandRight(fmt.Sprintf("spec.triggers[%d].certificateRenewal.secretName: you may not get this Secret, which the operator would read%s", i, withoutTrigger),
+		c.define(fmt.Sprintf("certificate%d", i), "size(variables.triggers) > %d ? %s.?certificateRenewal.?secretName.orValue('') : ''", i, trigger)
+		c.requireRight(fmt.Sprintf("spec.triggers[%d].certificateRenewal.secretName: you may not get this Secret, which the operator would read%s", i, withoutTrigger),
 			"variables.certificate%[1]d == '' || (!variables.asked && variables.before.exists(t, t.?certificateRenewal.?secretName.orValue('') == variables.certificate%[1]d)) || %[2]s",
 			i, may("'get'", "", "'secrets'", "", fmt.Sprintf("variables.certificate%d", i)))
-		c.let(fmt.Sprintf("sources%d", i), "size(variables.triggers) > %d ? %s.?configChange.?sources.orValue([]) : []", i, trigger)
+		c.define(fmt.Sprintf("sources%d", i), "size(variables.triggers) > %d ? %s.?configChange.?sources.orValue([]) : []", i, trigger)
 		name := "(has(s.selector) ? '' : s.?name.orValue(''))"
-		c.demandRight(fmt.Sprintf("spec.triggers[%d].configChange.sources: you may not read one of these, which the operator would read%s", i, withoutSource),
+		c.requireRight(fmt.Sprintf("spec.triggers[%d].configChange.sources: you may not read one of these, which the operator would read%s", i, withoutSource),
 			"size(variables.sources%[1]d) > %[2]d || variables.sources%[1]d.all(s, (!variables.asked && variables.before.exists(t, t.?configChange.?sources.orValue([]).exists(o, o.?kind == s.?kind && o.?name == s.?name && o.?selector == s.?selector))) || %[3]s)",
 			i, askedSources, may(reading(name), "", "s.kind.lowerAscii() + 's'", "", name))
 	}

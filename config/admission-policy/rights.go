@@ -24,8 +24,8 @@ const (
 // asking defines what all questions need: whether the object begins to act with this request, so that
 // what it does already is asked about as well, and what the annotation claims.
 func (c *content) asking(sleeps []string, orders ...string) {
-	c.let("given", "object.metadata.?annotations[?%s].orValue('')", quote(common.ApprovedByAnnotation))
-	c.let("stood", "oldObject == null ? '' : oldObject.metadata.?annotations[?%s].orValue('')", quote(common.ApprovedByAnnotation))
+	c.define("given", "object.metadata.?annotations[?%s].orValue('')", quote(common.ApprovedByAnnotation))
+	c.define("stood", "oldObject == null ? '' : oldObject.metadata.?annotations[?%s].orValue('')", quote(common.ApprovedByAnnotation))
 	woken := []string{"oldObject == null", "variables.claimed"}
 	for _, field := range sleeps {
 		woken = append(woken, fmt.Sprintf("(oldObject.spec.?%[1]s.orValue(false) && !object.spec.?%[1]s.orValue(false))", field))
@@ -33,8 +33,8 @@ func (c *content) asking(sleeps []string, orders ...string) {
 	for _, name := range orders {
 		woken = append(woken, fmt.Sprintf("!(object.metadata.?annotations[?%[1]s].orValue('') in ['', oldObject.metadata.?annotations[?%[1]s].orValue('')])", quote(name)))
 	}
-	c.let("claimed", "variables.given != '' && variables.given != variables.stood")
-	c.let("asked", "%s", strings.Join(woken, " || "))
+	c.define("claimed", "variables.given != '' && variables.given != variables.stood")
+	c.define("asked", "%s", strings.Join(woken, " || "))
 }
 
 // approval keeps users from approving in another's name. What a user sends in the annotation is replaced by
@@ -42,7 +42,7 @@ func (c *content) asking(sleeps []string, orders ...string) {
 // user sent is still there. Names that JSON writes otherwise than they are, or that are shortened, are
 // not compared.
 func (c *content) approval() {
-	c.demandRight(fmt.Sprintf("metadata.annotations[%s]: only Fairlead's mutating webhook writes it, in your own name; leave it out, and try again once the webhook answers", common.ApprovedByAnnotation),
+	c.requireRight(fmt.Sprintf("metadata.annotations[%s]: only Fairlead's mutating webhook writes it, in your own name; leave it out, and try again once the webhook answers", common.ApprovedByAnnotation),
 		`!variables.claimed || (size(variables.given) <= 2048 && variables.given.matches('^[{]"user":".*","digest":"sha256:[0-9a-f]{64}"[}]$')`+
 			` && (!request.userInfo.username.matches('^[-A-Za-z0-9_.:@/#+= ]{1,256}$') || variables.given.startsWith('{"user":"' + request.userInfo.username + '","digest":"')))`)
 }
@@ -68,16 +68,16 @@ func externalServiceRights() content {
 	c.asking([]string{"suspend"})
 	c.approval()
 	const approving = "metadata.annotations[" + common.ApprovedByAnnotation + "]: you may not create %s in this namespace, so you cannot publish addresses of the cluster; ask for that right, or take these addresses out of spec.endpoints"
-	c.demandRight(fmt.Sprintf(approving, "services"), "!variables.claimed || %s", may("'create'", "", "'services'", "", ""))
-	c.demandRight(fmt.Sprintf(approving, "endpointslices.discovery.k8s.io"), "!variables.claimed || %s", may("'create'", "discovery.k8s.io", "'endpointslices'", "", ""))
-	c.let("authority", "object.spec.?healthCheck.?tls.?caSecretName.orValue('')")
-	c.let("readBefore", "oldObject != null && oldObject.spec.?healthCheck.?tls.?caSecretName.orValue('') == variables.authority"+
+	c.requireRight(fmt.Sprintf(approving, "services"), "!variables.claimed || %s", may("'create'", "", "'services'", "", ""))
+	c.requireRight(fmt.Sprintf(approving, "endpointslices.discovery.k8s.io"), "!variables.claimed || %s", may("'create'", "discovery.k8s.io", "'endpointslices'", "", ""))
+	c.define("authority", "object.spec.?healthCheck.?tls.?caSecretName.orValue('')")
+	c.define("readBefore", "oldObject != null && oldObject.spec.?healthCheck.?tls.?caSecretName.orValue('') == variables.authority"+
 		" && !(oldObject.spec.?suspend.orValue(false) && !object.spec.?suspend.orValue(false))")
-	c.demandRight("spec.healthCheck.tls.caSecretName: you may not get this Secret, which the operator would read; ask for the right to get it, or leave caSecretName out",
+	c.requireRight("spec.healthCheck.tls.caSecretName: you may not get this Secret, which the operator would read; ask for the right to get it, or leave caSecretName out",
 		"variables.authority == '' || variables.readBefore || %s", may("'get'", "", "'secrets'", "", "variables.authority"))
 	const fault = "metadata.?annotations[?'" + networkingv1.InjectFaultAnnotation + "'].orValue('')"
-	c.let("injects", "!(object.%s in ['', oldObject == null ? '' : oldObject.%s])", fault, fault)
-	c.demandRight("metadata.annotations["+networkingv1.InjectFaultAnnotation+"]: you may not update endpointslices.discovery.k8s.io in this namespace, which the operator would do to inject the fault; ask for that right, or leave the annotation out",
+	c.define("injects", "!(object.%s in ['', oldObject == null ? '' : oldObject.%s])", fault, fault)
+	c.requireRight("metadata.annotations["+networkingv1.InjectFaultAnnotation+"]: you may not update endpointslices.discovery.k8s.io in this namespace, which the operator would do to inject the fault; ask for that right, or leave the annotation out",
 		"!variables.injects || %s", may("'update'", "discovery.k8s.io", "'endpointslices'", "", ""))
 	return c
 }
@@ -88,19 +88,19 @@ func chaosPodRights() content {
 	c := content{}
 	c.asking([]string{"suspend", "dryRun"}, chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation)
 	c.approval()
-	c.let("deletes", "object.spec.?action.?type.orValue('Evict') == 'Delete'")
-	c.let("makes", "has(object.spec.target) && has(object.spec.target.template)")
-	c.let("account", "object.spec.?serviceAccountName.orValue('')")
-	c.let("new", "variables.asked || oldObject.spec.?action != object.spec.?action || oldObject.spec.?target != object.spec.?target"+
+	c.define("deletes", "object.spec.?action.?type.orValue('Evict') == 'Delete'")
+	c.define("makes", "has(object.spec.target) && has(object.spec.target.template)")
+	c.define("account", "object.spec.?serviceAccountName.orValue('')")
+	c.define("new", "variables.asked || oldObject.spec.?action != object.spec.?action || oldObject.spec.?target != object.spec.?target"+
 		" || oldObject.spec.?serviceAccountName != object.spec.?serviceAccountName")
 	const remedy = ", and the operator does not do that for those who may not; ask for that right, or choose another "
-	c.demandRight("spec.serviceAccountName: you may not impersonate this ServiceAccount; ask for that right, or leave the field out",
+	c.requireRight("spec.serviceAccountName: you may not impersonate this ServiceAccount; ask for that right, or leave the field out",
 		"!variables.new || variables.account == '' || %s", may("'impersonate'", "", "'serviceaccounts'", "", "variables.account"))
-	c.demandRight("spec.action.type: you may not delete pods in this namespace"+remedy+"action",
+	c.requireRight("spec.action.type: you may not delete pods in this namespace"+remedy+"action",
 		"!variables.new || variables.account != '' || !variables.deletes || %s", may("'delete'", "", "'pods'", "", ""))
-	c.demandRight("spec.action.type: you may not create pods/eviction in this namespace"+remedy+"action",
+	c.requireRight("spec.action.type: you may not create pods/eviction in this namespace"+remedy+"action",
 		"!variables.new || variables.account != '' || variables.deletes || %s", may("'create'", "", "'pods'", "eviction", ""))
-	c.demandRight("spec.target.template: you may not create pods in this namespace"+remedy+"target",
+	c.requireRight("spec.target.template: you may not create pods in this namespace"+remedy+"target",
 		"!variables.new || variables.account != '' || !variables.makes || %s", may("'create'", "", "'pods'", "", ""))
 	return c
 }

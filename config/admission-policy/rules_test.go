@@ -40,7 +40,7 @@ func TestWhatComesInAtAnotherVersionIsHeldToTheStoredOne(t *testing.T) {
 func TestARuleThatCannotBeEvaluatedRefuses(t *testing.T) {
 	s := newScene(t, "ExternalService")
 	for _, spec := range []string{`{ports: 1}`, `{ports: [{name: sql, port: 5432}], endpoints: {a: b}}`, `{ports: [{name: sql, port: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}], resolution: {minTTL: soon, maxTTL: 1h}}`} {
-		if refusals := s.judges[0].Judge(t.Context(), Request{Object: s.object(spec), Version: "v1alpha1", User: "ann"}); len(refusals) == 0 {
+		if refusals := s.judges[0].Evaluate(t.Context(), Request{Object: s.object(spec), Version: "v1alpha1", User: "ann"}); len(refusals) == 0 {
 			t.Errorf("%s was accepted", spec)
 		}
 	}

@@ -25,7 +25,7 @@ var foreign = map[string]bool{"metadata": true, "status": true, "spec.target.tem
 // (k8s.io/apiextensions-apiserver/pkg/apiserver, customresource_handler.go).
 func storedForm(kind Kind) (content, error) {
 	d := &derivation{}
-	d.node(place{}, kind.schema)
+	d.node(path{}, kind.schema)
 	if len(d.errs) > 0 {
 		return content{}, fmt.Errorf("%s: %w", kind.Name, errors.Join(d.errs...))
 	}
@@ -37,10 +37,10 @@ func storedForm(kind Kind) (content, error) {
 		var there []string
 		for i, r := range d.required {
 			name := fmt.Sprintf("%s%d", view.name, i)
-			c.let(name, "%s", r.at.all(view.root, r.condition))
+			c.define(name, "%s", r.at.all(view.root, r.condition))
 			there = append(there, "variables."+name)
 		}
-		c.let(view.name, "%s", strings.Join(there, " && "))
+		c.define(view.name, "%s", strings.Join(there, " && "))
 	}
 	return c, nil
 }
@@ -53,11 +53,11 @@ type derivation struct {
 
 // requirement is what must be there for rules to be asked.
 type requirement struct {
-	at        place
+	at        path
 	condition string
 }
 
-func (d *derivation) node(at place, s *apiextensionsv1.JSONSchemaProps) {
+func (d *derivation) node(at path, s *apiextensionsv1.JSONSchemaProps) {
 	if foreign[at.String()] {
 		return
 	}
@@ -77,7 +77,7 @@ func (d *derivation) node(at place, s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-func (d *derivation) limits(at place, s *apiextensionsv1.JSONSchemaProps) {
+func (d *derivation) limits(at path, s *apiextensionsv1.JSONSchemaProps) {
 	if len(at) == 0 {
 		s = &apiextensionsv1.JSONSchemaProps{Type: s.Type, Required: s.Required} // apiVersion and kind are the API server's
 	}
@@ -96,7 +96,7 @@ func (d *derivation) limits(at place, s *apiextensionsv1.JSONSchemaProps) {
 	d.add(at, at.ratcheted(strings.Join(l.conditions, " && ")), "must be "+words)
 }
 
-func (d *derivation) rule(at place, s *apiextensionsv1.JSONSchemaProps, rule apiextensionsv1.ValidationRule) {
+func (d *derivation) rule(at path, s *apiextensionsv1.JSONSchemaProps, rule apiextensionsv1.ValidationRule) {
 	expression, err := withDefaults(rule.Rule, s)
 	if err != nil {
 		d.errs = append(d.errs, fmt.Errorf("%s: rule %q: %w", at, rule.Rule, err))
@@ -114,7 +114,7 @@ func (d *derivation) rule(at place, s *apiextensionsv1.JSONSchemaProps, rule api
 	d.add(at, "oldObject == null || !variables.formed || !variables.wasFormed || "+at.all("object", "["+("oldObject."+at.String())+"].all(was, "+before+")"), rule.Message)
 }
 
-func (d *derivation) add(at place, expression, message string) {
+func (d *derivation) add(at path, expression, message string) {
 	if text := at.String(); text != "" {
 		message = text + ": " + message
 	} else {

@@ -33,7 +33,7 @@ type Options[T any] struct {
 type Comparison[T any] struct {
 	options    Options[T]
 	definition *crdschema.Kind
-	policy     *admissionpolicy.Judge
+	policy     *admissionpolicy.Evaluator
 	mutator    *Mutator
 }
 
@@ -53,7 +53,7 @@ func NewComparison[T any](t testing.TB, o Options[T]) *Comparison[T] {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.policy, err = admissionpolicy.NewJudge(kind, policies[0].Policy); err != nil {
+		if c.policy, err = admissionpolicy.NewEvaluator(kind, policies[0].Policy); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +121,7 @@ func (c *Comparison[T]) validate(ctx context.Context, object, before map[string]
 	if !withPolicy {
 		return result
 	}
-	refusals := c.policy.Judge(ctx, admissionpolicy.Request{Object: tree, Old: stored, Version: "v1alpha1", User: "ann"})
+	refusals := c.policy.Evaluate(ctx, admissionpolicy.Request{Object: tree, Old: stored, Version: "v1alpha1", User: "ann"})
 	if same := stored != nil && text(tree["spec"]) == text(stored["spec"]); same {
 		return result // no policy looks
 	}

@@ -17,7 +17,7 @@ import (
 type scene struct {
 	*testing.T
 	kind   Kind
-	judges []*Judge
+	judges []*Evaluator
 }
 
 func newScene(t *testing.T, name string) *scene {
@@ -48,7 +48,7 @@ var compiled = sync.OnceValues(func() (map[string]scene, error) {
 		}
 		s := scene{kind: kind}
 		for _, policy := range policies {
-			judge, err := NewJudge(kind, policy.Policy)
+			judge, err := NewEvaluator(kind, policy.Policy)
 			if err != nil {
 				return nil, err
 			}
@@ -102,7 +102,7 @@ func (s *scene) judge(r Request) string {
 	}
 	var all []string
 	for _, judge := range s.judges {
-		for _, refusal := range judge.Judge(s.Context(), r) {
+		for _, refusal := range judge.Evaluate(s.Context(), r) {
 			if refusal.Failed {
 				s.Errorf("a rule failed: %s", refusal.Message)
 			}

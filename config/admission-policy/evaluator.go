@@ -23,14 +23,14 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// Judge is a policy, compiled and bounded as in the API server. It is safe for use by many goroutines.
-type Judge struct {
+// Evaluator is a policy, compiled and bounded as in the API server. It is safe for use by many goroutines.
+type Evaluator struct {
 	kind      Kind
 	validator validating.Validator
 }
 
-// NewJudge compiles a policy of a kind.
-func NewJudge(kind Kind, policy *admissionv1.ValidatingAdmissionPolicy) (*Judge, error) {
+// NewEvaluator compiles a policy of a kind.
+func NewEvaluator(kind Kind, policy *admissionv1.ValidatingAdmissionPolicy) (*Evaluator, error) {
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		return nil, fmt.Errorf("validatingadmissionpolicy %s: %w", policy.Name, err)
@@ -56,7 +56,7 @@ func NewJudge(kind Kind, policy *admissionv1.ValidatingAdmissionPolicy) (*Judge,
 		return nil, fmt.Errorf("validatingadmissionpolicy %s: %w", policy.Name, err)
 	}
 	matcher := matchconditions.NewMatcher(matched, policy.Spec.FailurePolicy, "policy", "validate", policy.Name)
-	return &Judge{kind, validating.NewValidator(judged, matcher, none, none, policy.Spec.FailurePolicy, nil)}, nil
+	return &Evaluator{kind, validating.NewValidator(judged, matcher, none, none, policy.Spec.FailurePolicy, nil)}, nil
 }
 
 // Request is a write, in the form of the stored version.
@@ -77,8 +77,8 @@ type Refusal struct {
 	Failed bool
 }
 
-// Judge returns what the policy has against a request.
-func (j *Judge) Judge(ctx context.Context, r Request) []Refusal {
+// Evaluate returns what the policy has against a request.
+func (j *Evaluator) Evaluate(ctx context.Context, r Request) []Refusal {
 	object := &unstructured.Unstructured{Object: r.Object}
 	gvk := schema.GroupVersionKind{Group: j.kind.Group, Version: hub, Kind: j.kind.Name}
 	gvr := gvk.GroupVersion().WithResource(j.kind.Resource)

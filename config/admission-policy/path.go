@@ -16,13 +16,13 @@ type step struct {
 	keyed bool // values of a map
 }
 
-// place is where a rule stands.
-type place []step
+// path is where a rule stands.
+type path []step
 
-func (p place) child(s step) place { return append(p[:len(p):len(p)], s) }
+func (p path) child(s step) path { return append(p[:len(p):len(p)], s) }
 
 // String is the path as messages write it, such as spec.ports[*].name.
-func (p place) String() string {
+func (p path) String() string {
 	var out strings.Builder
 	for _, s := range p {
 		switch {
@@ -39,7 +39,7 @@ func (p place) String() string {
 
 // all says in CEL that a rule holds of every value at the place, which the rule calls self. What is
 // absent breaks no rule: that something must be there is a rule of what is around it.
-func (p place) all(root, rule string) string {
+func (p path) all(root, rule string) string {
 	at, depth := root, 0
 	var before, after strings.Builder
 	for i, s := range p {
@@ -67,7 +67,7 @@ func (p place) all(root, rule string) string {
 
 // unchanged says in CEL that an update leaves the block of the spec alone that holds the place; "" is
 // for a rule on the spec as a whole.
-func (p place) unchanged() string {
+func (p path) unchanged() string {
 	if len(p) < 2 {
 		return ""
 	}
@@ -77,26 +77,26 @@ func (p place) unchanged() string {
 
 // ratcheted lets a rule that an update breaks pass where the stored object broke it as well, or the
 // part that it is about stays as it is.
-func (p place) ratcheted(rule string) string {
-	return fmt.Sprintf("%s || (oldObject != null && (%s!%s))", p.all("object", rule), p.unchanged(), enclosed(p.all("oldObject", total(rule))))
+func (p path) ratcheted(rule string) string {
+	return fmt.Sprintf("%s || (oldObject != null && (%s!%s))", p.all("object", rule), p.unchanged(), enclosed(p.all("oldObject", evaluable(rule))))
 }
 
 // ratchetedWhere is ratcheted for a rule that is asked only where an object meets a condition.
-func (p place) ratchetedWhere(rule, now, before string) string {
+func (p path) ratchetedWhere(rule, now, before string) string {
 	return fmt.Sprintf("!%s || %s || (oldObject != null && (%s!%s || !%s))",
-		now, p.all("object", rule), p.unchanged(), before, enclosed(p.all("oldObject", total(rule))))
+		now, p.all("object", rule), p.unchanged(), before, enclosed(p.all("oldObject", evaluable(rule))))
 }
 
-// compared finds where a rule compares spans of time.
-var compared = regexp.MustCompile(`duration\(([\w.]+)\) (<=|>=) duration\(([\w.]+|'[^']*')\)`)
+// durationComparison finds where a rule compares spans of time.
+var durationComparison = regexp.MustCompile(`duration\(([\w.]+)\) (<=|>=) duration\(([\w.]+|'[^']*')\)`)
 
-// total makes a rule that stored objects may break in any way say so, and not fail: a span that does
+// evaluable makes a rule that stored objects may break in any way say so, and not fail: a span that does
 // not parse, or has more than five digits, counts as breaking it. Of a new object that is not done:
 // there a rule that fails refuses as well, unless the stored object is forgiven.
-func total(rule string) string {
+func evaluable(rule string) string {
 	const safe = `.matches('^([0-9]{1,5}([.][0-9]+)?(ms|s|m|h))+$')`
-	return compared.ReplaceAllStringFunc(rule, func(match string) string {
-		parts := compared.FindStringSubmatch(match)
+	return durationComparison.ReplaceAllStringFunc(rule, func(match string) string {
+		parts := durationComparison.FindStringSubmatch(match)
 		guard := parts[1] + safe
 		if !strings.HasPrefix(parts[3], "'") {
 			guard += " && " + parts[3] + safe
