@@ -18,24 +18,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/shape"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsoncodec"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // objects reads the objects of a type.
-type objects[T any] struct{ shape *shape.Shape }
+type objects[T any] struct{ shape *jsoncodec.Shape }
 
 // objectsOf leaves managedFields out: no rule reads them, and they may be half of an object.
 func objectsOf[T any]() objects[T] {
-	return objects[T]{shape.Of(reflect.TypeFor[T](), reflect.TypeFor[[]metav1.ManagedFieldsEntry]())}
+	return objects[T]{jsoncodec.Of(reflect.TypeFor[T](), reflect.TypeFor[[]metav1.ManagedFieldsEntry]())}
 }
 
 // decode reads an object into its type. Names are matched exactly, and a value of a wrong type or a
 // duplicate member is an error of that field. A member that T does not know is left out: during an upgrade
 // the CRD may be newer than this binary.
-func (o objects[T]) decode(raw wire.Value) (*T, *field.Error) {
+func (o objects[T]) decode(raw jsonindex.Value) (*T, *field.Error) {
 	obj := new(T)
-	if o.shape.Decode(raw, reflect.ValueOf(obj).Elem()) != shape.Unread {
+	if o.shape.Decode(raw, reflect.ValueOf(obj).Elem()) != jsoncodec.Unread {
 		return obj, nil
 	}
 	// This decoder is slower, and returns what is wrong, if anything is.
@@ -48,7 +48,7 @@ func (o objects[T]) decode(raw wire.Value) (*T, *field.Error) {
 
 // stored returns the stored object of an update. One that fits no T was stored under another schema;
 // to refuse the update for that would be to refuse its repair.
-func (o objects[T]) stored(req review, log logr.Logger) *T {
+func (o objects[T]) stored(req request, log logr.Logger) *T {
 	if req.Operation != admissionv1.Update || !req.oldObject.Exists() {
 		return nil
 	}

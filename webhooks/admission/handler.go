@@ -16,12 +16,13 @@ import (
 	"golang.org/x/time/rate"
 	admissionv1 "k8s.io/api/admission/v1"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 // reviewer responds to a review of the right kind, on create and on update.
 type reviewer interface {
-	review(ctx context.Context, req review) response
+	review(ctx context.Context, req request) response
 }
 
 // firstPatch is room for what most patches are, in bytes.
@@ -59,23 +60,23 @@ func newHandler(o Options, webhook string, r reviewer) *handler {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	body, scratch, out, document := wire.Buffer(), wire.Buffer(), wire.Buffer(), wire.NewDocument()
-	defer wire.Release(body)
-	defer wire.Release(scratch)
-	defer wire.Release(out)
+	body, scratch, out, document := review.Buffer(), review.Buffer(), review.Buffer(), jsonindex.NewDocument()
+	defer review.Release(body)
+	defer review.Release(scratch)
+	defer review.Release(out)
 	defer document.Release()
 	req, err := h.read(body, document, r)
 	if err != nil {
 		h.refuse(w, err, start)
 		return
 	}
-	ctx, cancel := wire.Deadline(r.Context(), r.URL, h.options.Timeout)
+	ctx, cancel := review.WithTimeout(r.Context(), r.URL, h.options.Timeout)
 	defer cancel()
 	scratch.Grow(firstPatch)
 	req.scratch = scratch
 	resp := h.decide(ctx, req)
 	if err := resp.write(out, req.UID); err != nil {
-		h.refuse(w, wire.Refuse(http.StatusInternalServerError, "%s: the answer cannot be written: %v", label(req.Request), err), start)
+		h.refuse(w, review.Refuse(http.StatusInternalServerError, "%s: the answer cannot be written: %v", label(req.Request), err), start)
 		return
 	}
 	h.metrics.observe(req.Operation, resp.result, time.Since(start))
@@ -87,18 +88,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		retryElsewhere(w, resp.status.Message)
 		return
 	}
-	wire.Answer(w, http.StatusOK, out.Bytes())
+	review.Respond(w, http.StatusOK, out.Bytes())
 }
 
-func (h *handler) read(body *bytes.Buffer, document *wire.Document, r *http.Request) (review, error) {
-	if err := wire.Read(body, r, h.options.MaxBody); err != nil {
-		return review{}, err
+func (h *handler) read(body *bytes.Buffer, document *jsonindex.Document, r *http.Request) (request, error) {
+	if err := review.ReadBody(body, r, h.options.MaxBody); err != nil {
+		return request{}, err
 	}
 	return parse(document, body.Bytes())
 }
 
 // decide responds to a review that could be read. It never panics.
-func (h *handler) decide(ctx context.Context, req review) (resp response) {
+func (h *handler) decide(ctx context.Context, req request) (resp response) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.panics.Do(func() {
@@ -132,7 +133,7 @@ func (h *handler) decide(ctx context.Context, req review) (resp response) {
 }
 
 // fits checks that there is an object, and that it is what the request calls it.
-func (h *handler) fits(req review) (response, bool) {
+func (h *handler) fits(req request) (response, bool) {
 	if !req.object.Exists() {
 		return failed(resultError, http.StatusBadRequest, "%s: the review has no request.object", label(req.Request)), false
 	}
@@ -140,9 +141,9 @@ func (h *handler) fits(req review) (response, bool) {
 		return failed(resultError, http.StatusBadRequest, "%s: request.object: not a JSON object", label(req.Request)), false
 	}
 	apiVersion, kind := req.object.Field("apiVersion"), req.object.Field("kind")
-	if wantedVersion, wantedKind := h.options.Kind.ToAPIVersionAndKind(); !apiVersion.Says(wantedVersion) || !kind.Says(wantedKind) {
+	if wantedVersion, wantedKind := h.options.Kind.ToAPIVersionAndKind(); !apiVersion.EqualsText(wantedVersion) || !kind.EqualsText(wantedKind) {
 		return failed(resultError, http.StatusBadRequest, "%s: request.object is %.100q, %.100q instead of %s",
-			label(req.Request), wire.Said(apiVersion), wire.Said(kind), h.options.Kind), false
+			label(req.Request), apiVersion.TextOrEmpty(), kind.TextOrEmpty(), h.options.Kind), false
 	}
 	if values := req.object.Field("spec").Values(); values > maxValues {
 		return failed(resultDenied, http.StatusRequestEntityTooLarge, "%s: its spec has %d values, and at most %d are looked at: make it smaller",
@@ -158,21 +159,21 @@ const maxValues = 32 << 10
 func (h *handler) refuse(w http.ResponseWriter, err error, start time.Time) {
 	h.metrics.observe("", resultRefused, time.Since(start))
 	h.refusals.Do(func() { h.options.Logger.Info("A request for admission was refused", "reason", err.Error()) })
-	var refusal *wire.Refusal
+	var refusal *review.Refusal
 	if !errors.As(err, &refusal) {
-		refusal = wire.Refuse(http.StatusBadRequest, "%v", err)
+		refusal = review.Refuse(http.StatusBadRequest, "%v", err)
 	}
-	refusal.Answer(w)
+	refusal.Respond(w)
 }
 
 // label names the object of a request in a message.
 func label(req Request) string {
-	return req.Kind.Kind + " " + wire.Label(req.Namespace, req.Name)
+	return req.Kind.Kind + " " + review.Label(req.Namespace, req.Name)
 }
 
 // retryElsewhere has the API server repeat the request on a new connection, which may lead to another
 // replica. It retries a 503 with Retry-After at once, up to ten times within the webhook's timeout
 // (k8s.io/client-go, rest/with_retry.go); a review in response would be final.
 func retryElsewhere(w http.ResponseWriter, message string) {
-	wire.Refuse(http.StatusServiceUnavailable, "%s", message).Answer(w)
+	review.Refuse(http.StatusServiceUnavailable, "%s", message).Respond(w)
 }

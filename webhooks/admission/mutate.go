@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 type mutation[T any] struct {
@@ -26,10 +26,10 @@ type mutation[T any] struct {
 	log     logr.Logger
 }
 
-func (m mutation[T]) review(ctx context.Context, req review) response {
+func (m mutation[T]) review(ctx context.Context, req request) response {
 	p := newPatch(req.scratch)
 	kept := m.kept(req)
-	document := wire.NewDocument()
+	document := jsonindex.NewDocument()
 	defer document.Release()
 	if kept.Spec != nil {
 		object, err := document.Read(withSpec(req.object, kept.Spec))
@@ -66,7 +66,7 @@ func (m mutation[T]) review(ctx context.Context, req review) response {
 }
 
 // kept returns what an update leaves of the stored object.
-func (m mutation[T]) kept(req review) Kept {
+func (m mutation[T]) kept(req request) Kept {
 	if m.Keep == nil || req.Operation != admissionv1.Update || !req.oldObject.Exists() {
 		return Kept{}
 	}
@@ -79,8 +79,8 @@ func (m mutation[T]) kept(req review) Kept {
 }
 
 // withSpec writes the object with another spec.
-func withSpec(object wire.Value, spec []byte) []byte {
-	var written wire.Object
+func withSpec(object jsonindex.Value, spec []byte) []byte {
+	var written jsonindex.Object
 	var out []byte
 	for name, value := range object.Fields() {
 		if string(name) != "spec" {
@@ -92,7 +92,7 @@ func withSpec(object wire.Value, spec []byte) []byte {
 }
 
 // defaults sets what obj leaves unset, and writes that as operations on the object as it was sent.
-func (m mutation[T]) defaults(p *patch, req review, obj *T) error {
+func (m mutation[T]) defaults(p *patch, req request, obj *T) error {
 	if m.Default == nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (m mutation[T]) defaults(p *patch, req review, obj *T) error {
 const reservedPrefix = "fairlead.dev/"
 
 // keepsReserved reports whether an object has the reserved annotations of its document, and no others.
-func keepsReserved(document wire.Value, obj any) bool {
+func keepsReserved(document jsonindex.Value, obj any) bool {
 	typed, ok := obj.(metav1.Object)
 	if !ok {
 		return true

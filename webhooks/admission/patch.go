@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/shape"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsoncodec"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // patch writes what became of a typed object as operations (RFC 6902) on the document that the object
@@ -23,12 +23,12 @@ import (
 type patch struct {
 	path    []byte // of the value at hand, as a JSON pointer
 	written []byte
-	parts   []wire.Value // of the objects that are being compared
+	parts   []jsonindex.Value // of the objects that are being compared
 }
 
 // newPatch begins a patch that is written into a buffer as far as that has room.
 func newPatch(into *bytes.Buffer) *patch {
-	return &patch{path: make([]byte, 0, 128), written: into.AvailableBuffer(), parts: make([]wire.Value, 0, 64)}
+	return &patch{path: make([]byte, 0, 128), written: into.AvailableBuffer(), parts: make([]jsonindex.Value, 0, 64)}
 }
 
 // end returns the operations as JSON; nil where there are none.
@@ -41,7 +41,7 @@ func (p *patch) end() []byte {
 
 // diff writes the operations that make the object of a document this one. It fails where that would remove
 // something.
-func (p *patch) diff(s *shape.Shape, document wire.Value, now reflect.Value) error {
+func (p *patch) diff(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
 	for s.Kind == reflect.Pointer && !now.IsNil() {
 		s, now = s.Elem, now.Elem()
 	}
@@ -56,7 +56,7 @@ func (p *patch) diff(s *shape.Shape, document wire.Value, now reflect.Value) err
 		}
 	}
 	switch {
-	case s.Says(document, now):
+	case s.Equals(document, now):
 		return nil
 	case s.Kind == reflect.Map && document.Kind() == '{':
 		return p.entries(s, document, now)
@@ -64,7 +64,7 @@ func (p *patch) diff(s *shape.Shape, document wire.Value, now reflect.Value) err
 	return p.operation("replace", s, now)
 }
 
-func (p *patch) object(s *shape.Shape, document wire.Value, now reflect.Value) error {
+func (p *patch) object(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
 	begin := len(p.parts)
 	p.parts = s.Parts(p.parts, document)
 	for i := range s.Members {
@@ -74,7 +74,7 @@ func (p *patch) object(s *shape.Shape, document wire.Value, now reflect.Value) e
 			if err := p.member(m.Shape, m.Name, was, is); err != nil {
 				return err
 			}
-		case was.Exists() && !m.Says(was, now):
+		case was.Exists() && !m.Equals(was, now):
 			return p.removed(m.Name)
 		}
 	}
@@ -83,8 +83,8 @@ func (p *patch) object(s *shape.Shape, document wire.Value, now reflect.Value) e
 }
 
 // member compares a part of an object that is set now.
-func (p *patch) member(s *shape.Shape, name string, was wire.Value, now reflect.Value) error {
-	if !was.Exists() && s.Unset(now) {
+func (p *patch) member(s *jsoncodec.Shape, name string, was jsonindex.Value, now reflect.Value) error {
+	if !was.Exists() && s.IsZero(now) {
 		return nil
 	}
 	at := len(p.path)
@@ -97,14 +97,14 @@ func (p *patch) member(s *shape.Shape, name string, was wire.Value, now reflect.
 }
 
 // part compares a member or an item, which may be absent from the document, or null.
-func (p *patch) part(s *shape.Shape, was wire.Value, now reflect.Value) error {
+func (p *patch) part(s *jsoncodec.Shape, was jsonindex.Value, now reflect.Value) error {
 	op := "replace"
 	switch {
 	case !was.Exists():
 		op = "add"
 	case was.Kind() != 'n':
 		return p.diff(s, was, now)
-	case s.Unset(now):
+	case s.IsZero(now):
 		return nil
 	}
 	p.begin(op)
@@ -117,8 +117,8 @@ func (p *patch) part(s *shape.Shape, was wire.Value, now reflect.Value) error {
 }
 
 // entries compares a map, in the order of the keys.
-func (p *patch) entries(s *shape.Shape, document wire.Value, now reflect.Value) error {
-	was := make(map[string]wire.Value, document.Len())
+func (p *patch) entries(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
+	was := make(map[string]jsonindex.Value, document.Len())
 	for name, value := range document.Fields() {
 		was[string(name)] = value
 	}
@@ -144,7 +144,7 @@ func (p *patch) removed(name string) error {
 	return fmt.Errorf("it removed %s", p.path)
 }
 
-func (p *patch) list(s *shape.Shape, document wire.Value, now reflect.Value) error {
+func (p *patch) list(s *jsoncodec.Shape, document jsonindex.Value, now reflect.Value) error {
 	if now.Len() < document.Len() {
 		return fmt.Errorf("it shortened %s from %d items to %d", p.path, document.Len(), now.Len())
 	}
@@ -176,7 +176,7 @@ func (p *patch) spec(value []byte) {
 }
 
 // operation writes an operation with all of a value.
-func (p *patch) operation(op string, s *shape.Shape, value reflect.Value) (err error) {
+func (p *patch) operation(op string, s *jsoncodec.Shape, value reflect.Value) (err error) {
 	p.begin(op)
 	p.written, err = s.Append(append(p.written, `,"value":`...), value)
 	p.written = append(p.written, '}')
@@ -190,21 +190,21 @@ func (p *patch) begin(op string) {
 		separator = '['
 	}
 	p.written = append(append(append(p.written, separator), `{"op":"`...), op...)
-	p.written = wire.Quote(append(p.written, `","path":`...), p.path)
+	p.written = jsonindex.Quote(append(p.written, `","path":`...), p.path)
 }
 
 // set writes the part of a value that is set, where the user wrote nothing: a typed object would write zero
 // values that were not set as well.
-func (p *patch) set(s *shape.Shape, value reflect.Value) (err error) {
+func (p *patch) set(s *jsoncodec.Shape, value reflect.Value) (err error) {
 	if s.Kind != reflect.Struct {
 		p.written, err = s.Append(p.written, value)
 		return err
 	}
-	var object wire.Object
+	var object jsonindex.Object
 	for i := range s.Members {
 		m := &s.Members[i]
 		part := m.Of(value)
-		if !part.IsValid() || m.Shape.Unset(part) {
+		if !part.IsValid() || m.Shape.IsZero(part) {
 			continue
 		}
 		p.written = object.Name(p.written, []byte(m.Name))
@@ -235,7 +235,7 @@ func (p *patch) leave(length int) { p.path = p.path[:length] }
 
 // annotate writes the operations that give an object annotations with these values; an empty value removes
 // the annotation.
-func (p *patch) annotate(raw wire.Value, values map[string]string) {
+func (p *patch) annotate(raw jsonindex.Value, values map[string]string) {
 	p.enter("metadata")
 	p.enter("annotations")
 	defer p.leave(0)
@@ -259,7 +259,7 @@ func (p *patch) annotate(raw wire.Value, values map[string]string) {
 			p.begin("remove")
 		} else {
 			p.begin("add")
-			p.written = wire.Quote(append(p.written, `,"value":`...), value)
+			p.written = jsonindex.Quote(append(p.written, `,"value":`...), value)
 		}
 		p.written = append(p.written, '}')
 		p.leave(at)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // A pod has nearly everything that a type of the API can have.
@@ -140,9 +140,9 @@ func TestAnnotateReachesTheValuesFromAnywhere(t *testing.T) {
 }
 
 // read reads JSON.
-func read(t *testing.T, text string) wire.Value {
+func read(t *testing.T, text string) jsonindex.Value {
 	t.Helper()
-	v, err := wire.NewDocument().Read([]byte(text))
+	v, err := jsonindex.NewDocument().Read([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

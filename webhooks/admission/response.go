@@ -22,7 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 // response is an AdmissionResponse; one without a status admits the object.
@@ -37,7 +38,7 @@ type response struct {
 // patch at most, which an encoder would read once more.
 func (r response) write(out *bytes.Buffer, uid types.UID) error {
 	b := append(out.AvailableBuffer(), `{"kind":"`+reviewKind+`","apiVersion":"`+reviewAPIVersion+`","response":{"uid":`...)
-	b = wire.Quote(b, uid)
+	b = jsonindex.Quote(b, uid)
 	b = strconv.AppendBool(append(b, `,"allowed":`...), r.status == nil)
 	if r.status != nil {
 		status, err := json.Marshal(r.status)
@@ -52,7 +53,7 @@ func (r response) write(out *bytes.Buffer, uid types.UID) error {
 	}
 	separator := `,"warnings":[`
 	for _, warning := range bounded(r.warnings) {
-		b = wire.Quote(append(b, separator...), warning)
+		b = jsonindex.Quote(append(b, separator...), warning)
 		separator = `,`
 	}
 	if separator == `,` {
@@ -128,7 +129,7 @@ func short(err *field.Error) *field.Error {
 		return err
 	}
 	cut := *err
-	cut.BadValue = wire.Cut(text, maxShown)
+	cut.BadValue = review.Cut(text, maxShown)
 	return &cut
 }
 
@@ -182,5 +183,5 @@ func oneLine(text string) string {
 		}
 		return c
 	}, text)
-	return wire.Cut(strings.TrimSpace(clean), maxWarning)
+	return review.Cut(strings.TrimSpace(clean), maxWarning)
 }

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 // Request is an AdmissionRequest without the objects.
@@ -37,11 +38,11 @@ type Request struct {
 	DryRun bool
 }
 
-// review is a Request with the objects, which are parts of the request's body; none stands for null.
-type review struct {
+// request is a Request with the objects, which are parts of the request's body; none stands for null.
+type request struct {
 	Request
-	object     wire.Value
-	oldObject  wire.Value
+	object     jsonindex.Value
+	oldObject  jsonindex.Value
 	translator func(version string, object []byte) Translator // nil where Kind was written
 	scratch    *bytes.Buffer                                  // for the patch; valid until the response is written
 }
@@ -51,25 +52,25 @@ const (
 	reviewAPIVersion = admissionv1.GroupName + "/v1"
 )
 
-var envelope = wire.Envelope{Kind: reviewKind, APIVersion: reviewAPIVersion, Versions: "the webhook's admissionReviewVersions"}
+var envelope = review.Envelope{Kind: reviewKind, APIVersion: reviewAPIVersion, Versions: "the webhook's admissionReviewVersions"}
 
-// parse reads the envelope into the document; the error is a *wire.Refusal.
-func parse(into *wire.Document, body []byte) (review, error) {
-	var got review
+// parse reads the envelope into the document; the error is a *review.Refusal.
+func parse(into *jsonindex.Document, body []byte) (request, error) {
+	var got request
 	if err := envelope.Request(into, body, got.member); err != nil {
-		return review{}, err
+		return request{}, err
 	}
 	if got.UID == "" {
-		return review{}, envelope.WithoutUID()
+		return request{}, envelope.WithoutUID()
 	}
 	return got, nil
 }
 
-func (r *review) member(name []byte, value wire.Value) (err error) {
+func (r *request) member(name []byte, value jsonindex.Value) (err error) {
 	var text string
 	switch string(name) {
 	case "uid":
-		text, err = wire.String(value)
+		text, err = review.String(value)
 		r.UID = types.UID(text)
 	case "kind":
 		r.Kind, err = groupVersionKind(value)
@@ -78,16 +79,16 @@ func (r *review) member(name []byte, value wire.Value) (err error) {
 	case "resource":
 		r.Resource, err = groupVersionResource(value)
 	case "subResource":
-		r.SubResource, err = wire.String(value)
+		r.SubResource, err = review.String(value)
 	case "name":
-		r.Name, err = wire.String(value)
+		r.Name, err = review.String(value)
 	case "namespace":
-		r.Namespace, err = wire.String(value)
+		r.Namespace, err = review.String(value)
 	case "operation":
-		text, err = wire.String(value)
+		text, err = review.String(value)
 		r.Operation = admissionv1.Operation(text)
 	case "userInfo":
-		if err = wire.Members(value, r.user); err != nil {
+		if err = review.Members(value, r.user); err != nil {
 			err = fmt.Errorf("request.userInfo: %w", err)
 		}
 	case "dryRun":
@@ -101,23 +102,23 @@ func (r *review) member(name []byte, value wire.Value) (err error) {
 }
 
 // present is a value that is not null.
-func present(value wire.Value) wire.Value {
+func present(value jsonindex.Value) jsonindex.Value {
 	if value.Kind() == 'n' {
-		return wire.Value{}
+		return jsonindex.Value{}
 	}
 	return value
 }
 
-func (r *review) user(name []byte, value wire.Value) (err error) {
+func (r *request) user(name []byte, value jsonindex.Value) (err error) {
 	switch string(name) {
 	case "username":
-		r.User.Username, err = wire.String(value)
+		r.User.Username, err = review.String(value)
 	case "uid":
-		r.User.UID, err = wire.String(value)
+		r.User.UID, err = review.String(value)
 	case "groups":
 		r.User.Groups, err = texts(value)
 	case "extra":
-		err = wire.Members(value, func(name []byte, value wire.Value) error {
+		err = review.Members(value, func(name []byte, value jsonindex.Value) error {
 			values, err := texts(value)
 			if r.User.Extra == nil {
 				r.User.Extra = make(map[string]authenticationv1.ExtraValue)
@@ -129,19 +130,19 @@ func (r *review) user(name []byte, value wire.Value) (err error) {
 	return err
 }
 
-func texts(values wire.Value) (list []string, err error) {
+func texts(values jsonindex.Value) (list []string, err error) {
 	if n := values.Len(); n > 0 {
 		list = make([]string, 0, n)
 	}
-	err = wire.Items(values, func(value wire.Value) error {
-		text, err := wire.String(value)
+	err = review.Items(values, func(value jsonindex.Value) error {
+		text, err := review.String(value)
 		list = append(list, text)
 		return err
 	})
 	return list, err
 }
 
-func truth(name []byte, value wire.Value) (bool, error) {
+func truth(name []byte, value jsonindex.Value) (bool, error) {
 	switch value.Kind() {
 	case 'n', 'f':
 		return false, nil
@@ -151,25 +152,25 @@ func truth(name []byte, value wire.Value) (bool, error) {
 	return false, fmt.Errorf("request.%s must be true or false", name)
 }
 
-func groupVersionKind(value wire.Value) (schema.GroupVersionKind, error) {
+func groupVersionKind(value jsonindex.Value) (schema.GroupVersionKind, error) {
 	group, version, kind, err := triple(value, "kind")
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, err
 }
 
-func groupVersionResource(value wire.Value) (schema.GroupVersionResource, error) {
+func groupVersionResource(value jsonindex.Value) (schema.GroupVersionResource, error) {
 	group, version, resource, err := triple(value, "resource")
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, err
 }
 
-func triple(value wire.Value, last string) (group, version, third string, err error) {
-	err = wire.Members(value, func(name []byte, value wire.Value) (err error) {
+func triple(value jsonindex.Value, last string) (group, version, third string, err error) {
+	err = review.Members(value, func(name []byte, value jsonindex.Value) (err error) {
 		switch string(name) {
 		case "group":
-			group, err = wire.String(value)
+			group, err = review.String(value)
 		case "version":
-			version, err = wire.String(value)
+			version, err = review.String(value)
 		case last:
-			third, err = wire.String(value)
+			third, err = review.String(value)
 		}
 		return err
 	})

@@ -18,7 +18,7 @@ type Translator interface {
 
 // withTranslator gives a review its translator where the API server has converted the object (matchPolicy
 // Equivalent); the review says which version was written.
-func (h *handler) withTranslator(req review) review {
+func (h *handler) withTranslator(req request) request {
 	if written := req.RequestKind; h.options.Translator != nil && written.Version != "" && written.Version != req.Kind.Version &&
 		written.GroupKind() == req.Kind.GroupKind() {
 		req.translator = h.options.Translator
@@ -27,7 +27,7 @@ func (h *handler) withTranslator(req review) review {
 }
 
 // invalid refuses the object in the words of the version that was written.
-func (r review) invalid(errs field.ErrorList) response {
+func (r request) invalid(errs field.ErrorList) response {
 	if r.translator == nil {
 		return invalid(r.Request, errs)
 	}
@@ -42,7 +42,7 @@ func (r review) invalid(errs field.ErrorList) response {
 }
 
 // warnings returns warnings in the words of the version that was written.
-func (r review) warnings(given []string) []string {
+func (r request) warnings(given []string) []string {
 	if r.translator == nil || len(given) == 0 {
 		return given
 	}

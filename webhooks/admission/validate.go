@@ -16,7 +16,7 @@ type validation[T any] struct {
 	log     logr.Logger
 }
 
-func (v validation[T]) review(ctx context.Context, req review) response {
+func (v validation[T]) review(ctx context.Context, req request) response {
 	obj, err := v.objects.decode(req.object)
 	if err != nil {
 		return req.invalid(field.ErrorList{err})

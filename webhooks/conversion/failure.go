@@ -6,7 +6,8 @@ package conversion
 import (
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 // maxIdentity bounds each part of what identifies an object, in bytes. It is what the API server allows
@@ -24,20 +25,20 @@ type Failure struct {
 }
 
 // failureOf reads who failed. It holds nothing of the object's content, and nothing of the review.
-func failureOf(object wire.Value, desired string) Failure {
+func failureOf(object jsonindex.Value, desired string) Failure {
 	metadata := object.Field("metadata")
 	f := Failure{
-		APIVersion: wire.Said(object.Field("apiVersion")), Kind: wire.Said(object.Field("kind")), Desired: desired,
-		Namespace: wire.Said(metadata.Field("namespace")), Name: wire.Said(metadata.Field("name")), UID: wire.Said(metadata.Field("uid")),
+		APIVersion: object.Field("apiVersion").TextOrEmpty(), Kind: object.Field("kind").TextOrEmpty(), Desired: desired,
+		Namespace: metadata.Field("namespace").TextOrEmpty(), Name: metadata.Field("name").TextOrEmpty(), UID: metadata.Field("uid").TextOrEmpty(),
 	}
 	for _, part := range []*string{&f.APIVersion, &f.Kind, &f.Desired, &f.Namespace, &f.Name, &f.UID} {
-		*part = strings.Clone(wire.Cut(*part, maxIdentity)) // the texts of a document share memory
+		*part = strings.Clone(review.Cut(*part, maxIdentity)) // the texts of a document share memory
 	}
 	return f
 }
 
 // labelOf names an object in a message.
-func labelOf(object wire.Value) string {
+func labelOf(object jsonindex.Value) string {
 	metadata := object.Field("metadata")
-	return wire.Label(wire.Said(metadata.Field("namespace")), wire.Said(metadata.Field("name")))
+	return review.Label(metadata.Field("namespace").TextOrEmpty(), metadata.Field("name").TextOrEmpty())
 }

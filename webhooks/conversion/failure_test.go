@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 func TestOnlyTheObjectThatFailsIsNamed(t *testing.T) {
@@ -51,9 +51,9 @@ func TestALabelTakesWhatThereIs(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, object string) wire.Value {
+func read(t *testing.T, object string) jsonindex.Value {
 	t.Helper()
-	value, err := new(wire.Document).Read([]byte(object))
+	value, err := new(jsonindex.Document).Read([]byte(object))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/hubspoke"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 // Path is where the handler is served; every CRD's spec.conversion names it.
@@ -97,27 +98,27 @@ func NewHandler(o Options) http.Handler {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, out, document := wire.Buffer(), wire.Buffer(), wire.NewDocument()
-	defer wire.Release(body)
-	defer wire.Release(out)
+	body, out, document := review.Buffer(), review.Buffer(), jsonindex.NewDocument()
+	defer review.Release(body)
+	defer review.Release(out)
 	defer document.Release()
-	asked, err := h.read(body, document, r)
+	req, err := h.read(body, document, r)
 	if err != nil {
 		h.refuse(w, err)
 		return
 	}
-	if err := h.convert(r.Context(), wire.Patience(r.URL, h.timeout), asked, out); err != nil {
+	if err := h.convert(r.Context(), review.Timeout(r.URL, h.timeout), req, out); err != nil {
 		h.often.Do(func() {
-			h.log.Error(err, "A conversion failed", "uid", asked.uid, "desired", wire.Cut(asked.desired, 100))
+			h.log.Error(err, "A conversion failed", "uid", req.uid, "desired", review.Cut(req.desired, 100))
 		})
-		failAnswer(out, asked.uid, err.Error())
+		failAnswer(out, req.uid, err.Error())
 	}
-	wire.Answer(w, http.StatusOK, out.Bytes())
+	review.Respond(w, http.StatusOK, out.Bytes())
 }
 
-func (h *handler) read(body *bytes.Buffer, document *wire.Document, r *http.Request) (review, error) {
-	if err := wire.Read(body, r, h.maxBody); err != nil {
-		return review{}, err
+func (h *handler) read(body *bytes.Buffer, document *jsonindex.Document, r *http.Request) (request, error) {
+	if err := review.ReadBody(body, r, h.maxBody); err != nil {
+		return request{}, err
 	}
 	return parse(document, body.Bytes())
 }
@@ -125,35 +126,35 @@ func (h *handler) read(body *bytes.Buffer, document *wire.Document, r *http.Requ
 func (h *handler) refuse(w http.ResponseWriter, err error) {
 	h.metrics.refused.Inc()
 	h.often.Do(func() { h.log.Info("A request for conversion was refused", "reason", err.Error()) })
-	var refusal *wire.Refusal
+	var refusal *review.Refusal
 	if !errors.As(err, &refusal) {
-		refusal = wire.Refuse(http.StatusBadRequest, "%v", err)
+		refusal = review.Refuse(http.StatusBadRequest, "%v", err)
 	}
-	refusal.Answer(w)
+	refusal.Respond(w)
 }
 
 // convert writes the answer to a review. Its error names every object that failed, so that all
 // can be repaired at once; the answer is of no use then. The time is looked at before every object:
 // no converter waits for anything, so none needs a context of its own.
-func (h *handler) convert(ctx context.Context, patience time.Duration, asked review, out *bytes.Buffer) error {
+func (h *handler) convert(ctx context.Context, patience time.Duration, req request, out *bytes.Buffer) error {
 	start := time.Now()
 	switch {
-	case asked.desired == "":
+	case req.desired == "":
 		return errors.New("the review names no desiredAPIVersion")
-	case !h.routes.target[asked.desired]:
-		return fmt.Errorf("nothing is converted to %.100q here; the kinds are %s", asked.desired, h.routes.names())
+	case !h.routes.target[req.desired]:
+		return fmt.Errorf("nothing is converted to %.100q here; the kinds are %s", req.desired, h.routes.names())
 	}
-	beginAnswer(out, asked.uid)
+	beginAnswer(out, req.uid)
 	var failures failures
-	for i, object := range asked.objects {
+	for i, object := range req.objects {
 		if err := spent(ctx, start, patience); err != nil {
-			return fmt.Errorf("stopped after %d of %d objects: %w", i, len(asked.objects), err)
+			return fmt.Errorf("stopped after %d of %d objects: %w", i, len(req.objects), err)
 		}
 		if i > 0 {
 			out.WriteByte(',')
 		}
 		out.Grow(2 * len(object.Bytes())) // what an object becomes is rarely more than twice its size
-		converted, err := h.object(out.AvailableBuffer(), object, asked.desired)
+		converted, err := h.object(out.AvailableBuffer(), object, req.desired)
 		if err != nil {
 			failures.add(i, object, err)
 			continue
@@ -170,13 +171,13 @@ func spent(ctx context.Context, start time.Time, patience time.Duration) error {
 		return context.Cause(ctx)
 	}
 	if time.Since(start) > patience {
-		return wire.TooLate(patience)
+		return review.TimeoutError(patience)
 	}
 	return nil
 }
 
 // object converts one object, appended to out, and counts it.
-func (h *handler) object(out []byte, object wire.Value, desired string) ([]byte, error) {
+func (h *handler) object(out []byte, object jsonindex.Value, desired string) ([]byte, error) {
 	way, err := h.find(object, desired)
 	if err != nil {
 		h.unknown.failed.Inc()
@@ -203,20 +204,20 @@ func (h *handler) object(out []byte, object wire.Value, desired string) ([]byte,
 	return converted.Object, err
 }
 
-func (h *handler) find(object wire.Value, desired string) (*route, error) {
+func (h *handler) find(object jsonindex.Value, desired string) (*route, error) {
 	if object.Kind() == 'n' {
 		return nil, errors.New("it is null")
 	}
 	if object.Kind() != '{' {
 		return nil, errors.New("not a JSON object")
 	}
-	return h.routes.find(wire.Said(object.Field("apiVersion")), wire.Said(object.Field("kind")), desired)
+	return h.routes.find(object.Field("apiVersion").TextOrEmpty(), object.Field("kind").TextOrEmpty(), desired)
 }
 
 var errPanic = errors.New("the converter panicked; the operator's log has the stack")
 
 // run calls the converter, and turns a panic into an error.
-func (h *handler) run(out []byte, way *route, object wire.Value, desired string) (converted hubspoke.Converted, err error) {
+func (h *handler) run(out []byte, way *route, object jsonindex.Value, desired string) (converted hubspoke.Converted, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.panics.Do(func() {
@@ -235,16 +236,16 @@ type failures struct {
 	more  int
 }
 
-func (f *failures) add(index int, object wire.Value, err error) {
+func (f *failures) add(index int, object jsonindex.Value, err error) {
 	if len(f.named) == maxNamed {
 		f.more++
 		return
 	}
-	kind := wire.Said(object.Field("kind"))
+	kind := object.Field("kind").TextOrEmpty()
 	if kind == "" {
 		kind = "object"
 	}
-	f.named = append(f.named, wire.Cut(fmt.Sprintf("%.100s %s (objects[%d]): %v", kind, labelOf(object), index, err), maxReason))
+	f.named = append(f.named, review.Cut(fmt.Sprintf("%.100s %s (objects[%d]): %v", kind, labelOf(object), index, err), maxReason))
 }
 
 func (f *failures) err() error {

@@ -8,7 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 const (
@@ -16,37 +17,37 @@ const (
 	reviewAPIVersion = "apiextensions.k8s.io/v1"
 )
 
-var envelope = wire.Envelope{Kind: reviewKind, APIVersion: reviewAPIVersion, Versions: "the CRD's conversionReviewVersions"}
+var envelope = review.Envelope{Kind: reviewKind, APIVersion: reviewAPIVersion, Versions: "the CRD's conversionReviewVersions"}
 
-// review is the request half of a ConversionReview. Its objects are parts of the body.
-type review struct {
+// request is the request half of a ConversionReview. Its objects are parts of the body.
+type request struct {
 	uid     string
 	desired string
-	objects []wire.Value
+	objects []jsonindex.Value
 }
 
-// parse reads the envelope into the document; the error is a *wire.Refusal.
-func parse(into *wire.Document, body []byte) (review, error) {
-	var got review
+// parse reads the envelope into the document; the error is a *review.Refusal.
+func parse(into *jsonindex.Document, body []byte) (request, error) {
+	var got request
 	if err := envelope.Request(into, body, got.member); err != nil {
-		return review{}, err
+		return request{}, err
 	}
 	if got.uid == "" {
-		return review{}, envelope.WithoutUID()
+		return request{}, envelope.WithoutUID()
 	}
 	return got, nil
 }
 
-func (v *review) member(name []byte, value wire.Value) (err error) {
+func (r *request) member(name []byte, value jsonindex.Value) (err error) {
 	switch string(name) {
 	case "uid":
-		v.uid, err = wire.String(value)
+		r.uid, err = review.String(value)
 	case "desiredAPIVersion":
-		v.desired, err = wire.String(value)
+		r.desired, err = review.String(value)
 	case "objects":
-		v.objects = make([]wire.Value, 0, value.Len())
-		err = wire.Items(value, func(object wire.Value) error {
-			v.objects = append(v.objects, object)
+		r.objects = make([]jsonindex.Value, 0, value.Len())
+		err = review.Items(value, func(object jsonindex.Value) error {
+			r.objects = append(r.objects, object)
 			return nil
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 const (
@@ -107,7 +107,7 @@ func (t *turn) Read(p []byte) (int, error) {
 	t.weight.add(p[:n])
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		t.failed = wire.Refuse(http.StatusRequestTimeout, "the body came too slowly: %d bytes in %s; %d a second are wanted, after %s",
+		t.failed = review.Refuse(http.StatusRequestTimeout, "the body came too slowly: %d bytes in %s; %d a second are wanted, after %s",
 			t.read, time.Since(t.began).Round(time.Millisecond), leastPace, slack)
 		err = t.failed
 	case !t.ended && (errors.Is(err, io.EOF) || t.read == t.request.ContentLength):
@@ -156,10 +156,10 @@ func (t *turn) arrived() (err error) {
 // enter waits at a gate. The error is a refusal.
 func (t *turn) enter(g *gate, source string, n int64) (*place, error) {
 	start := time.Now()
-	p, err := g.enter(t.request.Context(), source, n, wire.Patience(t.request.URL, 2*longestWait)/2)
+	p, err := g.enter(t.request.Context(), source, n, review.Timeout(t.request.URL, 2*longestWait)/2)
 	t.began = t.began.Add(time.Since(start))
 	if err != nil {
-		return nil, wire.Refuse(http.StatusServiceUnavailable, "this replica has too much to do, and another one should be asked: %v", err)
+		return nil, review.Refuse(http.StatusServiceUnavailable, "this replica has too much to do, and another one should be asked: %v", err)
 	}
 	return p, nil
 }

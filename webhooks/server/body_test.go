@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/pauses/pausetest"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 // The caller looks at the answer only after it has sent everything, which takes more than all the
@@ -28,7 +28,7 @@ func TestACallerThatIsStillSendingReadsWhyItWasRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, nil, func(s *Server) {
 				s.Register("/refuse", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					wire.Refuse(http.StatusRequestEntityTooLarge, "make it smaller").Answer(w)
+					review.Refuse(http.StatusRequestEntityTooLarge, "make it smaller").Respond(w)
 				}))
 			})
 			r.waitReady(t)

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 // handler is the mux with everything around it that all webhooks need.
@@ -41,12 +41,12 @@ func (s *Server) handler() http.Handler {
 		}()
 		// Before anything is taken that others may need.
 		if err := s.callers.admit(r, path); err != nil {
-			wire.Refuse(http.StatusForbidden, "%s", err).Answer(out)
+			review.Refuse(http.StatusForbidden, "%s", err).Respond(out)
 			return
 		}
 		if r.ContentLength == 0 { // otherwise the turn is that of the whole body
 			if err := turn.arrived(); err != nil { //nolint:contextcheck // it has the context of the request
-				wire.Refuse(http.StatusServiceUnavailable, "%s", err).Answer(out)
+				review.Refuse(http.StatusServiceUnavailable, "%s", err).Respond(out)
 				return
 			}
 		}
@@ -97,7 +97,7 @@ func (s *Server) contain(out *response, path string) {
 		// Half an answer went out already; a cut connection is the only honest end of it.
 		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http offers no other way to do it
 	}
-	wire.Refuse(http.StatusInternalServerError, "the webhook panicked; the operator's log has the stack").Answer(out)
+	review.Refuse(http.StatusInternalServerError, "the webhook panicked; the operator's log has the stack").Respond(out)
 }
 
 // response remembers the code, and closes the connection of an answer given while draining.

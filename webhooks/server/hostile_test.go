@@ -22,15 +22,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead-dev/fairlead/internal/pauses/pausetest"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-// review reads a body and tells its length, as much as is asked for by the header of the body: an answer
+// readReview reads a body and tells its length, as much as is asked for by the header of the body: an answer
 // of "long" is longer than all buffers on the way.
-func review(w http.ResponseWriter, r *http.Request) {
+func readReview(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		wire.Refuse(http.StatusBadRequest, "%s", err).Answer(w)
+		review.Refuse(http.StatusBadRequest, "%s", err).Respond(w)
 		return
 	}
 	if bytes.HasPrefix(body, []byte("long")) {
@@ -191,8 +191,8 @@ func TestConnectionsThatKeepTheServerWaitingDelayNoRequest(t *testing.T) {
 			r := start(t, func(o *Options) {
 				o.MaxInFlight, o.MaxConnections, o.Memory, o.Logger = 2, connections, 24<<20, o.Logger.V(9)
 			}, func(s *Server) {
-				s.Register("/review", http.HandlerFunc(review))
-				s.Register("/other", http.HandlerFunc(review))
+				s.Register("/review", http.HandlerFunc(readReview))
+				s.Register("/other", http.HandlerFunc(readReview))
 			})
 			r.waitReady(t)
 			r.besiege(t, 40, a)
@@ -203,7 +203,7 @@ func TestConnectionsThatKeepTheServerWaitingDelayNoRequest(t *testing.T) {
 }
 
 func TestABodyHasAPace(t *testing.T) {
-	r := start(t, nil, func(s *Server) { s.Register("/review", http.HandlerFunc(review)) })
+	r := start(t, nil, func(s *Server) { s.Register("/review", http.HandlerFunc(readReview)) })
 	r.waitReady(t)
 	pausetest.Retry(t, r.tooSlow)
 }
@@ -302,7 +302,7 @@ func TestAPathThatIsBlockedBlocksNoOtherOneAndTheServerSaysSo(t *testing.T) {
 	handler := newSlow()
 	r := start(t, func(o *Options) { o.MaxInFlight = 2 }, func(s *Server) {
 		s.Register("/slow", handler)
-		s.Register("/review", http.HandlerFunc(review))
+		s.Register("/review", http.HandlerFunc(readReview))
 	})
 	r.waitReady(t)
 	client := r.client()
@@ -349,7 +349,7 @@ func TestAPanicAndACallerThatLeavesGiveEverythingBack(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			bomb()
 		}))
-		s.Register("/review", http.HandlerFunc(review))
+		s.Register("/review", http.HandlerFunc(readReview))
 	})
 	r.waitReady(t)
 	client := r.client()

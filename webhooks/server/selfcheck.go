@@ -17,7 +17,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
 // Pace of the server's look at itself.
@@ -162,7 +162,7 @@ func (s *Server) serveSelf(w http.ResponseWriter, r *http.Request) {
 		}
 		p, err := gate.enter(r.Context(), t.source, 1, handshakeTimeout*4/5)
 		if err != nil {
-			wire.Refuse(http.StatusServiceUnavailable, "requests to %s get %s", path, err).Answer(w)
+			review.Refuse(http.StatusServiceUnavailable, "requests to %s get %s", path, err).Respond(w)
 			return
 		}
 		p.leave()

@@ -6,14 +6,14 @@ package hubspoke
 import (
 	"fmt"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // Convert returns the object at another version of its kind, given as a bare version such as
 // "v1". An object already there comes back as it is. It fails only where raw is no JSON object,
 // or where either version is not one of the pair's: nothing that an API server sends.
 func (c *Converter) Convert(raw []byte, toVersion string) ([]byte, error) {
-	document := wire.NewDocument()
+	document := jsonindex.NewDocument()
 	defer document.Release()
 	object, err := document.Read(raw)
 	if err != nil {
@@ -34,7 +34,7 @@ type Converted struct {
 }
 
 // AppendConverted is Convert for what has been read as JSON. It appends its answer to out.
-func (c *Converter) AppendConverted(out []byte, object wire.Value, toVersion string) (Converted, error) {
+func (c *Converter) AppendConverted(out []byte, object jsonindex.Value, toVersion string) (Converted, error) {
 	if converted, ok := c.quick(out, object, toVersion); ok {
 		return converted, nil
 	}

@@ -9,12 +9,12 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // envelope is an object taken apart.
 type envelope struct {
-	apiVersion, kind, metadata wire.Value
+	apiVersion, kind, metadata jsonindex.Value
 
 	annotations annotations
 	body        sections
@@ -22,14 +22,14 @@ type envelope struct {
 
 // annotations as they stand there.
 type annotations struct {
-	object     wire.Value
-	hub, spoke wire.Value // ours
-	size       int        // bytes of the others, at most
+	object     jsonindex.Value
+	hub, spoke jsonindex.Value // ours
+	size       int             // bytes of the others, at most
 }
 
 func (a annotations) ours() bool { return a.hub.Exists() || a.spoke.Exists() }
 
-func (a annotations) get(k restoreKey) wire.Value {
+func (a annotations) get(k restoreKey) jsonindex.Value {
 	if k.annotation == common.ConversionDataAnnotation {
 		return a.hub
 	}
@@ -38,7 +38,7 @@ func (a annotations) get(k restoreKey) wire.Value {
 
 // openEnvelope returns false for what is not an ordinary object: one without kind or metadata, with
 // members that no Kubernetes object has, or with names that stand twice.
-func openEnvelope(object wire.Value) (e envelope, ok bool) {
+func openEnvelope(object jsonindex.Value) (e envelope, ok bool) {
 	for name, value := range object.Fields() {
 		switch string(name) {
 		case "apiVersion":
@@ -66,7 +66,7 @@ func openEnvelope(object wire.Value) (e envelope, ok bool) {
 }
 
 // filled says that this is an object with a member that is not null.
-func filled(object wire.Value) bool {
+func filled(object jsonindex.Value) bool {
 	for _, value := range object.Fields() {
 		if value.Kind() != 'n' {
 			return true
@@ -75,7 +75,7 @@ func filled(object wire.Value) bool {
 	return false
 }
 
-func (e *envelope) openMetadata(metadata wire.Value) bool {
+func (e *envelope) openMetadata(metadata jsonindex.Value) bool {
 	e.metadata = metadata
 	for name, value := range metadata.Fields() {
 		if string(name) == "annotations" && (e.annotations.object.Exists() || !e.annotations.open(value)) {
@@ -85,7 +85,7 @@ func (e *envelope) openMetadata(metadata wire.Value) bool {
 	return metadata.Kind() == '{'
 }
 
-func (a *annotations) open(object wire.Value) bool {
+func (a *annotations) open(object jsonindex.Value) bool {
 	a.object = object
 	for name, value := range object.Fields() {
 		if value.Kind() != '"' {
@@ -141,7 +141,7 @@ func alphanumeric(b byte) bool {
 // seal appends the object at its new version. Metadata stays as it came, but for the restore
 // annotations.
 func (e envelope) seal(out []byte, apiVersion string, r quickResult) []byte {
-	out = wire.Quote(append(out, `{"apiVersion":`...), apiVersion)
+	out = jsonindex.Quote(append(out, `{"apiVersion":`...), apiVersion)
 	out = append(append(out, `,"kind":`...), e.kind.Bytes()...)
 	out = append(out, `,"metadata":`...)
 	switch {
@@ -163,7 +163,7 @@ func (e envelope) seal(out []byte, apiVersion string, r quickResult) []byte {
 
 // sealMetadata writes metadata with other restore annotations.
 func (e envelope) sealMetadata(out []byte, r quickResult) []byte {
-	var metadata wire.Object
+	var metadata jsonindex.Object
 	for name, value := range e.metadata.Fields() {
 		if string(name) != "annotations" {
 			out = append(metadata.Name(out, name), value.Bytes()...)
@@ -178,14 +178,14 @@ func (e envelope) sealMetadata(out []byte, r quickResult) []byte {
 var annotationsName = []byte("annotations")
 
 func (e envelope) sealAnnotations(out []byte, r quickResult) []byte {
-	var annotations wire.Object
+	var annotations jsonindex.Object
 	for name, value := range e.annotations.object.Fields() {
 		if string(name) != common.ConversionDataAnnotation && string(name) != common.V1Alpha1DataAnnotation {
 			out = append(annotations.Name(out, name), value.Bytes()...)
 		}
 	}
 	if r.value != nil {
-		out = wire.Quote(annotations.Name(out, []byte(r.annotation)), r.value)
+		out = jsonindex.Quote(annotations.Name(out, []byte(r.annotation)), r.value)
 	}
 	return annotations.End(out)
 }

@@ -3,7 +3,7 @@
 
 package hubspoke
 
-import "github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+import "github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 
 // Quick and Thorough are the two ways, for the tests that hold the kinds to them, and what
 // makes two answers the same.
@@ -15,7 +15,7 @@ var (
 
 // quickly is quick for bytes, which may be no JSON.
 func (c *Converter) quickly(raw []byte, toVersion string) ([]byte, bool) {
-	document := wire.NewDocument()
+	document := jsonindex.NewDocument()
 	defer document.Release()
 	object, err := document.Read(raw)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 	"math/bits"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // fingerprint is a hash of a JSON value that does not depend on the order of names or on white
@@ -132,7 +132,7 @@ func (r *reader) next() {
 
 func (r *reader) text(f fingerprint) fingerprint {
 	begin := r.at
-	r.at = wire.EndOfText(r.json, begin)
+	r.at = jsonindex.EndOfText(r.json, begin)
 	return r.bytes(f, begin)
 }
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // Kept is a hub object as an update at the spoke version should leave it.
@@ -28,7 +28,7 @@ type Kept struct {
 // object itself where the update carried the restore annotation of the stored object, and another one
 // where it carried none, an old one or a forged one.
 func (c *Converter) Keep(updated, stored []byte) (Kept, error) {
-	object, view, was, before := wire.NewDocument(), wire.NewDocument(), wire.NewDocument(), wire.NewDocument()
+	object, view, was, before := jsonindex.NewDocument(), jsonindex.NewDocument(), jsonindex.NewDocument(), jsonindex.NewDocument()
 	defer object.Release()
 	defer view.Release()
 	defer was.Release()
@@ -45,7 +45,7 @@ func (c *Converter) Keep(updated, stored []byte) (Kept, error) {
 	if err != nil {
 		return Kept{}, err
 	}
-	document := wire.NewDocument()
+	document := jsonindex.NewDocument()
 	defer document.Release()
 	kept, err := document.Read(raw)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Converter) Keep(updated, stored []byte) (Kept, error) {
 
 // viewed reads a hub object, and makes its view without a status, and without annotations that could leave
 // no room for ours.
-func (c *Converter) viewed(raw []byte, into, view *wire.Document) (object, spoke wire.Value, err error) {
+func (c *Converter) viewed(raw []byte, into, view *jsonindex.Document) (object, spoke jsonindex.Value, err error) {
 	if object, err = into.Read(raw); err != nil {
 		return object, spoke, err
 	}
@@ -78,8 +78,8 @@ func (c *Converter) viewed(raw []byte, into, view *wire.Document) (object, spoke
 }
 
 // bare is an object without its status, and with no other metadata than an annotation; none is none.
-func bare(object wire.Value, name string, annotation wire.Value) []byte {
-	var written wire.Object
+func bare(object jsonindex.Value, name string, annotation jsonindex.Value) []byte {
+	var written jsonindex.Object
 	out := make([]byte, 0, len(object.Bytes()))
 	for member, value := range object.Fields() {
 		if string(member) != "metadata" && string(member) != "status" {
@@ -88,13 +88,13 @@ func bare(object wire.Value, name string, annotation wire.Value) []byte {
 	}
 	out = append(written.Name(out, []byte("metadata")), '{')
 	if annotation.Exists() {
-		out = append(wire.Quote(append(out, `"annotations":{`...), name), ':')
+		out = append(jsonindex.Quote(append(out, `"annotations":{`...), name), ':')
 		out = append(append(out, annotation.Bytes()...), '}')
 	}
 	return written.End(append(out, '}'))
 }
 
-func annotation(object wire.Value, name string) wire.Value {
+func annotation(object jsonindex.Value, name string) jsonindex.Value {
 	return object.Field("metadata").Field("annotations").Field(name)
 }
 

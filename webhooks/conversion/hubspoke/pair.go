@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // Pair describes how a kind maps between its hub form H and its spoke form S: structs with the
@@ -62,8 +62,8 @@ type Converter struct {
 	toHub       func(source) result
 	toSpoke     func(source) result
 
-	quickToHub   func(e envelope, scratch []byte, saved *wire.Document) (quickResult, bool)
-	quickToSpoke func(e envelope, scratch []byte, saved *wire.Document) (quickResult, bool)
+	quickToHub   func(e envelope, scratch []byte, saved *jsonindex.Document) (quickResult, bool)
+	quickToSpoke func(e envelope, scratch []byte, saved *jsonindex.Document) (quickResult, bool)
 
 	hub, spoke string
 }

@@ -3,7 +3,10 @@
 
 package hubspoke
 
-import "github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+import (
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
+)
 
 // The quick way converts the objects that there usually are: well-formed ones, whose every field
 // the types know, and whose view was not edited against a saved form. It reads the bytes once
@@ -19,20 +22,20 @@ type quickResult struct {
 }
 
 // quick appends the object at another version; it returns false for one that must go the other way.
-func (c *Converter) quick(out []byte, object wire.Value, toVersion string) (Converted, bool) {
+func (c *Converter) quick(out []byte, object jsonindex.Value, toVersion string) (Converted, bool) {
 	e, ok := openEnvelope(object)
 	if !ok {
 		return Converted{}, false
 	}
 	convert := c.quickToSpoke
 	switch {
-	case toVersion == c.hub && e.apiVersion.Says(c.apiVersions[c.spoke]):
+	case toVersion == c.hub && e.apiVersion.EqualsText(c.apiVersions[c.spoke]):
 		convert = c.quickToHub
-	case toVersion != c.spoke || !e.apiVersion.Says(c.apiVersions[c.hub]):
+	case toVersion != c.spoke || !e.apiVersion.EqualsText(c.apiVersions[c.hub]):
 		return Converted{}, false
 	}
-	scratch, saved := wire.Buffer(), wire.NewDocument()
-	defer wire.Release(scratch)
+	scratch, saved := review.Buffer(), jsonindex.NewDocument()
+	defer review.Release(scratch)
 	defer saved.Release()
 	scratch.Grow(4 * len(object.Bytes()))
 	r, ok := convert(e, scratch.AvailableBuffer(), saved)
@@ -51,7 +54,7 @@ type forms[F, T any] struct {
 
 // quick converts what was opened. What it returns is part of scratch, of the source or of the document
 // that it was given for what was saved.
-func (d direction[F, T]) quick(e envelope, scratch []byte, document *wire.Document) (r quickResult, ok bool) {
+func (d direction[F, T]) quick(e envelope, scratch []byte, document *jsonindex.Document) (r quickResult, ok bool) {
 	f, ok := d.forms.Get().(*forms[F, T])
 	if !ok {
 		f = new(forms[F, T])
@@ -62,7 +65,7 @@ func (d direction[F, T]) quick(e envelope, scratch []byte, document *wire.Docume
 	return r, ok
 }
 
-func (d direction[F, T]) quickly(f *forms[F, T], e envelope, scratch []byte, document *wire.Document) (r quickResult, ok bool) {
+func (d direction[F, T]) quickly(f *forms[F, T], e envelope, scratch []byte, document *jsonindex.Document) (r quickResult, ok bool) {
 	if len(d.bulk) > 0 || e.annotations.get(d.save).Exists() ||
 		!readSection(d.source.spec, e.body.spec.value, &f.form) || !readSection(d.source.status, e.body.status.value, &f.form) {
 		return r, false

@@ -6,12 +6,12 @@ package hubspoke
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // open reads the saved spec of the target into the document; has is false where there is none. It
 // returns not ok where that is not plain to see, or where the view was edited since.
-func (k restoreKey) open(e envelope, into *wire.Document) (spec section, has, ok bool) {
+func (k restoreKey) open(e envelope, into *jsonindex.Document) (spec section, has, ok bool) {
 	quoted := e.annotations.get(k)
 	if !quoted.Exists() {
 		return spec, false, true

@@ -7,13 +7,13 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // statusParts are the status of the source, taken apart.
 type statusParts struct {
-	own     []byte     // without the target's
-	carried wire.Value // the target's; none where it carries none
+	own     []byte          // without the target's
+	carried jsonindex.Value // the target's; none where it carries none
 }
 
 // carried takes the status of the source apart. It returns not ok for one that the other way has to look at.
@@ -37,7 +37,7 @@ func (d direction[F, T]) carried(e envelope) (parts statusParts, ok bool) {
 }
 
 // unsealed returns the status in a record that has that and a digest alone.
-func unsealed(record wire.Value) (seal string, status wire.Value, ok bool) {
+func unsealed(record jsonindex.Value) (seal string, status jsonindex.Value, ok bool) {
 	for name, value := range record.Fields() {
 		switch string(name) {
 		case "digest":
@@ -48,15 +48,15 @@ func unsealed(record wire.Value) (seal string, status wire.Value, ok bool) {
 			ok = false
 		}
 		if !ok {
-			return "", wire.Value{}, false
+			return "", jsonindex.Value{}, false
 		}
 	}
 	return seal, status, record.Len() == 2 && seal != "" && status.Exists()
 }
 
 // without is an object less one member; nothing where none is left.
-func without(object wire.Value, member string) []byte {
-	var written wire.Object
+func without(object jsonindex.Value, member string) []byte {
+	var written jsonindex.Object
 	out := make([]byte, 0, len(object.Bytes()))
 	for name, value := range object.Fields() {
 		if string(name) != member {
@@ -70,7 +70,7 @@ func without(object wire.Value, member string) []byte {
 }
 
 // quickStatus makes the status of the target's form, and writes it.
-func (d direction[F, T]) quickStatus(f *forms[F, T], e envelope, carried wire.Value, scratch []byte) (s section, rest []byte, ok bool) {
+func (d direction[F, T]) quickStatus(f *forms[F, T], e envelope, carried jsonindex.Value, scratch []byte) (s section, rest []byte, ok bool) {
 	switch {
 	case carried.Exists():
 		ok = readSection(d.target.status, carried, &f.saved)
@@ -101,7 +101,7 @@ func (d direction[F, T]) carry(f *forms[F, T], parts statusParts, to section, sc
 	} else {
 		scratch = append(scratch, '{')
 	}
-	scratch = append(wire.Quote(scratch, d.ours.name), ':')
+	scratch = append(jsonindex.Quote(scratch, d.ours.name), ':')
 	if d.ours.sealed {
 		beside := to.json
 		if !to.exists() {

@@ -1,10 +1,12 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package jsonindex
 
 import (
 	"iter"
+	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -80,8 +82,14 @@ func (v Value) Keep(text []byte) string {
 	return v.doc.texts.keep(text, len(v.doc.json))
 }
 
-// Says says that the value is the string that says this.
-func (v Value) Says(text string) bool {
+// TextOrEmpty is Text; "" where the value is no string.
+func (v Value) TextOrEmpty() string {
+	text, _ := v.Text()
+	return text
+}
+
+// EqualsText says that the value is a string with this content.
+func (v Value) EqualsText(text string) bool {
 	return v.Kind() == '"' && string(v.content()) == text
 }
 
@@ -134,3 +142,33 @@ func (v Value) Field(name string) (found Value) {
 	}
 	return found
 }
+
+// Pointer is where the value is in its document, as a JSON pointer (RFC 6901); "" is all of it.
+func (v Value) Pointer() string {
+	var pointer strings.Builder
+	for within := (Value{doc: v.doc}); within.at != v.at; {
+		name, part := within.partAround(v.at)
+		pointer.WriteString("/" + escapePointer.Replace(name))
+		within = part
+	}
+	return pointer.String()
+}
+
+// partAround returns the part of a value that is, or has in it, the token at hand.
+func (v Value) partAround(at int32) (name string, part Value) {
+	n := 0
+	for item := range v.Elements() {
+		if at < v.doc.tokens[item.at].next {
+			return strconv.Itoa(n), item
+		}
+		n++
+	}
+	for name, value := range v.Fields() {
+		if at < v.doc.tokens[value.at].next {
+			return string(name), value
+		}
+	}
+	return "", Value{v.doc, at}
+}
+
+var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")

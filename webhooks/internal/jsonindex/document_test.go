@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package jsonindex
 
 import (
 	"encoding/json"

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package review
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ func TestReadRefusesWhatIsNoReview(t *testing.T) {
 				test.change(r)
 			}
 			var refusal *Refusal
-			if err := Read(Buffer(), r, 100); !errors.As(err, &refusal) {
+			if err := ReadBody(Buffer(), r, 100); !errors.As(err, &refusal) {
 				t.Fatalf("error is %v, not a refusal", err)
 			}
 			if refusal.Code != test.code || !strings.Contains(refusal.Message, test.says) {
@@ -53,14 +53,14 @@ func TestReadRefusesWhatIsNoReview(t *testing.T) {
 type brokenBody struct{}
 
 func (brokenBody) Read([]byte) (int, error) { return 0, errors.New("connection reset") }
-func (brokenBody) Close() error             { return nil }
+func (brokenBody) Close() error                 { return nil }
 
 func TestReadTakesABodyOfExactlyTheLimit(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 100)))
 	r.Header.Set("Content-Type", "application/json; charset=utf-8")
 	into := Buffer()
 	defer Release(into)
-	if err := Read(into, r, 100); err != nil || into.Len() != 100 {
+	if err := ReadBody(into, r, 100); err != nil || into.Len() != 100 {
 		t.Errorf("read %d bytes: %v", into.Len(), err)
 	}
 }
@@ -76,7 +76,7 @@ func TestReadTakesBodiesOfAnySizeWithAndWithoutALength(t *testing.T) {
 				r.ContentLength = -1
 			}
 			var into bytes.Buffer
-			err := Read(&into, r, limit)
+			err := ReadBody(&into, r, limit)
 			if size > limit {
 				var refusal *Refusal
 				if !errors.As(err, &refusal) || refusal.Code != http.StatusRequestEntityTooLarge {
@@ -108,7 +108,7 @@ func TestDeadlineIsWhatTheCallerAllowsLessATenth(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			ctx, cancel := Deadline(t.Context(), &url.URL{RawQuery: test.query}, 30*time.Second)
+			ctx, cancel := WithTimeout(t.Context(), &url.URL{RawQuery: test.query}, 30*time.Second)
 			defer cancel()
 			deadline, _ := ctx.Deadline()
 			if got := deadline.Sub(start); got < test.want || got > test.want+5*time.Second {
@@ -134,7 +134,7 @@ func TestDeadlineEndsForAllThatReadIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				ctx, cancel := Deadline(t.Context(), &url.URL{RawQuery: "timeout=10s"}, time.Minute)
+				ctx, cancel := WithTimeout(t.Context(), &url.URL{RawQuery: "timeout=10s"}, time.Minute)
 				defer cancel()
 				if ctx.Err() != nil {
 					t.Fatal("it has ended already")
@@ -157,7 +157,7 @@ func TestDeadlineIsOverWhenTheRequestIsAnswered(t *testing.T) {
 		"not waited for": func(context.Context) {},
 		"waited for":     func(ctx context.Context) { ctx.Done() },
 	} {
-		ctx, cancel := Deadline(t.Context(), &url.URL{}, time.Minute)
+		ctx, cancel := WithTimeout(t.Context(), &url.URL{}, time.Minute)
 		look(ctx)
 		cancel()
 		select {
@@ -174,7 +174,7 @@ func TestDeadlineIsOverWhenTheRequestIsAnswered(t *testing.T) {
 func TestDeadlineIsTheCallersOwnWhereThatIsEarlier(t *testing.T) {
 	parent, leave := context.WithTimeout(t.Context(), time.Second)
 	defer leave()
-	ctx, cancel := Deadline(parent, &url.URL{}, time.Minute)
+	ctx, cancel := WithTimeout(parent, &url.URL{}, time.Minute)
 	defer cancel()
 	want, _ := parent.Deadline()
 	if got, _ := ctx.Deadline(); !got.Equal(want) {
@@ -184,7 +184,7 @@ func TestDeadlineIsTheCallersOwnWhereThatIsEarlier(t *testing.T) {
 
 func TestDeadlineEndsWithTheRequest(t *testing.T) {
 	parent, leave := context.WithCancel(t.Context())
-	ctx, cancel := Deadline(parent, &url.URL{}, time.Minute)
+	ctx, cancel := WithTimeout(parent, &url.URL{}, time.Minute)
 	defer cancel()
 	leave()
 	select {

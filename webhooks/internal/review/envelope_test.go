@@ -1,26 +1,28 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package review
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 var toys = Envelope{Kind: "ToyReview", APIVersion: "toys.example.com/v1", Versions: "the toy's versions"}
 
 // visit reads a request of a text, an object and a list of texts.
-func visit(name []byte, value Value) (err error) {
+func visit(name []byte, value jsonindex.Value) (err error) {
 	switch string(name) {
 	case "text":
 		_, err = String(value)
 	case "object":
 		err = Members(value, visit)
 	case "list":
-		err = Items(value, func(item Value) error { return visit([]byte("text"), item) })
+		err = Items(value, func(item jsonindex.Value) error { return visit([]byte("text"), item) })
 	}
 	return err
 }
@@ -43,12 +45,12 @@ func TestAReviewOfAnotherFormIsRefusedWithItsPlace(t *testing.T) {
 		`{"kind":"Toy","request":{"x":1}}`: `of kind "Toy"`, `{"kind":"ToyReview","apiVersion":"v2","request":{"x":1}}`: "put v1 into the toy's versions",
 	} {
 		var refusal *Refusal
-		err := toys.Request(NewDocument(), []byte(body), visit)
+		err := toys.Request(jsonindex.NewDocument(), []byte(body), visit)
 		if !errors.As(err, &refusal) || refusal.Code != 400 || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.80s: error is %v, want %q in it", body, err, says)
 		}
 	}
-	if err := toys.Request(NewDocument(), []byte(review(`{"text":null,"object":null,"list":null,"more":[{}]}`)), visit); err != nil {
+	if err := toys.Request(jsonindex.NewDocument(), []byte(review(`{"text":null,"object":null,"list":null,"more":[{}]}`)), visit); err != nil {
 		t.Errorf("nulls are refused: %v", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package shape
+package jsoncodec
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // maxMembers of a struct are those that a set of bits has room for.
@@ -34,7 +34,7 @@ const (
 )
 
 // Decode reads JSON into a value, which is zero and can be set.
-func (s *Shape) Decode(raw wire.Value, into reflect.Value) Reading {
+func (s *Shape) Decode(raw jsonindex.Value, into reflect.Value) Reading {
 	d := decoder{exact: true}
 	switch {
 	case !d.read(s, raw, into):
@@ -48,7 +48,7 @@ func (s *Shape) Decode(raw wire.Value, into reflect.Value) Reading {
 type decoder struct{ exact bool }
 
 // read reads a value; it returns false where that is not of the shape.
-func (d *decoder) read(s *Shape, raw wire.Value, into reflect.Value) bool {
+func (d *decoder) read(s *Shape, raw jsonindex.Value, into reflect.Value) bool {
 	switch s.Kind {
 	case reflect.Struct:
 		return d.object(s, raw, into)
@@ -84,7 +84,7 @@ func (d *decoder) read(s *Shape, raw wire.Value, into reflect.Value) bool {
 	}
 }
 
-func (d *decoder) object(s *Shape, raw wire.Value, into reflect.Value) bool {
+func (d *decoder) object(s *Shape, raw jsonindex.Value, into reflect.Value) bool {
 	if raw.Kind() != '{' {
 		return false
 	}
@@ -130,7 +130,7 @@ func (s *Shape) find(name []byte, next int) int {
 	return -1
 }
 
-func (d *decoder) list(s *Shape, raw wire.Value, into reflect.Value) bool {
+func (d *decoder) list(s *Shape, raw jsonindex.Value, into reflect.Value) bool {
 	if raw.Kind() != '[' {
 		return false
 	}
@@ -150,7 +150,7 @@ func (d *decoder) list(s *Shape, raw wire.Value, into reflect.Value) bool {
 	return true
 }
 
-func (d *decoder) entries(s *Shape, raw wire.Value, into reflect.Value) bool {
+func (d *decoder) entries(s *Shape, raw jsonindex.Value, into reflect.Value) bool {
 	if raw.Kind() != '{' {
 		return false
 	}
@@ -172,7 +172,7 @@ func (d *decoder) entries(s *Shape, raw wire.Value, into reflect.Value) bool {
 }
 
 // labels reads the map that there is most often.
-func (d *decoder) labels(raw wire.Value, into *map[string]string) bool {
+func (d *decoder) labels(raw jsonindex.Value, into *map[string]string) bool {
 	texts := make(map[string]string, raw.Len())
 	*into = texts
 	for name, value := range raw.Fields() {
@@ -187,7 +187,7 @@ func (d *decoder) labels(raw wire.Value, into *map[string]string) bool {
 
 // opaque reads what the type alone knows: a word, a number or a text, and any value where the type keeps
 // its bytes.
-func (d *decoder) opaque(raw wire.Value, into reflect.Value) bool {
+func (d *decoder) opaque(raw jsonindex.Value, into reflect.Value) bool {
 	value, object := raw.Bytes(), into.Addr().Interface()
 	switch into := object.(type) {
 	case *runtime.RawExtension:
@@ -211,7 +211,7 @@ func (d *decoder) opaque(raw wire.Value, into reflect.Value) bool {
 }
 
 // time does what the type would, which is all that is opaque in most objects, for less.
-func (d *decoder) time(into *metav1.Time, raw wire.Value) bool {
+func (d *decoder) time(into *metav1.Time, raw jsonindex.Value) bool {
 	content, ok := raw.Plain()
 	if !ok {
 		return false

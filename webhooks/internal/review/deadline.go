@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package review
 
 import (
 	"context"
@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// Patience is how long an answer may take: at most limit, and at most what the API server says it will
+// Timeout is how long an answer may take: at most limit, and at most what the API server says it will
 // wait (the query parameter timeout, which it sends with every webhook call), less a tenth of that,
 // so that the answer still reaches it.
-func Patience(asked *url.URL, limit time.Duration) time.Duration {
+func Timeout(asked *url.URL, limit time.Duration) time.Duration {
 	if patience, err := time.ParseDuration(parameter(asked, "timeout")); err == nil && patience > 0 {
 		return min(limit, patience-patience/10)
 	}
 	return limit
 }
 
-// Deadline bounds a request's context by its Patience. Most requests are answered before anybody waits
+// WithTimeout bounds a request's context by its Timeout. Most requests are answered before anybody waits
 // for that end, so that the timer is made for the first who does.
-func Deadline(ctx context.Context, asked *url.URL, limit time.Duration) (context.Context, context.CancelFunc) {
-	limit = Patience(asked, limit)
+func WithTimeout(ctx context.Context, asked *url.URL, limit time.Duration) (context.Context, context.CancelFunc) {
+	limit = Timeout(asked, limit)
 	d := &deadline{Context: ctx, at: time.Now().Add(limit), limit: limit}
 	return d, d.end
 }
@@ -48,7 +48,7 @@ func (d *deadline) timer() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.timed == nil {
-		d.timed, d.stop = context.WithDeadlineCause(d.Context, d.at, TooLate(d.limit))
+		d.timed, d.stop = context.WithDeadlineCause(d.Context, d.at, TimeoutError(d.limit))
 		if d.ended {
 			d.stop()
 		}
@@ -97,12 +97,12 @@ func parameter(asked *url.URL, name string) string {
 	return asked.Query().Get(name)
 }
 
-// TooLate is the error of what took longer than this. It says so once it is asked.
-type TooLate time.Duration
+// TimeoutError is the error of what took longer than this. It says so once it is asked.
+type TimeoutError time.Duration
 
-func (limit TooLate) Error() string {
+func (limit TimeoutError) Error() string {
 	return fmt.Sprintf("no time left to answer within %s: %v", time.Duration(limit), context.DeadlineExceeded)
 }
 
 // Unwrap is context.DeadlineExceeded.
-func (TooLate) Unwrap() error { return context.DeadlineExceeded }
+func (TimeoutError) Unwrap() error { return context.DeadlineExceeded }

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package review
 
 import (
 	"bytes"
@@ -39,9 +39,9 @@ func Release(b *bytes.Buffer) {
 	buffers.Put(b)
 }
 
-// Read fills into with the body of a review: a POST of JSON, not empty, at most limit bytes. The
+// ReadBody fills into with the body of a review: a POST of JSON, not empty, at most limit bytes. The
 // error is a *Refusal.
-func Read(into *bytes.Buffer, r *http.Request, limit int64) error {
+func ReadBody(into *bytes.Buffer, r *http.Request, limit int64) error {
 	if r.Method != http.MethodPost {
 		return Refuse(http.StatusMethodNotAllowed, "a review is sent by POST, not by %s", r.Method)
 	}

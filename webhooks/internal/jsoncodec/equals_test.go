@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package shape
+package jsoncodec
 
 import (
 	"encoding/json"
@@ -29,11 +29,11 @@ func TestAnObjectIsWhatItWasReadFrom(t *testing.T) {
 		if err := json.Unmarshal(raw, &read); err != nil {
 			t.Fatal(err)
 		}
-		if !s.Says(document(raw), reflect.ValueOf(&read).Elem()) {
+		if !s.Equals(document(raw), reflect.ValueOf(&read).Elem()) {
 			t.Fatalf("seed %d: not what it was read from: %s", seed, raw)
 		}
 		read.Spec.Ports = append(read.Spec.Ports, v1.ServicePort{Name: "one-more"})
-		if s.Says(document(raw), reflect.ValueOf(&read).Elem()) {
+		if s.Equals(document(raw), reflect.ValueOf(&read).Elem()) {
 			t.Fatalf("seed %d: another port makes no difference: %s", seed, raw)
 		}
 	}
@@ -61,18 +61,18 @@ func TestAMemberIsWhatTheDocumentSays(t *testing.T) {
 	} {
 		m := s.Member(name)
 		for _, raw := range test.same {
-			if !m.Says(document([]byte(raw)), reflect.ValueOf(&full).Elem()) {
+			if !m.Equals(document([]byte(raw)), reflect.ValueOf(&full).Elem()) {
 				t.Errorf("%s is not %s", name, raw)
 			}
 		}
 		for _, raw := range test.others {
-			if m.Says(document([]byte(raw)), reflect.ValueOf(&full).Elem()) {
+			if m.Equals(document([]byte(raw)), reflect.ValueOf(&full).Elem()) {
 				t.Errorf("%s is %s", name, raw)
 			}
 		}
 	}
 	for name, empty := range map[string]string{"lid": `""`, "size": `0`, "sides": `[]`, "labels": `{}`, "notes": `[]`, "open": `null`, "extra": `null`} {
-		if !s.Member(name).Says(document([]byte(empty)), reflect.ValueOf(&box{}).Elem()) {
+		if !s.Member(name).Equals(document([]byte(empty)), reflect.ValueOf(&box{}).Elem()) {
 			t.Errorf("%s is not %s where nothing is set", name, empty)
 		}
 	}
@@ -86,13 +86,13 @@ func TestWhatHasTheJSONOfNothingIsUnset(t *testing.T) {
 	}
 	s := Of(reflect.TypeFor[crate]())
 	for _, unset := range []crate{{}, {Box: box{Sides: []side{}, Labels: map[string]string{}}}} {
-		if !s.Unset(reflect.ValueOf(unset)) {
+		if !s.IsZero(reflect.ValueOf(unset)) {
 			t.Errorf("%+v is set", unset)
 		}
 	}
 	no := false
 	for _, set := range []crate{{Lid: "x"}, {Box: box{Size: 1}}, {Box: box{Open: &no}}, {Box: box{Notes: []string{}}}, {Made: &time.Time{}}} {
-		if s.Unset(reflect.ValueOf(set)) {
+		if s.IsZero(reflect.ValueOf(set)) {
 			t.Errorf("%+v is unset", set)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package shape
+package jsoncodec
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // Append writes a value of the shape, as encoding/json does but for three things: members stand in
@@ -31,7 +31,7 @@ func (s *Shape) Append(out []byte, value reflect.Value) ([]byte, error) {
 	case reflect.Map:
 		return s.appendMap(out, value)
 	case reflect.String:
-		return wire.Quote(out, value.String()), nil
+		return jsonindex.Quote(out, value.String()), nil
 	case reflect.Bool:
 		return strconv.AppendBool(out, value.Bool()), nil
 	case reflect.Int, reflect.Int32, reflect.Int64:
@@ -90,7 +90,7 @@ func (s *Shape) appendMap(out []byte, value reflect.Value) ([]byte, error) {
 	keys := value.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	var (
-		object wire.Object
+		object jsonindex.Object
 		err    error
 	)
 	for _, key := range keys {

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package wire
+package review
 
 import (
 	"encoding/json"
@@ -29,9 +29,9 @@ func Refuse(code int, format string, args ...any) *Refusal {
 // Error is the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Answer responds to the request. One of 503 has the API server ask again at once, of whichever replica a
+// Respond responds to the request. One of 503 has the API server ask again at once, of whichever replica a
 // new connection leads to (k8s.io/client-go, rest/with_retry.go).
-func (r *Refusal) Answer(w http.ResponseWriter) {
+func (r *Refusal) Respond(w http.ResponseWriter) {
 	if r.Code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "0")
 		w.Header().Set("Connection", "close")
@@ -50,7 +50,7 @@ func (r *Refusal) Answer(w http.ResponseWriter) {
 	if r.Code == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", http.MethodPost)
 	}
-	Answer(w, r.Code, body)
+	Respond(w, r.Code, body)
 }
 
 var reasons = map[int]metav1.StatusReason{
@@ -64,9 +64,9 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,
 }
 
-// Answer writes a JSON body. A failed write means that the caller has gone: there is no one left
+// Respond writes a JSON body. A failed write means that the caller has gone: there is no one left
 // to tell.
-func Answer(w http.ResponseWriter, code int, body []byte) {
+func Respond(w http.ResponseWriter, code int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package shape
+package jsoncodec
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ import (
 
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // filler makes objects at random. It leaves out the status of the other version: raw JSON is not read
@@ -40,10 +40,10 @@ func filler(seed int64) *randfill.Filler {
 var carried = regexp.MustCompile(`^V1(Alpha1)?$`)
 
 // document reads JSON; of anything else it returns no value.
-func document(raw []byte) wire.Value {
-	v, err := wire.NewDocument().Read(raw)
+func document(raw []byte) jsonindex.Value {
+	v, err := jsonindex.NewDocument().Read(raw)
 	if err != nil {
-		return wire.Value{}
+		return jsonindex.Value{}
 	}
 	return v
 }

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package shape
+package jsoncodec
 
 import (
 	"encoding"
@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/webhooks/internal/wire"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
 // Shape is what the JSON of a type looks like.
@@ -112,7 +112,7 @@ func (b builder) members(t reflect.Type) []Member {
 			all = append(all, Member{
 				Name:      name,
 				Shape:     b.shape(f.Type),
-				quoted:    string(wire.Quote(nil, name)) + ":",
+				quoted:    string(jsonindex.Quote(nil, name)) + ":",
 				index:     f.Index,
 				omitEmpty: strings.Contains(options, "omitempty"),
 			})
@@ -133,10 +133,10 @@ func (s *Shape) Member(name string) *Member {
 
 // Parts takes an object apart by the members that the shape has, which it appends to parts; none stands
 // for one that is not there, or that is skipped.
-func (s *Shape) Parts(parts []wire.Value, object wire.Value) []wire.Value {
+func (s *Shape) Parts(parts []jsonindex.Value, object jsonindex.Value) []jsonindex.Value {
 	begin := len(parts)
 	for range s.Members {
-		parts = append(parts, wire.Value{})
+		parts = append(parts, jsonindex.Value{})
 	}
 	next := 0
 	for name, value := range object.Fields() {
@@ -160,10 +160,10 @@ func (m *Member) Of(object reflect.Value) reflect.Value {
 	return value
 }
 
-// Says says that the member has what raw becomes when it is read; what is left out for being empty may
+// Equals says that the member has what raw becomes when it is read; what is left out for being empty may
 // stand in raw.
-func (m *Member) Says(raw wire.Value, object reflect.Value) bool {
-	return m.Shape.Says(raw, m.field(object))
+func (m *Member) Equals(raw jsonindex.Value, object reflect.Value) bool {
+	return m.Shape.Equals(raw, m.field(object))
 }
 
 func (m *Member) field(object reflect.Value) reflect.Value {
