@@ -30,15 +30,16 @@ const (
 	longestWait = 10 * time.Second
 )
 
-// What is heard of a body whose request was refused, in bytes and in time.
+// What is read and dropped of a body whose request was refused, in bytes and in time.
 const (
-	maxHeard = 64 << 20
-	hearing  = 5 * time.Second
+	maxDrained = 64 << 20
+	drainTime  = 5 * time.Second
 )
 
-// turn is a request's way through the server: it sends its body, at a pace, waits for its turn when all of
-// that is there, is worked on, and takes its answer, at a pace. What it holds on the way, others lack.
-type turn struct {
+// boundedBody is the body of a request, and what the request holds on its way: it sends its body, at a pace,
+// waits for its turn when all of that is there, is worked on, and takes its answer, at a pace. What it holds,
+// others lack.
+type boundedBody struct {
 	io.ReadCloser // the body
 	server        *Server
 	request       *http.Request
@@ -59,105 +60,105 @@ type turn struct {
 	slot    *place // of its path, or of the memory for work where that is much
 }
 
-func (s *Server) turn(w http.ResponseWriter, r *http.Request, path string) *turn {
+func (s *Server) boundBody(w http.ResponseWriter, r *http.Request, path string) *boundedBody {
 	conn, _ := r.Context().Value(connectionKey{}).(*connection)
-	t := &turn{
+	b := &boundedBody{
 		ReadCloser: r.Body, server: s, request: r, control: http.NewResponseController(w), conn: conn,
 		path: path, source: sourceOf(r.RemoteAddr), began: time.Now(), lost: s.pauses.Lost(), granted: smallBody,
 	}
-	t.pace()
-	return t
+	b.pace()
+	return b
 }
 
 // connectionKey is for the connection in the context of a request.
 type connectionKey struct{}
 
 // pace sets the time by which more of the body must be there.
-func (t *turn) pace() {
-	t.body.slow(t.cut, 0)
-	paused := t.server.pauses.Lost() - t.lost // which is not the caller's fault
-	t.readBy(t.began.Add(slack + paused + time.Duration(t.read)*time.Second/leastPace))
+func (b *boundedBody) pace() {
+	b.body.slow(b.cut, 0)
+	paused := b.server.pauses.Lost() - b.lost // which is not the caller's fault
+	b.readBy(b.began.Add(slack + paused + time.Duration(b.read)*time.Second/leastPace))
 }
 
 // readBy sets a deadline, which only fails where there is no connection.
-func (t *turn) readBy(at time.Time) {
-	_ = t.control.SetReadDeadline(at)
-	if t.gone.Load() {
-		t.cut()
+func (b *boundedBody) readBy(at time.Time) {
+	_ = b.control.SetReadDeadline(at)
+	if b.gone.Load() {
+		b.cut()
 	}
 }
 
-func (t *turn) Read(p []byte) (int, error) {
-	if t.failed != nil {
-		return 0, t.failed
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
 	}
-	if t.read >= t.granted && !t.ended {
-		if t.failed = t.more(); t.failed != nil {
-			return 0, t.failed
+	if b.read >= b.granted && !b.ended {
+		if b.failed = b.more(); b.failed != nil {
+			return 0, b.failed
 		}
 	}
-	if int64(len(p)) > t.granted-t.read {
-		p = p[:max(t.granted-t.read, 0)]
+	if int64(len(p)) > b.granted-b.read {
+		p = p[:max(b.granted-b.read, 0)]
 	}
-	t.body.wait(true)
-	n, err := t.ReadCloser.Read(p)
-	t.body.wait(false)
-	before := t.read
-	t.read += int64(n)
-	t.weight.add(p[:n])
+	b.body.wait(true)
+	n, err := b.ReadCloser.Read(p)
+	b.body.wait(false)
+	before := b.read
+	b.read += int64(n)
+	b.weight.add(p[:n])
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		t.failed = review.Refuse(http.StatusRequestTimeout, "the body came too slowly: %d bytes in %s; %d a second are wanted, after %s",
-			t.read, time.Since(t.began).Round(time.Millisecond), leastPace, slack)
-		err = t.failed
-	case !t.ended && (errors.Is(err, io.EOF) || t.read == t.request.ContentLength):
-		if t.failed = t.arrived(); t.failed != nil {
-			err = t.failed
+		b.failed = review.Refuse(http.StatusRequestTimeout, "the body came too slowly: %d bytes in %s; %d a second are wanted, after %s",
+			b.read, time.Since(b.began).Round(time.Millisecond), leastPace, slack)
+		err = b.failed
+	case !b.ended && (errors.Is(err, io.EOF) || b.read == b.request.ContentLength):
+		if b.failed = b.arrived(); b.failed != nil {
+			err = b.failed
 		}
-	case before/leastPace != t.read/leastPace:
-		t.pace()
+	case before/leastPace != b.read/leastPace:
+		b.pace()
 	}
 	return n, err
 }
 
 // more waits for the memory of what comes next of the body: as much as has come already, so that one that is
 // announced and does not come takes none.
-func (t *turn) more() error {
-	next := max(t.read, leastPace)
-	if t.request.ContentLength >= 0 {
-		next = min(next, t.request.ContentLength-t.read)
+func (b *boundedBody) more() error {
+	next := max(b.read, leastPace)
+	if b.request.ContentLength >= 0 {
+		next = min(next, b.request.ContentLength-b.read)
 	}
-	t.body.slow(t.cut, slack) // it is the server that lets it wait
-	p, err := t.enter(t.server.bodies, t.source, next)
+	b.body.slow(b.cut, slack) // it is the server that lets it wait
+	p, err := b.enter(b.server.bodies, b.source, next)
 	if err != nil {
 		return err
 	}
-	t.body = append(t.body, p)
-	t.granted += next
-	t.pace()
+	b.body = append(b.body, p)
+	b.granted += next
+	b.pace()
 	return nil
 }
 
 // arrived waits for the turn of a request whose body is there.
-func (t *turn) arrived() (err error) {
-	t.ended = true
+func (b *boundedBody) arrived() (err error) {
+	b.ended = true
 	// Its end cancels the request, so it outlasts whatever is done about that.
-	t.conn.at(working)
-	t.body.slow(nil, 0)
-	t.readBy(time.Now().Add(t.server.options.ReadTimeout))
-	if cost := t.weight.cost(); cost > lightWork {
-		t.slot, err = t.enter(t.server.work, t.path+" of "+t.source, max(cost, t.server.work.size/int64(t.server.heavy)))
+	b.conn.at(working)
+	b.body.slow(nil, 0)
+	b.readBy(time.Now().Add(b.server.options.ReadTimeout))
+	if cost := b.weight.cost(); cost > lightWork {
+		b.slot, err = b.enter(b.server.work, b.path+" of "+b.source, max(cost, b.server.work.size/int64(b.server.heavy)))
 	} else {
-		t.slot, err = t.enter(t.server.slots.of(t.path), t.source, 1)
+		b.slot, err = b.enter(b.server.slots.of(b.path), b.source, 1)
 	}
 	return err
 }
 
 // enter waits at a gate. The error is a refusal.
-func (t *turn) enter(g *gate, source string, n int64) (*place, error) {
+func (b *boundedBody) enter(g *gate, source string, n int64) (*place, error) {
 	start := time.Now()
-	p, err := g.enter(t.request.Context(), source, n, review.Timeout(t.request.URL, 2*longestWait)/2)
-	t.began = t.began.Add(time.Since(start))
+	p, err := g.enter(b.request.Context(), source, n, review.Timeout(b.request.URL, 2*longestWait)/2)
+	b.began = b.began.Add(time.Since(start))
 	if err != nil {
 		return nil, review.Refuse(http.StatusServiceUnavailable, "this replica has too much to do, and another one should be asked: %v", err)
 	}
@@ -165,44 +166,44 @@ func (t *turn) enter(g *gate, source string, n int64) (*place, error) {
 }
 
 // answer begins: others may work now. A caller that does not take its answer is cut off.
-func (t *turn) answer(code, size int) {
-	t.slot.leave()
-	t.slot = nil
-	t.body.slow(t.cut, time.Duration(size)*time.Second/leastPace)
+func (b *boundedBody) answer(code, size int) {
+	b.slot.leave()
+	b.slot = nil
+	b.body.slow(b.cut, time.Duration(size)*time.Second/leastPace)
 	if code < http.StatusBadRequest {
-		t.conn.prove()
+		b.conn.prove()
 	}
-	t.conn.at(sending)
-	_ = t.control.SetWriteDeadline(time.Now().Add(slack + time.Duration(size)*time.Second/leastPace))
-	if t.gone.Load() {
-		t.cut()
+	b.conn.at(sending)
+	_ = b.control.SetWriteDeadline(time.Now().Add(slack + time.Duration(size)*time.Second/leastPace))
+	if b.gone.Load() {
+		b.cut()
 	}
 }
 
 // cut ends reading and writing.
-func (t *turn) cut() {
-	t.gone.Store(true)
+func (b *boundedBody) cut() {
+	b.gone.Store(true)
 	past := time.Unix(1, 0)
-	_ = errors.Join(t.control.SetReadDeadline(past), t.control.SetWriteDeadline(past))
+	_ = errors.Join(b.control.SetReadDeadline(past), b.control.SetWriteDeadline(past))
 }
 
 // leave gives back what is held, once the request is answered and its body no longer needed.
-func (t *turn) leave() {
-	t.slot.leave()
-	t.body.leave()
-	t.slot, t.body = nil, nil
+func (b *boundedBody) leave() {
+	b.slot.leave()
+	b.body.leave()
+	b.slot, b.body = nil, nil
 }
 
-// hearOut sends a refusal off and drops what is still coming of the body. A connection that is
+// drain sends a refusal off and drops what is still coming of the body. A connection that is
 // closed on unread bytes is reset, and a caller that was still sending would be told just that
 // instead of what to do about its request.
-func (t *turn) hearOut() {
-	if t.ended || t.request.ContentLength == 0 || t.read == 0 && t.request.Header.Get("Expect") != "" {
+func (b *boundedBody) drain() {
+	if b.ended || b.request.ContentLength == 0 || b.read == 0 && b.request.Header.Get("Expect") != "" {
 		return // nothing more is coming
 	}
-	end := time.Now().Add(hearing)
-	if t.control.Flush() != nil || t.control.SetReadDeadline(end) != nil || t.control.SetWriteDeadline(end.Add(slack)) != nil {
+	end := time.Now().Add(drainTime)
+	if b.control.Flush() != nil || b.control.SetReadDeadline(end) != nil || b.control.SetWriteDeadline(end.Add(slack)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, t.ReadCloser, maxHeard)
+	_, _ = io.CopyN(io.Discard, b.ReadCloser, maxDrained)
 }

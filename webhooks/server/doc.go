@@ -1,8 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server is the TLS server under all webhooks, in the form that controller-runtime starts
-// (webhook.Server). It is ready only when it listens, holds a valid certificate and has completed
+// Package server is the TLS server under all webhooks. It is ready only when it listens, holds a valid certificate and has completed
 // a handshake with itself against the CA it publishes; on stop it drains: not ready, keep-alives
 // off, wait for the endpoints to go, stop accepting, finish what is in flight.
 //

@@ -25,7 +25,7 @@ func (s *Server) drain(ctx context.Context, httpServer *http.Server, listener ne
 	s.readiness.close(errDraining)
 	s.draining.Store(true)
 	s.log.Info("Webhook server drains", "delay", s.options.DrainDelay, "timeout", s.options.DrainTimeout, "inFlight", s.inFlight.Load())
-	if err := linger(s.options.DrainDelay, served); err != nil {
+	if err := waitDelay(s.options.DrainDelay, served); err != nil {
 		return fmt.Errorf("webhook server: serve %s while draining: %w", s.Addr(), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.options.DrainTimeout)
@@ -34,7 +34,7 @@ func (s *Server) drain(ctx context.Context, httpServer *http.Server, listener ne
 	if serveErr := <-served; !errors.Is(serveErr, net.ErrClosed) {
 		err = errors.Join(err, fmt.Errorf("webhook server: serve %s: %w", s.Addr(), serveErr))
 	}
-	s.settle(ctx, min(s.options.DrainDelay, maxQuiet))
+	s.waitIdle(ctx, min(s.options.DrainDelay, maxQuiet))
 	if shutErr := httpServer.Shutdown(ctx); shutErr != nil {
 		cut := s.inFlight.Load()
 		err = errors.Join(err, fmt.Errorf("webhook server: %d requests were still in flight after %s and are cut off: %w",
@@ -45,10 +45,10 @@ func (s *Server) drain(ctx context.Context, httpServer *http.Server, listener ne
 	return err
 }
 
-// settle waits until no connection is open, or none was used for the given time. Shutdown drops a
+// waitIdle waits until no connection is open, or none was used for the given time. Shutdown drops a
 // request that comes after it on a connection that had none before, such as one that a client
 // dialed ahead (net/http, conn.serve), and closes idle ones just when a client may send on them.
-func (s *Server) settle(ctx context.Context, quiet time.Duration) {
+func (s *Server) waitIdle(ctx context.Context, quiet time.Duration) {
 	ticker := time.NewTicker(max(quiet/20, time.Millisecond))
 	defer ticker.Stop()
 	for began := time.Now(); s.open.Load() > 0; {
@@ -64,8 +64,8 @@ func (s *Server) settle(ctx context.Context, quiet time.Duration) {
 	}
 }
 
-// follow counts open connections and notes when one was last used.
-func (s *Server) follow(conn net.Conn, state http.ConnState) {
+// trackConn counts open connections and notes when one was last used.
+func (s *Server) trackConn(conn net.Conn, state http.ConnState) {
 	s.used.Store(time.Now().UnixNano())
 	switch state {
 	case http.StateNew:
@@ -79,8 +79,8 @@ func (s *Server) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// linger waits for the delay, or for the server to fail before that.
-func linger(delay time.Duration, served <-chan error) error {
+// waitDelay waits for the delay, or for the server to fail before that.
+func waitDelay(delay time.Duration, served <-chan error) error {
 	if delay <= 0 {
 		return nil
 	}

@@ -32,33 +32,33 @@ func (s *Server) handler() http.Handler {
 		gauge.Inc()
 		defer gauge.Dec()
 		start := time.Now()
-		turn := s.turn(w, r, path)
-		defer turn.leave()
-		out := &response{ResponseWriter: w, draining: s.draining.Load, turn: turn}
+		body := s.boundBody(w, r, path)
+		defer body.leave()
+		out := &response{ResponseWriter: w, draining: s.draining.Load, body: body}
 		defer func() {
 			s.metrics.seconds.WithLabelValues(path).Observe(time.Since(start).Seconds())
 			s.metrics.requests.WithLabelValues(path, strconv.Itoa(out.code)).Inc()
 		}()
 		// Before anything is taken that others may need.
-		if err := s.callers.admit(r, path); err != nil {
+		if err := s.clientAuth.authorize(r, path); err != nil {
 			review.Refuse(http.StatusForbidden, "%s", err).Respond(out)
 			return
 		}
 		if r.ContentLength == 0 { // otherwise the turn is that of the whole body
-			if err := turn.arrived(); err != nil { //nolint:contextcheck // it has the context of the request
+			if err := body.arrived(); err != nil { //nolint:contextcheck // it has the context of the request
 				review.Refuse(http.StatusServiceUnavailable, "%s", err).Respond(out)
 				return
 			}
 		}
-		r.Body = turn
+		r.Body = body
 		defer s.contain(out, path)
 		s.mux.ServeHTTP(out, r)
 		if out.code == 0 {
 			out.WriteHeader(http.StatusOK)
 		}
 		if out.code >= http.StatusBadRequest {
-			turn.leave() // others need not wait for what is dropped
-			turn.hearOut()
+			body.leave() // others need not wait for what is dropped
+			body.drain()
 		}
 	})
 }
@@ -104,7 +104,7 @@ func (s *Server) contain(out *response, path string) {
 type response struct {
 	http.ResponseWriter
 	draining func() bool
-	turn     *turn
+	body     *boundedBody
 	code     int
 }
 
@@ -125,6 +125,6 @@ func (r *response) Write(body []byte) (int, error) {
 	if r.code == 0 {
 		r.WriteHeader(http.StatusOK)
 	}
-	r.turn.answer(r.code, len(body))
+	r.body.answer(r.code, len(body))
 	return r.ResponseWriter.Write(body)
 }

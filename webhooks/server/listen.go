@@ -24,7 +24,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	s.listenAddr = listener.Addr()
 	s.mu.Unlock()
 	secured := s.options.tlsConfig()
-	s.callers.demand(secured)
+	s.clientAuth.configure(secured)
 	return tls.NewListener(bound(listener, s.options.MaxConnections, s.metrics.evicted, s.pauses.Lost), secured), nil
 }
 

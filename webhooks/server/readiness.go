@@ -8,13 +8,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
 var (
@@ -105,21 +103,4 @@ func (s *Server) WaitReady(ctx context.Context) error {
 			return fmt.Errorf("webhook server is not ready: %w (%w)", err, context.Cause(ctx))
 		}
 	}
-}
-
-// StartedChecker is Ready as a check of controller-runtime.
-func (s *Server) StartedChecker() healthz.Checker {
-	return func(*http.Request) error { return s.Ready() }
-}
-
-// ReadyzHandler responds with 200, or 503 and why.
-func (s *Server) ReadyzHandler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if err := s.Ready(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte("ok\n"))
-	})
 }

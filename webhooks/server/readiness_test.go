@@ -7,8 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -148,7 +146,7 @@ func TestProbesCostNoHandshake(t *testing.T) {
 	r.waitReady(t)
 	before := len(handshakes)
 	for range 100 {
-		if err := r.StartedChecker()(nil); err != nil {
+		if err := r.Ready(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,19 +155,14 @@ func TestProbesCostNoHandshake(t *testing.T) {
 	}
 }
 
-func TestReadyzHandlerSaysWhy(t *testing.T) {
-	s := New(Options{})
-	w := httptest.NewRecorder()
-	s.ReadyzHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "does not listen yet") {
-		t.Errorf("answered %d %s", w.Code, w.Body)
+func TestReadySaysWhy(t *testing.T) {
+	if err := New(Options{}).Ready(); err == nil || !strings.Contains(err.Error(), "does not listen yet") {
+		t.Errorf("error is %v", err)
 	}
 	r := start(t, nil)
 	r.waitReady(t)
-	w = httptest.NewRecorder()
-	r.ReadyzHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-	if w.Code != http.StatusOK {
-		t.Errorf("answered %d %s", w.Code, w.Body)
+	if err := r.Ready(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -151,7 +151,7 @@ const selfPath = "/self-check"
 // serveSelf responds once the request could have been worked on, on every path: it waits for its turn as
 // all others do.
 func (s *Server) serveSelf(w http.ResponseWriter, r *http.Request) {
-	t := s.turn(w, r, selfPath)
+	t := s.boundBody(w, r, selfPath)
 	defer t.leave()
 	if _, err := io.Copy(io.Discard, io.LimitReader(t, smallBody)); err != nil {
 		return // the caller is gone

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/fairlead-dev/fairlead/internal/pauses"
 )
@@ -29,17 +28,17 @@ type Server struct {
 	metrics serverMetrics
 	now     func() time.Time
 
-	readiness readiness
-	callers   *callers // nil: anybody may call
-	slots     gates    // of each path: one for each request worked on
-	work      *gate    // memory of requests that are much work, which have no slot
-	heavy     int      // how many of these may be worked on at once
-	bodies    *gate    // memory of bodies above smallBody
-	pauses    pauses.Meter
-	inFlight  atomic.Int64
-	open      atomic.Int64 // connections
-	used      atomic.Int64 // when a connection last changed its state, in ns since 1970
-	draining  atomic.Bool
+	readiness  readiness
+	clientAuth *clientAuth // nil: anybody may call
+	slots      gates       // of each path: one for each request worked on
+	work       *gate       // memory of requests that are much work, which have no slot
+	heavy      int         // how many of these may be worked on at once
+	bodies     *gate       // memory of bodies above smallBody
+	pauses     pauses.Meter
+	inFlight   atomic.Int64
+	open       atomic.Int64 // connections
+	used       atomic.Int64 // when a connection last changed its state, in ns since 1970
+	draining   atomic.Bool
 
 	mu         sync.Mutex
 	paths      map[string]bool
@@ -47,8 +46,6 @@ type Server struct {
 	started    bool
 	listenAddr net.Addr
 }
-
-var _ webhook.Server = (*Server)(nil)
 
 // New makes a server. What is wrong with the options, Start says.
 func New(o Options) *Server {
@@ -66,13 +63,10 @@ func New(o Options) *Server {
 		pauses:  pauses.Meter{Every: 100 * time.Millisecond, Least: 400 * time.Millisecond},
 		paths:   make(map[string]bool),
 	}
-	s.callers = newCallers(o, func() time.Time { return s.now() }, s.metrics.refusedCallers)
+	s.clientAuth = newClientAuth(o, func() time.Time { return s.now() }, s.metrics.refusedCallers)
 	s.readiness.init(s.metrics.ready, o.Logger)
 	return s
 }
-
-// NeedLeaderElection says no: every replica answers webhooks.
-func (*Server) NeedLeaderElection() bool { return false }
 
 // Register serves a handler at a path. A second handler for a path is an error that Start
 // returns.
@@ -93,9 +87,6 @@ func (s *Server) Register(path string, handler http.Handler) {
 	}()
 	s.mux.Handle(path, handler)
 }
-
-// WebhookMux is the mux behind Register.
-func (s *Server) WebhookMux() *http.ServeMux { return s.mux }
 
 // Addr is where the server listens; nil before it does.
 func (s *Server) Addr() net.Addr {
@@ -158,7 +149,7 @@ func (s *Server) httpServer(base context.Context) *http.Server {
 	protocols.SetHTTP1(true)
 	return &http.Server{
 		Handler:     s.handler(),
-		ConnState:   s.follow,
+		ConnState:   s.trackConn,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, connectionOf(c))

@@ -161,7 +161,7 @@ func TestRequestsAreCountedByPathAndCode(t *testing.T) {
 	handler := newSlow()
 	r := start(t, func(o *Options) { o.Registerer = registry }, func(s *Server) {
 		s.Register("/slow", handler)
-		s.WebhookMux().Handle("/teapot", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+		s.Register("/teapot", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	})
 	r.waitReady(t)
 	client := r.client()

@@ -96,14 +96,14 @@ func (f *File) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			complaint = f.follow(complaint)
+			complaint = f.reload(complaint)
 		}
 	}
 }
 
-// follow takes up what the file holds now, and returns what was wrong with it, which is said and
+// reload takes up what the file holds now, and returns what was wrong with it, which is said and
 // counted once.
-func (f *File) follow(complaint string) string {
+func (f *File) reload(complaint string) string {
 	found, err := read(f.options.Path)
 	switch {
 	case err != nil && err.Error() == complaint:

@@ -35,11 +35,11 @@ const maxNamed = 253
 // errCaller marks the refusal of a certificate in what net/http says of a handshake.
 var errCaller = errors.New("the caller is refused")
 
-// callers decides who may call. One that presents a certificate is judged in the handshake, and again
+// clientAuth decides who may call. One that presents a certificate is judged in the handshake, and again
 // at each request, so that an authority that was taken away counts on open connections too. Without a
 // certificate only the anonymous paths answer: when the API server wants a conversion it has no way to
 // present one (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion, newWebhookConverterFactory).
-type callers struct {
+type clientAuth struct {
 	authorities func() *x509.CertPool
 	names       []string
 	anonymous   []string
@@ -56,24 +56,24 @@ type complaint struct {
 	leftOut int
 }
 
-// newCallers returns nil where callers need no certificate.
-func newCallers(o Options, now func() time.Time, refused *prometheus.CounterVec) *callers {
+// newClientAuth returns nil where callers need no certificate.
+func newClientAuth(o Options, now func() time.Time, refused *prometheus.CounterVec) *clientAuth {
 	if o.ClientCAs == nil {
 		return nil
 	}
 	for _, reason := range []string{withoutCertificate, expiredCertificate, untrustedSignature, otherName} {
 		refused.WithLabelValues(reason)
 	}
-	return &callers{
+	return &clientAuth{
 		authorities: o.ClientCAs, names: o.ClientNames, anonymous: o.Anonymous, now: now,
 		log: o.Logger, refused: refused, said: map[string]complaint{},
 	}
 }
 
-// demand has the handshake ask for a certificate. What it is worth is judged here and not by package
+// configure has the handshake ask for a certificate. What it is worth is judged here and not by package
 // tls, which would not say why. Sessions are not resumed: a resumed one would bring its certificate
 // along unseen.
-func (c *callers) demand(config *tls.Config) {
+func (c *clientAuth) configure(config *tls.Config) {
 	if c == nil {
 		return
 	}
@@ -83,32 +83,32 @@ func (c *callers) demand(config *tls.Config) {
 		if len(state.PeerCertificates) == 0 {
 			return nil
 		}
-		if reason, err := c.judge(state.PeerCertificates); err != nil {
-			c.complain(reason, err)
+		if reason, err := c.verify(state.PeerCertificates); err != nil {
+			c.logRefusal(reason, err)
 			return fmt.Errorf("%w: %w", errCaller, err)
 		}
 		return nil
 	}
 }
 
-// admit returns nil where a request may be worked on.
-func (c *callers) admit(r *http.Request, path string) error {
+// authorize returns nil where a request may be worked on.
+func (c *clientAuth) authorize(r *http.Request, path string) error {
 	if c == nil || slices.Contains(c.anonymous, path) {
 		return nil
 	}
 	reason, err := withoutCertificate, errors.New(
 		"the webhooks answer only callers with a client certificate, and none was presented; give the API server one in the kubeconfig of its WebhookAdmissionConfiguration")
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		reason, err = c.judge(r.TLS.PeerCertificates)
+		reason, err = c.verify(r.TLS.PeerCertificates)
 	}
 	if err != nil {
-		c.complain(reason, err)
+		c.logRefusal(reason, err)
 	}
 	return err
 }
 
-// judge says what is wrong with a certificate, and of which sort that is.
-func (c *callers) judge(chain []*x509.Certificate) (reason string, err error) {
+// verify says what is wrong with a certificate, and of which sort that is.
+func (c *clientAuth) verify(chain []*x509.Certificate) (reason string, err error) {
 	leaf, intermediates := chain[0], x509.NewCertPool()
 	for _, certificate := range chain[1:] {
 		intermediates.AddCert(certificate)
@@ -134,10 +134,10 @@ func (c *callers) judge(chain []*x509.Certificate) (reason string, err error) {
 	return "", nil
 }
 
-func (c *callers) named(name string) bool { return slices.Contains(c.names, name) }
+func (c *clientAuth) named(name string) bool { return slices.Contains(c.names, name) }
 
-// complain counts a refusal, and logs the first for each reason in an hour.
-func (c *callers) complain(reason string, err error) {
+// logRefusal counts a refusal, and logs the first for each reason in an hour.
+func (c *clientAuth) logRefusal(reason string, err error) {
 	c.refused.WithLabelValues(reason).Inc()
 	c.mu.Lock()
 	defer c.mu.Unlock()

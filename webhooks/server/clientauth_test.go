@@ -227,12 +227,12 @@ func TestNamesOfClientsNeedAuthorities(t *testing.T) {
 
 func TestARefusalIsLoggedOnceAnHourForEachReason(t *testing.T) {
 	log, now := &notes{}, time.Now()
-	c := newCallers(Options{
+	c := newClientAuth(Options{
 		ClientCAs: newAuthority(t).pool, Logger: funcr.New(func(_, args string) { log.add(args) }, funcr.Options{}),
 	}, func() time.Time { return now }, newMetrics(nil, testLogger(t)).refusedCallers)
 	r := &http.Request{}
 	for range 100 {
-		if c.admit(r, "/validate") == nil {
+		if c.authorize(r, "/validate") == nil {
 			t.Fatal("admitted without a certificate")
 		}
 	}
@@ -240,7 +240,7 @@ func TestARefusalIsLoggedOnceAnHourForEachReason(t *testing.T) {
 		t.Fatalf("100 refusals are %d lines", len(lines))
 	}
 	now = now.Add(complainEvery)
-	if err := c.admit(r, "/validate"); err == nil {
+	if err := c.authorize(r, "/validate"); err == nil {
 		t.Fatal("admitted without a certificate")
 	}
 	if lines := log.having(`"leftOutBefore"=99`); len(lines) != 1 {
