@@ -53,7 +53,7 @@ func TestReadRefusesWhatIsNoReview(t *testing.T) {
 type brokenBody struct{}
 
 func (brokenBody) Read([]byte) (int, error) { return 0, errors.New("connection reset") }
-func (brokenBody) Close() error                 { return nil }
+func (brokenBody) Close() error             { return nil }
 
 func TestReadTakesABodyOfExactlyTheLimit(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 100)))
