@@ -5,6 +5,6 @@ package certs
 
 import "errors"
 
-// ErrNotCarried marks what was read back and does not carry all of a CA bundle. An error without
+// ErrBundleMissing marks what was read back and does not carry all of a CA bundle. An error without
 // it, about whether a bundle has arrived, says only that the targets could not be read.
-var ErrNotCarried = errors.New("does not carry all of the CA bundle")
+var ErrBundleMissing = errors.New("does not carry all of the CA bundle")

@@ -24,39 +24,39 @@ import (
 const FieldOwner = "fairlead-certificates"
 
 var (
-	// errMissing marks that the API server does not serve the kinds of cert-manager.
-	errMissing = errors.New("cert-manager is not installed in this cluster")
+	// errNotInstalled marks that the API server does not serve the kinds of cert-manager.
+	errNotInstalled = errors.New("cert-manager is not installed in this cluster")
 
 	// errRefused marks a choice that a person has to change.
 	errRefused = errors.New("refused")
 )
 
-// ensure sees that the Certificate is there and fits. One that others have made is all that is
+// ensureObjects sees that the Certificate is there and fits. One that others have made is all that is
 // needed. Otherwise it and what signs it are made as far as they are missing, and where correct is
 // set, what the operator made before is brought up to date.
-func (s *Source) ensure(ctx context.Context, correct bool) error {
-	chain := s.options.chain()
+func (s *Source) ensureObjects(ctx context.Context, correct bool) error {
+	chain := s.options.desiredObjects()
 	last := chain[len(chain)-1]
 	standing, err := s.get(ctx, last)
 	if err == nil && standing.GetLabels()[common.ManagedByLabel] != common.ManagedBy {
-		return s.check(standing)
+		return s.checkCertificate(standing)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return s.explain(last, err)
 	}
 	for _, one := range chain {
-		if standing, err = s.ensureOne(ctx, one, correct); err != nil {
+		if standing, err = s.ensureObject(ctx, one, correct); err != nil {
 			return s.explain(one, err)
 		}
 	}
-	return s.check(standing)
+	return s.checkCertificate(standing)
 }
 
-func (s *Source) get(ctx context.Context, one wanted) (*unstructured.Unstructured, error) {
+func (s *Source) get(ctx context.Context, one desired) (*unstructured.Unstructured, error) {
 	return s.options.Dynamic.Resource(one.kind.resource).Namespace(s.options.Namespace).Get(ctx, one.name, metav1.GetOptions{})
 }
 
-func (s *Source) ensureOne(ctx context.Context, one wanted, correct bool) (*unstructured.Unstructured, error) {
+func (s *Source) ensureObject(ctx context.Context, one desired, correct bool) (*unstructured.Unstructured, error) {
 	object, err := one.object(s.options.Namespace)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Source) ensureOne(ctx context.Context, one wanted, correct bool) (*unst
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return nil, err
-	case standing.GetLabels()[common.ManagedByLabel] != common.ManagedBy, !correct, covers(standing.Object["spec"], object.Object["spec"]):
+	case standing.GetLabels()[common.ManagedByLabel] != common.ManagedBy, !correct, includes(standing.Object["spec"], object.Object["spec"]):
 		return standing, nil
 	}
 	// Without force: what a user has changed in an object of ours stays as it is.
@@ -81,8 +81,8 @@ func (s *Source) ensureOne(ctx context.Context, one wanted, correct bool) (*unst
 	return applied, err
 }
 
-// covers says whether all that is wanted stands there, perhaps with more beside it.
-func covers(standing, wanted any) bool {
+// includes says whether all that is wanted stands there, perhaps with more beside it.
+func includes(standing, wanted any) bool {
 	fields, ok := wanted.(map[string]any)
 	if !ok {
 		return fmt.Sprint(standing) == fmt.Sprint(wanted)
@@ -92,18 +92,18 @@ func covers(standing, wanted any) bool {
 		return false
 	}
 	for name, value := range fields {
-		if !covers(existing[name], value) {
+		if !includes(existing[name], value) {
 			return false
 		}
 	}
 	return true
 }
 
-// check sees that the Certificate fits, regardless of who made it.
-func (s *Source) check(object *unstructured.Unstructured) error {
+// checkCertificate sees that the Certificate fits, regardless of who made it.
+func (s *Source) checkCertificate(object *unstructured.Unstructured) error {
 	var certificate certmanagerv1.Certificate
 	refuse := func(format string, a ...any) error {
-		return retry.Stubborn(fmt.Errorf("certificate %s/%s: %w: %w", s.options.Namespace, s.options.Certificate, errRefused, fmt.Errorf(format, a...)))
+		return retry.Bounded(fmt.Errorf("certificate %s/%s: %w: %w", s.options.Namespace, s.options.Certificate, errRefused, fmt.Errorf(format, a...)))
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &certificate); err != nil {
 		return refuse("cannot be read: %w", err)
@@ -131,25 +131,25 @@ func (s *Source) check(object *unstructured.Unstructured) error {
 }
 
 // explain adds the object, and the remedy where it is known.
-func (s *Source) explain(one wanted, err error) error {
+func (s *Source) explain(one desired, err error) error {
 	identity := fmt.Sprintf("%s %s/%s", one.kind.name, s.options.Namespace, one.name)
 	switch {
-	case apierrors.IsNotFound(err) && s.missing():
-		return retry.Stubborn(fmt.Errorf("%s: %w: the API server does not serve %s: install cert-manager, or choose webhook.certificates.source: selfSigned (--webhook-certificates), or allow webhook.certificates.certManager.fallback (--cert-manager-fallback)",
-			identity, errMissing, one.kind.resource.GroupVersion()))
+	case apierrors.IsNotFound(err) && s.isNotInstalled():
+		return retry.Bounded(fmt.Errorf("%s: %w: the API server does not serve %s: install cert-manager, or choose webhook.certificates.source: selfSigned (--webhook-certificates), or allow webhook.certificates.certManager.fallback (--cert-manager-fallback)",
+			identity, errNotInstalled, one.kind.resource.GroupVersion()))
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s: cannot be made: create namespace %s: %w", identity, s.options.Namespace, err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return retry.Stubborn(fmt.Errorf("%s: the operator may not use it: allow its service account to create %s in namespace %s, and to get and patch %q (the roles of config/rbac do for the default names): %w",
+		return retry.Bounded(fmt.Errorf("%s: the operator may not use it: allow its service account to create %s in namespace %s, and to get and patch %q (the roles of config/rbac do for the default names): %w",
 			identity, one.kind.resource.Resource, s.options.Namespace, one.name, err))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return retry.Stubborn(fmt.Errorf("%s: cert-manager does not take it: %w", identity, err))
+		return retry.Bounded(fmt.Errorf("%s: cert-manager does not take it: %w", identity, err))
 	}
 	return fmt.Errorf("%s: %w", identity, err)
 }
 
-// missing says whether the kinds are not served at all, which an object that is not found looks like.
-func (s *Source) missing() bool {
+// isNotInstalled says whether the kinds are not served at all, which an object that is not found looks like.
+func (s *Source) isNotInstalled() bool {
 	_, err := s.options.Client.Discovery().ServerResourcesForGroupVersion(certmanagerv1.SchemeGroupVersion.String())
 	return apierrors.IsNotFound(err)
 }

@@ -31,8 +31,8 @@ var (
 	issuers      = kind{certmanagerv1.IssuerKind, certmanagerv1.SchemeGroupVersion.WithResource("issuers")}
 )
 
-// wanted is an object that must be there.
-type wanted struct {
+// desired is an object that must be there.
+type desired struct {
 	kind kind
 	name string
 	spec any
@@ -43,17 +43,17 @@ type wanted struct {
 func (o Options) bootstrapName() string { return o.Certificate + "-bootstrap" }
 func (o Options) rootName() string      { return o.Certificate + "-root" }
 
-// chain are the objects in the order in which cert-manager needs them. The Certificate is last.
-func (o Options) chain() []wanted {
+// desiredObjects are the objects in the order in which cert-manager needs them. The Certificate is last.
+func (o Options) desiredObjects() []desired {
 	issuer := cmmeta.IssuerReference{Name: o.IssuerName, Kind: o.IssuerKind, Group: o.IssuerGroup}
-	var all []wanted
+	var all []desired
 	if o.IssuerName == "" {
 		issuer = cmmeta.IssuerReference{Name: o.Certificate, Kind: certmanagerv1.IssuerKind, Group: group}
 		all = append(all,
-			wanted{issuers, o.bootstrapName(), certmanagerv1.IssuerSpec{
+			desired{issuers, o.bootstrapName(), certmanagerv1.IssuerSpec{
 				IssuerConfig: certmanagerv1.IssuerConfig{SelfSigned: &certmanagerv1.SelfSignedIssuer{}},
 			}},
-			wanted{certificates, o.rootName(), certmanagerv1.CertificateSpec{
+			desired{certificates, o.rootName(), certmanagerv1.CertificateSpec{
 				IsCA:       true,
 				CommonName: o.rootName(),
 				Subject:    &certmanagerv1.X509Subject{Organizations: []string{"fairlead.dev"}},
@@ -65,7 +65,7 @@ func (o Options) chain() []wanted {
 				},
 				RevisionHistoryLimit: ptr.To[int32](2),
 			}},
-			wanted{issuers, o.Certificate, certmanagerv1.IssuerSpec{
+			desired{issuers, o.Certificate, certmanagerv1.IssuerSpec{
 				IssuerConfig: certmanagerv1.IssuerConfig{CA: &certmanagerv1.CAIssuer{SecretName: o.rootName()}},
 			}},
 		)
@@ -89,11 +89,11 @@ func (o Options) chain() []wanted {
 			spec.DNSNames = append(spec.DNSNames, name)
 		}
 	}
-	return append(all, wanted{certificates, o.Certificate, spec})
+	return append(all, desired{certificates, o.Certificate, spec})
 }
 
 // object is what is applied. It has no status, which is cert-manager's.
-func (w wanted) object(namespace string) (*unstructured.Unstructured, error) {
+func (w desired) object(namespace string) (*unstructured.Unstructured, error) {
 	var spec map[string]any
 	var err error
 	switch typed := w.spec.(type) {

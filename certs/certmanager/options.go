@@ -32,8 +32,8 @@ type Options struct {
 	// Defaults: fairlead-webhook and fairlead-webhook-tls.
 	Certificate, SecretName string
 
-	// Trust is the name of the Secret that says who is trusted. Default: fairlead-webhook-trust.
-	Trust string
+	// TrustSecretName is the name of the Secret that says who is trusted. Default: fairlead-webhook-trust.
+	TrustSecretName string
 
 	// IssuerName, IssuerKind and IssuerGroup say who signs. Without a name an authority is made. The
 	// others default to Issuer and cert-manager.io.
@@ -65,23 +65,23 @@ type Options struct {
 	// call. Defaults to nil: another component does it, and Prepare waits for that.
 	Publish func(ctx context.Context, bundle []byte) error
 
-	// Former returns the authorities, as PEM, under which replicas may serve that are configured for
+	// FormerAuthorities returns the authorities, as PEM, under which replicas may serve that are configured for
 	// another source. It is asked once, when the trust is first written. Default: there are none.
-	Former func(ctx context.Context) []byte
+	FormerAuthorities func(ctx context.Context) []byte
 
 	// Settle is how long after a new authority was observed everywhere its certificate is served:
 	// the time in which API servers take note of what they have stored. Default: 5 seconds.
 	Settle time.Duration
 
-	// Join is how long Prepare waits for that publication. Default: 20 seconds.
-	Join time.Duration
+	// TrustTimeout is how long Prepare waits for that publication. Default: 20 seconds.
+	TrustTimeout time.Duration
 
 	// Interval is how often Run reads everything, beside watching the Secrets. Default: 1 minute.
 	Interval time.Duration
 
-	// Patience is how long Prepare bears with what waiting seldom heals: a missing cert-manager, a
+	// PrepareTimeout is how long Prepare bears with what waiting seldom heals: a missing cert-manager, a
 	// missing permission, a Certificate that is not ready. Default: 45 seconds.
-	Patience time.Duration
+	PrepareTimeout time.Duration
 
 	// AttemptTimeout bounds one exchange with the API server. Default: 10 seconds.
 	AttemptTimeout time.Duration
@@ -113,8 +113,8 @@ const (
 	// skew is how long after its expiry a certificate still counts, for clocks that are late.
 	skew = 5 * time.Minute
 
-	// again is how soon what is waited for is looked at once more.
-	again = time.Second
+	// retryInterval is how soon what is waited for is looked at once more.
+	retryInterval = time.Second
 
 	// fallbackInterval is how often cert-manager is looked for while the fallback serves.
 	fallbackInterval = 10 * time.Second
@@ -137,16 +137,16 @@ func (o Options) withDefaults() (Options, error) {
 	text(&o.Namespace, "fairlead-system")
 	text(&o.Certificate, "fairlead-webhook")
 	text(&o.SecretName, "fairlead-webhook-tls")
-	text(&o.Trust, "fairlead-webhook-trust")
+	text(&o.TrustSecretName, "fairlead-webhook-trust")
 	text(&o.IssuerKind, "Issuer")
 	text(&o.IssuerGroup, group)
 	text(&o.Service, "fairlead-webhook")
 	span(&o.Validity, 7*24*time.Hour)
 	span(&o.RootValidity, 10*365*24*time.Hour)
 	span(&o.Settle, 5*time.Second)
-	span(&o.Join, 20*time.Second)
+	span(&o.TrustTimeout, 20*time.Second)
 	span(&o.Interval, time.Minute)
-	span(&o.Patience, 45*time.Second)
+	span(&o.PrepareTimeout, 45*time.Second)
 	span(&o.AttemptTimeout, 10*time.Second)
 	span(&o.FormerValidity, o.Validity)
 	if o.Clock == nil {
@@ -158,7 +158,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.RootValidity < 10*o.Validity {
 		return o, errors.New("certmanager: Options.RootValidity is less than ten times Validity: certificates would outlive the root that signed them")
 	}
-	if o.SecretName == o.Trust || o.SecretName == o.rootName() {
+	if o.SecretName == o.TrustSecretName || o.SecretName == o.rootName() {
 		return o, fmt.Errorf("certmanager: webhook.certificates.certManager.secretName is %s, which the operator needs for who is trusted: choose another name", o.SecretName)
 	}
 	return o, nil

@@ -20,7 +20,7 @@ import (
 
 func TestPrepareAsksForTheWholeChainAndWaitsForTheSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		source := w.source()
 		prepared := make(chan error, 1)
 		go func() { prepared <- source.Prepare(t.Context()) }()
@@ -52,7 +52,7 @@ func TestPrepareAsksForTheWholeChainAndWaitsForTheSecret(t *testing.T) {
 
 func TestANamedIssuerNeedsNoAuthority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.fill(newAuthority(t).issue(t, start.Add(time.Hour)))
 		w.must(w.source(func(o *Options) { o.IssuerName, o.IssuerKind = "corporate", "ClusterIssuer" }).Prepare(t.Context()))
 		if diff := cmp.Diff([]string{"create secrets/fairlead-webhook-trust", "patch certificates/fairlead-webhook"}, w.writes()); diff != "" {
@@ -81,7 +81,7 @@ func TestACertificateOfAnotherOwnerIsCheckedAndNeverWritten(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestCluster(t)
 				w.put(certificates, "fairlead-webhook", test.spec, nil)
 				w.fill(newAuthority(t).issue(t, start.Add(time.Hour)))
 				err := w.source(func(o *Options) { o.ExtraNames = test.extra }).Prepare(t.Context())
@@ -100,7 +100,7 @@ func TestACertificateOfAnotherOwnerIsCheckedAndNeverWritten(t *testing.T) {
 
 func TestWhatIsOursIsBroughtUpToDateAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.fill(newAuthority(t).issue(t, start.Add(time.Hour)))
 		w.must(w.source().Prepare(t.Context()))
 		w.dynamic.ClearActions()
@@ -124,23 +124,23 @@ func TestWhatKeepsPrepareIsToldInTime(t *testing.T) {
 		"issuerRef": map[string]any{"name": "corporate", "kind": "Issuer", "group": "cert-manager.io"},
 	}
 	for title, test := range map[string]struct {
-		prepare func(*world)
+		prepare func(*testCluster)
 		want    []string
 	}{
-		"no cert-manager": {(*world).uninstall, []string{"cert-manager is not installed", "does not serve cert-manager.io/v1", "install cert-manager", "--cert-manager-fallback"}},
-		"no controller works": {func(w *world) {
+		"no cert-manager": {(*testCluster).uninstall, []string{"cert-manager is not installed", "does not serve cert-manager.io/v1", "install cert-manager", "--cert-manager-fallback"}},
+		"no controller works": {func(w *testCluster) {
 			w.put(certificates, "fairlead-webhook", certificate, nil)
 		}, []string{"certificate fairlead-system/fairlead-webhook: cert-manager has not looked at it", "issuer fairlead-system/corporate does not exist: create it", "does not exist yet"}},
-		"an issuer that fails": {func(w *world) {
+		"an issuer that fails": {func(w *testCluster) {
 			w.put(issuers, "corporate", nil, ready("False", "ErrInitIssuer", "vault is sealed"))
 			w.put(certificates, "fairlead-webhook", certificate, ready("False", "DoesNotExist", "Issuing certificate as Secret does not exist"))
 		}, []string{"is not ready, DoesNotExist: Issuing certificate", "issuer fairlead-system/corporate is not ready, ErrInitIssuer: vault is sealed"}},
-		"half a pair": {func(w *world) {
+		"half a pair": {func(w *testCluster) {
 			data := newAuthority(w.T).issue(w.T, start.Add(time.Hour))
 			data[certs.PrivateKey] = newAuthority(w.T).issue(w.T, start.Add(time.Hour))[certs.PrivateKey]
 			w.fill(data)
 		}, []string{"secret fairlead-system/fairlead-webhook-tls: tls.key: does not belong"}},
-		"the trust is another owner's": {func(w *world) {
+		"the trust is another owner's": {func(w *testCluster) {
 			w.fill(newAuthority(w.T).issue(w.T, start.Add(time.Hour)))
 			_, err := w.kube.CoreV1().Secrets(namespace).Create(w.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "fairlead-webhook-trust"}}, metav1.CreateOptions{})
 			w.must(err)
@@ -148,10 +148,10 @@ func TestWhatKeepsPrepareIsToldInTime(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestCluster(t)
 				test.prepare(w)
 				began := time.Now()
-				err := w.source(func(o *Options) { o.Patience = 30 * time.Second }).Prepare(t.Context())
+				err := w.source(func(o *Options) { o.PrepareTimeout = 30 * time.Second }).Prepare(t.Context())
 				if err == nil {
 					t.Fatal("prepared")
 				}
@@ -170,7 +170,7 @@ func TestWhatKeepsPrepareIsToldInTime(t *testing.T) {
 
 func TestWhatWasIssuedIsServedAlthoughCertManagerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		data := newAuthority(t).issue(t, start.Add(time.Hour))
 		w.fill(data)
 		w.uninstall()
@@ -184,17 +184,17 @@ func TestWhatWasIssuedIsServedAlthoughCertManagerIsGone(t *testing.T) {
 
 func TestPrepareWaitsForOtherReplicasToPublishANewAuthority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		before, after := newAuthority(t), newAuthority(t)
 		w.fill(before.issue(t, start.Add(time.Hour)))
 		w.must(w.source().Prepare(t.Context()))
-		w.carry(certs.EncodeCertificates(before.certificate))
+		w.setTargetBundle(certs.EncodeCertificates(before.certificate))
 		w.fill(after.issue(t, start.Add(time.Hour)))
 		prepared := make(chan error, 1)
 		began := time.Now()
 		go func() { prepared <- w.source().Prepare(t.Context()) }()
 		pass(8 * time.Second)
-		w.carry(certs.EncodeCertificates(before.certificate, after.certificate))
+		w.setTargetBundle(certs.EncodeCertificates(before.certificate, after.certificate))
 		w.must(<-prepared)
 		if took := time.Since(began); took < 8*time.Second || took > 12*time.Second {
 			t.Errorf("it took %s, and the authority was published after 8s", took)
@@ -204,13 +204,13 @@ func TestPrepareWaitsForOtherReplicasToPublishANewAuthority(t *testing.T) {
 
 func TestReplicasOfAnotherSourceStayTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		before := certs.EncodeCertificates(newAuthority(t).certificate)
 		var published []byte
 		data := newAuthority(t).issue(t, start.Add(time.Hour))
 		w.fill(data)
 		source := w.source(func(o *Options) {
-			o.Former = func(context.Context) []byte { return before }
+			o.FormerAuthorities = func(context.Context) []byte { return before }
 			o.Publish = func(_ context.Context, bundle []byte) error { published = bundle; return nil }
 		})
 		w.must(source.Prepare(t.Context()))
@@ -222,7 +222,7 @@ func TestReplicasOfAnotherSourceStayTrusted(t *testing.T) {
 
 func TestAReplicaThatIsAlonePublishesOnlyWhenItCanBeReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.fill(newAuthority(t).issue(t, start.Add(time.Hour)))
 		w.must(w.source(func(o *Options) {
 			o.Publish = func(context.Context, []byte) error { t.Error("published"); return nil }
@@ -231,7 +231,7 @@ func TestAReplicaThatIsAlonePublishesOnlyWhenItCanBeReached(t *testing.T) {
 }
 
 func TestOptionsThatContradictThemselvesAreRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newTestCluster(t)
 	for title, change := range map[string]func(*Options){
 		"no client":          func(o *Options) { o.Client = nil },
 		"too short":          func(o *Options) { o.Validity = time.Minute },

@@ -17,9 +17,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// why says what cert-manager has to say about a Secret that cannot be used: err says what is wrong
+// explainUnusable says what cert-manager has to say about a Secret that cannot be used: err says what is wrong
 // with it.
-func (s *Source) why(ctx context.Context, err error) error {
+func (s *Source) explainUnusable(ctx context.Context, err error) error {
 	object, getErr := s.options.Dynamic.Resource(certificates.resource).Namespace(s.options.Namespace).Get(ctx, s.options.Certificate, metav1.GetOptions{})
 	if getErr != nil {
 		return err
@@ -28,16 +28,16 @@ func (s *Source) why(ctx context.Context, err error) error {
 	if convertErr := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &certificate); convertErr != nil {
 		return err
 	}
-	told := tell(certificate.Status.Conditions)
-	if issuer := s.issuer(ctx, certificate.Spec.IssuerRef); issuer != "" {
+	told := conditionSummary(certificate.Status.Conditions)
+	if issuer := s.issuerProblem(ctx, certificate.Spec.IssuerRef); issuer != "" {
 		told += "; " + issuer
 	}
-	return retry.Stubborn(fmt.Errorf("certificate %s/%s: %s (kubectl describe certificate -n %s %s says more): %w",
+	return retry.Bounded(fmt.Errorf("certificate %s/%s: %s (kubectl describe certificate -n %s %s says more): %w",
 		s.options.Namespace, s.options.Certificate, told, s.options.Namespace, s.options.Certificate, err))
 }
 
-// tell puts the conditions of a Certificate into one line.
-func tell(conditions []certmanagerv1.CertificateCondition) string {
+// conditionSummary puts the conditions of a Certificate into one line.
+func conditionSummary(conditions []certmanagerv1.CertificateCondition) string {
 	told, said := "", ""
 	for _, one := range conditions {
 		switch {
@@ -60,8 +60,8 @@ func tell(conditions []certmanagerv1.CertificateCondition) string {
 	return told + "; " + said
 }
 
-// issuer says what is wrong with an Issuer of the namespace, as far as the operator may look.
-func (s *Source) issuer(ctx context.Context, reference cmmeta.IssuerReference) string {
+// issuerProblem says what is wrong with an Issuer of the namespace, as far as the operator may look.
+func (s *Source) issuerProblem(ctx context.Context, reference cmmeta.IssuerReference) string {
 	if reference.Kind != certmanagerv1.IssuerKind || reference.Group != group {
 		return ""
 	}

@@ -23,8 +23,8 @@ func (s *Source) Run(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	var running sync.WaitGroup
 	defer func() { cancel(); running.Wait() }()
-	for _, name := range []string{s.options.SecretName, s.options.Trust} {
-		running.Go(func() { panics.Go("certificates", func() { s.follow(ctx, name, changed) }) })
+	for _, name := range []string{s.options.SecretName, s.options.TrustSecretName} {
+		running.Go(func() { panics.Go("certificates", func() { s.watchSecret(ctx, name, changed) }) })
 	}
 	endFallback := s.runFallback(ctx, &running)
 
@@ -42,25 +42,25 @@ func (s *Source) Run(ctx context.Context) error {
 		if !s.fallback.Load() {
 			endFallback()
 		}
-		s.tell(ctx, err, &seen)
+		s.reportResult(ctx, err, &seen)
 		timer.Reset(s.pause(waits, err))
 	}
 }
 
-// exchange bounds one exchange with the API server. What is bounded as a whole would never end well where each
+// withTimeout bounds one exchange with the API server. What is bounded as a whole would never end well where each
 // of its parts is slow.
-func (s *Source) exchange(ctx context.Context, f func(context.Context) error) error {
+func (s *Source) withTimeout(ctx context.Context, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, s.options.AttemptTimeout)
 	defer cancel()
 	return f(bounded)
 }
 
-// tell counts and logs what went wrong, each thing once.
-func (s *Source) tell(ctx context.Context, err error, seen *retry.Distinct) {
+// reportResult counts and logs what went wrong, each thing once.
+func (s *Source) reportResult(ctx context.Context, err error, seen *retry.Distinct) {
 	switch {
 	case err == nil:
 		seen.Reset()
-	case ctx.Err() != nil, s.fallback.Load() && errors.Is(err, errMissing): // as it was at the start
+	case ctx.Err() != nil, s.fallback.Load() && errors.Is(err, errNotInstalled): // as it was at the start
 	default:
 		s.reloads.Count(certs.ReloadFailed)
 		if seen.Add(err) {
@@ -73,11 +73,11 @@ func (s *Source) tell(ctx context.Context, err error, seen *retry.Distinct) {
 func (s *Source) pause(waits bool, err error) time.Duration {
 	switch {
 	case waits:
-		return min(again, s.options.Interval)
+		return min(retryInterval, s.options.Interval)
 	case s.fallback.Load():
 		return min(fallbackInterval, s.options.Interval)
 	case err != nil:
-		return max(s.options.Interval/10, again)
+		return max(s.options.Interval/10, retryInterval)
 	}
 	return s.options.Interval
 }
@@ -97,14 +97,14 @@ func (s *Source) runFallback(ctx context.Context, running *sync.WaitGroup) conte
 	return cancel
 }
 
-// follow nudges changed whenever the watch tells of a Secret. It never gives up before ctx ends. A
+// watchSecret nudges changed whenever the watch tells of a Secret. It never gives up before ctx ends. A
 // watch that the API server has ended in good order is taken up again soon: until then a bundle that
 // another replica has added to would be published as it was.
-func (s *Source) follow(ctx context.Context, name string, changed chan<- struct{}) {
+func (s *Source) watchSecret(ctx context.Context, name string, changed chan<- struct{}) {
 	var seen retry.Distinct
 	for ctx.Err() == nil {
 		err := follow.Object(ctx, s.secrets, name, changed)
-		pause := min(again, s.options.Interval)
+		pause := min(retryInterval, s.options.Interval)
 		if err != nil {
 			pause = s.options.Interval
 		}

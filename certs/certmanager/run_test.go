@@ -21,12 +21,12 @@ import (
 )
 
 // running is a source that serves the content, which every target trusts.
-func (w *world) running(data map[string][]byte, change ...func(*Options)) *Source {
+func (w *testCluster) running(data map[string][]byte, change ...func(*Options)) *Source {
 	w.Helper()
 	w.fill(data)
 	source := w.source(change...)
 	w.must(source.Prepare(w.Context()))
-	w.carry(data[certs.CAKey])
+	w.setTargetBundle(data[certs.CAKey])
 	w.run(source)
 	synctest.Wait()
 	w.changes.Store(0)
@@ -35,10 +35,10 @@ func (w *world) running(data map[string][]byte, change ...func(*Options)) *Sourc
 
 func TestARenewalUnderTheSameAuthorityIsServedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		root := newAuthority(t)
 		source := w.running(root.issue(t, start.Add(time.Hour)))
-		w.carried.Store(nil) // it makes no difference whether anybody can look
+		w.targetBundle.Store(nil) // it makes no difference whether anybody can look
 		next := root.issue(t, start.Add(2*time.Hour))
 		w.fill(next)
 		synctest.Wait()
@@ -53,7 +53,7 @@ func TestARenewalUnderTheSameAuthorityIsServedAtOnce(t *testing.T) {
 
 func TestACertificateOfANewAuthorityWaitsUntilThatIsTrustedEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		before, after := newAuthority(t), newAuthority(t)
 		old, next := before.issue(t, start.Add(time.Hour)), after.issue(t, start.Add(100*time.Hour))
 		source := w.running(old)
@@ -66,7 +66,7 @@ func TestACertificateOfANewAuthorityWaitsUntilThatIsTrustedEverywhere(t *testing
 		if !serves(source, old) {
 			t.Fatal("the new one is served, and no target trusts it")
 		}
-		w.carry(both)
+		w.setTargetBundle(both)
 		pass(3 * time.Second)
 		if !serves(source, old) {
 			t.Fatal("the new one is served before it was trusted for 5s")
@@ -89,7 +89,7 @@ func TestACertificateOfANewAuthorityWaitsUntilThatIsTrustedEverywhere(t *testing
 // Each request takes half of the time of an attempt, and each other look at the targets fails.
 func TestACertificateOfANewAuthorityIsServedThoughTheAPIServerIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		var slow time.Duration
 		looks := 0
 		w.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -114,7 +114,7 @@ func TestACertificateOfANewAuthorityIsServedThoughTheAPIServerIsSlow(t *testing.
 			}
 		})
 		slow = 5 * time.Second
-		w.carry(certs.EncodeCertificates(before.certificate, after.certificate))
+		w.setTargetBundle(certs.EncodeCertificates(before.certificate, after.certificate))
 		w.fill(next)
 		pass(5 * time.Minute)
 		if !serves(source, next) {
@@ -125,15 +125,15 @@ func TestACertificateOfANewAuthorityIsServedThoughTheAPIServerIsSlow(t *testing.
 
 func TestEveryReplicaPublishesTheSameBytesAlsoAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		before, after := newAuthority(t), newAuthority(t)
 		one := w.running(before.issue(t, start.Add(time.Hour)))
 		w.fill(after.issue(t, start.Add(time.Hour)))
-		w.carry(certs.EncodeCertificates(before.certificate, after.certificate))
+		w.setTargetBundle(certs.EncodeCertificates(before.certificate, after.certificate))
 		two := w.source()
 		w.must(two.Prepare(t.Context()))
 		pass(time.Second)
-		if !bytes.Equal(one.CABundle(), two.CABundle()) || !bytes.Equal(one.CABundle(), *w.carried.Load()) {
+		if !bytes.Equal(one.CABundle(), two.CABundle()) || !bytes.Equal(one.CABundle(), *w.targetBundle.Load()) {
 			t.Error("two replicas publish different bundles")
 		}
 	})
@@ -142,14 +142,14 @@ func TestEveryReplicaPublishesTheSameBytesAlsoAfterARestart(t *testing.T) {
 func TestTheFormerIsNotServedWhereNoTargetTrustsItAnyMore(t *testing.T) {
 	for title, test := range map[string]struct {
 		expires time.Duration
-		happen  func(w *world, after *authority)
+		happen  func(w *testCluster, after *authority)
 	}{
-		"the authority was replaced by hand": {time.Hour, func(w *world, after *authority) { w.carry(certs.EncodeCertificates(after.certificate)) }},
-		"it expires, and targets are unread": {50 * time.Second, func(w *world, _ *authority) { w.carried.Store(nil) }},
+		"the authority was replaced by hand": {time.Hour, func(w *testCluster, after *authority) { w.setTargetBundle(certs.EncodeCertificates(after.certificate)) }},
+		"it expires, and targets are unread": {50 * time.Second, func(w *testCluster, _ *authority) { w.targetBundle.Store(nil) }},
 	} {
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestCluster(t)
 				after := newAuthority(t)
 				source := w.running(newAuthority(t).issue(t, start.Add(test.expires)))
 				test.happen(w, after)
@@ -166,7 +166,7 @@ func TestTheFormerIsNotServedWhereNoTargetTrustsItAnyMore(t *testing.T) {
 
 func TestAPairThatCannotBeUsedLeavesTheLastGoodOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		root, registry := newAuthority(t), prometheus.NewRegistry()
 		good := root.issue(t, start.Add(time.Hour))
 		source := w.running(good, func(o *Options) { o.Registerer = registry })
@@ -211,7 +211,7 @@ func counted(t *testing.T, registry *prometheus.Registry, result string) float64
 
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.running(newAuthority(t).issue(t, start.Add(9*time.Hour)))
 		w.kube.ClearActions()
 		w.dynamic.ClearActions()
@@ -227,7 +227,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 
 func TestACertificateThatAUserDeletesIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.running(newAuthority(t).issue(t, start.Add(9*time.Hour)))
 		w.must(w.dynamic.Tracker().Delete(certificates.resource, namespace, "fairlead-webhook"))
 		w.dynamic.ClearActions()
@@ -240,7 +240,7 @@ func TestACertificateThatAUserDeletesIsMadeAgain(t *testing.T) {
 
 func TestAnIssuerWithoutARootLeavesTheBundleAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		root := newAuthority(t)
 		data := root.issue(t, start.Add(time.Hour))
 		data[certs.CAKey] = nil
@@ -254,7 +254,7 @@ func TestAnIssuerWithoutARootLeavesTheBundleAlone(t *testing.T) {
 	})
 	t.Run("but not where another one is trusted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestCluster(t)
 			good := newAuthority(t).issue(t, start.Add(time.Hour))
 			source := w.running(good)
 			data := newAuthority(t).issue(t, start.Add(time.Hour))
@@ -268,33 +268,35 @@ func TestAnIssuerWithoutARootLeavesTheBundleAlone(t *testing.T) {
 	})
 }
 
-// stub is a source whose certificate is what it is.
-type stub struct {
+// fakeFallback is a source whose certificate is what it is.
+type fakeFallback struct {
 	served *tls.Certificate
 	bundle []byte
 	runs   chan bool
 }
 
-func (s *stub) Prepare(context.Context) error { return nil }
-func (s *stub) Run(ctx context.Context) error {
+func (s *fakeFallback) Prepare(context.Context) error { return nil }
+func (s *fakeFallback) Run(ctx context.Context) error {
 	s.runs <- true
 	<-ctx.Done()
 	s.runs <- false
 	return nil
 }
-func (s *stub) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.served, nil }
-func (s *stub) CABundle() []byte                                              { return s.bundle }
+func (s *fakeFallback) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return s.served, nil
+}
+func (s *fakeFallback) CABundle() []byte { return s.bundle }
 
 func TestTheFallbackServesUntilWhatIsIssuedIsTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.uninstall()
 		own, theirs := newAuthority(t), newAuthority(t)
 		mine := own.issue(t, start.Add(time.Hour))
-		fallback := &stub{pair(t, mine).Served, mine[certs.CAKey], make(chan bool, 2)}
+		fallback := &fakeFallback{pair(t, mine).Served, mine[certs.CAKey], make(chan bool, 2)}
 		source := w.source(func(o *Options) { o.Fallback = fallback })
 		w.must(source.Prepare(t.Context()))
-		w.carry(fallback.bundle)
+		w.setTargetBundle(fallback.bundle)
 		w.run(source)
 		if running := <-fallback.runs; !running || !serves(source, mine) || !bytes.Equal(source.CABundle(), fallback.bundle) {
 			t.Fatal("the fallback does not serve")
@@ -308,7 +310,7 @@ func TestTheFallbackServesUntilWhatIsIssuedIsTrusted(t *testing.T) {
 		if !serves(source, mine) || !bytes.Equal(source.CABundle(), both) {
 			t.Fatal("the fallback no longer serves, or not both authorities are published")
 		}
-		w.carry(both)
+		w.setTargetBundle(both)
 		pass(7 * time.Second)
 		if running := <-fallback.runs; running || !serves(source, data) {
 			t.Fatal("what is issued is not served, or the fallback runs on")
@@ -318,9 +320,9 @@ func TestTheFallbackServesUntilWhatIsIssuedIsTrusted(t *testing.T) {
 
 func TestWithoutAFallbackAMissingCertManagerIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestCluster(t)
 		w.uninstall()
-		if err := w.source().Prepare(t.Context()); !errors.Is(err, errMissing) {
+		if err := w.source().Prepare(t.Context()); !errors.Is(err, errNotInstalled) {
 			t.Errorf("Prepare: %v", err)
 		}
 	})

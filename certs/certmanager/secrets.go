@@ -24,15 +24,15 @@ import (
 // maxRaces bounds how often a lost race is answered by reading again at once.
 const maxRaces = 5
 
-// issued reads what stands in the Certificate's Secret.
-func (s *Source) issued(ctx context.Context) (*keypair.Pair, error) {
+// readIssued reads what stands in the Certificate's Secret.
+func (s *Source) readIssued(ctx context.Context) (*keypair.Pair, error) {
 	identity := "secret " + s.options.Namespace + "/" + s.options.SecretName
 	secret, err := s.secrets.Get(ctx, s.options.SecretName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, retry.Stubborn(fmt.Errorf("%s: does not exist yet", identity))
+		return nil, retry.Bounded(fmt.Errorf("%s: does not exist yet", identity))
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return nil, retry.Stubborn(fmt.Errorf("%s: the operator may not read it: allow its service account to get and watch it by name (the roles of config/rbac do for the default name): %w", identity, err))
+		return nil, retry.Bounded(fmt.Errorf("%s: the operator may not read it: allow its service account to get and watch it by name (the roles of config/rbac do for the default name): %w", identity, err))
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", identity, err)
 	}
@@ -40,26 +40,26 @@ func (s *Source) issued(ctx context.Context) (*keypair.Pair, error) {
 		Certificate: secret.Data[certs.CertKey], Key: secret.Data[certs.PrivateKey], CA: secret.Data[certs.CAKey],
 	}, s.options.serverName(), s.options.Clock.Now())
 	if err != nil {
-		return nil, retry.Stubborn(fmt.Errorf("%s: %w", identity, err))
+		return nil, retry.Bounded(fmt.Errorf("%s: %w", identity, err))
 	}
 	return found, nil
 }
 
-// remember adds the authorities of a pair, and those of other sources, to the trust Secret, takes out
+// updateTrust adds the authorities of a pair, and those of other sources, to the trust Secret, takes out
 // those that are over, and returns who is trusted. Where another replica is faster, its trust is added
 // to.
-func (s *Source) remember(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
-	identity := "secret " + s.options.Namespace + "/" + s.options.Trust
+func (s *Source) updateTrust(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
+	identity := "secret " + s.options.Namespace + "/" + s.options.TrustSecretName
 	for range maxRaces {
-		all, err := s.rememberOnce(ctx, found, others)
+		all, err := s.updateTrustOnce(ctx, found, others)
 		switch {
 		case err == nil:
 			return all, nil
 		case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
 			continue
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-			return nil, retry.Stubborn(fmt.Errorf("%s: the operator may not use it: allow its service account to create secrets in namespace %s, and to get, update and watch %q (the roles of config/rbac do): %w",
-				identity, s.options.Namespace, s.options.Trust, err))
+			return nil, retry.Bounded(fmt.Errorf("%s: the operator may not use it: allow its service account to create secrets in namespace %s, and to get, update and watch %q (the roles of config/rbac do): %w",
+				identity, s.options.Namespace, s.options.TrustSecretName, err))
 		default:
 			return nil, fmt.Errorf("%s: %w", identity, err)
 		}
@@ -67,25 +67,25 @@ func (s *Source) remember(ctx context.Context, found *keypair.Pair, others []byt
 	return nil, fmt.Errorf("%s: %d writes in a row were overtaken by others", identity, maxRaces)
 }
 
-func (s *Source) rememberOnce(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
-	secret, err := s.secrets.Get(ctx, s.options.Trust, metav1.GetOptions{})
+func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
+	secret, err := s.secrets.Get(ctx, s.options.TrustSecretName, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
 	absent := err != nil
 	if absent {
-		secret = blank(s.options.Namespace, s.options.Trust)
+		secret = newTrustSecret(s.options.Namespace, s.options.TrustSecretName)
 	} else if secret.Labels[common.ManagedByLabel] != common.ManagedBy {
-		return nil, retry.Stubborn(fmt.Errorf("%w: it does not carry the label %s=%s, so it is not the operator's to use: delete the Secret, or add the label to let the operator have it",
+		return nil, retry.Bounded(fmt.Errorf("%w: it does not carry the label %s=%s, so it is not the operator's to use: delete the Secret, or add the label to let the operator have it",
 			errRefused, common.ManagedByLabel, common.ManagedBy))
 	}
 	all := readTrust(secret.Data)
-	if absent && s.options.Former != nil && found.Roots != nil {
-		others = append(bytes.Clone(others), s.options.Former(ctx)...)
+	if absent && s.options.FormerAuthorities != nil && found.Roots != nil {
+		others = append(bytes.Clone(others), s.options.FormerAuthorities(ctx)...)
 	}
 	// Nothing can be done about some that do not parse, and none of them was published either.
 	if authorities, err := pemfile.ParseCertificates(others); err == nil {
-		all = all.with(authorities, s.lastOfOthers())
+		all = all.with(authorities, s.otherSourcesExpiry())
 	}
 	all = all.with(found.Roots, found.Served.Leaf.NotAfter.Add(skew)).without(s.options.Clock.Now(), found.Roots)
 	if len(all) == 0 {
@@ -108,10 +108,10 @@ func (s *Source) rememberOnce(ctx context.Context, found *keypair.Pair, others [
 	return all, err
 }
 
-// blank is the trust Secret as it is created, without content. It holds no secret, but a user who may
+// newTrustSecret is the trust Secret as it is created, without content. It holds no secret, but a user who may
 // write it decides whom the API server trusts, which is why it is no ConfigMap. The annotation lets
 // cert-manager's CA injector take ca.crt out of it.
-func blank(namespace, name string) *corev1.Secret {
+func newTrustSecret(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace,

@@ -21,20 +21,20 @@ import (
 
 // Source is the certs.Source of this package.
 type Source struct {
-	options Options
-	secrets corev1client.SecretInterface
-	reloads *certs.Reloads
-	expires *certs.Expiries
+	options  Options
+	secrets  corev1client.SecretInterface
+	reloads  *certs.Reloads
+	expiries *certs.Expiries
 
 	// What handshakes and handlers read: no lock, never half-changed.
 	served   atomic.Pointer[keypair.Pair]
 	bundle   atomic.Pointer[[]byte]
 	fallback atomic.Bool // the fallback serves
 
-	mu       sync.Mutex // held while the Secrets are read, and while a certificate is chosen
-	ensured  time.Time  // when the chain was last seen to be there
-	awaited  *keypair.Pair
-	observed time.Time // when awaited was first trusted everywhere
+	mu           sync.Mutex // held while the Secrets are read, and while a certificate is chosen
+	ensuredAt    time.Time  // when the chain was last seen to be there
+	pending      *keypair.Pair
+	pendingSince time.Time // when awaited was first trusted everywhere
 }
 
 var _ certs.Source = (*Source)(nil)
@@ -56,7 +56,7 @@ func New(options Options) (*Source, error) {
 	}
 	return &Source{
 		options: options, secrets: options.Client.CoreV1().Secrets(options.Namespace),
-		reloads: reloads, expires: expires,
+		reloads: reloads, expiries: expires,
 	}, nil
 }
 
@@ -66,16 +66,16 @@ func New(options Options) (*Source, error) {
 func (s *Source) Prepare(ctx context.Context) error {
 	err := retry.Until(ctx, s.policy(), func(ctx context.Context) error {
 		_, err := s.synchronize(ctx, true)
-		if errors.Is(err, errMissing) && s.options.Fallback != nil {
+		if errors.Is(err, errNotInstalled) && s.options.Fallback != nil {
 			return retry.Final(err)
 		}
 		return err
 	})
 	switch {
 	case err == nil:
-		s.join(ctx)
+		s.awaitTrust(ctx)
 		return nil
-	case errors.Is(err, errMissing) && s.options.Fallback != nil:
+	case errors.Is(err, errNotInstalled) && s.options.Fallback != nil:
 		s.options.Log.Info("the fallback serves until cert-manager is installed", "reason", err.Error())
 		s.fallback.Store(true)
 		return s.options.Fallback.Prepare(ctx)
@@ -86,18 +86,18 @@ func (s *Source) Prepare(ctx context.Context) error {
 func (s *Source) policy() retry.Policy {
 	return retry.Policy{
 		Clock: s.options.Clock, Log: s.options.Log.WithValues("certificate", s.options.Namespace+"/"+s.options.Certificate),
-		Most: again, Attempt: s.options.AttemptTimeout, Stubborn: s.options.Patience,
+		MaxDelay: retryInterval, AttemptTimeout: s.options.AttemptTimeout, BoundedTimeout: s.options.PrepareTimeout,
 	}
 }
 
-// join has the targets trust the certificate before it is served, where they trust others that
+// awaitTrust has the targets trust the certificate before it is served, where they trust others that
 // serve already. A replica that is the only one publishes later, when it can be reached.
-func (s *Source) join(ctx context.Context) {
+func (s *Source) awaitTrust(ctx context.Context) {
 	pair, bundle := s.served.Load(), s.bundle.Load()
 	if bundle == nil || string(*bundle) == string(pair.Bundle) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.options.Join)
+	ctx, cancel := context.WithTimeout(ctx, s.options.TrustTimeout)
 	defer cancel()
 	var err error
 	switch {
@@ -107,7 +107,7 @@ func (s *Source) join(ctx context.Context) {
 		err = retry.Until(ctx, s.policy(), func(ctx context.Context) error { return s.options.Observe(ctx, pair.Bundle) })
 	}
 	if err != nil {
-		s.options.Log.Info("serving a certificate that may not be trusted everywhere yet", "waited", s.options.Join.String(), "reason", err.Error())
+		s.options.Log.Info("serving a certificate that may not be trusted everywhere yet", "waited", s.options.TrustTimeout.String(), "reason", err.Error())
 	}
 }
 

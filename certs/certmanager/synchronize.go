@@ -23,18 +23,18 @@ func (s *Source) synchronize(ctx context.Context, start bool) (waits bool, err e
 	defer s.mu.Unlock()
 	now := s.options.Clock.Now()
 	var asked error
-	if start || now.Sub(s.ensured) >= s.options.Interval || now.Before(s.ensured) {
-		if asked = s.exchange(ctx, func(ctx context.Context) error { return s.ensure(ctx, start) }); asked == nil {
-			s.ensured = now
+	if start || now.Sub(s.ensuredAt) >= s.options.Interval || now.Before(s.ensuredAt) {
+		if asked = s.withTimeout(ctx, func(ctx context.Context) error { return s.ensureObjects(ctx, start) }); asked == nil {
+			s.ensuredAt = now
 		}
 		if errors.Is(asked, errRefused) {
 			return false, asked
 		}
 	}
 	var found *keypair.Pair
-	err = s.exchange(ctx, func(ctx context.Context) (err error) {
-		if found, err = s.issued(ctx); err != nil && asked == nil {
-			err = s.why(ctx, err)
+	err = s.withTimeout(ctx, func(ctx context.Context) (err error) {
+		if found, err = s.readIssued(ctx); err != nil && asked == nil {
+			err = s.explainUnusable(ctx, err)
 		}
 		return err
 	})
@@ -46,42 +46,42 @@ func (s *Source) synchronize(ctx context.Context, start bool) (waits bool, err e
 	} else if asked != nil {
 		s.options.Log.Info("serving what was issued before", "reason", asked.Error())
 	}
-	waits, takeErr := s.consider(ctx, found)
+	waits, takeErr := s.useIssued(ctx, found)
 	return waits, errors.Join(err, takeErr)
 }
 
-// consider publishes who must be trusted for a pair, and serves it once it may.
-func (s *Source) consider(ctx context.Context, found *keypair.Pair) (waits bool, err error) {
+// useIssued publishes who must be trusted for a pair, and serves it once it may.
+func (s *Source) useIssued(ctx context.Context, found *keypair.Pair) (waits bool, err error) {
 	var others []byte
 	if s.fallback.Load() {
 		// Other replicas sign with it as long as they have not seen what is issued.
 		others = s.options.Fallback.CABundle()
 	}
 	var all trust
-	err = s.exchange(ctx, func(ctx context.Context) (err error) { all, err = s.remember(ctx, found, others); return err })
+	err = s.withTimeout(ctx, func(ctx context.Context) (err error) { all, err = s.updateTrust(ctx, found, others); return err })
 	if err != nil {
 		return false, err
 	}
 	now := s.options.Clock.Now()
 	if found.Roots == nil && len(all) > 0 {
-		if err := found.Accepted(all.certificates(), now); err != nil {
+		if err := found.VerifyAgainst(all.certificates(), now); err != nil {
 			return false, fmt.Errorf("secret %s/%s: has no ca.crt, and who is trusted so far would refuse its certificate: %w: have an issuer sign that fills ca.crt, or, where the API server trusts it without, delete the Secret %s and every caBundle",
-				s.options.Namespace, s.options.SecretName, err, s.options.Trust)
+				s.options.Namespace, s.options.SecretName, err, s.options.TrustSecretName)
 		}
 	}
 	if len(all) > 0 {
 		s.publish(all.bundle())
 	}
-	if s.waits(ctx, found, now) {
+	if s.mustWait(ctx, found, now) {
 		return true, nil
 	}
 	s.serve(found)
 	return false, nil
 }
 
-// lastOfOthers is when the last certificate expires that another source signs about now. It moves on
+// otherSourcesExpiry is when the last certificate expires that another source signs about now. It moves on
 // seldom, since all replicas write it.
-func (s *Source) lastOfOthers() time.Time {
+func (s *Source) otherSourcesExpiry() time.Time {
 	step := s.options.FormerValidity / 4
 	return s.options.Clock.Now().Truncate(step).Add(step + s.options.FormerValidity + skew)
 }
@@ -103,7 +103,7 @@ func (s *Source) publish(bundle []byte) {
 
 // serve sets the pair that GetCertificate returns, if it is another.
 func (s *Source) serve(found *keypair.Pair) {
-	s.awaited, s.observed = nil, time.Time{}
+	s.pending, s.pendingSince = nil, time.Time{}
 	before := s.served.Load()
 	if before != nil && before.Same(found) {
 		return
@@ -113,8 +113,8 @@ func (s *Source) serve(found *keypair.Pair) {
 		s.reloads.Count(certs.ReloadChanged)
 	}
 	leaf := found.Served.Leaf
-	s.expires.Set(certs.ExpiryServing, leaf.NotAfter)
-	s.expires.Set(certs.ExpiryRoot, found.RootExpiry())
+	s.expiries.Set(certs.ExpiryServing, leaf.NotAfter)
+	s.expiries.Set(certs.ExpiryRoot, found.RootExpiry())
 	s.options.Log.Info("serving certificate of cert-manager in use", "serial", leaf.SerialNumber.Text(16),
 		"expires", leaf.NotAfter, "chain", len(found.Served.Certificate), "bundle", found.Bundle != nil)
 }

@@ -59,7 +59,7 @@ func (t trust) without(now time.Time, inUse []*x509.Certificate) trust {
 	for len(next) > maxTrusted {
 		first := -1
 		for i, one := range next {
-			if !certs.Contains(inUse, one.certificate) && (first < 0 || one.end().Before(next[first].end())) {
+			if !certs.Contains(inUse, one.certificate) && (first < 0 || one.expiry().Before(next[first].expiry())) {
 				first = i
 			}
 		}
@@ -71,7 +71,7 @@ func (t trust) without(now time.Time, inUse []*x509.Certificate) trust {
 	return next
 }
 
-func (t trusted) end() time.Time {
+func (t trusted) expiry() time.Time {
 	if t.until.IsZero() || t.certificate.NotAfter.Before(t.until) {
 		return t.certificate.NotAfter
 	}

@@ -32,18 +32,18 @@ import (
 
 const namespace = "fairlead-system"
 
-// world is a cluster whose cert-manager is the test, and targets that carry what the test says.
-type world struct {
+// testCluster is a cluster whose cert-manager is the test, and targets that carry what the test says.
+type testCluster struct {
 	*testing.T
-	kube    *fake.Clientset
-	dynamic *dynamicfake.FakeDynamicClient
-	carried atomic.Pointer[[]byte] // what every target carries; nil: targets cannot be read
-	changes atomic.Int32
+	kube         *fake.Clientset
+	dynamic      *dynamicfake.FakeDynamicClient
+	targetBundle atomic.Pointer[[]byte] // what every target carries; nil: targets cannot be read
+	changes      atomic.Int32
 }
 
-func newWorld(t *testing.T) *world {
+func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
-	w := &world{T: t, kube: fake.NewClientset()}
+	w := &testCluster{T: t, kube: fake.NewClientset()}
 	kinds := map[schema.GroupVersionResource]string{certificates.resource: "CertificateList", issuers.resource: "IssuerList"}
 	w.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)
 	w.dynamic.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -65,15 +65,15 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) installed() bool { return len(w.kube.Resources) > 0 }
+func (w *testCluster) installed() bool { return len(w.kube.Resources) > 0 }
 
-func (w *world) install() {
+func (w *testCluster) install() {
 	w.kube.Resources = []*metav1.APIResourceList{{GroupVersion: certmanagerv1.SchemeGroupVersion.String()}}
 }
 
-func (w *world) uninstall() { w.kube.Resources = nil }
+func (w *testCluster) uninstall() { w.kube.Resources = nil }
 
-func (w *world) source(change ...func(*Options)) *Source {
+func (w *testCluster) source(change ...func(*Options)) *Source {
 	w.Helper()
 	options := Options{Client: w.kube, Dynamic: w.dynamic, OnChange: func() { w.changes.Add(1) }, Observe: w.observe}
 	for _, one := range change {
@@ -85,8 +85,8 @@ func (w *world) source(change ...func(*Options)) *Source {
 }
 
 // observe is what an injector finds in the targets.
-func (w *world) observe(_ context.Context, bundle []byte) error {
-	carried := w.carried.Load()
+func (w *testCluster) observe(_ context.Context, bundle []byte) error {
+	carried := w.targetBundle.Load()
 	if carried == nil {
 		return errors.New("targets cannot be read")
 	}
@@ -94,15 +94,15 @@ func (w *world) observe(_ context.Context, bundle []byte) error {
 	if err != nil {
 		return err
 	}
-	if !contains(*carried, wanted) {
-		return fmt.Errorf("targets: %w", certs.ErrNotCarried)
+	if !includesAll(*carried, wanted) {
+		return fmt.Errorf("targets: %w", certs.ErrBundleMissing)
 	}
 	return nil
 }
 
-func (w *world) carry(bundle []byte) { w.carried.Store(&bundle) }
+func (w *testCluster) setTargetBundle(bundle []byte) { w.targetBundle.Store(&bundle) }
 
-func (w *world) must(err error) {
+func (w *testCluster) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -110,7 +110,7 @@ func (w *world) must(err error) {
 }
 
 // fill puts content into the serving Secret, as cert-manager does.
-func (w *world) fill(data map[string][]byte) {
+func (w *testCluster) fill(data map[string][]byte) {
 	w.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "fairlead-webhook-tls"}, Data: data}
 	secrets := w.kube.CoreV1().Secrets(namespace)
@@ -122,7 +122,7 @@ func (w *world) fill(data map[string][]byte) {
 }
 
 // put makes an object of cert-manager as another owner does.
-func (w *world) put(kind kind, name string, spec, status map[string]any) {
+func (w *testCluster) put(kind kind, name string, spec, status map[string]any) {
 	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec, "status": status}}
 	object.SetAPIVersion(kind.resource.GroupVersion().String())
@@ -133,7 +133,7 @@ func (w *world) put(kind kind, name string, spec, status map[string]any) {
 }
 
 // writes are the writes to anything so far, as verb resource/name.
-func (w *world) writes() []string {
+func (w *testCluster) writes() []string {
 	var all []string
 	for _, action := range slices.Concat(w.kube.Actions(), w.dynamic.Actions()) {
 		name := ""
@@ -164,7 +164,7 @@ func serves(source certs.Source, data map[string][]byte) bool {
 }
 
 // run runs the source until the test ends.
-func (w *world) run(source *Source) {
+func (w *testCluster) run(source *Source) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	ended := make(chan error, 1)

@@ -19,10 +19,10 @@ import (
 
 // Folder is the certs.Source of this package.
 type Folder struct {
-	options Options
-	reloads *certs.Reloads
-	expires *certs.Expiries
-	current atomic.Pointer[keypair.Pair]
+	options  Options
+	reloads  *certs.Reloads
+	expiries *certs.Expiries
+	current  atomic.Pointer[keypair.Pair]
 }
 
 var _ certs.Source = (*Folder)(nil)
@@ -41,19 +41,19 @@ func New(options Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Folder{options: options, reloads: reloads, expires: expires}, nil
+	return &Folder{options: options, reloads: reloads, expiries: expires}, nil
 }
 
 // Prepare waits until the folder holds a certificate that can be served, for Options.Wait at
 // most. Its error is what was wrong with the folder last.
 func (f *Folder) Prepare(ctx context.Context) error {
-	policy := retry.Policy{Clock: f.options.Clock, Log: f.options.Log, Most: again, Stubborn: f.options.Wait}
+	policy := retry.Policy{Clock: f.options.Clock, Log: f.options.Log, MaxDelay: retryInterval, BoundedTimeout: f.options.PrepareTimeout}
 	err := retry.Until(ctx, policy, func(context.Context) error {
 		found, err := load(f.options.Path, f.options.ServerName, f.options.Clock.Now())
 		if err != nil {
-			return retry.Stubborn(err)
+			return retry.Bounded(err)
 		}
-		f.take(found)
+		f.use(found)
 		return nil
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *Folder) Run(ctx context.Context) error {
 	soon := func() {
 		if !noticed { // only the first of many notifications counts, or a busy folder is never read
 			noticed = true
-			timer.Reset(settle)
+			timer.Reset(settleDelay)
 		}
 	}
 	for {
@@ -141,23 +141,23 @@ func (f *Folder) refresh(seen *retry.Distinct) time.Duration {
 		if seen.Add(err) {
 			f.options.Log.Error(err, "the certificate folder cannot be used; the last good certificate stays in use")
 		}
-		return min(again, f.options.Interval)
+		return min(retryInterval, f.options.Interval)
 	}
 	seen.Reset()
-	f.take(found)
+	f.use(found)
 	return f.options.Interval
 }
 
-// take serves what was found from now on, if it is another.
-func (f *Folder) take(found *keypair.Pair) {
+// use serves what was found from now on, if it is another.
+func (f *Folder) use(found *keypair.Pair) {
 	before := f.current.Load()
 	if before != nil && before.Same(found) {
 		return
 	}
 	f.current.Store(found)
 	leaf := found.Served.Leaf
-	f.expires.Set(certs.ExpiryServing, leaf.NotAfter)
-	f.expires.Set(certs.ExpiryRoot, found.RootExpiry())
+	f.expiries.Set(certs.ExpiryServing, leaf.NotAfter)
+	f.expiries.Set(certs.ExpiryRoot, found.RootExpiry())
 	f.options.Log.Info("serving certificate read", "path", f.options.Path, "serial", leaf.SerialNumber.Text(16),
 		"expires", leaf.NotAfter, "chain", len(found.Served.Certificate), "bundle", found.Bundle != nil)
 	if before != nil {

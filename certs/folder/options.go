@@ -21,9 +21,9 @@ type Options struct {
 	// not good for it is refused.
 	ServerName string
 
-	// Wait is how long Prepare waits for files that can be used, since the kubelet and
+	// PrepareTimeout is how long Prepare waits for files that can be used, since the kubelet and
 	// cert-manager may be at it. Default: 1 minute.
-	Wait time.Duration
+	PrepareTimeout time.Duration
 
 	// Interval is how often the files are read, beside being watched. Default: 10 seconds.
 	Interval time.Duration
@@ -43,20 +43,20 @@ type Options struct {
 }
 
 const (
-	// settle is how long after a notification the files are read: the swap of a mounted Secret
+	// settleDelay is how long after a notification the files are read: the swap of a mounted Secret
 	// comes as several.
-	settle = 100 * time.Millisecond
+	settleDelay = 100 * time.Millisecond
 
-	// again is how soon files that cannot be used are read once more.
-	again = time.Second
+	// retryInterval is how soon files that cannot be used are read once more.
+	retryInterval = time.Second
 )
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Path == "" {
 		return o, errors.New("folder: Options.Path is empty")
 	}
-	if o.Wait <= 0 {
-		o.Wait = time.Minute
+	if o.PrepareTimeout <= 0 {
+		o.PrepareTimeout = time.Minute
 	}
 	if o.Interval <= 0 {
 		o.Interval = 10 * time.Second

@@ -86,8 +86,8 @@ func standard() []runtime.Object {
 	}
 }
 
-// put writes a bundle into every slot, as its owner would.
-func put(t *testing.T, object *unstructured.Unstructured, bundle []byte, owner string) *unstructured.Unstructured {
+// newHolder writes a bundle into every slot, as its owner would.
+func newHolder(t *testing.T, object *unstructured.Unstructured, bundle []byte, owner string) *unstructured.Unstructured {
 	t.Helper()
 	target := targetOf(t, object)
 	slots, err := target.kind.slots(object)
@@ -195,7 +195,7 @@ func bundles(t *testing.T, client *fake.FakeDynamicClient) []string {
 			t.Fatal(err)
 		}
 		for _, one := range slots {
-			all = append(all, string(one.standing))
+			all = append(all, string(one.current))
 		}
 	}
 	return all
@@ -213,13 +213,13 @@ func patches(client *fake.FakeDynamicClient) int {
 
 func encoded(bundle []byte) string { return base64.StdEncoding.EncodeToString(bundle) }
 
-// lines is a log that a test can read.
-type lines struct {
+// logLines is a log that a test can read.
+type logLines struct {
 	mu   sync.Mutex
 	text []string
 }
 
-func (l *lines) logger() logr.Logger {
+func (l *logLines) logger() logr.Logger {
 	return funcr.New(func(_, args string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -227,7 +227,7 @@ func (l *lines) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-func (l *lines) with(part string) int {
+func (l *logLines) count(part string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	count := 0

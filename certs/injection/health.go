@@ -38,9 +38,9 @@ func (h *health) set(t target, present bool) {
 	}
 }
 
-// note takes the outcome of an attempt. An error says nothing of a target that had the bundle when it was
+// recordResult takes the outcome of an attempt. An error says nothing of a target that had the bundle when it was
 // last seen: perhaps only the API server was away.
-func (h *health) note(t target, err error) {
+func (h *health) recordResult(t target, err error) {
 	if err == nil {
 		h.set(t, true)
 		return

@@ -30,16 +30,16 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 		object, slots, err := i.read(ctx, t)
 		switch {
 		case apierrors.IsNotFound(err):
-			i.lost(t, "", nil, "it was deleted")
+			i.reportLoss(t, "", nil, "it was deleted")
 			return failed, err
 		case err != nil && object != nil:
-			i.lost(t, object.GetUID(), nil, "it has no place for one: "+err.Error())
+			i.reportLoss(t, object.GetUID(), nil, "it has no place for one: "+err.Error())
 			return failed, err
 		case err != nil:
 			return failed, err
 		}
 		known := false
-		outcome, annotation := judge(t.kind, object, slots, bundle)
+		outcome, annotation := decide(t.kind, object, slots, bundle)
 		if outcome != leave && i.options.Latest != nil {
 			latest, err := i.latest(ctx, t)
 			if err != nil {
@@ -47,35 +47,35 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 			}
 			if latest != nil {
 				bundle, known = latest, true
-				outcome, annotation = judge(t.kind, object, slots, bundle)
+				outcome, annotation = decide(t.kind, object, slots, bundle)
 			}
 		}
-		if byWatch && outcome == replace && another(t.kind, object, slots, bundle) && (!known || covered(slots, bundle)) {
+		if byWatch && outcome == replace && isOwnBundle(t.kind, object, slots, bundle) && (!known || allInclude(slots, bundle)) {
 			return unchanged, nil
 		}
-		if covered(slots, bundle) {
+		if allInclude(slots, bundle) {
 			i.health.set(t, true)
-		} else if i.lost(t, object.GetUID(), bundle, "changed by "+writer(t.kind, object, slots)); outcome == apply && i.budget.kept(t) {
+		} else if i.reportLoss(t, object.GetUID(), bundle, "changed by "+writer(t.kind, object, slots)); outcome == apply && i.budget.hadBundle(t) {
 			outcome = replace // it was there: a bundle that was put over ours leaves the webhooks without clients
 		}
 		switch outcome {
 		case leave:
-			i.budget.stands(t, bundle)
+			i.budget.recordPresent(t, bundle)
 			return unchanged, nil
 		case foreign:
-			return failed, retry.Stubborn(fmt.Errorf("%s: its annotation %s hands caBundle to cert-manager, which has put in none or another than the webhook's: remove the annotation, or serve the certificate that cert-manager issues", t, annotation))
+			return failed, retry.Bounded(fmt.Errorf("%s: its annotation %s hands caBundle to cert-manager, which has put in none or another than the webhook's: remove the annotation, or serve the certificate that cert-manager issues", t, annotation))
 		}
-		if err := i.budget.ask(t, bundle, writer(t.kind, object, slots)); err != nil {
-			return withheld, retry.Stubborn(err)
+		if err := i.budget.allow(t, bundle, writer(t.kind, object, slots)); err != nil {
+			return withheld, retry.Bounded(err)
 		}
 		err = i.apply(ctx, t, t.patch(object, slots, bundle), outcome == replace || i.options.TakeOver)
-		if raced(err) {
+		if isStale(err) {
 			continue
 		}
 		if err != nil {
 			return failed, explain(t, err)
 		}
-		i.budget.wrote(t, bundle)
+		i.budget.recordWrite(t, bundle)
 		if err := i.observe(ctx, t, bundle); err != nil {
 			return failed, err
 		}
@@ -85,17 +85,17 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 	return failed, fmt.Errorf("%s: changed %d times in a row between reading and writing", t, maxRaces)
 }
 
-// lost notes that the target was seen without the bundle, and tells of it once where it was there before. A
+// reportLoss notes that the target was seen without the bundle, and tells of it once where it was there before. A
 // nil bundle means any.
-func (i *Injector) lost(t target, uid types.UID, bundle []byte, how string) {
+func (i *Injector) reportLoss(t target, uid types.UID, bundle []byte, how string) {
 	i.health.set(t, false)
-	if !i.budget.misses(t, bundle) {
+	if !i.budget.recordMissing(t, bundle) {
 		return
 	}
 	i.options.Log.Info("CA bundle lost", "kind", t.kind.name, "name", t.name, "how", how)
-	i.options.Lost(Loss{
+	i.options.OnLoss(Loss{
 		APIVersion: t.kind.resource.GroupVersion().String(), Kind: t.kind.name, Name: t.name, UID: uid,
-		Note: fmt.Sprintf("The CA bundle of Fairlead's webhooks is no longer in this object (%s). API servers refuse what needs the webhooks until it is back; the operator puts it back where it can.", how),
+		Message: fmt.Sprintf("The CA bundle of Fairlead's webhooks is no longer in this object (%s). API servers refuse what needs the webhooks until it is back; the operator puts it back where it can.", how),
 	})
 }
 
@@ -103,7 +103,7 @@ func (i *Injector) lost(t target, uid types.UID, bundle []byte, how string) {
 func (i *Injector) latest(ctx context.Context, t target) ([]byte, error) {
 	latest, err := i.options.Latest(ctx)
 	if err == nil && latest != nil {
-		err = usable(latest)
+		err = validateBundle(latest)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: its CA bundle is not the webhook's, and which that is now could not be learned: %w", t, err)
@@ -118,7 +118,7 @@ func (i *Injector) observe(ctx context.Context, t target, bundle []byte) error {
 	if err != nil {
 		return err
 	}
-	if outcome, _ := judge(t.kind, object, slots, bundle); outcome != leave {
+	if outcome, _ := decide(t.kind, object, slots, bundle); outcome != leave {
 		return fmt.Errorf("%s: the API server took the CA bundle, but another one stands there now, put there by %s: have it leave caBundle out", t, writer(t.kind, object, slots))
 	}
 	return nil
@@ -133,7 +133,7 @@ func (i *Injector) read(ctx context.Context, t target) (*unstructured.Unstructur
 	}
 	slots, err := t.kind.slots(object)
 	if err != nil {
-		return object, nil, retry.Stubborn(fmt.Errorf("%s: %w", t, err))
+		return object, nil, retry.Bounded(fmt.Errorf("%s: %w", t, err))
 	}
 	return object, slots, nil
 }
@@ -152,12 +152,12 @@ func (i *Injector) apply(ctx context.Context, t target, patch *unstructured.Unst
 	return err
 }
 
-// raced says whether the target changed between reading and writing. A conflict of owners is the
+// isStale says whether the target changed between reading and writing. A conflict of owners is the
 // same status, and no race.
-func raced(err error) bool { return apierrors.IsConflict(err) && !owned(err) }
+func isStale(err error) bool { return apierrors.IsConflict(err) && !isOwnershipConflict(err) }
 
-// owned says whether the write was refused because another field manager owns the bundle.
-func owned(err error) bool {
+// isOwnershipConflict says whether the write was refused because another field manager owns the bundle.
+func isOwnershipConflict(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return false
@@ -174,13 +174,13 @@ func owned(err error) bool {
 func explain(t target, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
-		return retry.Stubborn(fmt.Errorf("%s: does not exist: install the CRDs and the webhook configurations first (make install): %w", t, err))
+		return retry.Bounded(fmt.Errorf("%s: does not exist: install the CRDs and the webhook configurations first (make install): %w", t, err))
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return retry.Stubborn(fmt.Errorf("%s: the operator may not use it: allow its service account to get and patch it by name, and to watch it (the roles of config/rbac do): %w", t, err))
-	case owned(err):
-		return retry.Stubborn(fmt.Errorf("%s: another field manager owns a different caBundle: leave caBundle out of what it applies and remove it from the object, or let the operator take it over: %w", t, err))
+		return retry.Bounded(fmt.Errorf("%s: the operator may not use it: allow its service account to get and patch it by name, and to watch it (the roles of config/rbac do): %w", t, err))
+	case isOwnershipConflict(err):
+		return retry.Bounded(fmt.Errorf("%s: another field manager owns a different caBundle: leave caBundle out of what it applies and remove it from the object, or let the operator take it over: %w", t, err))
 	case apierrors.IsInvalid(err):
-		return retry.Stubborn(fmt.Errorf("%s: cannot take the CA bundle: install it again (make install): %w", t, err))
+		return retry.Bounded(fmt.Errorf("%s: cannot take the CA bundle: install it again (make install): %w", t, err))
 	}
 	return fmt.Errorf("%s: %w", t, err)
 }

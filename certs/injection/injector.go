@@ -30,8 +30,8 @@ type Injector struct {
 	options    Options
 	targets    []target
 	injections *prometheus.CounterVec
-	nudge      chan struct{}
-	budget     *budget
+	triggered  chan struct{}
+	budget     *writeBudget
 	health     *health
 	mu         sync.Mutex // one pass over the targets at a time
 }
@@ -55,7 +55,7 @@ func New(options Options) (*Injector, error) {
 	}
 	return &Injector{
 		options: options, targets: options.targets(), injections: injections,
-		nudge: make(chan struct{}, 1), budget: newBudget(options), health: newHealth(present),
+		triggered: make(chan struct{}, 1), budget: newWriteBudget(options), health: newHealth(present),
 	}, nil
 }
 
@@ -64,14 +64,14 @@ func New(options Options) (*Injector, error) {
 // server until ctx ends, without a target, a permission or ownership for Options.Patience. A
 // bundle that is empty or does not parse is refused before anything is read.
 func (i *Injector) Publish(ctx context.Context, bundle []byte) error {
-	if err := usable(bundle); err != nil {
+	if err := validateBundle(bundle); err != nil {
 		return err
 	}
 	pending := i.targets
-	policy := retry.Policy{Clock: i.options.Clock, Log: i.options.Log, Attempt: i.options.AttemptTimeout, Stubborn: i.options.Patience}
+	policy := retry.Policy{Clock: i.options.Clock, Log: i.options.Log, AttemptTimeout: i.options.AttemptTimeout, BoundedTimeout: i.options.PublishTimeout}
 	err := retry.Until(ctx, policy, func(ctx context.Context) error {
 		var err error
-		pending, err = i.pass(ctx, pending, bundle)
+		pending, err = i.injectPending(ctx, pending, bundle)
 		return err
 	})
 	if err != nil {
@@ -84,33 +84,33 @@ func (i *Injector) Publish(ctx context.Context, bundle []byte) error {
 // and may be called at any time.
 func (i *Injector) Trigger() {
 	select {
-	case i.nudge <- struct{}{}:
+	case i.triggered <- struct{}{}:
 	default: // Run has been told and has not come to it yet
 	}
 }
 
-func (i *Injector) once(ctx context.Context, bundle []byte, byWatch bool) error {
+func (i *Injector) injectAll(ctx context.Context, bundle []byte, byWatch bool) error {
 	if bundle == nil {
 		return nil
 	}
-	if err := usable(bundle); err != nil {
+	if err := validateBundle(bundle); err != nil {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, i.options.AttemptTimeout)
 	defer cancel()
-	_, err := i.look(bounded, i.targets, bundle, byWatch)
+	_, err := i.injectInto(bounded, i.targets, bundle, byWatch)
 	return err
 }
 
-// pass is a look that no watch is the reason for.
-func (i *Injector) pass(ctx context.Context, targets []target, bundle []byte) ([]target, error) {
-	return i.look(ctx, targets, bundle, false)
+// injectPending is a look that no watch is the reason for.
+func (i *Injector) injectPending(ctx context.Context, targets []target, bundle []byte) ([]target, error) {
+	return i.injectInto(ctx, targets, bundle, false)
 }
 
-// look tries each target once, all at the same time, and returns those that failed. One after the
+// injectInto tries each target once, all at the same time, and returns those that failed. One after the
 // other they take the larger part of a first start: the API server answers the write of a CRD only
 // after some 200 ms.
-func (i *Injector) look(ctx context.Context, targets []target, bundle []byte, byWatch bool) ([]target, error) {
+func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []byte, byWatch bool) ([]target, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	errs := make([]error, len(targets))
@@ -123,7 +123,7 @@ func (i *Injector) look(ctx context.Context, targets []target, bundle []byte, by
 				return err
 			})
 			i.injections.WithLabelValues(t.kind.name, result).Inc()
-			i.health.note(t, errs[n])
+			i.health.recordResult(t, errs[n])
 		})
 	}
 	injecting.Wait()

@@ -21,21 +21,21 @@ var certManagerAnnotations = []string{
 	"cert-manager.io/inject-apiserver-ca",
 }
 
-// verdict says what to do about a target.
-type verdict int
+// action says what to do about a target.
+type action int
 
 const (
-	leave   verdict = iota // the bundle stands there
-	apply                  // apply, and be refused where another owner's bundle stands
-	replace                // apply, regardless of who else owns what stands there: it is ours, or no bundle at all
-	foreign                // cert-manager brings the bundle, and it is not ours
+	leave   action = iota // the bundle stands there
+	apply                 // apply, and be refused where another owner's bundle stands
+	replace               // apply, regardless of who else owns what stands there: it is ours, or no bundle at all
+	foreign               // cert-manager brings the bundle, and it is not ours
 )
 
-// judge compares what stands in the slots with the bundle.
-func judge(kind *kind, object *unstructured.Unstructured, slots []slot, bundle []byte) (verdict, string) {
+// decide compares what stands in the slots with the bundle.
+func decide(kind *kind, object *unstructured.Unstructured, slots []slot, bundle []byte) (action, string) {
 	for _, annotation := range certManagerAnnotations {
 		if _, found := object.GetAnnotations()[annotation]; found {
-			if covered(slots, bundle) {
+			if allInclude(slots, bundle) {
 				return leave, annotation
 			}
 			return foreign, annotation
@@ -44,8 +44,8 @@ func judge(kind *kind, object *unstructured.Unstructured, slots []slot, bundle [
 	outcome := leave
 	for _, one := range slots {
 		switch {
-		case same(one.standing, bundle):
-		case empty(one.standing), ours(object, kind.path(one)):
+		case sameRoots(one.current, bundle):
+		case isUseless(one.current), ownedByInjector(object, kind.path(one)):
 			if outcome == leave {
 				outcome = replace
 			}
@@ -56,40 +56,40 @@ func judge(kind *kind, object *unstructured.Unstructured, slots []slot, bundle [
 	return outcome, ""
 }
 
-// another says whether what differs from the bundle is a bundle that the operator has put there.
-func another(kind *kind, object *unstructured.Unstructured, slots []slot, bundle []byte) bool {
+// isOwnBundle says whether what differs from the bundle is a bundle that the operator has put there.
+func isOwnBundle(kind *kind, object *unstructured.Unstructured, slots []slot, bundle []byte) bool {
 	for _, one := range slots {
-		if !same(one.standing, bundle) && (empty(one.standing) || !ours(object, kind.path(one))) {
+		if !sameRoots(one.current, bundle) && (isUseless(one.current) || !ownedByInjector(object, kind.path(one))) {
 			return false
 		}
 	}
 	return true
 }
 
-// same says whether both trust the same roots. In another order they are worth no write.
-func same(standing, bundle []byte) bool {
-	return bytes.Equal(standing, bundle) || covers(standing, bundle) && covers(bundle, standing)
+// sameRoots says whether both trust the same roots. In another order they are worth no write.
+func sameRoots(standing, bundle []byte) bool {
+	return bytes.Equal(standing, bundle) || includes(standing, bundle) && includes(bundle, standing)
 }
 
-// empty says whether no client could trust anybody by the bundle, such as the lone line feed of
+// isUseless says whether no client could trust anybody by the bundle, such as the lone line feed of
 // old scaffolds: no client loses anything by its replacement.
-func empty(standing []byte) bool {
+func isUseless(standing []byte) bool {
 	_, err := pemfile.ParseCertificates(standing)
 	return err != nil
 }
 
-// covered says whether every slot trusts all that the bundle trusts, and perhaps more.
-func covered(slots []slot, bundle []byte) bool {
+// allInclude says whether every slot trusts all that the bundle trusts, and perhaps more.
+func allInclude(slots []slot, bundle []byte) bool {
 	for _, one := range slots {
-		if !covers(one.standing, bundle) {
+		if !includes(one.current, bundle) {
 			return false
 		}
 	}
 	return true
 }
 
-// covers says whether all that the bundle trusts is trusted by what stands there.
-func covers(standing, bundle []byte) bool {
+// includes says whether all that the bundle trusts is trusted by what stands there.
+func includes(standing, bundle []byte) bool {
 	wanted, err := pemfile.ParseCertificates(bundle)
 	if err != nil {
 		return false
@@ -106,8 +106,8 @@ func covers(standing, bundle []byte) bool {
 	return true
 }
 
-// usable refuses a bundle that must not be published.
-func usable(bundle []byte) error {
+// validateBundle refuses a bundle that must not be published.
+func validateBundle(bundle []byte) error {
 	if _, err := pemfile.ParseCertificates(bundle); err != nil {
 		return fmt.Errorf("the CA bundle to publish %w: nothing was written", err)
 	}

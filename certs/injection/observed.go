@@ -17,27 +17,27 @@ import (
 // regardless of who has put it there. An error that wraps certs.ErrNotCarried names a target that was seen
 // not to; any other tells why a target could not be read. It writes nothing.
 func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
-	if err := usable(bundle); err != nil {
+	if err := validateBundle(bundle); err != nil {
 		return err
 	}
 	errs := make([]error, len(i.targets))
 	var reading sync.WaitGroup
 	for n, t := range i.targets {
 		reading.Go(func() {
-			errs[n] = panics.Try("CA injection", func() error { return i.carries(ctx, t, bundle) })
+			errs[n] = panics.Try("CA injection", func() error { return i.checkTarget(ctx, t, bundle) })
 		})
 	}
 	reading.Wait()
 	return errors.Join(errs...)
 }
 
-func (i *Injector) carries(ctx context.Context, t target, bundle []byte) error {
+func (i *Injector) checkTarget(ctx context.Context, t target, bundle []byte) error {
 	object, slots, err := i.read(ctx, t)
 	if err != nil {
 		return err
 	}
-	if !covered(slots, bundle) {
-		return fmt.Errorf("%s: %w; what stands there is of %s", t, certs.ErrNotCarried, writer(t.kind, object, slots))
+	if !allInclude(slots, bundle) {
+		return fmt.Errorf("%s: %w; what stands there is of %s", t, certs.ErrBundleMissing, writer(t.kind, object, slots))
 	}
 	return nil
 }

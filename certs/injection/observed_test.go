@@ -24,16 +24,16 @@ func TestObservedNamesWhatDoesNotTrustTheBundleAndWhoseBundleThatIs(t *testing.T
 	one, two := newBundle(t), newBundle(t)
 	both := slices.Concat(two, one)
 	objects := standard()
-	put(t, objects[0].(*unstructured.Unstructured), one, "argocd-controller")
-	put(t, objects[1].(*unstructured.Unstructured), both, FieldOwner)
-	put(t, objects[2].(*unstructured.Unstructured), both, "another-manager")
+	newHolder(t, objects[0].(*unstructured.Unstructured), one, "argocd-controller")
+	newHolder(t, objects[1].(*unstructured.Unstructured), both, FieldOwner)
+	newHolder(t, objects[2].(*unstructured.Unstructured), both, "another-manager")
 	client := newCluster(objects...)
 	injector := newInjector(t, client, Options{})
 	if err := injector.Observed(t.Context(), one); err != nil {
 		t.Errorf("all trust it: %v", err)
 	}
 	err := injector.Observed(t.Context(), both)
-	if !errors.Is(err, certs.ErrNotCarried) {
+	if !errors.Is(err, certs.ErrBundleMissing) {
 		t.Errorf("one does not trust all of it: %v", err)
 	}
 	for _, part := range []string{"CustomResourceDefinition foos.x.dev", `"argocd-controller"`} {
@@ -52,7 +52,7 @@ func TestObservedTellsAFailureToLookFromABundleThatIsNotThere(t *testing.T) {
 		return true, nil, errors.New("connection refused")
 	})
 	injector := newInjector(t, client, Options{})
-	if err := injector.Observed(t.Context(), newBundle(t)); err == nil || errors.Is(err, certs.ErrNotCarried) {
+	if err := injector.Observed(t.Context(), newBundle(t)); err == nil || errors.Is(err, certs.ErrBundleMissing) {
 		t.Errorf("a dead server: %v", err)
 	}
 	if err := injector.Observed(t.Context(), nil); err == nil {
@@ -64,7 +64,7 @@ func TestAReplicaWithAnOldBundleDoesNotBringItBack(t *testing.T) {
 	old, current := newBundle(t), newBundle(t)
 	objects := standard()
 	for _, object := range objects {
-		put(t, object.(*unstructured.Unstructured), current, FieldOwner)
+		newHolder(t, object.(*unstructured.Unstructured), current, FieldOwner)
 	}
 	client := newCluster(objects...)
 	injector := newInjector(t, client, Options{Latest: func(context.Context) ([]byte, error) { return current, nil }})
@@ -88,16 +88,16 @@ func TestTheLatestBundleIsWrittenAndNothingWhereItIsNotKnown(t *testing.T) {
 		problem error
 	}{"an error": {nil, errors.New("connection refused")}, "junk": {[]byte("junk"), nil}} {
 		answer, problem = test.answer, test.problem
-		if _, err := injector.pass(t.Context(), injector.targets, old); err == nil || patches(client) != 0 {
+		if _, err := injector.injectPending(t.Context(), injector.targets, old); err == nil || patches(client) != 0 {
 			t.Errorf("%s: %d writes, %v", title, patches(client), err)
 		}
 	}
 	answer, problem = current, nil
-	if _, err := injector.pass(t.Context(), injector.targets, old); err != nil || !slices.Equal(bundles(t, client), repeated(current)) {
+	if _, err := injector.injectPending(t.Context(), injector.targets, old); err != nil || !slices.Equal(bundles(t, client), repeated(current)) {
 		t.Errorf("the latest one is not there: %v", err)
 	}
 	before := asked
-	if _, err := injector.pass(t.Context(), injector.targets, current); err != nil || asked != before {
+	if _, err := injector.injectPending(t.Context(), injector.targets, current); err != nil || asked != before {
 		t.Errorf("asked %d times about a bundle that stands, %v", asked-before, err)
 	}
 }
@@ -106,7 +106,7 @@ func TestAnotherOrderOfTheSameRootsIsNoReasonToWrite(t *testing.T) {
 	one, two := newBundle(t), newBundle(t)
 	objects := standard()
 	for _, object := range objects {
-		put(t, object.(*unstructured.Unstructured), slices.Concat(one, two), FieldOwner)
+		newHolder(t, object.(*unstructured.Unstructured), slices.Concat(one, two), FieldOwner)
 	}
 	client := newCluster(objects...)
 	if err := newInjector(t, client, Options{}).Publish(t.Context(), slices.Concat(two, one)); err != nil {
@@ -120,7 +120,7 @@ func TestAnotherOrderOfTheSameRootsIsNoReasonToWrite(t *testing.T) {
 // A delivery tool whose manifests hold a blank caBundle wipes it at every look of its own.
 func TestAWriterThatKeepsTakingTheBundleAwayIsNamedAndAnsweredEverMoreSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, bundle, log := newCluster(standard()...), newBundle(t), &lines{}
+		client, bundle, log := newCluster(standard()...), newBundle(t), &logLines{}
 		injector := newInjector(t, client, Options{Interval: 10 * time.Second, WriteBurst: 1000, Log: log.logger()})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -135,7 +135,7 @@ func TestAWriterThatKeepsTakingTheBundleAwayIsNamedAndAnsweredEverMoreSeldom(t *
 		if first, last := writes[0]-2, writes[5]-writes[4]; first > 12 || last > 2 || last < 1 {
 			t.Errorf("%d writes of the definition in the first hour, %d in the last", first, last)
 		}
-		if log.with(`helm`) == 0 || log.with("have it leave caBundle out") == 0 {
+		if log.count(`helm`) == 0 || log.count("have it leave caBundle out") == 0 {
 			t.Errorf("who wipes it is not named: %v", log.text)
 		}
 		cancel()
@@ -149,7 +149,7 @@ func TestATargetThatWasLeftInPeaceIsHealedSoonAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, bundle := newCluster(standard()...), newBundle(t)
 		injector := newInjector(t, client, Options{})
-		heal := func() error { _, err := injector.pass(t.Context(), injector.targets, bundle); return err }
+		heal := func() error { _, err := injector.injectPending(t.Context(), injector.targets, bundle); return err }
 		for range 3 {
 			if err := heal(); err != nil { // wiped in peace, it is healed at once
 				t.Fatal(err)
@@ -158,7 +158,7 @@ func TestATargetThatWasLeftInPeaceIsHealedSoonAgain(t *testing.T) {
 			if err := heal(); err == nil {
 				t.Fatal("a bundle that did not last is written again at once")
 			}
-			pass(2 * firstRest)
+			pass(2 * initialBackoff)
 			if err := heal(); err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestNoTargetIsWrittenBeyondItsBudget(t *testing.T) {
 		injector := newInjector(t, client, Options{WriteBurst: 3, WriteEvery: time.Hour})
 		var last error
 		for range 20 {
-			_, last = injector.pass(t.Context(), injector.targets, newBundle(t)) // another one each time
+			_, last = injector.injectPending(t.Context(), injector.targets, newBundle(t)) // another one each time
 		}
 		if got := patches(client); got != 3*3 {
 			t.Errorf("%d writes to 3 targets", got)
@@ -186,7 +186,7 @@ func TestNoTargetIsWrittenBeyondItsBudget(t *testing.T) {
 			t.Errorf("the error is %v", last)
 		}
 		pass(time.Hour)
-		if _, err := injector.pass(t.Context(), injector.targets, newBundle(t)); err != nil {
+		if _, err := injector.injectPending(t.Context(), injector.targets, newBundle(t)); err != nil {
 			t.Errorf("an hour later: %v", err)
 		}
 	})
@@ -198,11 +198,11 @@ func TestAnOwnerOfAnotherBundleIsNamedAndNotFought(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			objects, theirs := standard(), newBundle(t)
-			owned := put(t, objects[0].(*unstructured.Unstructured), theirs, manager)
+			owned := newHolder(t, objects[0].(*unstructured.Unstructured), theirs, manager)
 			fields := owned.GetManagedFields()
 			fields[0].Operation = operation
 			owned.SetManagedFields(fields)
-			client, log := newCluster(objects...), &lines{}
+			client, log := newCluster(objects...), &logLines{}
 			injector := newInjector(t, client, Options{Log: log.logger()})
 			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 			defer cancel()
@@ -213,7 +213,7 @@ func TestAnOwnerOfAnotherBundleIsNamedAndNotFought(t *testing.T) {
 			if got := bundles(t, client)[0]; got != string(theirs) {
 				t.Error("the other owner's bundle is gone")
 			}
-			if got := log.with(manager); got != 1 {
+			if got := log.count(manager); got != 1 {
 				t.Errorf("%d lines in a day name %s", got, manager)
 			}
 		})
@@ -232,7 +232,7 @@ func wipe(t *testing.T, client interface {
 	wiped := newCRD("foos.x.dev")
 	wiped.SetResourceVersion(stored.(*unstructured.Unstructured).GetResourceVersion() + "0")
 	wiped.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}})
-	if slots, err := crdKind.slots(stored.(*unstructured.Unstructured)); err != nil || len(slots[0].standing) == 0 {
+	if slots, err := crdKind.slots(stored.(*unstructured.Unstructured)); err != nil || len(slots[0].current) == 0 {
 		return
 	}
 	if err := client.Tracker().Update(crdKind.resource, wiped, ""); err != nil {

@@ -23,7 +23,7 @@ const FieldOwner = "fairlead-ca-injector"
 type Loss struct {
 	APIVersion, Kind, Name string
 	UID                    types.UID // empty where the target is gone
-	Note                   string    // a sentence or two for people
+	Message                string    // a sentence or two for people
 }
 
 // Options of an Injector. Only Client must be set. A list of names that is nil means the default,
@@ -44,9 +44,9 @@ type Options struct {
 	// not extend to targets whose annotations hand them to cert-manager. Default: false.
 	TakeOver bool
 
-	// Patience is how long Publish bears with what waiting seldom heals: a missing target, a
+	// PublishTimeout is how long Publish bears with what waiting seldom heals: a missing target, a
 	// missing permission, another owner. Default: 1 minute.
-	Patience time.Duration
+	PublishTimeout time.Duration
 
 	// AttemptTimeout bounds one exchange with the API server about all targets. Default: 30
 	// seconds: to apply a caBundle to a large CRD takes a busy API server more than 10.
@@ -57,9 +57,9 @@ type Options struct {
 	// Default: 5 minutes.
 	Interval time.Duration
 
-	// Lost is called when a target that had the bundle was seen without it, once for each time. It must
+	// OnLoss is called when a target that had the bundle was seen without it, once for each time. It must
 	// not block. Default: nothing is called.
-	Lost func(Loss)
+	OnLoss func(Loss)
 
 	// Latest returns the bundle as it stands at its origin now. It is asked after a target was read
 	// and before it is written, so that a replica which was cut off never brings an old bundle back:
@@ -103,15 +103,15 @@ func (o Options) withDefaults() (Options, error) {
 	names(&o.Mutating, "fairlead-mutating")
 	names(&o.Validating, "fairlead-validating")
 	names(&o.CRDs, "externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev")
-	span(&o.Patience, time.Minute)
+	span(&o.PublishTimeout, time.Minute)
 	span(&o.AttemptTimeout, 30*time.Second)
 	span(&o.Interval, 5*time.Minute)
 	span(&o.WriteEvery, time.Minute)
 	if o.WriteBurst <= 0 {
 		o.WriteBurst = 10
 	}
-	if o.Lost == nil {
-		o.Lost = func(Loss) {}
+	if o.OnLoss == nil {
+		o.OnLoss = func(Loss) {}
 	}
 	if o.Jitter == nil {
 		o.Jitter = func(pause time.Duration) time.Duration { return wait.Jitter(pause, 0.2) }

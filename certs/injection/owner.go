@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ours says whether what stands at the path is what the injector applied last. A writer that changes it
+// ownedByInjector says whether what stands at the path is what the injector applied last. A writer that changes it
 // takes the ownership away; one that only repeated it, as kubectl replace of a dump does, shares
 // it, and must not keep a new bundle out.
-func ours(object *unstructured.Unstructured, path []string) bool {
+func ownedByInjector(object *unstructured.Unstructured, path []string) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == FieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && owns(entry, path)
 	})
@@ -48,7 +48,7 @@ func writer(kind *kind, object *unstructured.Unstructured, slots []slot) string 
 			last = &entry
 		}
 		if slices.ContainsFunc(slots, func(one slot) bool { return owns(entry, kind.path(one)) }) {
-			owners = append(owners, named(entry))
+			owners = append(owners, describeManager(entry))
 		}
 	}
 	switch {
@@ -56,11 +56,11 @@ func writer(kind *kind, object *unstructured.Unstructured, slots []slot) string 
 		slices.Sort(owners)
 		return strings.Join(slices.Compact(owners), " and ")
 	case last != nil:
-		return named(*last) + ", the last one in its managed fields (a writer that only removes a field is not named there)"
+		return describeManager(*last) + ", the last one in its managed fields (a writer that only removes a field is not named there)"
 	}
 	return "a writer that is not in its managed fields"
 }
 
-func named(entry metav1.ManagedFieldsEntry) string {
+func describeManager(entry metav1.ManagedFieldsEntry) string {
 	return fmt.Sprintf("field manager %q (%s)", entry.Manager, entry.Operation)
 }

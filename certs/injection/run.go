@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// shortest is the least time between two looks at the targets, and the first pause after a failure: a target
+// minInterval is the least time between two looks at the targets, and the first pause after a failure: a target
 // that is changed without end costs a read per second, not one per change.
-const shortest = time.Second
+const minInterval = time.Second
 
 // Run keeps the bundle in the targets until ctx ends, and then returns nil. Each target is watched by its
 // name, so that a bundle that was lost, or a target that was installed again without it, is healed within
@@ -41,7 +41,7 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 		case <-hearAgain:
 			heard, hearAgain = changed, nil
 			continue
-		case <-i.nudge:
+		case <-i.triggered:
 		case <-heard:
 			byWatch = true
 		case <-timer.C():
@@ -51,43 +51,43 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 		if wanted != nil && !watched {
 			watched = true
 			for _, t := range i.targets {
-				watching.Go(func() { panics.Go("CA injection", func() { i.watch(ctx, t, changed) }) })
+				watching.Go(func() { panics.Go("CA injection", func() { i.watchTarget(ctx, t, changed) }) })
 			}
 		}
-		err := i.once(ctx, wanted, byWatch)
+		err := i.injectAll(ctx, wanted, byWatch)
 		switch {
 		case err == nil:
 			seen.Reset()
 			failures = 0
 		case ctx.Err() == nil:
 			failures++
-			pause = i.again(err, failures)
+			pause = i.retryDelay(err, failures)
 			if seen.Add(err) {
 				i.options.Log.Error(err, "the CA bundle did not reach every target; calls to the webhook may fail")
 			}
 		}
 		timer.Reset(i.options.Jitter(pause))
-		heard, hearAgain = nil, i.options.Clock.After(min(shortest, i.options.Interval/10))
+		heard, hearAgain = nil, i.options.Clock.After(min(minInterval, i.options.Interval/10))
 	}
 }
 
-// again is how long to wait after a failure: longer after each, and no longer than until the first target
+// retryDelay is how long to wait after a failure: longer after each, and no longer than until the first target
 // may be written that the budget withholds a write from.
-func (i *Injector) again(err error, failures int) time.Duration {
-	pause := min(shortest<<min(failures-1, 12), i.options.Interval/10)
-	if until := firstAllowed(err); !until.IsZero() {
+func (i *Injector) retryDelay(err error, failures int) time.Duration {
+	pause := min(minInterval<<min(failures-1, 12), i.options.Interval/10)
+	if until := firstAllowedAt(err); !until.IsZero() {
 		pause = min(max(until.Sub(i.options.Clock.Now()), 0), i.options.Interval)
 	}
 	return pause
 }
 
-// firstAllowed is when the first of the writes that were withheld is allowed; zero where something else is
+// firstAllowedAt is when the first of the writes that were withheld is allowed; zero where something else is
 // among the errors.
-func firstAllowed(err error) time.Time {
+func firstAllowedAt(err error) time.Time {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var first time.Time
 		for _, one := range joined.Unwrap() {
-			until := firstAllowed(one)
+			until := firstAllowedAt(one)
 			if until.IsZero() {
 				return until
 			}
@@ -104,9 +104,9 @@ func firstAllowed(err error) time.Time {
 	return time.Time{}
 }
 
-// watch leaves a note in changed whenever something happens to the target, until ctx ends. A watch that the
+// watchTarget leaves a note in changed whenever something happens to the target, until ctx ends. A watch that the
 // API server has ended in good order begins again at once, one that fails after a pause that grows.
-func (i *Injector) watch(ctx context.Context, t target, changed chan<- struct{}) {
+func (i *Injector) watchTarget(ctx context.Context, t target, changed chan<- struct{}) {
 	var seen retry.Distinct
 	for failures := 0; ctx.Err() == nil; {
 		began := i.options.Clock.Now()
@@ -125,7 +125,7 @@ func (i *Injector) watch(ctx context.Context, t target, changed chan<- struct{})
 		}
 		select {
 		case <-ctx.Done():
-		case <-i.options.Clock.After(i.options.Jitter(min(shortest<<min(failures, 12), i.options.Interval))):
+		case <-i.options.Clock.After(i.options.Jitter(min(minInterval<<min(failures, 12), i.options.Interval))):
 		}
 	}
 }

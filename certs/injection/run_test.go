@@ -24,7 +24,7 @@ import (
 )
 
 // soon is how long healing may take: the least time between two looks, and a little.
-const soon = 2 * shortest
+const soon = 2 * minInterval
 
 // losses are what was told of lost bundles.
 type losses struct {
@@ -67,7 +67,7 @@ func run(t *testing.T, bundle []byte, injectors ...*Injector) {
 func TestALostBundleIsHealedWithinSecondsAndToldOfOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, bundle, told := newCluster(standard()...), newBundle(t), &losses{}
-		injector := newInjector(t, client, Options{Lost: told.add})
+		injector := newInjector(t, client, Options{OnLoss: told.add})
 		run(t, bundle, injector)
 		if told.count() != 0 || injector.Missing() != nil {
 			t.Errorf("told %d times of nothing, missing: %v", told.count(), injector.Missing())
@@ -77,7 +77,7 @@ func TestALostBundleIsHealedWithinSecondsAndToldOfOnce(t *testing.T) {
 		if diff := cmp.Diff(repeated(bundle), bundles(t, client)); diff != "" {
 			t.Errorf("bundles (-want +got):\n%s", diff)
 		}
-		if told.count() != 1 || told.all[0].Name != "foos.x.dev" || !strings.Contains(told.all[0].Note, `"kubectl-patch"`) {
+		if told.count() != 1 || told.all[0].Name != "foos.x.dev" || !strings.Contains(told.all[0].Message, `"kubectl-patch"`) {
 			t.Errorf("told of %+v", told.all)
 		}
 		if err := injector.Missing(); err != nil {
@@ -91,7 +91,7 @@ func TestABundleOfOthersOverOursIsReplaced(t *testing.T) {
 		client, bundle := newCluster(standard()...), newBundle(t)
 		run(t, bundle, newInjector(t, client, Options{}))
 		for _, object := range standard() {
-			store(t, client, put(t, object.(*unstructured.Unstructured), newBundle(t), "kubectl-patch"))
+			store(t, client, newHolder(t, object.(*unstructured.Unstructured), newBundle(t), "kubectl-patch"))
 		}
 		pass(soon)
 		if diff := cmp.Diff(repeated(bundle), bundles(t, client)); diff != "" {
@@ -105,10 +105,10 @@ func TestABundleOfOthersOverOursIsReplaced(t *testing.T) {
 func TestABundleThatAnotherReplicaHasWrittenIsNotUndoneByAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, bundle, told := newCluster(standard()...), newBundle(t), &losses{}
-		run(t, bundle, newInjector(t, client, Options{Lost: told.add, Latest: func(context.Context) ([]byte, error) { return nil, nil }}))
+		run(t, bundle, newInjector(t, client, Options{OnLoss: told.add, Latest: func(context.Context) ([]byte, error) { return nil, nil }}))
 		newer := newBundle(t)
 		for _, object := range standard() {
-			store(t, client, put(t, object.(*unstructured.Unstructured), newer, FieldOwner))
+			store(t, client, newHolder(t, object.(*unstructured.Unstructured), newer, FieldOwner))
 		}
 		pass(time.Minute)
 		if diff := cmp.Diff(repeated(newer), bundles(t, client)); diff != "" || told.count() != 0 {
@@ -125,7 +125,7 @@ func TestAWatchTakesNoTrustAwayThatAnotherReplicaHasAdded(t *testing.T) {
 		run(t, bundle, newInjector(t, client, Options{Latest: func(context.Context) ([]byte, error) { return bundle, nil }}))
 		both := slices.Concat(newBundle(t), bundle)
 		for _, object := range standard() {
-			store(t, client, put(t, object.(*unstructured.Unstructured), both, FieldOwner))
+			store(t, client, newHolder(t, object.(*unstructured.Unstructured), both, FieldOwner))
 		}
 		pass(time.Minute)
 		if diff := cmp.Diff(repeated(both), bundles(t, client)); diff != "" {
@@ -137,7 +137,7 @@ func TestAWatchTakesNoTrustAwayThatAnotherReplicaHasAdded(t *testing.T) {
 func TestATargetThatWasDeletedIsMissedAndHealedWhenItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, bundle, told := newCluster(standard()...), newBundle(t), &losses{}
-		injector := newInjector(t, client, Options{Lost: told.add})
+		injector := newInjector(t, client, Options{OnLoss: told.add})
 		run(t, bundle, injector)
 		for n, object := range standard() {
 			kind := targetOf(t, object.(*unstructured.Unstructured)).kind
@@ -166,7 +166,7 @@ func TestATargetThatWasDeletedIsMissedAndHealedWhenItIsBack(t *testing.T) {
 func TestADefinitionThatNoLongerConvertsIsToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, bundle, told := newCluster(standard()...), newBundle(t), &losses{}
-		injector := newInjector(t, client, Options{Lost: told.add})
+		injector := newInjector(t, client, Options{OnLoss: told.add})
 		run(t, bundle, injector)
 		store(t, client, newObject(crdKind, "foos.x.dev", map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "None"}}}))
 		pass(soon)
@@ -242,7 +242,7 @@ func TestAStormOfChangesCostsOneLookPerSecond(t *testing.T) {
 
 func TestWhereNothingMayBeWatchedTheBundleIsHealedWithinTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, bundle, log := newCluster(standard()...), newBundle(t), &lines{}
+		client, bundle, log := newCluster(standard()...), newBundle(t), &logLines{}
 		client.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
 			return true, nil, apierrors.NewForbidden(crdKind.resource.GroupResource(), "foos.x.dev", errors.New("no role"))
 		})
@@ -252,7 +252,7 @@ func TestWhereNothingMayBeWatchedTheBundleIsHealedWithinTheInterval(t *testing.T
 		if diff := cmp.Diff(repeated(bundle), bundles(t, client)); diff != "" {
 			t.Errorf("bundles (-want +got):\n%s", diff)
 		}
-		if got := log.with("cannot be watched"); got != 3 {
+		if got := log.count("cannot be watched"); got != 3 {
 			t.Errorf("%d lines of 3 watches", got)
 		}
 	})
@@ -264,7 +264,7 @@ func TestAPanicIsAnErrorOfItsTarget(t *testing.T) {
 		client, bundle := newCluster(standard()...), newBundle(t)
 		client.PrependReactor("get", "customresourcedefinitions", func(clienttesting.Action) (bool, runtime.Object, error) { panic("a defect") }) //nolint:forbidigo // what it tests
 		injector := newInjector(t, client, Options{})
-		if _, err := injector.pass(t.Context(), injector.targets, bundle); err == nil || !strings.Contains(err.Error(), "a defect") {
+		if _, err := injector.injectPending(t.Context(), injector.targets, bundle); err == nil || !strings.Contains(err.Error(), "a defect") {
 			t.Errorf("the error is %v", err)
 		}
 		if err := injector.Observed(t.Context(), bundle); err == nil || !strings.Contains(err.Error(), "a defect") {

@@ -29,16 +29,16 @@ type kind struct {
 	// the object's schema requires beside it stands in the object already.
 	fill func(slots []slot, bundle string) map[string]any
 
-	// mostRest is how long a target is left alone at most where another writer keeps taking its bundle
+	// maxBackoff is how long a target is left alone at most where another writer keeps taking its bundle
 	// away. A definition gets longer: each write of it makes the API server convert all stored objects.
-	mostRest time.Duration
+	maxBackoff time.Duration
 }
 
 // slot is one place for a bundle: the name of the webhook, or nothing for a CRD, and what stands
 // there.
 type slot struct {
-	webhook  string
-	standing []byte
+	webhook string
+	current []byte
 }
 
 // target is one object that must carry the bundle.
@@ -62,7 +62,7 @@ var (
 		fill: func(_ []slot, bundle string) map[string]any {
 			return map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{"clientConfig": map[string]any{"caBundle": bundle}}}}}
 		},
-		mostRest: time.Hour,
+		maxBackoff: time.Hour,
 	}
 )
 
@@ -81,7 +81,7 @@ func webhooksKind(name, resource string) *kind {
 			}
 			return map[string]any{"webhooks": entries}
 		},
-		mostRest: time.Minute,
+		maxBackoff: time.Minute,
 	}
 }
 
@@ -124,7 +124,7 @@ func crdSlots(object *unstructured.Unstructured) ([]slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []slot{{standing: standing}}, nil
+	return []slot{{current: standing}}, nil
 }
 
 func bundleAt(object map[string]any, path ...string) ([]byte, error) {

@@ -41,8 +41,8 @@ func (p *Pair) RootExpiry() time.Time {
 	return first
 }
 
-// Accepted says why clients that trust the roots would refuse the certificate; nil if they do not.
-func (p *Pair) Accepted(roots []*x509.Certificate, now time.Time) error {
+// VerifyAgainst says why clients that trust the roots would refuse the certificate; nil if they do not.
+func (p *Pair) VerifyAgainst(roots []*x509.Certificate, now time.Time) error {
 	options := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: now}
 	for _, one := range roots {
 		options.Roots.AddCert(one)
@@ -61,25 +61,25 @@ func (p *Pair) Accepted(roots []*x509.Certificate, now time.Time) error {
 func Parse(c Contents, serverName string, now time.Time) (*Pair, error) {
 	chain, err := pemfile.ParseCertificates(c.Certificate)
 	if err != nil {
-		return nil, fail(certs.CertKey, "%w: it must hold the serving certificate and its intermediates as PEM", err)
+		return nil, keyError(certs.CertKey, "%w: it must hold the serving certificate and its intermediates as PEM", err)
 	}
 	key, err := certs.ParseKey(c.Key)
 	if err != nil {
-		return nil, fail(certs.PrivateKey, "%w: it must hold the key of %s as PEM, not encrypted", err, certs.CertKey)
+		return nil, keyError(certs.PrivateKey, "%w: it must hold the key of %s as PEM, not encrypted", err, certs.CertKey)
 	}
 	leaf := chain[0]
 	if !certs.Matches(leaf, key) {
-		return nil, fail(certs.PrivateKey, "does not belong to the first certificate of %s: both must come from one issue, with the serving certificate first", certs.CertKey)
+		return nil, keyError(certs.PrivateKey, "does not belong to the first certificate of %s: both must come from one issue, with the serving certificate first", certs.CertKey)
 	}
 	if now.After(leaf.NotAfter) {
-		return nil, fail(certs.CertKey, "expired at %s: renew it, or look at why its issuer does not", leaf.NotAfter.Format(time.RFC3339))
+		return nil, keyError(certs.CertKey, "expired at %s: renew it, or look at why its issuer does not", leaf.NotAfter.Format(time.RFC3339))
 	}
 	if now.Before(leaf.NotBefore) {
-		return nil, fail(certs.CertKey, "is valid from %s only, and here it is %s: check the clocks", leaf.NotBefore.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		return nil, keyError(certs.CertKey, "is valid from %s only, and here it is %s: check the clocks", leaf.NotBefore.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
 	if serverName != "" {
 		if err := leaf.VerifyHostname(serverName); err != nil {
-			return nil, fail(certs.CertKey, "%w: issue it for that name", err)
+			return nil, keyError(certs.CertKey, "%w: issue it for that name", err)
 		}
 	}
 	found := &Pair{Served: &tls.Certificate{PrivateKey: key, Leaf: leaf}}
@@ -91,15 +91,15 @@ func Parse(c Contents, serverName string, now time.Time) (*Pair, error) {
 	}
 	found.Roots, err = pemfile.ParseCertificates(c.CA)
 	if err != nil {
-		return nil, fail(certs.CAKey, "%w: it must hold the authorities that clients trust as PEM, or be absent", err)
+		return nil, keyError(certs.CAKey, "%w: it must hold the authorities that clients trust as PEM, or be absent", err)
 	}
-	if err := found.Accepted(found.Roots, now); err != nil {
-		return nil, fail(certs.CAKey, "clients that trust it would refuse %s: %w: both must come from one issue", certs.CertKey, err)
+	if err := found.VerifyAgainst(found.Roots, now); err != nil {
+		return nil, keyError(certs.CAKey, "clients that trust it would refuse %s: %w: both must come from one issue", certs.CertKey, err)
 	}
 	found.Bundle = certs.EncodeCertificates(found.Roots...)
 	return found, nil
 }
 
-func fail(key, format string, a ...any) error {
+func keyError(key, format string, a ...any) error {
 	return fmt.Errorf("%s: %w", key, fmt.Errorf(format, a...))
 }

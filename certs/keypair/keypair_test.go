@@ -116,7 +116,7 @@ func TestAnIntermediateThatChangesAloneIsAnotherPair(t *testing.T) {
 	if short.Same(long) || !long.Same(long) {
 		t.Error("chains of different lengths are taken for the same")
 	}
-	if long.Accepted([]*x509.Certificate{root.certificate}, now) != nil || short.Accepted([]*x509.Certificate{root.certificate}, now) == nil {
+	if long.VerifyAgainst([]*x509.Certificate{root.certificate}, now) != nil || short.VerifyAgainst([]*x509.Certificate{root.certificate}, now) == nil {
 		t.Error("the intermediate makes no difference to who is accepted")
 	}
 }

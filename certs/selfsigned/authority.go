@@ -25,7 +25,7 @@ import (
 // Authority is the certs.Source of this package.
 type Authority struct {
 	options  Options
-	pace     rotation.Pace
+	delays   rotation.Delays
 	secrets  corev1client.SecretInterface
 	reloads  *certs.Reloads
 	expiries *certs.Expiries
@@ -35,12 +35,12 @@ type Authority struct {
 	served atomic.Pointer[tls.Certificate]
 	bundle atomic.Pointer[[]byte]
 
-	mu      sync.Mutex // held while the Secret is read and while a certificate is chosen
-	held    *held      // as last read from the Secret
-	since   time.Time  // when the root that signs was first met here
-	current *leaf      // what is served
-	meeting meeting    // with the phase of a rotation
-	looking looking    // for the bundle where clients find it
+	mu          sync.Mutex  // held while the Secret is read and while a certificate is chosen
+	stored      *storedCA   // as last read from the Secret
+	signerSince time.Time   // when the root that signs was first met here
+	serving     *leaf       // what is served
+	phaseSeen   phaseSeen   // with the phase of a rotation
+	check       bundleCheck // for the bundle where clients find it
 }
 
 var _ certs.Source = (*Authority)(nil)
@@ -52,7 +52,7 @@ func New(options Options) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Authority{options: options, pace: options.pace(), secrets: options.Client.CoreV1().Secrets(options.Namespace)}
+	a := &Authority{options: options, delays: options.delays(), secrets: options.Client.CoreV1().Secrets(options.Namespace)}
 	if a.reloads, err = certs.NewReloads(options.Registerer); err != nil {
 		return nil, err
 	}
@@ -69,10 +69,10 @@ func New(options Options) (*Authority, error) {
 // DeniedPatience, and with a Secret that is not the operator's not at all.
 func (a *Authority) Prepare(ctx context.Context) error {
 	policy := retry.Policy{
-		Clock:    a.options.Clock,
-		Log:      a.options.Log.WithValues("secret", a.String()),
-		Attempt:  a.options.AttemptTimeout,
-		Stubborn: a.options.DeniedPatience,
+		Clock:          a.options.Clock,
+		Log:            a.options.Log.WithValues("secret", a.String()),
+		AttemptTimeout: a.options.AttemptTimeout,
+		BoundedTimeout: a.options.DeniedTimeout,
 	}
 	err := retry.Until(ctx, policy, func(ctx context.Context) error {
 		err := a.synchronize(ctx)
@@ -106,17 +106,17 @@ func (a *Authority) CABundle() []byte {
 // String is the Secret's namespace and name.
 func (a *Authority) String() string { return a.options.Namespace + "/" + a.options.Name }
 
-// adopt takes up what the Secret holds: first who is trusted, then who signs.
-func (a *Authority) adopt(found *held) error {
+// use takes up what the Secret holds: first who is trusted, then who signs.
+func (a *Authority) use(found *storedCA) error {
 	now := a.options.Clock.Now()
-	if a.held == nil || !a.held.signer.certificate().Equal(found.signer.certificate()) {
-		a.since = now
+	if a.stored == nil || !a.stored.signer.certificate().Equal(found.signer.certificate()) {
+		a.signerSince = now
 		a.options.Log.Info("certificate authority in use", "secret", a.String(),
 			"serial", found.signer.certificate().SerialNumber.Text(16), "expires", found.signer.expiry())
 	}
-	a.held = found
-	a.meet(found, now)
-	a.show()
+	a.stored = found
+	a.trackPhase(found, now)
+	a.publishMetrics()
 	bundle := found.bundle()
 	if before := a.bundle.Load(); before == nil || string(*before) != string(bundle) {
 		a.bundle.Store(&bundle)
@@ -130,17 +130,17 @@ func (a *Authority) adopt(found *held) error {
 	return a.renew(now)
 }
 
-// show publishes what is held.
-func (a *Authority) show() {
+// publishMetrics publishes what is held.
+func (a *Authority) publishMetrics() {
 	var next time.Time
-	if a.held.next != nil {
-		next = a.held.next.expiry()
+	if a.stored.next != nil {
+		next = a.stored.next.expiry()
 	}
-	a.expiries.Set(certs.ExpiryRoot, a.held.signer.expiry())
+	a.expiries.Set(certs.ExpiryRoot, a.stored.signer.expiry())
 	a.expiries.Set(certs.ExpiryNext, next)
 	for _, phase := range rotation.Phases() {
 		value := 0.0
-		if phase == a.held.record.Phase {
+		if phase == a.stored.status.Phase {
 			value = 1
 		}
 		a.phases.WithLabelValues(string(phase)).Set(value)
@@ -149,11 +149,11 @@ func (a *Authority) show() {
 
 // renew serves another certificate where the current one is old or its signer has been replaced.
 func (a *Authority) renew(now time.Time) error {
-	if a.held == nil {
+	if a.stored == nil {
 		return nil
 	}
 	signer, complaint := a.signer(now)
-	if a.current != nil && a.current.fresh(now) && a.current.signer.certificate().Equal(signer.certificate()) {
+	if a.serving != nil && a.serving.isFresh(now) && a.serving.signer.certificate().Equal(signer.certificate()) {
 		return nil
 	}
 	signed, err := sign(signer, a.options.names(), now, a.options.LeafValidity)
@@ -163,10 +163,10 @@ func (a *Authority) renew(now time.Time) error {
 	if complaint != nil {
 		a.options.Log.Error(complaint, "the webhook's certificate is signed by a root that clients may not trust yet; their calls fail until the CA bundle has reached them", "secret", a.String())
 	}
-	if a.current != nil {
+	if a.serving != nil {
 		a.reloads.Count(certs.ReloadChanged)
 	}
-	a.current = signed
+	a.serving = signed
 	a.served.Store(signed.certificate)
 	a.expiries.Set(certs.ExpiryServing, signed.certificate.Leaf.NotAfter)
 	a.options.Log.Info("serving certificate signed", "serial", signed.certificate.Leaf.SerialNumber.Text(16),
@@ -174,10 +174,10 @@ func (a *Authority) renew(now time.Time) error {
 	return nil
 }
 
-// former are the roots that a new one must keep company with: those that were trusted so far.
-func (a *Authority) former() []*x509.Certificate {
-	if a.held == nil {
+// formerRoots are the roots that a new one must keep company with: those that were trusted so far.
+func (a *Authority) formerRoots() []*x509.Certificate {
+	if a.stored == nil {
 		return nil
 	}
-	return a.held.trusts()
+	return a.stored.trustedRoots()
 }

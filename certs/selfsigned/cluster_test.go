@@ -69,31 +69,31 @@ func newCluster(t *testing.T, objects ...runtime.Object) *fake.Clientset {
 	return client
 }
 
-// gated lets a test stand between a client and its first read of the Secret.
-type gated struct {
+// hookedClient lets a test stand between a client and its first read of the Secret.
+type hookedClient struct {
 	kubernetes.Interface
 	afterGet func(context.Context) error
 }
 
-type gatedCore struct {
+type hookedCore struct {
 	corev1client.CoreV1Interface
 	afterGet func(context.Context) error
 }
 
-type gatedSecrets struct {
+type hookedSecrets struct {
 	corev1client.SecretInterface
 	afterGet func(context.Context) error
 }
 
-func (g gated) CoreV1() corev1client.CoreV1Interface {
-	return gatedCore{g.Interface.CoreV1(), g.afterGet}
+func (g hookedClient) CoreV1() corev1client.CoreV1Interface {
+	return hookedCore{g.Interface.CoreV1(), g.afterGet}
 }
 
-func (g gatedCore) Secrets(namespace string) corev1client.SecretInterface {
-	return gatedSecrets{g.CoreV1Interface.Secrets(namespace), g.afterGet}
+func (g hookedCore) Secrets(namespace string) corev1client.SecretInterface {
+	return hookedSecrets{g.CoreV1Interface.Secrets(namespace), g.afterGet}
 }
 
-func (g gatedSecrets) Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Secret, error) {
+func (g hookedSecrets) Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Secret, error) {
 	secret, err := g.SecretInterface.Get(ctx, name, o)
 	if gateErr := g.afterGet(ctx); gateErr != nil {
 		return nil, gateErr
@@ -187,13 +187,13 @@ func handshake(t *testing.T, authority *Authority, serverName string, bundle []b
 	return err
 }
 
-// lines is a log that a test can read.
-type lines struct {
+// logLines is a log that a test can read.
+type logLines struct {
 	mu   sync.Mutex
 	text []string
 }
 
-func (l *lines) logger() logr.Logger {
+func (l *logLines) logger() logr.Logger {
 	return funcr.New(func(prefix, args string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -201,7 +201,7 @@ func (l *lines) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-func (l *lines) with(part string) int {
+func (l *logLines) count(part string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	count := 0
@@ -216,11 +216,11 @@ func (l *lines) with(part string) int {
 // rootAt is a root made at a moment, and its Secret.
 func rootAt(t *testing.T, now time.Time) (*root, *corev1.Secret) {
 	t.Helper()
-	made, err := mint(elliptic.P256(), now, 10*365*24*time.Hour, 5*time.Minute)
+	made, err := createRoot(elliptic.P256(), now, 10*365*24*time.Hour, 5*time.Minute)
 	if err != nil {
 		t.Fatalf("mint: %v", err)
 	}
-	secret := blank(namespace, name)
+	secret := newSecret(namespace, name)
 	secret.Data = dataOf(t, made)
 	return made, secret
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/fairlead-dev/fairlead/certs"
 )
 
-// held is what the Secret holds.
-type held struct {
+// storedCA is what the Secret holds.
+type storedCA struct {
 	secret  *corev1.Secret
 	signer  *root               // tls.crt and tls.key
 	next    *root               // next.crt and next.key, while a rotation needs them
 	trusted []*x509.Certificate // ca.crt
-	record  record
+	status  rotationStatus
 }
 
-// trusts are all that clients must trust. The newest root comes first, as it does after it has
+// trustedRoots are all that clients must trust. The newest root comes first, as it does after it has
 // become the one that signs: the bytes are the same before and after.
-func (h *held) trusts() []*x509.Certificate {
+func (h *storedCA) trustedRoots() []*x509.Certificate {
 	var all []*x509.Certificate
 	if h.next != nil {
 		all = append(all, h.next.chain...)
@@ -32,21 +32,21 @@ func (h *held) trusts() []*x509.Certificate {
 	return append(all, h.trusted...)
 }
 
-func (h *held) bundle() []byte { return certs.EncodeCertificates(h.trusts()...) }
+func (h *storedCA) bundle() []byte { return certs.EncodeCertificates(h.trustedRoots()...) }
 
 // formerExpiry is when the last of the former roots expires.
-func (h *held) formerExpiry() time.Time {
+func (h *storedCA) formerExpiry() time.Time {
 	var last time.Time
 	for _, one := range h.trusted {
-		if h.record.names(one) && one.NotAfter.After(last) {
+		if h.status.isFormer(one) && one.NotAfter.After(last) {
 			last = one.NotAfter
 		}
 	}
 	return last
 }
 
-// wanted is why another root should follow; empty where nothing asks for it.
-func (h *held) wanted(now time.Time) string {
+// rotationReason is why another root should follow; empty where nothing asks for it.
+func (h *storedCA) rotationReason(now time.Time) string {
 	certificate := h.signer.certificate()
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	if now.After(certificate.NotAfter.Add(-life / 10)) {
@@ -58,8 +58,8 @@ func (h *held) wanted(now time.Time) string {
 	return ""
 }
 
-// due is when the age of the root will ask for another one.
-func (h *held) due() time.Time {
+// rotationDueAt is when the age of the root will ask for another one.
+func (h *storedCA) rotationDueAt() time.Time {
 	certificate := h.signer.certificate()
 	return certificate.NotAfter.Add(-certificate.NotAfter.Sub(certificate.NotBefore) / 10)
 }

@@ -23,9 +23,9 @@ type leaf struct {
 	renewAt     time.Time
 }
 
-// fresh says whether the leaf may be served on. A clock that was set back makes it stale too. One
+// isFresh says whether the leaf may be served on. A clock that was set back makes it stale too. One
 // that lasts as long as its root is not renewed: another of the same root would not last longer.
-func (l *leaf) fresh(now time.Time) bool {
+func (l *leaf) isFresh(now time.Time) bool {
 	until := l.renewAt
 	if end := l.certificate.Leaf.NotAfter; !end.Before(l.signer.expiry()) {
 		until = end

@@ -24,41 +24,41 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
-// member is one replica of a world: an authority and an injector, wired as the operator does.
-type member struct {
-	world    *world
-	id       string
-	crashed  bool
-	cutUntil time.Time
+// replica is one replica of a world: an authority and an injector, wired as the operator does.
+type replica struct {
+	simulation        *simulation
+	id                string
+	crashed           bool
+	disconnectedUntil time.Time
 
 	authority *Authority
 	cancel    context.CancelFunc
 	running   sync.WaitGroup
 }
 
-// offset is a clock that is ahead of the others, or late.
-type offset struct {
+// skewedClock is a clock that is ahead of the others, or late.
+type skewedClock struct {
 	clock.RealClock
 	by time.Duration
 }
 
-func (o offset) Now() time.Time { return o.RealClock.Now().Add(o.by) }
+func (o skewedClock) Now() time.Time { return o.RealClock.Now().Add(o.by) }
 
-// shift is what differs between replicas.
-type shift struct {
+// replicaOptions is what differs between replicas.
+type replicaOptions struct {
 	ahead time.Duration
 	log   logr.Logger
 }
 
-// start runs a replica until it is ended.
-func (w *world) start(id string, options Options, by shift) *member {
-	m := &member{world: w, id: id}
+// startReplica runs a replica until it is ended.
+func (w *simulation) startReplica(id string, options Options, by replicaOptions) *replica {
+	m := &replica{simulation: w, id: id}
 	ctx, cancel := context.WithCancel(context.Background())
 	m.cancel = cancel
-	at := offset{by: by.ahead}
+	at := skewedClock{by: by.ahead}
 	var injector *injection.Injector
 	injector, err := injection.New(injection.Options{
-		Client:   memberDynamic{who: m},
+		Client:   replicaDynamic{replica: m},
 		Mutating: []string{"mutating"}, Validating: []string{"validating"}, CRDs: []string{"crd"},
 		Latest: func(ctx context.Context) ([]byte, error) { return m.authority.Latest(ctx) },
 		Jitter: func(pause time.Duration) time.Duration { return pause },
@@ -69,7 +69,7 @@ func (w *world) start(id string, options Options, by shift) *member {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	options.Client, options.Clock, options.Log = memberKube{who: m}, at, by.log
+	options.Client, options.Clock, options.Log = replicaKube{replica: m}, at, by.log
 	options.Observe, options.OnChange = injector.Observed, injector.Trigger
 	if m.authority, err = New(options); err != nil {
 		w.t.Fatal(err)
@@ -84,48 +84,48 @@ func (w *world) start(id string, options Options, by shift) *member {
 	return m
 }
 
-// end ends the replica at whatever it is doing.
-func (m *member) end() {
-	m.world.mu.Lock()
+// stop ends the replica at whatever it is doing.
+func (m *replica) stop() {
+	m.simulation.mu.Lock()
 	m.crashed = true
-	m.world.mu.Unlock()
+	m.simulation.mu.Unlock()
 	m.cancel()
 	m.running.Wait()
-	m.world.mu.Lock()
-	delete(m.world.watchers, m)
-	m.world.mu.Unlock()
+	m.simulation.mu.Lock()
+	delete(m.simulation.watchers, m)
+	m.simulation.mu.Unlock()
 }
 
-// next lets one request or answer through, chosen by the generator among all that wait, but one
+// releaseOne lets one request or answer through, chosen by the generator among all that wait, but one
 // that has waited long before others. It says whether there was any.
-func (w *world) next(random *rand.Rand, long time.Duration) bool {
+func (w *simulation) releaseOne(random *rand.Rand, long time.Duration) bool {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.parked) == 0 {
+	if len(w.pending) == 0 {
 		return false
 	}
 	// The order in which they came is the Go scheduler's, and not to be repeated.
-	slices.SortStableFunc(w.parked, func(a, b *ticket) int {
-		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.who.id, b.who.id), cmp.Compare(a.what, b.what))
+	slices.SortStableFunc(w.pending, func(a, b *pendingRequest) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.replica.id, b.replica.id), cmp.Compare(a.what, b.what))
 	})
-	chosen := w.parked[0]
+	chosen := w.pending[0]
 	if time.Since(chosen.since) < long {
-		chosen = w.parked[random.IntN(len(w.parked))]
+		chosen = w.pending[random.IntN(len(w.pending))]
 	}
-	w.parked = slices.DeleteFunc(w.parked, func(one *ticket) bool { return one == chosen })
+	w.pending = slices.DeleteFunc(w.pending, func(one *pendingRequest) bool { return one == chosen })
 	close(chosen.open)
 	return true
 }
 
 // phase is that of the Secret.
-func (w *world) phase() rotation.Phase {
+func (w *simulation) phase() rotation.Phase {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.secret == nil {
 		return ""
 	}
-	var found record
+	var found rotationStatus
 	text, there := w.secret.Annotations[RotationAnnotation]
 	if !there {
 		return rotation.Stable
@@ -136,9 +136,9 @@ func (w *world) phase() rotation.Phase {
 	return found.Phase
 }
 
-// quiet says, where it is not nil, what keeps the world from being at rest: one root, trusted
+// unsettled says, where it is not nil, what keeps the world from being at rest: one root, trusted
 // everywhere and by every replica, and no rotation.
-func (w *world) quiet(members []*member) error {
+func (w *simulation) unsettled(members []*replica) error {
 	if phase := w.phase(); phase != rotation.Stable {
 		return fmt.Errorf("the phase is %s", phase)
 	}
@@ -168,14 +168,14 @@ func (w *world) quiet(members []*member) error {
 	return nil
 }
 
-// ask gives the annotation that asks for a rotation another value.
-func (w *world) ask(value string) {
+// requestRotation gives the annotation that asks for a rotation another value.
+func (w *simulation) requestRotation(value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.secret != nil {
 		asked := w.secret.DeepCopy()
 		asked.Annotations[RotateAnnotation] = value
-		w.note("asked for rotation %s", value)
+		w.log("asked for rotation %s", value)
 		w.store(asked)
 	}
 }

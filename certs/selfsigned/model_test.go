@@ -30,13 +30,13 @@ var (
 // deleted. After every single step each replica's certificate must be accepted by what each
 // target carries, and has carried within the time that API servers may lag behind.
 func TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust(t *testing.T) {
-	var total tally
+	var total counts
 	count := *schedules
 	for n := range count {
 		seed := *seedFrom + n
 		synctest.Test(t, func(t *testing.T) {
 			s := newSchedule(t, seed)
-			defer s.end()
+			defer s.stop()
 			s.run()
 			total.add(s)
 		})
@@ -52,83 +52,83 @@ func TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust(t *testing.T) 
 	}
 }
 
-// tally is what the schedules did.
-type tally struct{ Steps, Rotations, Crashes, Cuts, Deleted, Writes int }
+// counts is what the schedules did.
+type counts struct{ Steps, Rotations, Crashes, Cuts, Deleted, Writes int }
 
-func (t *tally) add(s *schedule) {
-	t.Steps += s.did.Steps
-	t.Rotations += s.did.Rotations
-	t.Crashes += s.did.Crashes
-	t.Cuts += s.did.Cuts
-	t.Deleted += s.did.Deleted
-	t.Writes += s.did.Writes
+func (t *counts) add(s *schedule) {
+	t.Steps += s.counts.Steps
+	t.Rotations += s.counts.Rotations
+	t.Crashes += s.counts.Crashes
+	t.Cuts += s.counts.Cuts
+	t.Deleted += s.counts.Deleted
+	t.Writes += s.counts.Writes
 }
 
 // schedule is one course of events.
 type schedule struct {
-	*world
-	random  *rand.Rand
-	seed    uint64
-	options Options
-	lag     time.Duration
-	members []*member
-	started int
-	did     tally
+	*simulation
+	random   *rand.Rand
+	seed     uint64
+	options  Options
+	lag      time.Duration
+	replicas []*replica
+	started  int
+	counts   counts
 }
 
 func newSchedule(t *testing.T, seed uint64) *schedule {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
 	leaf := []time.Duration{time.Minute, 5 * time.Minute, 24 * time.Hour}[random.IntN(3)]
-	options, err := Options{LeafValidity: leaf, RootValidity: 1000 * leaf, Interval: leaf / 4, Client: memberKube{}, rootCurve: elliptic.P256()}.withDefaults()
+	options, err := Options{LeafValidity: leaf, RootValidity: 1000 * leaf, Interval: leaf / 4, Client: replicaKube{}, rootCurve: elliptic.P256()}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &schedule{random: random, seed: seed, options: options, world: newWorld(t, options)}
-	s.lag = options.pace().Settle * 3 / 4
+	s := &schedule{random: random, seed: seed, options: options, simulation: newSimulation(t, options)}
+	s.lag = options.delays().Settle * 3 / 4
 	for range 2 + random.IntN(4) {
-		s.join()
+		s.addReplica()
 	}
 	return s
 }
 
-// join starts another replica, whose clock differs from the others' by as much as is allowed.
-func (s *schedule) join() {
+// addReplica starts another replica, whose clock differs from the others' by as much as is allowed.
+func (s *schedule) addReplica() {
 	s.started++
 	allowed := int64(s.options.skew() / 3)
-	s.members = append(s.members, s.start(fmt.Sprintf("replica %d", s.started), s.options,
-		shift{time.Duration(s.random.Int64N(2*allowed) - allowed), logr.Discard()}))
+	s.replicas = append(s.replicas, s.startReplica(fmt.Sprintf("replica %d", s.started), s.options,
+		replicaOptions{time.Duration(s.random.Int64N(2*allowed) - allowed), logr.Discard()}))
 }
 
-func (s *schedule) end() {
-	for _, m := range s.members {
-		m.end()
+func (s *schedule) stop() {
+	for _, m := range s.replicas {
+		m.stop()
 	}
 }
 
 func (s *schedule) run() {
-	s.until("the start", 10*s.options.Interval, func() error { return s.quiet(s.members) })
+	s.until("the start", 10*s.options.Interval, func() error { return s.unsettled(s.replicas) })
 	if s.random.IntN(3) == 0 {
 		s.remove()
 	} else {
-		s.did.Rotations++
-		s.ask(strconv.FormatUint(s.seed, 10))
-		s.trouble()
+		s.counts.Rotations++
+		s.requestRotation(strconv.FormatUint(s.seed, 10))
+		s.injectFaults()
 	}
-	s.until("the end", 10*s.options.LeafValidity, func() error { return s.quiet(s.members) })
-	want := 2 * (s.did.Rotations + s.did.Deleted)
+	s.until("the end", 10*s.options.LeafValidity, func() error { return s.unsettled(s.replicas) })
+	want := 2 * (s.counts.Rotations + s.counts.Deleted)
 	for kind, target := range s.targets {
-		s.did.Writes += target.changes
+		s.counts.Writes += target.changes
 		if target.changes != want {
 			s.fail("%s was written %d times in %d changes of the root", kind, target.changes, want/2)
 		}
 	}
 }
 
-// trouble is crashes and cuts for a while.
-func (s *schedule) trouble() {
+// injectFaults is crashes and cuts for a while.
+func (s *schedule) injectFaults() {
 	left := s.random.IntN(6)
-	s.crash = func(*member, string) bool { // at a request rather than at a moment
+	s.crash = func(*replica, string) bool { // at a request rather than at a moment
 		if left > 0 && s.random.IntN(40) == 0 {
 			left--
 			return true
@@ -140,41 +140,41 @@ func (s *schedule) trouble() {
 			return
 		}
 		s.step()
-		s.replace()
+		s.replaceCrashed()
 		if s.random.IntN(60) == 0 {
-			s.cut()
+			s.disconnect()
 		}
 	}
 	s.crash = nil
-	s.replace()
+	s.replaceCrashed()
 }
 
-// replace starts another replica for each that has crashed.
-func (s *schedule) replace() {
+// replaceCrashed starts another replica for each that has crashed.
+func (s *schedule) replaceCrashed() {
 	synctest.Wait()
-	for i := 0; i < len(s.members); i++ {
+	for i := 0; i < len(s.replicas); i++ {
 		s.mu.Lock()
-		crashed := s.members[i].crashed
+		crashed := s.replicas[i].crashed
 		s.mu.Unlock()
 		if crashed {
-			s.members[i].end()
-			s.members = append(s.members[:i], s.members[i+1:]...)
-			s.did.Crashes++
-			s.join()
+			s.replicas[i].stop()
+			s.replicas = append(s.replicas[:i], s.replicas[i+1:]...)
+			s.counts.Crashes++
+			s.addReplica()
 			i--
 		}
 	}
 }
 
-// cut takes a replica from the API server, for less than certificates live: longer than replicas have
+// disconnect takes a replica from the API server, for less than certificates live: longer than replicas have
 // to notice who signs, and shorter than the former root stays trusted.
-func (s *schedule) cut() {
-	m := s.members[s.random.IntN(len(s.members))]
+func (s *schedule) disconnect() {
+	m := s.replicas[s.random.IntN(len(s.replicas))]
 	s.mu.Lock()
-	m.cutUntil = time.Now().Add(time.Duration(s.random.Int64N(int64(s.options.LeafValidity))))
-	s.note("%s is cut off until %s", m.id, m.cutUntil.Sub(s.began))
+	m.disconnectedUntil = time.Now().Add(time.Duration(s.random.Int64N(int64(s.options.LeafValidity))))
+	s.log("%s is cut off until %s", m.id, m.disconnectedUntil.Sub(s.began))
 	s.mu.Unlock()
-	s.did.Cuts++
+	s.counts.Cuts++
 }
 
 // remove deletes the Secret, as where its key is compromised. No replica ends meanwhile: the former
@@ -182,32 +182,32 @@ func (s *schedule) cut() {
 func (s *schedule) remove() {
 	s.mu.Lock()
 	s.secret = nil
-	s.note("the Secret is deleted")
+	s.log("the Secret is deleted")
 	for _, watcher := range s.watchers {
-		watcher.Delete(blank(namespace, name))
+		watcher.Delete(newSecret(namespace, name))
 	}
 	s.mu.Unlock()
-	s.did.Deleted++
+	s.counts.Deleted++
 }
 
 // step lets one request through or some time pass, and looks at what clients would meet.
 func (s *schedule) step() {
-	s.did.Steps++
+	s.counts.Steps++
 	switch {
 	case s.random.IntN(12) == 0: // requests take their time
 		time.Sleep(time.Duration(1 + s.random.Int64N(int64(2*time.Second)))) //nolint:forbidigo // the bubble's clock goes at once to its end
-	case !s.next(s.random, 2*time.Second):
+	case !s.releaseOne(s.random, 2*time.Second):
 		select {
 		case <-s.arrived:
 		case <-time.After(time.Duration(1 + s.random.Int64N(int64(s.options.Interval/4)))):
 		}
 	}
-	s.look()
+	s.checkCertificates()
 }
 
-func (s *schedule) look() {
+func (s *schedule) checkCertificates() {
 	synctest.Wait()
-	for _, m := range s.members {
+	for _, m := range s.replicas {
 		if m.crashed {
 			continue
 		}
@@ -215,7 +215,7 @@ func (s *schedule) look() {
 		if err != nil {
 			continue // it does not serve yet
 		}
-		if err := s.verify(served.Leaf, s.lag); err != nil {
+		if err := s.checkAccepted(served.Leaf, s.lag); err != nil {
 			s.fail("the certificate of %s is refused: %v", m.id, err)
 		}
 	}
@@ -224,7 +224,7 @@ func (s *schedule) look() {
 // until steps until the world is as it should be.
 func (s *schedule) until(what string, limit time.Duration, done func() error) {
 	for began := time.Now(); !s.t.Failed(); s.step() {
-		s.look()
+		s.checkCertificates()
 		err := done()
 		if err == nil {
 			return
@@ -241,6 +241,6 @@ func (s *schedule) fail(format string, a ...any) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.t.Errorf("seed %d, %s validity, %d replicas: %s\n%s", s.seed, s.options.LeafValidity, len(s.members),
+	s.t.Errorf("seed %d, %s validity, %d replicas: %s\n%s", s.seed, s.options.LeafValidity, len(s.replicas),
 		fmt.Sprintf(format, a...), strings.Join(s.trace[max(0, len(s.trace)-60):], "\n"))
 }

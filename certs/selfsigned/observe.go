@@ -17,53 +17,53 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// firstLook is how long after the bundle has changed it is first looked for: writing it takes the
+// firstCheckDelay is how long after the bundle has changed it is first looked for: writing it takes the
 // API server some 200 ms for each CRD.
-const firstLook = time.Second
+const firstCheckDelay = time.Second
 
-// looking is what was last seen of a bundle, in one phase of a rotation.
-type looking struct {
-	phase  string
-	bundle string
-	sight  rotation.Sight
-	stood  time.Time     // when it was seen to stand everywhere
-	pause  time.Duration // doubled after every look in vain
-	at     time.Time     // of the next look
-	seen   retry.Distinct
+// bundleCheck is what was last seen of a bundle, in one phase of a rotation.
+type bundleCheck struct {
+	phase         string
+	bundle        string
+	propagation   rotation.Propagation
+	completeSince time.Time     // when it was seen to stand everywhere
+	backoff       time.Duration // doubled after every look in vain
+	nextAt        time.Time     // of the next look
+	logged        retry.Distinct
 }
 
-// of says what was seen of the bundle that is held, in the phase that it is held in.
-func (l *looking) of(h *held) rotation.Sight {
-	if l.phase != h.phase() || l.bundle != string(h.bundle()) {
+// propagationOf says what was seen of the bundle that is held, in the phase that it is held in.
+func (l *bundleCheck) propagationOf(h *storedCA) rotation.Propagation {
+	if l.phase != h.phaseID() || l.bundle != string(h.bundle()) {
 		return rotation.Unknown
 	}
-	return l.sight
+	return l.propagation
 }
 
-// wantsLook says whether to look now for the bundle where clients find it, and else when. The zero
+// nextCheck says whether to look now for the bundle where clients find it, and else when. The zero
 // time means that nothing depends on it.
-func (a *Authority) wantsLook(now time.Time) (bool, time.Time) {
-	if a.options.Observe == nil || a.held == nil {
+func (a *Authority) nextCheck(now time.Time) (bool, time.Time) {
+	if a.options.Observe == nil || a.stored == nil {
 		return false, time.Time{}
 	}
-	holding := a.current != nil && a.holdsBack(now) && a.looking.of(a.held) != rotation.Standing
-	if !a.judge(a.held, now).Look && !holding {
+	holding := a.serving != nil && a.awaitsTrust(now) && a.check.propagationOf(a.stored) != rotation.Complete
+	if !a.decide(a.stored, now).CheckBundle && !holding {
 		return false, time.Time{}
 	}
-	if l := &a.looking; l.phase != a.held.phase() || l.bundle != string(a.held.bundle()) {
-		pause := min(firstLook, a.options.Interval/10)
-		*l = looking{phase: a.held.phase(), bundle: string(a.held.bundle()), pause: pause, at: now.Add(pause)}
-		if a.held.record.Phase == rotation.Observed {
-			l.at = now // it stood there a moment ago
+	if l := &a.check; l.phase != a.stored.phaseID() || l.bundle != string(a.stored.bundle()) {
+		pause := min(firstCheckDelay, a.options.Interval/10)
+		*l = bundleCheck{phase: a.stored.phaseID(), bundle: string(a.stored.bundle()), backoff: pause, nextAt: now.Add(pause)}
+		if a.stored.status.Phase == rotation.Observed {
+			l.nextAt = now // it stood there a moment ago
 		}
 	}
-	return !now.Before(a.looking.at), a.looking.at
+	return !now.Before(a.check.nextAt), a.check.nextAt
 }
 
-// look looks for the bundle where clients find it, and says whether that changes anything.
-func (a *Authority) look(ctx context.Context) bool {
+// checkBundle looks for the bundle where clients find it, and says whether that changes anything.
+func (a *Authority) checkBundle(ctx context.Context) bool {
 	a.mu.Lock()
-	phase, bundle := a.looking.phase, a.looking.bundle
+	phase, bundle := a.check.phase, a.check.bundle
 	a.mu.Unlock()
 	bounded, cancel := context.WithTimeout(ctx, a.options.AttemptTimeout)
 	defer cancel()
@@ -71,25 +71,25 @@ func (a *Authority) look(ctx context.Context) bool {
 
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := &a.looking
+	l := &a.check
 	if l.phase != phase || l.bundle != bundle || ctx.Err() != nil {
 		return false
 	}
 	switch {
 	case err == nil:
-		l.sight, l.stood = rotation.Standing, a.options.Clock.Now()
+		l.propagation, l.completeSince = rotation.Complete, a.options.Clock.Now()
 		return true
-	case errors.Is(err, certs.ErrNotCarried):
-		l.sight = rotation.Missing
+	case errors.Is(err, certs.ErrBundleMissing):
+		l.propagation = rotation.Missing
 	default:
-		l.sight = rotation.Unknown
+		l.propagation = rotation.Unknown
 	}
-	l.at = a.options.Clock.Now().Add(l.pause)
-	l.pause = min(2*l.pause, a.options.Interval)
-	if l.pause > 4*firstLook && l.seen.Add(err) { // one or two looks in vain are usual
+	l.nextAt = a.options.Clock.Now().Add(l.backoff)
+	l.backoff = min(2*l.backoff, a.options.Interval)
+	if l.backoff > 4*firstCheckDelay && l.logged.Add(err) { // one or two looks in vain are usual
 		a.options.Log.Info("the CA bundle has not reached every client; the root that signs is not replaced before", "secret", a.String(), "reason", err.Error())
 	}
-	return l.sight == rotation.Missing && a.held.record.Phase == rotation.Observed
+	return l.propagation == rotation.Missing && a.stored.status.Phase == rotation.Observed
 }
 
 // Latest returns the bundle by the Secret as it stands now. A caller about to write a bundle over

@@ -57,9 +57,9 @@ type Options struct {
 	// most a third of LeafValidity.
 	Overlap time.Duration
 
-	// DeniedPatience is how long Prepare bears with Forbidden and Unauthorized, since roles may
+	// DeniedTimeout is how long Prepare bears with Forbidden and Unauthorized, since roles may
 	// be applied just after the Deployment. Default: 30 seconds.
-	DeniedPatience time.Duration
+	DeniedTimeout time.Duration
 
 	// AttemptTimeout bounds one exchange with the API server. Default: 10 seconds.
 	AttemptTimeout time.Duration
@@ -86,15 +86,15 @@ type Options struct {
 // trusted for as much longer than certificates of it live.
 func (o Options) skew() time.Duration { return min(5*time.Minute, o.LeafValidity/10) }
 
-// pace is how long a rotation waits for what it cannot observe.
-func (o Options) pace() rotation.Pace {
+// delays is how long a rotation waits for what it cannot observe.
+func (o Options) delays() rotation.Delays {
 	// An API server follows its own storage by a watch, within milliseconds when it is well.
 	settle := min(10*time.Second, o.LeafValidity/10)
-	return rotation.Pace{
-		Overlap: o.Overlap,
-		Settle:  settle,
-		Notice:  2*o.Interval + settle,
-		Linger:  o.LeafValidity + o.skew(),
+	return rotation.Delays{
+		Overlap:      o.Overlap,
+		Settle:       settle,
+		ReplicaSync:  2*o.Interval + settle,
+		LeafLifetime: o.LeafValidity + o.skew(),
 	}
 }
 
@@ -119,7 +119,7 @@ func (o Options) withDefaults() (Options, error) {
 	span(&o.LeafValidity, 7*24*time.Hour)
 	span(&o.Interval, min(time.Minute, o.LeafValidity/6))
 	span(&o.Overlap, min(2*time.Minute, o.LeafValidity/3))
-	span(&o.DeniedPatience, 30*time.Second)
+	span(&o.DeniedTimeout, 30*time.Second)
 	span(&o.AttemptTimeout, 10*time.Second)
 	if o.rootCurve == nil {
 		o.rootCurve = elliptic.P384()

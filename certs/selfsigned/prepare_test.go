@@ -35,7 +35,7 @@ func TestReplicasThatStartAtOnceShareOneRoot(t *testing.T) {
 	failures := make(chan error, replicas)
 	for i := range replicas {
 		first := sync.OnceFunc(func() { arrived.Done(); arrived.Wait() }) // no replica writes before all have read
-		sources[i] = newAuthority(t, Options{Client: gated{client, func(context.Context) error { first(); return nil }}})
+		sources[i] = newAuthority(t, Options{Client: hookedClient{client, func(context.Context) error { first(); return nil }}})
 		go func() { failures <- sources[i].Prepare(bounded(t)) }()
 	}
 	for range replicas {
@@ -76,7 +76,7 @@ func TestReplicasThatReplaceAnExpiredRootShareOneRootAtOnce(t *testing.T) {
 		failures := make(chan error, replicas)
 		for i := range replicas {
 			first := sync.OnceFunc(func() { arrived.Done(); arrived.Wait() })
-			sources[i] = newAuthority(t, Options{Client: gated{client, func(context.Context) error { first(); return nil }}})
+			sources[i] = newAuthority(t, Options{Client: hookedClient{client, func(context.Context) error { first(); return nil }}})
 			go func() { failures <- sources[i].Prepare(bounded(t)) }()
 		}
 		for range replicas {
@@ -187,13 +187,13 @@ func TestPrepareBearsWithADeadServerAndLogsOnce(t *testing.T) {
 			}
 			return false, nil, nil
 		})
-		log := &lines{}
+		log := &logLines{}
 		source := newAuthority(t, Options{Client: client, Log: log.logger()})
 		time.AfterFunc(10*time.Minute, func() { dead = false })
 		if err := source.Prepare(t.Context()); err != nil {
 			t.Fatalf("Prepare: %v", err)
 		}
-		if got := log.with("connection refused"); got != 1 {
+		if got := log.count("connection refused"); got != 1 {
 			t.Errorf("%d lines about one error", got)
 		}
 		if attempts := len(client.Actions()); attempts > 10*60/5+10 {
@@ -204,8 +204,8 @@ func TestPrepareBearsWithADeadServerAndLogsOnce(t *testing.T) {
 
 func TestPrepareAgainstAServerThatNeverAnswersSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent := gated{newCluster(t), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-		log := &lines{}
+		silent := hookedClient{newCluster(t), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+		log := &logLines{}
 		source := newAuthority(t, Options{Client: silent, Log: log.logger()})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -218,7 +218,7 @@ func TestPrepareAgainstAServerThatNeverAnswersSaysSo(t *testing.T) {
 				t.Errorf("%q is not in: %v", part, err)
 			}
 		}
-		if got := log.with("no answer within 10s"); got != 1 {
+		if got := log.count("no answer within 10s"); got != 1 {
 			t.Errorf("%d lines about one error", got)
 		}
 	})

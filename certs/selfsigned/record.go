@@ -33,9 +33,9 @@ const (
 	NextPrivateKey = "next.key"
 )
 
-// record is a rotation as the Secret remembers it. It names the roots that it is about: when
+// rotationStatus is a rotation as the Secret remembers it. It names the roots that it is about: when
 // a user replaces them, it means nothing any more.
-type record struct {
+type rotationStatus struct {
 	Phase  rotation.Phase `json:"phase"`
 	Since  time.Time      `json:"since"`
 	Reason string         `json:"reason,omitempty"`
@@ -61,11 +61,11 @@ func fingerprint(certificate *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readRecord is what the Secret remembers of a rotation of these roots; Stable where it remembers
+// readRotationStatus is what the Secret remembers of a rotation of these roots; Stable where it remembers
 // nothing, or something about others.
-func readRecord(secret *corev1.Secret, current, next *root) record {
-	stable := record{Phase: rotation.Stable}
-	var found record
+func readRotationStatus(secret *corev1.Secret, current, next *root) rotationStatus {
+	stable := rotationStatus{Phase: rotation.Stable}
+	var found rotationStatus
 	text, there := secret.Annotations[RotationAnnotation]
 	if !there || json.Unmarshal([]byte(text), &found) != nil || found.Root != fingerprint(current.certificate()) {
 		return stable
@@ -82,8 +82,8 @@ func readRecord(secret *corev1.Secret, current, next *root) record {
 	return found
 }
 
-// write puts the record into the Secret, or takes it away where there is nothing to remember.
-func (r record) write(secret *corev1.Secret) error {
+// writeTo puts the record into the Secret, or takes it away where there is nothing to remember.
+func (r rotationStatus) writeTo(secret *corev1.Secret) error {
 	if r.Phase == rotation.Stable {
 		delete(secret.Annotations, RotationAnnotation)
 		return nil
@@ -99,14 +99,14 @@ func (r record) write(secret *corev1.Secret) error {
 	return nil
 }
 
-// about is the record of a phase that begins now.
-func (r record) about(phase rotation.Phase, now time.Time, leaf time.Duration) record {
+// withPhase is the record of a phase that begins now.
+func (r rotationStatus) withPhase(phase rotation.Phase, now time.Time, leaf time.Duration) rotationStatus {
 	r.Phase, r.Since = phase, now.UTC()
 	r.LeafSeconds = max(r.LeafSeconds, int64(leaf/time.Second))
 	return r
 }
 
-// names says whether the certificate is among the former roots.
-func (r record) names(certificate *x509.Certificate) bool {
+// isFormer says whether the certificate is among the former roots.
+func (r rotationStatus) isFormer(certificate *x509.Certificate) bool {
 	return slices.Contains(r.Former, fingerprint(certificate))
 }

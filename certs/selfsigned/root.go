@@ -30,8 +30,8 @@ func (r *root) certificate() *x509.Certificate { return r.chain[0] }
 
 func (r *root) expiry() time.Time { return r.certificate().NotAfter }
 
-// mint makes a root on a curve that is valid from now.
-func mint(curve elliptic.Curve, now time.Time, validity, skew time.Duration) (*root, error) {
+// createRoot makes a root on a curve that is valid from now.
+func createRoot(curve elliptic.Curve, now time.Time, validity, skew time.Duration) (*root, error) {
 	key, err := ecdsa.GenerateKey(curve, rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the root's key: %w", err)

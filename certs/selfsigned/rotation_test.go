@@ -22,27 +22,27 @@ import (
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
 )
 
-// course is a world with replicas, in which one rotation is asked for and requests are answered in
+// rotateOnce is a world with replicas, in which one rotation is asked for and requests are answered in
 // their order. It fails at the first certificate that an API server would refuse.
-func course(t *testing.T, replicas int, crash func(who *member, what string) bool) *schedule {
+func rotateOnce(t *testing.T, replicas int, crash func(who *replica, what string) bool) *schedule {
 	t.Helper()
-	options, err := Options{LeafValidity: time.Minute, RootValidity: time.Hour, Client: memberKube{}, rootCurve: elliptic.P256()}.withDefaults()
+	options, err := Options{LeafValidity: time.Minute, RootValidity: time.Hour, Client: replicaKube{}, rootCurve: elliptic.P256()}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &schedule{
-		world: newWorld(t, options), options: options,
-		random: rand.New(rand.NewPCG(1, 2)), lag: options.pace().Settle * 3 / 4,
+		simulation: newSimulation(t, options), options: options,
+		random: rand.New(rand.NewPCG(1, 2)), lag: options.delays().Settle * 3 / 4,
 	}
 	for range replicas {
-		s.join()
+		s.addReplica()
 	}
-	s.until("the start", time.Minute, func() error { return s.quiet(s.members) })
-	s.ask("now")
+	s.until("the start", time.Minute, func() error { return s.unsettled(s.replicas) })
+	s.requestRotation("now")
 	s.crash = crash
 	s.until("the end", 10*time.Minute, func() error {
-		s.replace()
-		return s.quiet(s.members)
+		s.replaceCrashed()
+		return s.unsettled(s.replicas)
 	})
 	return s
 }
@@ -53,20 +53,20 @@ func TestARotationSurvivesACrashAfterEveryStep(t *testing.T) {
 	for _, replicas := range []int{1, 3} {
 		points, phases := 0, map[rotation.Phase]bool{}
 		synctest.Test(t, func(t *testing.T) {
-			s := course(t, replicas, func(*member, string) bool { points++; return false })
-			s.end()
+			s := rotateOnce(t, replicas, func(*replica, string) bool { points++; return false })
+			s.stop()
 		})
 		for at := 1; at <= points && !t.Failed(); at++ {
 			synctest.Test(t, func(t *testing.T) {
 				point, where := 0, ""
-				s := course(t, replicas, func(who *member, what string) bool {
+				s := rotateOnce(t, replicas, func(who *replica, what string) bool {
 					if point++; point == at {
 						where = who.id + " at " + what
 						return true
 					}
 					return false
 				})
-				defer s.end()
+				defer s.stop()
 				for kind, target := range s.targets {
 					if target.changes != 2 {
 						t.Errorf("crash %d (%s): %s was written %d times", at, where, kind, target.changes)
@@ -88,13 +88,13 @@ func TestARotationSurvivesACrashAfterEveryStep(t *testing.T) {
 
 func TestARotationThatCannotBeObservedKeepsTheFormerRootUntilItExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, log := newCluster(t), &lines{}
+		client, log := newCluster(t), &logLines{}
 		missing := errors.New("the bundle of another owner is there")
 		source := prepared(t, Options{
 			Client: client, LeafValidity: time.Minute, RootValidity: 10 * time.Minute, Log: log.logger(),
 			Observe: func(context.Context, []byte) error { return missing },
 		})
-		first := source.held.signer
+		first := source.stored.signer
 		running(t, source)
 		pass(9*time.Minute + 30*time.Second)
 		if got := recordOf(t, source).Phase; got != rotation.Publishing {
@@ -107,17 +107,17 @@ func TestARotationThatCannotBeObservedKeepsTheFormerRootUntilItExpires(t *testin
 		if err := leafOf(t, source).CheckSignatureFrom(first.certificate()); err != nil || time.Now().After(leafOf(t, source).NotAfter) {
 			t.Errorf("the former root does not sign to its end: %v", err)
 		}
-		if got := log.with("expired"); got != 0 {
+		if got := log.count("expired"); got != 0 {
 			t.Errorf("%d lines about an expiry that is ahead", got)
 		}
 		pass(2 * time.Second)
-		if err := leafOf(t, source).CheckSignatureFrom(source.held.signer.certificate()); err != nil || source.held.signer.certificate().Equal(first.certificate()) {
+		if err := leafOf(t, source).CheckSignatureFrom(source.stored.signer.certificate()); err != nil || source.stored.signer.certificate().Equal(first.certificate()) {
 			t.Errorf("an expired root signs: %v", err)
 		}
-		if log.with("the next root signs though it was not seen everywhere") != 1 {
+		if log.count("the next root signs though it was not seen everywhere") != 1 {
 			t.Error("nothing is said about a root that signs unseen")
 		}
-		if log.with(missing.Error()) == 0 {
+		if log.count(missing.Error()) == 0 {
 			t.Error("nothing is said about why")
 		}
 	})
@@ -141,18 +141,18 @@ func TestALeafOfOneMinuteIsRenewedAtFortySeconds(t *testing.T) {
 
 func TestARootOfTenMinutesRotatesForAnHourWithoutARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		options, err := Options{LeafValidity: time.Minute, RootValidity: 10 * time.Minute, Client: memberKube{}, rootCurve: elliptic.P256()}.withDefaults()
+		options, err := Options{LeafValidity: time.Minute, RootValidity: 10 * time.Minute, Client: replicaKube{}, rootCurve: elliptic.P256()}.withDefaults()
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := &schedule{
-			world: newWorld(t, options), options: options,
-			random: rand.New(rand.NewPCG(3, 4)), lag: options.pace().Settle * 3 / 4,
+			simulation: newSimulation(t, options), options: options,
+			random: rand.New(rand.NewPCG(3, 4)), lag: options.delays().Settle * 3 / 4,
 		}
 		for range 3 {
-			s.join()
+			s.addReplica()
 		}
-		defer s.end()
+		defer s.stop()
 		for time.Since(s.began) < time.Hour && !t.Failed() {
 			s.step()
 		}
@@ -182,7 +182,7 @@ func TestARotationIsAskedForOnceByEachValue(t *testing.T) {
 			if _, there := secret.Annotations[RotationAnnotation]; there || len(secret.Data) != 3 {
 				t.Errorf("a rotation has left behind %v and %d keys", secret.Annotations, len(secret.Data))
 			}
-			serials[source.held.signer.certificate().SerialNumber.String()] = true
+			serials[source.stored.signer.certificate().SerialNumber.String()] = true
 		}
 		if len(serials) != 2 {
 			t.Errorf("%d roots by two values", len(serials))
@@ -199,28 +199,28 @@ func TestARecordAboutOtherRootsMeansNothing(t *testing.T) {
 	if secret.Data[NextCertKey], secret.Data[NextPrivateKey], err = next.pair(); err != nil {
 		t.Fatal(err)
 	}
-	about := record{Phase: rotation.Publishing, Root: fingerprint(current.certificate()), Next: fingerprint(next.certificate())}
+	about := rotationStatus{Phase: rotation.Publishing, Root: fingerprint(current.certificate()), Next: fingerprint(next.certificate())}
 	for title, test := range map[string]struct {
-		change func(*record)
+		change func(*rotationStatus)
 		want   rotation.Phase
 	}{
-		"of these":        {func(*record) {}, rotation.Publishing},
-		"another signs":   {func(r *record) { r.Root = fingerprint(other.certificate()) }, rotation.Stable},
-		"another is next": {func(r *record) { r.Next = fingerprint(other.certificate()) }, rotation.Stable},
-		"no phase":        {func(r *record) { r.Phase = "Dancing" }, rotation.Stable},
-		"without a next":  {func(r *record) { r.Phase, r.Next = rotation.Signing, "" }, rotation.Signing},
+		"of these":        {func(*rotationStatus) {}, rotation.Publishing},
+		"another signs":   {func(r *rotationStatus) { r.Root = fingerprint(other.certificate()) }, rotation.Stable},
+		"another is next": {func(r *rotationStatus) { r.Next = fingerprint(other.certificate()) }, rotation.Stable},
+		"no phase":        {func(r *rotationStatus) { r.Phase = "Dancing" }, rotation.Stable},
+		"without a next":  {func(r *rotationStatus) { r.Phase, r.Next = rotation.Signing, "" }, rotation.Signing},
 	} {
 		changed, written := secret.DeepCopy(), about
 		test.change(&written)
-		if err := written.write(changed); err != nil {
+		if err := written.writeTo(changed); err != nil {
 			t.Fatal(err)
 		}
 		found, err := read(changed, now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found.record.Phase != test.want {
-			t.Errorf("%s: phase %s, want %s", title, found.record.Phase, test.want)
+		if found.status.Phase != test.want {
+			t.Errorf("%s: phase %s, want %s", title, found.status.Phase, test.want)
 		}
 		if (found.next != nil) != (test.want == rotation.Publishing) {
 			t.Errorf("%s: the next root is there: %v", title, found.next != nil)
@@ -228,7 +228,7 @@ func TestARecordAboutOtherRootsMeansNothing(t *testing.T) {
 	}
 	changed := secret.DeepCopy()
 	changed.Annotations[RotationAnnotation] = "{"
-	if found, err := read(changed, now); err != nil || found.record.Phase != rotation.Stable {
+	if found, err := read(changed, now); err != nil || found.status.Phase != rotation.Stable {
 		t.Errorf("junk: %v", err)
 	}
 }
@@ -239,16 +239,16 @@ func TestTheRootOfADeletedSecretIsTrustedNoLongerThanItsCertificatesLive(t *test
 		source := prepared(t, Options{Client: client, LeafValidity: time.Minute, Observe: seen})
 		running(t, source)
 		synctest.Wait()
-		first := source.held.signer.certificate()
+		first := source.stored.signer.certificate()
 		if err := client.CoreV1().Secrets(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Second)
-		if got := len(source.held.trusts()); got < 2 || source.held.signer.certificate().Equal(first) {
+		if got := len(source.stored.trustedRoots()); got < 2 || source.stored.signer.certificate().Equal(first) {
 			t.Errorf("the deleted root signs, or is not trusted any more: %d roots", got)
 		}
 		pass(3 * time.Minute)
-		for _, root := range source.held.trusts() {
+		for _, root := range source.stored.trustedRoots() {
 			if root.Equal(first) {
 				t.Error("the deleted root is trusted still")
 			}
@@ -264,7 +264,7 @@ func TestLatestIsTheSecretAsItStandsAndNotAsItWas(t *testing.T) {
 	secret.ResourceVersion = stored(t, client).ResourceVersion
 	update(t, client.CoreV1().Secrets(namespace).Update, secret)
 	latest, err := source.Latest(t.Context())
-	if err != nil || string(latest) != string((&held{signer: next}).bundle()) {
+	if err != nil || string(latest) != string((&storedCA{signer: next}).bundle()) {
 		t.Errorf("not the Secret's: %v", err)
 	}
 	if string(source.CABundle()) != string(old) {
@@ -278,12 +278,12 @@ func TestLatestIsTheSecretAsItStandsAndNotAsItWas(t *testing.T) {
 	}
 }
 
-func recordOf(t *testing.T, source *Authority) record {
+func recordOf(t *testing.T, source *Authority) rotationStatus {
 	t.Helper()
 	source.mu.Lock()
 	defer source.mu.Unlock()
-	var found record
-	if err := json.Unmarshal([]byte(source.held.secret.Annotations[RotationAnnotation]), &found); err != nil {
+	var found rotationStatus
+	if err := json.Unmarshal([]byte(source.stored.secret.Annotations[RotationAnnotation]), &found); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -302,7 +302,7 @@ func TestThePhaseAndTheExpiryOfTheNextRootArePublished(t *testing.T) {
 				if standing {
 					return nil
 				}
-				return certs.ErrNotCarried
+				return certs.ErrBundleMissing
 			},
 		})
 		running(t, source)

@@ -24,11 +24,11 @@ func (a *Authority) Run(ctx context.Context) error {
 	defer func() { cancel(); <-watching }()
 	go func() {
 		defer close(watching)
-		panics.Go("certificates", func() { a.follow(ctx, changed) })
+		panics.Go("certificates", func() { a.watchSecret(ctx, changed) })
 	}()
 
 	var seen retry.Distinct
-	for pause := a.pause(nil); ; {
+	for pause := a.untilNextWake(nil); ; {
 		timer := a.options.Clock.NewTimer(pause)
 		select {
 		case <-ctx.Done():
@@ -47,35 +47,35 @@ func (a *Authority) Run(ctx context.Context) error {
 				a.options.Log.Error(err, "the webhook's certificate authority could not be read; the last good one stays in use")
 			}
 		}
-		pause = a.pause(err)
+		pause = a.untilNextWake(err)
 	}
 }
 
-// shortest bounds how often the Secret is read though no event says that it has changed.
-const shortest = 100 * time.Millisecond
+// minInterval bounds how often the Secret is read though no event says that it has changed.
+const minInterval = 100 * time.Millisecond
 
-// pause is how long there is nothing to do. What failed is not repeated before the interval has
+// untilNextWake is how long there is nothing to do. What failed is not repeated before the interval has
 // passed, and only the serving certificate does not wait for that.
-func (a *Authority) pause(failure error) time.Duration {
+func (a *Authority) untilNextWake(failure error) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.options.Clock.Now()
-	at := a.wake(now)
+	at := a.nextWake(now)
 	if failure != nil {
 		at = now.Add(a.options.Interval)
-		if a.current != nil && a.current.renewAt.After(now) {
-			at = earlier(at, a.current.renewAt)
+		if a.serving != nil && a.serving.renewAt.After(now) {
+			at = earlier(at, a.serving.renewAt)
 		}
 	}
-	return max(at.Sub(now), shortest)
+	return max(at.Sub(now), minInterval)
 }
 
 // refresh synchronizes with the Secret, and looks for the bundle where that decides what follows.
 // The serving certificate is renewed whatever comes of it: that takes only what is in memory.
 func (a *Authority) refresh(ctx context.Context) error {
-	err := a.exchange(ctx)
-	if err == nil && a.looks() && a.look(ctx) {
-		err = a.exchange(ctx)
+	err := a.synchronizeBounded(ctx)
+	if err == nil && a.isCheckDue() && a.checkBundle(ctx) {
+		err = a.synchronizeBounded(ctx)
 	}
 	if err == nil {
 		return nil
@@ -88,22 +88,22 @@ func (a *Authority) refresh(ctx context.Context) error {
 	return err
 }
 
-func (a *Authority) exchange(ctx context.Context) error {
+func (a *Authority) synchronizeBounded(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, a.options.AttemptTimeout)
 	defer cancel()
 	return a.synchronize(bounded)
 }
 
-func (a *Authority) looks() bool {
+func (a *Authority) isCheckDue() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now, _ := a.wantsLook(a.options.Clock.Now())
+	now, _ := a.nextCheck(a.options.Clock.Now())
 	return now
 }
 
-// follow nudges changed whenever the watch tells of the Secret. It never gives up before ctx
+// watchSecret nudges changed whenever the watch tells of the Secret. It never gives up before ctx
 // ends, and never asks more often than once per interval.
-func (a *Authority) follow(ctx context.Context, changed chan<- struct{}) {
+func (a *Authority) watchSecret(ctx context.Context, changed chan<- struct{}) {
 	var seen retry.Distinct
 	for ctx.Err() == nil {
 		if err := follow.Object(ctx, a.secrets, a.options.Name, changed); err != nil && ctx.Err() == nil && seen.Add(err) {

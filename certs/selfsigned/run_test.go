@@ -49,7 +49,7 @@ func TestTheServingCertificateIsRenewedAtTwoThirdsOfItsLife(t *testing.T) {
 func TestTheServingCertificateIsRenewedWhileTheServerIsDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newCluster(t)
-		log := &lines{}
+		log := &logLines{}
 		source := prepared(t, Options{Client: client, Log: log.logger()})
 		client.PrependReactor("*", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errors.New("connection refused")
@@ -62,7 +62,7 @@ func TestTheServingCertificateIsRenewedWhileTheServerIsDead(t *testing.T) {
 		if err := handshake(t, source, webhookName, source.CABundle()); err != nil {
 			t.Error(err)
 		}
-		if got := log.with("connection refused"); got != 2 { // the read and the watch
+		if got := log.count("connection refused"); got != 2 { // the read and the watch
 			t.Errorf("%d lines about two errors in a month", got)
 		}
 	})
@@ -154,7 +154,7 @@ func TestADeletedSecretIsMadeAgainAndTheOldRootStaysTrusted(t *testing.T) {
 func TestASecretThatBecomesUnusableForUsLeavesTheLastGoodOneInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newCluster(t)
-		log := &lines{}
+		log := &logLines{}
 		source := prepared(t, Options{Client: client, Log: log.logger()})
 		bundle := source.CABundle()
 		running(t, source)
@@ -169,7 +169,7 @@ func TestASecretThatBecomesUnusableForUsLeavesTheLastGoodOneInUse(t *testing.T) 
 		if err := handshake(t, source, webhookName, bundle); err != nil {
 			t.Error(err)
 		}
-		if got := log.with("no tls.key"); got != 1 {
+		if got := log.count("no tls.key"); got != 1 {
 			t.Errorf("%d lines about one error in ten days", got)
 		}
 	})

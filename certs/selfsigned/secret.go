@@ -17,14 +17,14 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
-// unusable is the content of a Secret of ours that cannot be used and holds nothing that anybody
+// unusableError is the content of a Secret of ours that cannot be used and holds nothing that anybody
 // could want back: it is replaced. The roots that could be read out of it stay trusted.
-type unusable struct {
+type unusableError struct {
 	reason string
 	former []*x509.Certificate
 }
 
-func (u *unusable) Error() string { return u.reason }
+func (u *unusableError) Error() string { return u.reason }
 
 // errRefused marks a Secret that must not be overwritten, since another user put it there.
 var errRefused = errors.New("refused")
@@ -35,7 +35,7 @@ func refuse(format string, a ...any) error {
 
 // read takes the roots out of the Secret. The error is an *unusable where the content may be
 // replaced, and errRefused where a person has to decide.
-func read(secret *corev1.Secret, now time.Time) (*held, error) {
+func read(secret *corev1.Secret, now time.Time) (*storedCA, error) {
 	if secret.Labels[common.ManagedByLabel] != common.ManagedBy {
 		return nil, refuse("it does not carry the label %s=%s, so it is not the operator's to use: delete the Secret, or add the label to let the operator have it",
 			common.ManagedByLabel, common.ManagedBy)
@@ -45,7 +45,7 @@ func read(secret *corev1.Secret, now time.Time) (*held, error) {
 	trusted, _ := pemfile.ParseCertificates(secret.Data[certs.CAKey])
 	trusted = authorities(trusted)
 	if len(certificate) == 0 && len(key) == 0 {
-		return nil, &unusable{"it is empty", trusted}
+		return nil, &unusableError{"it is empty", trusted}
 	}
 	if len(key) == 0 || len(certificate) == 0 {
 		missing := certs.PrivateKey
@@ -56,12 +56,12 @@ func read(secret *corev1.Secret, now time.Time) (*held, error) {
 	}
 	chain, err := pemfile.ParseCertificates(certificate)
 	if err != nil {
-		return nil, &unusable{fmt.Sprintf("%s %v", certs.CertKey, err), trusted}
+		return nil, &unusableError{fmt.Sprintf("%s %v", certs.CertKey, err), trusted}
 	}
 	former := append(authorities(chain), trusted...)
 	signer, err := certs.ParseKey(key)
 	if err != nil {
-		return nil, &unusable{fmt.Sprintf("%s %v", certs.PrivateKey, err), former}
+		return nil, &unusableError{fmt.Sprintf("%s %v", certs.PrivateKey, err), former}
 	}
 	if !certs.Matches(chain[0], signer) {
 		return nil, refuse("%s does not belong to the certificate in %s: put the pair right, or delete the Secret to have a new authority made", certs.PrivateKey, certs.CertKey)
@@ -73,14 +73,14 @@ func read(secret *corev1.Secret, now time.Time) (*held, error) {
 		return nil, fmt.Errorf("its certificate is valid from %s only, and here it is %s: check the clocks",
 			chain[0].NotBefore.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
-	found := &held{signer: &root{chain: chain, key: signer}, trusted: trusted, secret: secret}
+	found := &storedCA{signer: &root{chain: chain, key: signer}, trusted: trusted, secret: secret}
 	next := readNext(secret, now)
-	found.record = readRecord(secret, found.signer, next)
-	if found.record.Next != "" {
+	found.status = readRotationStatus(secret, found.signer, next)
+	if found.status.Next != "" {
 		found.next = next
 	}
 	if found.next == nil && !now.Before(found.signer.expiry()) {
-		return nil, &unusable{fmt.Sprintf("its certificate expired at %s", found.signer.expiry().Format(time.RFC3339)), former}
+		return nil, &unusableError{fmt.Sprintf("its certificate expired at %s", found.signer.expiry().Format(time.RFC3339)), former}
 	}
 	return found, nil
 }
@@ -111,8 +111,8 @@ func authorities(certificates []*x509.Certificate) []*x509.Certificate {
 	return found
 }
 
-// blank is the Secret as it is created, without content.
-func blank(namespace, name string) *corev1.Secret {
+// newSecret is the Secret as it is created, without content.
+func newSecret(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace,

@@ -78,9 +78,9 @@ func TestAnUnusableSecretIsReplacedAndTheOldRootStaysTrusted(t *testing.T) {
 			old, secret := rootAt(t, test.made)
 			test.change(secret)
 			client := newCluster(t, secret)
-			log := &lines{}
+			log := &logLines{}
 			source := prepared(t, Options{Client: client, Log: log.logger()})
-			if got := log.with("replacing the certificate authority"); got != 1 {
+			if got := log.count("replacing the certificate authority"); got != 1 {
 				t.Errorf("%d lines about the replacement", got)
 			}
 			roots, err := pemfile.ParseCertificates(source.CABundle())
@@ -140,7 +140,7 @@ func TestErrorsDoNotQuoteWhatTheSecretHolds(t *testing.T) {
 	_, secret := rootAt(t, time.Now())
 	block, _ := pem.Decode(secret.Data[certs.PrivateKey])
 	secret.Data[certs.CertKey], secret.Data[certs.PrivateKey] = secret.Data[certs.PrivateKey], secret.Data[certs.CertKey]
-	log := &lines{}
+	log := &logLines{}
 	client := newCluster(t, secret)
 	prepared(t, Options{Client: client, Log: log.logger()})
 	text := strings.Join(log.text, "\n")

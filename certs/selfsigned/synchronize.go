@@ -27,44 +27,44 @@ func (a *Authority) synchronize(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for range maxRaces {
-		found, err := a.obtain(ctx)
-		if lost(err) {
+		found, err := a.ensureRoot(ctx)
+		if isWriteConflict(err) {
 			continue // another replica wrote first; its root is ours too
 		}
 		if err != nil {
 			return a.explain(err)
 		}
-		return a.adopt(found)
+		return a.use(found)
 	}
 	return fmt.Errorf("secret %s: %d writes in a row were overtaken by others", a, maxRaces)
 }
 
-// obtain reads the Secret, writes a root where there is none that could be used, and carries a
+// ensureRoot reads the Secret, writes a root where there is none that could be used, and carries a
 // rotation on where one is due a step.
-func (a *Authority) obtain(ctx context.Context) (*held, error) {
+func (a *Authority) ensureRoot(ctx context.Context) (*storedCA, error) {
 	secret, err := a.secrets.Get(ctx, a.options.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		a.options.Log.Info("making a certificate authority", "secret", a.String())
-		return a.begin(ctx, blank(a.options.Namespace, a.options.Name), a.former(), "the Secret is new")
+		return a.writeNewRoot(ctx, newSecret(a.options.Namespace, a.options.Name), a.formerRoots(), "the Secret is new")
 	}
 	if err != nil {
 		return nil, err
 	}
 	now := a.options.Clock.Now()
 	found, err := read(secret, now)
-	var replace *unusable
+	var replace *unusableError
 	if errors.As(err, &replace) {
 		a.options.Log.Info("replacing the certificate authority", "secret", a.String(), "reason", replace.reason)
-		return a.begin(ctx, secret, append(replace.former, a.former()...), replace.reason)
+		return a.writeNewRoot(ctx, secret, append(replace.former, a.formerRoots()...), replace.reason)
 	}
 	if err != nil {
 		return nil, err
 	}
-	row, due := rotation.Next(found.record.Phase, a.judge(found, now).Event)
+	row, due := rotation.Next(found.status.Phase, a.decide(found, now).Event)
 	if !due {
 		return found, nil
 	}
-	turned, err := a.options.turn(found, row, now)
+	turned, err := a.options.transition(found, row, now)
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +72,13 @@ func (a *Authority) obtain(ctx context.Context) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.tell(row, written, found)
+	a.logTransition(row, written, found)
 	return written, nil
 }
 
-// begin puts a root into the Secret that signs at once.
-func (a *Authority) begin(ctx context.Context, secret *corev1.Secret, former []*x509.Certificate, reason string) (*held, error) {
-	made, err := a.options.found(secret, former, reason, a.options.Clock.Now())
+// writeNewRoot puts a root into the Secret that signs at once.
+func (a *Authority) writeNewRoot(ctx context.Context, secret *corev1.Secret, former []*x509.Certificate, reason string) (*storedCA, error) {
+	made, err := a.options.withNewRoot(secret, former, reason, a.options.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (a *Authority) begin(ctx context.Context, secret *corev1.Secret, former []*
 
 // write stores the Secret: created where it has no resourceVersion, and otherwise updated against
 // it. What is held is read back from the answer, as any other replica would read it.
-func (a *Authority) write(ctx context.Context, secret *corev1.Secret) (*held, error) {
+func (a *Authority) write(ctx context.Context, secret *corev1.Secret) (*storedCA, error) {
 	var written *corev1.Secret
 	var err error
 	if secret.ResourceVersion == "" {
@@ -101,22 +101,22 @@ func (a *Authority) write(ctx context.Context, secret *corev1.Secret) (*held, er
 	return read(written, a.options.Clock.Now())
 }
 
-// tell logs a transition that this replica has made.
-func (a *Authority) tell(row rotation.Transition, written, before *held) {
-	if row.Do == rotation.Mint {
-		a.options.Log.Info("replacing the certificate authority", "secret", a.String(), "reason", written.record.Reason,
+// logTransition logs a transition that this replica has made.
+func (a *Authority) logTransition(row rotation.Transition, written, before *storedCA) {
+	if row.Effect == rotation.CreateRoot {
+		a.options.Log.Info("replacing the certificate authority", "secret", a.String(), "reason", written.status.Reason,
 			"serial", written.next.certificate().SerialNumber.Text(16))
 	}
 	a.options.Log.Info("rotation of the certificate authority", "secret", a.String(), "from", row.From, "to", row.To, "event", row.On)
-	if row.Do == rotation.Force {
+	if row.Effect == rotation.PromoteUnobserved {
 		a.options.Log.Error(fmt.Errorf("secret %s: the root expired at %s", a, before.signer.expiry().Format(time.RFC3339)),
 			"the next root signs though it was not seen everywhere; find out what keeps the CA bundle from the webhook configurations and CRDs")
 	}
 }
 
-// lost says whether another replica was faster: the Secret appeared, changed or vanished between
+// isWriteConflict says whether another replica was faster: the Secret appeared, changed or vanished between
 // reading and writing.
-func lost(err error) bool {
+func isWriteConflict(err error) bool {
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		return true
 	}
@@ -129,12 +129,12 @@ func lost(err error) bool {
 func (a *Authority) explain(err error) error {
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return retry.Stubborn(fmt.Errorf("secret %s: the operator may not use it: allow its service account to create secrets in namespace %s, and to get, update and watch %q (the roles of config/rbac do): %w",
+		return retry.Bounded(fmt.Errorf("secret %s: the operator may not use it: allow its service account to create secrets in namespace %s, and to get, update and watch %q (the roles of config/rbac do): %w",
 			a, a.options.Namespace, a.options.Name, err))
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("secret %s: cannot be made: create namespace %s: %w", a, a.options.Namespace, err)
 	case apierrors.IsInvalid(err):
-		return retry.Stubborn(fmt.Errorf("secret %s: cannot be replaced, delete it: %w", a, err)) // such as an immutable one
+		return retry.Bounded(fmt.Errorf("secret %s: cannot be replaced, delete it: %w", a, err)) // such as an immutable one
 	}
 	return fmt.Errorf("secret %s: %w", a, err)
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
 )
 
-// turn is the Secret after a transition. The one that was read stays as it is.
-func (o Options) turn(h *held, row rotation.Transition, now time.Time) (*corev1.Secret, error) {
+// transition is the Secret after a transition. The one that was read stays as it is.
+func (o Options) transition(h *storedCA, row rotation.Transition, now time.Time) (*corev1.Secret, error) {
 	secret := h.secret.DeepCopy()
-	record := h.record.about(row.To, now, o.LeafValidity)
-	switch row.Do {
-	case rotation.Note:
-	case rotation.Vouch:
+	record := h.status.withPhase(row.To, now, o.LeafValidity)
+	switch row.Effect {
+	case rotation.KeepRoots:
+	case rotation.MarkObserved:
 		record.Observed = true
-	case rotation.Mint:
-		next, err := mint(o.rootCurve, now, o.RootValidity, o.skew())
+	case rotation.CreateRoot:
+		next, err := createRoot(o.rootCurve, now, o.RootValidity, o.skew())
 		if err != nil {
 			return nil, err
 		}
@@ -31,13 +31,13 @@ func (o Options) turn(h *held, row rotation.Transition, now time.Time) (*corev1.
 			return nil, err
 		}
 		current := append(append([]*x509.Certificate{}, h.signer.chain...), h.trusted...)
-		secret.Data[certs.CAKey] = certs.EncodeCertificates(append(next.chain, living(now, current)...)...)
-		record.Reason = h.wanted(now)
+		secret.Data[certs.CAKey] = certs.EncodeCertificates(append(next.chain, unexpired(now, current)...)...)
+		record.Reason = h.rotationReason(now)
 		record.Root, record.Next = fingerprint(h.signer.certificate()), fingerprint(next.certificate())
 		if asked := secret.Annotations[RotateAnnotation]; asked != "" {
 			secret.Annotations[RotatedAnnotation] = asked
 		}
-	case rotation.Promote, rotation.Force:
+	case rotation.Promote, rotation.PromoteUnobserved:
 		secret.Data[certs.CertKey], secret.Data[certs.PrivateKey] = secret.Data[NextCertKey], secret.Data[NextPrivateKey]
 		secret.Data[certs.CAKey] = h.bundle()
 		// The former key signs nothing any more: what is not there cannot be stolen.
@@ -45,48 +45,48 @@ func (o Options) turn(h *held, row rotation.Transition, now time.Time) (*corev1.
 		delete(secret.Data, NextPrivateKey)
 		record.Root, record.Next = record.Next, ""
 		record.Former = fingerprints(h.signer.chain)
-		record.Observed = row.Do == rotation.Promote
+		record.Observed = row.Effect == rotation.Promote
 		record.Settled = record.Observed
-	case rotation.Retire:
+	case rotation.DropFormer:
 		var kept []*x509.Certificate
-		for _, one := range h.trusts() {
-			if certs.Contains(h.signer.chain, one) || !record.names(one) && now.Before(one.NotAfter) {
+		for _, one := range h.trustedRoots() {
+			if certs.Contains(h.signer.chain, one) || !record.isFormer(one) && now.Before(one.NotAfter) {
 				kept = append(kept, one)
 			}
 		}
 		secret.Data[certs.CAKey] = certs.EncodeCertificates(kept...)
 	default:
-		return nil, fmt.Errorf("a rotation has no effect %q", row.Do)
+		return nil, fmt.Errorf("a rotation has no effect %q", row.Effect)
 	}
-	return secret, record.write(secret)
+	return secret, record.writeTo(secret)
 }
 
-// found is the Secret with a new root that signs at once, as there is none that could. The former
+// withNewRoot is the Secret with a new root that signs at once, as there is none that could. The former
 // roots stay trusted beside it until what they signed has expired.
-func (o Options) found(secret *corev1.Secret, former []*x509.Certificate, reason string, now time.Time) (*corev1.Secret, error) {
-	made, err := mint(o.rootCurve, now, o.RootValidity, o.skew())
+func (o Options) withNewRoot(secret *corev1.Secret, former []*x509.Certificate, reason string, now time.Time) (*corev1.Secret, error) {
+	made, err := createRoot(o.rootCurve, now, o.RootValidity, o.skew())
 	if err != nil {
 		return nil, err
 	}
-	former = living(now, former)
+	former = unexpired(now, former)
 	secret = secret.DeepCopy()
 	secret.Data = map[string][]byte{certs.CAKey: certs.EncodeCertificates(append(made.chain, former...)...)}
 	if secret.Data[certs.CertKey], secret.Data[certs.PrivateKey], err = made.pair(); err != nil {
 		return nil, err
 	}
-	record := record{Phase: rotation.Stable}
+	record := rotationStatus{Phase: rotation.Stable}
 	if len(former) > 0 {
-		record = record.about(rotation.Signing, now, o.LeafValidity)
+		record = record.withPhase(rotation.Signing, now, o.LeafValidity)
 		record.Reason, record.Root, record.Former = reason, fingerprint(made.certificate()), fingerprints(former)
 	}
 	if asked := secret.Annotations[RotateAnnotation]; asked != "" {
 		secret.Annotations[RotatedAnnotation] = asked
 	}
-	return secret, record.write(secret)
+	return secret, record.writeTo(secret)
 }
 
-// living are those of the roots that have not expired, each once and no more than may be kept.
-func living(now time.Time, roots []*x509.Certificate) []*x509.Certificate {
+// unexpired are those of the roots that have not expired, each once and no more than may be kept.
+func unexpired(now time.Time, roots []*x509.Certificate) []*x509.Certificate {
 	var kept []*x509.Certificate
 	for _, one := range roots {
 		if len(kept) < maxFormerRoots && now.Before(one.NotAfter) && !certs.Contains(kept, one) {

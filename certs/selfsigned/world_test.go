@@ -33,17 +33,17 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
-// world is an API server that answers one request at a time, when it is told to, and several
+// simulation is an API server that answers one request at a time, when it is told to, and several
 // replicas that ask it. It runs in a bubble of testing/synctest.
-type world struct {
+type simulation struct {
 	t *testing.T
 
 	mu       sync.Mutex // guards what follows
 	secret   *corev1.Secret
 	version  int
-	targets  map[string]*carrier
-	parked   []*ticket
-	watchers map[*member]*watch.FakeWatcher
+	targets  map[string]*simulatedTarget
+	pending  []*pendingRequest
+	watchers map[*replica]*watch.FakeWatcher
 	trace    []string
 	began    time.Time
 	links    map[string]bool // of leaves with roots, that were verified
@@ -52,32 +52,32 @@ type world struct {
 	arrived chan struct{} // a request waits
 
 	// crash says whether a replica ends at a point of a request; nil for never.
-	crash func(who *member, what string) bool
+	crash func(who *replica, what string) bool
 }
 
-// carrier is a target, and the bundles that it has carried.
-type carrier struct {
+// simulatedTarget is a target, and the bundles that it has carried.
+type simulatedTarget struct {
 	object  *unstructured.Unstructured
-	history []carried
+	history []bundleVersion
 	changes int
 }
 
-type carried struct {
+type bundleVersion struct {
 	bundle []byte
 	until  time.Time // zero: still
 }
 
-// ticket is a request that waits to be let through, or an answer that waits to be delivered.
-type ticket struct {
-	who   *member
-	what  string
-	since time.Time
-	open  chan struct{}
+// pendingRequest is a request that waits to be let through, or an answer that waits to be delivered.
+type pendingRequest struct {
+	replica *replica
+	what    string
+	since   time.Time
+	open    chan struct{}
 }
 
 var (
-	errCrashed = errors.New("the process has ended")
-	errCut     = errors.New("connection refused")
+	errCrashed      = errors.New("the process has ended")
+	errDisconnected = errors.New("connection refused")
 
 	targetKinds = map[string]schema.GroupVersionResource{
 		"crd":        {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
@@ -86,19 +86,19 @@ var (
 	}
 )
 
-// newWorld has a root that is trusted everywhere.
-func newWorld(t *testing.T, options Options) *world {
+// newSimulation has a root that is trusted everywhere.
+func newSimulation(t *testing.T, options Options) *simulation {
 	t.Helper()
-	w := &world{
-		t: t, targets: map[string]*carrier{}, watchers: map[*member]*watch.FakeWatcher{},
+	w := &simulation{
+		t: t, targets: map[string]*simulatedTarget{}, watchers: map[*replica]*watch.FakeWatcher{},
 		began: time.Now(), links: map[string]bool{}, parsed: map[string][]*x509.Certificate{},
 		arrived: make(chan struct{}, 1),
 	}
-	first, err := mint(options.rootCurve, time.Now(), options.RootValidity, options.skew())
+	first, err := createRoot(options.rootCurve, time.Now(), options.RootValidity, options.skew())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.secret = blank(namespace, name)
+	w.secret = newSecret(namespace, name)
 	w.secret.Data = dataOf(t, first)
 	w.store(w.secret)
 	bundle := w.secret.Data[certs.CAKey]
@@ -108,14 +108,14 @@ func newWorld(t *testing.T, options Options) *world {
 		object.SetName(kind)
 		object.SetUID(types.UID(kind))
 		object.SetResourceVersion("1")
-		put(object, bundle)
-		w.targets[kind] = &carrier{object: object, history: []carried{{bundle: bundle}}}
+		setBundle(object, bundle)
+		w.targets[kind] = &simulatedTarget{object: object, history: []bundleVersion{{bundle: bundle}}}
 	}
 	return w
 }
 
-// put writes a bundle into a target.
-func put(object *unstructured.Unstructured, bundle []byte) {
+// setBundle writes a bundle into a target.
+func setBundle(object *unstructured.Unstructured, bundle []byte) {
 	config := map[string]any{"caBundle": base64.StdEncoding.EncodeToString(bundle)}
 	if object.GetName() == "crd" {
 		object.Object["spec"] = map[string]any{"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{"clientConfig": config}}}
@@ -124,26 +124,26 @@ func put(object *unstructured.Unstructured, bundle []byte) {
 	}
 }
 
-// pass lets a request of a replica through when it is its turn: once before it is done and once
+// do lets a request of a replica through when it is its turn: once before it is done and once
 // before it is answered, so that others, or a crash, may come in between.
-func (w *world) pass(ctx context.Context, who *member, what string, do func() error) error {
-	if err := w.wait(ctx, who, what); err != nil {
+func (w *simulation) do(ctx context.Context, who *replica, what string, do func() error) error {
+	if err := w.await(ctx, who, what); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	err := do()
-	w.note("%s %s: %v", who.id, what, err)
+	w.log("%s %s: %v", who.id, what, err)
 	w.mu.Unlock()
-	if err := w.wait(ctx, who, what+" answered"); err != nil {
+	if err := w.await(ctx, who, what+" answered"); err != nil {
 		return err
 	}
 	return err
 }
 
-func (w *world) wait(ctx context.Context, who *member, what string) error {
-	turn := &ticket{who: who, what: what, since: time.Now(), open: make(chan struct{})}
+func (w *simulation) await(ctx context.Context, who *replica, what string) error {
+	turn := &pendingRequest{replica: who, what: what, since: time.Now(), open: make(chan struct{})}
 	w.mu.Lock()
-	w.parked = append(w.parked, turn)
+	w.pending = append(w.pending, turn)
 	w.mu.Unlock()
 	select {
 	case w.arrived <- struct{}{}:
@@ -157,44 +157,44 @@ func (w *world) wait(ctx context.Context, who *member, what string) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.parked = slices.DeleteFunc(w.parked, func(one *ticket) bool { return one == turn })
+	w.pending = slices.DeleteFunc(w.pending, func(one *pendingRequest) bool { return one == turn })
 	switch {
 	case who.crashed:
 		return errCrashed
 	case err != nil:
 		return err
 	case w.crash != nil && w.crash(who, what):
-		w.note("%s crashes at %q", who.id, what)
+		w.log("%s crashes at %q", who.id, what)
 		who.crashed = true
 		return errCrashed
-	case time.Now().Before(who.cutUntil):
-		return errCut
+	case time.Now().Before(who.disconnectedUntil):
+		return errDisconnected
 	}
 	return nil
 }
 
-func (w *world) note(format string, a ...any) {
+func (w *simulation) log(format string, a ...any) {
 	if len(w.trace) < 20000 {
 		w.trace = append(w.trace, fmt.Sprintf("%8s ", time.Since(w.began).Round(time.Millisecond))+fmt.Sprintf(format, a...))
 	}
 }
 
 // store keeps the Secret, as of a new version, and tells the watchers.
-func (w *world) store(secret *corev1.Secret) *corev1.Secret {
+func (w *simulation) store(secret *corev1.Secret) *corev1.Secret {
 	w.version++
 	w.secret = secret.DeepCopy()
 	w.secret.ResourceVersion = strconv.Itoa(w.version)
 	for who, watcher := range w.watchers {
-		if !time.Now().Before(who.cutUntil) && !watcher.IsStopped() {
+		if !time.Now().Before(who.disconnectedUntil) && !watcher.IsStopped() {
 			watcher.Modify(w.secret.DeepCopy())
 		}
 	}
 	return w.secret.DeepCopy()
 }
 
-// works says whether an operator that knows nothing of rotations could use the Secret: the pair is
+// checkUsable says whether an operator that knows nothing of rotations could use the Secret: the pair is
 // one, and is trusted.
-func (w *world) works(secret *corev1.Secret) error {
+func (w *simulation) checkUsable(secret *corev1.Secret) error {
 	pair, err := tls.X509KeyPair(secret.Data[certs.CertKey], secret.Data[certs.PrivateKey])
 	if err != nil {
 		return err
@@ -209,9 +209,9 @@ func (w *world) works(secret *corev1.Secret) error {
 	return nil
 }
 
-// verify says whether every API server accepts a leaf: by what each target carries, and by what it
+// checkAccepted says whether every API server accepts a leaf: by what each target carries, and by what it
 // has carried within the time that API servers may lag behind their storage.
-func (w *world) verify(leaf *x509.Certificate, lag time.Duration) error {
+func (w *simulation) checkAccepted(leaf *x509.Certificate, lag time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -231,7 +231,7 @@ func (w *world) verify(leaf *x509.Certificate, lag time.Duration) error {
 	return nil
 }
 
-func (w *world) signedBy(leaf *x509.Certificate, bundle []byte, now time.Time) error {
+func (w *simulation) signedBy(leaf *x509.Certificate, bundle []byte, now time.Time) error {
 	roots, known := w.parsed[string(bundle)]
 	if !known {
 		var err error
@@ -254,40 +254,42 @@ func (w *world) signedBy(leaf *x509.Certificate, bundle []byte, now time.Time) e
 }
 
 // The clients of one replica.
-type memberKube struct {
+type replicaKube struct {
 	kubernetes.Interface
-	who *member
+	replica *replica
 }
 
-type memberCore struct {
+type replicaCore struct {
 	corev1client.CoreV1Interface
-	who *member
+	replica *replica
 }
 
-type memberSecrets struct {
+type replicaSecrets struct {
 	corev1client.SecretInterface
-	who *member
+	replica *replica
 }
 
-type memberDynamic struct {
+type replicaDynamic struct {
 	dynamic.Interface
-	who *member
+	replica *replica
 }
 
-type memberTargets struct {
+type replicaTargets struct {
 	dynamic.NamespaceableResourceInterface
-	who  *member
-	kind string
+	replica *replica
+	kind    string
 }
 
-func (c memberKube) CoreV1() corev1client.CoreV1Interface        { return memberCore{who: c.who} }
-func (c memberCore) Secrets(string) corev1client.SecretInterface { return memberSecrets{who: c.who} }
-func (c memberSecrets) do(ctx context.Context, what string, do func() error) error {
-	return c.who.world.pass(ctx, c.who, what, do)
+func (c replicaKube) CoreV1() corev1client.CoreV1Interface { return replicaCore{replica: c.replica} }
+func (c replicaCore) Secrets(string) corev1client.SecretInterface {
+	return replicaSecrets{replica: c.replica}
+}
+func (c replicaSecrets) do(ctx context.Context, what string, do func() error) error {
+	return c.replica.simulation.do(ctx, c.replica, what, do)
 }
 
-func (c memberSecrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) (answer *corev1.Secret, err error) {
-	w := c.who.world
+func (c replicaSecrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) (answer *corev1.Secret, err error) {
+	w := c.replica.simulation
 	err = c.do(ctx, "get Secret", func() error {
 		if w.secret == nil {
 			return apierrors.NewNotFound(secretsResource.GroupResource(), name)
@@ -298,8 +300,8 @@ func (c memberSecrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) (
 	return answer, err
 }
 
-func (c memberSecrets) Create(ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (answer *corev1.Secret, err error) {
-	w := c.who.world
+func (c replicaSecrets) Create(ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (answer *corev1.Secret, err error) {
+	w := c.replica.simulation
 	err = c.do(ctx, "create Secret", func() error {
 		if w.secret != nil {
 			return apierrors.NewAlreadyExists(secretsResource.GroupResource(), name)
@@ -310,8 +312,8 @@ func (c memberSecrets) Create(ctx context.Context, secret *corev1.Secret, _ meta
 	return answer, err
 }
 
-func (c memberSecrets) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (answer *corev1.Secret, err error) {
-	w := c.who.world
+func (c replicaSecrets) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (answer *corev1.Secret, err error) {
+	w := c.replica.simulation
 	err = c.do(ctx, "update Secret to "+secret.Annotations[RotationAnnotation], func() error {
 		switch {
 		case w.secret == nil:
@@ -319,7 +321,7 @@ func (c memberSecrets) Update(ctx context.Context, secret *corev1.Secret, _ meta
 		case w.secret.ResourceVersion != secret.ResourceVersion:
 			return apierrors.NewConflict(secretsResource.GroupResource(), name, errors.New("changed"))
 		}
-		if err := w.works(secret); err != nil {
+		if err := w.checkUsable(secret); err != nil {
 			w.t.Errorf("a Secret that an older operator could not use: %v", err)
 		}
 		answer = w.store(secret)
@@ -328,38 +330,38 @@ func (c memberSecrets) Update(ctx context.Context, secret *corev1.Secret, _ meta
 	return answer, err
 }
 
-func (c memberSecrets) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	w := c.who.world
+func (c replicaSecrets) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	w := c.replica.simulation
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c.who.crashed || time.Now().Before(c.who.cutUntil) {
-		return nil, errCut
+	if c.replica.crashed || time.Now().Before(c.replica.disconnectedUntil) {
+		return nil, errDisconnected
 	}
-	w.watchers[c.who] = watch.NewFakeWithChanSize(1000, false)
-	return w.watchers[c.who], nil
+	w.watchers[c.replica] = watch.NewFakeWithChanSize(1000, false)
+	return w.watchers[c.replica], nil
 }
 
-func (c memberDynamic) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+func (c replicaDynamic) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	for kind, known := range targetKinds {
 		if known == resource {
-			return memberTargets{who: c.who, kind: kind}
+			return replicaTargets{replica: c.replica, kind: kind}
 		}
 	}
 	return nil
 }
 
-func (c memberTargets) Get(ctx context.Context, _ string, _ metav1.GetOptions, _ ...string) (answer *unstructured.Unstructured, err error) {
-	w := c.who.world
-	err = w.pass(ctx, c.who, "get "+c.kind, func() error {
+func (c replicaTargets) Get(ctx context.Context, _ string, _ metav1.GetOptions, _ ...string) (answer *unstructured.Unstructured, err error) {
+	w := c.replica.simulation
+	err = w.do(ctx, c.replica, "get "+c.kind, func() error {
 		answer = w.targets[c.kind].object.DeepCopy()
 		return nil
 	})
 	return answer, err
 }
 
-func (c memberTargets) Patch(ctx context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
-	w := c.who.world
-	return nil, w.pass(ctx, c.who, "patch "+c.kind, func() error {
+func (c replicaTargets) Patch(ctx context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
+	w := c.replica.simulation
+	return nil, w.do(ctx, c.replica, "patch "+c.kind, func() error {
 		target := w.targets[c.kind]
 		applied := &unstructured.Unstructured{}
 		if err := json.Unmarshal(data, &applied.Object); err != nil {
@@ -374,9 +376,9 @@ func (c memberTargets) Patch(ctx context.Context, _ string, _ types.PatchType, d
 			return nil
 		}
 		last.until = time.Now()
-		target.history = append(target.history, carried{bundle: bundle})
+		target.history = append(target.history, bundleVersion{bundle: bundle})
 		target.changes++
-		put(target.object, bundle)
+		setBundle(target.object, bundle)
 		version, _ := strconv.Atoi(target.object.GetResourceVersion())
 		target.object.SetResourceVersion(strconv.Itoa(version + 1))
 		return nil

@@ -226,7 +226,7 @@ func (r *Reconciler) recordEvents(es *networkingv1.ExternalService, all []transi
 		}
 		var regarding runtime.Object = es
 		if t.endpoint != "" { // events of one endpoint are a series of their own
-			regarding = events.Part(r.Client.Scheme(), es, "spec.endpoints{"+t.endpoint+"}")
+			regarding = events.FieldReference(r.Client.Scheme(), es, "spec.endpoints{"+t.endpoint+"}")
 		}
 		r.Events.Eventf(regarding, nil, kind, t.reason, t.action, "%s", t.message)
 		switch t.reason {

@@ -63,7 +63,7 @@ func specDigest(spec networkingv1.ExternalServiceSpec) string {
 
 func (u *statusUpdate) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&u.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: events.Cut(message, maxMessage),
+		Type: kind, Status: status, Reason: reason, Message: events.Truncate(message, maxMessage),
 		ObservedGeneration: u.generation, LastTransitionTime: u.now,
 	})
 }

@@ -48,7 +48,7 @@ func NewBlackouts(all []Blackout) (*Calendar, error) {
 	c := &Calendar{}
 	for i := range all {
 		b := &all[i]
-		p, err := b.piece()
+		p, err := b.interval()
 		switch {
 		case !blackoutName.MatchString(b.Name):
 			err = fmt.Errorf("name %.70q: must be a DNS label, such as year-end", b.Name)
@@ -59,12 +59,12 @@ func NewBlackouts(all []Blackout) (*Calendar, error) {
 			return nil, fmt.Errorf("blackouts[%d]: %w", i, err)
 		}
 		names[b.Name] = true
-		c.blackouts = append(c.blackouts, named{p, b.Name})
+		c.blackouts = append(c.blackouts, namedInterval{p, b.Name})
 	}
 	return c, nil
 }
 
-func (b *Blackout) piece() (piece, error) {
+func (b *Blackout) interval() (interval, error) {
 	once, repeats := b.Start != nil || b.End != nil, b.Schedule != "" || b.TimeZone != "" || b.Duration != ""
 	switch {
 	case once == repeats:
@@ -76,7 +76,7 @@ func (b *Blackout) piece() (piece, error) {
 	case !b.Start.Before(b.End):
 		return nil, errors.New("end: must be after start")
 	}
-	return span{b.Start.Time, b.End.Time}, nil
+	return oneTime{b.Start.Time, b.End.Time}, nil
 }
 
 // Blackout returns the name of a blackout that holds at t; empty where none with a name does.
@@ -85,26 +85,26 @@ func (c *Calendar) Blackout(t time.Time) string {
 		return ""
 	}
 	for i := range c.blackouts {
-		if b := &c.blackouts[i]; b.name != "" && b.covers(t) {
+		if b := &c.blackouts[i]; b.name != "" && b.isOpen(t) {
 			return b.name
 		}
 	}
 	return ""
 }
 
-// span is open once.
-type span struct{ start, end time.Time }
+// oneTime is open once.
+type oneTime struct{ start, end time.Time }
 
-func (s span) covers(t time.Time) bool { return !t.Before(s.start) && t.Before(s.end) }
+func (s oneTime) isOpen(t time.Time) bool { return !t.Before(s.start) && t.Before(s.end) }
 
-func (s span) reach(t, _ time.Time) time.Time {
-	if s.covers(t) {
+func (s oneTime) openUntil(t, _ time.Time) time.Time {
+	if s.isOpen(t) {
 		return s.end
 	}
 	return t
 }
 
-func (s span) next(t time.Time) time.Time {
+func (s oneTime) next(t time.Time) time.Time {
 	if s.start.After(t) {
 		return s.start
 	}

@@ -13,7 +13,7 @@ import (
 
 // Calendar tells when something may be done: inside any window, and outside all blackouts. It is
 // immutable. A nil Calendar is always open.
-type Calendar struct{ windows, blackouts union }
+type Calendar struct{ windows, blackouts intervals }
 
 // Moment is what a Calendar says of an instant.
 type Moment struct {
@@ -35,25 +35,25 @@ func (m Moment) Open() bool { return m.Window && !m.Blackout }
 // Without windows the Calendar is open outside of blackouts. A window is open from the moment its
 // schedule fires, until its duration has elapsed. Windows that overlap or touch are one.
 func NewCalendar(windows, blackouts []common.Window) (*Calendar, error) {
-	open, err := newUnion("windows", windows)
+	open, err := newIntervals("windows", windows)
 	if err != nil {
 		return nil, err
 	}
-	closed, err := newUnion("blackouts", blackouts)
+	closed, err := newIntervals("blackouts", blackouts)
 	if err != nil {
 		return nil, err
 	}
 	return &Calendar{windows: open, blackouts: closed}, nil
 }
 
-func newUnion(name string, windows []common.Window) (union, error) {
-	u := make(union, 0, len(windows))
+func newIntervals(name string, windows []common.Window) (intervals, error) {
+	u := make(intervals, 0, len(windows))
 	for i := range windows {
 		w, err := newWindow(windows[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
-		u = append(u, named{piece: w})
+		u = append(u, namedInterval{interval: w})
 	}
 	return u, nil
 }
@@ -90,16 +90,16 @@ func (c *Calendar) NextOpen(t time.Time) time.Time {
 	if c == nil {
 		return t
 	}
-	ahead := lookAhead(t)
+	ahead := newSearch(t)
 	for {
 		end, closed := ahead.end(c.blackouts, t)
 		if !closed {
 			return time.Time{}
 		}
-		if len(c.windows) == 0 || c.windows.covers(end) {
+		if len(c.windows) == 0 || c.windows.isOpen(end) {
 			return end
 		}
-		ahead.looks -= len(c.windows)
+		ahead.lookups -= len(c.windows)
 		if t = c.windows.next(end); t.IsZero() {
 			return time.Time{}
 		}
@@ -112,7 +112,7 @@ func (c *Calendar) NextOutsideBlackout(t time.Time) time.Time {
 	if c == nil {
 		return t
 	}
-	ahead := lookAhead(t)
+	ahead := newSearch(t)
 	if end, closed := ahead.end(c.blackouts, t); closed {
 		return end
 	}

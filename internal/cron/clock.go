@@ -12,9 +12,9 @@ const (
 	secondsPerMinute = 60
 	secondsPerDay    = 24 * 60 * secondsPerMinute
 
-	// farthest is more than the clock of any zone has ever been away from UTC, in seconds. Manila
+	// maxOffset is more than the clock of any zone has ever been away from UTC, in seconds. Manila
 	// held the record with 15h56m, before 1844.
-	farthest = 16 * 60 * 60
+	maxOffset = 16 * 60 * 60
 )
 
 // clock is the clock on the wall of a zone. What it shows is counted as if it were UTC: local
@@ -42,7 +42,7 @@ func (c clock) offset(at int64) (offset, until int64) {
 // shown returns the latest local second that the clock has shown up to an instant. While it
 // repeats an hour, that is not the one it shows.
 func (c clock) shown(at int64) int64 {
-	from := at - 2*farthest // nothing shown before then can be later than what is shown at the instant
+	from := at - 2*maxOffset // nothing shown before then can be later than what is shown at the instant
 	for latest := int64(math.MinInt64); ; {
 		offset, until := c.offset(from)
 		latest = max(latest, min(until-1, at)+offset)
@@ -57,7 +57,7 @@ func (c clock) shown(at int64) int64 {
 // that minute or a later one.
 func (c clock) first(minute int64) time.Time {
 	local := minute * secondsPerMinute
-	from := local - farthest // no clock shows the minute before then
+	from := local - maxOffset // no clock shows the minute before then
 	for {
 		offset, until := c.offset(from)
 		if local-offset < until {

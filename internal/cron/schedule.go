@@ -56,7 +56,7 @@ func Parse(expression, zone string) (*Schedule, error) {
 // are no exception: an hourly schedule stays silent in the hour that the clock repeats.
 func (s *Schedule) Next(t time.Time) time.Time {
 	horizon := t.UTC().AddDate(horizonYears, 0, 0)
-	minute, ok := s.fields.next(minuteOf(s.clock.shown(t.Unix())), minuteOf(horizon.Unix()+farthest))
+	minute, ok := s.fields.next(minuteOf(s.clock.shown(t.Unix())), minuteOf(horizon.Unix()+maxOffset))
 	if !ok {
 		return time.Time{}
 	}
@@ -71,7 +71,7 @@ func (s *Schedule) Next(t time.Time) time.Time {
 // fired, in the schedule's zone, or the zero time if there is none. What it costs does not depend
 // on how often the schedule fires.
 func (s *Schedule) Latest(after, until time.Time) time.Time {
-	minute, ok := s.fields.latest(minuteOf(s.clock.shown(until.Unix())), minuteOf(after.Unix()-farthest))
+	minute, ok := s.fields.latest(minuteOf(s.clock.shown(until.Unix())), minuteOf(after.Unix()-maxOffset))
 	if !ok {
 		return time.Time{}
 	}

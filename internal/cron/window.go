@@ -45,9 +45,9 @@ func newWindow(w common.Window) (*window, error) {
 	return &window{Schedule: s, length: length, daily: daily, always: always}, nil
 }
 
-// reach returns an instant until which the window is sure to be open from t on, or t itself where
+// openUntil returns an instant until which the window is sure to be open from t on, or t itself where
 // it is closed at t.
-func (w *window) reach(t, horizon time.Time) time.Time {
+func (w *window) openUntil(t, horizon time.Time) time.Time {
 	fired := w.Latest(t.Add(-w.length), t)
 	if fired.IsZero() {
 		return t
@@ -58,8 +58,8 @@ func (w *window) reach(t, horizon time.Time) time.Time {
 	return fired.Add(w.length)
 }
 
-// covers tells whether the window is open at t.
-func (w *window) covers(t time.Time) bool { return !w.Latest(t.Add(-w.length), t).IsZero() }
+// isOpen tells whether the window is open at t.
+func (w *window) isOpen(t time.Time) bool { return !w.Latest(t.Add(-w.length), t).IsZero() }
 
 // next returns the first moment after t at which the window begins.
 func (w *window) next(t time.Time) time.Time { return w.Next(t) }

@@ -18,7 +18,7 @@ import (
 )
 
 // run starts an agenda for the rest of a synctest bubble.
-func run[K comparable](t *testing.T, a *Agenda[K]) (stop func()) {
+func run[K comparable](t *testing.T, a *Queue[K]) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -34,20 +34,20 @@ func run[K comparable](t *testing.T, a *Agenda[K]) (stop func()) {
 // pass lets the bubble's clock run.
 func pass(d time.Duration) { <-time.After(d) }
 
-// journal notes which key ran when.
-type journal struct {
+// processed notes which key ran when.
+type processed struct {
 	mu    sync.Mutex
 	began time.Time
 	lines []string
 }
 
-func (j *journal) add(key string) {
+func (j *processed) add(key string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, fmt.Sprintf("%s %s", time.Since(j.began), key))
 }
 
-func (j *journal) want(t *testing.T, want ...string) {
+func (j *processed) want(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
 	j.mu.Lock()
@@ -59,8 +59,8 @@ func (j *journal) want(t *testing.T, want ...string) {
 
 func TestKeysRunWhenTheyAreDueAndAgainWhenTheyAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{began: time.Now()}
-		a := New(Options[string]{Do: func(_ context.Context, key string) time.Time {
+		j := &processed{began: time.Now()}
+		a := New(Options[string]{Process: func(_ context.Context, key string) time.Time {
 			j.add(key)
 			if key == "once" {
 				return time.Time{}
@@ -81,8 +81,8 @@ func TestKeysRunWhenTheyAreDueAndAgainWhenTheyAnswered(t *testing.T) {
 
 func TestSetMovesAKeyBothWays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{began: time.Now()}
-		a := New(Options[string]{Do: func(_ context.Context, key string) time.Time { j.add(key); return time.Time{} }})
+		j := &processed{began: time.Now()}
+		a := New(Options[string]{Process: func(_ context.Context, key string) time.Time { j.add(key); return time.Time{} }})
 		defer run(t, a)()
 		at := func(s int) time.Time { return j.began.Add(time.Duration(s) * time.Second) }
 		a.Set("earlier", at(50))
@@ -100,26 +100,26 @@ func TestSetMovesAKeyBothWays(t *testing.T) {
 
 func TestWhatHappensToAKeyThatRuns(t *testing.T) {
 	for name, tc := range map[string]struct {
-		during func(a *Agenda[string])
+		during func(a *Queue[string])
 		want   []string
 	}{
-		"nothing: the answer counts":                   {func(*Agenda[string]) {}, []string{"0s k", "15s k"}},
-		"set wins over the answer":                     {func(a *Agenda[string]) { a.Set("k", time.Now().Add(7*time.Second)) }, []string{"0s k", "8s k"}},
-		"set to the past waits for the end of the run": {func(a *Agenda[string]) { a.Set("k", time.Time{}) }, []string{"0s k", "5s k", "20s k"}},
-		"removed is not scheduled again":               {func(a *Agenda[string]) { a.Remove("k") }, []string{"0s k"}},
-		"removed and set again does not run twice at once": {func(a *Agenda[string]) {
+		"nothing: the answer counts":                   {func(*Queue[string]) {}, []string{"0s k", "15s k"}},
+		"set wins over the answer":                     {func(a *Queue[string]) { a.Set("k", time.Now().Add(7*time.Second)) }, []string{"0s k", "8s k"}},
+		"set to the past waits for the end of the run": {func(a *Queue[string]) { a.Set("k", time.Time{}) }, []string{"0s k", "5s k", "20s k"}},
+		"removed is not scheduled again":               {func(a *Queue[string]) { a.Remove("k") }, []string{"0s k"}},
+		"removed and set again does not run twice at once": {func(a *Queue[string]) {
 			a.Remove("k")
 			a.Set("k", time.Now())
 		}, []string{"0s k", "5s k", "20s k"}},
-		"set and then removed": {func(a *Agenda[string]) {
+		"set and then removed": {func(a *Queue[string]) {
 			a.Set("k", time.Now())
 			a.Remove("k")
 		}, []string{"0s k"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := &journal{began: time.Now()}
-				a := New(Options[string]{Do: func(_ context.Context, key string) time.Time {
+				j := &processed{began: time.Now()}
+				a := New(Options[string]{Process: func(_ context.Context, key string) time.Time {
 					j.add(key)
 					pass(5 * time.Second)
 					return time.Now().Add(10 * time.Second)
@@ -138,7 +138,7 @@ func TestWhatHappensToAKeyThatRuns(t *testing.T) {
 func TestNoMoreThanTheWorkersRunAndTheyEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
-		a := New(Options[int]{Workers: 7, Do: func(context.Context, int) time.Time {
+		a := New(Options[int]{Workers: 7, Process: func(context.Context, int) time.Time {
 			most.Store(max(most.Load(), now.Add(1)))
 			pass(time.Second)
 			now.Add(-1)
@@ -163,11 +163,11 @@ func TestNoMoreThanTheWorkersRunAndTheyEnd(t *testing.T) {
 func hold(t *testing.T, workers int, hogs string, keys ...string) (ran string, running int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{began: time.Now()}
+		j := &processed{began: time.Now()}
 		a := New(Options[string]{
 			Workers: workers,
-			Share:   func(key string) string { return key[:1] },
-			Do: func(ctx context.Context, key string) time.Time {
+			Tenant:  func(key string) string { return key[:1] },
+			Process: func(ctx context.Context, key string) time.Time {
 				if strings.Contains(hogs, key[:1]) {
 					<-ctx.Done()
 				} else {
@@ -229,11 +229,11 @@ func TestAShareThatHangsLeavesWorkersToOthers(t *testing.T) {
 
 func TestKeysOfACappedShareWaitInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{began: time.Now()}
+		j := &processed{began: time.Now()}
 		a := New(Options[string]{
 			Workers: 2,
-			Share:   func(string) string { return "one" },
-			Do: func(_ context.Context, key string) time.Time {
+			Tenant:  func(string) string { return "one" },
+			Process: func(_ context.Context, key string) time.Time {
 				j.add(key)
 				pass(time.Second)
 				return time.Time{}
@@ -249,8 +249,8 @@ func TestKeysOfACappedShareWaitInOrder(t *testing.T) {
 		a.Set("later", j.began.Add(10*time.Second))
 		pass(time.Minute)
 		j.want(t, "0s d", "1s b", "2s a", "3s c", "10s later")
-		if len(a.shares) != 0 {
-			t.Errorf("%d shares are left over", len(a.shares))
+		if len(a.tenants) != 0 {
+			t.Errorf("%d shares are left over", len(a.tenants))
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestLatenessIsObserved(t *testing.T) {
 		a := New(Options[int]{
 			Workers: 1,
 			Observe: func(d time.Duration) { late = append(late, d) },
-			Do:      func(context.Context, int) time.Time { pass(3 * time.Second); return time.Time{} },
+			Process: func(context.Context, int) time.Time { pass(3 * time.Second); return time.Time{} },
 		})
 		defer run(t, a)()
 		for i := range 3 {
@@ -277,7 +277,7 @@ func TestLatenessIsObserved(t *testing.T) {
 func TestRunEndsAfterItsRunsAndCanBeCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended atomic.Bool
-		a := New(Options[string]{Workers: 1, Do: func(ctx context.Context, _ string) time.Time {
+		a := New(Options[string]{Workers: 1, Process: func(ctx context.Context, _ string) time.Time {
 			<-ctx.Done()
 			pass(time.Second)
 			ended.Store(true)
@@ -312,8 +312,8 @@ func TestAgendaDoesWhatAListWouldDo(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			start := time.Now()
-			got, want := &journal{began: start}, []string{}
-			a := New(Options[int]{Workers: 1, Do: func(_ context.Context, key int) time.Time {
+			got, want := &processed{began: start}, []string{}
+			a := New(Options[int]{Workers: 1, Process: func(_ context.Context, key int) time.Time {
 				got.add(fmt.Sprint(key))
 				return time.Time{}
 			}})
@@ -352,8 +352,8 @@ func TestAgendaDoesWhatAListWouldDo(t *testing.T) {
 // A panic ends the run of its key, and neither the process, nor the worker, nor the key.
 func TestAPanicEndsTheRunOfItsKeyAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{began: time.Now()}
-		a := New(Options[string]{Workers: 1, Do: func(_ context.Context, key string) time.Time {
+		j := &processed{began: time.Now()}
+		a := New(Options[string]{Workers: 1, Process: func(_ context.Context, key string) time.Time {
 			j.add(key)
 			if key == "bad" {
 				panic("a defect") //nolint:forbidigo // what it tests

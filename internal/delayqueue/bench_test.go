@@ -17,12 +17,12 @@ func BenchmarkStart(b *testing.B) {
 	const keys = 50_000
 	left := b.N
 	done := make(chan struct{})
-	var a *Agenda[*int]
+	var a *Queue[*int]
 	step := time.Duration(0)
 	a = New(Options[*int]{
 		Workers: 1,
-		Share:   func(*int) string { return "share" },
-		Do: func(context.Context, *int) time.Time {
+		Tenant:  func(*int) string { return "share" },
+		Process: func(context.Context, *int) time.Time {
 			left--
 			if left == 0 {
 				close(done)
@@ -55,7 +55,7 @@ func BenchmarkMemory(b *testing.B) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		a := New(Options[*int]{Do: func(context.Context, *int) time.Time { return time.Time{} }})
+		a := New(Options[*int]{Process: func(context.Context, *int) time.Time { return time.Time{} }})
 		for i := range all {
 			a.Set(&all[i], a.base.Add(time.Duration(i)*time.Second))
 		}

@@ -9,77 +9,77 @@ import "time"
 type state uint8
 
 const (
-	// planned entries are in the heap of deadlines.
-	planned state = iota
-	// waiting entries are due, and queue in their share.
-	waiting
+	// delayed entries are in the heap of deadlines.
+	delayed state = iota
+	// ready entries are due, and queue in their share.
+	ready
 	// running entries are in no queue.
 	running
 )
 
-// entry is a key. It is small, since there may be many thousands.
-type entry[K comparable] struct {
+// item is a key. It is small, since there may be many thousands.
+type item[K comparable] struct {
 	key        K
 	at         time.Duration
-	share      *share[K]
-	prev, next *entry[K]
-	slot       int32
+	tenant     *tenant[K]
+	prev, next *item[K]
+	index      int32
 	state      state
-	// again: the key was Set while it ran. removed: it was removed while it ran. The entry stays
+	// requeued: the key was Set while it ran. removed: it was removed while it ran. The entry stays
 	// in either case, or a second run could start beside the first.
-	again, removed bool
+	requeued, removed bool
 }
 
-func (e *entry[K]) before(o *entry[K]) bool { return e.at < o.at }
-func (e *entry[K]) moved(to int32)          { e.slot = to }
+func (e *item[K]) before(o *item[K]) bool { return e.at < o.at }
+func (e *item[K]) moved(to int32)         { e.index = to }
 
-// share is a tenant: its due entries in the order in which they became due.
-type share[K comparable] struct {
+// tenant is a tenant: its due entries in the order in which they became due.
+type tenant[K comparable] struct {
 	name        string
 	keys        int
 	running     int
-	first, last *entry[K]
-	slot        int32
+	first, last *item[K]
+	index       int32
 }
 
 // before puts the share with the fewest running first, and then the one that waits longest.
-func (s *share[K]) before(o *share[K]) bool {
+func (s *tenant[K]) before(o *tenant[K]) bool {
 	if s.running != o.running {
 		return s.running < o.running
 	}
 	return s.first.at < o.first.at
 }
 
-func (s *share[K]) moved(to int32) { s.slot = to }
+func (s *tenant[K]) moved(to int32) { s.index = to }
 
 // reorder gives a share its place after the number of its running or its first entry changed. The
 // lock is held.
-func (s *share[K]) reorder(a *Agenda[K]) {
+func (s *tenant[K]) reorder(a *Queue[K]) {
 	switch {
-	case s.first == nil && s.slot != none:
-		a.waiting.remove(s.slot)
-	case s.first != nil && s.slot == none:
-		a.waiting.add(s)
+	case s.first == nil && s.index != noIndex:
+		a.ready.remove(s.index)
+	case s.first != nil && s.index == noIndex:
+		a.ready.add(s)
 	case s.first != nil:
-		a.waiting.fix(s.slot)
+		a.ready.fix(s.index)
 	}
 }
 
-// shareOf returns the share, with one more key. The lock is held.
-func (a *Agenda[K]) shareOf(name string) *share[K] {
-	s, ok := a.shares[name]
+// acquireTenant returns the share, with one more key. The lock is held.
+func (a *Queue[K]) acquireTenant(name string) *tenant[K] {
+	s, ok := a.tenants[name]
 	if !ok {
-		s = &share[K]{name: name, slot: none}
-		a.shares[name] = s
+		s = &tenant[K]{name: name, index: noIndex}
+		a.tenants[name] = s
 	}
 	s.keys++
 	return s
 }
 
-// wait queues an entry in its share. The lock is held.
-func (a *Agenda[K]) wait(e *entry[K]) {
-	s := e.share
-	e.state, e.prev = waiting, s.last
+// markReady queues an entry in its share. The lock is held.
+func (a *Queue[K]) markReady(e *item[K]) {
+	s := e.tenant
+	e.state, e.prev = ready, s.last
 	if s.last == nil {
 		s.first = e
 	} else {
@@ -89,9 +89,9 @@ func (a *Agenda[K]) wait(e *entry[K]) {
 	s.reorder(a)
 }
 
-// unwait takes an entry out of its share's queue, wherever it stands in it. The lock is held.
-func (a *Agenda[K]) unwait(e *entry[K]) {
-	s := e.share
+// unmarkReady takes an entry out of its share's queue, wherever it stands in it. The lock is held.
+func (a *Queue[K]) unmarkReady(e *item[K]) {
+	s := e.tenant
 	if e.prev == nil {
 		s.first = e.next
 	} else {
@@ -102,6 +102,6 @@ func (a *Agenda[K]) unwait(e *entry[K]) {
 	} else {
 		e.next.prev = e.prev
 	}
-	e.prev, e.next, e.state = nil, nil, planned
+	e.prev, e.next, e.state = nil, nil, delayed
 	s.reorder(a)
 }

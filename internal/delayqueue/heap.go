@@ -3,11 +3,11 @@
 
 package delayqueue
 
-// none is the slot of an item that is in no heap.
-const none int32 = -1
+// noIndex is the slot of an item that is in no heap.
+const noIndex int32 = -1
 
-// item is something that a heap orders, and that knows its place in it.
-type item[T any] interface {
+// heapItem is something that a heap orders, and that knows its place in it.
+type heapItem[T any] interface {
 	comparable
 	before(other T) bool
 	moved(to int32)
@@ -15,7 +15,7 @@ type item[T any] interface {
 
 // heap is a binary heap whose items know their slots, so that any of them can be moved or removed
 // in logarithmic time. container/heap would do the same through an interface per call.
-type heap[T item[T]] []T
+type heap[T heapItem[T]] []T
 
 func (h *heap[T]) add(t T) {
 	*h = append(*h, t)
@@ -31,7 +31,7 @@ func (h *heap[T]) remove(slot int32) {
 	var zero T
 	all[last] = zero
 	*h = all[:last]
-	gone.moved(none)
+	gone.moved(noIndex)
 	if i < last {
 		h.fix(slot)
 	}

@@ -22,8 +22,8 @@ const (
 	maxNote     = 1024
 )
 
-// Notice is what an Event says. It must hold nothing of an object's values.
-type Notice struct {
+// Event is what an Event says. It must hold nothing of an object's values.
+type Event struct {
 	// Regarding is the object, with a name, and with a namespace unless ClusterScoped says that it has none.
 	Regarding corev1.ObjectReference
 	// ClusterScoped puts the Event into the namespace "default", as the API server demands.
@@ -32,22 +32,22 @@ type Notice struct {
 	Reason, Action, Note string
 }
 
-// matter is what one Event within a window is enough for.
-type matter struct {
+// dedupeKey is what one Event within a window is enough for.
+type dedupeKey struct {
 	kind, namespace, name, uid, reason string
 }
 
-func (n *Notice) matter() matter {
+func (n *Event) dedupeKey() dedupeKey {
 	r := n.Regarding
-	return matter{r.Kind, r.Namespace, r.Name, string(r.UID), n.Reason}
+	return dedupeKey{r.Kind, r.Namespace, r.Name, string(r.UID), n.Reason}
 }
 
 // namespace is where the Event belongs.
-func (n *Notice) namespace() string { return cmp.Or(n.Regarding.Namespace, metav1.NamespaceDefault) }
+func (n *Event) namespace() string { return cmp.Or(n.Regarding.Namespace, metav1.NamespaceDefault) }
 
-// event is the Event of a notice, named after its matter and the window.
-func (n *Notice) event(instance string, at time.Time, window time.Duration) *eventsv1.Event {
-	m := n.matter()
+// object is the Event of a notice, named after its matter and the window.
+func (n *Event) object(instance string, at time.Time, window time.Duration) *eventsv1.Event {
+	m := n.dedupeKey()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", []string{m.kind, m.namespace, m.name, m.uid, m.reason}, at.Truncate(window).Unix()))
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
@@ -55,18 +55,18 @@ func (n *Notice) event(instance string, at time.Time, window time.Duration) *eve
 		},
 		EventTime:           metav1.NewMicroTime(at),
 		ReportingController: "fairlead.dev/manager",
-		ReportingInstance:   Cut(instance, maxInstance),
+		ReportingInstance:   Truncate(instance, maxInstance),
 		Action:              n.Action,
 		Reason:              n.Reason,
-		Note:                Cut(n.Note, maxNote),
+		Note:                Truncate(n.Note, maxNote),
 		Type:                corev1.EventTypeWarning,
 		Regarding:           n.Regarding,
 	}
 }
 
-// Cut returns text as valid UTF-8 of at most so many bytes, more than 3. What is cut off ends in three
+// Truncate returns text as valid UTF-8 of at most so many bytes, more than 3. What is cut off ends in three
 // dots. The API server replaces what is not valid, and who compares the two would write for ever.
-func Cut(text string, limit int) string {
+func Truncate(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit-3], "") + "..."

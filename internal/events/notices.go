@@ -20,8 +20,8 @@ import (
 const (
 	// DefaultWindow is how long one Event of a matter is enough.
 	DefaultWindow = 10 * time.Minute
-	// maxWaiting bounds the notices that wait to be written.
-	maxWaiting = 64
+	// queueSize bounds the notices that wait to be written.
+	queueSize = 64
 	// maxRecent bounds the matters that it is remembered of that they were told of.
 	maxRecent = 1024
 	// burst and perSecond bound what is written, whatever is given: who can reach the webhooks can have
@@ -48,29 +48,29 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// Notices writes what it is given, one after another.
-type Notices struct {
+// Recorder writes what it is given, one after another.
+type Recorder struct {
 	Options
-	waiting chan Notice
-	pace    flowcontrol.RateLimiter
+	queue   chan Event
+	limiter flowcontrol.RateLimiter
 	counts  *prometheus.CounterVec
 
 	mu     sync.Mutex
-	recent map[matter]struct{} // what was taken in this window
-	until  time.Time           // the end of it
+	recent map[dedupeKey]struct{} // what was taken in this window
+	until  time.Time              // the end of it
 }
 
 // New makes Notices. Nothing is written before Run.
-func New(o Options) (*Notices, error) {
+func New(o Options) (*Recorder, error) {
 	if o.Window <= 0 {
 		o.Window = DefaultWindow
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	n := &Notices{
-		Options: o, waiting: make(chan Notice, maxWaiting), recent: map[matter]struct{}{},
-		pace: flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
+	n := &Recorder{
+		Options: o, queue: make(chan Event, queueSize), recent: map[dedupeKey]struct{}{},
+		limiter: flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_notices_total",
 			Help: "Events about stored objects that are broken: written, there already by another replica, dropped since there were too many, or failed.",
@@ -84,20 +84,20 @@ func New(o Options) (*Notices, error) {
 	return n, nil
 }
 
-// Tell takes a notice. It never blocks; what is too much, or was told of in this window, is dropped.
-func (n *Notices) Tell(notice Notice) {
-	if (notice.Regarding.Namespace == "") != notice.ClusterScoped || notice.Regarding.Name == "" || !n.fresh(notice.matter()) {
+// Record takes a notice. It never blocks; what is too much, or was told of in this window, is dropped.
+func (n *Recorder) Record(notice Event) {
+	if (notice.Regarding.Namespace == "") != notice.ClusterScoped || notice.Regarding.Name == "" || !n.isNew(notice.dedupeKey()) {
 		return
 	}
 	select {
-	case n.waiting <- notice:
+	case n.queue <- notice:
 	default:
 		n.counts.WithLabelValues("dropped").Inc()
 	}
 }
 
-// fresh says whether nothing of a matter was taken in this window.
-func (n *Notices) fresh(m matter) bool {
+// isNew says whether nothing of a matter was taken in this window.
+func (n *Recorder) isNew(m dedupeKey) bool {
 	now := n.Clock.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -117,23 +117,23 @@ func (n *Notices) fresh(m matter) bool {
 }
 
 // Run writes until ctx ends.
-func (n *Notices) Run(ctx context.Context) error {
+func (n *Recorder) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case notice := <-n.waiting:
-			if n.pace.Wait(ctx) == nil {
+		case notice := <-n.queue:
+			if n.limiter.Wait(ctx) == nil {
 				n.write(ctx, notice)
 			}
 		}
 	}
 }
 
-func (n *Notices) write(ctx context.Context, notice Notice) {
+func (n *Recorder) write(ctx context.Context, notice Event) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err := n.Client.Events(notice.namespace()).Create(ctx, notice.event(n.Instance, n.Clock.Now(), n.Window), metav1.CreateOptions{})
+	_, err := n.Client.Events(notice.namespace()).Create(ctx, notice.object(n.Instance, n.Clock.Now(), n.Window), metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		n.counts.WithLabelValues("written").Inc()

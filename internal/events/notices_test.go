@@ -19,15 +19,15 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-func about(name, reason string) Notice {
-	return Notice{
+func about(name, reason string) Event {
+	return Event{
 		Regarding: corev1.ObjectReference{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Namespace: "shop", Name: name, UID: "u"},
 		Reason:    reason, Action: "Decode", Note: "It is broken.",
 	}
 }
 
 // written runs replicas, has use give them notices, and returns the Events that are there after that.
-func written(t *testing.T, replicas int, use func(replicas []*Notices)) (events []string, of []*Notices) {
+func written(t *testing.T, replicas int, use func(replicas []*Recorder)) (events []string, of []*Recorder) {
 	t.Helper()
 	client := fake.NewClientset()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,7 +59,7 @@ func written(t *testing.T, replicas int, use func(replicas []*Notices)) (events 
 }
 
 // count is what the metric says of a result.
-func count(t *testing.T, n *Notices, result string) int {
+func count(t *testing.T, n *Recorder, result string) int {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(n.counts)
@@ -80,10 +80,10 @@ func count(t *testing.T, n *Notices, result string) int {
 
 func TestAllReplicasTogetherWriteOneEventInAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		events, of := written(t, 2, func(replicas []*Notices) {
+		events, of := written(t, 2, func(replicas []*Recorder) {
 			for range 1000 {
 				for _, n := range replicas {
-					n.Tell(about("a", "Undecodable"))
+					n.Record(about("a", "Undecodable"))
 				}
 			}
 			synctest.Wait()
@@ -99,13 +99,13 @@ func TestAllReplicasTogetherWriteOneEventInAWindow(t *testing.T) {
 
 func TestAnotherWindowObjectOrReasonIsAnotherEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		events, _ := written(t, 1, func(replicas []*Notices) {
-			replicas[0].Tell(about("a", "Undecodable"))
-			replicas[0].Tell(about("a", "ConversionFailed"))
-			replicas[0].Tell(about("b", "Undecodable"))
+		events, _ := written(t, 1, func(replicas []*Recorder) {
+			replicas[0].Record(about("a", "Undecodable"))
+			replicas[0].Record(about("a", "ConversionFailed"))
+			replicas[0].Record(about("b", "Undecodable"))
 			synctest.Wait()
 			<-time.After(DefaultWindow)
-			replicas[0].Tell(about("a", "Undecodable"))
+			replicas[0].Record(about("a", "Undecodable"))
 		})
 		if len(events) != 4 {
 			t.Errorf("Events: %v", events)
@@ -115,9 +115,9 @@ func TestAnotherWindowObjectOrReasonIsAnotherEvent(t *testing.T) {
 
 func TestAFloodIsBoundedAndNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		events, of := written(t, 1, func(replicas []*Notices) {
+		events, of := written(t, 1, func(replicas []*Recorder) {
 			for i := range 100_000 {
-				replicas[0].Tell(about(fmt.Sprint("object-", i), "ConversionFailed"))
+				replicas[0].Record(about(fmt.Sprint("object-", i), "ConversionFailed"))
 			}
 			<-time.After(time.Minute)
 		})
@@ -148,8 +148,8 @@ func TestWhatCannotBeWrittenIsCountedAndNotTriedAgain(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- n.Run(ctx) }()
-		n.Tell(about("a", "Undecodable"))
-		n.Tell(about("a", "Undecodable"))
+		n.Record(about("a", "Undecodable"))
+		n.Record(about("a", "Undecodable"))
 		<-time.After(time.Second)
 		cancel()
 		if err := <-ended; err != nil || tries != 1 || count(t, n, "failed") != 1 {
@@ -160,11 +160,11 @@ func TestWhatCannotBeWrittenIsCountedAndNotTriedAgain(t *testing.T) {
 
 func TestAnObjectWithoutANameOrNamespaceGetsNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		events, _ := written(t, 1, func(replicas []*Notices) {
+		events, _ := written(t, 1, func(replicas []*Recorder) {
 			nameless, homeless := about("", "Undecodable"), about("a", "Undecodable")
 			homeless.Regarding.Namespace = ""
-			replicas[0].Tell(nameless)
-			replicas[0].Tell(homeless)
+			replicas[0].Record(nameless)
+			replicas[0].Record(homeless)
 		})
 		if len(events) > 0 {
 			t.Errorf("Events: %v", events)
@@ -175,13 +175,13 @@ func TestAnObjectWithoutANameOrNamespaceGetsNoEvent(t *testing.T) {
 func TestTheEventOfAnObjectWithoutNamespacesIsInDefault(t *testing.T) {
 	notice := about("fairlead-validating", "CABundleLost")
 	notice.Regarding.Namespace, notice.ClusterScoped = "", true
-	if event := notice.event("replica", time.Unix(1e9, 0), DefaultWindow); event.Namespace != metav1.NamespaceDefault || event.Regarding.Namespace != "" {
+	if event := notice.object("replica", time.Unix(1e9, 0), DefaultWindow); event.Namespace != metav1.NamespaceDefault || event.Regarding.Namespace != "" {
 		t.Errorf("%+v", event)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		events, _ := written(t, 3, func(replicas []*Notices) {
+		events, _ := written(t, 3, func(replicas []*Recorder) {
 			for _, replica := range replicas {
-				replica.Tell(notice)
+				replica.Record(notice)
 			}
 		})
 		if len(events) != 1 {
@@ -193,7 +193,7 @@ func TestTheEventOfAnObjectWithoutNamespacesIsInDefault(t *testing.T) {
 func TestAnEventKeepsToTheLimitsOfTheAPIServer(t *testing.T) {
 	notice := about(strings.Repeat("n", 253), "Undecodable")
 	notice.Note = strings.Repeat("€", 1000)
-	event := notice.event(strings.Repeat("i", 500), time.Unix(1e9, 0), DefaultWindow)
+	event := notice.object(strings.Repeat("i", 500), time.Unix(1e9, 0), DefaultWindow)
 	if len(event.Name) > 253 || event.Name != strings.ToLower(event.Name) || len(event.Note) > 1024 || len(event.ReportingInstance) > 128 ||
 		!strings.HasPrefix(event.Note, "€") || event.Namespace != event.Regarding.Namespace || event.EventTime.IsZero() {
 		t.Errorf("%+v", event)

@@ -59,29 +59,29 @@ func (b *Broadcaster) Run(ctx context.Context) error {
 }
 
 // Recorder returns the recorder of a controller.
-func (b *Broadcaster) Recorder(controller string) *Recorder {
-	return &Recorder{to: b.NewRecorder(b.scheme, controller), scheme: b.scheme}
+func (b *Broadcaster) Recorder(controller string) *ControllerRecorder {
+	return &ControllerRecorder{to: b.NewRecorder(b.scheme, controller), scheme: b.scheme}
 }
 
-// Recorder records the Events of one controller. It is a controller-runtime recorder.EventRecorder.
-type Recorder struct {
+// ControllerRecorder records the Events of one controller. It is a controller-runtime recorder.EventRecorder.
+type ControllerRecorder struct {
 	to     events.EventRecorder
 	scheme *runtime.Scheme
 }
 
 // Eventf records an Event. The resource versions of the objects are left out: client-go compares them
 // when it looks for a series, and each write of a status changes them.
-func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	r.to.Eventf(r.timeless(regarding), r.timeless(related), kind, reason, action, note, args...)
+func (r *ControllerRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	r.to.Eventf(r.withoutResourceVersion(regarding), r.withoutResourceVersion(related), kind, reason, action, note, args...)
 }
 
 // AnnotatedEventf is Eventf; the annotations are left out.
-func (r *Recorder) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
+func (r *ControllerRecorder) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
 	r.Eventf(regarding, related, kind, reason, action, note, args...)
 }
 
-// timeless returns a reference to an object whatever its resource version is.
-func (r *Recorder) timeless(object runtime.Object) runtime.Object {
+// withoutResourceVersion returns a reference to an object whatever its resource version is.
+func (r *ControllerRecorder) withoutResourceVersion(object runtime.Object) runtime.Object {
 	if object == nil {
 		return nil
 	}
@@ -94,9 +94,9 @@ func (r *Recorder) timeless(object runtime.Object) runtime.Object {
 	return &ref
 }
 
-// Part returns a reference to a part of an object, so that Events on different parts of it are
+// FieldReference returns a reference to a part of an object, so that Events on different parts of it are
 // different series. The path is that of the part, such as spec.endpoints{primary}.
-func Part(scheme *runtime.Scheme, object runtime.Object, path string) runtime.Object {
+func FieldReference(scheme *runtime.Scheme, object runtime.Object, path string) runtime.Object {
 	found, err := reference.GetReference(scheme, object)
 	if err != nil {
 		return object

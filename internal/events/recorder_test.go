@@ -23,7 +23,7 @@ import (
 )
 
 // recorded runs a Broadcaster while record uses it, and returns how many Events were created and patched.
-func recorded(t *testing.T, record func(*Recorder)) (created, patched int, client *fake.Clientset) {
+func recorded(t *testing.T, record func(*ControllerRecorder)) (created, patched int, client *fake.Clientset) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		client = fake.NewClientset()
@@ -59,7 +59,7 @@ func pod(name string, version int) *corev1.Pod {
 }
 
 func TestRepeatsAreASeriesWhateverTheVersionOfTheObject(t *testing.T) {
-	created, patched, client := recorded(t, func(r *Recorder) {
+	created, patched, client := recorded(t, func(r *ControllerRecorder) {
 		for version := range 42 {
 			r.Eventf(pod("a", version), pod("b", version), corev1.EventTypeWarning, "Unhealthy", "Check", "try %d", version)
 			synctest.Wait()
@@ -75,10 +75,10 @@ func TestRepeatsAreASeriesWhateverTheVersionOfTheObject(t *testing.T) {
 }
 
 func TestPartsOfAnObjectHaveSeriesOfTheirOwn(t *testing.T) {
-	created, patched, _ := recorded(t, func(r *Recorder) {
+	created, patched, _ := recorded(t, func(r *ControllerRecorder) {
 		for version := range 10 {
 			for _, part := range []string{"a", "b"} {
-				r.Eventf(Part(scheme.Scheme, pod("a", version), "spec.containers{"+part+"}"), nil, corev1.EventTypeWarning, "Unhealthy", "Check", part)
+				r.Eventf(FieldReference(scheme.Scheme, pod("a", version), "spec.containers{"+part+"}"), nil, corev1.EventTypeWarning, "Unhealthy", "Check", part)
 				synctest.Wait()
 			}
 		}
@@ -147,7 +147,7 @@ func TestWhatIsCutIsValidAndTellsThatItIs(t *testing.T) {
 		"01234€€":       "01234...",
 		"bad \xff byte": "bad \uFFFD...",
 	} {
-		if got := Cut(text, 10); got != want {
+		if got := Truncate(text, 10); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -22,14 +22,14 @@ const (
 	objectBurst, objectRate       = 50, 1.0 / 20
 	namespaceBurst, namespaceRate = 200, 1
 	overallBurst, overallRate     = 500, 10
-	// maxBounded is how many objects, and how many namespaces, have a bound of their own; those that
+	// maxTracked is how many objects, and how many namespaces, have a bound of their own; those that
 	// were seen last.
-	maxBounded = 4096
+	maxTracked = 4096
 )
 
-// sink writes Events within bounds. The bound of each object is client-go's own, which only its
+// boundedSink writes Events within bounds. The bound of each object is client-go's own, which only its
 // older recorder applies.
-type sink struct {
+type boundedSink struct {
 	to      events.EventSink
 	dropped prometheus.Counter
 
@@ -38,28 +38,28 @@ type sink struct {
 	overall           flowcontrol.PassiveRateLimiter
 }
 
-var _ events.EventSink = (*sink)(nil)
+var _ events.EventSink = (*boundedSink)(nil)
 
-func newSink(to events.EventSink, clock clock.PassiveClock) *sink {
-	return &sink{
+func newSink(to events.EventSink, clock clock.PassiveClock) *boundedSink {
+	return &boundedSink{
 		to: to,
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_events_dropped_total",
 			Help: "Events of the controllers that were not written since there were too many: of one object, in one namespace, or overall.",
 		}),
-		object: record.NewEventSourceObjectSpamFilter(maxBounded, objectBurst, objectRate, clock, func(e *corev1.Event) string {
+		object: record.NewEventSourceObjectSpamFilter(maxTracked, objectBurst, objectRate, clock, func(e *corev1.Event) string {
 			o := &e.InvolvedObject
 			return strings.Join([]string{o.APIVersion, o.Kind, o.Namespace, o.Name, string(o.UID)}, "/")
 		}),
-		namespace: record.NewEventSourceObjectSpamFilter(maxBounded, namespaceBurst, namespaceRate, clock, func(e *corev1.Event) string {
+		namespace: record.NewEventSourceObjectSpamFilter(maxTracked, namespaceBurst, namespaceRate, clock, func(e *corev1.Event) string {
 			return e.InvolvedObject.Namespace
 		}),
 		overall: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(overallRate, overallBurst, clock),
 	}
 }
 
-// allows reports whether one more write about an object is within the bounds.
-func (s *sink) allows(event *eventsv1.Event) bool {
+// allow reports whether one more write about an object is within the bounds.
+func (s *boundedSink) allow(event *eventsv1.Event) bool {
 	of := &corev1.Event{InvolvedObject: event.Regarding}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,25 +71,25 @@ func (s *sink) allows(event *eventsv1.Event) bool {
 }
 
 // Create writes an Event. One that is dropped is as good as written: the recorder must not try it again.
-func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	event.Note = Cut(event.Note, maxNote)
-	if !s.allows(event) {
+func (s *boundedSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	event.Note = Truncate(event.Note, maxNote)
+	if !s.allow(event) {
 		return event, nil
 	}
 	return s.to.Create(ctx, event)
 }
 
 // Update is Create for an Event that is there.
-func (s *sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	if !s.allows(event) {
+func (s *boundedSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	if !s.allow(event) {
 		return event, nil
 	}
 	return s.to.Update(ctx, event)
 }
 
 // Patch is Create for an Event that becomes a series.
-func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
-	if !s.allows(event) {
+func (s *boundedSink) Patch(ctx context.Context, event *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
+	if !s.allow(event) {
 		return event, nil
 	}
 	return s.to.Patch(ctx, event, patch)

@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// bounded runs a request for at most a limit by the clock. It returns at the limit even where the
+// withTimeout runs a request for at most a limit by the clock. It returns at the limit even where the
 // request does not heed its context: the election must not hang with a connection.
-func bounded[T any](ctx context.Context, by clock.Clock, limit time.Duration, request func(context.Context) (T, error)) (T, error) {
+func withTimeout[T any](ctx context.Context, by clock.Clock, limit time.Duration, request func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
@@ -44,13 +44,13 @@ func bounded[T any](ctx context.Context, by clock.Clock, limit time.Duration, re
 	}
 }
 
-// contained runs the work and returns a panic as an error, so that the Lease is released.
-func contained(ctx context.Context, work func(context.Context) error) error {
+// recoverPanic runs the work and returns a panic as an error, so that the Lease is released.
+func recoverPanic(ctx context.Context, work func(context.Context) error) error {
 	return panics.Try("leading", func() error { return work(ctx) })
 }
 
-// reset sets a timer again whether or not it has fired.
-func reset(timer clock.Timer, d time.Duration) {
+// resetTimer sets a timer again whether or not it has fired.
+func resetTimer(timer clock.Timer, d time.Duration) {
 	if !timer.Stop() {
 		select {
 		case <-timer.C():

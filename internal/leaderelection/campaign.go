@@ -22,9 +22,9 @@ func (e *Elector) campaign(ctx context.Context) (*term, error) {
 	defer following.Wait()
 	defer cancel()
 	leases := make(chan *coordinationv1.Lease)
-	following.Go(func() { panics.Go("election", func() { e.follow(ctx, leases) }) })
+	following.Go(func() { panics.Go("election", func() { e.watchLease(ctx, leases) }) })
 
-	var seen sighting
+	var seen observedLease
 	alarm := e.Clock.NewTimer(e.LeaseDuration)
 	defer alarm.Stop()
 	for {
@@ -32,29 +32,29 @@ func (e *Elector) campaign(ctx context.Context) (*term, error) {
 		case <-ctx.Done():
 			return nil, nil
 		case lease := <-leases:
-			seen = seen.with(lease, e.Clock.Now())
-			e.saw(holder(lease))
+			seen = seen.update(lease, e.Clock.Now())
+			e.observeHolder(holder(lease))
 		case <-alarm.C():
 		}
-		wait := seen.freeIn(e.Clock.Now(), e.LeaseDuration)
+		wait := seen.expiresIn(e.Clock.Now(), e.LeaseDuration)
 		if wait == 0 {
-			won, err := bounded(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
-				return e.take(ctx, seen.lease, int32(e.LeaseDuration/time.Second))
+			won, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
+				return e.acquire(ctx, seen.lease, int32(e.LeaseDuration/time.Second))
 			})
 			if err == nil {
-				e.saw(e.Identity)
+				e.observeHolder(e.Identity)
 				return won, nil
 			}
-			seen = e.missed(ctx, seen, err)
-			wait = max(e.RetryPeriod, seen.freeIn(e.Clock.Now(), e.LeaseDuration))
+			seen = e.afterFailedAttempt(ctx, seen, err)
+			wait = max(e.RetryPeriod, seen.expiresIn(e.Clock.Now(), e.LeaseDuration))
 		}
-		reset(alarm, wait)
+		resetTimer(alarm, wait)
 	}
 }
 
-// missed returns what is known after an attempt that failed. Where another candidate was faster the
+// afterFailedAttempt returns what is known after an attempt that failed. Where another candidate was faster the
 // Lease is read again, since a watch that is dead without knowing it would never show the winner.
-func (e *Elector) missed(ctx context.Context, seen sighting, err error) sighting {
+func (e *Elector) afterFailedAttempt(ctx context.Context, seen observedLease, err error) observedLease {
 	if ctx.Err() != nil {
 		return seen
 	}
@@ -63,12 +63,12 @@ func (e *Elector) missed(ctx context.Context, seen sighting, err error) sighting
 		return seen
 	}
 	e.Logger.V(1).Info("another replica was faster", "lease", e.lease())
-	lease, err := bounded(ctx, e.Clock, e.RenewDeadline/2, e.get)
+	lease, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, e.getLease)
 	if err != nil {
 		return seen
 	}
-	e.saw(holder(lease))
-	return seen.with(lease, e.Clock.Now())
+	e.observeHolder(holder(lease))
+	return seen.update(lease, e.Clock.Now())
 }
 
 // jittered spreads replicas that would otherwise ask in step, by up to a fifth.

@@ -25,9 +25,9 @@ var ErrLost = errors.New("leader election lost")
 // only failed.
 var ErrTaken = errors.New("the Lease is held by another replica")
 
-// ErrOutlived says that the Lease was lost and that what leading means went on for too long after.
+// ErrStillRunning says that the Lease was lost and that what leading means went on for too long after.
 // Another replica may lead by now: the caller must end the process at once.
-var ErrOutlived = errors.New("the process must end at once")
+var ErrStillRunning = errors.New("the process must end at once")
 
 // ErrNotLeading is what Check returns where this replica must not act.
 var ErrNotLeading = errors.New("this replica does not lead")
@@ -79,11 +79,11 @@ type Options struct {
 // Elector takes part in one election.
 type Elector struct {
 	Options
-	leases  coordinationv1client.LeaseInterface
-	metrics metrics
-	fence   fence
-	pending sync.WaitGroup
-	wall    func() time.Time // what stands in the Lease, for people
+	leases    coordinationv1client.LeaseInterface
+	metrics   metrics
+	guard     writeGuard
+	pending   sync.WaitGroup
+	wallClock func() time.Time // what stands in the Lease, for people
 
 	mu      sync.Mutex
 	leader  string
@@ -127,7 +127,7 @@ func New(o Options) (*Elector, error) {
 	if o.Elapsed == nil {
 		o.Elapsed = newElapsed()
 	}
-	e := &Elector{Options: o, leases: o.Leases.Leases(o.Namespace), metrics: newMetrics(), wall: o.Clock.Now}
+	e := &Elector{Options: o, leases: o.Leases.Leases(o.Namespace), metrics: newMetrics(), wallClock: o.Clock.Now}
 	if o.Metrics != nil {
 		if err := e.metrics.register(o.Metrics); err != nil {
 			return nil, err
@@ -157,12 +157,12 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 		return err
 	}
 	e.announce(ctx, *term, reasonElected, e.Identity+" leads")
-	e.fence.extend(*term)
+	e.guard.allow(*term)
 	e.setLeading(true)
 	defer e.setLeading(false)
 	err = hold(ctx, *term, lead)
 	// Whatever still runs, such as work that did not drain, has no more say.
-	e.fence.close()
+	e.guard.revoke()
 	e.announce(ctx, *term, reasonStopped, e.Identity+" stopped leading")
 	return err
 }
@@ -186,7 +186,7 @@ func (e *Elector) Status() string {
 // Check is nil while this replica leads, by the time of this very call: a caller that is about to write
 // calls it. A process that was stopped, or a machine that slept, finds out here and not only when its
 // timers have fired. What remains is a stop between this call and the sending of the request.
-func (e *Elector) Check() error { return e.fence.check(e.Elapsed()) }
+func (e *Elector) Check() error { return e.guard.check(e.Elapsed()) }
 
 func (e *Elector) setLeading(leading bool) {
 	e.mu.Lock()
@@ -195,8 +195,8 @@ func (e *Elector) setLeading(leading bool) {
 	e.metrics.leading(leading)
 }
 
-// saw notes who holds the Lease; it is not held where holder is empty.
-func (e *Elector) saw(holder string) {
+// observeHolder notes who holds the Lease; it is not held where holder is empty.
+func (e *Elector) observeHolder(holder string) {
 	e.mu.Lock()
 	changed := e.leader != holder
 	e.leader = holder

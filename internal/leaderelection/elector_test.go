@@ -131,7 +131,7 @@ func TestAStandbyTakesOverFromASilentLeaderWhenTheLeaseRunsOutAndNotBefore(t *te
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dead.take(context.Background(), nil, 15); err != nil {
+	if _, err := dead.acquire(context.Background(), nil, 15); err != nil {
 		t.Fatal(err)
 	}
 	b := start(t, options(s, clock, "b"))
@@ -204,7 +204,7 @@ func TestWorkThatOutlivesALostLeaseMustEndWithTheProcess(t *testing.T) {
 		}
 	})
 	err := ends(t, r)
-	if !errors.Is(err, ErrLost) || !errors.Is(err, ErrOutlived) || !strings.Contains(err.Error(), "the reconcilers still run 2.5s") {
+	if !errors.Is(err, ErrLost) || !errors.Is(err, ErrStillRunning) || !strings.Contains(err.Error(), "the reconcilers still run 2.5s") {
 		t.Errorf("error %v", err)
 	}
 	r.finish <- nil
@@ -252,7 +252,7 @@ func TestABidWhoseAnswerComesTooLateIsNoTerm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.take(t.Context(), nil, 15); err == nil || !strings.Contains(err.Error(), "11s after the request") {
+	if _, err := e.acquire(t.Context(), nil, 15); err == nil || !strings.Contains(err.Error(), "11s after the request") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -12,35 +12,35 @@ import (
 // unlimited is longer than anything runs.
 const unlimited = time.Duration(1<<63 - 1)
 
-// fence is until when this replica may act. It closes by itself, by a clock that also runs while
+// writeGuard is until when this replica may act. It closes by itself, by a clock that also runs while
 // nothing else of the process does.
-type fence struct {
-	mu    sync.Mutex
-	open  bool
-	until time.Duration
+type writeGuard struct {
+	mu      sync.Mutex
+	allowed bool
+	until   time.Duration
 }
 
-// extend opens it for as long as a term lasts that was written and not refused.
-func (f *fence) extend(t term) {
+// allow opens it for as long as a term lasts that was written and not refused.
+func (f *writeGuard) allow(t term) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.open, f.until = true, unlimited
-	if t.lasts < unlimited-t.sent {
-		f.until = t.sent + t.lasts
+	f.allowed, f.until = true, unlimited
+	if t.validity < unlimited-t.sent {
+		f.until = t.sent + t.validity
 	}
 }
 
-func (f *fence) close() {
+func (f *writeGuard) revoke() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.open = false
+	f.allowed = false
 }
 
-func (f *fence) check(now time.Duration) error {
+func (f *writeGuard) check(now time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case !f.open:
+	case !f.allowed:
 		return ErrNotLeading
 	case now >= f.until:
 		return fmt.Errorf("%w: its Lease should have been renewed %s ago", ErrNotLeading, (now - f.until).Round(time.Millisecond))
@@ -49,8 +49,8 @@ func (f *fence) check(now time.Duration) error {
 	}
 }
 
-// tenure is how long after a write of the Lease this replica may act.
-func (e *Elector) tenure() time.Duration {
+// leaseValidity is how long after a write of the Lease this replica may act.
+func (e *Elector) leaseValidity() time.Duration {
 	if e.Life != nil {
 		return unlimited
 	}

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// follow sends the Lease whenever it changes, nil where there is none, until ctx ends. It reads
+// watchLease sends the Lease whenever it changes, nil where there is none, until ctx ends. It reads
 // and then watches; where watching fails, that is polling once in a retry period.
-func (e *Elector) follow(ctx context.Context, leases chan<- *coordinationv1.Lease) {
+func (e *Elector) watchLease(ctx context.Context, leases chan<- *coordinationv1.Lease) {
 	complained := false
 	for ctx.Err() == nil {
 		began := e.Clock.Now()
-		err := e.followOnce(ctx, leases)
+		err := e.watchLeaseOnce(ctx, leases)
 		if err != nil && ctx.Err() == nil {
 			// Once: an API server that is away for an hour is not 1,800 errors.
 			if !complained {
@@ -38,8 +38,8 @@ func (e *Elector) follow(ctx context.Context, leases chan<- *coordinationv1.Leas
 	}
 }
 
-func (e *Elector) followOnce(ctx context.Context, leases chan<- *coordinationv1.Lease) error {
-	lease, err := bounded(ctx, e.Clock, e.RenewDeadline/2, e.get)
+func (e *Elector) watchLeaseOnce(ctx context.Context, leases chan<- *coordinationv1.Lease) error {
+	lease, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, e.getLease)
 	if err != nil {
 		return err
 	}

@@ -16,15 +16,15 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	ended := make(chan error, 1)
-	go func() { ended <- contained(working, lead) }()
+	go func() { ended <- recoverPanic(working, lead) }()
 
 	renewing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	renewals := make(chan renewal, 1)
+	renewals := make(chan renewalResult, 1)
 	inFlight := false
 
 	stopped := ctx.Done()
-	deadline := e.Clock.NewTimer(e.left(t))
+	deadline := e.Clock.NewTimer(e.untilDeadline(t))
 	defer deadline.Stop()
 	next := e.Clock.NewTimer(e.RetryPeriod)
 	defer next.Stop()
@@ -40,8 +40,8 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 					t = done.term
 				}
 			}
-			e.fence.close() // before the release can arrive, from when on another replica may act
-			e.releaseNow(ctx, t)
+			e.guard.revoke() // before the release can arrive, from when on another replica may act
+			e.releaseLease(ctx, t)
 			return err
 
 		case <-stopped:
@@ -56,45 +56,45 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 
 		case <-next.C():
 			inFlight = true
-			go func(t term) { renewals <- e.renewal(renewing, t) }(t)
+			go func(t term) { renewals <- e.renewOnce(renewing, t) }(t)
 
 		case done := <-renewals:
 			inFlight = false
-			reset(next, e.RetryPeriod)
+			resetTimer(next, e.RetryPeriod)
 			switch {
 			case done.err == nil:
 				t = done.term
-				e.fence.extend(t)
-				reset(deadline, e.left(t))
+				e.guard.allow(t)
+				resetTimer(deadline, e.untilDeadline(t))
 				e.Logger.V(3).Info("Lease renewed", "lease", e.lease())
 			case errors.Is(done.err, ErrTaken):
-				return e.lost(done.err, stop, ended)
+				return e.stopWork(done.err, stop, ended)
 			default:
-				e.Logger.Error(done.err, "cannot renew the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod, "left", e.left(t))
+				e.Logger.Error(done.err, "cannot renew the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod, "left", e.untilDeadline(t))
 			}
 
 		case <-deadline.C():
-			return e.lost(fmt.Errorf("not renewed for %s", e.RenewDeadline), stop, ended)
+			return e.stopWork(fmt.Errorf("not renewed for %s", e.RenewDeadline), stop, ended)
 		}
 	}
 }
 
-type renewal struct {
+type renewalResult struct {
 	term term
 	err  error
 }
 
-// renewal is one attempt to renew. A request that hangs is given up, so that there is another
+// renewOnce is one attempt to renew. A request that hangs is given up, so that there is another
 // attempt before the deadline.
-func (e *Elector) renewal(ctx context.Context, t term) renewal {
+func (e *Elector) renewOnce(ctx context.Context, t term) renewalResult {
 	limit := max(e.RetryPeriod, e.RenewDeadline/2)
-	renewed, err := bounded(ctx, e.Clock, limit, func(ctx context.Context) (term, error) { return e.renew(ctx, t) })
-	return renewal{term: renewed, err: err}
+	renewed, err := withTimeout(ctx, e.Clock, limit, func(ctx context.Context) (term, error) { return e.renew(ctx, t) })
+	return renewalResult{term: renewed, err: err}
 }
 
-// lost cancels the work at once, waits for it to end, and never touches the Lease: it is not ours.
-func (e *Elector) lost(reason error, stop context.CancelCauseFunc, ended <-chan error) error {
-	e.fence.close()
+// stopWork cancels the work at once, waits for it to end, and never touches the Lease: it is not ours.
+func (e *Elector) stopWork(reason error, stop context.CancelCauseFunc, ended <-chan error) error {
+	e.guard.revoke()
 	stop(fmt.Errorf("%w: %w", ErrLost, reason))
 	e.setLeading(false)
 	e.Logger.Error(reason, "the Lease is lost: "+e.Work+" must stop", "lease", e.lease())
@@ -107,24 +107,24 @@ func (e *Elector) lost(reason error, stop context.CancelCauseFunc, ended <-chan 
 		}
 		return ErrLost
 	case <-patience.C():
-		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w", ErrLost, e.Work, e.LossTimeout, ErrOutlived)
+		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w", ErrLost, e.Work, e.LossTimeout, ErrStillRunning)
 	}
 }
 
-// releaseNow gives the Lease up. Where that fails it runs out by itself, only later.
-func (e *Elector) releaseNow(ctx context.Context, t term) {
-	_, err := bounded(context.WithoutCancel(ctx), e.Clock, e.RenewDeadline/2, func(ctx context.Context) (struct{}, error) {
+// releaseLease gives the Lease up. Where that fails it runs out by itself, only later.
+func (e *Elector) releaseLease(ctx context.Context, t term) {
+	_, err := withTimeout(context.WithoutCancel(ctx), e.Clock, e.RenewDeadline/2, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, e.release(ctx, t)
 	})
 	if err != nil {
 		e.Logger.Error(err, "cannot release the Lease: it runs out by itself", "lease", e.lease(), "in", e.LeaseDuration)
 		return
 	}
-	e.saw("")
+	e.observeHolder("")
 	e.Logger.Info("Lease released", "lease", e.lease())
 }
 
-// left is the time until this replica must have stopped leading.
-func (e *Elector) left(t term) time.Duration {
+// untilDeadline is the time until this replica must have stopped leading.
+func (e *Elector) untilDeadline(t term) time.Duration {
 	return t.renewed.Add(e.RenewDeadline).Sub(e.Clock.Now())
 }

@@ -17,9 +17,9 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// lifelong is the duration that a lock for life says of itself, in seconds: 68 years. A replica that
+// lifeDurationSeconds is the duration that a lock for life says of itself, in seconds: 68 years. A replica that
 // elects by renewal thus never takes it, and both kinds exclude each other while one replaces the other.
-const lifelong = math.MaxInt32
+const lifeDurationSeconds = math.MaxInt32
 
 // Life is the Pod that this replica runs in, and how other Pods are looked at.
 type Life struct {
@@ -49,11 +49,11 @@ func (l *Life) validate() error {
 	}
 }
 
-// self returns the reference by which the lock goes with this Pod. It retries while the API server is
+// ownPodReference returns the reference by which the lock goes with this Pod. It retries while the API server is
 // away. A Pod that is not there is an error: nothing would ever release the lock.
-func (e *Elector) self(ctx context.Context) (*metav1.OwnerReference, error) {
+func (e *Elector) ownPodReference(ctx context.Context) (*metav1.OwnerReference, error) {
 	for {
-		pod, err := e.pod(ctx, e.Life.Pod)
+		pod, err := e.getPod(ctx, e.Life.Pod)
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil //nolint:nilerr // the caller has left
@@ -70,9 +70,9 @@ func (e *Elector) self(ctx context.Context) (*metav1.OwnerReference, error) {
 	}
 }
 
-// pod reads a Pod; nil where there is none. It asks for what is stored, not for what a cache holds.
-func (e *Elector) pod(ctx context.Context, name string) (*corev1.Pod, error) {
-	return bounded(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*corev1.Pod, error) {
+// getPod reads a Pod; nil where there is none. It asks for what is stored, not for what a cache holds.
+func (e *Elector) getPod(ctx context.Context, name string) (*corev1.Pod, error) {
+	return withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*corev1.Pod, error) {
 		pod, err := e.Life.Pods.Pods(e.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil, nil
@@ -81,8 +81,8 @@ func (e *Elector) pod(ctx context.Context, name string) (*corev1.Pod, error) {
 	})
 }
 
-func (e *Elector) node(ctx context.Context, name string) (*corev1.Node, error) {
-	return bounded(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*corev1.Node, error) {
+func (e *Elector) getNode(ctx context.Context, name string) (*corev1.Node, error) {
+	return withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*corev1.Node, error) {
 		node, err := e.Life.Nodes.Nodes().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil, nil
@@ -91,16 +91,16 @@ func (e *Elector) node(ctx context.Context, name string) (*corev1.Node, error) {
 	})
 }
 
-// ofPod says whether an owner is a Pod.
-func ofPod(owner metav1.OwnerReference) bool { return owner.APIVersion == "v1" && owner.Kind == "Pod" }
+// isPod says whether an owner is a Pod.
+func isPod(owner metav1.OwnerReference) bool { return owner.APIVersion == "v1" && owner.Kind == "Pod" }
 
-// owning is the Pod that a lock goes with, nil where it goes with none.
-func owning(lease *coordinationv1.Lease) *metav1.OwnerReference {
+// podOwner is the Pod that a lock goes with, nil where it goes with none.
+func podOwner(lease *coordinationv1.Lease) *metav1.OwnerReference {
 	if lease == nil {
 		return nil
 	}
 	for i := range lease.OwnerReferences {
-		if ofPod(lease.OwnerReferences[i]) {
+		if isPod(lease.OwnerReferences[i]) {
 			return &lease.OwnerReferences[i]
 		}
 	}

@@ -45,7 +45,7 @@ func pods(t *testing.T, names ...string) kubernetes.Interface {
 	return client
 }
 
-func forLife(s *server, clock *clocktesting.FakeClock, client kubernetes.Interface, pod, identity string) Options {
+func lifeOptions(s *server, clock *clocktesting.FakeClock, client kubernetes.Interface, pod, identity string) Options {
 	o := options(s, clock, identity)
 	o.Life = &Life{Pods: client.CoreV1(), Nodes: client.CoreV1(), Pod: pod, UID: types.UID("uid-" + pod)}
 	return o
@@ -72,13 +72,13 @@ func change(t *testing.T, client kubernetes.Interface, name string, edit func(*c
 
 func TestALeaderForLifeOwnsItsLockByItsPodRenewsNothingAndReleases(t *testing.T) {
 	s, clock, client := &server{}, newClock(), pods(t, "a", "b")
-	a := start(t, forLife(s, clock, client, "a", "a-1"))
+	a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
 	leads(t, a)
-	owner := owning(s.lease)
-	if owner == nil || owner.UID != "uid-a" || ptr.Deref(s.lease.Spec.LeaseDurationSeconds, 0) != lifelong || ptr.Deref(owner.BlockOwnerDeletion, false) {
+	owner := podOwner(s.lease)
+	if owner == nil || owner.UID != "uid-a" || ptr.Deref(s.lease.Spec.LeaseDurationSeconds, 0) != lifeDurationSeconds || ptr.Deref(owner.BlockOwnerDeletion, false) {
 		t.Fatalf("the lock is owned by %+v: %+v", owner, s.lease.Spec)
 	}
-	b := start(t, forLife(s, clock, client, "b", "b-1"))
+	b := start(t, lifeOptions(s, clock, client, "b", "b-1"))
 	eventually(t, "b follows", func() bool { return b.Status() == "a-1" && s.watched() == 2 })
 	before := s.updated()
 	for range 100 {
@@ -93,7 +93,7 @@ func TestALeaderForLifeOwnsItsLockByItsPodRenewsNothingAndReleases(t *testing.T)
 		t.Fatal(err)
 	}
 	leads(t, b)
-	if owner := owning(s.lease); owner == nil || owner.UID != "uid-b" || len(s.lease.OwnerReferences) != 1 {
+	if owner := podOwner(s.lease); owner == nil || owner.UID != "uid-b" || len(s.lease.OwnerReferences) != 1 {
 		t.Errorf("owners %+v", s.lease.OwnerReferences)
 	}
 	if a.Check() == nil {
@@ -158,7 +158,7 @@ func TestWhetherALockForLifeIsTakenDependsOnWhatIsKnownOfItsPod(t *testing.T) {
 				}
 			}
 			notes := make(chan string, 10)
-			o := forLife(s, clock, client, "b", "b-1")
+			o := lifeOptions(s, clock, client, "b", "b-1")
 			o.Announce = func(_ context.Context, _ *coordinationv1.Lease, reason, note string) { notes <- reason + ": " + note }
 			b := start(t, o)
 			if test.taken {
@@ -186,15 +186,15 @@ func TestWhetherALockForLifeIsTakenDependsOnWhatIsKnownOfItsPod(t *testing.T) {
 // holds gives the lock to a Pod of which no process runs any more.
 func holds(t *testing.T, s *server, clock *clocktesting.FakeClock, client kubernetes.Interface, pod string) {
 	t.Helper()
-	e, err := New(forLife(s, clock, client, pod, pod+"-0"))
+	e, err := New(lifeOptions(s, clock, client, pod, pod+"-0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	self, err := e.self(t.Context())
+	self, err := e.ownPodReference(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.take(t.Context(), nil, lifelong, *self); err != nil {
+	if _, err := e.acquire(t.Context(), nil, lifeDurationSeconds, *self); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -202,7 +202,7 @@ func holds(t *testing.T, s *server, clock *clocktesting.FakeClock, client kubern
 func TestAContainerThatIsRestartedLeadsAgainAtOnce(t *testing.T) {
 	s, clock, client := &server{}, newClock(), pods(t, "a")
 	holds(t, s, clock, client, "a")
-	leads(t, start(t, forLife(s, clock, client, "a", "a-1"))) // the clock never moved
+	leads(t, start(t, lifeOptions(s, clock, client, "a", "a-1"))) // the clock never moved
 	if s.holder() != "a-1" {
 		t.Errorf("the holder is %q", s.holder())
 	}
@@ -210,22 +210,22 @@ func TestAContainerThatIsRestartedLeadsAgainAtOnce(t *testing.T) {
 
 func TestALockForLifeThatAUserDeletesIsMadeAgainAndNotTaken(t *testing.T) {
 	s, clock, client := &server{}, newClock(), pods(t, "a", "b")
-	a := start(t, forLife(s, clock, client, "a", "a-1"))
+	a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
 	ctx := leads(t, a)
-	b := start(t, forLife(s, clock, client, "b", "b-1"))
+	b := start(t, lifeOptions(s, clock, client, "b", "b-1"))
 	eventually(t, "both follow", func() bool { return b.Status() == "a-1" && s.watched() == 2 })
 	for range 20 {
 		s.remove()
 		eventually(t, "the lock is made again", func() bool { return s.holder() == "a-1" })
 	}
-	if ctx.Err() != nil || b.Leading() || owning(s.lease) == nil {
+	if ctx.Err() != nil || b.Leading() || podOwner(s.lease) == nil {
 		t.Errorf("a: %v, b leads %v", context.Cause(ctx), b.Leading())
 	}
 }
 
 func TestALeaderForLifeWhosePodWasDeletedByForceStops(t *testing.T) {
 	s, clock, client := &server{}, newClock(), pods(t, "a")
-	a := start(t, forLife(s, clock, client, "a", "a-1"))
+	a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
 	ctx := leads(t, a)
 	eventually(t, "it follows", func() bool { return s.watched() == 1 })
 	if err := client.CoreV1().Pods("fairlead-system").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
@@ -233,11 +233,11 @@ func TestALeaderForLifeWhosePodWasDeletedByForceStops(t *testing.T) {
 	}
 	s.remove() // as the garbage collector does
 	<-ctx.Done()
-	if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, errNoPod) || a.Check() == nil {
+	if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, errPodGone) || a.Check() == nil {
 		t.Errorf("cause %v", cause)
 	}
 	a.finish <- nil
-	if err := ends(t, a); !errors.Is(err, ErrLost) || errors.Is(err, ErrOutlived) {
+	if err := ends(t, a); !errors.Is(err, ErrLost) || errors.Is(err, ErrStillRunning) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -261,10 +261,10 @@ func TestBothKindsOfElectionExcludeEachOther(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := other.take(t.Context(), nil, 15); err != nil {
+		if _, err := other.acquire(t.Context(), nil, 15); err != nil {
 			t.Fatal(err)
 		}
-		a := start(t, forLife(s, clock, client, "a", "a-1"))
+		a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
 		eventually(t, "a follows", func() bool { return a.Status() == "renewing" && s.watched() == 1 })
 		clock.Step(14 * time.Second)
 		eventually(t, "a waits", clock.HasWaiters)
@@ -277,14 +277,14 @@ func TestBothKindsOfElectionExcludeEachOther(t *testing.T) {
 
 func TestWithoutAPodOfItsOwnNoReplicaLeadsForLifeAndTheErrorSaysWhatToDo(t *testing.T) {
 	s, clock, client := &server{}, newClock(), pods(t, "a")
-	if _, err := New(forLife(s, clock, client, "", "x")); err == nil || !strings.Contains(err.Error(), "POD_NAME") {
+	if _, err := New(lifeOptions(s, clock, client, "", "x")); err == nil || !strings.Contains(err.Error(), "POD_NAME") {
 		t.Errorf("no name: %v", err)
 	}
 	for name, test := range map[string]struct{ pod, uid, says string }{
 		"no such Pod":      {"b", "uid-b", "--leader-elect-mode=lease"},
 		"a Pod of another": {"a", "old", "was deleted"},
 	} {
-		o := forLife(s, clock, client, test.pod, "x")
+		o := lifeOptions(s, clock, client, test.pod, "x")
 		o.Life.UID = types.UID(test.uid)
 		if err := ends(t, start(t, o)); err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "fairlead-system/"+test.pod) {
 			t.Errorf("%s: %v", name, err)

@@ -18,7 +18,7 @@ const reasonStuck = "LeaderStuck"
 // campaignForLife waits until this replica's Pod holds the lock. It returns nil when ctx ended first.
 func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	self, err := e.self(ctx)
+	self, err := e.ownPodReference(ctx)
 	if err != nil || self == nil {
 		cancel()
 		return nil, err
@@ -27,9 +27,9 @@ func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 	defer following.Wait()
 	defer cancel()
 	locks := make(chan *coordinationv1.Lease)
-	following.Go(func() { panics.Go("election", func() { e.follow(ctx, locks) }) })
+	following.Go(func() { panics.Go("election", func() { e.watchLease(ctx, locks) }) })
 
-	var seen sighting
+	var seen observedLease
 	var before *metav1.OwnerReference
 	told := ""
 	alarm := e.Clock.NewTimer(e.RetryPeriod)
@@ -39,40 +39,40 @@ func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 		case <-ctx.Done():
 			return nil, nil
 		case lock := <-locks:
-			seen = seen.with(lock, e.Clock.Now())
-			e.saw(holder(lock))
+			seen = seen.update(lock, e.Clock.Now())
+			e.observeHolder(holder(lock))
 		case <-alarm.C():
 		}
 		if seen.lease != nil { // released: it has no owner
-			before = owning(seen.lease)
+			before = podOwner(seen.lease)
 		}
-		found, err := e.judge(ctx, seen, before, self)
+		found, err := e.canTakeOver(ctx, seen, before, self)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			e.Logger.Error(err, "cannot tell whether the leader still runs; retrying", "lease", e.lease(), "period", e.RetryPeriod)
-		case found.free:
-			won, err := bounded(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
-				return e.take(ctx, seen.lease, lifelong, *self)
+		case found.allowed:
+			won, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
+				return e.acquire(ctx, seen.lease, lifeDurationSeconds, *self)
 			})
 			if err == nil {
-				if found.why != "" {
-					e.Logger.Info("the lock was taken from another one", "lease", e.lease(), "holder", holder(seen.lease), "reason", found.why)
+				if found.reason != "" {
+					e.Logger.Info("the lock was taken from another one", "lease", e.lease(), "holder", holder(seen.lease), "reason", found.reason)
 				}
-				e.saw(e.Identity)
+				e.observeHolder(e.Identity)
 				return won, nil
 			}
-			seen = e.missed(ctx, seen, err)
+			seen = e.afterFailedAttempt(ctx, seen, err)
 		case found.stuck != told:
 			told = found.stuck
-			e.complain(ctx, seen.lease, told)
+			e.reportStuck(ctx, seen.lease, told)
 		}
-		reset(alarm, e.RetryPeriod)
+		resetTimer(alarm, e.RetryPeriod)
 	}
 }
 
-// complain says in the log, in an Event and in the status what keeps the lock; nothing where text is
+// reportStuck says in the log, in an Event and in the status what keeps the lock; nothing where text is
 // empty.
-func (e *Elector) complain(ctx context.Context, lock *coordinationv1.Lease, text string) {
+func (e *Elector) reportStuck(ctx context.Context, lock *coordinationv1.Lease, text string) {
 	e.mu.Lock()
 	e.stuck = text
 	e.mu.Unlock()

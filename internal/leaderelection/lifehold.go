@@ -17,9 +17,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// errNoPod says that this replica's own Pod is gone, as after a deletion by force: the process is
+// errPodGone says that this replica's own Pod is gone, as after a deletion by force: the process is
 // believed by all others to have ended.
-var errNoPod = errors.New("this replica's own Pod is gone")
+var errPodGone = errors.New("this replica's own Pod is gone")
 
 // holdForLife runs lead until it has returned. Nothing is renewed. The lock is followed: where it
 // vanished without the Pod it is made again, and where another replica has it this one has lost.
@@ -27,22 +27,22 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	ended := make(chan error, 1)
-	go func() { ended <- contained(working, lead) }()
+	go func() { ended <- recoverPanic(working, lead) }()
 
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var others sync.WaitGroup
 	defer others.Wait()
 	defer cancel()
 	locks := make(chan *coordinationv1.Lease)
-	others.Go(func() { panics.Go("election", func() { e.follow(following, locks) }) })
-	claims := make(chan renewal, 1)
+	others.Go(func() { panics.Go("election", func() { e.watchLease(following, locks) }) })
+	claims := make(chan renewalResult, 1)
 	claiming, vanished := false, false // vanished: while it was being made
 	claim := func() {
 		claiming, vanished = true, false
 		others.Go(func() {
-			done := renewal{term: t}
+			done := renewalResult{term: t}
 			done.err = panics.Try("election", func() error {
-				done = e.claim(following, t)
+				done = e.recreateLease(following, t)
 				return done.err
 			})
 			claims <- done
@@ -66,8 +66,8 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 				}
 			default:
 			}
-			e.fence.close() // before the release can arrive, from when on another replica may act
-			e.releaseNow(ctx, t)
+			e.guard.revoke() // before the release can arrive, from when on another replica may act
+			e.releaseLease(ctx, t)
 			return err
 
 		case <-stopped:
@@ -82,10 +82,10 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 
 		case lock := <-locks:
 			switch {
-			case t.holds(e.Identity, lock):
+			case t.isHeld(e.Identity, lock):
 				t.lease, vanished = lock, false
 			case lock != nil:
-				return e.lost(fmt.Errorf("%w: %q", ErrTaken, holder(lock)), stop, ended)
+				return e.stopWork(fmt.Errorf("%w: %q", ErrTaken, holder(lock)), stop, ended)
 			case claiming:
 				vanished = true // once more, it may be
 			default:
@@ -105,39 +105,39 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 				if vanished {
 					claim()
 				}
-			case errors.Is(done.err, ErrTaken), errors.Is(done.err, errNoPod):
-				return e.lost(done.err, stop, ended)
+			case errors.Is(done.err, ErrTaken), errors.Is(done.err, errPodGone):
+				return e.stopWork(done.err, stop, ended)
 			default:
 				e.Logger.Error(done.err, "the lock has vanished and cannot be made again; retrying", "lease", e.lease(), "period", e.RetryPeriod)
-				reset(again, e.RetryPeriod)
+				resetTimer(again, e.RetryPeriod)
 			}
 		}
 	}
 }
 
-// claim makes a lock again that was deleted, or finds that this replica must not lead. Meanwhile
+// recreateLease makes a lock again that was deleted, or finds that this replica must not lead. Meanwhile
 // no other replica takes it: candidates that saw it go look at the Pod first.
-func (e *Elector) claim(ctx context.Context, t term) renewal {
-	owner := owning(t.lease)
-	pod, err := e.pod(ctx, e.Life.Pod)
+func (e *Elector) recreateLease(ctx context.Context, t term) renewalResult {
+	owner := podOwner(t.lease)
+	pod, err := e.getPod(ctx, e.Life.Pod)
 	if err != nil {
-		return renewal{t, err}
+		return renewalResult{t, err}
 	}
 	if pod == nil || owner == nil || pod.UID != owner.UID || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
-		return renewal{t, errNoPod}
+		return renewalResult{t, errPodGone}
 	}
-	made, err := bounded(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*coordinationv1.Lease, error) {
-		return e.put(ctx, nil, t.lease.Spec, *owner)
+	made, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return e.writeLease(ctx, nil, t.lease.Spec, *owner)
 	})
 	if apierrors.IsAlreadyExists(err) {
-		if made, err = bounded(ctx, e.Clock, e.RenewDeadline/2, e.get); err == nil && !t.holds(e.Identity, made) {
+		if made, err = withTimeout(ctx, e.Clock, e.RenewDeadline/2, e.getLease); err == nil && !t.isHeld(e.Identity, made) {
 			err = ErrTaken
 		}
 	}
 	if err != nil {
-		return renewal{t, err}
+		return renewalResult{t, err}
 	}
 	e.Logger.Info("the lock was deleted and is made again: this Pod runs", "lease", e.lease())
 	t.lease = made
-	return renewal{t, nil}
+	return renewalResult{t, nil}
 }

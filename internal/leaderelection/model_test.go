@@ -24,19 +24,19 @@ func TestNoTwoReplicasActAtOneInstantAndOneLeadsOnceTheFaultsAreOver(t *testing.
 	for name, life := range map[string]bool{"lease": false, "for life": true} {
 		t.Run(name, func(t *testing.T) {
 			if *modelSeed != 0 {
-				t.Log(drawn(*modelSeed, life, tolerated))
-				if found := play(t, drawn(*modelSeed, life, tolerated)); found.wrong != "" {
+				t.Log(randomPlan(*modelSeed, life, tolerated))
+				if found := simulate(t, randomPlan(*modelSeed, life, tolerated)); found.wrong != "" {
 					t.Error(found.wrong)
 				}
 				return
 			}
 			acted, terms := 0, 0
 			for seed := range uint64(*modelCount) {
-				p := drawn(seed+1, life, tolerated)
-				found := play(t, p)
+				p := randomPlan(seed+1, life, tolerated)
+				found := simulate(t, p)
 				if found.wrong != "" {
 					t.Fatalf("%s\n%s\nof which these matter: %s\nagain: go test -run '%s' -model-seed=%d",
-						found.wrong, p, shrunk(t, p, ""), t.Name(), p.seed)
+						found.wrong, p, shrink(t, p, ""), t.Name(), p.seed)
 				}
 				acted, terms = acted+found.acted, terms+found.terms
 			}
@@ -51,12 +51,12 @@ func TestNoTwoReplicasActAtOneInstantAndOneLeadsOnceTheFaultsAreOver(t *testing.
 // A model that never finds anything shows nothing.
 func TestTheModelFindsTwoLeadersWhereClocksDifferByMoreThanIsTolerated(t *testing.T) {
 	for seed := range uint64(2000) {
-		p := drawn(seed+1, false, 0.45)
-		found := play(t, p).wrong
+		p := randomPlan(seed+1, false, 0.45)
+		found := simulate(t, p).wrong
 		if !strings.Contains(found, bothAct) {
 			continue
 		}
-		p = shrunk(t, p, bothAct)
+		p = shrink(t, p, bothAct)
 		t.Logf("%s\n%s", found, p)
 		if len(p.faults) > 3 {
 			t.Errorf("%d faults are left after shrinking", len(p.faults))
@@ -66,8 +66,8 @@ func TestTheModelFindsTwoLeadersWhereClocksDifferByMoreThanIsTolerated(t *testin
 	t.Error("not found in 2000 schedules")
 }
 
-// shrunk leaves out halves of the faults, then quarters and so on, as long as that is wrong.
-func shrunk(t *testing.T, p plan, wrong string) plan {
+// shrink leaves out halves of the faults, then quarters and so on, as long as that is wrong.
+func shrink(t *testing.T, p plan, wrong string) plan {
 	t.Helper()
 	for size := (len(p.faults) + 1) / 2; size >= 1; size /= 2 {
 		for at := 0; at < len(p.faults); {
@@ -87,7 +87,7 @@ func shrunk(t *testing.T, p plan, wrong string) plan {
 func fails(t *testing.T, p plan, wrong string) bool {
 	t.Helper()
 	for range 10 {
-		if found := play(t, p).wrong; found != "" && strings.Contains(found, wrong) {
+		if found := simulate(t, p).wrong; found != "" && strings.Contains(found, wrong) {
 			return true
 		}
 	}

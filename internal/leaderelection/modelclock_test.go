@@ -31,8 +31,8 @@ type machineClock struct {
 
 func (c *machineClock) true() time.Duration { return time.Since(c.began) }
 
-// ran is what the clock shows at a true time.
-func (c *machineClock) ran(at time.Duration) time.Duration {
+// elapsedAt is what the clock shows at a true time.
+func (c *machineClock) elapsedAt(at time.Duration) time.Duration {
 	slept := time.Duration(0)
 	for _, s := range c.sleeps {
 		if at > s.from {
@@ -47,15 +47,15 @@ func (c *machineClock) elapsed() time.Duration {
 	return time.Duration(float64(c.true()) * c.rate)
 }
 
-// shows is the true time at which the clock shows so much, when the process runs.
-func (c *machineClock) shows(shown time.Duration) time.Duration {
+// realTimeOf is the true time at which the clock shows so much, when the process runs.
+func (c *machineClock) realTimeOf(shown time.Duration) time.Duration {
 	at := time.Duration(float64(shown) / c.rate)
 	for _, s := range c.sleeps { // in order, and apart
 		if at > s.from {
 			at += s.to - s.from
 		}
 	}
-	for c.ran(at) < shown { // rounded: a timer that is early by nothing would be set again for ever
+	for c.elapsedAt(at) < shown { // rounded: a timer that is early by nothing would be set again for ever
 		at++
 	}
 	return c.awake(at)
@@ -86,8 +86,8 @@ func (c *machineClock) wake() {
 	}
 }
 
-// stood says whether the process or its machine stood still within the last span.
-func (c *machineClock) stood(span time.Duration) bool {
+// wasStopped says whether the process or its machine stood still within the last span.
+func (c *machineClock) wasStopped(span time.Duration) bool {
 	now := c.true()
 	for _, s := range slices.Concat(c.sleeps, c.stops) {
 		if s.from <= now && s.to > now-span {
@@ -98,7 +98,7 @@ func (c *machineClock) stood(span time.Duration) bool {
 }
 
 // Now has no date: it is for differences.
-func (c *machineClock) Now() time.Time { return time.Unix(0, 0).Add(c.ran(c.true())) }
+func (c *machineClock) Now() time.Time { return time.Unix(0, 0).Add(c.elapsedAt(c.true())) }
 
 func (c *machineClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
@@ -131,7 +131,7 @@ func (t *machineTimer) Reset(d time.Duration) bool {
 	defer t.mu.Unlock()
 	running := t.timer != nil && t.timer.Stop()
 	now := t.clock.true()
-	at := t.clock.shows(t.clock.ran(now) + max(0, d))
+	at := t.clock.realTimeOf(t.clock.elapsedAt(now) + max(0, d))
 	t.timer = time.AfterFunc(max(0, at-now), func() {
 		select {
 		case t.fired <- t.clock.Now():

@@ -21,18 +21,18 @@ import (
 // machine is one place for a replica, with its clock and its way to the API server. Processes come and
 // go on it, and for life also Pods.
 type machine struct {
-	world *world
+	world *simulation
 	index int
 	clock *machineClock
 	// faults of its network and its life, by kind.
 	faults map[kind][]fault
-	turn   chan struct{} // of what happens to its processes
+	serial chan struct{} // of what happens to its processes
 
-	mu      sync.Mutex // guards what follows
-	pod     string
-	uid     types.UID
-	bearers int // Pods so far
-	process *process
+	mu       sync.Mutex // guards what follows
+	pod      string
+	uid      types.UID
+	podCount int // Pods so far
+	process  *process
 }
 
 // process is one run of the operator.
@@ -49,8 +49,8 @@ type process struct {
 
 var errNetwork = errors.New("the network is broken")
 
-// during returns the fault of a kind that there is at a time.
-func (m *machine) during(k kind, at time.Duration) (fault, bool) {
+// faultAt returns the fault of a kind that there is at a time.
+func (m *machine) faultAt(k kind, at time.Duration) (fault, bool) {
 	for _, f := range m.faults[k] {
 		if f.holds(at) {
 			return f, true
@@ -59,9 +59,9 @@ func (m *machine) during(k kind, at time.Duration) (fault, bool) {
 	return fault{}, false
 }
 
-// fly is a request. It is on its way for a while, is lost or slow where the network is, and may be
+// roundTrip is a request. It is on its way for a while, is lost or slow where the network is, and may be
 // carried out long after who sent it has given up or died. It returns when the process runs.
-func fly[T any](ctx context.Context, m *machine, apply func() (T, error)) (T, error) {
+func roundTrip[T any](ctx context.Context, m *machine, apply func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
@@ -71,26 +71,26 @@ func fly[T any](ctx context.Context, m *machine, apply func() (T, error)) (T, er
 		var none T
 		time.Sleep(time.Millisecond) //nolint:forbidigo // in a bubble
 		now := m.clock.true()
-		if cut, ok := m.during(partitioned, now); ok {
+		if cut, ok := m.faultAt(partitioned, now); ok {
 			time.Sleep(cut.to - now) //nolint:forbidigo // in a bubble
 			answers <- answer{none, errNetwork}
 			return
 		}
-		if _, ok := m.during(refused, now); ok {
+		if _, ok := m.faultAt(refused, now); ok {
 			answers <- answer{none, errNetwork}
 			return
 		}
-		if slow, ok := m.during(slowed, now); ok {
+		if slow, ok := m.faultAt(slowed, now); ok {
 			time.Sleep(min(slow.by, slow.to-now)) //nolint:forbidigo // in a bubble
 		}
 		value, err := apply()
 		now = m.clock.true()
-		if lost, ok := m.during(answerless, now); ok {
+		if lost, ok := m.faultAt(answerless, now); ok {
 			time.Sleep(lost.to - now) //nolint:forbidigo // in a bubble
 			answers <- answer{none, errNetwork}
 			return
 		}
-		if slow, ok := m.during(slowed, now); ok {
+		if slow, ok := m.faultAt(slowed, now); ok {
 			time.Sleep(min(slow.by, slow.to-now)) //nolint:forbidigo // in a bubble
 		}
 		time.Sleep(time.Millisecond) //nolint:forbidigo // in a bubble
@@ -162,12 +162,12 @@ func (m *machine) deliver(ctx context.Context, s *stream, event watch.Event) boo
 	time.Sleep(time.Millisecond) //nolint:forbidigo // in a bubble
 	now := m.clock.true()
 	for _, k := range []kind{partitioned, refused, answerless} {
-		if cut, ok := m.during(k, now); ok {
+		if cut, ok := m.faultAt(k, now); ok {
 			time.Sleep(cut.to - now) //nolint:forbidigo // in a bubble
 			return false
 		}
 	}
-	if slow, ok := m.during(slowed, now); ok {
+	if slow, ok := m.faultAt(slowed, now); ok {
 		time.Sleep(min(slow.by, slow.to-now)) //nolint:forbidigo // in a bubble
 	}
 	m.clock.wake()
@@ -202,7 +202,7 @@ func (m *machine) launch() {
 		w.violates("options: %v", err)
 		return
 	}
-	e.wall = m.clock.date
+	e.wallClock = m.clock.date
 	stopping, end := context.WithCancel(w.ctx)
 	p := &process{Elector: e, machine: m, end: end, gone: make(chan struct{})}
 	m.mu.Lock()
@@ -221,7 +221,7 @@ func (p *process) run(ctx context.Context) {
 		if p.isDead() {
 			return
 		}
-		if errors.Is(err, ErrOutlived) || !errors.Is(err, ErrLost) {
+		if errors.Is(err, ErrStillRunning) || !errors.Is(err, ErrLost) {
 			// The process ends, and as a rule the kubelet starts it again.
 			p.kill()
 			if sleep(ctx, time.Second) && p.machine.running() == p {
@@ -280,13 +280,13 @@ func (p *process) works() bool {
 // lead acts again and again, as reconcilers do, and takes a while to end.
 func (p *process) lead(ctx context.Context) error {
 	w := p.machine.world
-	w.begins(p)
+	w.workBegins(p)
 	p.setWorking(true)
 	defer p.setWorking(false)
 	random := rand.New(rand.NewPCG(w.plan.seed, uint64(p.machine.clock.true())))
 	for ctx.Err() == nil {
 		p.machine.clock.wake()
-		w.acts(p)
+		w.workActs(p)
 		timer := p.machine.clock.NewTimer(time.Duration(random.Int64N(int64(time.Second))))
 		select {
 		case <-ctx.Done():
@@ -296,7 +296,7 @@ func (p *process) lead(ctx context.Context) error {
 	}
 	// What is told to stop does not at once, and some of it never does in time.
 	for range random.IntN(5) {
-		w.acts(p)
+		w.workActs(p)
 		pause := p.machine.clock.NewTimer(time.Duration(random.Int64N(int64(p.LossTimeout) / 2)))
 		select {
 		case <-w.ctx.Done():
@@ -305,15 +305,15 @@ func (p *process) lead(ctx context.Context) error {
 		case <-pause.C():
 		}
 	}
-	w.acts(p)
+	w.workActs(p)
 	return nil
 }
 
 // newPod gives the machine another Pod.
 func (m *machine) newPod() {
 	m.mu.Lock()
-	m.bearers++
-	m.pod, m.uid = fmt.Sprintf("pod-%d-%d", m.index, m.bearers), types.UID(fmt.Sprintf("uid-%d-%d", m.index, m.bearers))
+	m.podCount++
+	m.pod, m.uid = fmt.Sprintf("pod-%d-%d", m.index, m.podCount), types.UID(fmt.Sprintf("uid-%d-%d", m.index, m.podCount))
 	name, uid := m.pod, m.uid
 	m.mu.Unlock()
 	m.world.store.setPod(name, uid, func(*corev1.Pod) {})

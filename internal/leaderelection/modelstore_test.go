@@ -83,7 +83,7 @@ func (s *store) update(lease *coordinationv1.Lease) (*coordinationv1.Lease, erro
 // changed.
 func (s *store) collect(pause func()) {
 	s.mu.Lock()
-	owner := owning(s.lease)
+	owner := podOwner(s.lease)
 	if owner == nil || s.pods[owner.Name] != nil && s.pods[owner.Name].UID == owner.UID {
 		s.mu.Unlock()
 		return
@@ -137,19 +137,19 @@ type leaseClient struct {
 func (c leaseClient) Leases(string) coordinationv1client.LeaseInterface { return c }
 
 func (c leaseClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
-	return fly(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.get(name) })
+	return roundTrip(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.get(name) })
 }
 
 func (c leaseClient) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
-	return fly(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.create(lease) })
+	return roundTrip(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.create(lease) })
 }
 
 func (c leaseClient) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	return fly(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.update(lease) })
+	return roundTrip(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.update(lease) })
 }
 
 func (c leaseClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return fly(ctx, c.m, func() (watch.Interface, error) { return c.m.watch(ctx, o.ResourceVersion), nil })
+	return roundTrip(ctx, c.m, func() (watch.Interface, error) { return c.m.watch(ctx, o.ResourceVersion), nil })
 }
 
 type podClient struct {
@@ -160,7 +160,7 @@ type podClient struct {
 func (c podClient) Pods(string) corev1client.PodInterface { return c }
 
 func (c podClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Pod, error) {
-	return fly(ctx, c.m, func() (*corev1.Pod, error) {
+	return roundTrip(ctx, c.m, func() (*corev1.Pod, error) {
 		s := c.m.world.store
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -179,7 +179,7 @@ type nodeClient struct {
 func (c nodeClient) Nodes() corev1client.NodeInterface { return c }
 
 func (c nodeClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
-	return fly(ctx, c.m, func() (*corev1.Node, error) {
+	return roundTrip(ctx, c.m, func() (*corev1.Node, error) {
 		s := c.m.world.store
 		s.mu.Lock()
 		defer s.mu.Unlock()

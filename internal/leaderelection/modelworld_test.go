@@ -74,8 +74,8 @@ func (p plan) String() string {
 	return fmt.Sprintf("seed %d, for life %v, clock rates %.3f:\n%s", p.seed, p.life, p.rates, strings.Join(lines, "\n"))
 }
 
-// drawn is a schedule by its seed. spread is how far clock rates are from 1, at most.
-func drawn(seed uint64, life bool, spread float64) plan {
+// randomPlan is a schedule by its seed. spread is how far clock rates are from 1, at most.
+func randomPlan(seed uint64, life bool, spread float64) plan {
 	random := rand.New(rand.NewPCG(seed, 1))
 	p := plan{seed: seed, life: life, lease: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second}
 	kinds := []kind{partitioned, refused, answerless, slowed, stopped, slept, stepped, killed, terminated}
@@ -98,30 +98,30 @@ func drawn(seed uint64, life bool, spread float64) plan {
 	return p
 }
 
-// world is a schedule that runs.
-type world struct {
+// simulation is a schedule that runs.
+type simulation struct {
 	plan     plan
 	ctx      context.Context
 	store    *store
 	machines []*machine
 
-	mu       sync.Mutex
-	launched int
-	acted    int
-	terms    int
-	wrong    string // the first thing that was
+	mu        sync.Mutex
+	launched  int
+	acted     int
+	terms     int
+	violation string // the first thing that was
 }
 
-func (w *world) violates(format string, args ...any) {
+func (w *simulation) violates(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.wrong == "" {
-		w.wrong = fmt.Sprintf("at %.3fs: ", w.machines[0].clock.true().Seconds()) + fmt.Sprintf(format, args...)
+	if w.violation == "" {
+		w.violation = fmt.Sprintf("at %.3fs: ", w.machines[0].clock.true().Seconds()) + fmt.Sprintf(format, args...)
 	}
 }
 
 // others are the processes beside one.
-func (w *world) others(than *process) []*process {
+func (w *simulation) others(than *process) []*process {
 	var all []*process
 	for _, m := range w.machines {
 		m.mu.Lock()
@@ -134,9 +134,9 @@ func (w *world) others(than *process) []*process {
 	return all
 }
 
-// begins is the start of a term: no other replica's work may still run. Where a process, or its machine,
+// workBegins is the start of a term: no other replica's work may still run. Where a process, or its machine,
 // has stood still shortly before, its work is only told to stop after it goes on; it may not act.
-func (w *world) begins(p *process) {
+func (w *simulation) workBegins(p *process) {
 	w.mu.Lock()
 	w.terms++
 	w.mu.Unlock()
@@ -144,7 +144,7 @@ func (w *world) begins(p *process) {
 		return
 	}
 	for _, other := range w.others(p) {
-		if other.works() && !other.machine.clock.stood(20*time.Second) {
+		if other.works() && !other.machine.clock.wasStopped(20*time.Second) {
 			w.violates("%s begins to lead while the work of %s still runs", p.Identity, other.Identity)
 		}
 	}
@@ -153,8 +153,8 @@ func (w *world) begins(p *process) {
 // bothAct is what must never be.
 const bothAct = "may both act"
 
-// acts is a write: no other replica may be able to.
-func (w *world) acts(p *process) {
+// workActs is a write: no other replica may be able to.
+func (w *simulation) workActs(p *process) {
 	if p.isDead() || p.Check() != nil {
 		return
 	}
@@ -168,8 +168,8 @@ func (w *world) acts(p *process) {
 	}
 }
 
-// leads says whether a replica does, and may act.
-func (w *world) leads() bool {
+// hasLeader says whether a replica does, and may act.
+func (w *simulation) hasLeader() bool {
 	for _, p := range w.others(nil) {
 		if p.Leading() && p.Check() == nil {
 			return true
@@ -178,25 +178,25 @@ func (w *world) leads() bool {
 	return false
 }
 
-// played is what came of a schedule.
-type played struct {
+// simulationResult is what came of a schedule.
+type simulationResult struct {
 	wrong        string
 	acted, terms int
 }
 
-// play runs a schedule, and returns what was wrong; nothing where all was well.
-func play(t *testing.T, p plan) (result played) {
+// simulate runs a schedule, and returns what was wrong; nothing where all was well.
+func simulate(t *testing.T, p plan) (result simulationResult) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, finish := context.WithCancel(t.Context())
-		w := &world{plan: p, ctx: ctx, store: newStore()}
+		w := &simulation{plan: p, ctx: ctx, store: newStore()}
 		began := time.Now()
 		for i, rate := range p.rates {
-			m := &machine{world: w, index: i, faults: map[kind][]fault{}, turn: make(chan struct{}, 1)}
+			m := &machine{world: w, index: i, faults: map[kind][]fault{}, serial: make(chan struct{}, 1)}
 			m.clock = &machineClock{began: began, rate: rate}
 			for _, f := range p.faults {
 				if f.machine == i {
-					m.suffers(f)
+					m.beginFault(f)
 				}
 			}
 			slices.SortFunc(m.clock.sleeps, func(a, b interval) int { return int(a.from - b.from) })
@@ -217,15 +217,15 @@ func play(t *testing.T, p plan) (result played) {
 		}
 		var strikes sync.WaitGroup
 		for _, f := range p.faults {
-			strikes.Go(func() { w.machines[f.machine].strikes(ctx, f) })
+			strikes.Go(func() { w.machines[f.machine].runFault(ctx, f) })
 		}
 		if p.life {
-			go w.collects(ctx)
+			go w.runGarbageCollector(ctx)
 		}
 		time.Sleep(p.over()) //nolint:forbidigo // in a bubble
 		strikes.Wait()
 		time.Sleep(w.grace()) //nolint:forbidigo // in a bubble
-		if !w.leads() {
+		if !w.hasLeader() {
 			w.violates("no replica leads %s after the last fault was over", w.grace())
 		}
 		for _, m := range w.machines {
@@ -233,13 +233,13 @@ func play(t *testing.T, p plan) (result played) {
 		}
 		finish()
 		time.Sleep(10 * time.Minute) //nolint:forbidigo // everything ends, by timers of the bubble
-		result = played{w.wrong, w.acted, w.terms}
+		result = simulationResult{w.violation, w.acted, w.terms}
 	})
 	return result
 }
 
 // grace is when a replica must lead, after the last fault was over.
-func (w *world) grace() time.Duration {
+func (w *simulation) grace() time.Duration {
 	slowest := slices.Min(w.plan.rates)
 	// Where nothing wakes an attempt, the retry period and the fifth that it is jittered by.
 	bound := w.plan.lease + w.plan.retry*6/5
@@ -249,9 +249,9 @@ func (w *world) grace() time.Duration {
 	return time.Duration(float64(bound)/slowest) + 100*time.Millisecond
 }
 
-// suffers notes what a fault means for the clock and the network. Two sleeps of one machine do not
+// beginFault notes what a fault means for the clock and the network. Two sleeps of one machine do not
 // overlap: the second begins with the end of the first.
-func (m *machine) suffers(f fault) {
+func (m *machine) beginFault(f fault) {
 	m.faults[f.kind] = append(m.faults[f.kind], f)
 	switch f.kind {
 	case stopped:
@@ -269,9 +269,9 @@ func (m *machine) suffers(f fault) {
 	}
 }
 
-// strikes is what a fault does to processes and Pods, beside what it does to clock and network. One
+// runFault is what a fault does to processes and Pods, beside what it does to clock and network. One
 // follows the other.
-func (m *machine) strikes(ctx context.Context, f fault) {
+func (m *machine) runFault(ctx context.Context, f fault) {
 	switch f.kind {
 	case killed, terminated, evicted, lost:
 	default:
@@ -280,8 +280,8 @@ func (m *machine) strikes(ctx context.Context, f fault) {
 	if !sleep(ctx, f.from) {
 		return
 	}
-	m.turn <- struct{}{}
-	defer func() { <-m.turn }()
+	m.serial <- struct{}{}
+	defer func() { <-m.serial }()
 	m.mu.Lock()
 	pod, uid := m.pod, m.uid
 	m.mu.Unlock()
@@ -329,8 +329,8 @@ func (m *machine) strikes(ctx context.Context, f fault) {
 	m.launch()
 }
 
-// collects is the garbage collector.
-func (w *world) collects(ctx context.Context) {
+// runGarbageCollector is the garbage collector.
+func (w *simulation) runGarbageCollector(ctx context.Context) {
 	for sleep(ctx, 500*time.Millisecond) {
 		w.store.collect(func() { sleep(ctx, 200*time.Millisecond) })
 	}

@@ -36,7 +36,7 @@ func TestDurationsThatDoNotFitAreRefused(t *testing.T) {
 }
 
 func TestAPanicInARequestIsItsErrorAndEndsNothingElse(t *testing.T) {
-	got, err := bounded(t.Context(), clock.RealClock{}, time.Minute, func(context.Context) (int, error) { panic("a defect") }) //nolint:forbidigo // what it tests
+	got, err := withTimeout(t.Context(), clock.RealClock{}, time.Minute, func(context.Context) (int, error) { panic("a defect") }) //nolint:forbidigo // what it tests
 	if _, ok := errors.AsType[*panics.Error](err); !ok || got != 0 {
 		t.Errorf("%d, %v", got, err)
 	}

@@ -40,13 +40,13 @@ func TestALeaseIsFreeByTheClockOfTheOneThatWatchesIt(t *testing.T) {
 		"another holder at the same time": {[]*coordinationv1.Lease{held("a", now), held("b", now)}, 15 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var seen sighting
+			var seen observedLease
 			at := now
 			for i, lease := range test.seen {
 				at = now.Add(time.Duration(i) * time.Second)
-				seen = seen.with(lease, at)
+				seen = seen.update(lease, at)
 			}
-			if got := seen.freeIn(at, time.Minute); got != test.want {
+			if got := seen.expiresIn(at, time.Minute); got != test.want {
 				t.Errorf("free in %s, want %s", got, test.want)
 			}
 		})

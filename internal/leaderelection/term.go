@@ -27,10 +27,10 @@ type term struct {
 	renewed time.Time
 	// sent is the same instant by the clock of the fence, and lasts how long after it this replica
 	// may act.
-	sent, lasts time.Duration
+	sent, validity time.Duration
 }
 
-func (e *Elector) get(ctx context.Context) (*coordinationv1.Lease, error) {
+func (e *Elector) getLease(ctx context.Context) (*coordinationv1.Lease, error) {
 	lease, err := e.leases.Get(ctx, e.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -38,11 +38,11 @@ func (e *Elector) get(ctx context.Context) (*coordinationv1.Lease, error) {
 	return lease, err
 }
 
-// take writes this replica into the Lease as it was seen, or creates it. It fails where
+// acquire writes this replica into the Lease as it was seen, or creates it. It fails where
 // another replica was faster. owners are whom the Lease goes with, in place of any Pod it went with before.
-func (e *Elector) take(ctx context.Context, seen *coordinationv1.Lease, duration int32, owners ...metav1.OwnerReference) (*term, error) {
-	t := e.begin()
-	t.acquired = metav1.NewMicroTime(e.wall().Truncate(time.Microsecond))
+func (e *Elector) acquire(ctx context.Context, seen *coordinationv1.Lease, duration int32, owners ...metav1.OwnerReference) (*term, error) {
+	t := e.newTerm()
+	t.acquired = metav1.NewMicroTime(e.wallClock().Truncate(time.Microsecond))
 	spec := coordinationv1.LeaseSpec{
 		HolderIdentity:       ptr.To(e.Identity),
 		LeaseDurationSeconds: ptr.To(duration),
@@ -54,41 +54,41 @@ func (e *Elector) take(ctx context.Context, seen *coordinationv1.Lease, duration
 		spec.LeaseTransitions = ptr.To(ptr.Deref(seen.Spec.LeaseTransitions, 0) + 1)
 	}
 	var err error
-	if t.lease, err = e.put(ctx, seen, spec, owners...); err != nil {
+	if t.lease, err = e.writeLease(ctx, seen, spec, owners...); err != nil {
 		return nil, err
 	}
-	if late := e.Elapsed() - t.sent; late >= t.lasts {
+	if late := e.Elapsed() - t.sent; late >= t.validity {
 		return nil, fmt.Errorf("the answer came %s after the request, when the Lease may be another one's", late.Round(time.Millisecond))
 	}
 	return &t, nil
 }
 
-// begin returns a term that is written now.
-func (e *Elector) begin() term {
-	return term{sent: e.Elapsed(), renewed: e.Clock.Now(), lasts: e.tenure()}
+// newTerm returns a term that is written now.
+func (e *Elector) newTerm() term {
+	return term{sent: e.Elapsed(), renewed: e.Clock.Now(), validity: e.leaseValidity()}
 }
 
-// put creates the Lease, or updates the one that was read; the API server refuses the update
+// writeLease creates the Lease, or updates the one that was read; the API server refuses the update
 // where it has changed since.
-func (e *Elector) put(ctx context.Context, read *coordinationv1.Lease, spec coordinationv1.LeaseSpec, owners ...metav1.OwnerReference) (*coordinationv1.Lease, error) {
+func (e *Elector) writeLease(ctx context.Context, read *coordinationv1.Lease, spec coordinationv1.LeaseSpec, owners ...metav1.OwnerReference) (*coordinationv1.Lease, error) {
 	if read == nil {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, OwnerReferences: owners}, Spec: spec}
 		return e.leases.Create(ctx, lease, metav1.CreateOptions{})
 	}
 	lease := read.DeepCopy()
 	lease.Spec = spec
-	lease.OwnerReferences = append(slices.DeleteFunc(lease.OwnerReferences, ofPod), owners...)
+	lease.OwnerReferences = append(slices.DeleteFunc(lease.OwnerReferences, isPod), owners...)
 	return e.leases.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
 // renew returns the term with its Lease renewed, or ErrTaken.
 func (e *Elector) renew(ctx context.Context, t term) (term, error) {
-	next := e.begin()
+	next := e.newTerm()
 	next.acquired = t.acquired
 	spec := t.lease.Spec
-	spec.RenewTime = ptr.To(metav1.NewMicroTime(e.wall()))
+	spec.RenewTime = ptr.To(metav1.NewMicroTime(e.wallClock()))
 	var err error
-	if next.lease, err = e.rewrite(ctx, t, spec); err != nil {
+	if next.lease, err = e.updateOwnLease(ctx, t, spec); err != nil {
 		return t, err
 	}
 	return next, nil
@@ -97,38 +97,38 @@ func (e *Elector) renew(ctx context.Context, t term) (term, error) {
 // release gives the Lease up, in the form that client-go gives it up, so that any elector takes
 // it at once. It goes with no Pod any more, or the garbage collector would delete it under the next.
 func (e *Elector) release(ctx context.Context, t term) error {
-	now := metav1.NewMicroTime(e.wall())
+	now := metav1.NewMicroTime(e.wallClock())
 	spec := t.lease.Spec
 	spec.HolderIdentity = ptr.To("")
 	spec.LeaseDurationSeconds = ptr.To(int32(1))
 	spec.AcquireTime, spec.RenewTime = &now, &now
-	_, err := e.rewrite(ctx, t, spec)
+	_, err := e.updateOwnLease(ctx, t, spec)
 	if errors.Is(err, ErrTaken) {
 		return nil
 	}
 	return err
 }
 
-// rewrite writes the spec into the Lease of this term. Where the Lease has changed since, it is
+// updateOwnLease writes the spec into the Lease of this term. Where the Lease has changed since, it is
 // read again, and written only where it is still of this term: a user may have put a label on
 // it, or an answer of ours was lost on the way.
-func (e *Elector) rewrite(ctx context.Context, t term, spec coordinationv1.LeaseSpec) (*coordinationv1.Lease, error) {
-	lease, err := e.put(ctx, t.lease, spec)
+func (e *Elector) updateOwnLease(ctx context.Context, t term, spec coordinationv1.LeaseSpec) (*coordinationv1.Lease, error) {
+	lease, err := e.writeLease(ctx, t.lease, spec)
 	if err == nil || !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return lease, err
 	}
-	current, err := e.get(ctx)
+	current, err := e.getLease(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if current != nil && !t.holds(e.Identity, current) {
+	if current != nil && !t.isHeld(e.Identity, current) {
 		return nil, ErrTaken
 	}
-	return e.put(ctx, current, spec)
+	return e.writeLease(ctx, current, spec)
 }
 
-// holds says whether the Lease is of this term.
-func (t term) holds(identity string, lease *coordinationv1.Lease) bool {
+// isHeld says whether the Lease is of this term.
+func (t term) isHeld(identity string, lease *coordinationv1.Lease) bool {
 	return holder(lease) == identity && lease.Spec.AcquireTime.Equal(&t.acquired)
 }
 

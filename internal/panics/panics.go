@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 func Try(work string, f func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			note(work, cause)
+			record(work, cause)
 			err = &Error{Work: work, Cause: cause}
 		}
 	}()
@@ -55,10 +55,10 @@ func Go(work string, f func()) {
 // the event is skipped, and where a watch does it begins again. It is called once, before anything starts.
 func Contain() {
 	utilruntime.ReallyCrash = false
-	utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, cause any) { note("client-go", cause) }}
+	utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, cause any) { record("client-go", cause) }}
 }
 
-func note(work string, cause any) {
+func record(work string, cause any) {
 	total.WithLabelValues(work).Inc()
 	ctrllog.Log.Info("panic", "work", work, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 }

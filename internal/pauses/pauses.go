@@ -28,19 +28,19 @@ type Meter struct {
 func (m *Meter) Run(ctx context.Context) {
 	tick := time.NewTicker(m.Every)
 	defer tick.Stop()
-	m.look(time.Now())
+	m.sample(time.Now())
 	for {
 		select {
 		case <-ctx.Done():
-			m.look(time.Time{})
+			m.sample(time.Time{})
 			return
 		case <-tick.C:
-			m.look(time.Now())
+			m.sample(time.Now())
 		}
 	}
 }
 
-func (m *Meter) look(now time.Time) {
+func (m *Meter) sample(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lost += m.late(now)

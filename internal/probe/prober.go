@@ -76,7 +76,7 @@ type Options struct {
 type Prober struct {
 	Options
 
-	queue   *delayqueue.Agenda[*target]
+	queue   *delayqueue.Queue[*target]
 	checker checker
 	metrics *metrics
 	// promptLimiter lets a few new targets be probed right away; the many of a start are spread.
@@ -141,8 +141,8 @@ func New(o Options) *Prober {
 	}
 	p.queue = delayqueue.New(delayqueue.Options[*target]{
 		Workers: o.Workers,
-		Do:      p.probe,
-		Share:   func(t *target) string { return t.object.key.Namespace },
+		Process: p.probe,
+		Tenant:  func(t *target) string { return t.object.key.Namespace },
 	})
 	p.metrics = newMetrics(o.Names, o.Lookup != nil, func() float64 { return float64(p.queue.Running()) })
 	if o.Registerer != nil {

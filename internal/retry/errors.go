@@ -6,8 +6,8 @@ package retry
 type kind int
 
 const (
-	passing kind = iota
-	stubborn
+	transient kind = iota
+	bounded
 	final
 )
 
@@ -18,16 +18,16 @@ type marked struct {
 
 func (m marked) Unwrap() error { return m.error }
 
-// Stubborn marks an error that waiting seldom heals, such as a missing permission: it is retried
+// Bounded marks an error that waiting seldom heals, such as a missing permission: it is retried
 // for the policy's time only, since the installation of the operator may still be under way.
-func Stubborn(err error) error { return marked{err, stubborn} }
+func Bounded(err error) error { return marked{err, bounded} }
 
 // Final marks an error that waiting cannot heal; it is not retried.
 func Final(err error) error { return marked{err, final} }
 
 // kindOf finds the gravest mark in the tree of errors, joined ones included.
 func kindOf(err error) kind {
-	grave := passing
+	grave := transient
 	if one, ok := err.(marked); ok { //nolint:errorlint // errors.As stops at the first mark of the tree
 		grave = one.kind
 	}

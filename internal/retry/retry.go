@@ -25,31 +25,31 @@ type Policy struct {
 	// Log takes one line for each distinct error that is retried.
 	Log logr.Logger
 
-	// First is the wait after the first failure; it doubles up to Most, each with up to a fifth
+	// MinDelay is the wait after the first failure; it doubles up to Most, each with up to a fifth
 	// on top. Defaults: 200 ms and 5 s.
-	First, Most time.Duration
+	MinDelay, MaxDelay time.Duration
 
-	// Attempt bounds one attempt, so that a server which never answers is noticed and named.
+	// AttemptTimeout bounds one attempt, so that a server which never answers is noticed and named.
 	// Default: 10 s.
-	Attempt time.Duration
+	AttemptTimeout time.Duration
 
-	// Stubborn is how long an error marked by Stubborn is retried. Zero gives up at its first
+	// BoundedTimeout is how long an error marked by Stubborn is retried. Zero gives up at its first
 	// appearance.
-	Stubborn time.Duration
+	BoundedTimeout time.Duration
 }
 
 func (p Policy) withDefaults() Policy {
 	if p.Clock == nil {
 		p.Clock = clock.RealClock{}
 	}
-	if p.First <= 0 {
-		p.First = 200 * time.Millisecond
+	if p.MinDelay <= 0 {
+		p.MinDelay = 200 * time.Millisecond
 	}
-	if p.Most <= 0 {
-		p.Most = 5 * time.Second
+	if p.MaxDelay <= 0 {
+		p.MaxDelay = 5 * time.Second
 	}
-	if p.Attempt <= 0 {
-		p.Attempt = 10 * time.Second
+	if p.AttemptTimeout <= 0 {
+		p.AttemptTimeout = 10 * time.Second
 	}
 	return p
 }
@@ -62,11 +62,11 @@ func Until(ctx context.Context, policy Policy, step func(context.Context) error)
 	var seen Distinct
 	var stubbornSince time.Time
 	var last error
-	for pause := policy.First; ; pause = min(2*pause, policy.Most) {
+	for pause := policy.MinDelay; ; pause = min(2*pause, policy.MaxDelay) {
 		if ctx.Err() != nil {
 			return ended(ctx, last)
 		}
-		err := attempt(ctx, policy.Attempt, step)
+		err := attempt(ctx, policy.AttemptTimeout, step)
 		if err == nil {
 			return nil
 		}
@@ -78,11 +78,11 @@ func Until(ctx context.Context, policy Policy, step func(context.Context) error)
 		switch kindOf(err) {
 		case final:
 			return err
-		case stubborn:
+		case bounded:
 			if stubbornSince.IsZero() {
 				stubbornSince = now
 			}
-			if now.Sub(stubbornSince) >= policy.Stubborn {
+			if now.Sub(stubbornSince) >= policy.BoundedTimeout {
 				return err
 			}
 		default:

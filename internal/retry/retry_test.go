@@ -29,12 +29,12 @@ func TestUntil(t *testing.T) {
 		"final":                {func(int) error { return Final(cause) }, 1, 0, 0, cause, 0},
 		"final, wrapped":       {func(int) error { return fmt.Errorf("x: %w", Final(cause)) }, 1, 0, 0, cause, 0},
 		"final among others":   {func(int) error { return errors.Join(errors.New("x"), Final(cause)) }, 1, 0, 0, cause, 0},
-		"stubborn":             {func(int) error { return Stubborn(cause) }, 0, 30 * time.Second, 36 * time.Second, cause, 1},
-		"stubborn among other": {func(int) error { return errors.Join(cause, Stubborn(errors.New("x"))) }, 0, 30 * time.Second, 36 * time.Second, cause, 1},
+		"stubborn":             {func(int) error { return Bounded(cause) }, 0, 30 * time.Second, 36 * time.Second, cause, 1},
+		"stubborn among other": {func(int) error { return errors.Join(cause, Bounded(errors.New("x"))) }, 0, 30 * time.Second, 36 * time.Second, cause, 1},
 		"passing":              {func(int) error { return cause }, 0, time.Hour, time.Hour, context.DeadlineExceeded, 1},
 		"stubborn now and then": {func(n int) error {
 			if n%2 == 0 {
-				return Stubborn(cause)
+				return Bounded(cause)
 			}
 			return errors.New("other") // which of the two is the last one is up to the jitter
 		}, 0, time.Hour, time.Hour, context.DeadlineExceeded, 2},
@@ -46,7 +46,7 @@ func TestUntil(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				began := time.Now()
-				err := Until(ctx, Policy{Log: log, Stubborn: 30 * time.Second}, func(context.Context) error {
+				err := Until(ctx, Policy{Log: log, BoundedTimeout: 30 * time.Second}, func(context.Context) error {
 					attempts++
 					return test.errs(attempts)
 				})

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// asking is the key of a question in the context of a request.
-type asking struct{}
+// urlProbeKey is the key of a question in the context of a request.
+type urlProbeKey struct{}
 
-// question is where a request would go.
-type question struct {
-	empty []byte // the answer that its sender understands
-	at    *url.URL
+// urlProbe is where a request would go.
+type urlProbe struct {
+	emptyList []byte // the answer that its sender understands
+	url       *url.URL
 }
 
 // Transport responds to questions for the address of a list, and sends everything else on. It belongs into
@@ -33,29 +33,29 @@ func Transport(next http.RoundTripper) http.RoundTripper { return &transport{nex
 type transport struct{ next http.RoundTripper }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	asked, ok := r.Context().Value(asking{}).(*question)
+	asked, ok := r.Context().Value(urlProbeKey{}).(*urlProbe)
 	if !ok {
 		return t.next.RoundTrip(r)
 	}
-	asked.at = r.URL
+	asked.url = r.URL
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor,
 		Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
-		Body: io.NopCloser(bytes.NewReader(asked.empty)), ContentLength: int64(len(asked.empty)),
+		Body: io.NopCloser(bytes.NewReader(asked.emptyList)), ContentLength: int64(len(asked.emptyList)),
 	}, nil
 }
 
 // WrappedRoundTripper lets client-go find the transport, to close its idle connections.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// addressOf returns what a lister would ask the API server for. Nothing is sent.
-func addressOf(ctx context.Context, lister cache.ListerWithContext, empty []byte) (*url.URL, error) {
-	asked := &question{empty: empty}
-	if _, err := lister.ListWithContext(context.WithValue(ctx, asking{}, asked), metav1.ListOptions{}); err != nil {
+// listURL returns what a lister would ask the API server for. Nothing is sent.
+func listURL(ctx context.Context, lister cache.ListerWithContext, empty []byte) (*url.URL, error) {
+	asked := &urlProbe{emptyList: empty}
+	if _, err := lister.ListWithContext(context.WithValue(ctx, urlProbeKey{}, asked), metav1.ListOptions{}); err != nil {
 		return nil, fmt.Errorf("where to list from: %w", err)
 	}
-	if asked.at == nil {
+	if asked.url == nil {
 		return nil, fmt.Errorf("where to list from: %T lists past the transport of its client", lister)
 	}
-	return asked.at, nil
+	return asked.url, nil
 }

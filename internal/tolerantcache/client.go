@@ -14,11 +14,11 @@ import (
 
 // Client refuses, by an UndecodableError, to get an object that did not decode. Lists hold what could be
 // read of it: there an object that is missing would do more harm.
-func Client(c client.Client) client.Client { return &refusing{c} }
+func Client(c client.Client) client.Client { return &refusingClient{c} }
 
-type refusing struct{ client.Client }
+type refusingClient struct{ client.Client }
 
-func (r *refusing) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+func (r *refusingClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 	if err := r.Client.Get(ctx, key, into, options...); err != nil {
 		return err
 	}
@@ -33,10 +33,10 @@ func (r *refusing) Get(ctx context.Context, key client.ObjectKey, into client.Ob
 	return failure
 }
 
-// Spare is put around the reconciler of a kind, and in other wrappers, of which there may be none. It has
+// IgnoreUndecodable is put around the reconciler of a kind, and in other wrappers, of which there may be none. It has
 // an object that does not decode left as it is, without an error to try again for: it comes as an event
 // when it is mended.
-func Spare(kind string, around func(reconcile.Reconciler) reconcile.Reconciler) func(reconcile.Reconciler) reconcile.Reconciler {
+func IgnoreUndecodable(kind string, around func(reconcile.Reconciler) reconcile.Reconciler) func(reconcile.Reconciler) reconcile.Reconciler {
 	return func(inner reconcile.Reconciler) reconcile.Reconciler {
 		var spares reconcile.Reconciler = reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			result, err := inner.Reconcile(ctx, request)

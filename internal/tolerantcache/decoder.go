@@ -16,24 +16,24 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// negotiated is the serializer of a client that lists and watches one kind. Whatever decodes as a whole
+// tolerantSerializer is the serializer of a client that lists and watches one kind. Whatever decodes as a whole
 // is decoded as a whole, once; only after that has failed it goes item by item.
-type negotiated struct {
+type tolerantSerializer struct {
 	runtime.NegotiatedSerializer
 	scheme *runtime.Scheme
 	kind   schema.GroupVersionKind
 }
 
 func newSerializer(scheme *runtime.Scheme, kind schema.GroupVersionKind) runtime.NegotiatedSerializer {
-	return &negotiated{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(scheme)}, scheme, kind}
+	return &tolerantSerializer{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(scheme)}, scheme, kind}
 }
 
-func (n *negotiated) DecoderToVersion(d runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
+func (n *tolerantSerializer) DecoderToVersion(d runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
 	return &decoder{n, n.NegotiatedSerializer.DecoderToVersion(d, gv)}
 }
 
 type decoder struct {
-	*negotiated
+	*tolerantSerializer
 	whole runtime.Decoder
 }
 
@@ -119,7 +119,7 @@ func (d *decoder) item(raw []byte) (runtime.Object, error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, object); err == nil {
 		return object, nil
 	}
-	return d.salvage(raw)
+	return d.decodePartially(raw)
 }
 
 // assign sets what into points to, which a failed attempt may have left its parts in.

@@ -27,25 +27,25 @@ type Options struct {
 	Scheme *runtime.Scheme
 	// Kinds are those whose objects are contained. Informers of others are as ever.
 	Kinds []schema.GroupVersionKind
-	// Register is told of the objects that do not decode.
-	Register *Register
+	// Undecodable is told of the objects that do not decode.
+	Undecodable *Undecodable
 }
 
 // Informers makes the informers of a cache.
 type Informers struct {
-	scheme     *runtime.Scheme
-	parameters runtime.ParameterCodec
-	clients    map[schema.GroupVersionKind]rest.Interface
-	register   *Register
+	scheme      *runtime.Scheme
+	parameters  runtime.ParameterCodec
+	clients     map[schema.GroupVersionKind]rest.Interface
+	undecodable *Undecodable
 }
 
 // NewInformers makes a client for each kind. It sends nothing.
 func NewInformers(o Options) (*Informers, error) {
-	if o.Config == nil || o.HTTPClient == nil || o.Scheme == nil || o.Register == nil {
-		return nil, errors.New("containment: Config, HTTPClient, Scheme and Register are required")
+	if o.Config == nil || o.HTTPClient == nil || o.Scheme == nil || o.Undecodable == nil {
+		return nil, errors.New("tolerantcache: Config, HTTPClient, Scheme and Undecodable are required")
 	}
 	i := &Informers{
-		scheme: o.Scheme, parameters: runtime.NewParameterCodec(o.Scheme), register: o.Register,
+		scheme: o.Scheme, parameters: runtime.NewParameterCodec(o.Scheme), undecodable: o.Undecodable,
 		clients: map[schema.GroupVersionKind]rest.Interface{},
 	}
 	for _, kind := range o.Kinds {
@@ -55,7 +55,7 @@ func NewInformers(o Options) (*Informers, error) {
 		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, ""
 		made, err := rest.RESTClientForConfigAndClient(config, o.HTTPClient)
 		if err != nil {
-			return nil, fmt.Errorf("containment of %s: %w", kind.Kind, err)
+			return nil, fmt.Errorf("tolerantcache: client of %s: %w", kind.Kind, err)
 		}
 		i.clients[kind] = made
 	}
@@ -64,18 +64,18 @@ func NewInformers(o Options) (*Informers, error) {
 
 // New makes an informer; it is for the NewInformer of a controller-runtime cache.
 func (i *Informers) New(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	kind, contained := i.contained(example)
+	kind, contained := i.isTolerant(example)
 	if !contained {
 		return cache.NewSharedIndexInformer(source, example, resync, indexers)
 	}
-	l := &lister{kind: kind, like: cache.ToListerWatcherWithContext(source), client: i.clients[kind], parameters: i.parameters}
+	l := &lister{kind: kind, source: cache.ToListerWatcherWithContext(source), client: i.clients[kind], parameters: i.parameters}
 	informer := cache.NewSharedIndexInformer(l.listWatch(), example, resync, indexers)
-	i.register.follow(kind, informer)
+	i.undecodable.track(kind, informer)
 	return informer
 }
 
-// contained says whether an informer holds objects of one of the kinds, as their own type.
-func (i *Informers) contained(example runtime.Object) (schema.GroupVersionKind, bool) {
+// isTolerant says whether an informer holds objects of one of the kinds, as their own type.
+func (i *Informers) isTolerant(example runtime.Object) (schema.GroupVersionKind, bool) {
 	switch example.(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata:
 		return schema.GroupVersionKind{}, false

@@ -72,20 +72,20 @@ func (s *source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func event(sort, object string) string { return fmt.Sprintf(`{"type":%q,"object":%s}`, sort, object) }
 
-// told collects what a Register tells.
-type told struct {
+// reportedEntries collects what a Register tells.
+type reportedEntries struct {
 	mu   sync.Mutex
 	seen []string
 }
 
-func (t *told) tell(e Entry) {
+func (t *reportedEntries) record(e Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.seen = append(t.seen, e.Kind.Kind+" "+e.Key.String()+" "+string(e.UID)+": "+e.Fault)
 }
 
 // newCache fills a cache of one namespace from a source.
-func newCache(t *testing.T, from *source, to *told) (cache.Cache, *Register) {
+func newCache(t *testing.T, from *source, to *reportedEntries) (cache.Cache, *Undecodable) {
 	t.Helper()
 	server := httptest.NewServer(from)
 	t.Cleanup(server.Close)
@@ -99,9 +99,9 @@ func newCache(t *testing.T, from *source, to *told) (cache.Cache, *Register) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(kind, meta.RESTScopeNamespace)
 	mapper.Add(kind.GroupVersion().WithKind(kind.Kind+"List"), meta.RESTScopeNamespace)
-	register := NewRegister(RegisterOptions{Tell: to.tell})
+	register := NewUndecodable(UndecodableOptions{OnUndecodable: to.record})
 	informers, err := NewInformers(Options{
-		Config: config, HTTPClient: sender, Scheme: newScheme(t), Kinds: []schema.GroupVersionKind{kind}, Register: register,
+		Config: config, HTTPClient: sender, Scheme: newScheme(t), Kinds: []schema.GroupVersionKind{kind}, Undecodable: register,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func newCache(t *testing.T, from *source, to *told) (cache.Cache, *Register) {
 }
 
 // broken are the names in a register.
-func broken(r *Register) (names []string) {
+func broken(r *Undecodable) (names []string) {
 	for _, e := range r.Entries() {
 		names = append(names, e.Key.Name)
 	}
@@ -154,7 +154,7 @@ func until(t *testing.T, what string, holds func() bool) {
 }
 
 func TestACacheHoldsEveryObjectAndNamesTheBrokenOnes(t *testing.T) {
-	from, to := &source{items: []string{stored("a", goodSpec), stored("b", `{"ports":"x"}`)}, events: make(chan string)}, &told{}
+	from, to := &source{items: []string{stored("a", goodSpec), stored("b", `{"ports":"x"}`)}, events: make(chan string)}, &reportedEntries{}
 	filled, register := newCache(t, from, to)
 	until(t, "the broken object is named", func() bool { return cmp.Equal(broken(register), []string{"b"}) })
 
@@ -192,7 +192,7 @@ func TestACacheHoldsEveryObjectAndNamesTheBrokenOnes(t *testing.T) {
 // spared the error.
 func TestABrokenObjectIsRefusedAndItsReconcilerSpared(t *testing.T) {
 	from := &source{items: []string{stored("a", goodSpec), stored("b", `{"ports":"x"}`)}}
-	filled, _ := newCache(t, from, &told{})
+	filled, _ := newCache(t, from, &reportedEntries{})
 	reader := Client(cached{from: filled, scheme: newScheme(t)})
 	for name, refused := range map[string]bool{"a": false, "b": true} {
 		key := types.NamespacedName{Namespace: "shop", Name: name}
@@ -209,7 +209,7 @@ func TestABrokenObjectIsRefusedAndItsReconcilerSpared(t *testing.T) {
 			return reconcile.Result{}, fmt.Errorf("reconcile: %w", reader.Get(t.Context(), key, &object))
 		})
 		for kind, spared := range map[string]bool{"ExternalService": refused, "RebootPolicy": false} {
-			if _, err := Spare(kind, nil)(inner).Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); (err == nil) != spared {
+			if _, err := IgnoreUndecodable(kind, nil)(inner).Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); (err == nil) != spared {
 				t.Errorf("%s, reconciled as %s: %v", name, kind, err)
 			}
 		}
@@ -230,12 +230,12 @@ func (c cached) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 }
 
 func TestTheMetricsCountAllAndNameSome(t *testing.T) {
-	register := NewRegister(RegisterOptions{})
+	register := NewUndecodable(UndecodableOptions{})
 	kind := networkingv1.GroupVersion.WithKind("ExternalService")
 	for i := range 3 * maxNamed {
 		object := &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("db-", i), UID: types.UID(fmt.Sprint(i))}
 		setFault(object, "spec is a string")
-		register.seen(kind, object)
+		register.update(kind, object)
 	}
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(register); err != nil {
@@ -264,15 +264,15 @@ func TestTheMetricsCountAllAndNameSome(t *testing.T) {
 }
 
 func TestTheQuestionForAnAddressIsNeverSent(t *testing.T) {
-	ask := &question{empty: []byte(`{}`)}
-	request := httptest.NewRequestWithContext(context.WithValue(t.Context(), asking{}, ask), http.MethodGet, "https://192.0.2.1/apis?labelSelector=a", nil)
+	ask := &urlProbe{emptyList: []byte(`{}`)}
+	request := httptest.NewRequestWithContext(context.WithValue(t.Context(), urlProbeKey{}, ask), http.MethodGet, "https://192.0.2.1/apis?labelSelector=a", nil)
 	response, err := Transport(nil).RoundTrip(request) // which would panic if it were
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	var answer map[string]any
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || ask.at.Query().Get("labelSelector") != "a" {
-		t.Errorf("%v %v", ask.at, err)
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || ask.url.Query().Get("labelSelector") != "a" {
+		t.Errorf("%v %v", ask.url, err)
 	}
 }

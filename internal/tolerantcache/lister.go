@@ -21,12 +21,12 @@ import (
 // lister lists and watches what another would, by a client that decodes item by item.
 type lister struct {
 	kind       schema.GroupVersionKind
-	like       cache.ListerWithContext
+	source     cache.ListerWithContext
 	client     rest.Interface
 	parameters runtime.ParameterCodec
 
-	mu sync.Mutex
-	at *url.URL // nil until it is known
+	mu  sync.Mutex
+	url *url.URL // nil until it is known
 }
 
 // listWatch is the form in which client-go knows what a lister can.
@@ -52,7 +52,7 @@ func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 }
 
 func (l *lister) request(ctx context.Context, o metav1.ListOptions) (*rest.Request, error) {
-	at, err := l.address(ctx)
+	at, err := l.listURL(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.kind.Kind, err)
 	}
@@ -61,12 +61,12 @@ func (l *lister) request(ctx context.Context, o metav1.ListOptions) (*rest.Reque
 	return l.client.Get().AbsPath(at.Path).VersionedParams(&o, l.parameters), nil
 }
 
-// address is asked for once.
-func (l *lister) address(ctx context.Context) (*url.URL, error) {
+// listURL is asked for once.
+func (l *lister) listURL(ctx context.Context) (*url.URL, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.at != nil {
-		return l.at, nil
+	if l.url != nil {
+		return l.url, nil
 	}
 	empty, err := json.Marshal(map[string]any{
 		"apiVersion": l.kind.GroupVersion().String(), "kind": l.kind.Kind + "List", "metadata": map[string]any{}, "items": []any{},
@@ -74,6 +74,6 @@ func (l *lister) address(ctx context.Context) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.at, err = addressOf(ctx, l.like, empty)
-	return l.at, err
+	l.url, err = listURL(ctx, l.source, empty)
+	return l.url, err
 }

@@ -21,68 +21,70 @@ const (
 	maxPath = 200
 )
 
-// nest is what stands around a value in a document that holds this value alone.
-type nest struct{ before, after string }
+// wrapper is what stands around a value in a document that holds this value alone.
+type wrapper struct{ before, after string }
 
-func member(name string) nest {
+func member(name string) wrapper {
 	quoted, _ := json.Marshal(name) // a string is always JSON
-	return nest{"{" + string(quoted) + ":", "}"}
+	return wrapper{"{" + string(quoted) + ":", "}"}
 }
 
-func (n nest) in(outer nest) nest { return nest{outer.before + n.before, n.after + outer.after} }
+func (n wrapper) in(outer wrapper) wrapper {
+	return wrapper{outer.before + n.before, n.after + outer.after}
+}
 
-func (n nest) around(value []byte) []byte {
+func (n wrapper) wrap(value []byte) []byte {
 	return slices.Concat([]byte(n.before), value, []byte(n.after))
 }
 
 // locate returns the path of the first value that does not decode, and what kind of value it is. The
 // decoder's own words would do, were it not that they repeat values.
 func locate(object []byte, decodes func(document []byte) bool) string {
-	path, value := descend("", object, nest{}, decodes, maxDepth)
+	path, value := locateWithin("", object, wrapper{}, decodes, maxDepth)
 	if path == "" {
 		return "the whole of it does not decode"
 	}
 	if len(path) > maxPath {
 		path = strings.ToValidUTF8(path[:maxPath], "") + "..."
 	}
-	return path + " is " + sort(value) + ", which does not fit there"
+	return path + " is " + jsonType(value) + ", which does not fit there"
 }
 
-// descend goes to the deepest value that fails by itself. One that fails also when it is empty is of the
+// locateWithin goes to the deepest value that fails by itself. One that fails also when it is empty is of the
 // wrong sort, whatever it holds.
-func descend(path string, value []byte, around nest, decodes func([]byte) bool, depth int) (string, []byte) {
+func locateWithin(path string, value []byte, around wrapper, decodes func([]byte) bool, depth int) (string, []byte) {
 	if depth == 0 {
 		return path, value
 	}
 	switch trimmed := bytes.TrimSpace(value); {
-	case bytes.HasPrefix(trimmed, []byte("{")) && decodes(around.around([]byte("{}"))):
+	case bytes.HasPrefix(trimmed, []byte("{")) && decodes(around.wrap([]byte("{}"))):
 		var members map[string]json.RawMessage
 		if kjson.UnmarshalCaseSensitivePreserveInts(value, &members) != nil {
 			return path, value
 		}
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			inner := member(name).in(around)
-			if !decodes(inner.around(members[name])) {
-				return descend(strings.TrimPrefix(path+"."+name, "."), members[name], inner, decodes, depth-1)
+			if !decodes(inner.wrap(members[name])) {
+				return locateWithin(strings.TrimPrefix(path+"."+name, "."), members[name], inner, decodes, depth-1)
 			}
 		}
-	case bytes.HasPrefix(trimmed, []byte("[")) && decodes(around.around([]byte("[]"))):
+	case bytes.HasPrefix(trimmed, []byte("[")) && decodes(around.wrap([]byte("[]"))):
 		var elements []json.RawMessage
 		if kjson.UnmarshalCaseSensitivePreserveInts(value, &elements) != nil {
 			return path, value
 		}
-		inner := nest{"[", "]"}.in(around)
+		inner := wrapper{"[", "]"}.in(around)
 		for i, element := range elements {
-			if !decodes(inner.around(element)) {
-				return descend(path+"["+strconv.Itoa(i)+"]", element, inner, decodes, depth-1)
+			if !decodes(inner.wrap(element)) {
+				return locateWithin(path+"["+strconv.Itoa(i)+"]", element, inner, decodes, depth-1)
 			}
 		}
 	}
 	return path, value
 }
 
-// sort names what a JSON value is.
-func sort(value []byte) string {
+// jsonType names what a JSON value is.
+func jsonType(value []byte) string {
 	trimmed := bytes.TrimSpace(value)
 	if len(trimmed) == 0 {
 		return "nothing"

@@ -8,7 +8,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // maxNamed bounds the objects that the metrics name. All are counted.
 const maxNamed = 100
 
-var _ prometheus.Collector = (*Register)(nil)
+var _ prometheus.Collector = (*Undecodable)(nil)
 
 // descriptions are those of the metrics of a Register.
 type descriptions struct{ count, named *prometheus.Desc }
@@ -23,13 +23,13 @@ func newDescriptions() descriptions {
 }
 
 // Describe implements prometheus.Collector.
-func (r *Register) Describe(to chan<- *prometheus.Desc) {
+func (r *Undecodable) Describe(to chan<- *prometheus.Desc) {
 	to <- r.descriptions.count
 	to <- r.descriptions.named
 }
 
 // Collect implements prometheus.Collector.
-func (r *Register) Collect(to chan<- prometheus.Metric) {
+func (r *Undecodable) Collect(to chan<- prometheus.Metric) {
 	collect := func(desc *prometheus.Desc, value float64, labels ...string) {
 		if metric, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value, labels...); err == nil {
 			to <- metric

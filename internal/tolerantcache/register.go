@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// maxTold bounds how many objects it is remembered of that they were told of.
-const maxTold = 4096
+// maxReported bounds how many objects it is remembered of that they were told of.
+const maxReported = 4096
 
 // Entry is an object that does not decode.
 type Entry struct {
@@ -32,45 +32,45 @@ type Entry struct {
 	Fault string
 }
 
-// RegisterOptions configure a Register.
-type RegisterOptions struct {
+// UndecodableOptions configure a Register.
+type UndecodableOptions struct {
 	// Logger gets a line for each object that does not decode, and one when it does again. The default
 	// drops both.
 	Logger logr.Logger
-	// Tell is called once for each object and fault, not at every list. It must not block. Defaults to
+	// OnUndecodable is called once for each object and fault, not at every list. It must not block. Defaults to
 	// nil: it is not called.
-	Tell func(Entry)
+	OnUndecodable func(Entry)
 }
 
-// Register knows the objects that do not decode, out of those that its informers hold.
-type Register struct {
-	logger       logr.Logger
-	tell         func(Entry)
-	descriptions descriptions
+// Undecodable knows the objects that do not decode, out of those that its informers hold.
+type Undecodable struct {
+	logger        logr.Logger
+	onUndecodable func(Entry)
+	descriptions  descriptions
 
-	held atomic.Int64 // as many as objects; read for every event, without the lock
+	count atomic.Int64 // as many as objects; read for every event, without the lock
 
-	mu      sync.Mutex
-	objects map[place]Entry
-	told    map[types.UID]string // the fault that was
+	mu       sync.Mutex
+	objects  map[objectKey]Entry
+	reported map[types.UID]string // the fault that was
 }
 
-// place is where an object is.
-type place struct {
+// objectKey is where an object is.
+type objectKey struct {
 	kind schema.GroupKind
 	key  types.NamespacedName
 }
 
-// NewRegister makes one that is empty.
-func NewRegister(o RegisterOptions) *Register {
-	if o.Tell == nil {
-		o.Tell = func(Entry) {}
+// NewUndecodable makes one that is empty.
+func NewUndecodable(o UndecodableOptions) *Undecodable {
+	if o.OnUndecodable == nil {
+		o.OnUndecodable = func(Entry) {}
 	}
-	return &Register{logger: o.Logger, tell: o.Tell, descriptions: newDescriptions(), objects: map[place]Entry{}, told: map[types.UID]string{}}
+	return &Undecodable{logger: o.Logger, onUndecodable: o.OnUndecodable, descriptions: newDescriptions(), objects: map[objectKey]Entry{}, reported: map[types.UID]string{}}
 }
 
 // Entries are the objects that do not decode now, by kind, namespace and name.
-func (r *Register) Entries() []Entry {
+func (r *Undecodable) Entries() []Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.SortedFunc(maps.Values(r.objects), func(a, b Entry) int {
@@ -80,18 +80,18 @@ func (r *Register) Entries() []Entry {
 
 // Clear forgets all objects, when the informers that hold them have ended. What was told is not told
 // again by the next ones.
-func (r *Register) Clear() {
+func (r *Undecodable) Clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.objects)
-	r.held.Store(0)
+	r.count.Store(0)
 }
 
-// follow has an informer say which of its objects do not decode.
-func (r *Register) follow(kind schema.GroupVersionKind, informer cache.SharedIndexInformer) {
+// track has an informer say which of its objects do not decode.
+func (r *Undecodable) track(kind schema.GroupVersionKind, informer cache.SharedIndexInformer) {
 	seen := func(object any) {
 		if o, ok := object.(metav1.Object); ok {
-			r.seen(kind, o)
+			r.update(kind, o)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -102,7 +102,7 @@ func (r *Register) follow(kind schema.GroupVersionKind, informer cache.SharedInd
 				object = last.Obj
 			}
 			if o, ok := object.(metav1.Object); ok {
-				r.gone(kind, keyOf(o))
+				r.remove(kind, keyOf(o))
 			}
 		},
 	})
@@ -111,10 +111,10 @@ func (r *Register) follow(kind schema.GroupVersionKind, informer cache.SharedInd
 	}
 }
 
-func (r *Register) seen(kind schema.GroupVersionKind, object metav1.Object) {
+func (r *Undecodable) update(kind schema.GroupVersionKind, object metav1.Object) {
 	fault := Fault(object)
 	if fault == "" {
-		r.mended(kind, keyOf(object))
+		r.removeMended(kind, keyOf(object))
 		return
 	}
 	entry := Entry{Kind: kind, Key: keyOf(object), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Fault: fault}
@@ -123,44 +123,44 @@ func (r *Register) seen(kind schema.GroupVersionKind, object metav1.Object) {
 	}
 	r.logger.Error(&UndecodableError{Kind: kind.Kind, Key: entry.Key, Fault: fault}, "A stored object is left as it is until it is mended",
 		"kind", kind.Kind, "namespace", entry.Key.Namespace, "name", entry.Key.Name, "uid", entry.UID)
-	r.tell(entry)
+	r.onUndecodable(entry)
 }
 
 // add says whether it must be told of the object.
-func (r *Register) add(entry Entry) bool {
+func (r *Undecodable) add(entry Entry) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.objects[place{entry.Kind.GroupKind(), entry.Key}] = entry
-	r.held.Store(int64(len(r.objects)))
-	if r.told[entry.UID] == entry.Fault {
+	r.objects[objectKey{entry.Kind.GroupKind(), entry.Key}] = entry
+	r.count.Store(int64(len(r.objects)))
+	if r.reported[entry.UID] == entry.Fault {
 		return false
 	}
-	if len(r.told) >= maxTold {
-		clear(r.told)
+	if len(r.reported) >= maxReported {
+		clear(r.reported)
 	}
-	r.told[entry.UID] = entry.Fault
+	r.reported[entry.UID] = entry.Fault
 	return true
 }
 
-func (r *Register) mended(kind schema.GroupVersionKind, key types.NamespacedName) {
-	if r.gone(kind, key) {
+func (r *Undecodable) removeMended(kind schema.GroupVersionKind, key types.NamespacedName) {
+	if r.remove(kind, key) {
 		r.logger.Info("A stored object can be decoded again", "kind", kind.Kind, "namespace", key.Namespace, "name", key.Name)
 	}
 }
 
-// gone says whether the object was among those that do not decode.
-func (r *Register) gone(kind schema.GroupVersionKind, key types.NamespacedName) bool {
-	if r.held.Load() == 0 {
+// remove says whether the object was among those that do not decode.
+func (r *Undecodable) remove(kind schema.GroupVersionKind, key types.NamespacedName) bool {
+	if r.count.Load() == 0 {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := place{kind.GroupKind(), key}
+	at := objectKey{kind.GroupKind(), key}
 	entry, ok := r.objects[at]
 	if ok {
-		delete(r.told, entry.UID)
+		delete(r.reported, entry.UID)
 		delete(r.objects, at)
-		r.held.Store(int64(len(r.objects)))
+		r.count.Store(int64(len(r.objects)))
 	}
 	return ok
 }

@@ -12,10 +12,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// salvage reads what can be read of an object that does not decode as a whole, and marks it. What is
+// decodePartially reads what can be read of an object that does not decode as a whole, and marks it. What is
 // left of the spec and the status is for those who must count on it even so, such as the ledger of
 // restarts in flight; it must not be acted on.
-func (d *decoder) salvage(raw []byte) (runtime.Object, error) {
+func (d *decoder) decodePartially(raw []byte) (runtime.Object, error) {
 	made, err := d.scheme.New(d.kind)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (d *decoder) salvage(raw []byte) (runtime.Object, error) {
 	for _, name := range []string{"metadata", "spec", "status"} {
 		if value, ok := members[name]; ok {
 			// What does not fit is skipped, or ends the reading of this member.
-			_ = kjson.UnmarshalCaseSensitivePreserveInts(member(name).around(value), made)
+			_ = kjson.UnmarshalCaseSensitivePreserveInts(member(name).wrap(value), made)
 		}
 	}
 	if object.GetName() == "" || object.GetResourceVersion() == "" {

@@ -5,14 +5,14 @@ package rotation
 
 import "time"
 
-// Sight is what a look at the places said where clients find the bundle.
-type Sight int
+// Propagation is what a look at the places said where clients find the bundle.
+type Propagation int
 
 const (
 	// Unknown is no look, or one that failed.
-	Unknown Sight = iota
-	// Standing is the bundle in every place.
-	Standing
+	Unknown Propagation = iota
+	// Complete is the bundle in every place.
+	Complete
 	// Missing is a place without all of it.
 	Missing
 )
@@ -25,22 +25,22 @@ type State struct {
 	// ahead must not shorten a wait.
 	Since time.Time
 
-	// Vouched is whether the root that signs was seen everywhere before.
-	Vouched bool
+	// Observed is whether the root that signs was seen everywhere before.
+	Observed bool
 }
 
 // Facts are what is known now.
 type Facts struct {
 	Now time.Time
 
-	// Wanted is whether there is a reason for another root.
-	Wanted bool
+	// Due is whether there is a reason for another root.
+	Due bool
 
-	// Sight is of the bundle as it is now.
-	Sight Sight
+	// Propagation is of the bundle as it is now.
+	Propagation Propagation
 
-	// Blind is whether the clients' bundles cannot be read, so that time has to do instead.
-	Blind bool
+	// Unobservable is whether the clients' bundles cannot be read, so that time has to do instead.
+	Unobservable bool
 
 	// Expiry is when the root that signs expires.
 	Expiry time.Time
@@ -49,35 +49,35 @@ type Facts struct {
 	FormerExpiry time.Time
 }
 
-// Pace is how long to wait for what cannot be observed.
-type Pace struct {
+// Delays is how long to wait for what cannot be observed.
+type Delays struct {
 	// Overlap is how long a bundle takes to get everywhere where the clients' bundles cannot be read.
 	Overlap time.Duration
 
 	// Settle is how long API servers take to follow their storage.
 	Settle time.Duration
 
-	// Notice is how long replicas take to read a phase.
-	Notice time.Duration
+	// ReplicaSync is how long replicas take to read a phase.
+	ReplicaSync time.Duration
 
-	// Linger is the life of a certificate and how far clocks differ.
-	Linger time.Duration
+	// LeafLifetime is the life of a certificate and how far clocks differ.
+	LeafLifetime time.Duration
 }
 
-// Verdict is what follows.
-type Verdict struct {
+// Decision is what follows.
+type Decision struct {
 	// Event is what has come about; empty where nothing has.
 	Event Event
 
-	// Look is whether a look at the bundle would help.
-	Look bool
+	// CheckBundle is whether a look at the bundle would help.
+	CheckBundle bool
 
-	// Next is when to judge again though nothing happens; zero where only an event helps.
-	Next time.Time
+	// RecheckAt is when to judge again though nothing happens; zero where only an event helps.
+	RecheckAt time.Time
 }
 
-// Judge says which event the facts amount to in a state.
-func (p Pace) Judge(s State, f Facts) Verdict {
+// Decide says which event the facts amount to in a state.
+func (p Delays) Decide(s State, f Facts) Decision {
 	switch s.Phase {
 	case Publishing:
 		return p.publishing(s, f)
@@ -86,70 +86,70 @@ func (p Pace) Judge(s State, f Facts) Verdict {
 	case Signing:
 		return p.signing(s, f)
 	case Retiring:
-		end := s.Since.Add(p.Linger)
+		end := s.Since.Add(p.LeafLifetime)
 		if f.FormerExpiry.Before(end) {
 			end = f.FormerExpiry
 		}
-		return after(end, Outlived, f)
+		return eventAt(end, FormerExpired, f)
 	default:
-		if f.Wanted {
-			return Verdict{Event: Wanted}
+		if f.Due {
+			return Decision{Event: Due}
 		}
-		return Verdict{}
+		return Decision{}
 	}
 }
 
-func (p Pace) publishing(s State, f Facts) Verdict {
+func (p Delays) publishing(s State, f Facts) Decision {
 	switch {
 	case !f.Now.Before(f.Expiry):
-		return Verdict{Event: Expired}
-	case f.Sight == Standing:
-		return Verdict{Event: Seen}
-	case f.Blind:
-		return before(f.Expiry, after(s.Since.Add(p.Overlap), Seen, f))
+		return Decision{Event: Expired}
+	case f.Propagation == Complete:
+		return Decision{Event: Propagated}
+	case f.Unobservable:
+		return recheckBy(f.Expiry, eventAt(s.Since.Add(p.Overlap), Propagated, f))
 	}
-	return Verdict{Look: true, Next: f.Expiry}
+	return Decision{CheckBundle: true, RecheckAt: f.Expiry}
 }
 
 // observed looks once more at the end: what was published may have been taken back.
-func (p Pace) observed(s State, f Facts) Verdict {
+func (p Delays) observed(s State, f Facts) Decision {
 	switch {
 	case !f.Now.Before(f.Expiry):
-		return Verdict{Event: Expired}
-	case f.Sight == Missing:
-		return Verdict{Event: Unseen}
+		return Decision{Event: Expired}
+	case f.Propagation == Missing:
+		return Decision{Event: Withdrawn}
 	}
-	verdict := before(f.Expiry, after(s.Since.Add(p.Settle), Settled, f))
-	if verdict.Event == Settled && f.Sight != Standing && !f.Blind {
-		return Verdict{Look: true, Next: f.Expiry}
+	verdict := recheckBy(f.Expiry, eventAt(s.Since.Add(p.Settle), Settled, f))
+	if verdict.Event == Settled && f.Propagation != Complete && !f.Unobservable {
+		return Decision{CheckBundle: true, RecheckAt: f.Expiry}
 	}
 	return verdict
 }
 
-func (p Pace) signing(s State, f Facts) Verdict {
+func (p Delays) signing(s State, f Facts) Decision {
 	switch {
-	case s.Vouched:
-		return after(s.Since.Add(p.Notice), Noticed, f)
-	case f.Sight == Standing, !f.Now.Before(f.FormerExpiry): // after that no replica signs with another one
-		return Verdict{Event: Seen}
-	case f.Blind:
-		return before(f.FormerExpiry, after(s.Since.Add(p.Overlap), Seen, f))
+	case s.Observed:
+		return eventAt(s.Since.Add(p.ReplicaSync), ReplicasSynced, f)
+	case f.Propagation == Complete, !f.Now.Before(f.FormerExpiry): // after that no replica signs with another one
+		return Decision{Event: Propagated}
+	case f.Unobservable:
+		return recheckBy(f.FormerExpiry, eventAt(s.Since.Add(p.Overlap), Propagated, f))
 	}
-	return Verdict{Look: true, Next: f.FormerExpiry}
+	return Decision{CheckBundle: true, RecheckAt: f.FormerExpiry}
 }
 
-// after is the event once the moment has come.
-func after(moment time.Time, event Event, f Facts) Verdict {
+// eventAt is the event once the moment has come.
+func eventAt(moment time.Time, event Event, f Facts) Decision {
 	if f.Now.Before(moment) {
-		return Verdict{Next: moment}
+		return Decision{RecheckAt: moment}
 	}
-	return Verdict{Event: event}
+	return Decision{Event: event}
 }
 
-// before is the verdict, judged again no later than at the moment.
-func before(moment time.Time, verdict Verdict) Verdict {
-	if verdict.Event == "" && moment.Before(verdict.Next) {
-		verdict.Next = moment
+// recheckBy is the verdict, judged again no later than at the moment.
+func recheckBy(moment time.Time, verdict Decision) Decision {
+	if verdict.Event == "" && moment.Before(verdict.RecheckAt) {
+		verdict.RecheckAt = moment
 	}
 	return verdict
 }

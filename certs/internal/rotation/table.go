@@ -26,19 +26,19 @@ func Phases() []Phase { return []Phase{Stable, Publishing, Observed, Signing, Re
 type Event string
 
 const (
-	// Wanted says that the root is old, or a user asks for another one.
-	Wanted Event = "Wanted"
-	// Seen says that the bundle stands wherever clients look for it, or has had the time to get there where
+	// Due says that the root is old, or a user asks for another one.
+	Due Event = "Due"
+	// Propagated says that the bundle stands wherever clients look for it, or has had the time to get there where
 	// these places cannot be read.
-	Seen Event = "Seen"
-	// Unseen says that it stood there, and does no longer.
-	Unseen Event = "Unseen"
+	Propagated Event = "Propagated"
+	// Withdrawn says that it stood there, and does no longer.
+	Withdrawn Event = "Withdrawn"
 	// Settled says that API servers have had the time to take it up.
 	Settled Event = "Settled"
-	// Noticed says that replicas have had the time to learn who signs.
-	Noticed Event = "Noticed"
-	// Outlived says that every certificate that the former root may have signed has expired.
-	Outlived Event = "Outlived"
+	// ReplicasSynced says that replicas have had the time to learn who signs.
+	ReplicasSynced Event = "ReplicasSynced"
+	// FormerExpired says that every certificate that the former root may have signed has expired.
+	FormerExpired Event = "FormerExpired"
 	// Expired says that the root that signs has expired before the next one was seen everywhere.
 	Expired Event = "Expired"
 )
@@ -47,40 +47,40 @@ const (
 type Effect string
 
 const (
-	// Note changes nothing but the phase.
-	Note Effect = "Note"
-	// Mint makes the next root, beside the current one.
-	Mint Effect = "Mint"
+	// KeepRoots changes nothing but the phase.
+	KeepRoots Effect = "KeepRoots"
+	// CreateRoot makes the next root, beside the current one.
+	CreateRoot Effect = "CreateRoot"
 	// Promote makes the next root the one that signs. Its predecessor stays trusted.
 	Promote Effect = "Promote"
-	// Force is Promote for a root that clients may not trust yet.
-	Force Effect = "Force"
-	// Vouch notes that clients trust the root that signs.
-	Vouch Effect = "Vouch"
-	// Retire ends the trust in the former root.
-	Retire Effect = "Retire"
+	// PromoteUnobserved is Promote for a root that clients may not trust yet.
+	PromoteUnobserved Effect = "PromoteUnobserved"
+	// MarkObserved notes that clients trust the root that signs.
+	MarkObserved Effect = "MarkObserved"
+	// DropFormer ends the trust in the former root.
+	DropFormer Effect = "DropFormer"
 )
 
 // Transition is one row of the table.
 type Transition struct {
-	From Phase
-	On   Event
-	To   Phase
-	Do   Effect
+	From   Phase
+	On     Event
+	To     Phase
+	Effect Effect
 }
 
 // Table is the whole machine.
 func Table() []Transition {
 	return []Transition{
-		{Stable, Wanted, Publishing, Mint},
-		{Publishing, Seen, Observed, Note},
-		{Publishing, Expired, Signing, Force},
+		{Stable, Due, Publishing, CreateRoot},
+		{Publishing, Propagated, Observed, KeepRoots},
+		{Publishing, Expired, Signing, PromoteUnobserved},
 		{Observed, Settled, Signing, Promote},
-		{Observed, Unseen, Publishing, Note},
-		{Observed, Expired, Signing, Force},
-		{Signing, Seen, Signing, Vouch}, // a root that was made in an emergency, or was forced
-		{Signing, Noticed, Retiring, Note},
-		{Retiring, Outlived, Stable, Retire},
+		{Observed, Withdrawn, Publishing, KeepRoots},
+		{Observed, Expired, Signing, PromoteUnobserved},
+		{Signing, Propagated, Signing, MarkObserved}, // a root that was made in an emergency, or was forced
+		{Signing, ReplicasSynced, Retiring, KeepRoots},
+		{Retiring, FormerExpired, Stable, DropFormer},
 	}
 }
 

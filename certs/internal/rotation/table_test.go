@@ -10,7 +10,7 @@ import (
 
 var ( // one moment, and the times around it
 	now   = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	pace  = Pace{Overlap: time.Minute, Settle: 10 * time.Second, Notice: 30 * time.Second, Linger: time.Hour}
+	pace  = Delays{Overlap: time.Minute, Settle: 10 * time.Second, ReplicaSync: 30 * time.Second, LeafLifetime: time.Hour}
 	later = now.Add(24 * time.Hour)
 )
 
@@ -19,41 +19,41 @@ func TestJudge(t *testing.T) {
 	for title, test := range map[string]struct {
 		state State
 		facts Facts
-		want  Verdict
+		want  Decision
 	}{
-		"nothing is wanted":      {State{Phase: Stable}, Facts{Expiry: later}, Verdict{}},
-		"another root is wanted": {State{Phase: Stable}, Facts{Expiry: later, Wanted: true}, Verdict{Event: Wanted}},
+		"nothing is wanted":      {State{Phase: Stable}, Facts{Expiry: later}, Decision{}},
+		"another root is wanted": {State{Phase: Stable}, Facts{Expiry: later, Due: true}, Decision{Event: Due}},
 
-		"published, not looked yet":     {State{Phase: Publishing, Since: now}, Facts{Expiry: later}, Verdict{Look: true, Next: later}},
-		"published, not there":          {State{Phase: Publishing, Since: ago(time.Hour)}, Facts{Expiry: later, Sight: Missing}, Verdict{Look: true, Next: later}},
-		"published and seen":            {State{Phase: Publishing, Since: now}, Facts{Expiry: later, Sight: Standing}, Verdict{Event: Seen}},
-		"published, expired":            {State{Phase: Publishing, Since: now}, Facts{Expiry: now}, Verdict{Event: Expired}},
-		"published, expired, but seen":  {State{Phase: Publishing, Since: now}, Facts{Expiry: now, Sight: Standing}, Verdict{Event: Expired}},
-		"published blindly":             {State{Phase: Publishing, Since: now}, Facts{Expiry: later, Blind: true}, Verdict{Next: now.Add(time.Minute)}},
-		"published blindly a while ago": {State{Phase: Publishing, Since: ago(time.Minute)}, Facts{Expiry: later, Blind: true}, Verdict{Event: Seen}},
-		"blindly, and expires before":   {State{Phase: Publishing, Since: now}, Facts{Expiry: now.Add(time.Second), Blind: true}, Verdict{Next: now.Add(time.Second)}},
+		"published, not looked yet":     {State{Phase: Publishing, Since: now}, Facts{Expiry: later}, Decision{CheckBundle: true, RecheckAt: later}},
+		"published, not there":          {State{Phase: Publishing, Since: ago(time.Hour)}, Facts{Expiry: later, Propagation: Missing}, Decision{CheckBundle: true, RecheckAt: later}},
+		"published and seen":            {State{Phase: Publishing, Since: now}, Facts{Expiry: later, Propagation: Complete}, Decision{Event: Propagated}},
+		"published, expired":            {State{Phase: Publishing, Since: now}, Facts{Expiry: now}, Decision{Event: Expired}},
+		"published, expired, but seen":  {State{Phase: Publishing, Since: now}, Facts{Expiry: now, Propagation: Complete}, Decision{Event: Expired}},
+		"published blindly":             {State{Phase: Publishing, Since: now}, Facts{Expiry: later, Unobservable: true}, Decision{RecheckAt: now.Add(time.Minute)}},
+		"published blindly a while ago": {State{Phase: Publishing, Since: ago(time.Minute)}, Facts{Expiry: later, Unobservable: true}, Decision{Event: Propagated}},
+		"blindly, and expires before":   {State{Phase: Publishing, Since: now}, Facts{Expiry: now.Add(time.Second), Unobservable: true}, Decision{RecheckAt: now.Add(time.Second)}},
 
-		"observed just now":         {State{Phase: Observed, Since: now}, Facts{Expiry: later}, Verdict{Next: now.Add(10 * time.Second)}},
-		"observed, taken back":      {State{Phase: Observed, Since: now}, Facts{Expiry: later, Sight: Missing}, Verdict{Event: Unseen}},
-		"observed, to look again":   {State{Phase: Observed, Since: ago(10 * time.Second)}, Facts{Expiry: later}, Verdict{Look: true, Next: later}},
-		"observed, and still there": {State{Phase: Observed, Since: ago(10 * time.Second)}, Facts{Expiry: later, Sight: Standing}, Verdict{Event: Settled}},
-		"observed blindly":          {State{Phase: Observed, Since: ago(10 * time.Second)}, Facts{Expiry: later, Blind: true}, Verdict{Event: Settled}},
-		"observed, expired":         {State{Phase: Observed, Since: now}, Facts{Expiry: now}, Verdict{Event: Expired}},
+		"observed just now":         {State{Phase: Observed, Since: now}, Facts{Expiry: later}, Decision{RecheckAt: now.Add(10 * time.Second)}},
+		"observed, taken back":      {State{Phase: Observed, Since: now}, Facts{Expiry: later, Propagation: Missing}, Decision{Event: Withdrawn}},
+		"observed, to look again":   {State{Phase: Observed, Since: ago(10 * time.Second)}, Facts{Expiry: later}, Decision{CheckBundle: true, RecheckAt: later}},
+		"observed, and still there": {State{Phase: Observed, Since: ago(10 * time.Second)}, Facts{Expiry: later, Propagation: Complete}, Decision{Event: Settled}},
+		"observed blindly":          {State{Phase: Observed, Since: ago(10 * time.Second)}, Facts{Expiry: later, Unobservable: true}, Decision{Event: Settled}},
+		"observed, expired":         {State{Phase: Observed, Since: now}, Facts{Expiry: now}, Decision{Event: Expired}},
 
-		"signs, vouched for":          {State{Phase: Signing, Since: now, Vouched: true}, Facts{FormerExpiry: later}, Verdict{Next: now.Add(30 * time.Second)}},
-		"signs, noticed by all":       {State{Phase: Signing, Since: ago(30 * time.Second), Vouched: true}, Facts{FormerExpiry: later}, Verdict{Event: Noticed}},
-		"signs unseen":                {State{Phase: Signing, Since: ago(time.Hour)}, Facts{FormerExpiry: later}, Verdict{Look: true, Next: later}},
-		"signs, now seen":             {State{Phase: Signing, Since: now}, Facts{FormerExpiry: later, Sight: Standing}, Verdict{Event: Seen}},
-		"signs, no other could":       {State{Phase: Signing, Since: now}, Facts{FormerExpiry: now}, Verdict{Event: Seen}},
-		"signs blindly":               {State{Phase: Signing, Since: now}, Facts{FormerExpiry: later, Blind: true}, Verdict{Next: now.Add(time.Minute)}},
-		"signs blindly a while":       {State{Phase: Signing, Since: ago(time.Minute)}, Facts{FormerExpiry: later, Blind: true}, Verdict{Event: Seen}},
-		"retires":                     {State{Phase: Retiring, Since: now}, Facts{FormerExpiry: later}, Verdict{Next: now.Add(time.Hour)}},
-		"retires, expires before":     {State{Phase: Retiring, Since: now}, Facts{FormerExpiry: now.Add(time.Second)}, Verdict{Next: now.Add(time.Second)}},
-		"retires, and nothing lives":  {State{Phase: Retiring, Since: ago(time.Hour)}, Facts{FormerExpiry: later}, Verdict{Event: Outlived}},
-		"retires what is not trusted": {State{Phase: Retiring, Since: now}, Facts{}, Verdict{Event: Outlived}},
+		"signs, vouched for":          {State{Phase: Signing, Since: now, Observed: true}, Facts{FormerExpiry: later}, Decision{RecheckAt: now.Add(30 * time.Second)}},
+		"signs, noticed by all":       {State{Phase: Signing, Since: ago(30 * time.Second), Observed: true}, Facts{FormerExpiry: later}, Decision{Event: ReplicasSynced}},
+		"signs unseen":                {State{Phase: Signing, Since: ago(time.Hour)}, Facts{FormerExpiry: later}, Decision{CheckBundle: true, RecheckAt: later}},
+		"signs, now seen":             {State{Phase: Signing, Since: now}, Facts{FormerExpiry: later, Propagation: Complete}, Decision{Event: Propagated}},
+		"signs, no other could":       {State{Phase: Signing, Since: now}, Facts{FormerExpiry: now}, Decision{Event: Propagated}},
+		"signs blindly":               {State{Phase: Signing, Since: now}, Facts{FormerExpiry: later, Unobservable: true}, Decision{RecheckAt: now.Add(time.Minute)}},
+		"signs blindly a while":       {State{Phase: Signing, Since: ago(time.Minute)}, Facts{FormerExpiry: later, Unobservable: true}, Decision{Event: Propagated}},
+		"retires":                     {State{Phase: Retiring, Since: now}, Facts{FormerExpiry: later}, Decision{RecheckAt: now.Add(time.Hour)}},
+		"retires, expires before":     {State{Phase: Retiring, Since: now}, Facts{FormerExpiry: now.Add(time.Second)}, Decision{RecheckAt: now.Add(time.Second)}},
+		"retires, and nothing lives":  {State{Phase: Retiring, Since: ago(time.Hour)}, Facts{FormerExpiry: later}, Decision{Event: FormerExpired}},
+		"retires what is not trusted": {State{Phase: Retiring, Since: now}, Facts{}, Decision{Event: FormerExpired}},
 	} {
 		test.facts.Now = now
-		if got := pace.Judge(test.state, test.facts); got != test.want {
+		if got := pace.Decide(test.state, test.facts); got != test.want {
 			t.Errorf("%s: %+v, want %+v", title, got, test.want)
 		}
 	}
@@ -67,8 +67,8 @@ func TestEveryEventThatIsJudgedIsInTheTable(t *testing.T) {
 		for _, since := range times {
 			for _, expiry := range times {
 				for bits := range 24 {
-					facts := Facts{Now: now, Expiry: expiry, FormerExpiry: expiry, Wanted: bits&1 != 0, Blind: bits&2 != 0, Sight: Sight(bits / 8)}
-					event := pace.Judge(State{Phase: phase, Since: since, Vouched: bits&4 != 0}, facts).Event
+					facts := Facts{Now: now, Expiry: expiry, FormerExpiry: expiry, Due: bits&1 != 0, Unobservable: bits&2 != 0, Propagation: Propagation(bits / 8)}
+					event := pace.Decide(State{Phase: phase, Since: since, Observed: bits&4 != 0}, facts).Event
 					if event == "" {
 						continue
 					}
@@ -92,9 +92,9 @@ func TestARootSignsUnseenOnlyWhereTheFormerOneHasExpired(t *testing.T) {
 	for _, row := range Table() {
 		signs := row.To == Signing && row.From != Signing
 		switch {
-		case signs && row.On == Expired && row.Do != Force, signs && row.On != Expired && (row.From != Observed || row.Do != Promote):
+		case signs && row.On == Expired && row.Effect != PromoteUnobserved, signs && row.On != Expired && (row.From != Observed || row.Effect != Promote):
 			t.Errorf("%+v", row)
-		case !signs && (row.Do == Promote || row.Do == Force):
+		case !signs && (row.Effect == Promote || row.Effect == PromoteUnobserved):
 			t.Errorf("%+v", row)
 		}
 	}
@@ -122,7 +122,7 @@ func TestEachPhaseLeadsToEachOther(t *testing.T) {
 		}
 		seen[key] = true
 	}
-	if _, found := Next(Retiring, Wanted); found {
+	if _, found := Next(Retiring, Due); found {
 		t.Error("a rotation begins within another")
 	}
 }

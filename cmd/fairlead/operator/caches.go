@@ -152,10 +152,10 @@ func (a *assembly) reportUndecodable(p *parts) error {
 	if err != nil {
 		return fmt.Errorf("notices: %w", err)
 	}
-	a.tell, a.conversions.tell = told.Tell, told.Tell
-	a.undecodable = tolerantcache.NewRegister(tolerantcache.RegisterOptions{
-		Logger: a.Logger.WithName("containment"),
-		Tell:   func(e tolerantcache.Entry) { told.Tell(undecodableEvent(e)) },
+	a.tell, a.conversions.tell = told.Record, told.Record
+	a.undecodable = tolerantcache.NewUndecodable(tolerantcache.UndecodableOptions{
+		Logger:        a.Logger.WithName("containment"),
+		OnUndecodable: func(e tolerantcache.Entry) { told.Record(undecodableEvent(e)) },
 	})
 	if err := a.Metrics.Register(a.undecodable); err != nil {
 		return fmt.Errorf("metrics of undecodable objects: %w", err)
@@ -164,8 +164,8 @@ func (a *assembly) reportUndecodable(p *parts) error {
 	return nil
 }
 
-func undecodableEvent(e tolerantcache.Entry) events.Notice {
-	return events.Notice{
+func undecodableEvent(e tolerantcache.Entry) events.Event {
+	return events.Event{
 		Regarding: corev1.ObjectReference{
 			APIVersion: e.Kind.GroupVersion().String(), Kind: e.Kind.Kind, Namespace: e.Key.Namespace, Name: e.Key.Name,
 			UID: e.UID, ResourceVersion: e.ResourceVersion,
@@ -183,7 +183,7 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options) (er
 		return err
 	}
 	informers, err := tolerantcache.NewInformers(tolerantcache.Options{
-		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: ownKinds(), Register: a.undecodable,
+		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: ownKinds(), Undecodable: a.undecodable,
 	})
 	if err != nil {
 		return err

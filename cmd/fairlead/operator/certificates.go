@@ -39,7 +39,7 @@ type certificateClients struct {
 	dynamic    dynamic.Interface
 }
 
-func newCertificates(c *options.Configuration, self identity, clients certificateClients, tell func(events.Notice), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
+func newCertificates(c *options.Configuration, self identity, clients certificateClients, tell func(events.Event), by clock.WithTicker, metrics prometheus.Registerer, logger logr.Logger) (*certificates, error) {
 	all := &certificates{limit: c.ClientConnection.StartTimeout.Duration}
 	// What rarely resolves by waiting gets less time than the phase, so that its own error is reported
 	// and not the timeout of the phase.
@@ -48,9 +48,9 @@ func newCertificates(c *options.Configuration, self identity, clients certificat
 	wanted := c.Webhook.Certificates
 	// A replica that does not write the bundle may still look where it has got to.
 	observer, err := injection.New(injection.Options{
-		Client: clients.dynamic, Patience: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
-		Lost: func(loss injection.Loss) { tell(lostBundleEvent(loss)) },
-		Log:  logger.WithName("ca-injection"), Registerer: metrics,
+		Client: clients.dynamic, PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
+		OnLoss: func(loss injection.Loss) { tell(lostBundleEvent(loss)) },
+		Log:    logger.WithName("ca-injection"), Registerer: metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -75,11 +75,11 @@ func newCertificates(c *options.Configuration, self identity, clients certificat
 }
 
 // lostBundleEvent is the Event about an object that has lost the CA bundle.
-func lostBundleEvent(loss injection.Loss) events.Notice {
-	return events.Notice{
+func lostBundleEvent(loss injection.Loss) events.Event {
+	return events.Event{
 		Regarding:     corev1.ObjectReference{APIVersion: loss.APIVersion, Kind: loss.Kind, Name: loss.Name, UID: loss.UID},
 		ClusterScoped: true,
-		Reason:        "CABundleLost", Action: "Inject", Note: loss.Note,
+		Reason:        "CABundleLost", Action: "Inject", Note: loss.Message,
 	}
 }
 
@@ -141,7 +141,7 @@ type certificateSources struct {
 
 func (s certificateSources) folder() (certs.Source, error) {
 	return folder.New(folder.Options{
-		Path: s.config.Webhook.Certificates.Folder, ServerName: serverName(s.config, s.identity), Wait: s.timeout,
+		Path: s.config.Webhook.Certificates.Folder, ServerName: serverName(s.config, s.identity), PrepareTimeout: s.timeout,
 		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	})
 }
@@ -150,7 +150,7 @@ func (s certificateSources) selfSigned() (certs.Source, error) {
 	c := s.config.Webhook.Certificates
 	options := selfsigned.Options{
 		Client: s.clients.kubernetes, Namespace: s.identity.namespace, Name: c.SecretName,
-		Service: s.config.Service.Name, ExtraNames: c.DNSNames, DeniedPatience: s.timeout / 2,
+		Service: s.config.Service.Name, ExtraNames: c.DNSNames, DeniedTimeout: s.timeout / 2,
 		LeafValidity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration,
 		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	}
@@ -166,11 +166,11 @@ func (s certificateSources) certManager() (certs.Source, error) {
 		Client: s.clients.kubernetes, Dynamic: s.clients.dynamic, Namespace: s.identity.namespace,
 		Certificate: c.CertManager.Certificate, SecretName: c.CertManager.SecretName,
 		IssuerName: c.CertManager.IssuerName, IssuerKind: c.CertManager.IssuerKind, IssuerGroup: c.CertManager.IssuerGroup,
-		Service: s.config.Service.Name, ExtraNames: c.DNSNames, Patience: s.timeout,
+		Service: s.config.Service.Name, ExtraNames: c.DNSNames, PrepareTimeout: s.timeout,
 		Validity: c.Validity.Duration, RootValidity: c.AuthorityValidity.Duration, Observe: s.observer.Observed,
 		OnChange: s.onChange, Clock: s.clock, Log: s.logger, Registerer: s.metrics,
 	}
-	options.Former = s.former
+	options.FormerAuthorities = s.former
 	if c.InjectCA {
 		options.Publish = s.observer.Publish
 	}

@@ -95,7 +95,7 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 		ResolveWorkers:          es.ResolveWorkers,
 		ProbeWorkers:            es.ProbeWorkers,
 		Registerer:              i.metrics,
-		Wrap:                    tolerantcache.Spare("ExternalService", i.leadershipLog.wrap("ExternalService")),
+		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", i.leadershipLog.wrap("ExternalService")),
 	})
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (i *leaderControllers) chaosPods(shared *disruptions) (*chaospod.Controller
 		Freeze:           shared.freeze,
 		Suspicions:       &shared.suspicions,
 		Registerer:       i.metrics,
-		Wrap:             tolerantcache.Spare("ChaosPod", i.leadershipLog.wrap("ChaosPod")),
+		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", i.leadershipLog.wrap("ChaosPod")),
 	})
 	if err != nil {
 		return nil, err

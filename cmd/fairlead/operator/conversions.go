@@ -24,7 +24,7 @@ const troubled = time.Minute
 // conversions remembers when one failed on this replica, and has the object named.
 type conversions struct {
 	failed atomic.Int64
-	tell   func(events.Notice) // nil: notices are dropped
+	tell   func(events.Event) // nil: notices are dropped
 }
 
 // Failed is told of each that fails. It never blocks.
@@ -33,7 +33,7 @@ func (c *conversions) Failed(f conversion.Failure) {
 	if c.tell == nil || !ours(f.APIVersion, f.Kind) {
 		return
 	}
-	c.tell(events.Notice{
+	c.tell(events.Event{
 		Regarding: corev1.ObjectReference{
 			APIVersion: f.APIVersion, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name, UID: types.UID(f.UID),
 		},

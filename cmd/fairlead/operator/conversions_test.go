@@ -18,8 +18,8 @@ import (
 )
 
 func TestAnObjectThatWouldNotConvertIsNamedWhereItsKindIsOurs(t *testing.T) {
-	var told []events.Notice
-	c := &conversions{tell: func(n events.Notice) { told = append(told, n) }}
+	var told []events.Event
+	c := &conversions{tell: func(n events.Event) { told = append(told, n) }}
 	if err := c.healthy(t.Context()); err != nil {
 		t.Errorf("before any failed: %v", err)
 	}

@@ -103,7 +103,7 @@ func (i *leaderControllers) newFreeze() (*freeze.Freeze, error) {
 			if i.conversions.tell == nil {
 				return
 			}
-			i.conversions.tell(events.Notice{
+			i.conversions.tell(events.Event{
 				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read",
 				Note: "The blackouts of the cluster cannot be read: what was last known of them stands, and where nothing was, no restart begins: " + cause,
 			})
@@ -141,7 +141,7 @@ func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 		Namespace: a.identity.leaseNamespace, Name: a.config.LeaderElection.ResourceName,
 	}
 	return func(suspect bool, cause string) {
-		notice := events.Notice{
+		notice := events.Event{
 			Regarding: lease, Reason: kind + "ProbesSuspect", Action: "Probe",
 			Note: "Failed health checks of " + kind + " objects are taken for a fault of the operator's own network and decide nothing, but where another address of the object is healthy: " + cause + ".",
 		}

@@ -91,7 +91,7 @@ func (l *lifecycle) Run(ctx context.Context) error {
 	if cause := context.Cause(running); ctx.Err() == nil || !errors.Is(cause, context.Cause(ctx)) {
 		failure = cause
 	}
-	if errors.Is(failure, leaderelection.ErrOutlived) {
+	if errors.Is(failure, leaderelection.ErrStillRunning) {
 		// Nothing more is served: what still runs may do harm, and only the end of the process ends it.
 		l.logger.Error(failure, "ending at once")
 		return failure

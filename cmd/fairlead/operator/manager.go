@@ -103,9 +103,9 @@ type assembly struct {
 	degraded      func() error                // what is wrong that this replica cannot help being ready by; nil: nothing
 	healthy       func(context.Context) error // whether objects may be rewritten that may need a conversion
 
-	tell        func(events.Notice)     // writes an Event
-	conversions conversions             // whether any has failed lately
-	undecodable *tolerantcache.Register // what is stored and does not fit its type
+	tell        func(events.Event)         // writes an Event
+	conversions conversions                // whether any has failed lately
+	undecodable *tolerantcache.Undecodable // what is stored and does not fit its type
 }
 
 func (a *assembly) assemble() (*lifecycle, error) {

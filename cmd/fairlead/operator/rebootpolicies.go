@@ -81,7 +81,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		ProbeWorkers:     settings.ProbeWorkers,
 		Freeze:           r.disruptions.freeze,
 		Registerer:       a.metrics,
-		Wrap:             tolerantcache.Spare("RebootPolicy", a.leadershipLog.wrap("RebootPolicy")),
+		Wrap:             tolerantcache.IgnoreUndecodable("RebootPolicy", a.leadershipLog.wrap("RebootPolicy")),
 	})
 	if err != nil {
 		return err

@@ -89,7 +89,7 @@ func (l *lifecycle) work(ctx context.Context, s *stages, t *termRuntime) error {
 			}
 			return err
 		})
-		if !l.demote || ctx.Err() != nil || !errors.Is(err, leaderelection.ErrLost) || errors.Is(err, leaderelection.ErrOutlived) {
+		if !l.demote || ctx.Err() != nil || !errors.Is(err, leaderelection.ErrLost) || errors.Is(err, leaderelection.ErrStillRunning) {
 			return err
 		}
 		l.logger.Info("demoted: the Lease is lost and the reconcilers have stopped; webhooks go on, and this replica stands for election again")

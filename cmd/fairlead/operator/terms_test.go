@@ -206,10 +206,10 @@ func TestWorkThatOutlivesTheLeaseEndsTheProcessWithoutAnyDrain(t *testing.T) {
 				go func() { _ = lead(leading) }()
 				d.await(t, "+stuck")
 				stop(leaderelection.ErrLost)
-				return fmt.Errorf("%w, and the reconcilers still run: %w", leaderelection.ErrLost, leaderelection.ErrOutlived)
+				return fmt.Errorf("%w, and the reconcilers still run: %w", leaderelection.ErrLost, leaderelection.ErrStillRunning)
 			}
 			err := result(t, ran(context.Background(), l))
-			if !errors.Is(err, leaderelection.ErrOutlived) || !strings.Contains(err.Error(), "process must end") {
+			if !errors.Is(err, leaderelection.ErrStillRunning) || !strings.Contains(err.Error(), "process must end") {
 				t.Errorf("error %v", err)
 			}
 			if d.count("-webhook") != 0 {

@@ -45,7 +45,7 @@ type Options struct {
 type Tracker struct {
 	Options
 
-	queue        *delayqueue.Agenda[task]
+	queue        *delayqueue.Queue[task]
 	singleflight *singleflight
 	metrics      metrics
 	reachability reachability
@@ -94,8 +94,8 @@ func New(o Options) *Tracker {
 	t.singleflight = &singleflight{lookup: t.measuredLookup, now: o.Now, calls: map[query]*call{}}
 	t.queue = delayqueue.New(delayqueue.Options[task]{
 		Workers: o.Workers,
-		Do:      t.process,
-		Share:   func(of task) string { return of.object.Namespace },
+		Process: t.process,
+		Tenant:  func(of task) string { return of.object.Namespace },
 	})
 	t.registerErr = t.metrics.register(o.Registerer)
 	return t

@@ -125,7 +125,7 @@ type Options struct {
 type Sources struct {
 	Options
 	reader  reader
-	agenda  *delayqueue.Agenda[types.NamespacedName]
+	agenda  *delayqueue.Queue[types.NamespacedName]
 	metrics *metrics
 	// jitter returns a number from 0 to 1.
 	jitter func() float64
@@ -172,7 +172,7 @@ func newSources(o Options, from reader) *Sources {
 		selecting: map[scope]map[types.NamespacedName]struct{}{},
 	}
 	s.metrics = newMetrics(s.count)
-	s.agenda = delayqueue.New(delayqueue.Options[types.NamespacedName]{Workers: 1, Do: s.remind})
+	s.agenda = delayqueue.New(delayqueue.Options[types.NamespacedName]{Workers: 1, Process: s.remind})
 	return s
 }
 

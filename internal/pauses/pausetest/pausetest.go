@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	beat     = 10 * time.Millisecond
-	most     = 5                      // attempts
-	excusing = 500 * time.Millisecond // of one attempt
+	interval    = 10 * time.Millisecond
+	maxAttempts = 5                      // attempts
+	minPause    = 500 * time.Millisecond // of one attempt
 )
 
 // Retry calls attempt, and fails the test with its error. An attempt that fails while this process does not run
@@ -38,7 +38,7 @@ func retry(logf func(string, ...any), lost func() time.Duration, attempt func() 
 		switch {
 		case err == nil:
 			return nil
-		case n == most || stood < excusing:
+		case n == maxAttempts || stood < minPause:
 			return fmt.Errorf("attempt %d, in which the process did not run for %s: %w", n, stood.Round(time.Millisecond), err)
 		}
 		logf("attempt %d, in which the process did not run for %s: %v", n, stood.Round(time.Millisecond), err)
@@ -47,7 +47,7 @@ func retry(logf func(string, ...any), lost func() time.Duration, attempt func() 
 
 // measure returns for how long this process has not run since. Call end.
 func measure() (lost func() time.Duration, end func()) {
-	meter := &pauses.Meter{Every: beat, Least: beat}
+	meter := &pauses.Meter{Every: interval, Least: interval}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

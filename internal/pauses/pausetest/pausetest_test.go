@@ -18,8 +18,8 @@ func TestOnlyAnAttemptThatWasStalledIsRepeated(t *testing.T) {
 		fails   bool
 	}{
 		"success":                 {[]error{nil}, time.Hour, 1, false},
-		"a failure":               {[]error{slow}, excusing - 1, 1, true},
-		"a failure under a stall": {[]error{slow, nil}, excusing, 2, false},
+		"a failure":               {[]error{slow}, minPause - 1, 1, true},
+		"a failure under a stall": {[]error{slow, nil}, minPause, 2, false},
 		"a failure of each":       {[]error{slow, slow, slow, slow, slow}, time.Second, 5, true},
 		"the last one succeeds":   {[]error{slow, slow, slow, slow, nil}, time.Second, 5, false},
 	} {
