@@ -6,6 +6,7 @@ package certs
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 )
 
 // Source provides the serving certificate of the webhook server. GetCertificate and CABundle may
@@ -29,3 +30,7 @@ type Source interface {
 	// must not change the bytes.
 	CABundle() []byte
 }
+
+// ErrBundleMissing marks what was read back and does not carry all of a CA bundle. An error without
+// it, about whether a bundle has arrived, says only that the targets could not be read.
+var ErrBundleMissing = errors.New("does not carry all of the CA bundle")

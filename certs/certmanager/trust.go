@@ -4,15 +4,27 @@
 package certmanager
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
+	"github.com/fairlead-dev/fairlead/certs/keypair"
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // untilKey is the key of the trust Secret, beside ca.crt, that says how long each authority stays.
@@ -127,4 +139,109 @@ func readTrust(data map[string][]byte) trust {
 func fingerprint(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.Raw)
 	return hex.EncodeToString(sum[:])
+}
+
+// maxRaces bounds how often a lost race is answered by reading again at once.
+const maxRaces = 5
+
+// readIssued reads what stands in the Certificate's Secret.
+func (s *Source) readIssued(ctx context.Context) (*keypair.Pair, error) {
+	identity := "secret " + s.options.Namespace + "/" + s.options.SecretName
+	secret, err := s.secrets.Get(ctx, s.options.SecretName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, retry.Bounded(fmt.Errorf("%s: does not exist yet", identity))
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return nil, retry.Bounded(fmt.Errorf("%s: the operator may not read it: allow its service account to get and watch it by name (the roles of config/rbac do for the default name): %w", identity, err))
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", identity, err)
+	}
+	found, err := keypair.Parse(keypair.Contents{
+		Certificate: secret.Data[certs.CertKey], Key: secret.Data[certs.PrivateKey], CA: secret.Data[certs.CAKey],
+	}, s.options.serverName(), s.options.Clock.Now())
+	if err != nil {
+		return nil, retry.Bounded(fmt.Errorf("%s: %w", identity, err))
+	}
+	return found, nil
+}
+
+// updateTrust adds the authorities of a pair, and those of other sources, to the trust Secret, takes out
+// those that are over, and returns who is trusted. Where another replica is faster, its trust is added
+// to.
+func (s *Source) updateTrust(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
+	identity := "secret " + s.options.Namespace + "/" + s.options.TrustSecretName
+	for range maxRaces {
+		all, err := s.updateTrustOnce(ctx, found, others)
+		switch {
+		case err == nil:
+			return all, nil
+		case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+			continue
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			return nil, retry.Bounded(fmt.Errorf("%s: the operator may not use it: allow its service account to create secrets in namespace %s, and to get, update and watch %q (the roles of config/rbac do): %w",
+				identity, s.options.Namespace, s.options.TrustSecretName, err))
+		default:
+			return nil, fmt.Errorf("%s: %w", identity, err)
+		}
+	}
+	return nil, fmt.Errorf("%s: %d writes in a row were overtaken by others", identity, maxRaces)
+}
+
+func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
+	secret, err := s.secrets.Get(ctx, s.options.TrustSecretName, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	absent := err != nil
+	if absent {
+		secret = newTrustSecret(s.options.Namespace, s.options.TrustSecretName)
+	} else if secret.Labels[common.ManagedByLabel] != common.ManagedBy {
+		return nil, retry.Bounded(fmt.Errorf("%w: it does not carry the label %s=%s, so it is not the operator's to use: delete the Secret, or add the label to let the operator have it",
+			errRefused, common.ManagedByLabel, common.ManagedBy))
+	}
+	all := readTrust(secret.Data)
+	if absent && s.options.FormerAuthorities != nil && found.Roots != nil {
+		others = append(bytes.Clone(others), s.options.FormerAuthorities(ctx)...)
+	}
+	// Nothing can be done about some that do not parse, and none of them was published either.
+	if authorities, err := pemfile.ParseCertificates(others); err == nil {
+		all = all.with(authorities, s.otherSourcesExpiry())
+	}
+	all = all.with(found.Roots, found.Served.Leaf.NotAfter.Add(skew)).without(s.options.Clock.Now(), found.Roots)
+	if len(all) == 0 {
+		return nil, nil // the issuer knows no root, and never did
+	}
+	data, err := all.data()
+	if err != nil {
+		return nil, err
+	}
+	if maps.EqualFunc(secret.Data, data, func(a, b []byte) bool { return string(a) == string(b) }) {
+		return all, nil
+	}
+	secret = secret.DeepCopy()
+	secret.Data = data
+	if absent {
+		_, err = s.secrets.Create(ctx, secret, metav1.CreateOptions{})
+	} else {
+		_, err = s.secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	}
+	return all, err
+}
+
+// newTrustSecret is the trust Secret as it is created, without content. It holds no secret, but a user who may
+// write it decides whom the API server trusts, which is why it is no ConfigMap. The annotation lets
+// cert-manager's CA injector take ca.crt out of it.
+func newTrustSecret(namespace, name string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      name,
+			Labels:    map[string]string{common.ManagedByLabel: common.ManagedBy},
+			Annotations: map[string]string{
+				certmanagerv1.AllowsInjectionFromSecretAnnotation: "true",
+				"fairlead.dev/description":                        "The authorities by which the webhook's certificate is trusted, and until when. Delete it to trust none but the present one.",
+			},
+		},
+		Type: corev1.SecretTypeOpaque,
+	}
 }

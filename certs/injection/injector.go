@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/internal/metrics"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/retry"
@@ -134,4 +135,33 @@ func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []by
 		}
 	}
 	return remaining, errors.Join(errs...)
+}
+
+// Observed reads all targets and returns nil where every one trusts all that the bundle trusts,
+// regardless of who has put it there. An error that wraps certs.ErrNotCarried names a target that was seen
+// not to; any other tells why a target could not be read. It writes nothing.
+func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
+	if err := validateBundle(bundle); err != nil {
+		return err
+	}
+	errs := make([]error, len(i.targets))
+	var reading sync.WaitGroup
+	for n, t := range i.targets {
+		reading.Go(func() {
+			errs[n] = panics.Try("CA injection", func() error { return i.checkTarget(ctx, t, bundle) })
+		})
+	}
+	reading.Wait()
+	return errors.Join(errs...)
+}
+
+func (i *Injector) checkTarget(ctx context.Context, t target, bundle []byte) error {
+	object, slots, err := i.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !allInclude(slots, bundle) {
+		return fmt.Errorf("%s: %w; what stands there is of %s", t, certs.ErrBundleMissing, writer(t.kind, object, slots))
+	}
+	return nil
 }

@@ -4,104 +4,209 @@
 package events
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/tools/reference"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 )
 
-// BroadcasterOptions of a Broadcaster.
-type BroadcasterOptions struct {
+const (
+	// DefaultWindow is how long one Event of a matter is enough.
+	DefaultWindow = 10 * time.Minute
+	// queueSize bounds the notices that wait to be written.
+	queueSize = 64
+	// maxRecent bounds the matters that it is remembered of that they were told of.
+	maxRecent = 1024
+	// burst and perSecond bound what is written, whatever is given: who can reach the webhooks can have
+	// them fail.
+	burst     = 20
+	perSecond = 0.2
+	// writeTimeout bounds the writing of one Event.
+	writeTimeout = 5 * time.Second
+)
+
+// Options of Notices.
+type Options struct {
 	// Client writes Events. Required.
-	Client eventsv1client.EventsV1Interface
-	// Scheme knows the kinds that Events are about. Required.
-	Scheme *runtime.Scheme
-	// Clock tells the time to the bounds. Defaults to the real one.
+	Client eventsv1client.EventsGetter
+	// Instance names this replica in the Events. The default is no name, which the API server refuses.
+	Instance string
+	// Window is how long one Event of a matter is enough. The default is DefaultWindow.
+	Window time.Duration
+	// Clock tells the time. The default is the real one.
 	Clock clock.PassiveClock
-	// Registerer takes the metric. Defaults to nil: it is not registered.
+	// Logger is told of Events that could not be written. The default drops that.
+	Logger logr.Logger
+	// Registerer takes the metric. The default takes none.
 	Registerer prometheus.Registerer
 }
 
-// Broadcaster writes the Events of controllers. Repeats on one object become a series, of which the
-// API server sees one write when it begins and one when it ends; what is written beyond that is
-// bounded for each object, for each namespace and overall. What is too much is counted, and dropped.
-type Broadcaster struct {
-	events.EventBroadcaster
-	scheme *runtime.Scheme
+// Recorder writes what it is given, one after another.
+type Recorder struct {
+	Options
+	queue   chan Event
+	limiter flowcontrol.RateLimiter
+	counts  *prometheus.CounterVec
+
+	mu     sync.Mutex
+	recent map[dedupeKey]struct{} // what was taken in this window
+	until  time.Time              // the end of it
 }
 
-// NewBroadcaster makes a Broadcaster. Events are dropped before Run.
-func NewBroadcaster(o BroadcasterOptions) (*Broadcaster, error) {
+// New makes Notices. Nothing is written before Run.
+func New(o Options) (*Recorder, error) {
+	if o.Window <= 0 {
+		o.Window = DefaultWindow
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	bounded := newSink(&events.EventSinkImpl{Interface: o.Client}, o.Clock)
+	n := &Recorder{
+		Options: o, queue: make(chan Event, queueSize), recent: map[dedupeKey]struct{}{},
+		limiter: flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
+		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "fairlead_notices_total",
+			Help: "Events about stored objects that are broken: written, there already by another replica, dropped since there were too many, or failed.",
+		}, []string{"result"}),
+	}
 	if o.Registerer != nil {
-		if err := o.Registerer.Register(bounded.dropped); err != nil {
+		if err := o.Registerer.Register(n.counts); err != nil {
 			return nil, err
 		}
 	}
-	return &Broadcaster{EventBroadcaster: events.NewBroadcaster(bounded), scheme: o.Scheme}, nil
+	return n, nil
 }
 
-// Run writes what is recorded until ctx ends.
-func (b *Broadcaster) Run(ctx context.Context) error {
-	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
-		return err
+// Record takes a notice. It never blocks; what is too much, or was told of in this window, is dropped.
+func (n *Recorder) Record(notice Event) {
+	if (notice.Regarding.Namespace == "") != notice.ClusterScoped || notice.Regarding.Name == "" || !n.isNew(notice.dedupeKey()) {
+		return
 	}
-	<-ctx.Done()
-	b.Shutdown()
-	return nil
-}
-
-// Recorder returns the recorder of a controller.
-func (b *Broadcaster) Recorder(controller string) *ControllerRecorder {
-	return &ControllerRecorder{to: b.NewRecorder(b.scheme, controller), scheme: b.scheme}
-}
-
-// ControllerRecorder records the Events of one controller. It is a controller-runtime recorder.EventRecorder.
-type ControllerRecorder struct {
-	to     events.EventRecorder
-	scheme *runtime.Scheme
-}
-
-// Eventf records an Event. The resource versions of the objects are left out: client-go compares them
-// when it looks for a series, and each write of a status changes them.
-func (r *ControllerRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	r.to.Eventf(r.withoutResourceVersion(regarding), r.withoutResourceVersion(related), kind, reason, action, note, args...)
-}
-
-// AnnotatedEventf is Eventf; the annotations are left out.
-func (r *ControllerRecorder) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
-	r.Eventf(regarding, related, kind, reason, action, note, args...)
-}
-
-// withoutResourceVersion returns a reference to an object whatever its resource version is.
-func (r *ControllerRecorder) withoutResourceVersion(object runtime.Object) runtime.Object {
-	if object == nil {
-		return nil
+	select {
+	case n.queue <- notice:
+	default:
+		n.counts.WithLabelValues("dropped").Inc()
 	}
-	found, err := reference.GetReference(r.scheme, object)
-	if err != nil {
-		return object // the recorder fails in the same way, and logs it
-	}
-	ref := *found
-	ref.ResourceVersion = ""
-	return &ref
 }
 
-// FieldReference returns a reference to a part of an object, so that Events on different parts of it are
-// different series. The path is that of the part, such as spec.endpoints{primary}.
-func FieldReference(scheme *runtime.Scheme, object runtime.Object, path string) runtime.Object {
-	found, err := reference.GetReference(scheme, object)
-	if err != nil {
-		return object
+// isNew says whether nothing of a matter was taken in this window.
+func (n *Recorder) isNew(m dedupeKey) bool {
+	now := n.Clock.Now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !now.Before(n.until) {
+		clear(n.recent)
+		n.until = now.Truncate(n.Window).Add(n.Window)
 	}
-	ref := *found
-	ref.FieldPath = path
-	return &ref
+	if _, told := n.recent[m]; told {
+		return false
+	}
+	if len(n.recent) >= maxRecent {
+		n.counts.WithLabelValues("dropped").Inc()
+		return false
+	}
+	n.recent[m] = struct{}{}
+	return true
+}
+
+// Run writes until ctx ends.
+func (n *Recorder) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case notice := <-n.queue:
+			if n.limiter.Wait(ctx) == nil {
+				n.write(ctx, notice)
+			}
+		}
+	}
+}
+
+func (n *Recorder) write(ctx context.Context, notice Event) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	_, err := n.Client.Events(notice.namespace()).Create(ctx, notice.object(n.Instance, n.Clock.Now(), n.Window), metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		n.counts.WithLabelValues("written").Inc()
+	case apierrors.IsAlreadyExists(err):
+		n.counts.WithLabelValues("present").Inc()
+	default:
+		n.counts.WithLabelValues("failed").Inc()
+		n.Logger.Info("An Event could not be written", "kind", notice.Regarding.Kind, "namespace", notice.Regarding.Namespace,
+			"name", notice.Regarding.Name, "reason", notice.Reason, "error", err.Error())
+	}
+}
+
+// Limits of the API server on an Event, in bytes.
+const (
+	maxInstance = 128
+	maxNote     = 1024
+)
+
+// Event is what an Event says. It must hold nothing of an object's values.
+type Event struct {
+	// Regarding is the object, with a name, and with a namespace unless ClusterScoped says that it has none.
+	Regarding corev1.ObjectReference
+	// ClusterScoped puts the Event into the namespace "default", as the API server demands.
+	ClusterScoped bool
+	// Reason and Action are words in CamelCase, Note is a sentence for people.
+	Reason, Action, Note string
+}
+
+// dedupeKey is what one Event within a window is enough for.
+type dedupeKey struct {
+	kind, namespace, name, uid, reason string
+}
+
+func (n *Event) dedupeKey() dedupeKey {
+	r := n.Regarding
+	return dedupeKey{r.Kind, r.Namespace, r.Name, string(r.UID), n.Reason}
+}
+
+// namespace is where the Event belongs.
+func (n *Event) namespace() string { return cmp.Or(n.Regarding.Namespace, metav1.NamespaceDefault) }
+
+// object is the Event of a notice, named after its matter and the window.
+func (n *Event) object(instance string, at time.Time, window time.Duration) *eventsv1.Event {
+	m := n.dedupeKey()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", []string{m.kind, m.namespace, m.name, m.uid, m.reason}, at.Truncate(window).Unix()))
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: n.namespace(), Name: strings.ToLower(m.kind) + "." + hex.EncodeToString(sum[:12]),
+		},
+		EventTime:           metav1.NewMicroTime(at),
+		ReportingController: "fairlead.dev/manager",
+		ReportingInstance:   Truncate(instance, maxInstance),
+		Action:              n.Action,
+		Reason:              n.Reason,
+		Note:                Truncate(n.Note, maxNote),
+		Type:                corev1.EventTypeWarning,
+		Regarding:           n.Regarding,
+	}
+}
+
+// Truncate returns text as valid UTF-8 of at most so many bytes, more than 3. What is cut off ends in three
+// dots. The API server replaces what is not valid, and who compares the two would write for ever.
+func Truncate(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit-3], "") + "..."
+	}
+	return text
 }

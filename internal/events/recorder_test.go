@@ -5,150 +5,197 @@ package events
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
+	clienttesting "k8s.io/client-go/testing"
 )
 
-// recorded runs a Broadcaster while record uses it, and returns how many Events were created and patched.
-func recorded(t *testing.T, record func(*ControllerRecorder)) (created, patched int, client *fake.Clientset) {
+func about(name, reason string) Event {
+	return Event{
+		Regarding: corev1.ObjectReference{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Namespace: "shop", Name: name, UID: "u"},
+		Reason:    reason, Action: "Decode", Note: "It is broken.",
+	}
+}
+
+// written runs replicas, has use give them notices, and returns the Events that are there after that.
+func written(t *testing.T, replicas int, use func(replicas []*Recorder)) (events []string, of []*Recorder) {
 	t.Helper()
+	client := fake.NewClientset()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, replicas)
+	for i := range replicas {
+		n, err := New(Options{Client: client.EventsV1(), Instance: fmt.Sprint("replica-", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { ended <- n.Run(ctx) }()
+		of = append(of, n)
+	}
+	use(of)
+	synctest.Wait()
+	cancel()
+	for range replicas {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	list, err := client.EventsV1().Events("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range list.Items {
+		events = append(events, event.Regarding.Name+" "+event.Reason)
+	}
+	return events, of
+}
+
+// count is what the metric says of a result.
+func count(t *testing.T, n *Recorder, result string) int {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(n.counts)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if metric.GetLabel()[0].GetValue() == result {
+				total += int(metric.GetCounter().GetValue())
+			}
+		}
+	}
+	return total
+}
+
+func TestAllReplicasTogetherWriteOneEventInAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client = fake.NewClientset()
-		b, err := NewBroadcaster(BroadcasterOptions{Client: client.EventsV1(), Scheme: scheme.Scheme})
+		events, of := written(t, 2, func(replicas []*Recorder) {
+			for range 1000 {
+				for _, n := range replicas {
+					n.Record(about("a", "Undecodable"))
+				}
+			}
+			synctest.Wait()
+		})
+		if len(events) != 1 {
+			t.Errorf("Events: %v", events)
+		}
+		if w, p := count(t, of[0], "written")+count(t, of[1], "written"), count(t, of[0], "present")+count(t, of[1], "present"); w != 1 || p != 1 {
+			t.Errorf("%d were written and %d were there", w, p)
+		}
+	})
+}
+
+func TestAnotherWindowObjectOrReasonIsAnotherEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events, _ := written(t, 1, func(replicas []*Recorder) {
+			replicas[0].Record(about("a", "Undecodable"))
+			replicas[0].Record(about("a", "ConversionFailed"))
+			replicas[0].Record(about("b", "Undecodable"))
+			synctest.Wait()
+			<-time.After(DefaultWindow)
+			replicas[0].Record(about("a", "Undecodable"))
+		})
+		if len(events) != 4 {
+			t.Errorf("Events: %v", events)
+		}
+	})
+}
+
+func TestAFloodIsBoundedAndNeverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events, of := written(t, 1, func(replicas []*Recorder) {
+			for i := range 100_000 {
+				replicas[0].Record(about(fmt.Sprint("object-", i), "ConversionFailed"))
+			}
+			<-time.After(time.Minute)
+		})
+		if limit := burst + 60*perSecond + 1; float64(len(events)) > limit || len(events) < burst {
+			t.Errorf("%d Events in a minute, at most %v are right", len(events), limit)
+		}
+		if got := len(of[0].recent); got > maxRecent {
+			t.Errorf("%d matters are remembered", got)
+		}
+		if dropped := count(t, of[0], "dropped"); dropped < 99_000 {
+			t.Errorf("%d were dropped", dropped)
+		}
+	})
+}
+
+func TestWhatCannotBeWrittenIsCountedAndNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		tries := 0
+		client.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+			tries++
+			return true, nil, context.DeadlineExceeded
+		})
+		n, err := New(Options{Client: client.EventsV1(), Instance: "replica"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- b.Run(ctx) }()
-		synctest.Wait()
-		record(b.Recorder("tests"))
-		synctest.Wait()
+		go func() { ended <- n.Run(ctx) }()
+		n.Record(about("a", "Undecodable"))
+		n.Record(about("a", "Undecodable"))
+		<-time.After(time.Second)
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
+		if err := <-ended; err != nil || tries != 1 || count(t, n, "failed") != 1 {
+			t.Errorf("%v: %d tries", err, tries)
 		}
 	})
-	for _, action := range client.Actions() {
-		switch action.GetVerb() {
-		case "create":
-			created++
-		case "patch":
-			patched++
-		}
-	}
-	return created, patched, client
 }
 
-// pod is an object at a resource version, as it is after each write of a status.
-func pod(name string, version int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "u", ResourceVersion: strconv.Itoa(version)}}
-}
-
-func TestRepeatsAreASeriesWhateverTheVersionOfTheObject(t *testing.T) {
-	created, patched, client := recorded(t, func(r *ControllerRecorder) {
-		for version := range 42 {
-			r.Eventf(pod("a", version), pod("b", version), corev1.EventTypeWarning, "Unhealthy", "Check", "try %d", version)
-			synctest.Wait()
+func TestAnObjectWithoutANameOrNamespaceGetsNoEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events, _ := written(t, 1, func(replicas []*Recorder) {
+			nameless, homeless := about("", "Undecodable"), about("a", "Undecodable")
+			homeless.Regarding.Namespace = ""
+			replicas[0].Record(nameless)
+			replicas[0].Record(homeless)
+		})
+		if len(events) > 0 {
+			t.Errorf("Events: %v", events)
 		}
 	})
-	if created != 1 || patched != 1 {
-		t.Errorf("%d creates and %d patches, want one of each: a series", created, patched)
-	}
-	list, err := client.EventsV1().Events("shop").List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(list.Items) != 1 || list.Items[0].Regarding.ResourceVersion != "" || list.Items[0].Series == nil {
-		t.Errorf("%v: %+v", err, list.Items)
-	}
 }
 
-func TestPartsOfAnObjectHaveSeriesOfTheirOwn(t *testing.T) {
-	created, patched, _ := recorded(t, func(r *ControllerRecorder) {
-		for version := range 10 {
-			for _, part := range []string{"a", "b"} {
-				r.Eventf(FieldReference(scheme.Scheme, pod("a", version), "spec.containers{"+part+"}"), nil, corev1.EventTypeWarning, "Unhealthy", "Check", part)
-				synctest.Wait()
-			}
-		}
-	})
-	if created != 2 || patched != 2 {
-		t.Errorf("%d creates and %d patches, want two of each", created, patched)
+func TestTheEventOfAnObjectWithoutNamespacesIsInDefault(t *testing.T) {
+	notice := about("fairlead-validating", "CABundleLost")
+	notice.Regarding.Namespace, notice.ClusterScoped = "", true
+	if event := notice.object("replica", time.Unix(1e9, 0), DefaultWindow); event.Namespace != metav1.NamespaceDefault || event.Regarding.Namespace != "" {
+		t.Errorf("%+v", event)
 	}
-}
-
-// counting is a sink that counts.
-type counting struct{ events.EventSink }
-
-func (counting) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	return event, errCounted
-}
-
-var errCounted = errors.New("it was written")
-
-func TestEventsAreBoundedForEachObjectEachNamespaceAndOverall(t *testing.T) {
-	for name, test := range map[string]struct {
-		object func(i int) corev1.ObjectReference
-		burst  int
-		rate   float64
-	}{
-		"one object": {func(int) corev1.ObjectReference { return corev1.ObjectReference{Namespace: "shop", Name: "a"} }, objectBurst, objectRate},
-		"one namespace": {func(i int) corev1.ObjectReference {
-			return corev1.ObjectReference{Namespace: "shop", Name: fmt.Sprint("p-", i)}
-		}, namespaceBurst, namespaceRate},
-		"all": {func(i int) corev1.ObjectReference {
-			return corev1.ObjectReference{Namespace: fmt.Sprint("n-", i), Name: "a"}
-		}, overallBurst, overallRate},
-	} {
-		t.Run(name, func(t *testing.T) {
-			const seconds, each = 60, 100
-			clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
-			s, written := newSink(counting{}, clock), 0
-			for second := range seconds {
-				for i := range each {
-					if _, err := s.Create(t.Context(), &eventsv1.Event{Regarding: test.object(second*each + i)}); err != nil {
-						written++
-					}
-				}
-				clock.SetTime(clock.Now().Add(time.Second))
-			}
-			if least := float64(test.burst) + (seconds-1)*test.rate; float64(written) < least-1 || float64(written) > least+1 {
-				t.Errorf("%d of %d Events were written, want %v", written, seconds*each, least)
-			}
-			registry := prometheus.NewRegistry()
-			registry.MustRegister(s.dropped)
-			families, err := registry.Gather()
-			if err != nil || int(families[0].GetMetric()[0].GetCounter().GetValue()) != seconds*each-written {
-				t.Errorf("%v: counted as dropped: %v", err, families)
+	synctest.Test(t, func(t *testing.T) {
+		events, _ := written(t, 3, func(replicas []*Recorder) {
+			for _, replica := range replicas {
+				replica.Record(notice)
 			}
 		})
-	}
+		if len(events) != 1 {
+			t.Errorf("Events: %v", events)
+		}
+	})
 }
 
-func TestWhatIsCutIsValidAndTellsThatItIs(t *testing.T) {
-	for text, want := range map[string]string{
-		"":              "",
-		"short":         "short",
-		"exactly ten":   "exactly...",
-		"äöüäöü":        "äöü...", // 12 bytes
-		"0123456€":      "0123456€",
-		"012345€7":      "012345€7",
-		"01234€€":       "01234...",
-		"bad \xff byte": "bad \uFFFD...",
-	} {
-		if got := Truncate(text, 10); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+func TestAnEventKeepsToTheLimitsOfTheAPIServer(t *testing.T) {
+	notice := about(strings.Repeat("n", 253), "Undecodable")
+	notice.Note = strings.Repeat("€", 1000)
+	event := notice.object(strings.Repeat("i", 500), time.Unix(1e9, 0), DefaultWindow)
+	if len(event.Name) > 253 || event.Name != strings.ToLower(event.Name) || len(event.Note) > 1024 || len(event.ReportingInstance) > 128 ||
+		!strings.HasPrefix(event.Note, "€") || event.Namespace != event.Regarding.Namespace || event.EventTime.IsZero() {
+		t.Errorf("%+v", event)
 	}
 }

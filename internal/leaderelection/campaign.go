@@ -11,6 +11,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
@@ -74,4 +75,76 @@ func (e *Elector) afterFailedAttempt(ctx context.Context, seen observedLease, er
 // jittered spreads replicas that would otherwise ask in step, by up to a fifth.
 func jittered(d time.Duration) time.Duration {
 	return d + time.Duration(rand.Float64()*0.2*float64(d)) //nolint:gosec // no secret depends on it
+}
+
+const reasonStuck = "LeaderStuck"
+
+// campaignForLife waits until this replica's Pod holds the lock. It returns nil when ctx ended first.
+func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	self, err := e.ownPodReference(ctx)
+	if err != nil || self == nil {
+		cancel()
+		return nil, err
+	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel()
+	locks := make(chan *coordinationv1.Lease)
+	following.Go(func() { panics.Go("election", func() { e.watchLease(ctx, locks) }) })
+
+	var seen observedLease
+	var before *metav1.OwnerReference
+	told := ""
+	alarm := e.Clock.NewTimer(e.RetryPeriod)
+	defer alarm.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case lock := <-locks:
+			seen = seen.update(lock, e.Clock.Now())
+			e.observeHolder(holder(lock))
+		case <-alarm.C():
+		}
+		if seen.lease != nil { // released: it has no owner
+			before = podOwner(seen.lease)
+		}
+		found, err := e.canTakeOver(ctx, seen, before, self)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			e.Logger.Error(err, "cannot tell whether the leader still runs; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+		case found.allowed:
+			won, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*term, error) {
+				return e.acquire(ctx, seen.lease, lifeDurationSeconds, *self)
+			})
+			if err == nil {
+				if found.reason != "" {
+					e.Logger.Info("the lock was taken from another one", "lease", e.lease(), "holder", holder(seen.lease), "reason", found.reason)
+				}
+				e.observeHolder(e.Identity)
+				return won, nil
+			}
+			seen = e.afterFailedAttempt(ctx, seen, err)
+		case found.stuck != told:
+			told = found.stuck
+			e.reportStuck(ctx, seen.lease, told)
+		}
+		resetTimer(alarm, e.RetryPeriod)
+	}
+}
+
+// reportStuck says in the log, in an Event and in the status what keeps the lock; nothing where text is
+// empty.
+func (e *Elector) reportStuck(ctx context.Context, lock *coordinationv1.Lease, text string) {
+	e.mu.Lock()
+	e.stuck = text
+	e.mu.Unlock()
+	if text == "" {
+		return
+	}
+	e.Logger.Info("the leader seems not to work, and is not replaced", "lease", e.lease(), "leader", holder(lock), "reason", text)
+	if lock != nil {
+		e.announce(ctx, term{lease: lock}, reasonStuck, text)
+	}
 }

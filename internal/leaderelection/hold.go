@@ -7,7 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // hold runs lead and renews the Lease until lead has returned.
@@ -127,4 +134,129 @@ func (e *Elector) releaseLease(ctx context.Context, t term) {
 // untilDeadline is the time until this replica must have stopped leading.
 func (e *Elector) untilDeadline(t term) time.Duration {
 	return t.renewed.Add(e.RenewDeadline).Sub(e.Clock.Now())
+}
+
+// errPodGone says that this replica's own Pod is gone, as after a deletion by force: the process is
+// believed by all others to have ended.
+var errPodGone = errors.New("this replica's own Pod is gone")
+
+// holdForLife runs lead until it has returned. Nothing is renewed. The lock is followed: where it
+// vanished without the Pod it is made again, and where another replica has it this one has lost.
+func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Context) error) error {
+	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	ended := make(chan error, 1)
+	go func() { ended <- recoverPanic(working, lead) }()
+
+	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer cancel()
+	locks := make(chan *coordinationv1.Lease)
+	others.Go(func() { panics.Go("election", func() { e.watchLease(following, locks) }) })
+	claims := make(chan renewalResult, 1)
+	claiming, vanished := false, false // vanished: while it was being made
+	claim := func() {
+		claiming, vanished = true, false
+		others.Go(func() {
+			done := renewalResult{term: t}
+			done.err = panics.Try("election", func() error {
+				done = e.recreateLease(following, t)
+				return done.err
+			})
+			claims <- done
+		})
+	}
+
+	stopped := ctx.Done()
+	again := e.Clock.NewTimer(e.RetryPeriod)
+	again.Stop()
+	defer again.Stop()
+	var drained <-chan time.Time
+	for {
+		select {
+		case err := <-ended:
+			cancel()
+			others.Wait()
+			select {
+			case done := <-claims:
+				if done.err == nil {
+					t = done.term
+				}
+			default:
+			}
+			e.guard.revoke() // before the release can arrive, from when on another replica may act
+			e.releaseLease(ctx, t)
+			return err
+
+		case <-stopped:
+			stopped = nil
+			stop(context.Canceled)
+			drain := e.Clock.NewTimer(e.DrainTimeout)
+			defer drain.Stop()
+			drained = drain.C()
+
+		case <-drained:
+			return fmt.Errorf("election: %s still run %s after they were told to stop: the lock %s goes with the Pod", e.Work, e.DrainTimeout, e.lease())
+
+		case lock := <-locks:
+			switch {
+			case t.isHeld(e.Identity, lock):
+				t.lease, vanished = lock, false
+			case lock != nil:
+				return e.stopWork(fmt.Errorf("%w: %q", ErrTaken, holder(lock)), stop, ended)
+			case claiming:
+				vanished = true // once more, it may be
+			default:
+				claim()
+			}
+
+		case <-again.C():
+			if !claiming {
+				claim()
+			}
+
+		case done := <-claims:
+			claiming = false
+			switch {
+			case done.err == nil:
+				t = done.term
+				if vanished {
+					claim()
+				}
+			case errors.Is(done.err, ErrTaken), errors.Is(done.err, errPodGone):
+				return e.stopWork(done.err, stop, ended)
+			default:
+				e.Logger.Error(done.err, "the lock has vanished and cannot be made again; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+				resetTimer(again, e.RetryPeriod)
+			}
+		}
+	}
+}
+
+// recreateLease makes a lock again that was deleted, or finds that this replica must not lead. Meanwhile
+// no other replica takes it: candidates that saw it go look at the Pod first.
+func (e *Elector) recreateLease(ctx context.Context, t term) renewalResult {
+	owner := podOwner(t.lease)
+	pod, err := e.getPod(ctx, e.Life.Pod)
+	if err != nil {
+		return renewalResult{t, err}
+	}
+	if pod == nil || owner == nil || pod.UID != owner.UID || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		return renewalResult{t, errPodGone}
+	}
+	made, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return e.writeLease(ctx, nil, t.lease.Spec, *owner)
+	})
+	if apierrors.IsAlreadyExists(err) {
+		if made, err = withTimeout(ctx, e.Clock, e.RenewDeadline/2, e.getLease); err == nil && !t.isHeld(e.Identity, made) {
+			err = ErrTaken
+		}
+	}
+	if err != nil {
+		return renewalResult{t, err}
+	}
+	e.Logger.Info("the lock was deleted and is made again: this Pod runs", "lease", e.lease())
+	t.lease = made
+	return renewalResult{t, nil}
 }

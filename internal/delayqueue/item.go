@@ -3,7 +3,9 @@
 
 package delayqueue
 
-import "time"
+import (
+	"time"
+)
 
 // state of an entry.
 type state uint8

@@ -8,12 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // term is one time of holding the Lease.
@@ -137,4 +142,130 @@ func holder(lease *coordinationv1.Lease) string {
 		return ""
 	}
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
+}
+
+// observedLease is the Lease as this replica last saw it, and since when it has been like that. Only
+// the replica's own clock counts: the times in the Lease are another machine's.
+type observedLease struct {
+	known bool
+	lease *coordinationv1.Lease // nil where there is none
+	since time.Time
+}
+
+// update returns the sighting after the Lease was seen at a time. A Lease whose spec is as before
+// has not been renewed, and the time goes on.
+func (s observedLease) update(lease *coordinationv1.Lease, now time.Time) observedLease {
+	next := observedLease{known: true, lease: lease, since: now}
+	if s.known && s.lease != nil && lease != nil && equality.Semantic.DeepEqual(s.lease.Spec, lease.Spec) {
+		next.since = s.since
+	}
+	return next
+}
+
+// expiresIn returns how long to wait before the Lease may be taken: nothing where it is not held,
+// and its own duration after it was last seen to be renewed. What was never seen is not free.
+func (s observedLease) expiresIn(now time.Time, unknown time.Duration) time.Duration {
+	if !s.known {
+		return unknown
+	}
+	if holder(s.lease) == "" {
+		return 0
+	}
+	duration := time.Duration(ptr.Deref(s.lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	return max(0, s.since.Add(duration).Sub(now))
+}
+
+// unlimited is longer than anything runs.
+const unlimited = time.Duration(1<<63 - 1)
+
+// writeGuard is until when this replica may act. It closes by itself, by a clock that also runs while
+// nothing else of the process does.
+type writeGuard struct {
+	mu      sync.Mutex
+	allowed bool
+	until   time.Duration
+}
+
+// allow opens it for as long as a term lasts that was written and not refused.
+func (f *writeGuard) allow(t term) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.allowed, f.until = true, unlimited
+	if t.validity < unlimited-t.sent {
+		f.until = t.sent + t.validity
+	}
+}
+
+func (f *writeGuard) revoke() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.allowed = false
+}
+
+func (f *writeGuard) check(now time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case !f.allowed:
+		return ErrNotLeading
+	case now >= f.until:
+		return fmt.Errorf("%w: its Lease should have been renewed %s ago", ErrNotLeading, (now - f.until).Round(time.Millisecond))
+	default:
+		return nil
+	}
+}
+
+// leaseValidity is how long after a write of the Lease this replica may act.
+func (e *Elector) leaseValidity() time.Duration {
+	if e.Life != nil {
+		return unlimited
+	}
+	return e.RenewDeadline
+}
+
+// withTimeout runs a request for at most a limit by the clock. It returns at the limit even where the
+// request does not heed its context: the election must not hang with a connection.
+func withTimeout[T any](ctx context.Context, by clock.Clock, limit time.Duration, request func(context.Context) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan answer, 1)
+	go func() {
+		var got answer
+		got.err = panics.Try("election", func() (err error) {
+			got.value, err = request(ctx)
+			return err
+		})
+		answers <- got
+	}()
+	timer := by.NewTimer(limit)
+	defer timer.Stop()
+	var none T
+	select {
+	case got := <-answers:
+		return got.value, got.err
+	case <-timer.C():
+		return none, fmt.Errorf("no answer from the API server within %s", limit)
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
+
+// recoverPanic runs the work and returns a panic as an error, so that the Lease is released.
+func recoverPanic(ctx context.Context, work func(context.Context) error) error {
+	return panics.Try("leading", func() error { return work(ctx) })
+}
+
+// resetTimer sets a timer again whether or not it has fired.
+func resetTimer(timer clock.Timer, d time.Duration) {
+	if !timer.Stop() {
+		select {
+		case <-timer.C():
+		default:
+		}
+	}
+	timer.Reset(d)
 }

@@ -5,12 +5,14 @@ package tolerantcache
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -167,4 +169,84 @@ func (r *Undecodable) remove(kind schema.GroupVersionKind, key types.NamespacedN
 
 func keyOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// faultAnnotation is an annotation, in memory alone, that says what is wrong. An annotation goes wherever the
+// object is copied to. No API server admits a name with two slashes, so it is never set on a good object.
+const faultAnnotation = "fairlead.dev/in-memory/undecodable"
+
+// faultGeneration is the generation of marked objects: one that is mended has another, also where it
+// was mended past the API server, which counts generations.
+const faultGeneration = -1
+
+// Remedy is what finds and names everything that is wrong with what is stored.
+const Remedy = "kubectl fairlead vet --cluster"
+
+// Fault returns what does not decode in an object that an informer of this package delivered, and ""
+// where all of it did.
+func Fault(object metav1.Object) string { return object.GetAnnotations()[faultAnnotation] }
+
+func setFault(object metav1.Object, fault string) {
+	annotations := make(map[string]string, len(object.GetAnnotations())+1)
+	for name, value := range object.GetAnnotations() {
+		annotations[name] = value
+	}
+	annotations[faultAnnotation] = fault
+	object.SetAnnotations(annotations)
+	object.SetGeneration(faultGeneration)
+}
+
+// UndecodableError is what a reader is told instead of being given an object that did not decode.
+type UndecodableError struct {
+	// Kind and Key name the object.
+	Kind string
+	Key  types.NamespacedName
+	// Fault is the path of what does not decode, and what stands there.
+	Fault string
+}
+
+func (e *UndecodableError) Error() string {
+	return fmt.Sprintf("%s %s cannot be decoded: %s; `%s` names what to mend", e.Kind, e.Key, e.Fault, Remedy)
+}
+
+// maxNamed bounds the objects that the metrics name. All are counted.
+const maxNamed = 100
+
+var _ prometheus.Collector = (*Undecodable)(nil)
+
+// descriptions are those of the metrics of a Register.
+type descriptions struct{ count, named *prometheus.Desc }
+
+func newDescriptions() descriptions {
+	return descriptions{
+		count: prometheus.NewDesc("fairlead_undecodable_objects",
+			"Stored objects that do not fit their type, by kind. They are left as they are until they are mended.", []string{"kind"}, nil),
+		named: prometheus.NewDesc("fairlead_undecodable_object",
+			"1 for each stored object that does not fit its type; at most 100 are named.", []string{"kind", "namespace", "name"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (r *Undecodable) Describe(to chan<- *prometheus.Desc) {
+	to <- r.descriptions.count
+	to <- r.descriptions.named
+}
+
+// Collect implements prometheus.Collector.
+func (r *Undecodable) Collect(to chan<- prometheus.Metric) {
+	collect := func(desc *prometheus.Desc, value float64, labels ...string) {
+		if metric, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value, labels...); err == nil {
+			to <- metric
+		}
+	}
+	counts := map[string]int{}
+	for i, entry := range r.Entries() {
+		counts[entry.Kind.Kind]++
+		if i < maxNamed {
+			collect(r.descriptions.named, 1, entry.Kind.Kind, entry.Key.Namespace, entry.Key.Name)
+		}
+	}
+	for kind, count := range counts {
+		collect(r.descriptions.count, float64(count), kind)
+	}
 }

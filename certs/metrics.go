@@ -4,10 +4,43 @@
 package certs
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
+
+// The certificates whose expiry is published.
+const (
+	ExpiryServing = "serving" // what the webhook server presents
+	ExpiryRoot    = "root"    // the root that signs it
+	ExpiryNext    = "next"    // the root that will, during a rotation
+)
+
+// Expiries publishes when certificates expire:
+// fairlead_certificate_expiry_timestamp_seconds{certificate}.
+type Expiries struct{ vec *prometheus.GaugeVec }
+
+// NewExpiries registers the gauge; a nil registerer counts without publishing. It fails where the
+// registerer holds something else under the name.
+func NewExpiries(registerer prometheus.Registerer) (*Expiries, error) {
+	vec, err := metrics.Gauge(registerer, "fairlead_certificate_expiry_timestamp_seconds",
+		"When a certificate expires, in seconds since 1970: the serving one, the root that signs it, and the next root during a rotation.", "certificate")
+	if err != nil {
+		return nil, err
+	}
+	return &Expiries{vec: vec}, nil
+}
+
+// Set publishes the expiry of a certificate. The zero time takes it away, as there is none.
+func (e *Expiries) Set(certificate string, at time.Time) {
+	if at.IsZero() {
+		e.vec.DeleteLabelValues(certificate)
+		return
+	}
+	e.vec.WithLabelValues(certificate).Set(float64(at.Unix()))
+}
 
 // The results that Reloads counts.
 const (

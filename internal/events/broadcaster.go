@@ -1,0 +1,107 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/utils/clock"
+)
+
+// BroadcasterOptions of a Broadcaster.
+type BroadcasterOptions struct {
+	// Client writes Events. Required.
+	Client eventsv1client.EventsV1Interface
+	// Scheme knows the kinds that Events are about. Required.
+	Scheme *runtime.Scheme
+	// Clock tells the time to the bounds. Defaults to the real one.
+	Clock clock.PassiveClock
+	// Registerer takes the metric. Defaults to nil: it is not registered.
+	Registerer prometheus.Registerer
+}
+
+// Broadcaster writes the Events of controllers. Repeats on one object become a series, of which the
+// API server sees one write when it begins and one when it ends; what is written beyond that is
+// bounded for each object, for each namespace and overall. What is too much is counted, and dropped.
+type Broadcaster struct {
+	events.EventBroadcaster
+	scheme *runtime.Scheme
+}
+
+// NewBroadcaster makes a Broadcaster. Events are dropped before Run.
+func NewBroadcaster(o BroadcasterOptions) (*Broadcaster, error) {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	bounded := newSink(&events.EventSinkImpl{Interface: o.Client}, o.Clock)
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(bounded.dropped); err != nil {
+			return nil, err
+		}
+	}
+	return &Broadcaster{EventBroadcaster: events.NewBroadcaster(bounded), scheme: o.Scheme}, nil
+}
+
+// Run writes what is recorded until ctx ends.
+func (b *Broadcaster) Run(ctx context.Context) error {
+	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	b.Shutdown()
+	return nil
+}
+
+// Recorder returns the recorder of a controller.
+func (b *Broadcaster) Recorder(controller string) *ControllerRecorder {
+	return &ControllerRecorder{to: b.NewRecorder(b.scheme, controller), scheme: b.scheme}
+}
+
+// ControllerRecorder records the Events of one controller. It is a controller-runtime recorder.EventRecorder.
+type ControllerRecorder struct {
+	to     events.EventRecorder
+	scheme *runtime.Scheme
+}
+
+// Eventf records an Event. The resource versions of the objects are left out: client-go compares them
+// when it looks for a series, and each write of a status changes them.
+func (r *ControllerRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	r.to.Eventf(r.withoutResourceVersion(regarding), r.withoutResourceVersion(related), kind, reason, action, note, args...)
+}
+
+// AnnotatedEventf is Eventf; the annotations are left out.
+func (r *ControllerRecorder) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
+	r.Eventf(regarding, related, kind, reason, action, note, args...)
+}
+
+// withoutResourceVersion returns a reference to an object whatever its resource version is.
+func (r *ControllerRecorder) withoutResourceVersion(object runtime.Object) runtime.Object {
+	if object == nil {
+		return nil
+	}
+	found, err := reference.GetReference(r.scheme, object)
+	if err != nil {
+		return object // the recorder fails in the same way, and logs it
+	}
+	ref := *found
+	ref.ResourceVersion = ""
+	return &ref
+}
+
+// FieldReference returns a reference to a part of an object, so that Events on different parts of it are
+// different series. The path is that of the part, such as spec.endpoints{primary}.
+func FieldReference(scheme *runtime.Scheme, object runtime.Object, path string) runtime.Object {
+	found, err := reference.GetReference(scheme, object)
+	if err != nil {
+		return object
+	}
+	ref := *found
+	ref.FieldPath = path
+	return &ref
+}
