@@ -4,7 +4,7 @@
 package certificates
 
 // installCertManager runs cert-manager's controllers and its CA injector.
-func (s *scene) installCertManager() {
+func (s *suite) installCertManager() {
 	s.Helper()
 	s.must(s.StartCertManager(s.Context()))
 }

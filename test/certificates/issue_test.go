@@ -17,7 +17,7 @@ import (
 
 func TestACertificateIsIssuedFromNothing(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.installCertManager()
 	for _, r := range s.start(2, issuing, "--webhook-dns-names=webhooks.example.com,192.0.2.7") {
 		leaf := s.serves(r, s.issuance)
@@ -80,7 +80,7 @@ spec:
 
 func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.installCertManager()
 	s.apply(fmt.Sprintf(theirs, "'*.fairlead-system.svc'"))
 	replicas := s.start(2, issuing)

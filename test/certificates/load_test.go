@@ -60,7 +60,7 @@ func (l *load) enough() error {
 // underLoad writes and reads ExternalServices at v1alpha1 while during runs, and makes a handshake
 // with every replica by every CA bundle that stands in the cluster, all the time: the API server
 // keeps connections, and would not meet every certificate by itself. Not one may fail.
-func (s *scene) underLoad(replicas func() []*framework.Replica, during func()) {
+func (s *suite) underLoad(replicas func() []*framework.Replica, during func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	l := &load{done: map[string]int{}}
@@ -83,7 +83,7 @@ func (s *scene) underLoad(replicas func() []*framework.Replica, during func()) {
 // pace is the pause between two requests of one client.
 const pace = 20 * time.Millisecond
 
-func (s *scene) writeAndRead(ctx context.Context, l *load, name string) {
+func (s *suite) writeAndRead(ctx context.Context, l *load, name string) {
 	objects := s.client.Resource(oldOnes).Namespace("default")
 	for round := int64(1); ; round++ {
 		object := &unstructured.Unstructured{Object: map[string]any{
@@ -109,7 +109,7 @@ func (s *scene) writeAndRead(ctx context.Context, l *load, name string) {
 	}
 }
 
-func (s *scene) shakeHands(ctx context.Context, l *load, replicas func() []*framework.Replica) {
+func (s *suite) shakeHands(ctx context.Context, l *load, replicas func() []*framework.Replica) {
 	for {
 		for _, t := range targets {
 			all, err := s.bundles(ctx, t)

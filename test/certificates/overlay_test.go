@@ -21,7 +21,7 @@ import (
 )
 
 // overlay renders the default manifests with components, as a user's overlay does.
-func (s *scene) overlay(components ...string) []*unstructured.Unstructured {
+func (s *suite) overlay(components ...string) []*unstructured.Unstructured {
 	s.Helper()
 	folder := s.TempDir()
 	config, err := filepath.Abs(filepath.Join(root, "config"))
@@ -48,12 +48,12 @@ func (s *scene) overlay(components ...string) []*unstructured.Unstructured {
 
 func TestTheComponentInstallsAnOperatorThatHasItsCertificateIssued(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.installCertManager()
 	var manifests strings.Builder
 	for _, object := range s.overlay("certmanager") {
 		if object.GetKind() == "Service" && object.GetName() == "fairlead-webhook" {
-			continue // nodes are needed for it; the stage has one that leads to this host
+			continue // nodes are needed for it; the cluster has one that leads to this host
 		}
 		raw, err := object.MarshalJSON()
 		s.must(err)
@@ -81,7 +81,7 @@ func arguments(deployment *appsv1.Deployment) []string {
 
 func TestTheComponentForCertManagersInjectorHandsItEveryTarget(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	handed := map[string]bool{}
 	for _, object := range s.overlay("certmanager", "certmanager/cainjector") {
 		if object.GetAnnotations()[injectFrom] == framework.Namespace+"/"+trustSecret {

@@ -15,7 +15,7 @@ import (
 // soon has the start give up early.
 const soon = "--kube-api-start-timeout=16s"
 
-func (s *scene) launch(args ...string) *framework.Replica {
+func (s *suite) launch(args ...string) *framework.Replica {
 	s.Helper()
 	r, err := s.Launch(s.Context(), append([]string{issuing, soon}, args...)...)
 	s.must(err)
@@ -24,14 +24,14 @@ func (s *scene) launch(args ...string) *framework.Replica {
 
 func TestAMissingCertManagerIsNamedWithItsRemedies(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.fails(s.launch(), "cert-manager is not installed in this cluster", "does not serve cert-manager.io/v1",
 		"install cert-manager", "selfSigned", "--cert-manager-fallback")
 }
 
 func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.installCertManager()
 	t.Run("an issuer that is not there", func(t *testing.T) {
 		s := s.sub(t)
@@ -56,8 +56,8 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 	})
 }
 
-// sub is the scene of a part of the test.
-func (s *scene) sub(t *testing.T) *scene {
+// sub is the suite of a part of the test.
+func (s *suite) sub(t *testing.T) *suite {
 	inner := *s
 	inner.T = t
 	return &inner
@@ -65,7 +65,7 @@ func (s *scene) sub(t *testing.T) *scene {
 
 func TestACertificateThatIsThereIsServedAlthoughCertManagerIsAway(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.installCertManager()
 	s.Retire(s.start(1, issuing)[0])
 	s.Component("cert-manager").Stop()

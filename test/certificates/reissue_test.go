@@ -22,7 +22,7 @@ import (
 
 // renew has cert-manager issue a Certificate again, in the way of `cmctl renew`, and waits until its
 // Secret holds another one.
-func (s *scene) renew(certificate, secret string) {
+func (s *suite) renew(certificate, secret string) {
 	s.Helper()
 	before := s.secret(secret, certs.CertKey)
 	client := s.client.Resource(certificates).Namespace(framework.Namespace)
@@ -55,7 +55,7 @@ func (s *scene) renew(certificate, secret string) {
 
 // It has three replicas, all under load, and a processor for itself.
 func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.installCertManager()
 	replicas := s.start(3, issuing)
 	oldRoot := s.secret(servingKey, certs.CAKey)
@@ -96,7 +96,7 @@ func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
 
 // generations count the writes to each target. One to a definition makes the API server convert all
 // its objects again.
-func (s *scene) generations() []int64 {
+func (s *suite) generations() []int64 {
 	s.Helper()
 	var all []int64
 	for _, t := range targets {
@@ -109,7 +109,7 @@ func (s *scene) generations() []int64 {
 
 func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.installCertManager()
 	for _, target := range targets {
 		s.kubectl("annotate", target.resource.Resource, target.name, injectFrom+"="+framework.Namespace+"/"+trustSecret)
@@ -139,7 +139,7 @@ func TestCertManagersInjectorMayCarryTheBundle(t *testing.T) {
 
 func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.installCertManager()
 	replicas := s.start(2)
 	var mu sync.Mutex // guards replicas, which the load reads
@@ -165,7 +165,7 @@ func TestTheSourceMayBeChangedByARollingUpdate(t *testing.T) {
 
 func TestTheFallbackServesUntilCertManagerIsInstalled(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	replicas := s.start(2, issuing, "--cert-manager-fallback")
 	s.trusted(func() []byte { return s.secret("fairlead-webhook-ca", certs.CAKey) })
 	s.underLoad(func() []*framework.Replica { return replicas }, func() {

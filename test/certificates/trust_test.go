@@ -33,7 +33,7 @@ var targets = []target{
 }
 
 // bundles are all CA bundles that stand in a target now.
-func (s *scene) bundles(ctx context.Context, t target) ([][]byte, error) {
+func (s *suite) bundles(ctx context.Context, t target) ([][]byte, error) {
 	object, err := s.client.Resource(t.resource).Get(ctx, t.name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *scene) bundles(ctx context.Context, t target) ([][]byte, error) {
 }
 
 // trusted waits until every target carries exactly the bundle.
-func (s *scene) trusted(bundle func() []byte) {
+func (s *suite) trusted(bundle func() []byte) {
 	s.Helper()
 	s.eventually(func() error {
 		want := bundle()
@@ -87,7 +87,7 @@ func (s *scene) trusted(bundle func() []byte) {
 }
 
 // secret is one key of a Secret of the operator's namespace; nil where there is none.
-func (s *scene) secret(name, key string) []byte {
+func (s *suite) secret(name, key string) []byte {
 	s.Helper()
 	secret, err := s.kube.CoreV1().Secrets(framework.Namespace).Get(s.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -125,7 +125,7 @@ func presented(ctx context.Context, address string, bundle []byte) (*x509.Certif
 }
 
 // serves waits until the replica presents the first certificate of the PEM text.
-func (s *scene) serves(r *framework.Replica, text func() []byte) *x509.Certificate {
+func (s *suite) serves(r *framework.Replica, text func() []byte) *x509.Certificate {
 	s.Helper()
 	var leaf *x509.Certificate
 	s.eventually(func() error {
@@ -143,4 +143,4 @@ func (s *scene) serves(r *framework.Replica, text func() []byte) *x509.Certifica
 }
 
 // issuance is the certificate in the serving Secret.
-func (s *scene) issuance() []byte { return s.secret(servingKey, certs.CertKey) }
+func (s *suite) issuance() []byte { return s.secret(servingKey, certs.CertKey) }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 2, "")
 	s.budget("never", "web", 2, 0)
 	tries := 0
@@ -27,7 +27,7 @@ func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 		s.eventually(func() error { // replicas learn of the workload a moment later
 			tries++
 			var told bytes.Buffer
-			s.must(s.troupe.KubectlIO(s.Context(), strings.NewReader(s.manifest(fmt.Sprint("c-", tries), "suspend: true, "+spec+", "+someday)), io.Discard, &told, "-n", s.namespace, "apply", "-f", "-"))
+			s.must(s.replicas.KubectlIO(s.Context(), strings.NewReader(s.manifest(fmt.Sprint("c-", tries), "suspend: true, "+spec+", "+someday)), io.Discard, &told, "-n", s.namespace, "apply", "-f", "-"))
 			if strings.Contains(told.String(), "PodDisruptionBudget") != (words != "") || !strings.Contains(told.String(), words) {
 				return fmt.Errorf("told %q, want %q", told.String(), words)
 			}
@@ -44,7 +44,7 @@ func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 }
 
 func TestAPolicyThatEvictsTellsOfTheBudgetThatRefusedChaos(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	s.budget("web", "web", 3, 0)
 	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],

@@ -23,7 +23,7 @@ import (
 const canary = `dryRun: false, target: {template: {metadata: {labels: {app: canary}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}, schedule: {cron: "0 0 29 2 *"}`
 
 // living waits for a pod by its name that is ready, and is none of those.
-func (s *scene) living(name string, but ...types.UID) *corev1.Pod {
+func (s *suite) living(name string, but ...types.UID) *corev1.Pod {
 	s.Helper()
 	var pod corev1.Pod
 	s.eventually(func() error {
@@ -42,7 +42,7 @@ func (s *scene) living(name string, but ...types.UID) *corev1.Pod {
 }
 
 func TestACanaryIsMadeKilledMadeAgainChangedAndCollected(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.chaos("c", canary)
 	first := s.living("c")
 	s.now("c", "1")
@@ -66,7 +66,7 @@ func TestACanaryIsMadeKilledMadeAgainChangedAndCollected(t *testing.T) {
 }
 
 func TestAForeignPodOfTheCanarysNameIsLeftAlone(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	foreign := s.make("{apiVersion: v1, kind: Pod, metadata: {name: c}, spec: {containers: [{name: main, image: none}]}}")
 	s.living("c")
 	s.make(s.manifest("c", canary))
@@ -88,7 +88,7 @@ func TestAForeignPodOfTheCanarysNameIsLeftAlone(t *testing.T) {
 }
 
 func TestARefusedCanarySaysWhyInTheApiServersWords(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.pardoned()
 	s.make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`)
 	s.eventually(func() error { // until the quota is known, pods pass
@@ -109,7 +109,7 @@ func TestARefusedCanarySaysWhyInTheApiServersWords(t *testing.T) {
 }
 
 func TestTheExampleOfControllerRuntimeWorksAtItsVersion(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	at := time.Now().UTC().Truncate(time.Second)
 	s.make(fmt.Sprintf(`{apiVersion: chaos.fairlead.dev/v1alpha1, kind: ChaosPod, metadata: {name: c}, spec: {nextStop: %q,
 		template: {metadata: {labels: {app: canary}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`, at.Format(time.RFC3339)))

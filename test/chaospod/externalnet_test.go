@@ -26,7 +26,7 @@ import (
 var addresses atomic.Int64
 
 // external has an ExternalService lead to a server of its own, and waits until that is healthy.
-func (s *scene) external(name string) *externalnet.Server {
+func (s *suite) external(name string) *externalnet.Server {
 	s.Helper()
 	n := int64(os.Getpid()%120*500) + addresses.Add(1)
 	address := fmt.Sprintf("198.18.%d.%d", n/250, n%250+1)
@@ -48,7 +48,7 @@ func (s *scene) external(name string) *externalnet.Server {
 }
 
 // finds waits for a condition of an ExternalService.
-func (s *scene) finds(name, kind string, status metav1.ConditionStatus, reason string) {
+func (s *suite) finds(name, kind string, status metav1.ConditionStatus, reason string) {
 	s.Helper()
 	s.eventually(func() error {
 		var es networkingv1.ExternalService
@@ -64,7 +64,7 @@ func (s *scene) finds(name, kind string, status metav1.ConditionStatus, reason s
 
 // The operator has a network of its own for one test alone, which takes it away.
 func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
-	s := newStillScene(t)
+	s := newSerialSuite(t)
 	s.run("web", 3, "")
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
 	var databases []*externalnet.Server
@@ -118,7 +118,7 @@ func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
 }
 
 func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	s.run("other", 3, "")
 	s.external("db")

@@ -22,7 +22,7 @@ import (
 
 // It runs while no other test does: it holds the chaos of all.
 func TestAFreezeOfTheClusterHoldsChaosUntilItIsTakenBack(t *testing.T) {
-	s := newStillScene(t)
+	s := newSerialSuite(t)
 	s.run("web", 3, "")
 	// The schedule is due every day, and not while the test lasts.
 	s.chaos("c", fmt.Sprintf(`dryRun: false, %s, schedule: {cron: "0 %d * * *"}, filter: {minAge: 0s}`, web, (time.Now().UTC().Hour()+12)%24))

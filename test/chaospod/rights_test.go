@@ -24,9 +24,9 @@ import (
 )
 
 // writer is a user who may write ChaosPods here, and what further rules say.
-func (s *scene) writer(name string, rules ...string) client.Client {
+func (s *suite) writer(name string, rules ...string) client.Client {
 	s.Helper()
-	user, err := s.troupe.User(name + "@" + s.namespace)
+	user, err := s.replicas.User(name + "@" + s.namespace)
 	s.must(err)
 	c, err := framework.NewClient(user.Kubeconfig)
 	s.must(err)
@@ -38,7 +38,7 @@ func (s *scene) writer(name string, rules ...string) client.Client {
 }
 
 // grant gives a subject what a Role's rules say.
-func (s *scene) grant(name, subject string, rules ...string) {
+func (s *suite) grant(name, subject string, rules ...string) {
 	s.Helper()
 	s.make("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: " + name + "}, rules: [" + strings.Join(rules, ", ") + "]}")
 	s.make("{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: " + name + `},
@@ -46,7 +46,7 @@ func (s *scene) grant(name, subject string, rules ...string) {
 }
 
 func TestAWriterHasNoPodKilledWithoutTheRight(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	none := s.writer("none")
 	evicts := s.writer("evicts", `{apiGroups: [""], resources: [pods], verbs: [get]}`, `{apiGroups: [""], resources: [pods/eviction], verbs: [create]}`)
@@ -79,7 +79,7 @@ func TestAWriterHasNoPodKilledWithoutTheRight(t *testing.T) {
 }
 
 func TestAServiceAccountKillsWhatItMayAndNoMore(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.pardoned()
 	s.run("web", 3, "")
 	s.make("{apiVersion: v1, kind: ServiceAccount, metadata: {name: killer}}")
@@ -101,7 +101,7 @@ func TestAServiceAccountKillsWhatItMayAndNoMore(t *testing.T) {
 }
 
 func TestNothingDiesInANamespaceThatIsDenied(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	denied := s.object(s.manifest("d", web+", "+someday))
 	denied.SetNamespace("kube-system")
 	s.must(s.client.Create(s.Context(), denied))
@@ -119,8 +119,8 @@ func TestNothingDiesInANamespaceThatIsDenied(t *testing.T) {
 	})
 }
 
-// asking has the admission webhooks called for the scene's namespace, or not.
-func (s *scene) asking(asks bool) {
+// asking has the admission webhooks called for the test's namespace, or not.
+func (s *suite) asking(asks bool) {
 	s.Helper()
 	exclude := func(selector *metav1.LabelSelector) {
 		of := &selector.MatchExpressions[0].Values
@@ -153,7 +153,7 @@ func (s *scene) asking(asks bool) {
 }
 
 func TestAnObjectThatIsApprovedByNoUserDoesNothing(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	s.asking(false)
 	s.eventually(func() error { // until the API server has noticed

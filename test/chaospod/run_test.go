@@ -19,7 +19,7 @@ import (
 const web = "target: {workload: {kind: Deployment, name: web}}"
 
 func TestOnePodDiesAndTheWorkloadSurvives(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	s.budget("web", "web", 2, 1)
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
@@ -53,7 +53,7 @@ func TestOnePodDiesAndTheWorkloadSurvives(t *testing.T) {
 }
 
 func TestABudgetBlocksAndThenAllows(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	s.budget("web", "web", 3, 0)
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
@@ -76,7 +76,7 @@ func TestABudgetBlocksAndThenAllows(t *testing.T) {
 }
 
 func TestTwoBudgetsOverOnePodStopTheChaos(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	s.budget("one", "web", 2, 1)
 	s.budget("two", "web", 2, 1)
@@ -92,7 +92,7 @@ func TestTwoBudgetsOverOnePodStopTheChaos(t *testing.T) {
 }
 
 func TestAWorkloadThatDoesNotComeBackSuspendsTheChaosUntilItIsResumed(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	s.chaos("c", "dryRun: false, "+web+", verification: {recoveryTimeout: 30s}, "+someday)
 	s.make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`) // so that no pod comes back
@@ -116,7 +116,7 @@ func TestAWorkloadThatDoesNotComeBackSuspendsTheChaosUntilItIsResumed(t *testing
 }
 
 func TestASelectorTakesOnePodOfEachOwner(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 2, ", chaos: me")
 	s.run("api", 2, ", chaos: me")
 	s.run("db", 2, "")

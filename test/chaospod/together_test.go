@@ -21,7 +21,7 @@ import (
 // Two ChaosPods and a RebootPolicy that all want one workload disrupt it one after the other: of four
 // pods, three are ready at any time, and what one of them does lies before or after all that another does.
 func TestDisruptionsOfOneWorkloadNeverOverlap(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 4, "")
 	s.merge("apps/v1", "Deployment", "web", `{spec: {strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}}}`)
 	s.available("web", 4)
@@ -64,7 +64,7 @@ func TestDisruptionsOfOneWorkloadNeverOverlap(t *testing.T) {
 }
 
 func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	s.chaos("c", web+", "+someday) // a dry run, by default
 	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
@@ -107,7 +107,7 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 }
 
 func TestWhatKillsIsStoredBeforehand(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("web", 3, "")
 	s.chaos("c", "dryRun: false, "+web+", "+someday)
 	object, err := s.get("c")

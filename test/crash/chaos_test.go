@@ -22,19 +22,19 @@ import (
 // sometime has runs begin by run-now alone.
 const sometime = `dryRun: false, schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, safety: {maxPerDay: 500}, verification: {recoveryTimeout: 4m, soak: 0s}`
 
-// chaos is a ChaosPod of a scene.
+// chaos is a ChaosPod of a test.
 type chaos struct {
-	*scene
+	*suite
 	name string
 	// ids are the runs that have ended, and died how many pods did in them.
 	ids  map[string]bool
 	died int
 }
 
-func (s *scene) chaos(name, spec string) *chaos {
+func (s *suite) chaos(name, spec string) *chaos {
 	s.Helper()
 	s.make(fmt.Sprintf("{apiVersion: %s, kind: ChaosPod, metadata: {name: %s}, spec: {%s, %s}}", chaosv1.GroupVersion, name, sometime, spec))
-	return &chaos{scene: s, name: name, ids: map[string]bool{}}
+	return &chaos{suite: s, name: name, ids: map[string]bool{}}
 }
 
 func (c *chaos) status() *chaosv1.ChaosPodStatus {
@@ -91,7 +91,7 @@ func (c *chaos) concluded(n int, outcome chaosv1.RunOutcome, killed int) {
 }
 
 // lived fails the test unless there were so many pods of an app in all.
-func (s *scene) lived(app string, want int) {
+func (s *suite) lived(app string, want int) {
 	s.Helper()
 	s.eventually(func() error { // the watch may be a little behind
 		if seen := s.herd.size(app); seen < want {
@@ -105,7 +105,7 @@ func (s *scene) lived(app string, want int) {
 }
 
 // once fails the test if the API server was asked for the end of a pod after it had agreed to it.
-func (s *scene) once(g *gateway) {
+func (s *suite) once(g *gateway) {
 	s.Helper()
 	seen := map[string]bool{}
 	for _, uid := range g.ended() {
@@ -132,7 +132,7 @@ func TestWhateverBreaksAtWhicheverRequestARunKillsItsVictimsOnce(t *testing.T) {
 	for _, fault := range []fault{killBefore, killAfter, lost, conflict, failure} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newSuite(t)
 			for _, app := range []string{"web", "api", "odd"} {
 				s.deploy(app, "", "")
 			}
@@ -202,7 +202,7 @@ func TestALeaderThatIsCutOffAtAKillLeavesItsRunToTheNext(t *testing.T) {
 	for _, fault := range []fault{sever, late} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newSuite(t)
 			s.deploy("web", "", "")
 			s.deploy("api", "", "")
 			c := s.chaos("both", "count: 100%, target: {selector: {matchExpressions: [{key: app, operator: In, values: [web, api]}]}}")

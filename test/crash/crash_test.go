@@ -55,7 +55,7 @@ type round struct {
 
 // breakEach has a round begin again and again, and each time the next of the writes to the resources
 // meets a fault, until there is none left.
-func (s *scene) breakEach(g *gateway, replica *framework.Replica, fault fault, of round, resources ...string) {
+func (s *suite) breakEach(g *gateway, replica *framework.Replica, fault fault, of round, resources ...string) {
 	s.Helper()
 	var killed atomic.Bool // and not started since
 	kill := func() {
@@ -95,19 +95,19 @@ func (s *scene) breakEach(g *gateway, replica *framework.Replica, fault fault, o
 	}
 }
 
-// election is of the scene's own: its Lease is in its namespace.
-func (s *scene) election() []string {
+// election is of the test's own: its Lease is in its namespace.
+func (s *suite) election() []string {
 	s.Helper()
 	s.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: election},
 		rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: ["*"]}]}`)
 	s.make(fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: election},
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: election}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %q}]}`, s.play.Operator().Name))
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: election}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %q}]}`, s.shared.Operator().Name))
 	return []string{"--lease-lock-namespace=" + s.namespace, "--lease-lock-name=crash",
 		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=5s", "--leader-elect-retry-period=1s"}
 }
 
 // followed waits until the first replica has met a fault and ended, and the second has done what is to be.
-func (s *scene) followed(g *gateway, first, second *framework.Replica, done func() error) {
+func (s *suite) followed(g *gateway, first, second *framework.Replica, done func() error) {
 	s.Helper()
 	s.eventually(func() error {
 		if g.met() == "" || first.PID() != 0 {

@@ -74,13 +74,13 @@ type victim struct{}
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // newGateway starts one, for as long as the test runs.
-func (s *scene) newGateway() *gateway {
+func (s *suite) newGateway() *gateway {
 	s.Helper()
-	return s.newGatewayFor(s.play.Operator())
+	return s.newGatewayFor(s.shared.Operator())
 }
 
 // newGatewayFor speaks to the API server as another user.
-func (s *scene) newGatewayFor(user cluster.User) *gateway {
+func (s *suite) newGatewayFor(user cluster.User) *gateway {
 	s.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", user.Kubeconfig)
 	s.must(err)

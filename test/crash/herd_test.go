@@ -18,7 +18,7 @@ type herd struct {
 }
 
 // watchPods ends with the test.
-func (s *scene) watchPods() *herd {
+func (s *suite) watchPods() *herd {
 	s.Helper()
 	h := &herd{seen: map[types.UID]string{}}
 	changes, err := s.client.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.namespace))

@@ -19,9 +19,9 @@ import (
 
 // strict is a user who may do what the operator may, but for listing and watching what holds
 // configuration.
-func (s *scene) strict() cluster.User {
+func (s *suite) strict() cluster.User {
 	s.Helper()
-	user, err := s.play.User("strict")
+	user, err := s.shared.User("strict")
 	s.must(err)
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user.Name}}
 	var shipped rbacv1.ClusterRole

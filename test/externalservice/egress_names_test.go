@@ -30,7 +30,7 @@ var (
 )
 
 // canaries stand where addresses lead. Several may lead to one place.
-func (s *scene) canaries(port uint16, addresses ...string) []*externalnet.Server {
+func (s *suite) canaries(port uint16, addresses ...string) []*externalnet.Server {
 	s.Helper()
 	var all []*externalnet.Server
 	known := map[netip.Addr]bool{}
@@ -47,7 +47,7 @@ func (s *scene) canaries(port uint16, addresses ...string) []*externalnet.Server
 }
 
 // untouched ends the test where a canary saw anybody.
-func (s *scene) untouched(canaries []*externalnet.Server) {
+func (s *suite) untouched(canaries []*externalnet.Server) {
 	s.Helper()
 	for _, canary := range canaries {
 		if n := canary.Counts().Connections; n > 0 {
@@ -58,7 +58,7 @@ func (s *scene) untouched(canaries []*externalnet.Server) {
 
 // checkedAgain waits until each server has had a few more connections: whatever else the prober holds
 // of that time has had its turn.
-func (s *scene) checkedAgain(servers ...*externalnet.Server) {
+func (s *suite) checkedAgain(servers ...*externalnet.Server) {
 	s.Helper()
 	before := make([]int, len(servers))
 	for i, server := range servers {
@@ -76,7 +76,7 @@ func (s *scene) checkedAgain(servers ...*externalnet.Server) {
 
 func TestANameThatLeadsToAForbiddenAddressIsNeverFollowed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	node, pod := s.newNode()
 	forbidden := map[string]string{
 		"metadata": "169.254.169.254", "loopback": "127.0.0.1", "unspecified": "0.0.0.0", "aws": "fd00:ec2::254", "alibaba": "100.100.100.200",
@@ -144,7 +144,7 @@ func TestANameThatLeadsToAForbiddenAddressIsNeverFollowed(t *testing.T) {
 
 // known waits until the replica that leads counts an address as the cluster's. A user without rights
 // tries, for which nothing is stored.
-func (s *scene) known(addresses ...string) {
+func (s *suite) known(addresses ...string) {
 	s.Helper()
 	eve := s.newPerson("known")
 	for _, address := range addresses {
@@ -156,7 +156,7 @@ func (s *scene) known(addresses ...string) {
 
 func TestANameThatIsReboundIsNotFollowed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	node, _ := s.newNode()
 	s.known(node)
 	canaries := s.canaries(reboundPort, "169.254.169.254", node)
@@ -199,7 +199,7 @@ func TestANameThatIsReboundIsNotFollowed(t *testing.T) {
 
 func TestAPublishedAddressThatBecomesANodesIsTakenOut(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	ann := s.newPerson("ann", mayPublish)
 	eve := s.newPerson("eve")
 	later, steady := s.address(), s.address()

@@ -35,14 +35,14 @@ egress:
   - {cidrs: [203.0.113.200/32%s]}
 `
 
-// governed is a scene of a control plane and one replica of its own, under the policy.
-func governed(t *testing.T) (s *scene, restart func(policy string)) {
+// governed is a suite with a control plane and one replica of its own, under the policy.
+func governed(t *testing.T) (s *suite, restart func(policy string)) {
 	t.Helper()
-	shared := newScene(t)
-	own, err := framework.Open(suite, framework.Options{Root: root, Operator: framework.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
-	shared.must(err)
-	t.Cleanup(func() { shared.must(own.Close()) })
-	s = &scene{T: t, Servers: shared.Servers, play: &play{Replicas: &framework.Replicas{Cluster: own}, servers: shared.Servers}, namespace: "shop"}
+	common := newSuite(t)
+	own, err := framework.Open(suiteContext, framework.Options{Root: root, Operator: framework.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
+	common.must(err)
+	t.Cleanup(func() { common.must(own.Close()) })
+	s = &suite{T: t, Servers: common.Servers, shared: &shared{Replicas: &framework.Replicas{Cluster: own}, servers: common.Servers}, namespace: "shop"}
 	s.client, err = framework.NewClient(own.Kubeconfig())
 	s.must(err)
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -53,10 +53,10 @@ func governed(t *testing.T) (s *scene, restart func(policy string)) {
 			own.Retire(running)
 		}
 		s.must(os.WriteFile(file, []byte(policy), 0o600))
-		running, err = own.StartReplica(suite, "--config="+file, "--dns-nameservers="+s.Servers.DNS.Addr().String(),
+		running, err = own.StartReplica(suiteContext, "--config="+file, "--dns-nameservers="+s.Servers.DNS.Addr().String(),
 			"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
 		s.must(err)
-		s.must(own.Reachable(suite))
+		s.must(own.Reachable(suiteContext))
 	}
 	return s, restart
 }

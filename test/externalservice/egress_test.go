@@ -27,7 +27,7 @@ func static(outside, address string) string {
 }
 
 // approver is the user whom the annotation of an object names; "" without one.
-func (s *scene) approver(name string) string {
+func (s *suite) approver(name string) string {
 	s.Helper()
 	es, err := s.get(name)
 	s.must(err)
@@ -41,7 +41,7 @@ func (s *scene) approver(name string) string {
 }
 
 // absent ends the test where an ExternalService is stored.
-func (s *scene) absent(name string) {
+func (s *suite) absent(name string) {
 	s.Helper()
 	if es, err := s.get(name); !apierrors.IsNotFound(err) {
 		s.Errorf("%s is stored: %v %s", name, err, text(es))
@@ -50,7 +50,7 @@ func (s *scene) absent(name string) {
 
 func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
 	node, pod := s.newNode()
 	endpoint := s.address()
@@ -116,7 +116,7 @@ func TestAnAddressOfTheClusterTakesTheRightToPublishThere(t *testing.T) {
 
 func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
 	const address, other, path = "10.96.8.8", "10.96.8.9", "spec.endpoints[0].addresses[1]"
 	outside := s.address()
@@ -208,7 +208,7 @@ func TestAnApprovalCannotBeForgedAndOutlivesOtherEdits(t *testing.T) {
 
 func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	eve := s.newPerson("eve")
 	const address = "10.96.0.66"
 	outside := s.address()
@@ -249,7 +249,7 @@ func TestHostileConversionDataBringsNoAddressOfTheCluster(t *testing.T) {
 
 func TestAnApprovalCoversWhatHealthChecksAsk(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	eve, ann := s.newPerson("eve"), s.newPerson("ann", mayPublish)
 	const address = "10.96.7.8"
 	const pace = `interval: 1h, unhealthyInterval: 1h`
@@ -285,7 +285,7 @@ func TestAnApprovalCoversWhatHealthChecksAsk(t *testing.T) {
 
 func TestAWriterIsWarnedOfAPodOutsideOfTheKnownRanges(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	address, other := s.address(), s.address()
 	var pod *unstructured.Unstructured
 	s.eventually(func() error { // its ServiceAccount comes by itself
@@ -310,7 +310,7 @@ func TestAWriterIsWarnedOfAPodOutsideOfTheKnownRanges(t *testing.T) {
 
 func TestASecretOfAHealthCheckTakesTheRightToReadIt(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	eve := s.newPerson("eve")
 	ann := s.newPerson("ann", `{apiGroups: [""], resources: [secrets], resourceNames: [ca], verbs: [get]}`)
 	trusting := func(secret string) string {
@@ -330,7 +330,7 @@ func TestASecretOfAHealthCheckTakesTheRightToReadIt(t *testing.T) {
 
 func TestANameThatAServiceHasIsRefusedAndThatServiceNeverTaken(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	theirs := func(name string) {
 		s.make(`{apiVersion: v1, kind: Service, metadata: {name: ` + name + `, labels: {owner: another}}, spec: {selector: {app: theirs}, ports: [{port: 80}]}}`)
 	}

@@ -31,7 +31,7 @@ func tiers(more string, addresses ...[]string) string {
 }
 
 // active waits until a priority is published.
-func (s *scene) active(name string, priority int32) {
+func (s *suite) active(name string, priority int32) {
 	s.Helper()
 	s.eventually(func() error {
 		if got := s.status(name).ActivePriority; got == nil || *got != priority {
@@ -42,7 +42,7 @@ func (s *scene) active(name string, priority int32) {
 }
 
 // holds are all addresses in the slices of a Service, ready or not, sorted.
-func (s *scene) holds(service string) []string {
+func (s *suite) holds(service string) []string {
 	s.Helper()
 	var all []string
 	for _, slice := range s.slices(service) {
@@ -55,7 +55,7 @@ func (s *scene) holds(service string) []string {
 }
 
 // without waits until a condition is not there.
-func (s *scene) without(name, kind string) {
+func (s *suite) without(name, kind string) {
 	s.Helper()
 	s.eventually(func() error {
 		for _, condition := range s.status(name).Conditions {
@@ -69,7 +69,7 @@ func (s *scene) without(name, kind string) {
 
 func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	const delay = 20 * time.Second
 	addresses, servers := s.tcp(7000, 2)
@@ -122,7 +122,7 @@ func TestThePrimaryFailsOverAndIsTakenAgainAfterTheDelay(t *testing.T) {
 
 func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 2)
 	specs := map[string]string{
@@ -168,7 +168,7 @@ func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
 
 func TestAPriorityNeedsEnoughHealthyAddresses(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 4)
 	s.apply("db", tiers(`, failover: {minHealthyPercent: 60, failbackDelay: 1s}`, addresses[:3], addresses[3:]))
@@ -192,7 +192,7 @@ func TestAPriorityNeedsEnoughHealthyAddresses(t *testing.T) {
 
 func TestWithoutAnyHealthyAddressOnlyPanicPublishes(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 3)
 	sorted := slices.Sorted(slices.Values(addresses[:2]))
@@ -232,7 +232,7 @@ func TestWithoutAnyHealthyAddressOnlyPanicPublishes(t *testing.T) {
 
 func TestADrainedEndpointIsOutAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 2)
 	s.apply("db", `{ports: [{name: p, port: 7000}], healthCheck: {tcp: {}, interval: 5m, timeout: 10s},
@@ -267,7 +267,7 @@ func TestADrainedEndpointIsOutAtOnce(t *testing.T) {
 
 // It runs while no other test does: it has all that is checked fail.
 func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.alone()
 	const each = 4
 	all := map[string][]string{}

@@ -20,14 +20,14 @@ import (
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
-// writes counts every write in the scene's namespace: of slices, of ExternalServices and of Events.
+// writes counts every write in the test's namespace: of slices, of ExternalServices and of Events.
 type writes struct {
 	mu    sync.Mutex // guards what follows
 	count map[string]int
 }
 
 // countWrites counts from now on.
-func (s *scene) countWrites() *writes {
+func (s *suite) countWrites() *writes {
 	s.Helper()
 	w := &writes{count: map[string]int{}}
 	for kind, list := range map[string]client.ObjectList{
@@ -56,7 +56,7 @@ func (w *writes) of(kind string) int {
 }
 
 // atMost ends the test where there were more writes.
-func (w *writes) atMost(s *scene, slices, statuses, events int) {
+func (w *writes) atMost(s *suite, slices, statuses, events int) {
 	s.Helper()
 	s.Logf("%d writes of slices, %d of statuses, %d of events", w.of("slices"), w.of("statuses"), w.of("events"))
 	for kind, most := range map[string]int{"slices": slices, "statuses": statuses, "events": events} {
@@ -71,7 +71,7 @@ const flapping = `healthCheck: {http: {path: /}, interval: 1s, unhealthyInterval
 
 func TestAnEndpointThatFlapsCostsFewWrites(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	address := s.address()
 	server := s.scripted(address+":8080", true)
 	s.apply("web", `{ports: [{name: http, port: 8080}], endpoints: [{name: a, addresses: [`+address+`]}], `+flapping+`}`)
@@ -89,7 +89,7 @@ func TestAnEndpointThatFlapsCostsFewWrites(t *testing.T) {
 
 func TestFailoverFromAnEndpointThatFlapsIsPromptAndHolds(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	first, second := s.address(), s.address()
 	server := s.scripted(first+":8080", true)
 	s.scripted(second+":8080", true)
@@ -108,7 +108,7 @@ func TestFailoverFromAnEndpointThatFlapsIsPromptAndHolds(t *testing.T) {
 
 func TestALargePoolSettles(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	host := s.host("pool")
 	var pool []string
 	for range 20 {

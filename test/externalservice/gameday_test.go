@@ -17,14 +17,14 @@ import (
 )
 
 // injects asks for a fault from a time on.
-func (s *scene) injects(name, what, span string, at time.Time) {
+func (s *suite) injects(name, what, span string, at time.Time) {
 	s.Helper()
 	s.kubectl("annotate", "--overwrite", "externalservice", name,
 		fmt.Sprintf("%s=%s for=%s at=%s", networkingv1.InjectFaultAnnotation, what, span, at.UTC().Format(time.RFC3339)))
 }
 
 // ended waits until the fault has ended with an outcome.
-func (s *scene) ended(name, outcome string) *networkingv1.FaultStatus {
+func (s *suite) ended(name, outcome string) *networkingv1.FaultStatus {
 	s.Helper()
 	var last *networkingv1.FaultStatus
 	s.eventually(func() error {
@@ -38,7 +38,7 @@ func (s *scene) ended(name, outcome string) *networkingv1.FaultStatus {
 
 func TestAGameDay(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(7000, 2)
 	s.apply("db", tiers(`, failover: {failback: Manual}`, addresses[:1], addresses[1:]))
@@ -99,7 +99,7 @@ func TestAGameDay(t *testing.T) {
 
 func TestWhoMayInjectAFault(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply("db", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, addresses: [`+s.address()+`]}]}`)
 	may, mayNot := s.newPerson("may", `{apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [update]}`), s.newPerson("may-not")
 	asks := func(p *person, value string) error {

@@ -22,7 +22,7 @@ import (
 )
 
 // ca makes a Secret with the certificate of the servers's authority.
-func (s *scene) ca(name string) {
+func (s *suite) ca(name string) {
 	s.Helper()
 	secret := &corev1.Secret{StringData: map[string]string{"ca.crt": string(s.Servers.CA.PEM())}}
 	secret.Name, secret.Namespace = name, s.namespace
@@ -46,7 +46,7 @@ func endpoints(addresses ...string) string {
 
 // breaks waits until an address is unhealthy by a fault that its server has, for the reason given.
 // Where a busy machine held up the check, the reason is that; then it is tried again.
-func (s *scene) breaks(name, ip string, server *externalnet.Server, fault externalnet.Behavior, reason string) {
+func (s *suite) breaks(name, ip string, server *externalnet.Server, fault externalnet.Behavior, reason string) {
 	s.Helper()
 	well := false
 	s.eventually(func() error {
@@ -115,7 +115,7 @@ func TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newSuite(t)
 			s.amongMany()
 			s.ca("ca")
 			var addresses []string
@@ -147,7 +147,7 @@ func TestEveryFaultMakesAnAddressUnhealthyForItsReasonUntilItIsOver(t *testing.T
 
 func TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	s.ca("ca")
 	opened := map[string]*externalnet.Server{}
@@ -196,7 +196,7 @@ func TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect(t *testing.T) {
 
 func TestExpectedStatusesAreTheOnlyGoodOnes(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	statuses := []int{200, 204, 299, 301, 401, 404, 500}
 	var addresses []string
@@ -227,7 +227,7 @@ func TestExpectedStatusesAreTheOnlyGoodOnes(t *testing.T) {
 
 func TestHealthTurnsOnlyAfterSoManyResultsInARow(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	address := s.address()
 	server := s.scripted(address+":7000", true)
@@ -261,7 +261,7 @@ func TestHealthTurnsOnlyAfterSoManyResultsInARow(t *testing.T) {
 
 func TestTheFirstResultDecidesAlone(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	good, bad := s.address(), s.address()
 	up, down := s.server(s.Servers.HTTP(good+":7000")), s.server(s.Servers.HTTP(bad+":7000"))
@@ -277,7 +277,7 @@ func TestTheFirstResultDecidesAlone(t *testing.T) {
 
 func TestANewAddressIsNotReadyBeforeItsFirstSuccess(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	host, old, next := s.host("growing"), s.address(), s.address()
 	s.scripted(old+":7000", true)
@@ -301,7 +301,7 @@ func TestANewAddressIsNotReadyBeforeItsFirstSuccess(t *testing.T) {
 
 func TestProbesKeepTheirPace(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	const rounds, more = 4, 3
 	// At most this share of an interval too early is chance: a result that came late before.
@@ -347,7 +347,7 @@ func TestProbesKeepTheirPace(t *testing.T) {
 
 func TestCountsSurviveEditsAndLookupsThatDoNotConcernThem(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	host, address := s.host("kept"), s.address()
 	s.must(s.Servers.DNS.Addresses(host, time.Second, address))
@@ -371,7 +371,7 @@ func TestCountsSurviveEditsAndLookupsThatDoNotConcernThem(t *testing.T) {
 
 func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	host, named, good, bad := s.host("rest"), s.address(), s.address(), s.address()
 	s.must(s.Servers.DNS.Addresses(host, time.Second, named))
@@ -403,7 +403,7 @@ func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 
 func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	const marker = "zq7marker"
 	type unwell struct{ address, reason string }
@@ -456,7 +456,7 @@ func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 			t.Errorf("%s holds what the other side has sent:\n%s", what, shown)
 		}
 	}
-	for _, replica := range s.play.Running() {
+	for _, replica := range s.shared.Running() {
 		lines, err := replica.Logs()
 		s.must(err)
 		for line := range strings.Lines(lines) {
@@ -469,7 +469,7 @@ func TestNothingThatTheOtherSideSendsIsShown(t *testing.T) {
 
 func TestACheckWaitsForItsCertificates(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	address := s.address()
 	s.server(s.Servers.HTTPS(address + ":7000"))

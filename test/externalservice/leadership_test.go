@@ -19,10 +19,10 @@ import (
 
 // stopLeader ends the leader as a rollout does, and returns when another replica leads and there are
 // two again.
-func (s *scene) stopLeader() {
+func (s *suite) stopLeader() {
 	s.Helper()
-	s.play.Leave(s.leader())
-	s.must(s.play.Fill(suite))
+	s.shared.Leave(s.leader())
+	s.must(s.shared.Fill(suiteContext))
 	s.leader()
 }
 
@@ -34,7 +34,7 @@ type picture struct {
 	Versions   map[string]string // of the object, its Service and slices, and how many events there are
 }
 
-func (s *scene) pictures(names ...string) map[string]picture {
+func (s *suite) pictures(names ...string) map[string]picture {
 	s.Helper()
 	all := map[string]picture{}
 	for _, name := range names {
@@ -44,7 +44,7 @@ func (s *scene) pictures(names ...string) map[string]picture {
 }
 
 func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(5432, 6)
 	primary, standby, well, ill, found, dormant := servers[0], servers[1], servers[2], servers[3], servers[4], servers[5]
@@ -122,7 +122,7 @@ func TestAnOutageIsLeftAsItIsByTheNextLeader(t *testing.T) {
 }
 
 func TestALeaderThatStartsWhileDNSIsDownKeepsEverything(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	addresses, _ := s.tcp(5432, 3)
 	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[0], addresses[1]))

@@ -23,11 +23,11 @@ const rapidly = `healthCheck: {http: {}, interval: 1s, unhealthyInterval: 1s, ti
 
 // crowd is a fleet whose addresses are well until they are told to fail.
 type crowd struct {
-	*scene
+	*suite
 	fleet *externalnet.Fleet
 }
 
-func (s *scene) crowd() *crowd {
+func (s *suite) crowd() *crowd {
 	s.Helper()
 	fleet, err := externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP, Workers: 16})
 	s.must(err)
@@ -59,7 +59,7 @@ func (c *crowd) spec(priorities ...[]string) string {
 }
 
 // suspected is the metric that says whether the operator takes failures for its own.
-func (s *scene) suspected() string {
+func (s *suite) suspected() string {
 	s.Helper()
 	for line := range strings.Lines(s.figures()) {
 		if value, found := strings.CutPrefix(line, "fairlead_externalservice_probe_suspect "); found {
@@ -71,10 +71,10 @@ func (s *scene) suspected() string {
 
 // It runs while no other test does: the addresses of others would count.
 func TestANamespaceThatLosesManyAddressesFreezesNoOther(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.alone()
 	c := s.crowd()
-	evil := newScene(t)
+	evil := newSuite(t)
 	var theirs []string
 	specs := map[string]string{}
 	for i := range 3 {
@@ -110,7 +110,7 @@ func TestANamespaceThatLosesManyAddressesFreezesNoOther(t *testing.T) {
 
 // It runs while no other test does, as above.
 func TestTheLossOfASiteFailsOver(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.alone()
 	c := s.crowd()
 	site, elsewhere := s.address(), s.address()
@@ -129,15 +129,15 @@ func TestTheLossOfASiteFailsOver(t *testing.T) {
 
 // It runs while no other test does: it has all that is checked fail, and takes the nameserver down.
 func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.alone()
 	c := s.crowd()
 	var all []string
-	spaces := make([]*scene, 4)
+	spaces := make([]*suite, 4)
 	before := make([]map[string]string, len(spaces))
 	addresses := make([][]string, len(spaces))
 	for i := range spaces {
-		spaces[i] = newScene(t)
+		spaces[i] = newSuite(t)
 		addresses[i] = []string{s.address(), s.address(), s.address()}
 		all = append(all, addresses[i]...)
 		spaces[i].apply("o", c.spec(addresses[i][:2], addresses[i][2:]))
@@ -207,7 +207,7 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 }
 
 // warns waits for an Event on the operator.
-func (s *scene) warns(reason string) {
+func (s *suite) warns(reason string) {
 	s.Helper()
 	s.eventually(func() error {
 		var list corev1.EventList

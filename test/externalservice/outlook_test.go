@@ -29,7 +29,7 @@ const often = `interval: 1s, unhealthyInterval: 1s, timeout: 1s, jitterPercent: 
 const hasten = `resolution: {minTTL: 1s, maxTTL: 2s}`
 
 // applyAll applies ExternalServices, by name, at once.
-func (s *scene) applyAll(specs map[string]string) {
+func (s *suite) applyAll(specs map[string]string) {
 	s.Helper()
 	var manifest strings.Builder
 	for name, spec := range specs {
@@ -42,7 +42,7 @@ func (s *scene) applyAll(specs map[string]string) {
 
 // change changes an ExternalService, as a user does, and waits until the operator has seen
 // it.
-func (s *scene) change(name string, edit func(*networkingv1.ExternalService)) {
+func (s *suite) change(name string, edit func(*networkingv1.ExternalService)) {
 	s.Helper()
 	s.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		es, err := s.get(name)
@@ -72,7 +72,7 @@ type outlook struct {
 	zone    string
 }
 
-func (s *scene) outlook(name, ip string) (outlook, error) {
+func (s *suite) outlook(name, ip string) (outlook, error) {
 	es, err := s.get(name)
 	if err != nil {
 		return outlook{}, err
@@ -101,7 +101,7 @@ func (s *scene) outlook(name, ip string) (outlook, error) {
 
 // becomes waits until an address is as given in the status, for the reason given, and stands in the
 // slices as ready where it is healthy, and as neither ready nor serving where it is not.
-func (s *scene) becomes(name, ip string, health networkingv1.AddressHealth, reason string) outlook {
+func (s *suite) becomes(name, ip string, health networkingv1.AddressHealth, reason string) outlook {
 	s.Helper()
 	var last outlook
 	s.eventually(func() error {
@@ -120,7 +120,7 @@ func (s *scene) becomes(name, ip string, health networkingv1.AddressHealth, reas
 }
 
 // healthy waits until addresses are.
-func (s *scene) healthy(name string, ips ...string) {
+func (s *suite) healthy(name string, ips ...string) {
 	s.Helper()
 	for _, ip := range ips {
 		s.becomes(name, ip, networkingv1.AddressHealthy, networkingv1.ProbeConnected)
@@ -128,7 +128,7 @@ func (s *scene) healthy(name string, ips ...string) {
 }
 
 // set changes how servers conduct themselves.
-func (s *scene) set(conduct externalnet.Behavior, servers ...*externalnet.Server) {
+func (s *suite) set(conduct externalnet.Behavior, servers ...*externalnet.Server) {
 	s.Helper()
 	for _, server := range servers {
 		s.must(server.Set(conduct))
@@ -136,7 +136,7 @@ func (s *scene) set(conduct externalnet.Behavior, servers ...*externalnet.Server
 }
 
 // tcp opens a server that accepts at each of so many new addresses.
-func (s *scene) tcp(port, n int) (addresses []string, servers []*externalnet.Server) {
+func (s *suite) tcp(port, n int) (addresses []string, servers []*externalnet.Server) {
 	s.Helper()
 	for range n {
 		address := s.address()
@@ -147,7 +147,7 @@ func (s *scene) tcp(port, n int) (addresses []string, servers []*externalnet.Ser
 }
 
 // told are the events on an ExternalService, by reason: every occurrence that the API server has.
-func (s *scene) told(name string) map[string][]corev1.Event {
+func (s *suite) told(name string) map[string][]corev1.Event {
 	s.Helper()
 	var list corev1.EventList
 	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace)))
@@ -168,7 +168,7 @@ func (s *scene) told(name string) map[string][]corev1.Event {
 }
 
 // tells waits until events of a reason were seen so many times, and returns them. More is an error.
-func (s *scene) tells(name, reason string, times int) []corev1.Event {
+func (s *suite) tells(name, reason string, times int) []corev1.Event {
 	s.Helper()
 	var events []corev1.Event
 	s.eventually(func() error {
@@ -185,7 +185,7 @@ func (s *scene) tells(name, reason string, times int) []corev1.Event {
 
 // versions are the resource versions of everything that an ExternalService stands for, and how many
 // events there are.
-func (s *scene) versions(name string) map[string]string {
+func (s *suite) versions(name string) map[string]string {
 	s.Helper()
 	es, err := s.get(name)
 	s.must(err)
@@ -210,13 +210,13 @@ func sliceVersions(all []discoveryv1.EndpointSlice) map[string]string {
 }
 
 // samples reads the leader's metrics.
-func (s *scene) samples() framework.Samples {
+func (s *suite) samples() framework.Samples {
 	s.Helper()
 	return framework.ReadSamples(s.figures())
 }
 
 // figures is the leader's page of metrics.
-func (s *scene) figures() string {
+func (s *suite) figures() string {
 	s.Helper()
 	const reader = "figures"
 	account := &corev1.ServiceAccount{}
@@ -224,7 +224,7 @@ func (s *scene) figures() string {
 	if err := s.client.Create(s.Context(), account); err == nil {
 		binding := s.namespace + "-" + reader
 		s.kubectl("create", "clusterrolebinding", binding, "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.namespace+":"+reader)
-		s.Cleanup(func() { _, _ = s.play.Kubectl(context.Background(), "delete", "clusterrolebinding", binding) })
+		s.Cleanup(func() { _, _ = s.shared.Kubectl(context.Background(), "delete", "clusterrolebinding", binding) })
 	}
 	token := strings.TrimSpace(s.kubectl("create", "token", reader))
 	var page string
@@ -237,7 +237,7 @@ func (s *scene) figures() string {
 }
 
 // figure is the value of a metric of an ExternalService, or "" where it has none.
-func (s *scene) figure(metric, name string) string {
+func (s *suite) figure(metric, name string) string {
 	s.Helper()
 	prefix := fmt.Sprintf("fairlead_externalservice_%s{name=%q,namespace=%q} ", metric, name, s.namespace)
 	for line := range strings.Lines(s.figures()) {

@@ -21,7 +21,7 @@ import (
 
 func TestADeletedServiceComesBackWithItsAddress(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply("db", plainly(s.address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	before := s.service("db")
@@ -52,7 +52,7 @@ func TestADeletedServiceComesBackWithItsAddress(t *testing.T) {
 
 func TestAServiceWhoseAddressIsTakenComesBackWithAnother(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply("db", plainly(s.address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
@@ -68,7 +68,7 @@ func TestAServiceWhoseAddressIsTakenComesBackWithAnother(t *testing.T) {
 
 func TestAServiceOfOursIsRepaired(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply("db", plainly(s.address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	before := s.service("db")
@@ -89,7 +89,7 @@ func TestAServiceOfOursIsRepaired(t *testing.T) {
 
 func TestAnOrphanIsAdoptedByThoseWhoMayUpdateIt(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	address := s.address()
 	s.apply("db", `{deletionPolicy: Orphan, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+address+`]}]}`)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
@@ -126,10 +126,10 @@ func TestAnOrphanIsAdoptedByThoseWhoMayUpdateIt(t *testing.T) {
 
 func TestMoreThanAHundredAddressesAreTold(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	var all []string
 	for i := range 150 {
-		all = append(all, fmt.Sprintf("198.19.%d.%d", s.play.address%250, i+1))
+		all = append(all, fmt.Sprintf("198.19.%d.%d", s.shared.address%250, i+1))
 	}
 	s.must(s.Servers.DNS.Addresses(s.host("many"), time.Second, all...))
 	s.apply("many", named(s.host("many"), hasten))
@@ -145,7 +145,7 @@ func TestMoreThanAHundredAddressesAreTold(t *testing.T) {
 
 func TestAFamilyThatIsSaidNotToExistKeepsItsAddresses(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	host, four, six := s.host("dual"), s.address(), s.address6()
 	s.must(s.Servers.DNS.Addresses(host, time.Second, four, six))
 	s.apply("dual", named(host, hasten))
@@ -161,7 +161,7 @@ func TestAFamilyThatIsSaidNotToExistKeepsItsAddresses(t *testing.T) {
 
 func TestASpanThatIsTooLongIsRefusedWithItsBound(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	_, complaint, err := s.try(s.manifest("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+s.address()+`]}], healthCheck: {tcp: {}, interval: 9999999h}}`))
 	if err == nil || !strings.Contains(complaint, "interval must be at least 1s and below 292 years") {
 		t.Errorf("%v: %s", err, complaint)
@@ -170,7 +170,7 @@ func TestASpanThatIsTooLongIsRefusedWithItsBound(t *testing.T) {
 
 func TestADrainingObjectSaysSo(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply("db", plainly(s.address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	changes := s.watch(&networkingv1.ExternalServiceList{})

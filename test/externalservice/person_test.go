@@ -23,20 +23,20 @@ import (
 // mayPublish is what takes addresses of the cluster.
 const mayPublish = `{apiGroups: [""], resources: [services], verbs: [create]}, {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [create]}`
 
-// person is a user who may write ExternalServices in the scene's namespace, and little else.
+// person is a user who may write ExternalServices in the test's namespace, and little else.
 type person struct {
-	*scene
+	*suite
 	name   string
 	client client.Client
 }
 
 // newPerson waits until the API server knows what the person may. Further rules are those of a
 // Role, in YAML.
-func (s *scene) newPerson(name string, rules ...string) *person {
+func (s *suite) newPerson(name string, rules ...string) *person {
 	s.Helper()
-	user, err := s.play.User(name + "@" + s.namespace)
+	user, err := s.shared.User(name + "@" + s.namespace)
 	s.must(err)
-	p := &person{scene: s, name: user.Name}
+	p := &person{suite: s, name: user.Name}
 	p.client, err = framework.NewClient(user.Kubeconfig)
 	s.must(err)
 	rules = append(rules, `{apiGroups: [networking.fairlead.dev], resources: [externalservices], verbs: ["*"]}`)
@@ -49,14 +49,14 @@ func (s *scene) newPerson(name string, rules ...string) *person {
 	return p
 }
 
-// in is the same scene in a subtest.
-func (s *scene) in(t *testing.T) *scene {
+// in is the same suite in a subtest.
+func (s *suite) in(t *testing.T) *suite {
 	sub := *s
 	sub.T = t
 	return &sub
 }
 
-func (p *person) in(t *testing.T) *person { return &person{p.scene.in(t), p.name, p.client} }
+func (p *person) in(t *testing.T) *person { return &person{p.suite.in(t), p.name, p.client} }
 
 func (p *person) create(version, name, spec string, options ...client.CreateOption) error {
 	p.Helper()
@@ -89,7 +89,7 @@ func (p *person) updateAt(version, name string, edit func(*unstructured.Unstruct
 }
 
 // object is an ExternalService with a spec in YAML.
-func (s *scene) object(version, name, spec string) *unstructured.Unstructured {
+func (s *suite) object(version, name, spec string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	var parsed map[string]any
@@ -103,7 +103,7 @@ func (s *scene) object(version, name, spec string) *unstructured.Unstructured {
 }
 
 // make creates an object of the namespace, as the administrator.
-func (s *scene) make(manifest string) *unstructured.Unstructured {
+func (s *suite) make(manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := s.parse(manifest)
 	s.must(s.client.Create(s.Context(), object))
@@ -111,7 +111,7 @@ func (s *scene) make(manifest string) *unstructured.Unstructured {
 }
 
 // parse reads an object of the namespace from YAML.
-func (s *scene) parse(manifest string) *unstructured.Unstructured {
+func (s *suite) parse(manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
@@ -121,13 +121,13 @@ func (s *scene) parse(manifest string) *unstructured.Unstructured {
 	return object
 }
 
-// afterwards deletes an object that is not of the scene's namespace.
-func (s *scene) afterwards(object client.Object) {
+// afterwards deletes an object that is not of the test's namespace.
+func (s *suite) afterwards(object client.Object) {
 	s.Cleanup(func() { _ = s.client.Delete(context.Background(), object) })
 }
 
 // newNode joins a node, and returns its address and one of its pods'.
-func (s *scene) newNode() (address, pod string) {
+func (s *suite) newNode() (address, pod string) {
 	s.Helper()
 	address = s.address()
 	part := netip.MustParseAddr(address).As4()
@@ -137,7 +137,7 @@ func (s *scene) newNode() (address, pod string) {
 }
 
 // join makes a node with an address that may be in use already.
-func (s *scene) join(address string, podCIDRs ...string) {
+func (s *suite) join(address string, podCIDRs ...string) {
 	s.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: s.namespace + "-"}}
 	if len(podCIDRs) > 0 {
@@ -155,7 +155,7 @@ func (s *scene) join(address string, podCIDRs ...string) {
 }
 
 // service reads a Service.
-func (s *scene) service(name string) *corev1.Service {
+func (s *suite) service(name string) *corev1.Service {
 	s.Helper()
 	var service corev1.Service
 	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &service))

@@ -31,8 +31,8 @@ var populate = struct {
 	namespace string
 }{}
 
-// population is the scene of everyday.
-func (s *scene) population() *scene {
+// population is what is there every day.
+func (s *suite) population() *suite {
 	s.Helper()
 	populate.once.Do(func() {
 		fleet, err := externalnet.OpenFleet(externalnet.FleetOptions{Workers: 16}) // it ends with the process
@@ -41,7 +41,7 @@ func (s *scene) population() *scene {
 		for range residents {
 			addresses = append(addresses, s.address())
 		}
-		p := newScene(s.T)
+		p := newSuite(s.T)
 		p.apply(everyday, fmt.Sprintf(`{ports: [{name: p, port: %d}],
 			endpoints: [{name: a, addresses: [%s]}, {name: b, addresses: [%s]}],
 			healthCheck: {tcp: {}, interval: 8s, timeout: 8s}}`,
@@ -51,18 +51,18 @@ func (s *scene) population() *scene {
 	if populate.namespace == "" {
 		s.Fatal("there is no population: see the test that was to make it")
 	}
-	return &scene{T: s.T, Servers: s.Servers, play: s.play, client: s.client, namespace: populate.namespace}
+	return &suite{T: s.T, Servers: s.Servers, shared: s.shared, client: s.client, namespace: populate.namespace}
 }
 
 // amongMany waits until the population is there and well. Every test that breaks what is checked
 // says this first.
-func (s *scene) amongMany() {
+func (s *suite) amongMany() {
 	s.Helper()
 	s.population().condition(everyday, networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 }
 
 // alone suspends the population until the test ends: its addresses do not count meanwhile.
-func (s *scene) alone() {
+func (s *suite) alone() {
 	s.Helper()
 	s.amongMany()
 	p := s.population()
@@ -70,11 +70,11 @@ func (s *scene) alone() {
 	s.Cleanup(func() {
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			var es networkingv1.ExternalService
-			if err := p.client.Get(suite, client.ObjectKey{Namespace: p.namespace, Name: everyday}, &es); err != nil {
+			if err := p.client.Get(suiteContext, client.ObjectKey{Namespace: p.namespace, Name: everyday}, &es); err != nil {
 				return err
 			}
 			es.Spec.Suspend = ptr.To(false)
-			return p.client.Update(suite, &es)
+			return p.client.Update(suiteContext, &es)
 		})
 		if err != nil {
 			s.Errorf("the population stays suspended: %v", err)

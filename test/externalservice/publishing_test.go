@@ -26,7 +26,7 @@ func plainly(addresses ...string) string {
 
 func TestAServiceTurnsHeadlessAndBack(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	address := s.address()
 	s.apply("db", plainly(address))
 	for _, turn := range []networkingv1.ServiceType{networkingv1.ServiceClusterIP, networkingv1.ServiceHeadless, networkingv1.ServiceClusterIP} {
@@ -56,7 +56,7 @@ func TestAServiceTurnsHeadlessAndBack(t *testing.T) {
 
 func TestOneAddressForAnotherTouchesOneSliceOfMany(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	var endpoints []networkingv1.Endpoint
 	var all []string
 	for i := range 3 {
@@ -102,7 +102,7 @@ func TestOneAddressForAnotherTouchesOneSliceOfMany(t *testing.T) {
 
 func TestBothFamiliesHaveSlicesOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	four, six := s.address(), s.address6()
 	for _, at := range []string{four + ":5432", "[" + six + "]:5432"} {
 		s.server(s.Servers.TCP(at))
@@ -125,7 +125,7 @@ func TestBothFamiliesHaveSlicesOfTheirOwn(t *testing.T) {
 
 func TestASuspendedObjectIsFrozenAndCatchesUpLater(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	addresses, servers := s.tcp(5432, 2)
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+addresses[0]+`]}], `+quickly+`}`)
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)

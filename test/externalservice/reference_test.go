@@ -22,23 +22,23 @@ import (
 // majority, so that the API server alone shows whose fault it is.
 func TestAReplicaThatIsCutOffFromTheAPIServerLeavesObjectsAsTheyAre(t *testing.T) {
 	t.Parallel()
-	shared := newScene(t)
-	own, err := framework.Open(suite, framework.Options{Root: root, Operator: framework.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
-	shared.must(err)
-	t.Cleanup(func() { shared.must(own.Close()) })
-	s := &scene{T: t, Servers: shared.Servers, play: &play{Replicas: &framework.Replicas{Cluster: own}, servers: shared.Servers}, namespace: "default"}
+	common := newSuite(t)
+	own, err := framework.Open(suiteContext, framework.Options{Root: root, Operator: framework.Outside, Cluster: cluster.Options{WithoutControllerManager: true}})
+	common.must(err)
+	t.Cleanup(func() { common.must(own.Close()) })
+	s := &suite{T: t, Servers: common.Servers, shared: &shared{Replicas: &framework.Replicas{Cluster: own}, servers: common.Servers}, namespace: "default"}
 	s.client, err = framework.NewClient(own.Kubeconfig())
 	s.must(err)
 	gateway, err := own.NewGateway(t.TempDir())
 	s.must(err)
 	t.Cleanup(gateway.Close)
-	_, err = own.StartReplica(suite, "--kubeconfig="+gateway.Kubeconfig, "--dns-nameservers="+s.Servers.DNS.Addr().String(),
+	_, err = own.StartReplica(suiteContext, "--kubeconfig="+gateway.Kubeconfig, "--dns-nameservers="+s.Servers.DNS.Addr().String(),
 		"--leader-elect-lease-duration=240s", "--leader-elect-renew-deadline=200s")
 	s.must(err)
-	s.must(own.Reachable(suite))
+	s.must(own.Reachable(suiteContext))
 
 	c := s.crowd()
-	addresses := []string{shared.address(), shared.address()}
+	addresses := []string{common.address(), common.address()}
 	s.apply("db", c.spec(addresses))
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionTrue, networkingv1.ReasonAllHealthy)
 	before := sliceVersions(s.slices("db"))

@@ -24,7 +24,7 @@ import (
 const drainPeriod = time.Second
 
 // delete deletes an ExternalService, and waits for nothing.
-func (s *scene) delete(name string) {
+func (s *suite) delete(name string) {
 	s.Helper()
 	es, err := s.get(name)
 	s.must(err)
@@ -32,7 +32,7 @@ func (s *scene) delete(name string) {
 }
 
 // vanishes waits until an ExternalService is no more.
-func (s *scene) vanishes(name string) {
+func (s *suite) vanishes(name string) {
 	s.Helper()
 	s.eventually(func() error {
 		es, err := s.get(name)
@@ -44,12 +44,12 @@ func (s *scene) vanishes(name string) {
 }
 
 // watchSlices tells of every change of the namespace's EndpointSlices from now on.
-func (s *scene) watchSlices() watch.Interface { return s.watch(&discoveryv1.EndpointSliceList{}) }
+func (s *suite) watchSlices() watch.Interface { return s.watch(&discoveryv1.EndpointSliceList{}) }
 
 // watch tells of every change of the namespace's objects of a kind from now on.
-func (s *scene) watch(list client.ObjectList, options ...client.ListOption) watch.Interface {
+func (s *suite) watch(list client.ObjectList, options ...client.ListOption) watch.Interface {
 	s.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.play.Kubeconfig())
+	config, err := clientcmd.BuildConfigFromFlags("", s.shared.Kubeconfig())
 	s.must(err)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{discoveryv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme} {
@@ -65,7 +65,7 @@ func (s *scene) watch(list client.ObjectList, options ...client.ListOption) watc
 
 // drains follows a deletion to its end: every slice stands as terminating before it goes, and nothing
 // is left. It returns when the first one went.
-func (s *scene) drains(name string, slices int, changes watch.Interface) (gone time.Time) {
+func (s *suite) drains(name string, slices int, changes watch.Interface) (gone time.Time) {
 	s.Helper()
 	terminating := map[string]bool{}
 	timeout := time.After(patience)
@@ -117,7 +117,7 @@ func going(slice *discoveryv1.EndpointSlice) bool {
 
 func TestADeletedObjectDrainsAndThenGoesWithAllThatItMade(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: ["`+s.address()+`", "`+s.address6()+`"]}]}`)
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	changes := s.watchSlices()
@@ -137,7 +137,7 @@ func TestADeletedObjectDrainsAndThenGoesWithAllThatItMade(t *testing.T) {
 }
 
 func TestADeletionWithoutALeaderDrainsAllTheSame(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply("db", plainly(s.address()))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	changes := s.watchSlices()
@@ -157,7 +157,7 @@ func TestADeletionWithoutALeaderDrainsAllTheSame(t *testing.T) {
 
 func TestAnOrphanedServiceKeepsServing(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	address := s.address()
 	s.apply("db", `{deletionPolicy: Orphan, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [`+address+`]}]}`)
 	s.publishes("db", address)
@@ -183,7 +183,7 @@ func TestAnOrphanedServiceKeepsServing(t *testing.T) {
 
 func TestANamespaceIsNotHeldUp(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for name, extra := range map[string]string{"db": "", "kept": "deletionPolicy: Orphan, ", "asleep": "suspend: true, ", "named": ""} {
 		endpoint := `addresses: [` + s.address() + `]`
 		if name == "named" {

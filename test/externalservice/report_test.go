@@ -19,7 +19,7 @@ import (
 )
 
 // normal ends the test unless the object reads as current to a client that waits for a rollout.
-func (s *scene) normal(name string) {
+func (s *suite) normal(name string) {
 	s.Helper()
 	es, err := s.get(name)
 	s.must(err)
@@ -38,7 +38,7 @@ func (s *scene) normal(name string) {
 
 func TestKubectlWaitsAndTellsWithTheOutsideDown(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.amongMany()
 	addresses, servers := s.tcp(5432, 3)
 	s.apply("db", fmt.Sprintf(`{ports: [{name: sql, port: 5432}], failover: {failbackDelay: 1s},
@@ -71,7 +71,7 @@ func TestKubectlWaitsAndTellsWithTheOutsideDown(t *testing.T) {
 }
 
 // row waits until `kubectl get extsvc -o wide` says as much of an object.
-func (s *scene) row(name string, wanted map[string]string) {
+func (s *suite) row(name string, wanted map[string]string) {
 	s.Helper()
 	s.eventually(func() error {
 		lines := strings.Split(strings.TrimSpace(s.kubectl("get", "extsvc", name, "-o", "wide")), "\n")
@@ -93,7 +93,7 @@ func (s *scene) row(name string, wanted map[string]string) {
 
 func TestAnObjectIsReconcilingUntilItsNameWasLookedUp(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	address := s.address()
 	s.must(s.Servers.DNS.Fail(s.host("db"), externalnet.Silent))
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+s.host("db")+`}}], `+hasten+`}`)
@@ -118,7 +118,7 @@ var ofAll = []string{
 
 func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	addresses, _ := s.tcp(5432, 1)
 	s.must(s.Servers.DNS.Addresses(s.host("db"), time.Second, addresses[0], "169.254.169.254"))
 	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+s.host("db")+`}}], `+quickly+`}`)

@@ -25,7 +25,7 @@ func named(host string, more ...string) string {
 }
 
 // byFamily are the addresses of the slices of a Service by the type of the slice.
-func (s *scene) byFamily(service string) map[discoveryv1.AddressType][]string {
+func (s *suite) byFamily(service string) map[discoveryv1.AddressType][]string {
 	s.Helper()
 	found := map[discoveryv1.AddressType][]string{}
 	for _, slice := range s.slices(service) {
@@ -38,7 +38,7 @@ func (s *scene) byFamily(service string) map[discoveryv1.AddressType][]string {
 }
 
 // lookups waits until a name was asked for so many more times.
-func (s *scene) lookups(host, kind string, more int) {
+func (s *suite) lookups(host, kind string, more int) {
 	s.Helper()
 	until := s.Servers.DNS.Count(host, kind, "") + more
 	s.eventually(func() error {
@@ -51,7 +51,7 @@ func (s *scene) lookups(host, kind string, more int) {
 
 func TestANameLeadsToAllOfItsAddresses(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	four, four2, six := s.address(), s.address(), s.address6()
 	both, alias, long, service := s.host("both"), s.host("alias"), s.host("long"), s.host("_sql._tcp")
 	dns := s.Servers.DNS
@@ -99,7 +99,7 @@ func TestANameLeadsToAllOfItsAddresses(t *testing.T) {
 
 func TestNamesAreLookedUpAsOftenAsTheirTTLsWithinLimits(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	cases := map[string]struct {
 		ttl    time.Duration
 		limits string
@@ -132,7 +132,7 @@ func TestNamesAreLookedUpAsOftenAsTheirTTLsWithinLimits(t *testing.T) {
 
 func TestSlicesFollowWhatANameLeadsTo(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	host, old, next := s.host("db"), s.address(), s.address()
 	s.must(s.Servers.DNS.Addresses(host, time.Second, old))
 	s.apply("db", named(host, hasten))
@@ -147,7 +147,7 @@ func TestSlicesFollowWhatANameLeadsTo(t *testing.T) {
 
 func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	cases := map[string]struct {
 		fault externalnet.DNSFault
 		cause string
@@ -203,7 +203,7 @@ func TestAddressesStayWhileTheirNameFails(t *testing.T) {
 
 func TestAddressesOfANameThatFailsGoWhenThatIsWanted(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	specs, addresses := map[string]string{}, map[string]string{}
 	for name, policy := range map[string]string{"remove": "Remove", "keep": "KeepLast"} {
 		addresses[name] = s.address()
@@ -234,7 +234,7 @@ func TestAddressesOfANameThatFailsGoWhenThatIsWanted(t *testing.T) {
 
 func TestAFamilyThatFailsStaysWhileTheOtherMoves(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	host, old, next, six := s.host("db"), s.address(), s.address(), s.address6()
 	s.must(s.Servers.DNS.Addresses(host, time.Second, old, six))
 	s.apply("db", named(host, hasten))
@@ -265,7 +265,7 @@ func TestAFamilyThatFailsStaysWhileTheOtherMoves(t *testing.T) {
 
 func TestAnswersThatRotateThroughAPoolDoNotChurnSlices(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	host := s.host("pool")
 	var pool []string
 	for range 12 {
@@ -292,7 +292,7 @@ func TestAnswersThatRotateThroughAPoolDoNotChurnSlices(t *testing.T) {
 
 func TestAnExternalServiceIsReadyOnceItsNameExists(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	host, address := s.host("later"), s.address()
 	s.apply("later", named(host, hasten))
 	s.condition("later", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
@@ -308,7 +308,7 @@ func TestAnExternalServiceIsReadyOnceItsNameExists(t *testing.T) {
 
 func TestNamesAreFullyQualified(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	label := "single-" + s.namespace // where search lists apply most often
 	address := s.address()
 	s.must(s.Servers.DNS.Addresses(s.host("dot"), time.Second, address))
@@ -327,7 +327,7 @@ func TestNamesAreFullyQualified(t *testing.T) {
 }
 
 // message is that of a condition now.
-func (s *scene) message(name, kind string) string {
+func (s *suite) message(name, kind string) string {
 	s.Helper()
 	for _, condition := range s.status(name).Conditions {
 		if condition.Type == kind {

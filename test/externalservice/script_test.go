@@ -32,7 +32,7 @@ type script struct {
 }
 
 // listen opens a socket at an address outside, for a server of a test's own.
-func (s *scene) listen(at string) net.Listener {
+func (s *suite) listen(at string) net.Listener {
 	s.Helper()
 	local, err := externalnet.LocalPort(netip.MustParseAddrPort(at))
 	s.must(err)
@@ -43,7 +43,7 @@ func (s *scene) listen(at string) net.Listener {
 }
 
 // serve has a handler answer at an address outside until the test ends.
-func (s *scene) serve(at string, handler http.Handler) {
+func (s *suite) serve(at string, handler http.Handler) {
 	s.Helper()
 	listener := s.listen(at)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
@@ -56,7 +56,7 @@ func (s *scene) serve(at string, handler http.Handler) {
 }
 
 // blurts has a listener answer whatever it is sent with the same text, until the test ends.
-func (s *scene) blurts(listener net.Listener, answer string) {
+func (s *suite) blurts(listener net.Listener, answer string) {
 	var work sync.WaitGroup
 	work.Go(func() {
 		for {
@@ -81,7 +81,7 @@ func (s *scene) blurts(listener net.Listener, answer string) {
 }
 
 // says has a listener be a gRPC server that fails every call with a message, until the test ends.
-func (s *scene) says(listener net.Listener, message string) {
+func (s *suite) says(listener net.Listener, message string) {
 	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		stream.SetTrailer(metadata.Pairs("x-"+message, message))
 		return status.Error(codes.Unavailable, message)
@@ -95,7 +95,7 @@ func (s *scene) says(listener net.Listener, message string) {
 }
 
 // scripted opens a server that answers well or not until it is told otherwise.
-func (s *scene) scripted(at string, well bool) *script {
+func (s *suite) scripted(at string, well bool) *script {
 	s.Helper()
 	p := &script{after: well}
 	s.serve(at, p)
@@ -136,7 +136,7 @@ func (p *script) failures() int {
 }
 
 // asked waits until there were so many requests, and returns when.
-func (p *script) asked(s *scene, n int) []time.Time {
+func (p *script) asked(s *suite, n int) []time.Time {
 	s.Helper()
 	var times []time.Time
 	s.eventually(func() error {

@@ -13,7 +13,7 @@ import (
 )
 
 func TestSlicesStayAsTheyAreWhenAnotherReplicaTakesOver(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	one, two := s.address(), s.address()
 	for _, address := range []string{one, two} {
 		s.server(s.Servers.TCP(address + ":5432"))

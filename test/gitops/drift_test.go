@@ -32,7 +32,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 
 func TestSamplesAndDocumentedManifestsDoNotDrift(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.reconcile()
 	var manifests []*unstructured.Unstructured
 	for i, object := range append(samples(t), documented(t)...) {
@@ -60,7 +60,7 @@ func TestSamplesAndDocumentedManifestsDoNotDrift(t *testing.T) {
 }
 
 func TestServerSideApplyOfTheSameManifestWritesNothing(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.reconcile()
 	var manifests []*unstructured.Unstructured
 	for i, object := range append(samples(t), documented(t)...) {
@@ -82,7 +82,7 @@ func TestServerSideApplyOfTheSameManifestWritesNothing(t *testing.T) {
 }
 
 func TestGeneratedManifestsDoNotDrift(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.pause()
 	const wanted = 25
 	var manifests []*unstructured.Unstructured
@@ -122,7 +122,7 @@ func TestGeneratedManifestsDoNotDrift(t *testing.T) {
 
 // serverSideApplied applies a manifest under another name. The first time that nothing changes, the
 // default of the status is stored, since nothing reconciles; the second time nothing may be written.
-func (s *scene) serverSideApplied(m *unstructured.Unstructured) {
+func (s *suite) serverSideApplied(m *unstructured.Unstructured) {
 	s.Helper()
 	other := m.DeepCopy()
 	other.SetName("s-" + m.GetName())
@@ -134,7 +134,7 @@ func (s *scene) serverSideApplied(m *unstructured.Unstructured) {
 }
 
 // apply applies a manifest server-side, as Argo CD does.
-func (s *scene) apply(m *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *suite) apply(m *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Helper()
 	live, err := s.at(m.GetKind(), m.GroupVersionKind().Version).Patch(s.Context(), m.GetName(), types.ApplyPatchType,
 		[]byte(marshal(s.T, m)), metav1.PatchOptions{FieldManager: "argocd-controller"})
@@ -143,7 +143,7 @@ func (s *scene) apply(m *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // inSync wants no tool to see a difference between manifests and what is stored.
-func (s *scene) inSync(manifests []*unstructured.Unstructured) {
+func (s *suite) inSync(manifests []*unstructured.Unstructured) {
 	s.Helper()
 	var stream bytes.Buffer
 	for _, m := range manifests {
@@ -169,7 +169,7 @@ func (s *scene) inSync(manifests []*unstructured.Unstructured) {
 type verdict struct{ Object, ClientSide, ServerSideApply string }
 
 // argoCD compares manifests with the cluster by the program of test/argocd.
-func (s *scene) argoCD(stream []byte, wanted int) []verdict {
+func (s *suite) argoCD(stream []byte, wanted int) []verdict {
 	s.Helper()
 	program, err := filepath.Abs(filepath.Join(root, "bin", "argocd"))
 	s.must(err)

@@ -36,7 +36,7 @@ const deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web
   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: nginx}]}}}}`
 
 func TestANewObjectIsInProgressUntilItWasReconciled(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.pause()
 	s.kubectl(deployment, "apply", "-f", "-")
 	var manifests []*unstructured.Unstructured
@@ -65,7 +65,7 @@ func TestANewObjectIsInProgressUntilItWasReconciled(t *testing.T) {
 }
 
 func TestAConflictWithAServiceFailsAtOnce(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.pause() // admission refuses the name where the Service is there first
 	m := s.manifest("ExternalService", "v1", "taken", specs["ExternalService"]["v1"])
 	s.kubectl(marshal(t, m), "apply", "-f", "-")
@@ -77,7 +77,7 @@ func TestAConflictWithAServiceFailsAtOnce(t *testing.T) {
 }
 
 func TestASuspendedExternalServiceIsCurrentWhileItsSpecIsPublished(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.reconcile()
 	spec := func(suspend bool, address string) string {
 		return fmt.Sprintf(`{suspend: %t, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%s]}]}`, suspend, address)
@@ -110,7 +110,7 @@ func at(m *unstructured.Unstructured, version string) string {
 }
 
 // watched is what a new watch tells of an object.
-func (s *scene) watched(m *unstructured.Unstructured, version string) *unstructured.Unstructured {
+func (s *suite) watched(m *unstructured.Unstructured, version string) *unstructured.Unstructured {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -127,7 +127,7 @@ func (s *scene) watched(m *unstructured.Unstructured, version string) *unstructu
 }
 
 // is wants kstatus to say so of an object as it was read.
-func (s *scene) is(m *unstructured.Unstructured, version string, live *unstructured.Unstructured, want status.Status) {
+func (s *suite) is(m *unstructured.Unstructured, version string, live *unstructured.Unstructured, want status.Status) {
 	s.Helper()
 	if err := says(live, want); err != nil {
 		s.Errorf("%s read at %s: %v", title(m), version, err)
@@ -135,7 +135,7 @@ func (s *scene) is(m *unstructured.Unstructured, version string, live *unstructu
 }
 
 // becomes waits until kstatus says so at both versions.
-func (s *scene) becomes(m *unstructured.Unstructured, want status.Status) {
+func (s *suite) becomes(m *unstructured.Unstructured, want status.Status) {
 	s.Helper()
 	for _, version := range versions {
 		s.eventually(func(ctx context.Context) error {
@@ -152,7 +152,7 @@ func (s *scene) becomes(m *unstructured.Unstructured, want status.Status) {
 }
 
 // reconciled waits until the latest spec was looked at.
-func (s *scene) reconciled(m *unstructured.Unstructured) {
+func (s *suite) reconciled(m *unstructured.Unstructured) {
 	s.Helper()
 	s.eventually(func(ctx context.Context) error {
 		live, err := s.at(m.GetKind(), "v1").Get(ctx, m.GetName(), metav1.GetOptions{})

@@ -15,7 +15,7 @@ import (
 
 func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, c := range []struct {
 		kind
 		version, spec string
@@ -61,7 +61,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 
 func TestRefusalsNameTheFieldAndTheRemedy(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, c := range []struct {
 		kind
 		version, name, spec string
@@ -94,7 +94,7 @@ func TestRefusalsNameTheFieldAndTheRemedy(t *testing.T) {
 
 func TestKubectlPrintsWarningsOfWhatIsAllowedAndProbablyNotMeant(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for name, c := range map[string]struct{ manifest, warning string }{
 		"drained": {externalServices.object("v1", "drained", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1], state: Drained}]}`),
 			"Warning: spec.endpoints: every endpoint is Drained"},
@@ -115,7 +115,7 @@ func TestKubectlPrintsWarningsOfWhatIsAllowedAndProbablyNotMeant(t *testing.T) {
 
 func TestTwoPoliciesOnOneWorkloadAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	spec := `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`
 	s.apply(chaosPods.object("v1", "first", spec))
 	// The webhook reads the others from a cache, which is a moment behind.
@@ -131,7 +131,7 @@ func TestTwoPoliciesOnOneWorkloadAreWarnedOf(t *testing.T) {
 
 func TestADryRunDefaultsAndValidatesAndStoresNothing(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, p := range pairs {
 		s.expect(s.run("create", "--dry-run=server", "-o", "json", "-f", "-", "--", p.object("v1alpha1", "dry", p.old)), `"dry"`, p.group+"/v1alpha1")
 		if answer := s.try("get", p.at("v1"), "dry"); answer.failure == nil {
@@ -149,7 +149,7 @@ func TestADryRunDefaultsAndValidatesAndStoresNothing(t *testing.T) {
 
 func TestBothReplicasAnswerWebhooks(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	token := s.metricsToken()
 	s.eventually(func() error {
 		// Connections are kept and used again; several requests at once open new ones.
@@ -162,7 +162,7 @@ func TestBothReplicasAnswerWebhooks(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		for _, replica := range s.play.replicas {
+		for _, replica := range s.shared.replicas {
 			samples := s.metrics(replica, token)
 			for _, family := range []string{"fairlead_admission_requests_total", "fairlead_conversion_objects_total"} {
 				if samples.Sum(family) == 0 {
@@ -172,7 +172,7 @@ func TestBothReplicasAnswerWebhooks(t *testing.T) {
 		}
 		return nil
 	})
-	for _, replica := range s.play.replicas {
+	for _, replica := range s.shared.replicas {
 		samples := s.metrics(replica, token)
 		for _, bad := range []string{`result="panic"`, `result="error"`, `result="failed"`} {
 			n := samples.Sum("fairlead_admission_requests_total", bad) + samples.Sum("fairlead_conversion_objects_total", bad)

@@ -82,17 +82,17 @@ func annotate(object map[string]any, key, value string) {
 	metadata["annotations"].(map[string]any)[key] = value
 }
 
-// newBrokenScene makes a namespace whose operator is not told of what the test puts into etcd: others
+// newBrokenSuite makes a namespace whose operator is not told of what the test puts into etcd: others
 // would find it in their lists.
-func newBrokenScene(t *testing.T) (*scene, *etcd, *framework.Replica) {
+func newBrokenSuite(t *testing.T) (*suite, *etcd, *framework.Replica) {
 	t.Helper()
-	s, st, replica := newOwnScene(t)
+	s, st, replica := newOwnSuite(t)
 	return s, s.etcdOf(st.Cluster), replica
 }
 
 func TestBrokenObjects(t *testing.T) {
 	t.Parallel()
-	s, store, replica := newBrokenScene(t)
+	s, store, replica := newBrokenSuite(t)
 	for _, k := range kinds {
 		for _, name := range slices.Sorted(maps.Keys(damage)) {
 			object := s.stored(k, name)
@@ -100,22 +100,22 @@ func TestBrokenObjects(t *testing.T) {
 			store.put(k, s.namespace, name, object)
 		}
 	}
-	in := func(test func(s *scene)) func(*testing.T) {
+	in := func(test func(s *suite)) func(*testing.T) {
 		return func(t *testing.T) {
 			sub := *s
 			sub.T = t
 			test(&sub)
 		}
 	}
-	t.Run("fail no list and no watch", in(func(s *scene) { s.failNoList(store) }))
-	t.Run("are named by vet", in(func(s *scene) { s.namedByVet() }))
+	t.Run("fail no list and no watch", in(func(s *suite) { s.failNoList(store) }))
+	t.Run("are named by vet", in(func(s *suite) { s.namedByVet() }))
 	replica.Stop()
-	t.Run("that cannot be converted are named by vet without the operator", in(func(s *scene) { s.poisonNamedByVet(store) }))
-	t.Run("are named by vet as far as it may read", in(func(s *scene) { s.namedAsFarAsAllowed() }))
+	t.Run("that cannot be converted are named by vet without the operator", in(func(s *suite) { s.poisonNamedByVet(store) }))
+	t.Run("are named by vet as far as it may read", in(func(s *suite) { s.namedAsFarAsAllowed() }))
 }
 
 // stored is a good object as the API server would store it.
-func (s *scene) stored(k kind, name string) map[string]any {
+func (s *suite) stored(k kind, name string) map[string]any {
 	return map[string]any{
 		"apiVersion": k.group + "/v1", "kind": k.name, "spec": parse(valid[k.name]), "metadata": map[string]any{
 			"name": name, "namespace": s.namespace, "uid": string(uuid.NewUUID()), "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z",
@@ -125,7 +125,7 @@ func (s *scene) stored(k kind, name string) map[string]any {
 
 // One object that cannot be converted fails every list of its version, for everybody: whatever reached
 // etcd, it must not be one of Fairlead's (open-telemetry/opentelemetry-operator#4288).
-func (s *scene) failNoList(store *etcd) {
+func (s *suite) failNoList(store *etcd) {
 	names := slices.Sorted(maps.Keys(damage))
 	for _, k := range kinds {
 		views := map[string]*unstructured.Unstructured{}
@@ -160,7 +160,7 @@ func (s *scene) failNoList(store *etcd) {
 
 // listed returns the objects of a LIST by name. It goes to etcd, and not to a cache that was filled
 // before.
-func (s *scene) listed(k kind, version string) map[string]*unstructured.Unstructured {
+func (s *suite) listed(k kind, version string) map[string]*unstructured.Unstructured {
 	s.Helper()
 	var list struct{ Items []map[string]any }
 	s.must(json.Unmarshal([]byte(s.run("get", "--raw", "/apis/"+k.group+"/"+version+"/namespaces/"+s.namespace+"/"+k.resource)), &list))
@@ -173,7 +173,7 @@ func (s *scene) listed(k kind, version string) map[string]*unstructured.Unstruct
 }
 
 // watched returns which objects a WATCH begins with.
-func (s *scene) watched(k kind, version string) (names []string) {
+func (s *suite) watched(k kind, version string) (names []string) {
 	s.Helper()
 	answer := s.run("get", "--raw", fmt.Sprintf("/apis/%s/%s/namespaces/%s/%s?watch=1&resourceVersion=0&timeoutSeconds=2", k.group, version, s.namespace, k.resource))
 	decoder := json.NewDecoder(strings.NewReader(answer))

@@ -36,7 +36,7 @@ var faults = map[string]string{
 // kind would stand still (and does, with the informers of controller-runtime 0.25.2).
 func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	t.Parallel()
-	s, store, replica := newBrokenScene(t)
+	s, store, replica := newBrokenSuite(t)
 	reader := s.readerToken()
 	for _, name := range []string{"good", "turned", "found", "gone"} {
 		s.publish(name, database)
@@ -104,7 +104,7 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 // nothing. Then the object is named, once for all replicas and however often it fails.
 func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.publish("newer", database)
 	object := s.view(externalServices, "v1", "newer")
 	object.SetAPIVersion("networking.fairlead.dev/v9")
@@ -112,7 +112,7 @@ func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
 		"uid": "u", "desiredAPIVersion": "networking.fairlead.dev/v1alpha1", "objects": []any{object.Object},
 	}})
 	for range 20 {
-		for _, replica := range s.play.replicas {
+		for _, replica := range s.shared.replicas {
 			s.convert(replica, review)
 		}
 	}
@@ -132,7 +132,7 @@ func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
 }
 
 // convert sends a review to a replica, as an API server does.
-func (s *scene) convert(replica *framework.Replica, review string) {
+func (s *suite) convert(replica *framework.Replica, review string) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -152,7 +152,7 @@ func (s *scene) convert(replica *framework.Replica, review string) {
 }
 
 // goesOn changes what was published, and publishes something new.
-func (s *scene) goesOn(address string) {
+func (s *suite) goesOn(address string) {
 	s.Helper()
 	changed := strings.ReplaceAll(database, "192.0.2.1", address)
 	s.publish("good", changed)
@@ -169,13 +169,13 @@ func (s *scene) goesOn(address string) {
 }
 
 // mend gives an object a good spec, as a user does.
-func (s *scene) mend(k kind, name, good string) {
+func (s *suite) mend(k kind, name, good string) {
 	s.Helper()
 	s.run("patch", k.at("v1"), name, "--type=merge", "-p", text(map[string]any{"spec": parse(good)}))
 }
 
 // asStored is an object as etcd holds it.
-func (s *scene) asStored(k kind, name string) map[string]any {
+func (s *suite) asStored(k kind, name string) map[string]any {
 	s.Helper()
 	object := s.view(k, "v1", name)
 	object.SetResourceVersion("")
@@ -183,7 +183,7 @@ func (s *scene) asStored(k kind, name string) map[string]any {
 }
 
 // ruin has an object fit its type no more, past the API server.
-func (s *scene) ruin(store *etcd, k kind, name string) {
+func (s *suite) ruin(store *etcd, k kind, name string) {
 	s.Helper()
 	object := s.asStored(k, name)
 	spoil(k, object)
@@ -197,7 +197,7 @@ func spoil(k kind, object map[string]any) {
 }
 
 // named waits until exactly these objects are named: each by a metric, an Event and one line of the log.
-func (s *scene) named(replica *framework.Replica, token string, broken map[kind][]string) {
+func (s *suite) named(replica *framework.Replica, token string, broken map[kind][]string) {
 	s.Helper()
 	s.eventually(func() error {
 		metrics := s.metrics(replica, token)
@@ -221,7 +221,7 @@ func (s *scene) named(replica *framework.Replica, token string, broken map[kind]
 
 // toldOnce looks for the Event and the line of the log. Two Events are right where a window ended in
 // between.
-func (s *scene) toldOnce(replica *framework.Replica, k kind, name string) error {
+func (s *suite) toldOnce(replica *framework.Replica, k kind, name string) error {
 	object := s.view(k, "v1", name)
 	found := s.events("Undecodable", k, name)
 	if len(found) == 0 || len(found) > 2 {
@@ -250,7 +250,7 @@ func (s *scene) toldOnce(replica *framework.Replica, k kind, name string) error 
 }
 
 // events are those of a reason about an object.
-func (s *scene) events(reason string, k kind, name string) (found []eventsv1.Event) {
+func (s *suite) events(reason string, k kind, name string) (found []eventsv1.Event) {
 	s.Helper()
 	var list eventsv1.EventList
 	s.must(json.Unmarshal([]byte(s.run("get", "events.v1.events.k8s.io", "-o", "json")), &list))
@@ -262,8 +262,8 @@ func (s *scene) events(reason string, k kind, name string) (found []eventsv1.Eve
 	return found
 }
 
-// readerToken is metricsToken on a stage that ends with the test.
-func (s *scene) readerToken() string {
+// readerToken is metricsToken on a cluster that ends with the test.
+func (s *suite) readerToken() string {
 	s.Helper()
 	s.run("create", "serviceaccount", "reader")
 	s.run("create", "clusterrolebinding", s.namespace+"-reader", "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.namespace+":reader")

@@ -51,7 +51,7 @@ var pairs = []struct {
 
 func TestAnObjectWrittenAtV1alpha1ReadsBackAsWritten(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, p := range pairs {
 		s.apply(p.object("v1alpha1", "old", p.old))
 		s.sameField(s.view(p.kind, "v1alpha1", "old"), "spec", p.old)
@@ -63,7 +63,7 @@ func TestAnObjectWrittenAtV1alpha1ReadsBackAsWritten(t *testing.T) {
 
 func TestRestoreAnnotationStandsOnlyWhereSomethingWouldBeLost(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, p := range pairs {
 		s.run("create", "-f", "-", "--", p.object("v1alpha1", "plain", p.old))
 		for _, version := range []string{"v1", "v1alpha1"} {
@@ -88,7 +88,7 @@ func TestRestoreAnnotationStandsOnlyWhereSomethingWouldBeLost(t *testing.T) {
 
 // restores are the names of the annotations of an object that restore something of a spec. Those of a
 // status, most of which v1alpha1 cannot say, come and go beside every test.
-func (s *scene) restores(object *unstructured.Unstructured) []string {
+func (s *suite) restores(object *unstructured.Unstructured) []string {
 	s.Helper()
 	var found []string
 	for _, name := range []string{common.ConversionDataAnnotation, common.V1Alpha1DataAnnotation} {
@@ -113,7 +113,7 @@ func (s *scene) restores(object *unstructured.Unstructured) []string {
 
 func TestEditsThroughBothVersionsAreKept(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, p := range pairs {
 		for name, edits := range map[string][2][2]string{
 			"new-then-old": {{"v1", p.newEdit}, {"v1alpha1", p.oldEdit}},
@@ -131,7 +131,7 @@ func TestEditsThroughBothVersionsAreKept(t *testing.T) {
 }
 
 // written is an object without what the operator may write at any time.
-func (s *scene) written(k kind, name string) *unstructured.Unstructured {
+func (s *suite) written(k kind, name string) *unstructured.Unstructured {
 	s.Helper()
 	object := s.view(k, "v1", name)
 	delete(object.Object, "status")
@@ -143,7 +143,7 @@ func (s *scene) written(k kind, name string) *unstructured.Unstructured {
 
 func TestApplyingTheSameManifestAgainLeavesItUnchanged(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, p := range pairs {
 		manifest := p.object("v1alpha1", "steady", p.old)
 		s.apply(manifest)
@@ -171,7 +171,7 @@ func TestApplyingTheSameManifestAgainLeavesItUnchanged(t *testing.T) {
 
 func TestServerSideApplyAtBothVersionsKeepsEachManagersFields(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, p := range pairs {
 		old := p.object("v1alpha1", "shared", p.old)
 		var extra map[string]any
@@ -193,7 +193,7 @@ func TestServerSideApplyAtBothVersionsKeepsEachManagersFields(t *testing.T) {
 }
 
 // managers lists who manages fields of an object, as "<manager> <version>".
-func (s *scene) managers(k kind, name string) []string {
+func (s *suite) managers(k kind, name string) []string {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	s.must(json.Unmarshal([]byte(s.run("get", k.at("v1"), name, "-o", "json", "--show-managed-fields")), &object.Object))
@@ -206,7 +206,7 @@ func (s *scene) managers(k kind, name string) []string {
 
 func TestObjectsWithoutSpecAreRefusedByTheSchema(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, k := range kinds {
 		for _, version := range []string{"v1", "v1alpha1"} {
 			answer := s.try("create", "-f", "-", "--", k.object(version, "hollow", ""))

@@ -21,11 +21,11 @@ type operation struct {
 	// write at v1alpha1, and to v1alpha1.
 	toHub, toSpoke int
 
-	do func(s *scene, object *unstructured.Unstructured) error
+	do func(s *suite, object *unstructured.Unstructured) error
 }
 
-func create(s *scene, o *unstructured.Unstructured) error { return s.client.Create(s.Context(), o) }
-func remove(s *scene, o *unstructured.Unstructured) error { return s.client.Delete(s.Context(), o) }
+func create(s *suite, o *unstructured.Unstructured) error { return s.client.Create(s.Context(), o) }
+func remove(s *suite, o *unstructured.Unstructured) error { return s.client.Delete(s.Context(), o) }
 
 // operations of a client at v1, as the operator is, cost one conversion for each write, which is that
 // of the API server's watch cache for v1alpha1. At v1alpha1 each admission webhook has the object, and
@@ -35,41 +35,41 @@ func remove(s *scene, o *unstructured.Unstructured) error { return s.client.Dele
 // in turn, and the last one takes them away.
 var operations = []operation{
 	{"create", "v1", 0, 1, create},
-	{"get", "v1", 0, 0, (*scene).read},
-	{"update", "v1", 0, 1, (*scene).update},
-	{"patch", "v1", 0, 1, (*scene).patch},
-	{"apply", "v1", 0, 1, (*scene).applied},
-	{"update of the status", "v1", 0, 1, (*scene).status},
+	{"get", "v1", 0, 0, (*suite).read},
+	{"update", "v1", 0, 1, (*suite).update},
+	{"patch", "v1", 0, 1, (*suite).patch},
+	{"apply", "v1", 0, 1, (*suite).applied},
+	{"update of the status", "v1", 0, 1, (*suite).status},
 	{"delete", "v1", 0, 1, remove},
 
 	{"create", "v1alpha1", 4, 3, create},
-	{"get", "v1alpha1", 0, 1, (*scene).read},
-	{"get from the cache", "v1alpha1", 0, 0, (*scene).readCached},
-	{"update", "v1alpha1", 8, 3, (*scene).update},
-	{"patch", "v1alpha1", 6, 2, (*scene).patch},
-	{"apply", "v1alpha1", 6, 2, (*scene).applied},
+	{"get", "v1alpha1", 0, 1, (*suite).read},
+	{"get from the cache", "v1alpha1", 0, 0, (*suite).readCached},
+	{"update", "v1alpha1", 8, 3, (*suite).update},
+	{"patch", "v1alpha1", 6, 2, (*suite).patch},
+	{"apply", "v1alpha1", 6, 2, (*suite).applied},
 	{"delete", "v1alpha1", 1, 3, remove},
 }
 
-func (s *scene) read(o *unstructured.Unstructured) error {
+func (s *suite) read(o *unstructured.Unstructured) error {
 	return s.client.Get(s.Context(), client.ObjectKeyFromObject(o), o)
 }
 
-func (s *scene) readCached(o *unstructured.Unstructured) error {
+func (s *suite) readCached(o *unstructured.Unstructured) error {
 	return s.client.Get(s.Context(), client.ObjectKeyFromObject(o), o, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
 }
 
 // update is of what was read before: reading it is not the update's.
-func (s *scene) update(o *unstructured.Unstructured) error {
+func (s *suite) update(o *unstructured.Unstructured) error {
 	o.SetAnnotations(map[string]string{"updated": "yes"})
 	return s.client.Update(s.Context(), o)
 }
 
-func (s *scene) patch(o *unstructured.Unstructured) error {
+func (s *suite) patch(o *unstructured.Unstructured) error {
 	return s.client.Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"patched":"yes"}}}`)))
 }
 
-func (s *scene) applied(o *unstructured.Unstructured) error {
+func (s *suite) applied(o *unstructured.Unstructured) error {
 	wanted := &unstructured.Unstructured{}
 	wanted.SetGroupVersionKind(o.GroupVersionKind())
 	wanted.SetNamespace(o.GetNamespace())
@@ -78,13 +78,13 @@ func (s *scene) applied(o *unstructured.Unstructured) error {
 	return s.client.Apply(s.Context(), client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner("counting"), client.ForceOwnership)
 }
 
-func (s *scene) status(o *unstructured.Unstructured) error {
+func (s *suite) status(o *unstructured.Unstructured) error {
 	return s.client.Status().Patch(s.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"status":{"lastRunTime":"2026-01-01T00:00:00Z"}}`)))
 }
 
 // resting returns the conversions of a kind to either version once there are as many as wanted and their
 // number stays: a watch cache follows a write a moment late.
-func (s *scene) resting(k kind, wanted int) (toHub, toSpoke int) {
+func (s *suite) resting(k kind, wanted int) (toHub, toSpoke int) {
 	s.Helper()
 	since := time.Now()
 	s.eventually(func() error {
@@ -105,7 +105,7 @@ func (s *scene) resting(k kind, wanted int) (toHub, toSpoke int) {
 func TestAnOperationCostsNoMoreConversionsThanItDid(t *testing.T) {
 	t.Parallel()
 	const count = 5
-	s, _, _ := newOwnScene(t, "--controllers=false")
+	s, _, _ := newOwnSuite(t, "--controllers=false")
 	specs := map[string]string{
 		"v1":       `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`,
 		"v1alpha1": `{template: {spec: {containers: [{name: c, image: nginx}]}}, nextStop: "2027-01-01T00:00:00Z"}`,

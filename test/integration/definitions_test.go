@@ -60,7 +60,7 @@ var badReasons = map[string][]string{
 
 func TestEveryGoodObjectIsAccepted(t *testing.T) {
 	t.Parallel()
-	forBothClusters(t, func(s *scene) {
+	forBothClusters(t, func(s *suite) {
 		for _, object := range s.manifests("good.yaml") {
 			s.apply(text(object.Object))
 		}
@@ -69,7 +69,7 @@ func TestEveryGoodObjectIsAccepted(t *testing.T) {
 
 func TestEveryBadObjectIsRefusedForEachReasonItWasWrittenFor(t *testing.T) {
 	t.Parallel()
-	forBothClusters(t, func(s *scene) {
+	forBothClusters(t, func(s *suite) {
 		objects := s.manifests("bad.yaml")
 		if len(objects) != len(badReasons) {
 			s.Fatalf("testdata/bad.yaml has %d objects, and reasons stand here for %d", len(objects), len(badReasons))
@@ -91,9 +91,9 @@ func TestEveryBadObjectIsRefusedForEachReasonItWasWrittenFor(t *testing.T) {
 
 // forBothClusters runs a test where the definitions stand alone, and where the operator answers
 // before them.
-func forBothClusters(t *testing.T, test func(*scene)) {
-	t.Run("definitions alone", func(t *testing.T) { test(newBareScene(t)) })
-	t.Run("with the operator", func(t *testing.T) { test(newScene(t)) })
+func forBothClusters(t *testing.T, test func(*suite)) {
+	t.Run("definitions alone", func(t *testing.T) { test(newBareSuite(t)) })
+	t.Run("with the operator", func(t *testing.T) { test(newSuite(t)) })
 }
 
 // causes lists the causes of a refusal as "field: message", sorted, without the value that the
@@ -117,7 +117,7 @@ func causes(err error) []string {
 
 func TestSamplesApplyWithoutAnError(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	rendered := s.run("kustomize", root+"/config/samples")
 	seen := map[string]bool{}
 	for _, object := range s.documents([]byte(rendered)) {
@@ -136,7 +136,7 @@ func TestSamplesApplyWithoutAnError(t *testing.T) {
 
 func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}]}`))
 	s.apply(rebootPolicies.object("v1", "restart", `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`))
 	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {at: "2026-01-01T00:00:00Z", interval: 24h}}`))
@@ -169,7 +169,7 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 
 func TestFieldsAreExplained(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.expect(s.run("explain", "externalservice.spec.endpoints"), "VERSION:", "v1", "priority", "<integer>", "dns", "addresses", "-required-")
 	s.expect(s.run("explain", "externalservice.spec.hosts", "--api-version=networking.fairlead.dev/v1alpha1"), "DNS names and IP addresses")
 	s.expect(s.run("explain", "rebootpolicy.spec.triggers"), "configChange", "certificateRenewal")

@@ -32,7 +32,7 @@ type etcd struct {
 var serving = regexp.MustCompile(`serving client traffic securely.*"address":"(127\.0\.0\.1:[0-9]+)"`)
 
 // etcdOf reaches the etcd of a cluster, as the API server does.
-func (s *scene) etcdOf(c *cluster.Cluster) *etcd {
+func (s *suite) etcdOf(c *cluster.Cluster) *etcd {
 	s.Helper()
 	log, err := os.ReadFile(c.Component(cluster.Etcd).LogPath())
 	s.must(err)

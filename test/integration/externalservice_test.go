@@ -24,14 +24,14 @@ import (
 const database = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`
 
 // publish applies an ExternalService at v1 and waits until it is Ready.
-func (s *scene) publish(name, spec string) *networkingv1.ExternalService {
+func (s *suite) publish(name, spec string) *networkingv1.ExternalService {
 	s.Helper()
 	s.apply(externalServices.object("v1", name, spec))
 	return s.settled(name, metav1.ConditionTrue, networkingv1.ReasonPublished)
 }
 
 // settled waits until the latest spec is observed, with a Ready condition as given.
-func (s *scene) settled(name string, status metav1.ConditionStatus, reason string) *networkingv1.ExternalService {
+func (s *suite) settled(name string, status metav1.ConditionStatus, reason string) *networkingv1.ExternalService {
 	s.Helper()
 	var es networkingv1.ExternalService
 	s.eventually(func() error {
@@ -48,7 +48,7 @@ func (s *scene) settled(name string, status metav1.ConditionStatus, reason strin
 	return &es
 }
 
-func (s *scene) service(name string) *corev1.Service {
+func (s *suite) service(name string) *corev1.Service {
 	s.Helper()
 	var service corev1.Service
 	s.must(s.get(name, &service))
@@ -56,7 +56,7 @@ func (s *scene) service(name string) *corev1.Service {
 }
 
 // slices are the EndpointSlices of a Service.
-func (s *scene) slices(service string) []discoveryv1.EndpointSlice {
+func (s *suite) slices(service string) []discoveryv1.EndpointSlice {
 	s.Helper()
 	var list discoveryv1.EndpointSliceList
 	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service}))
@@ -64,7 +64,7 @@ func (s *scene) slices(service string) []discoveryv1.EndpointSlice {
 }
 
 // published are the addresses behind a Service, sorted.
-func (s *scene) published(service string) []string {
+func (s *suite) published(service string) []string {
 	s.Helper()
 	var addresses []string
 	for _, slice := range s.slices(service) {
@@ -77,7 +77,7 @@ func (s *scene) published(service string) []string {
 }
 
 // publishes waits until exactly these addresses stand behind a Service.
-func (s *scene) publishes(service string, addresses ...string) {
+func (s *suite) publishes(service string, addresses ...string) {
 	s.Helper()
 	slices.Sort(addresses)
 	s.eventually(func() error {
@@ -90,7 +90,7 @@ func (s *scene) publishes(service string, addresses ...string) {
 
 func TestExternalServiceBecomesAServiceAndSlicesByFamilyAndPorts(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	es := s.publish("db", `{service: {labels: {team: payments}}, ports: [{name: sql, port: 5432, targetPort: 6000, appProtocol: kubernetes.io/postgres}, {name: stats, port: 9187, protocol: UDP}],
   endpoints: [{name: a, zone: eu-east, addresses: [192.0.2.1, 192.0.2.2]}, {name: six, addresses: ["2001:db8::1"]},
     {name: own, addresses: [192.0.2.3], ports: [{name: sql, port: 6432}]}, {name: out, addresses: [192.0.2.9], state: Drained}]}`)
@@ -150,7 +150,7 @@ func TestExternalServiceBecomesAServiceAndSlicesByFamilyAndPorts(t *testing.T) {
 
 func TestSlicesHoldAtMostAHundredAddresses(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	var endpoints []string
 	for i, n := range []int{100, 100, 50} {
 		var addresses []string
@@ -184,7 +184,7 @@ func TestSlicesHoldAtMostAHundredAddresses(t *testing.T) {
 
 func TestSpecChangesAreFollowedAndObserved(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	first := s.publish("db", database)
 	s.publishes("db", "192.0.2.1")
 	second := s.publish("db", `{service: {labels: {team: a, tier: two}}, ports: [{name: sql, port: 5433}], endpoints: [{name: a, addresses: [192.0.2.2]}]}`)
@@ -210,7 +210,7 @@ func TestSpecChangesAreFollowedAndObserved(t *testing.T) {
 
 func TestHeadlessSwitchReplacesTheService(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.publish("db", database)
 	before := s.service("db")
 	headless := strings.Replace(database, "{", "{service: {type: Headless}, ", 1)
@@ -246,7 +246,7 @@ func TestHeadlessSwitchReplacesTheService(t *testing.T) {
 
 func TestSuspendFreezesWhatIsPublished(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.publish("db", database)
 	s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"suspend":true,"endpoints":[{"name":"a","addresses":["192.0.2.7"]}]}}`)
 	s.eventually(func() error {
@@ -265,7 +265,7 @@ func TestSuspendFreezesWhatIsPublished(t *testing.T) {
 
 func TestANameThatLeadsNowhereIsNotReadyAndSaysSo(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply(externalServices.object("v1", "named", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: db.example.com}}]}`))
 	s.settled("named", metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
 	s.eventually(func() error {
@@ -285,7 +285,7 @@ func TestANameThatLeadsNowhereIsNotReadyAndSaysSo(t *testing.T) {
 // schema alone.
 func TestAnInvalidStoredSpecStallsWithTheReason(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.namespace = "fairlead-system"
 	s.apply(externalServices.object("v1", "stalled", `{service: {labels: {service.kubernetes.io/service-proxy-name: mine}}, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
 	es := s.settled("stalled", metav1.ConditionFalse, networkingv1.ReasonInvalidSpec)

@@ -15,19 +15,19 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// newFlooredScene opens a stage of its own, since policies hold for a whole cluster, with one replica
+// newFlooredSuite opens a cluster of its own, since policies hold for a whole cluster, with one replica
 // and the policies of config/admission-policy.
-func newFlooredScene(t *testing.T) (*scene, *framework.Cluster, *framework.Replica) {
+func newFlooredSuite(t *testing.T) (*suite, *framework.Cluster, *framework.Replica) {
 	t.Helper()
-	opened, err := framework.Open(suite, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{WithoutControllerManager: true}})
+	opened, err := framework.Open(suiteContext, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{WithoutControllerManager: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, kubectl: opened}
+	s := &suite{T: t, kubectl: opened}
 	t.Cleanup(func() { s.must(opened.Close()) })
 	s.client, err = framework.NewClient(opened.Kubeconfig())
 	s.must(err)
-	replica, err := opened.StartReplica(suite, patient...)
+	replica, err := opened.StartReplica(suiteContext, patient...)
 	s.must(err)
 	s.must(opened.Reachable(t.Context()))
 	s.makeNamespace()
@@ -35,7 +35,7 @@ func newFlooredScene(t *testing.T) (*scene, *framework.Cluster, *framework.Repli
 }
 
 // policies apply the component, first as a dry run of all of it.
-func (s *scene) policies() {
+func (s *suite) policies() {
 	s.Helper()
 	overlay := s.TempDir()
 	config, err := filepath.Abs(root + "/config")
@@ -54,13 +54,13 @@ func (s *scene) policies() {
 
 // asUser runs kubectl as a user who may write Fairlead's kinds in the namespace, and nothing else but
 // what a role of this test says.
-func (s *scene) asUser(args ...string) said {
+func (s *suite) asUser(args ...string) said {
 	s.Helper()
 	return s.try(append([]string{"--as=ann"}, args...)...)
 }
 
 // failing sets the failure policy of all webhooks, or takes the webhooks away.
-func (s *scene) failing(policy string) {
+func (s *suite) failing(policy string) {
 	s.Helper()
 	for _, configuration := range []string{"mutatingwebhookconfiguration/fairlead-mutating", "validatingwebhookconfiguration/fairlead-validating"} {
 		if policy == "" {
@@ -93,7 +93,7 @@ func (k kind) annotated(version, name, spec, key, value string) string {
 
 // smuggled is a v1alpha1 object that carries a v1 spec, as a reader at v1alpha1 gets it of an object
 // that holds more: the schema of v1alpha1 sees nothing wrong with it.
-func (s *scene) smuggled(name, spec string) string {
+func (s *suite) smuggled(name, spec string) string {
 	s.Helper()
 	s.apply(externalServices.object("v1", "carrier", `{ports: [{name: sql, port: 5432, targetPort: 6432}], endpoints: [{name: a, addresses: [192.0.2.1], zone: z}]}`))
 	view := s.view(externalServices, "v1alpha1", "carrier")
@@ -114,7 +114,7 @@ func (s *scene) smuggled(name, spec string) string {
 // cluster that goes from bad to worse.
 func TestTheFloorHoldsWhileTheWebhooksDoNot(t *testing.T) {
 	t.Parallel()
-	s, opened, replica := newFlooredScene(t)
+	s, opened, replica := newFlooredSuite(t)
 	s.run("create", "clusterrole", "writer", "--verb=*", "--resource=externalservices.networking.fairlead.dev,rebootpolicies.autoreboot.fairlead.dev,chaospods.chaos.fairlead.dev")
 	s.run("create", "rolebinding", "ann", "--clusterrole=writer", "--user=ann")
 	create := []string{"create", "-f", "-", "--"}

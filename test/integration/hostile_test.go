@@ -16,7 +16,7 @@ import (
 
 // forge returns an object's view at v1alpha1 in which the saved v1 spec was changed, with a digest
 // that says that nothing was edited.
-func (s *scene) forge(k kind, name string, change func(hubSpec map[string]any)) *unstructured.Unstructured {
+func (s *suite) forge(k kind, name string, change func(hubSpec map[string]any)) *unstructured.Unstructured {
 	s.Helper()
 	view := s.view(k, "v1alpha1", name)
 	annotations := view.GetAnnotations()
@@ -30,7 +30,7 @@ func (s *scene) forge(k kind, name string, change func(hubSpec map[string]any)) 
 
 func TestForgedConversionDataIsHeldToTheFullRules(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	spec := `{suspend: true, ports: [{name: sql, port: 5432}], endpoints: [{name: a, zone: eu-east, addresses: [192.0.2.1]}]}`
 	s.apply(externalServices.object("v1", "db", spec))
 	s.eventually(func() error { // or the operator's own write would be in the way
@@ -86,7 +86,7 @@ func TestForgedConversionDataIsHeldToTheFullRules(t *testing.T) {
 
 func TestAnObjectThatIsTooLargeToConvertIsRefusedWithTheRemedy(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	// Valid, and v1alpha1 can say next to nothing of it.
 	targets := parse(`[{kind: Deployment, name: web}]`)
 	var triggers []any
@@ -112,7 +112,7 @@ func TestAnObjectThatIsTooLargeToConvertIsRefusedWithTheRemedy(t *testing.T) {
 
 func TestAHugeAnnotationThatRestoresNothingIsSpentOrRefused(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	p := pairs[1]
 	object := s.documents([]byte(p.object("v1alpha1", "stuffed", p.old)))[0]
 	object.SetAnnotations(map[string]string{common.ConversionDataAnnotation: `{"digest":"x","hub":` + strings.Repeat(" ", 200<<10) + `{}}`})
@@ -131,7 +131,7 @@ func TestAHugeAnnotationThatRestoresNothingIsSpentOrRefused(t *testing.T) {
 
 func TestAWorkloadChaosPodNeverBecomesATemplateThroughV1alpha1(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
 	template := `{"spec":{"containers":[{"name":"c","image":"nginx"}]}}`
 	s.refused([]string{"is invalid", "spec.template"},

@@ -17,7 +17,7 @@ import (
 // kubectl copies what it writes, the status included, into an annotation of its own.
 func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	object := func(manifest string) {
 		s.Helper()
 		o := &unstructured.Unstructured{}

@@ -23,7 +23,7 @@ import (
 
 func TestTheDefaultManifestsPassAServersDryRun(t *testing.T) {
 	t.Parallel()
-	s := newBareScene(t)
+	s := newBareSuite(t)
 	rendered := s.run("kustomize", root+"/config/default")
 	// A dry run makes no namespace for what comes after it.
 	s.run("create", "namespace", framework.Namespace)
@@ -38,7 +38,7 @@ func TestTheDefaultManifestsPassAServersDryRun(t *testing.T) {
 
 func TestTheOptionalComponentsRenderTogether(t *testing.T) {
 	t.Parallel()
-	s := newBareScene(t)
+	s := newBareSuite(t)
 	overlay := t.TempDir()
 	config, err := filepath.Abs(root + "/config")
 	s.must(err)
@@ -51,7 +51,7 @@ func TestTheOptionalComponentsRenderTogether(t *testing.T) {
 
 // registered are the webhooks of both configurations, as they are shipped and as they stand in
 // the cluster.
-func (s *scene) registered(t *testing.T) []map[string]any {
+func (s *suite) registered(t *testing.T) []map[string]any {
 	t.Helper()
 	var hooks []map[string]any
 	add := func(objects []*unstructured.Unstructured) {
@@ -75,7 +75,7 @@ func (s *scene) registered(t *testing.T) []map[string]any {
 
 func TestEveryWebhookFailsClosedAndNeverLocksTheClusterUp(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, hook := range s.registered(t) {
 		name := hook["name"].(string)
 		for key, want := range map[string]string{
@@ -105,7 +105,7 @@ func TestEveryWebhookFailsClosedAndNeverLocksTheClusterUp(t *testing.T) {
 
 func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	paths := map[string]bool{"/convert": true}
 	for _, hook := range s.registered(t) {
 		path, _, err := unstructured.NestedString(hook, "clientConfig", "service", "path")
@@ -121,7 +121,7 @@ func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 			t.Errorf("%s is converted at %q", k.name, path)
 		}
 	}
-	for _, replica := range s.play.replicas {
+	for _, replica := range s.shared.replicas {
 		for path := range paths {
 			if code := s.post(replica, path); code != http.StatusBadRequest {
 				t.Errorf("%s: an empty POST to %s is answered with %d, want 400", replica.ID, path, code)
@@ -137,7 +137,7 @@ func TestTheServerServesTheRegisteredPathsAndNoOthers(t *testing.T) {
 
 // post sends an empty body to a replica's webhook server, and returns the status code. Who serves
 // is not the question here, so the certificate is not verified.
-func (s *scene) post(replica *framework.Replica, path string) int {
+func (s *suite) post(replica *framework.Replica, path string) int {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()

@@ -16,18 +16,18 @@ import (
 )
 
 // metricsToken is the token of a ServiceAccount that may read the operator's metrics.
-func (s *scene) metricsToken() string {
+func (s *suite) metricsToken() string {
 	s.Helper()
 	s.run("create", "serviceaccount", "reader")
 	s.run("create", "clusterrolebinding", s.namespace+"-reader", "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.namespace+":reader")
 	s.Cleanup(func() {
-		_, _ = s.play.Kubectl(context.Background(), "delete", "clusterrolebinding", s.namespace+"-reader")
+		_, _ = s.shared.Kubectl(context.Background(), "delete", "clusterrolebinding", s.namespace+"-reader")
 	})
 	return strings.TrimSpace(s.run("create", "token", "reader"))
 }
 
 // metrics reads a replica's metrics.
-func (s *scene) metrics(replica *framework.Replica, token string) framework.Samples {
+func (s *suite) metrics(replica *framework.Replica, token string) framework.Samples {
 	s.Helper()
 	var m framework.Samples
 	s.eventually(func() error {
@@ -41,7 +41,7 @@ func (s *scene) metrics(replica *framework.Replica, token string) framework.Samp
 	return m
 }
 
-func (s *scene) fetchMetrics(replica *framework.Replica, token string) (int, string, error) {
+func (s *suite) fetchMetrics(replica *framework.Replica, token string) (int, string, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, replica.Metrics+"/metrics", nil)
@@ -66,11 +66,11 @@ func (s *scene) fetchMetrics(replica *framework.Replica, token string) (int, str
 
 func TestMetricsAreShownToThoseWhoMayReadThem(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("create", "serviceaccount", "stranger")
 	stranger := strings.TrimSpace(s.run("create", "token", "stranger"))
 	token := s.metricsToken()
-	for _, replica := range s.play.replicas {
+	for _, replica := range s.shared.replicas {
 		if samples := s.metrics(replica, token); samples.Sum("fairlead_webhook_ready") != 1 {
 			t.Errorf("%s: fairlead_webhook_ready is %v", replica.ID, samples.Sum("fairlead_webhook_ready"))
 		}

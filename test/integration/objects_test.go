@@ -63,14 +63,14 @@ func text(value any) string {
 }
 
 // manifests reads a file of testdata.
-func (s *scene) manifests(name string) []*unstructured.Unstructured {
+func (s *suite) manifests(name string) []*unstructured.Unstructured {
 	s.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", name))
 	s.must(err)
 	return s.documents(raw)
 }
 
-func (s *scene) documents(raw []byte) []*unstructured.Unstructured {
+func (s *suite) documents(raw []byte) []*unstructured.Unstructured {
 	s.Helper()
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
@@ -88,7 +88,7 @@ func (s *scene) documents(raw []byte) []*unstructured.Unstructured {
 }
 
 // view reads an object at a version, without what the API server keeps for itself.
-func (s *scene) view(k kind, version, name string) *unstructured.Unstructured {
+func (s *suite) view(k kind, version, name string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(k.group + "/" + version)
@@ -108,7 +108,7 @@ func field(object *unstructured.Unstructured, path string) string {
 }
 
 // sameField wants a part of an object to be what is given in YAML.
-func (s *scene) sameField(object *unstructured.Unstructured, path, wanted string) {
+func (s *suite) sameField(object *unstructured.Unstructured, path, wanted string) {
 	s.Helper()
 	if got, want := field(object, path), text(parse(wanted)); got != want {
 		s.Errorf("%s of %s %s:\n got %s\nwant %s", path, object.GetAPIVersion(), object.GetName(), got, want)

@@ -24,7 +24,7 @@ const foreignService = `{"apiVersion":"v1","kind":"Service","metadata":{"name":%
 
 func TestTheNameOfAForeignServiceIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("create", "-f", "-", "--", fmt.Sprintf(foreignService, "db"))
 	answer := s.try("apply", "-f", "-", "--", externalServices.object("v1", "db", database))
 	s.expect(answer.err, "metadata.name", `Service "db"`, "choose another name, or delete that Service")
@@ -32,7 +32,7 @@ func TestTheNameOfAForeignServiceIsRefused(t *testing.T) {
 
 func TestAForeignServiceIsNeverAdoptedAndItsRemovalIsNoticed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	// Admission refuses the name of a Service that is there already: this one comes while we sleep.
 	s.apply(externalServices.object("v1", "db", strings.Replace(database, "{", "{suspend: true, ", 1)))
 	s.run("create", "-f", "-", "--", fmt.Sprintf(foreignService, "db"))
@@ -54,7 +54,7 @@ func TestAForeignServiceIsNeverAdoptedAndItsRemovalIsNoticed(t *testing.T) {
 
 func TestAServiceThatAppearsInARaceIsLeftToWhoWasFirst(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	const races = 24
 	var racing sync.WaitGroup
 	created, refused := make([]error, races), make([]error, races)
@@ -103,33 +103,33 @@ func TestAServiceThatAppearsInARaceIsLeftToWhoWasFirst(t *testing.T) {
 
 func TestDriftIsRepaired(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ kubectl func(s *scene, slice string) }{
-		"address of a slice edited": {func(s *scene, slice string) {
+	for name, c := range map[string]struct{ kubectl func(s *suite, slice string) }{
+		"address of a slice edited": {func(s *suite, slice string) {
 			s.run("patch", "endpointslice", slice, "--type=json", "-p", `[{"op":"replace","path":"/endpoints/0/addresses/0","value":"203.0.113.9"}]`)
 		}},
-		"port of a slice edited": {func(s *scene, slice string) {
+		"port of a slice edited": {func(s *suite, slice string) {
 			s.run("patch", "endpointslice", slice, "--type=json", "-p", `[{"op":"replace","path":"/ports/0/port","value":1}]`)
 		}},
-		"slice deleted": {func(s *scene, slice string) { s.run("delete", "endpointslice", slice) }},
-		"label of a slice changed": {func(s *scene, slice string) {
+		"slice deleted": {func(s *suite, slice string) { s.run("delete", "endpointslice", slice) }},
+		"label of a slice changed": {func(s *suite, slice string) {
 			s.run("label", "--overwrite", "endpointslice", slice, "kubernetes.io/service-name=other")
 		}},
-		"service-name of a slice removed": {func(s *scene, slice string) { s.run("label", "endpointslice", slice, "kubernetes.io/service-name-") }},
-		"managed-by of a slice removed": {func(s *scene, slice string) {
+		"service-name of a slice removed": {func(s *suite, slice string) { s.run("label", "endpointslice", slice, "kubernetes.io/service-name-") }},
+		"managed-by of a slice removed": {func(s *suite, slice string) {
 			s.run("label", "endpointslice", slice, discoveryv1.LabelManagedBy+"-")
 		}},
-		"port of the Service edited": {func(s *scene, _ string) {
+		"port of the Service edited": {func(s *suite, _ string) {
 			s.run("patch", "service", "db", "--type=json", "-p", `[{"op":"replace","path":"/spec/ports/0/port","value":1}]`)
 		}},
-		"selector put on the Service": {func(s *scene, _ string) {
+		"selector put on the Service": {func(s *suite, _ string) {
 			s.run("patch", "service", "db", "--type=merge", "-p", `{"spec":{"selector":{"app":"mine"}}}`)
 		}},
-		"managed-by of the Service removed": {func(s *scene, _ string) { s.run("label", "service", "db", "app.kubernetes.io/managed-by-") }},
-		"Service deleted":                   {func(s *scene, _ string) { s.run("delete", "service", "db") }},
+		"managed-by of the Service removed": {func(s *suite, _ string) { s.run("label", "service", "db", "app.kubernetes.io/managed-by-") }},
+		"Service deleted":                   {func(s *suite, _ string) { s.run("delete", "service", "db") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newSuite(t)
 			s.publish("db", database)
 			c.kubectl(s, s.slices("db")[0].Name)
 			s.eventually(func() error {
@@ -159,7 +159,7 @@ func TestDriftIsRepaired(t *testing.T) {
 
 func TestForeignSlicesOfTheServiceAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.publish("db", database)
 	s.run("create", "-f", "-", "--", `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"theirs","labels":{"kubernetes.io/service-name":"db","endpointslice.kubernetes.io/managed-by":"another"}},
   "addressType":"IPv4","ports":[{"name":"sql","port":5432}],"endpoints":[{"addresses":["203.0.113.1"]}]}`)
@@ -169,7 +169,7 @@ func TestForeignSlicesOfTheServiceAreLeftAlone(t *testing.T) {
 
 func TestDeletionTakesAllOfItAway(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.publish("db", database)
 	s.run("delete", "extsvc", "db")
 	s.eventually(func() error {
@@ -184,7 +184,7 @@ func TestDeletionTakesAllOfItAway(t *testing.T) {
 
 func TestOrphanLeavesServiceAndSlicesWithoutAnOwner(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.publish("db", database)
 	s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"deletionPolicy":"Orphan"}}`)
 	s.run("delete", "extsvc", "db", "--timeout="+patience.String())
@@ -201,7 +201,7 @@ func TestOrphanLeavesServiceAndSlicesWithoutAnOwner(t *testing.T) {
 
 func TestANamespaceOfExternalServicesGoesAway(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.publish("kept", database)
 	s.run("patch", "extsvc", "kept", "--type=merge", "-p", `{"spec":{"deletionPolicy":"Orphan"}}`)
 	s.publish("db", database)

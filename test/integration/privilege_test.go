@@ -12,7 +12,7 @@ import (
 
 func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	own := "--namespace=" + framework.Namespace
 	for _, c := range []struct {
 		allowed bool
@@ -82,7 +82,7 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{false, []string{"delete", "leases.coordination.k8s.io", "-A"}},
 		{false, []string{"*", "*", "-A"}},
 	} {
-		answer := s.try(append([]string{"--kubeconfig=" + s.play.Operator().Kubeconfig, "auth", "can-i"}, c.args...)...)
+		answer := s.try(append([]string{"--kubeconfig=" + s.shared.Operator().Kubeconfig, "auth", "can-i"}, c.args...)...)
 		if got := strings.TrimSpace(answer.out); got != map[bool]string{true: "yes", false: "no"}[c.allowed] {
 			t.Errorf("can the operator %s: %q, want allowed %t; %s", strings.Join(c.args, " "), got, c.allowed, answer.err)
 		}

@@ -19,9 +19,9 @@ import (
 
 // writes are what the operator wrote in the namespace, or tried to, from the API server's audit log,
 // as "<verb> <resource>/<subresource> <name> <status code>".
-func (s *scene) writes() []string {
+func (s *suite) writes() []string {
 	s.Helper()
-	file, err := os.Open(s.play.AuditLog())
+	file, err := os.Open(s.shared.AuditLog())
 	s.must(err)
 	defer func() { _ = file.Close() }()
 	var list []string
@@ -45,12 +45,12 @@ func (s *scene) writes() []string {
 }
 
 // leader is the replica that holds the lease.
-func (s *scene) leader() *framework.Replica {
+func (s *suite) leader() *framework.Replica {
 	s.Helper()
 	var leader *framework.Replica
 	s.eventually(func() error {
 		holder := s.run("get", "lease", "fairlead-manager", "-n", framework.Namespace, "-o", "jsonpath={.spec.holderIdentity}")
-		for _, replica := range s.play.replicas {
+		for _, replica := range s.shared.replicas {
 			if replica.ID == holder {
 				leader = replica
 				return nil
@@ -63,7 +63,7 @@ func (s *scene) leader() *framework.Replica {
 
 // reconciled waits until a replica has finished at least so many reconciliations and has nothing
 // left to do, and returns how many there were.
-func (s *scene) reconciled(replica *framework.Replica, token string, atLeast int) int {
+func (s *suite) reconciled(replica *framework.Replica, token string, atLeast int) int {
 	s.Helper()
 	var done int
 	s.eventually(func() error {
@@ -81,7 +81,7 @@ func (s *scene) reconciled(replica *framework.Replica, token string, atLeast int
 
 // The replicas are restarted here, which other tests would notice.
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	token := s.metricsToken()
 	manifests := map[string]string{
 		"plain":    externalServices.object("v1", "plain", database),
@@ -133,17 +133,17 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 		s.reconciled(s.leader(), token, s.count())
 		s.nothingWrittenSince(written, "a restart")
 	}
-	s.must(s.play.Reachable(t.Context()))
+	s.must(s.shared.Reachable(t.Context()))
 	t.Logf("%d reconciliations before the restarts, %d writes, all of them to make what was not there", before, len(written))
 }
 
 // count is how many ExternalServices there are in the cluster.
-func (s *scene) count() int {
+func (s *suite) count() int {
 	s.Helper()
 	return len(strings.Fields(s.run("get", "extsvc", "-A", "-o", "name")))
 }
 
-func (s *scene) nothingWrittenSince(written []string, what string) {
+func (s *suite) nothingWrittenSince(written []string, what string) {
 	s.Helper()
 	if after := s.writes(); len(after) > len(written) {
 		s.Errorf("after %s the operator wrote %q", what, after[len(written):])
@@ -153,7 +153,7 @@ func (s *scene) nothingWrittenSince(written []string, what string) {
 // Conversions are counted where the API server counts them, for the kind as a whole: no other test
 // may be at work.
 func TestReconcilingCausesNoConversions(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	// Each version has a watch cache, so every write of an object costs one conversion for the
 	// reader at v1alpha1, regardless of who writes. First what a write costs without any reconciler.
 	// A reader follows a write a moment late, so what counts is the number that has come to rest.
@@ -228,13 +228,13 @@ func TestReconcilingCausesNoConversions(t *testing.T) {
 }
 
 // ownWrites are how often the operator changed an ExternalService: its finalizers or its status.
-func (s *scene) ownWrites() int {
+func (s *suite) ownWrites() int {
 	s.Helper()
 	return s.wrote("patch externalservices/")
 }
 
 // wrote counts the writes that succeeded, by how they begin.
-func (s *scene) wrote(prefix string) int {
+func (s *suite) wrote(prefix string) int {
 	s.Helper()
 	n := 0
 	for _, write := range s.writes() {

@@ -15,7 +15,7 @@ var validating = []int{0, 1, 2}
 
 // unchecked does something while the validating webhooks do not look at the namespace, as it was
 // before they were installed.
-func (s *scene) unchecked(do func()) {
+func (s *suite) unchecked(do func()) {
 	s.Helper()
 	const values = "/namespaceSelector/matchExpressions/0/values"
 	change := func(operation func(i int) map[string]any) {
@@ -46,7 +46,7 @@ func (s *scene) unchecked(do func()) {
 }
 
 // excluded are the namespaces that the validating webhooks do not look at.
-func (s *scene) excluded() []string {
+func (s *suite) excluded() []string {
 	s.Helper()
 	out := s.run("get", "validatingwebhookconfiguration", "fairlead-validating", "-o", "jsonpath={.webhooks[0].namespaceSelector.matchExpressions[0].values}")
 	var namespaces []string
@@ -59,7 +59,7 @@ const reserved = `{service: {labels: {service.kubernetes.io/service-proxy-name: 
 
 func TestAnObjectOlderThanARuleCanBeEditedTowardsValid(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.unchecked(func() {
 		s.apply(externalServices.object("v1", "old", reserved))
 		s.apply(rebootPolicies.object("v1", "old", `{targets: [{kind: Deployment, name: web}], triggers: [{name: t, type: Schedule, schedule: {cron: "0 3 * * 0", timeZone: Europe/Atlantis}}]}`))
@@ -95,7 +95,7 @@ func TestAnObjectOlderThanARuleCanBeEditedTowardsValid(t *testing.T) {
 
 // Not beside the test above: both edit the registration.
 func TestAnInvalidStoredObjectCanAlwaysBeDeleted(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	s.unchecked(func() {
 		s.apply(externalServices.object("v1", "doomed", reserved))
 		s.apply(externalServices.object("v1", "held", reserved))

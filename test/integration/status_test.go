@@ -33,7 +33,7 @@ var statuses = map[string]struct{ status, forged string }{
 // annotation, not on purpose and not with an old copy of the object.
 func TestNoWriteOfAnObjectChangesItsStatus(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("create", "serviceaccount", "editor")
 	s.run("create", "rolebinding", "edit", "--clusterrole=edit", "--serviceaccount="+s.namespace+":editor")
 	user := "--as=system:serviceaccount:" + s.namespace + ":editor"
@@ -101,7 +101,7 @@ func TestNoWriteOfAnObjectChangesItsStatus(t *testing.T) {
 }
 
 // exported is an object as a backup has it.
-func (s *scene) exported(k kind, version, name string) *unstructured.Unstructured {
+func (s *suite) exported(k kind, version, name string) *unstructured.Unstructured {
 	s.Helper()
 	object := s.view(k, version, name)
 	object.SetResourceVersion("")
@@ -111,7 +111,7 @@ func (s *scene) exported(k kind, version, name string) *unstructured.Unstructure
 }
 
 // forgeStatus puts a status wherever one might be taken from.
-func (s *scene) forgeStatus(object *unstructured.Unstructured, status string) {
+func (s *suite) forgeStatus(object *unstructured.Unstructured, status string) {
 	s.Helper()
 	forged, _ := parse(status).(map[string]any)
 	own, _ := object.Object["status"].(map[string]any)
@@ -158,7 +158,7 @@ var laterEdits = map[string]struct {
 // manifest that never had any, and where the annotation alone is taken away.
 func TestAWriteAtOneVersionKeepsTheFieldsOfTheOther(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, p := range pairs {
 		spec := s.newSpec(p.kind, p.old, p.newEdit)
 		later := laterEdits[p.name]
@@ -259,7 +259,7 @@ func topLevel(patch string) []string {
 // The other way round: what only v1alpha1 has is kept at v1. A ChaosPod has nothing of that kind.
 func TestAWriteAtV1KeepsWhatOnlyV1alpha1Has(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for _, own := range []struct {
 		kind       kind
 		spec, seen string
@@ -309,7 +309,7 @@ func TestAWriteAtV1KeepsWhatOnlyV1alpha1Has(t *testing.T) {
 }
 
 // newSpec is a spec of v1alpha1 as v1 has it, with an edit.
-func (s *scene) newSpec(k kind, old, edit string) any {
+func (s *suite) newSpec(k kind, old, edit string) any {
 	s.Helper()
 	s.run("create", "-f", "-", "--", k.object("v1alpha1", "template-of-kept", old))
 	s.run("patch", k.at("v1"), "template-of-kept", "--type=merge", "-p", edit)
@@ -322,7 +322,7 @@ func (s *scene) newSpec(k kind, old, edit string) any {
 // metadata alone; deletion never is.
 func TestAnAnnotationThatLeavesNoRoomIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run("create", "-f", "-", "--", externalServices.object("v1", "full", `{suspend: true, ports: [{name: http, port: 80}], endpoints: [{name: e, zone: z, addresses: [192.0.2.1]}]}`))
 	large := func(version string, n int) error {
 		patch := text(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"x/y": strings.Repeat("y", n)}}})

@@ -17,7 +17,7 @@ import (
 )
 
 // storeAt has the API server store a kind at a version from now on.
-func (s *scene) storeAt(k kind, version string) {
+func (s *suite) storeAt(k kind, version string) {
 	s.Helper()
 	definition := &unstructured.Unstructured{}
 	s.must(json.Unmarshal([]byte(s.run("get", "crd", k.definition(), "-o", "json")), &definition.Object))
@@ -40,7 +40,7 @@ func (s *scene) storeAt(k kind, version string) {
 }
 
 // storageHash names the version that a kind is stored at, in the words of discovery.
-func (s *scene) storageHash(k kind) string {
+func (s *suite) storageHash(k kind) string {
 	s.Helper()
 	var list struct {
 		Resources []struct{ Name, StorageVersionHash string }
@@ -56,7 +56,7 @@ func (s *scene) storageHash(k kind) string {
 }
 
 // conversions are how often the API server had objects of a kind converted to v1, and to v1alpha1.
-func (s *scene) conversions(k kind) (toHub, toSpoke int) {
+func (s *suite) conversions(k kind) (toHub, toSpoke int) {
 	s.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubectl.Kubeconfig())
 	s.must(err)
@@ -75,7 +75,7 @@ func (s *scene) conversions(k kind) (toHub, toSpoke int) {
 // Objects of a cluster that stored v1alpha1 once are read at v1 like all others. Changing the
 // storage version closes all watches of a kind, which other tests would notice.
 func TestAnObjectStoredAtV1alpha1ReadsAtV1(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	for _, p := range pairs {
 		s.storeAt(p.kind, "v1alpha1")
 		// The handler learns of the change on its own: what counts is what a read from storage costs.

@@ -52,7 +52,7 @@ var needed = []string{"probe.tcpSocket", "probe.httpGet", "probe.grpc", "probe.e
 // A field that is taken back at v1alpha1 is gone at v1, as if it had never been there, however it is taken.
 func TestAFieldThatIsTakenBackAtV1alpha1IsGoneAtV1(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	sampler, made := framework.NewSampler(t), 0
 	for _, w := range whole {
 		optional := s.optional(w.kind, "v1alpha1")
@@ -96,7 +96,7 @@ func TestAFieldThatIsTakenBackAtV1alpha1IsGoneAtV1(t *testing.T) {
 // that was written at v1alpha1.
 func TestAFieldThatIsTakenBackAtV1IsGoneAtV1alpha1(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	sampler, made, compared := framework.NewSampler(t), 0, 0
 	takings := map[string]func(o, without *unstructured.Unstructured) error{
 		"merge": func(o, without *unstructured.Unstructured) error {
@@ -143,7 +143,7 @@ func TestAFieldThatIsTakenBackAtV1IsGoneAtV1alpha1(t *testing.T) {
 
 // takenAtV1 makes an object at v1alpha1, takes a field back at v1, and compares it with an object that never had
 // it. It says whether there was anything to compare.
-func (s *scene) takenAtV1(k kind, name, spec, path, way string, take func(o, without *unstructured.Unstructured) error) bool {
+func (s *suite) takenAtV1(k kind, name, spec, path, way string, take func(o, without *unstructured.Unstructured) error) bool {
 	s.Helper()
 	o := s.madeAtV1alpha1(k, name+"-was", spec)
 	with, _ := o.Object["spec"].(map[string]any)
@@ -172,7 +172,7 @@ func (s *scene) takenAtV1(k kind, name, spec, path, way string, take func(o, wit
 }
 
 // madeAtV1alpha1 returns an object at v1 that was applied at v1alpha1.
-func (s *scene) madeAtV1alpha1(k kind, name, spec string) *unstructured.Unstructured {
+func (s *suite) madeAtV1alpha1(k kind, name, spec string) *unstructured.Unstructured {
 	s.Helper()
 	o := &unstructured.Unstructured{}
 	s.must(json.Unmarshal([]byte(k.object("v1alpha1", name, spec)), &o.Object))
@@ -182,7 +182,7 @@ func (s *scene) madeAtV1alpha1(k kind, name, spec string) *unstructured.Unstruct
 }
 
 // takings are the ways to write an object and then write it otherwise.
-func (s *scene) takings(k kind, other string) map[string]func(name string, with, without map[string]any) {
+func (s *suite) takings(k kind, other string) map[string]func(name string, with, without map[string]any) {
 	object := func(version, name string, spec any) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
 		s.must(json.Unmarshal([]byte(k.object(version, name, text(spec))), &o.Object))
@@ -255,7 +255,7 @@ func mergePatch(from, to map[string]any) map[string]any {
 
 // optional are the paths below spec that the schema of a version does not require, "[]" for an item of a list.
 // A pod template is the API server's own.
-func (s *scene) optional(k kind, version string) map[string]bool {
+func (s *suite) optional(k kind, version string) map[string]bool {
 	s.Helper()
 	var definition struct {
 		Spec struct {

@@ -31,7 +31,7 @@ type verdict struct {
 }
 
 // vet runs `fairlead vet --cluster` as a user.
-func (s *scene) vet(kubeconfig string, args ...string) verdict {
+func (s *suite) vet(kubeconfig string, args ...string) verdict {
 	s.Helper()
 	program, err := filepath.Abs(filepath.Join(root, "bin", "fairlead-operator-outside"))
 	s.must(err)
@@ -62,10 +62,10 @@ func (v verdict) about(k kind, name string) (said []string) {
 	return said
 }
 
-func (s *scene) kubeconfig() string { return s.kubectl.Kubeconfig() }
+func (s *suite) kubeconfig() string { return s.kubectl.Kubeconfig() }
 
 // namedByVet wants a finding for all damage that matters, and none for the rest.
-func (s *scene) namedByVet() {
+func (s *suite) namedByVet() {
 	v := s.vet(s.kubeconfig(), "-n", s.namespace)
 	if v.code != 1 || v.Unread != "" || v.Summary.Objects < len(kinds)*len(damage) {
 		s.Errorf("exit code %d, %q, %+v", v.code, v.Unread, v.Summary)
@@ -87,7 +87,7 @@ func (s *scene) namedByVet() {
 }
 
 // poisonNamedByVet has the API server ask a converter that fails for one object.
-func (s *scene) poisonNamedByVet(store *etcd) {
+func (s *suite) poisonNamedByVet(store *etcd) {
 	converter := httptest.NewTLSServer(http.HandlerFunc(failing("poison")))
 	defer converter.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: converter.Certificate().Raw})
@@ -146,7 +146,7 @@ func failing(name string) func(http.ResponseWriter, *http.Request) {
 }
 
 // namedAsFarAsAllowed runs vet for a user who may list one kind, in one namespace.
-func (s *scene) namedAsFarAsAllowed() {
+func (s *suite) namedAsFarAsAllowed() {
 	user, err := s.kubectl.(*framework.Cluster).User("auditor")
 	s.must(err)
 	s.run("create", "role", "auditor", "--verb=list", "--resource="+externalServices.definition())

@@ -23,7 +23,7 @@ const rich = `{service: {labels: {team: payments}}, ports: [{name: sql, port: 54
 
 func TestPatchAndReplaceAtV1alpha1KeepWhatOnlyV1CanSay(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for verb, write := range map[string]func(name string){
 		"patch": func(name string) {
 			s.run("patch", externalServices.at("v1alpha1"), name, "--type=merge", "-p", `{"metadata":{"labels":{"touched":"yes"}},"spec":{"ports":{"sql":5433}}}`)
@@ -64,7 +64,7 @@ func TestPatchAndReplaceAtV1alpha1KeepWhatOnlyV1CanSay(t *testing.T) {
 // the memory of a policy, which no reconciler could make up.
 func TestReplaceAtV1alpha1KeepsTheStatusOfV1(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply(rebootPolicies.object("v1", "told", `{targets: [{kind: Deployment, name: web}, {kind: Deployment, name: api}], cooldown: 5m,
   triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}}]}`))
 	history := `[{"id":"1f-7","triggers":["up"],"target":{"kind":"Deployment","name":"api"},"result":"Succeeded","completedTime":"2026-03-02T20:00:00Z"}]`
@@ -95,7 +95,7 @@ func TestReplaceAtV1alpha1KeepsTheStatusOfV1(t *testing.T) {
 	s.sameField(remembered(), "status.lastRestartTime", `"2026-03-02T22:00:00Z"`)
 }
 
-func (s *scene) externalService(name string) *networkingv1.ExternalService {
+func (s *suite) externalService(name string) *networkingv1.ExternalService {
 	s.Helper()
 	var es networkingv1.ExternalService
 	s.must(s.get(name, &es))
@@ -104,7 +104,7 @@ func (s *scene) externalService(name string) *networkingv1.ExternalService {
 
 func TestListsOfBothVersionsAreWholeAndAlike(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	const objects, writers = 200, 8
 	var writing sync.WaitGroup
 	for w := range writers {
@@ -153,7 +153,7 @@ func TestListsOfBothVersionsAreWholeAndAlike(t *testing.T) {
 }
 
 // list reads all pages at a version.
-func (s *scene) list(k kind, version string, options metav1.ListOptions) []unstructured.Unstructured {
+func (s *suite) list(k kind, version string, options metav1.ListOptions) []unstructured.Unstructured {
 	s.Helper()
 	var all []unstructured.Unstructured
 	for {

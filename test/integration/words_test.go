@@ -15,7 +15,7 @@ import (
 // A user who wrote v1alpha1 has never seen a field of v1: what kubectl prints is what to correct.
 func TestARefusalAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for name, c := range map[string]struct {
 		kind
 		spec   string
@@ -74,7 +74,7 @@ The RebootPolicy "bad" is invalid:
 
 func TestARefusalAtV1alpha1OfWhatV1AloneCanSayNamesTheFieldOfV1(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply(chaosPods.object("v1", "monkey", `{target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`))
 	forged := s.forge(chaosPods, "monkey", func(spec map[string]any) { spec["count"] = "150%" })
 	forged.SetName("new")
@@ -88,7 +88,7 @@ func TestARefusalAtV1alpha1OfWhatV1AloneCanSayNamesTheFieldOfV1(t *testing.T) {
 
 func TestAWarningAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	answer := s.apply(rebootPolicies.object("v1alpha1", "told", `{target: {kind: Deployment, name: web, apiVersion: apps/v2}, policies: [
   {name: up, trigger: {probe: {exec: {command: ["true"]}, initialDelaySeconds: 10}}}]}`))
 	want := `Warning: spec.policies[0].trigger.probe.exec: exec probes are not supported yet: policy up never fires

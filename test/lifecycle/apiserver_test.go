@@ -18,7 +18,7 @@ import (
 
 func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	closed, err := loopback.FreePort()
 	s.must(err)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, by its backlog, and never answers
@@ -45,7 +45,7 @@ func TestAnAPIServerThatIsNotThereEndsTheStartInItsTimeWithTheAddress(t *testing
 
 func TestAWaitingReplicaIsAliveAndNotReadyAndSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	g := s.newGateway()
 	everything := func(*http.Request) bool { return true }
 	g.Cut(everything)
@@ -69,7 +69,7 @@ func TestAWaitingReplicaIsAliveAndNotReadyAndSaysWhatItWaitsFor(t *testing.T) {
 
 func TestAnAPIServerThatComesUpLateIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	server := s.Component(cluster.APIServer)
 	server.Stop()
 	r := s.launch("--kube-api-start-timeout=3m")
@@ -88,7 +88,7 @@ func TestAnAPIServerThatComesUpLateIsWaitedFor(t *testing.T) {
 // It is away for less than the Lease lasts.
 func TestARestartOfTheAPIServerIsSurvived(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start()
 	r.reconciles()
 	s.must(s.Component(cluster.APIServer).Restart(t.Context()))
@@ -102,7 +102,7 @@ func TestARestartOfTheAPIServerIsSurvived(t *testing.T) {
 
 func TestMissingPermissionsAreNamedWithTheRemedy(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	stranger, err := s.ServiceAccount(framework.Namespace, "stranger")
 	s.must(err)
 	code, output := s.launch(impatient, "--kubeconfig="+stranger.Kubeconfig).ends(patience)
@@ -117,8 +117,8 @@ func TestMissingPermissionsAreNamedWithTheRemedy(t *testing.T) {
 
 func TestMissingCRDsAreNamedWithTheRemedy(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	bare, err := cluster.Start(suite, cluster.Options{
+	s := newSuite(t)
+	bare, err := cluster.Start(suiteContext, cluster.Options{
 		Build: cluster.BuildOptions{Root: root}, WithoutControllerManager: true,
 	})
 	s.must(err)

@@ -20,7 +20,7 @@ const impatient = "--kube-api-start-timeout=6s"
 
 func TestAConfigurationThatCannotWorkIsOneLineThatNamesTheFieldAndTheRemedy(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	file := func(content string) string {
 		return s.writeFile("fairlead.yaml", "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"+content)
 	}
@@ -55,7 +55,7 @@ func TestAConfigurationThatCannotWorkIsOneLineThatNamesTheFieldAndTheRemedy(t *t
 
 func TestAPortInUseIsNamedWithTheFlagThatChoosesAnother(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	for server, flag := range map[string]string{
 		"webhook": "--webhook-port=%[2]s", "probes": "--health-probe-bind-address=%[1]s:%[2]s", "metrics": "--metrics-bind-address=%[1]s:%[2]s",
 	} {
@@ -79,7 +79,7 @@ func TestAPortInUseIsNamedWithTheFlagThatChoosesAnother(t *testing.T) {
 
 func TestACertificateFolderThatCannotBeUsedIsNamedWithTheFileAndTheRemedy(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	good, other := s.issue(time.Hour), s.issue(time.Hour)
 	tests := map[string]struct {
 		folder string
@@ -111,7 +111,7 @@ func TestACertificateFolderThatCannotBeUsedIsNamedWithTheFileAndTheRemedy(t *tes
 
 func TestACertificateFolderThatIsFilledLateServes(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	folder := filepath.Join(t.TempDir(), "late")
 	r := s.launch("--webhook-certificates=folder", "--webhook-certificates-folder="+folder, "--webhook-inject-ca=false", "--leader-elect=false")
 	s.eventually(func() error {

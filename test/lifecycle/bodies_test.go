@@ -53,12 +53,12 @@ func admissionReview(version string) string {
 
 // sound wants good requests to be answered well, on every path.
 func (r *replica) sound() error {
-	r.scene.Helper()
+	r.suite.Helper()
 	if err := r.converts(); err != nil {
 		return err
 	}
 	for _, path := range []string{mutatePath, validatePath} {
-		got, err := r.send(r.scene.caller(), path, strings.NewReader(admissionReview("v1")))
+		got, err := r.send(r.suite.caller(), path, strings.NewReader(admissionReview("v1")))
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (r *replica) sound() error {
 			return fmt.Errorf("POST %s: %d %s %s", path, got.code, got.version, got.body)
 		}
 	}
-	_, err := r.Probe(r.scene.Context(), "/readyz")
+	_, err := r.Probe(r.suite.Context(), "/readyz")
 	return err
 }
 
@@ -82,7 +82,7 @@ func (zeros) Read(p []byte) (int, error) {
 
 func TestABodyThatIsNoReviewIsRefusedAndHurtsNoOther(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start()
 	r.reconciles()
 	s.must(r.sound())
@@ -152,7 +152,7 @@ func TestABodyThatIsNoReviewIsRefusedAndHurtsNoOther(t *testing.T) {
 
 func TestAReviewOfManyObjectsIsConvertedWhole(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start()
 	objects := make([]*unstructured.Unstructured, 500)
 	for i := range objects {
@@ -167,7 +167,7 @@ func TestAReviewOfManyObjectsIsConvertedWhole(t *testing.T) {
 
 func TestTheWebhookPortSpeaksTLS13AndHTTP1Alone(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start()
 	plain, err := (&http.Client{Timeout: 10 * time.Second}).Post("http://"+r.Webhook+"/convert", "application/json", strings.NewReader("{}"))
 	if err == nil {

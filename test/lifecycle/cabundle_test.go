@@ -22,7 +22,7 @@ import (
 const healing = time.Minute
 
 // healed waits until every place has the bundle, and returns how long that took.
-func (s *scene) healed(want []byte) time.Duration {
+func (s *suite) healed(want []byte) time.Duration {
 	s.Helper()
 	began := time.Now()
 	s.eventually(func() error {
@@ -46,9 +46,9 @@ func (s *scene) healed(want []byte) time.Duration {
 
 // degraded waits until /readyz tells of every part, with status 200.
 func (r *replica) degraded(parts ...string) {
-	r.scene.Helper()
-	r.scene.eventually(func() error {
-		body, err := r.Probe(r.scene.Context(), "/readyz")
+	r.suite.Helper()
+	r.suite.eventually(func() error {
+		body, err := r.Probe(r.suite.Context(), "/readyz")
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (r *replica) degraded(parts ...string) {
 
 func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r, other := s.start(), s.start()
 	for _, one := range []*replica{r, other} {
 		one.reaches("ca-published", "done")
@@ -149,7 +149,7 @@ func kindOf(kind string) string {
 // convert all stored objects, so the two replicas give in ever longer, and heal it when the other has ended.
 func TestAFightOverACABundleIsBounded(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r, other := s.start(), s.start()
 	for _, one := range []*replica{r, other} {
 		one.reaches("ca-published", "done")
@@ -185,7 +185,7 @@ func TestAFightOverACABundleIsBounded(t *testing.T) {
 // The webhooks' own account may watch and heal the bundle; the reconcilers' need not.
 func TestSplitALostCABundleIsHealedByTheWebhooks(t *testing.T) {
 	t.Parallel()
-	a := newScene(t).split()
+	a := newSuite(t).split()
 	webhooks := a.webhook()
 	webhooks.reaches("ca-published", "done")
 	good := a.bundle(definitions[0])

@@ -39,7 +39,7 @@ var trusted = []struct {
 }{{crds, definitions}, {mutating, []string{"fairlead-mutating"}}, {validating, []string{"fairlead-validating"}}}
 
 // trusting are the objects that carry the CA bundle.
-func (s *scene) trusting() []*unstructured.Unstructured {
+func (s *suite) trusting() []*unstructured.Unstructured {
 	s.Helper()
 	var all []*unstructured.Unstructured
 	for _, one := range trusted {
@@ -54,7 +54,7 @@ func (s *scene) trusting() []*unstructured.Unstructured {
 }
 
 // bundles are the CA bundles of an object, by the path to each.
-func (s *scene) bundles(value any, path string, into map[string][]byte) map[string][]byte {
+func (s *suite) bundles(value any, path string, into map[string][]byte) map[string][]byte {
 	s.Helper()
 	switch value := value.(type) {
 	case map[string]any:
@@ -77,7 +77,7 @@ func (s *scene) bundles(value any, path string, into map[string][]byte) map[stri
 	return into
 }
 
-func (s *scene) secret() *corev1.Secret {
+func (s *suite) secret() *corev1.Secret {
 	s.Helper()
 	secret, err := s.kube.CoreV1().Secrets(framework.Namespace).Get(s.Context(), rootSecret, metav1.GetOptions{})
 	s.must(err)
@@ -86,7 +86,7 @@ func (s *scene) secret() *corev1.Secret {
 
 func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.must(s.kube.CoreV1().Secrets(framework.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{
 		FieldSelector: "metadata.name=" + rootSecret,
 	}))
@@ -144,7 +144,7 @@ func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
 }
 
 // ownsBundlesAlone wants the injector to be the one owner of each caBundle, and to own nothing else.
-func (s *scene) ownsBundlesAlone(object *unstructured.Unstructured) {
+func (s *suite) ownsBundlesAlone(object *unstructured.Unstructured) {
 	s.Helper()
 	found := false
 	for _, entry := range object.GetManagedFields() {
@@ -182,7 +182,7 @@ func leaves(fields map[string]any, path string) []string {
 }
 
 // versions are what any write would change.
-func (s *scene) versions() map[string]string {
+func (s *suite) versions() map[string]string {
 	s.Helper()
 	secret := s.secret()
 	all := map[string]string{"Secret": secret.ResourceVersion}
@@ -195,7 +195,7 @@ func (s *scene) versions() map[string]string {
 // Each write of a CRD makes the API server convert all stored objects again.
 func TestARestartWritesNeitherTheRootNorTheBundles(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start()
 	r.reconciles()
 	before := s.versions()
@@ -210,7 +210,7 @@ func TestARestartWritesNeitherTheRootNorTheBundles(t *testing.T) {
 
 func TestABundleThatWasWipedIsPublishedAgainByAStart(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start()
 	r.reconciles()
 	want := s.bundle(definitions[0])
@@ -258,7 +258,7 @@ func TestABundleThatWasWipedIsPublishedAgainByAStart(t *testing.T) {
 
 func TestApplyingTheManifestsAgainKeepsTheBundles(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.start().reconciles()
 	want := s.bundle(definitions[0])
 	s.must(s.Reinstall(t.Context()))
@@ -273,7 +273,7 @@ func TestApplyingTheManifestsAgainKeepsTheBundles(t *testing.T) {
 
 func TestNoLogHoldsTheRootsKey(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start("--log-level=7")
 	r.reconciles()
 	found, err := keyMaterial(logsOf(s.Cluster), s.secret().Data["tls.key"])

@@ -37,7 +37,7 @@ type issuer struct {
 	pem  []byte
 }
 
-func (s *scene) newIssuer() *issuer {
+func (s *suite) newIssuer() *issuer {
 	s.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	s.must(err)
@@ -54,7 +54,7 @@ func (s *scene) newIssuer() *issuer {
 }
 
 // client signs a certificate for a name, in PEM.
-func (s *scene) clientOf(i *issuer, name string) (cert, key []byte) {
+func (s *suite) clientOf(i *issuer, name string) (cert, key []byte) {
 	s.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	s.must(err)
@@ -75,7 +75,7 @@ const guide = "kube-apiserver-webhooks"
 // asGuided writes the files of the guide's example into a folder, and returns the one that the API
 // server is given. Only their places differ, and the user's name: the port of the local Service is
 // not 443, and a user for any port must be named so.
-func (s *scene) asGuided(folder string) string {
+func (s *suite) asGuided(folder string) string {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "hardening.md"))
 	s.must(err)
@@ -91,21 +91,21 @@ func (s *scene) asGuided(folder string) string {
 	return filepath.Join(folder, "configuration.yaml")
 }
 
-func (s *scene) write(path string, parts ...[]byte) {
+func (s *suite) write(path string, parts ...[]byte) {
 	s.Helper()
 	s.must(os.WriteFile(path, bytes.Join(parts, nil), 0o600))
 }
 
-// newGuardedScene opens a stage whose API server presents a certificate of an authority.
-func newGuardedScene(t *testing.T) (s *scene, authority *issuer) {
+// newGuardedSuite opens a cluster whose API server presents a certificate of an authority.
+func newGuardedSuite(t *testing.T) (s *suite, authority *issuer) {
 	t.Helper()
-	s = &scene{T: t}
+	s = &suite{T: t}
 	authority = s.newIssuer()
 	folder := t.TempDir()
 	cert, key := s.clientOf(authority, guide)
 	s.write(filepath.Join(folder, "webhook-client.crt"), cert)
 	s.write(filepath.Join(folder, "webhook-client.key"), key)
-	opened, err := framework.Open(suite, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{
+	opened, err := framework.Open(suiteContext, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{
 		APIServerFlags: []string{"--admission-control-config-file=" + s.asGuided(folder)}, WithoutControllerManager: true,
 	}})
 	s.must(err)
@@ -119,7 +119,7 @@ func newGuardedScene(t *testing.T) (s *scene, authority *issuer) {
 }
 
 // presenting is a caller with a certificate.
-func (s *scene) presenting(cert, key []byte) *http.Client {
+func (s *suite) presenting(cert, key []byte) *http.Client {
 	s.Helper()
 	pair, err := tls.X509KeyPair(cert, key)
 	s.must(err)
@@ -134,7 +134,7 @@ const validate = "/validate-networking-fairlead-dev-v1-externalservice"
 // The API server presents its certificate for admission, and has none to present for conversion.
 func TestOnlyTheAPIServerIsAnsweredOnAdmissionPaths(t *testing.T) {
 	t.Parallel()
-	s, authority := newGuardedScene(t)
+	s, authority := newGuardedSuite(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	s.write(file, authority.pem)
 	r := s.start("--webhook-client-ca-file="+file, "--webhook-client-names="+guide)

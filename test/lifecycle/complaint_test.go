@@ -9,7 +9,7 @@ import (
 
 // complains wants a process to have failed with one line, the last of its output, that holds every
 // piece.
-func (s *scene) complains(code int, output string, wanted ...string) {
+func (s *suite) complains(code int, output string, wanted ...string) {
 	s.Helper()
 	if code != 1 {
 		s.Errorf("exit code %d, want 1", code)

@@ -22,7 +22,7 @@ import (
 
 func TestAFileConfiguresAndAFlagOverridesIt(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	file := s.writeFile("fairlead.yaml", `
 apiVersion: config.fairlead.dev/v1alpha1
 kind: FairleadConfiguration
@@ -58,7 +58,7 @@ logging:
 
 func TestOnlyTheGivenNamespacesAreReconciledWhileWebhooksServeAll(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	watched, second, other := s.newNamespace(), s.newNamespace(), s.newNamespace()
 	r := s.start("--namespaces=" + watched + "," + second)
 	r.reconciles()
@@ -82,7 +82,7 @@ func TestOnlyTheGivenNamespacesAreReconciledWhileWebhooksServeAll(t *testing.T) 
 
 func TestMetricsCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start("--metrics-bind-address=0")
 	r.reconciles()
 	if code, _, err := r.scrape("/metrics", ""); err == nil {
@@ -92,7 +92,7 @@ func TestMetricsCanBeSwitchedOff(t *testing.T) {
 
 func TestProfilesAreOptIn(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.kubectl("create", "clusterrole", "profiler", "--verb=get", "--non-resource-url=/debug/pprof/*")
 	profiler := s.token("profiler", "profiler")
 

@@ -27,7 +27,7 @@ const (
 // version, so that the LIST which fills a cache needs the /convert of the process whose cache it is.
 func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	type situation struct {
 		elect, warmup, restarted bool
 		namespace                string
@@ -83,7 +83,7 @@ func TestAStartWhoseCachesNeedItsOwnConversionsDoesNotDeadlock(t *testing.T) {
 }
 
 // store makes a version of ExternalService the one that is stored.
-func (s *scene) store(version string) {
+func (s *suite) store(version string) {
 	s.Helper()
 	object, err := s.client.Resource(crds).Get(s.Context(), definitions[0], metav1.GetOptions{})
 	s.must(err)
@@ -97,7 +97,7 @@ func (s *scene) store(version string) {
 }
 
 // wipe removes the CA bundle of a CRD.
-func (s *scene) wipe(crd string) {
+func (s *suite) wipe(crd string) {
 	s.Helper()
 	s.patch(crds, crd, map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{
 		"clientConfig": map[string]any{"caBundle": nil}}}}})

@@ -27,11 +27,11 @@ var demoting = append(electing(12, 5), "--on-lost-lease=demote")
 
 // demoted waits until a replica has stopped reconciling and goes on serving.
 func (r *replica) demoted(times int) {
-	r.scene.Helper()
-	r.scene.eventually(func() error {
+	r.suite.Helper()
+	r.suite.eventually(func() error {
 		if r.PID() == 0 {
 			output, _ := r.Logs()
-			r.scene.Fatalf("%s has ended:\n%s", r.ID, output)
+			r.suite.Fatalf("%s has ended:\n%s", r.ID, output)
 		}
 		if got := len(r.entries(demotedMessage)); got < times {
 			return fmt.Errorf("%s was demoted %d times, not %d", r.ID, got, times)
@@ -44,7 +44,7 @@ const demotedMessage = "demoted: the Lease is lost and the reconcilers have stop
 
 func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	g := s.newGateway()
 	namespace := s.newNamespace()
 	a := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig}, demoting...)...)
@@ -98,7 +98,7 @@ func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 // A replica that does not reach the API server at all has nothing to build its next term from.
 func TestADemotedReplicaThatIsCutOffStandsAgainWhenItIsBack(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	g := s.newGateway()
 	a := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig}, demoting...)...)
 	a.reconciles()
@@ -120,7 +120,7 @@ func TestADemotedReplicaThatIsCutOffStandsAgainWhenItIsBack(t *testing.T) {
 
 func TestFiftyDemotionsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	port, err := loopback.FreePort()
 	s.must(err)
 	profiles := fmt.Sprintf("127.0.0.1:%d", port)
@@ -162,7 +162,7 @@ type held struct {
 	heap       float64 // MiB, after a collection
 }
 
-func (s *scene) held(profiles string) (h held) {
+func (s *suite) held(profiles string) (h held) {
 	s.Helper()
 	// What ends with the last term takes a moment.
 	var last int
@@ -189,7 +189,7 @@ func (s *scene) held(profiles string) (h held) {
 	return h
 }
 
-func (s *scene) profile(at, path string) string {
+func (s *suite) profile(at, path string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()

@@ -28,7 +28,7 @@ type traffic struct {
 	end          func()
 }
 
-func (s *scene) traffic(namespace string, clients int) *traffic {
+func (s *suite) traffic(namespace string, clients int) *traffic {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	load := &traffic{}
@@ -64,7 +64,7 @@ func (s *scene) traffic(namespace string, clients int) *traffic {
 }
 
 // flows waits until so many more requests have been answered.
-func (s *scene) flows(load *traffic, more int64) {
+func (s *suite) flows(load *traffic, more int64) {
 	s.Helper()
 	target := load.sent.Load() + more
 	s.eventually(func() error {
@@ -79,7 +79,7 @@ const conversionsServed = `fairlead_webhook_requests_total{code="200",path="/con
 
 func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	namespace := s.newNamespace()
 	// Some sixty looks of the balancer at /readyz, of which a busy machine skips most.
 	replicas := []*replica{s.start("--webhook-drain-delay=3s"), s.start("--webhook-drain-delay=3s")}
@@ -113,7 +113,7 @@ func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
 
 func TestASlowRequestInFlightFinishesAfterTheReplicaHasStoppedAccepting(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start()
 	r.reconciles()
 	const inFlight = `fairlead_webhook_requests_in_flight{path="/convert"}`

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// turnLease is the Lease of the commands, in the operator's namespace so that newScene clears it.
+// turnLease is the Lease of the commands, in the operator's namespace so that newSuite clears it.
 const turnLease = "turn"
 
 // once is a command that runs until it is killed, and says in a file that it runs, or that another
@@ -37,7 +37,7 @@ type elector struct {
 
 // elect starts one more candidate, by a ServiceAccount that has the rights the guide names and no
 // others. It ends with the test.
-func (s *scene) elect(id, kubeconfig, file string) *elector {
+func (s *suite) elect(id, kubeconfig, file string) *elector {
 	s.Helper()
 	logs, err := os.Create(filepath.Join(s.TempDir(), id+".log"))
 	s.must(err)
@@ -61,12 +61,12 @@ func (s *scene) elect(id, kubeconfig, file string) *elector {
 }
 
 // turns is the kubeconfig of an account with the Role of docs/guides/elect.md.
-func (s *scene) turns() string {
+func (s *suite) turns() string {
 	s.Helper()
 	user, err := s.ServiceAccount(framework.Namespace, "turn-taker")
 	s.must(err)
 	if _, err := s.Kubectl(s.Context(), "get", "rolebinding", "turn-create", "-n", framework.Namespace); err == nil {
-		return user.Kubeconfig // an earlier test on the stage made them
+		return user.Kubeconfig // an earlier test on the cluster made them
 	}
 	for _, args := range [][]string{
 		{"create", "serviceaccount", "turn-taker"},
@@ -82,7 +82,7 @@ func (s *scene) turns() string {
 
 func TestElectNeverRunsACommandTwiceHoweverItsHolderEnds(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	kubeconfig := s.turns()
 	file := filepath.Join(t.TempDir(), "runs")
 	runs := func() int {
@@ -132,7 +132,7 @@ func TestElectNeverRunsACommandTwiceHoweverItsHolderEnds(t *testing.T) {
 // A job must not hang on a typo, nor give up where a Role is a moment late.
 func TestElectEndsOnWhatCannotSucceed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	limited := s.turns()
 	for name, c := range map[string]struct {
 		kubeconfig, namespace, lease string
@@ -166,7 +166,7 @@ func TestElectEndsOnWhatCannotSucceed(t *testing.T) {
 }
 
 // reader is the kubeconfig of an account that may read Leases of the operator's namespace and write none.
-func (s *scene) reader() string {
+func (s *suite) reader() string {
 	s.Helper()
 	const name = "turn-reader"
 	user, err := s.ServiceAccount(framework.Namespace, name)

@@ -29,7 +29,7 @@ func electing(lease, renew int) []string {
 	return []string{fmt.Sprintf("--leader-elect-lease-duration=%ds", lease), fmt.Sprintf("--leader-elect-renew-deadline=%ds", renew), "--leader-elect-retry-period=500ms"}
 }
 
-func (s *scene) lease() *coordinationv1.Lease {
+func (s *suite) lease() *coordinationv1.Lease {
 	s.Helper()
 	lease, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(s.Context(), leaseName, metav1.GetOptions{})
 	s.must(err)
@@ -37,7 +37,7 @@ func (s *scene) lease() *coordinationv1.Lease {
 }
 
 // holdLease gives the Lease to another holder, as an administrator may.
-func (s *scene) holdLease(holder string) {
+func (s *suite) holdLease(holder string) {
 	s.Helper()
 	now := metav1.NowMicro()
 	spec := coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder), LeaseDurationSeconds: ptr.To(int32(60)), RenewTime: &now, AcquireTime: &now}
@@ -48,7 +48,7 @@ func (s *scene) holdLease(holder string) {
 }
 
 // leadership wants one replica to lead and reconcile and the other to wait, whichever way one asks.
-func (s *scene) leadership(leader, standby *replica) {
+func (s *suite) leadership(leader, standby *replica) {
 	s.Helper()
 	leader.reconciles()
 	for r, want := range map[*replica]float64{leader: 1, standby: 0} {
@@ -74,7 +74,7 @@ func (s *scene) leadership(leader, standby *replica) {
 
 func TestOfTwoReplicasBothAnswerWebhooksAndOneReconciles(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	a := s.start()
 	a.reconciles()
 	b := s.start()
@@ -89,7 +89,7 @@ func TestOfTwoReplicasBothAnswerWebhooksAndOneReconciles(t *testing.T) {
 }
 
 // announced looks for an Event about the Lease.
-func (s *scene) announced(reason, replica string) error {
+func (s *suite) announced(reason, replica string) error {
 	events, err := s.kube.CoreV1().Events(framework.Namespace).List(s.Context(), metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *scene) announced(reason, replica string) error {
 // usual ones.
 func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	namespace := s.newNamespace()
 	leader := s.start(patient...)
 	leader.reconciles()
@@ -148,7 +148,7 @@ func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
 
 func TestAKilledLeaderIsFollowedWithinTheLease(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	namespace := s.newNamespace()
 	a := s.start(electing(12, 9)...)
 	a.reconciles()
@@ -171,18 +171,18 @@ func TestAKilledLeaderIsFollowedWithinTheLease(t *testing.T) {
 func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		lose      func(*scene, *framework.Gateway)
+		lose      func(*suite, *framework.Gateway)
 		durations []string
 		reason    string
 	}{
 		// What ends the reconcilers is that the renewal is refused: the deadline is too far away.
-		"an administrator gives it to another": {func(s *scene, _ *framework.Gateway) { s.holdLease("administrator") }, electing(60, 40), "held by another replica"},
+		"an administrator gives it to another": {func(s *suite, _ *framework.Gateway) { s.holdLease("administrator") }, electing(60, 40), "held by another replica"},
 		// And here, that the deadline passed, long before another may take the Lease.
-		"it cannot be renewed": {func(_ *scene, g *framework.Gateway) { g.Cut(leases) }, electing(40, 8), "not renewed for 8s"},
+		"it cannot be renewed": {func(_ *suite, g *framework.Gateway) { g.Cut(leases) }, electing(40, 8), "not renewed for 8s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newSuite(t)
 			g := s.newGateway()
 			r := s.start(append([]string{"--kubeconfig=" + g.Kubeconfig, "--webhook-drain-delay=20s"}, test.durations...)...)
 			r.reconciles()
@@ -228,7 +228,7 @@ func TestALostLeaseStopsReconcilersAtOnceDrainsTheWebhookAndEndsTheProcess(t *te
 
 func TestWithoutElectionAReplicaReconcilesAtOnceWithoutTheLease(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	now := metav1.NowMicro()
 	_, err := s.kube.CoordinationV1().Leases(framework.Namespace).Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: leaseName},

@@ -13,7 +13,7 @@ import (
 )
 
 func TestAStartWithFewObjectsIsShort(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	namespace := s.newNamespace()
 	began := time.Now() // before the process: the times of /statusz begin a little later
 	r := s.start()

@@ -23,13 +23,13 @@ var lifelong = []string{"--leader-elect-mode=forLife", "--leader-elect-retry-per
 
 // bear makes a Node and a Pod that runs on it, by the name that the next replica will have. No kubelet
 // looks after them: what happens to them is what the test does.
-func (s *scene) bear() string {
+func (s *suite) bear() string {
 	s.Helper()
 	admin, err := framework.NewClient(s.Kubeconfig())
 	s.must(err)
 	name := s.NextReplica()
 	s.Cleanup(func() {
-		if err := framework.DeletePod(suite, admin, name); err != nil {
+		if err := framework.DeletePod(suiteContext, admin, name); err != nil {
 			s.Errorf("bury %s: %v", name, err)
 		}
 	})
@@ -37,13 +37,13 @@ func (s *scene) bear() string {
 	return name
 }
 
-func (s *scene) setPod(name, status string) {
+func (s *suite) setPod(name, status string) {
 	s.Helper()
 	_, err := s.kube.CoreV1().Pods(framework.Namespace).Patch(s.Context(), name, types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status")
 	s.must(err)
 }
 
-func (s *scene) setNode(name string, ready corev1.ConditionStatus) {
+func (s *suite) setNode(name string, ready corev1.ConditionStatus) {
 	s.Helper()
 	now := time.Now().UTC().Format(time.RFC3339)
 	s.kubectl("patch", "node", framework.NodeOf(name), "--subresource=status", "-p", fmt.Sprintf(
@@ -51,7 +51,7 @@ func (s *scene) setNode(name string, ready corev1.ConditionStatus) {
 }
 
 // pair starts two replicas that have Pods, of which the first leads.
-func (s *scene) pair(args ...string) (leader, standby *replica) {
+func (s *suite) pair(args ...string) (leader, standby *replica) {
 	s.Helper()
 	args = append(args, lifelong...)
 	var both [2]*replica
@@ -70,21 +70,21 @@ func (s *scene) pair(args ...string) (leader, standby *replica) {
 
 // waits wants a standby to go on waiting, for some of its looks at the lock.
 func (r *replica) waits(looks int) {
-	r.scene.Helper()
+	r.suite.Helper()
 	timer := time.NewTimer(time.Duration(looks) * 500 * time.Millisecond)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-r.scene.Context().Done():
+	case <-r.suite.Context().Done():
 	}
 	if status, err := r.status(); err != nil || status.leads() || status.state("reconcilers") == "done" {
-		r.scene.Errorf("%s does not wait any more (%v): %+v", r.ID, err, status)
+		r.suite.Errorf("%s does not wait any more (%v): %+v", r.ID, err, status)
 	}
 }
 
 func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	namespace := s.newNamespace()
 	leader, standby := s.pair()
 	owners := s.lease().OwnerReferences
@@ -131,7 +131,7 @@ func TestALeaderForLifeIsReplacedWhenItsPodIsAndNotBefore(t *testing.T) {
 
 func TestALockForLifeThatAnAdministratorDeletesIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	leader, standby := s.pair()
 	for range 5 {
 		s.must(s.kube.CoordinationV1().Leases(framework.Namespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}))
@@ -148,7 +148,7 @@ func TestALockForLifeThatAnAdministratorDeletesIsMadeAgain(t *testing.T) {
 
 func TestAnEvictedLeaderForLifeIsReplaced(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	leader, standby := s.pair()
 	leader.Kill()
 	s.setPod(leader.ID, `{"status":{"phase":"Failed","reason":"Evicted"}}`)
@@ -165,7 +165,7 @@ func TestAnEvictedLeaderForLifeIsReplaced(t *testing.T) {
 
 func TestALeaderForLifeOnALostNodeIsReplacedOnceAnAdministratorSaysThatTheNodeIsOff(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	leader, standby := s.pair()
 	leader.Kill()
 	node := framework.NodeOf(leader.ID)
@@ -189,7 +189,7 @@ func TestALeaderForLifeOnALostNodeIsReplacedOnceAnAdministratorSaysThatTheNodeIs
 
 func TestALeaderForLifeWhosePodIsDeletedByForceStopsAndSaysWhy(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	leader, standby := s.pair()
 	s.must(s.kube.CoreV1().Pods(framework.Namespace).Delete(t.Context(), leader.ID, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
 	code, output := leader.ends(patience)
@@ -202,7 +202,7 @@ func TestALeaderForLifeWhosePodIsDeletedByForceStopsAndSaysWhy(t *testing.T) {
 
 func TestWithoutAPodElectionForLifeEndsTheStartWithTheRemedy(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	code, output := s.launch(lifelong...).ends(patience)
 	s.complains(code, output, "there is no Pod "+framework.Namespace+"/replica-", "POD_NAME", "--leader-elect-mode=lease")
 	if _, err := s.kube.CoordinationV1().Leases(framework.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {

@@ -13,7 +13,7 @@ import (
 )
 
 // newGateway starts one, for as long as the test runs.
-func (s *scene) newGateway() *framework.Gateway {
+func (s *suite) newGateway() *framework.Gateway {
 	s.Helper()
 	g, err := s.NewGateway(s.TempDir())
 	s.must(err)
@@ -22,13 +22,13 @@ func (s *scene) newGateway() *framework.Gateway {
 }
 
 // writeKubeconfig makes one for a server that does not authenticate.
-func (s *scene) writeKubeconfig(server string) string {
+func (s *suite) writeKubeconfig(server string) string {
 	s.Helper()
 	return s.writeFile("kubeconfig", framework.KubeconfigOf(server))
 }
 
 // writeFile makes a file for the test and returns its path.
-func (s *scene) writeFile(name, content string) string {
+func (s *suite) writeFile(name, content string) string {
 	s.Helper()
 	path := filepath.Join(s.TempDir(), name)
 	s.must(os.WriteFile(path, []byte(content), 0o600))

@@ -24,12 +24,12 @@ func (i issued) files() map[string]string {
 }
 
 // issue makes a certificate for the webhook Service that expires in a time, from a root of its own.
-func (s *scene) issue(expires time.Duration) issued {
+func (s *suite) issue(expires time.Duration) issued {
 	s.Helper()
 	return s.issueFor(expires, serverName)
 }
 
-func (s *scene) issueFor(expires time.Duration, name string) issued {
+func (s *suite) issueFor(expires time.Duration, name string) issued {
 	s.Helper()
 	newKey := func() *ecdsa.PrivateKey {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -59,7 +59,7 @@ func (s *scene) issueFor(expires time.Duration, name string) issued {
 }
 
 // folder makes one with files in it.
-func (s *scene) folder(files map[string]string) string {
+func (s *suite) folder(files map[string]string) string {
 	s.Helper()
 	path := s.TempDir()
 	s.fill(path, files)
@@ -67,7 +67,7 @@ func (s *scene) folder(files map[string]string) string {
 }
 
 // fill writes files, tls.crt last: a pair is complete with it.
-func (s *scene) fill(folder string, files map[string]string) {
+func (s *suite) fill(folder string, files map[string]string) {
 	s.Helper()
 	s.must(os.MkdirAll(folder, 0o700))
 	for _, name := range []string{"ca.crt", "tls.key", "tls.crt"} {

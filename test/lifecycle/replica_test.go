@@ -22,7 +22,7 @@ import (
 // replica is one process of the operator, and the test it belongs to.
 type replica struct {
 	*framework.Replica
-	scene *scene
+	suite *suite
 }
 
 // lasting are durations of the election that neither a busy machine nor an API server that restarts
@@ -31,7 +31,7 @@ var lasting = []string{"--leader-elect-lease-duration=240s", "--leader-elect-ren
 
 // start runs a replica behind the Service and returns once its webhooks answer. It ends with the
 // test.
-func (s *scene) start(args ...string) *replica {
+func (s *suite) start(args ...string) *replica {
 	s.Helper()
 	r, err := s.StartReplica(s.Context(), slices.Concat([]string{"--webhook-drain-delay=0s"}, lasting, args)...)
 	s.must(err)
@@ -40,7 +40,7 @@ func (s *scene) start(args ...string) *replica {
 }
 
 // launch runs a replica and does not wait for it. It ends with the test.
-func (s *scene) launch(args ...string) *replica {
+func (s *suite) launch(args ...string) *replica {
 	s.Helper()
 	r, err := s.Launch(s.Context(), append([]string{"--webhook-drain-delay=0s"}, args...)...)
 	s.must(err)
@@ -79,13 +79,13 @@ func (s status) fact(name string) string {
 func (s status) leads() bool { return strings.HasSuffix(s.fact("leader"), "(this replica)") }
 
 func (r *replica) status() (status, error) {
-	r.scene.Helper()
+	r.suite.Helper()
 	if r.PID() == 0 { // nothing to wait for
 		output, err := r.Logs()
-		r.scene.Fatalf("%s has ended (%v):\n%s", r.ID, err, output)
+		r.suite.Fatalf("%s has ended (%v):\n%s", r.ID, err, output)
 	}
 	var answer status
-	body, err := r.Probe(r.scene.Context(), "/statusz?format=json")
+	body, err := r.Probe(r.suite.Context(), "/statusz?format=json")
 	if err != nil {
 		return answer, err
 	}
@@ -94,9 +94,9 @@ func (r *replica) status() (status, error) {
 
 // reaches waits until a phase of the start is in a state.
 func (r *replica) reaches(phase, state string) status {
-	r.scene.Helper()
+	r.suite.Helper()
 	var last status
-	r.scene.eventually(func() (err error) {
+	r.suite.eventually(func() (err error) {
 		if last, err = r.status(); err != nil {
 			return err
 		}
@@ -110,24 +110,24 @@ func (r *replica) reaches(phase, state string) status {
 
 // reconciles waits until the replica does.
 func (r *replica) reconciles() status {
-	r.scene.Helper()
+	r.suite.Helper()
 	return r.reaches("reconcilers", "done")
 }
 
 // ends waits until the process has ended, and returns its exit code and all it wrote.
 func (r *replica) ends(within time.Duration) (code int, output string) {
-	r.scene.Helper()
-	ctx, cancel := context.WithTimeout(r.scene.Context(), within)
+	r.suite.Helper()
+	ctx, cancel := context.WithTimeout(r.suite.Context(), within)
 	defer cancel()
 	err := r.Wait(ctx)
 	output, logErr := r.Logs()
-	r.scene.must(logErr)
+	r.suite.must(logErr)
 	if err == nil {
 		return 0, output
 	}
 	exit, ok := err.(interface{ ExitCode() int })
 	if !ok {
-		r.scene.Fatalf("%s has not ended within %s: %v\n%s", r.ID, within, err, output)
+		r.suite.Fatalf("%s has not ended within %s: %v\n%s", r.ID, within, err, output)
 	}
 	return exit.ExitCode(), output
 }
@@ -137,9 +137,9 @@ type entry map[string]any
 
 // entries are the lines of the log with a message.
 func (r *replica) entries(message string) []entry {
-	r.scene.Helper()
+	r.suite.Helper()
 	text, err := r.Logs()
-	r.scene.must(err)
+	r.suite.must(err)
 	var found []entry
 	for line := range strings.Lines(text) {
 		var e entry
@@ -158,7 +158,7 @@ var insecure = &http.Client{
 
 // scrape gets a path of the metrics server, with a token or without.
 func (r *replica) scrape(path, token string) (code int, body string, err error) {
-	request, err := http.NewRequestWithContext(r.scene.Context(), http.MethodGet, r.Metrics+path, nil)
+	request, err := http.NewRequestWithContext(r.suite.Context(), http.MethodGet, r.Metrics+path, nil)
 	if err != nil {
 		return 0, "", err
 	}
@@ -183,7 +183,7 @@ func (r *replica) scrapable() error {
 
 // metric reads one series, such as fairlead_leader, as an authorized scraper; 0 where it is absent.
 func (r *replica) metric(series string) (float64, error) {
-	code, body, err := r.scrape("/metrics", r.scene.scraper())
+	code, body, err := r.scrape("/metrics", r.suite.scraper())
 	if err != nil || code != http.StatusOK {
 		return 0, fmt.Errorf("scrape %s: %d %v", r.ID, code, err)
 	}
@@ -197,21 +197,21 @@ func (r *replica) metric(series string) (float64, error) {
 
 // mustMetric is metric where a failure ends the test.
 func (r *replica) mustMetric(series string) float64 {
-	r.scene.Helper()
-	r.scene.eventually(r.scrapable)
+	r.suite.Helper()
+	r.suite.eventually(r.scrapable)
 	value, err := r.metric(series)
-	r.scene.must(err)
+	r.suite.must(err)
 	return value
 }
 
 // scraper is the token of a ServiceAccount that may read metrics.
-func (s *scene) scraper() string {
+func (s *suite) scraper() string {
 	s.Helper()
 	return s.token("scraper", "fairlead-metrics-reader")
 }
 
 // token is that of a ServiceAccount with a role, or with none where role is empty.
-func (s *scene) token(account, role string) string {
+func (s *suite) token(account, role string) string {
 	s.Helper()
 	key := tokenKey{s.Cluster, account}
 	if token, ok := tokens.Load(key); ok {

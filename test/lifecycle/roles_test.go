@@ -27,11 +27,11 @@ import (
 // split is Fairlead with webhooks and reconcilers in processes of their own, each kind of which runs
 // with the rights that config/split gives it and no others.
 type split struct {
-	*scene
+	*suite
 	webhooksAs, reconcilersAs string // kubeconfigs
 }
 
-func (s *scene) split() *split {
+func (s *suite) split() *split {
 	s.Helper()
 	s.must(s.applyRights(filepath.Join(root, "config", "split")))
 	s.Cleanup(func() {
@@ -41,7 +41,7 @@ func (s *scene) split() *split {
 			s.must(err)
 		}
 	})
-	a := &split{scene: s}
+	a := &split{suite: s}
 	for account, to := range map[string]*string{"fairlead-webhook": &a.webhooksAs, "fairlead-manager": &a.reconcilersAs} {
 		user, err := s.ServiceAccount(framework.Namespace, account)
 		s.must(err)
@@ -51,7 +51,7 @@ func (s *scene) split() *split {
 }
 
 // applyRights applies the accounts, roles and bindings of a folder of manifests.
-func (s *scene) applyRights(folder string) error {
+func (s *suite) applyRights(folder string) error {
 	rendered := s.kubectl("kustomize", folder)
 	var rights bytes.Buffer
 	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(rendered), 4096); ; {
@@ -122,43 +122,43 @@ func (a *split) alongside(load *traffic, namespace, name string) {
 
 // eventuallyReady waits for /readyz.
 func (r *replica) eventuallyReady() {
-	r.scene.Helper()
-	r.scene.eventually(func() error { return r.Ready(r.scene.Context()) })
+	r.suite.Helper()
+	r.suite.eventually(func() error { return r.Ready(r.suite.Context()) })
 }
 
 // skips wants phases to be none of the replica's.
 func (r *replica) skips(reason string, phases ...string) {
-	r.scene.Helper()
+	r.suite.Helper()
 	shown, err := r.status()
-	r.scene.must(err)
+	r.suite.must(err)
 	for _, p := range shown.Phases {
 		if want := slices.Contains(phases, p.Phase); want != (p.State == "skipped") || want && !strings.Contains(p.Detail, reason) {
-			r.scene.Errorf("%s: phase %s is %s: %s", r.ID, p.Phase, p.State, p.Detail)
+			r.suite.Errorf("%s: phase %s is %s: %s", r.ID, p.Phase, p.State, p.Detail)
 		}
 	}
 }
 
 // listens says whether anybody takes connections where webhooks would be.
 func (r *replica) listens() bool {
-	conn, err := (&net.Dialer{Timeout: patience}).DialContext(r.scene.Context(), "tcp", r.Webhook)
+	conn, err := (&net.Dialer{Timeout: patience}).DialContext(r.suite.Context(), "tcp", r.Webhook)
 	if err == nil {
-		r.scene.must(conn.Close())
+		r.suite.must(conn.Close())
 		return true
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		r.scene.Fatal(err)
+		r.suite.Fatal(err)
 	}
 	return false
 }
 
 // permitted wants no line of the log to tell of a right that was missing.
 func (r *replica) permitted() {
-	r.scene.Helper()
+	r.suite.Helper()
 	text, err := r.Logs()
-	r.scene.must(err)
+	r.suite.must(err)
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "orbidden") || strings.Contains(line, "cannot list") {
-			r.scene.Errorf("%s lacks a right: %.500s", r.ID, line)
+			r.suite.Errorf("%s lacks a right: %.500s", r.ID, line)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (c *calls) keep(ctx context.Context, pause time.Duration, call func(context
 }
 
 // none wants calls, and no failure among them.
-func (c *calls) none(s *scene, what string) {
+func (c *calls) none(s *suite, what string) {
 	s.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *calls) none(s *scene, what string) {
 }
 
 // shakesHands connects to a replica as the API server does, once for each bundle of each target.
-func (s *scene) shakesHands(ctx context.Context, r *framework.Replica) error {
+func (s *suite) shakesHands(ctx context.Context, r *framework.Replica) error {
 	for resource, names := range map[schema.GroupVersionResource][]string{
 		crds: definitions, mutating: {"fairlead-mutating"}, validating: {"fairlead-validating"},
 	} {
@@ -103,7 +103,7 @@ func (s *scene) shakesHands(ctx context.Context, r *framework.Replica) error {
 }
 
 // generations of the objects that carry the bundle.
-func (s *scene) generations() map[string]int64 {
+func (s *suite) generations() map[string]int64 {
 	s.Helper()
 	all := map[string]int64{}
 	for _, object := range s.trusting() {
@@ -114,7 +114,7 @@ func (s *scene) generations() map[string]int64 {
 
 func TestARotationOfTheRootFailsNoCallAndWritesEachDefinitionTwice(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	replicas := make([]*replica, 3)
 	for i := range replicas {
 		replicas[i] = s.start("--webhook-certificates-validity=1m")
@@ -208,8 +208,8 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 // A delivery tool that owns caBundle is told apart, and left alone.
 func TestABundleThatAnotherManagerAppliesIsNamedAndNotFoughtOver(t *testing.T) {
 	t.Parallel()
-	for title, take := range map[string]func(s *scene, object *unstructured.Unstructured){
-		"by server-side apply, as Argo CD does": func(s *scene, object *unstructured.Unstructured) {
+	for title, take := range map[string]func(s *suite, object *unstructured.Unstructured){
+		"by server-side apply, as Argo CD does": func(s *suite, object *unstructured.Unstructured) {
 			manager, force := "argocd-controller", true
 			applied := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": map[string]any{"name": object.GetName()},
@@ -218,14 +218,14 @@ func TestABundleThatAnotherManagerAppliesIsNamedAndNotFoughtOver(t *testing.T) {
 			_, err := s.client.Resource(crds).Apply(s.Context(), object.GetName(), applied, metav1.ApplyOptions{FieldManager: manager, Force: force})
 			s.must(err)
 		},
-		"by update, as Helm does": func(s *scene, object *unstructured.Unstructured) {
+		"by update, as Helm does": func(s *suite, object *unstructured.Unstructured) {
 			_, err := s.client.Resource(crds).Update(s.Context(), object, metav1.UpdateOptions{FieldManager: "helm"})
 			s.must(err)
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newSuite(t)
 			r := s.start()
 			r.reconciles()
 			r.Stop()

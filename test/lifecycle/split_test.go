@@ -21,7 +21,7 @@ import (
 
 func TestSplitAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 	t.Parallel()
-	a := newScene(t).split()
+	a := newSuite(t).split()
 	namespace := a.newNamespace()
 	// Reconcilers first: neither waits for the other to be there.
 	leader := a.reconciler(electing(12, 9)...)
@@ -96,7 +96,7 @@ func TestSplitAKilledReconcilerFailsNoRequestAndAnotherOneGoesOn(t *testing.T) {
 // As docs/guides/high-availability.md says: the new replicas that serve start before the old ones stop.
 func TestSplitIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	namespace := s.newNamespace()
 	leaving := "--webhook-drain-delay=3s" // under load, with a balancer that looks now and then
 	together := s.start(leaving)
@@ -135,7 +135,7 @@ func TestSplitIsComeToAndLeftWithoutAFailedRequest(t *testing.T) {
 
 func TestSplitTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	apply := []string{"apply", "--server-side", "--dry-run=server", "--force-conflicts", "-o", "name", "-k", filepath.Join(root, "config", "split")}
 	all := strings.Fields(s.kubectl(apply...))
 	added := strings.Fields(s.kubectl(append(apply, "--selector=app.kubernetes.io/component=webhook")...))
@@ -160,7 +160,7 @@ func TestSplitTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
 // webhooks come up all the same, since they wait for no reconciler.
 func TestSplitReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatDoNotWait(t *testing.T) {
 	t.Parallel()
-	a := newScene(t).split()
+	a := newSuite(t).split()
 	namespace := a.newNamespace()
 	writer := a.webhook()
 	a.store("v1alpha1")
@@ -190,7 +190,7 @@ func TestSplitReconcilersWhoseCachesNeedConversionsWaitForWebhooksThatDoNotWait(
 
 func TestSplitWebhooksWarnOfOverlapsAndServeWhereTheyCannotKnowThem(t *testing.T) {
 	t.Parallel()
-	a := &split{scene: newScene(t)}
+	a := &split{suite: newSuite(t)}
 	namespace := a.newNamespace()
 	g := a.newGateway()
 	g.Hold(firstReads)

@@ -18,7 +18,7 @@ var phases = []string{
 
 func TestTheStartShowsItsPhasesInOrderOnStatuszInTheLogAndInMetrics(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start()
 	shown := r.reconciles()
 
@@ -59,7 +59,7 @@ func TestTheStartShowsItsPhasesInOrderOnStatuszInTheLogAndInMetrics(t *testing.T
 
 func TestMetricsAreForThoseWhomTheAPIServerAuthorizes(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	r := s.start()
 	s.eventually(r.scrapable)
 	for name, test := range map[string]struct {
@@ -97,7 +97,7 @@ func TestWebhooksAnswerAndAreReadyWhileCachesAreStillFilling(t *testing.T) {
 	for _, elect := range []bool{true, false} {
 		t.Run(fmt.Sprintf("leader-elect=%t", elect), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newSuite(t)
 			g := s.newGateway()
 			g.Hold(firstReads)
 			r := s.start("--kubeconfig="+g.Kubeconfig, fmt.Sprintf("--leader-elect=%t", elect))
@@ -138,7 +138,7 @@ func TestACacheThatNeverFillsEndsTheProcessWithTheNameOfItsKind(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newSuite(t)
 			g := s.newGateway()
 			g.Hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, resource) })
 			// Long enough for the other kinds on a busy machine: the first that is late is named.

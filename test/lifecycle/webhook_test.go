@@ -22,7 +22,7 @@ import (
 const serverName = "fairlead-webhook.fairlead-system.svc"
 
 // bundle is the CA bundle that stands in a CRD.
-func (s *scene) bundle(crd string) []byte {
+func (s *suite) bundle(crd string) []byte {
 	s.Helper()
 	object, err := s.client.Resource(crds).Get(s.Context(), crd, metav1.GetOptions{})
 	s.must(err)
@@ -33,7 +33,7 @@ func (s *scene) bundle(crd string) []byte {
 }
 
 // caller is a client that trusts the published bundle alone, as the API server does.
-func (s *scene) caller() *http.Client {
+func (s *suite) caller() *http.Client {
 	s.Helper()
 	roots := x509.NewCertPool()
 	if bundle := s.bundle(definitions[0]); !roots.AppendCertsFromPEM(bundle) {
@@ -74,7 +74,7 @@ type answer struct {
 
 // send posts a body to a webhook. Headers are "Name: value".
 func (r *replica) send(client *http.Client, path string, body io.Reader, headers ...string) (answer, error) {
-	request, err := http.NewRequestWithContext(r.scene.Context(), http.MethodPost, "https://"+r.Webhook+path, body)
+	request, err := http.NewRequestWithContext(r.suite.Context(), http.MethodPost, "https://"+r.Webhook+path, body)
 	if err != nil {
 		return answer{}, err
 	}
@@ -94,8 +94,8 @@ func (r *replica) send(client *http.Client, path string, body io.Reader, headers
 
 // converts asks one replica, and no other, to convert an object, and wants a good answer.
 func (r *replica) converts() error {
-	r.scene.Helper()
-	got, err := r.send(r.scene.caller(), "/convert", bytes.NewReader(conversionReview("networking.fairlead.dev/v1", old("direct"))))
+	r.suite.Helper()
+	got, err := r.send(r.suite.caller(), "/convert", bytes.NewReader(conversionReview("networking.fairlead.dev/v1", old("direct"))))
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.ID, err)
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestAnUpgradeOverFourGenerationsLosesNothing(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "upgrades")
+	s := newSuite(t, "upgrades")
 	m, _ := s.migrator(nil)
 	s.define("v1alpha1 served storage")
 	s.owns("v1alpha1", "first", "ann")
@@ -67,7 +67,7 @@ func TestAnUpgradeOverFourGenerationsLosesNothing(t *testing.T) {
 
 func TestARollBackIsAMigrationToo(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "rollbacks")
+	s := newSuite(t, "rollbacks")
 	m, _ := s.migrator(nil)
 	s.define("v1alpha1 served", "v1 served storage")
 	s.owns("v1", "new", "bob")
@@ -90,7 +90,7 @@ func TestARollBackIsAMigrationToo(t *testing.T) {
 }
 
 // view is an object at v1.
-func (s *scene) view(name string) *unstructured.Unstructured {
+func (s *suite) view(name string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	s.must(json.Unmarshal([]byte(s.kubectl("", "get", s.plural+".v1.toys.example.com", name, "-o", "json", "--show-managed-fields")), &object.Object))
@@ -98,7 +98,7 @@ func (s *scene) view(name string) *unstructured.Unstructured {
 }
 
 // managers are those of an object, such as "ann at v1".
-func (s *scene) managers(name string) []string {
+func (s *suite) managers(name string) []string {
 	s.Helper()
 	var all []string
 	for _, entry := range s.view(name).GetManagedFields() {
@@ -108,7 +108,7 @@ func (s *scene) managers(name string) []string {
 }
 
 // noneOf wants no managed field of a version on any of the objects.
-func (s *scene) noneOf(version string, names ...string) error {
+func (s *suite) noneOf(version string, names ...string) error {
 	s.Helper()
 	for _, name := range names {
 		for _, entry := range s.view(name).GetManagedFields() {

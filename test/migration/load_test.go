@@ -29,7 +29,7 @@ const (
 
 // load is users who write all the while, one for each kind.
 type load struct {
-	*world
+	*upgradeSuite
 	stop  context.CancelFunc
 	users sync.WaitGroup
 
@@ -40,10 +40,10 @@ type load struct {
 }
 
 // loads makes the objects, and has users write them until ends is called.
-func (w *world) loads() *load {
+func (w *upgradeSuite) loads() *load {
 	w.Helper()
 	ctx, stop := context.WithCancel(w.Context())
-	l := &load{world: w, stop: stop, acked: map[string]int{}, errors: map[string]int{}}
+	l := &load{upgradeSuite: w, stop: stop, acked: map[string]int{}, errors: map[string]int{}}
 	w.Cleanup(func() { stop(); l.users.Wait() })
 	for _, k := range kinds {
 		l.users.Go(func() { l.user(ctx, k) })
@@ -52,7 +52,7 @@ func (w *world) loads() *load {
 }
 
 // makesBusy makes the objects that are written meanwhile.
-func (w *world) makesBusy() {
+func (w *upgradeSuite) makesBusy() {
 	w.Helper()
 	for _, k := range kinds {
 		for i := range busyEach {

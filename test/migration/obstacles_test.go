@@ -19,7 +19,7 @@ import (
 )
 
 // many makes objects in one request of kubectl's each hundred.
-func (s *scene) many(n int) {
+func (s *suite) many(n int) {
 	s.Helper()
 	for from := 0; from < n; from += 100 {
 		var list []string
@@ -33,7 +33,7 @@ func (s *scene) many(n int) {
 // A pass that ends on its way goes on from its last page, and comes to everything.
 func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "crashes")
+	s := newSuite(t, "crashes")
 	s.define("v1alpha1 served storage", "v1 served")
 	const all = 1200
 	s.many(all)
@@ -86,7 +86,7 @@ func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
 // A definition that was changed during a pass may have had another storage version in between.
 func TestADefinitionThatChangesDuringAPassIsMigratedAgain(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "races")
+	s := newSuite(t, "races")
 	s.define("v1alpha1 served storage", "v1 served")
 	s.many(20)
 	s.define("v1alpha1 served", "v1 served storage")
@@ -115,7 +115,7 @@ func TestADefinitionThatChangesDuringAPassIsMigratedAgain(t *testing.T) {
 // While conversions fail, no pass hammers the API server, and nothing is said to be migrated.
 func TestFailingConversionsPauseTheMigration(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "failures")
+	s := newSuite(t, "failures")
 	s.define("v1alpha1 served storage", "v1 served")
 	s.many(30)
 	s.define("v1alpha1 served", "v1 served storage")
@@ -151,7 +151,7 @@ func TestFailingConversionsPauseTheMigration(t *testing.T) {
 // and one is named.
 func TestObjectsThatAreRefusedHoldUpNoOther(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "refusals")
+	s := newSuite(t, "refusals")
 	s.define("v1alpha1 served storage", "v1 served")
 	s.many(12)
 	s.define("v1alpha1 served", "v1 served storage")
@@ -185,7 +185,7 @@ func TestObjectsThatAreRefusedHoldUpNoOther(t *testing.T) {
 // The API server's own migration goes first.
 func TestAMigrationOfTheAPIServerIsDeferredTo(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "deferrals")
+	s := newSuite(t, "deferrals")
 	served, err := s.try("", "get", "--raw", "/apis/storagemigration.k8s.io")
 	if err != nil {
 		// This API server has none, which is what Options.Migrations must bear with, too.
@@ -233,7 +233,7 @@ func TestAMigrationOfTheAPIServerIsDeferredTo(t *testing.T) {
 	s.storedVersions("v1")
 }
 
-func (s *scene) patch(body string) {
+func (s *suite) patch(body string) {
 	s.Helper()
 	_, err := s.crds.Patch(s.Context(), s.definition(), types.MergePatchType, []byte(body), metav1.PatchOptions{})
 	s.must(err)

@@ -26,7 +26,7 @@ var migrating = []string{"--storage-migration-rate=40", "--storage-migration-set
 // rewrites what is stored, users and all.
 func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newUpgradeSuite(t)
 	for i := range 3 {
 		w.kubectl("", "create", "deployment", fmt.Sprintf("web-%d", i+1), "-n", namespace, "--image=nginx", "--replicas=0")
 	}
@@ -80,7 +80,7 @@ func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 }
 
 // floor applies the policies that hold while no webhook answers.
-func (w *world) floor() {
+func (w *upgradeSuite) floor() {
 	w.Helper()
 	overlay := w.TempDir()
 	config, err := filepath.Abs(filepath.Join(root, "config"))
@@ -92,7 +92,7 @@ func (w *world) floor() {
 }
 
 // midway waits until the leader has noted that it came past the first page of a kind.
-func (w *world) midway() {
+func (w *upgradeSuite) midway() {
 	w.Helper()
 	w.eventually(func() error {
 		crd, err := w.crds.Get(w.Context(), kinds[0].definition(), metav1.GetOptions{})
@@ -108,7 +108,7 @@ func (w *world) midway() {
 
 // migrated waits until every definition names one stored version, while something happens, and tells
 // what it took.
-func (w *world) migrated(what, version string, meanwhile func()) {
+func (w *upgradeSuite) migrated(what, version string, meanwhile func()) {
 	w.Helper()
 	type cost struct{ patches, conversions int }
 	before := map[string]cost{}
@@ -141,7 +141,7 @@ func stuck(k kind) []string { return k.stuck }
 
 // namesStuck waits until the leader names what of each kind cannot be rewritten. It does so after a
 // whole pass: the rest is done.
-func (w *world) namesStuck() {
+func (w *upgradeSuite) namesStuck() {
 	w.Helper()
 	w.eventually(func() error {
 		notes := w.told("StorageMigrationFailed")
@@ -165,7 +165,7 @@ func (k kind) namesStuck(note string) bool {
 }
 
 // deletesStuck does what the guide says.
-func (w *world) deletesStuck() {
+func (w *upgradeSuite) deletesStuck() {
 	w.Helper()
 	for _, k := range kinds {
 		for _, name := range k.stuck {

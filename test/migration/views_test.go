@@ -21,7 +21,7 @@ import (
 type views map[string]map[string]any
 
 // views reads everything from etcd, and leaves out what every write changes, and what the load writes.
-func (w *world) views() (views, error) {
+func (w *upgradeSuite) views() (views, error) {
 	all := views{}
 	for _, version := range []string{"v1alpha1", "v1"} {
 		all[version] = map[string]any{}
@@ -43,7 +43,7 @@ func (w *world) views() (views, error) {
 }
 
 // atRest returns the views once they stay: the reconcilers have said what they have to say.
-func (w *world) atRest() views {
+func (w *upgradeSuite) atRest() views {
 	w.Helper()
 	last, since := views{}, time.Now()
 	w.eventually(func() error {
@@ -64,7 +64,7 @@ func (w *world) atRest() views {
 }
 
 // same wants readers to see what they saw, to the last timestamp.
-func (w *world) same(what string, before, after views) {
+func (w *upgradeSuite) same(what string, before, after views) {
 	w.Helper()
 	const most = 5
 	for _, version := range slices.Sorted(maps.Keys(before)) {
@@ -102,7 +102,7 @@ func (v views) without(stuck func(k kind) []string) views {
 }
 
 // allStoredAt wants every object in etcd at a version, but for some.
-func (w *world) allStoredAt(version string, but func(k kind) []string) {
+func (w *upgradeSuite) allStoredAt(version string, but func(k kind) []string) {
 	w.Helper()
 	for _, k := range kinds {
 		list, err := w.of(k, "v1").List(w.Context(), metav1.ListOptions{})
@@ -122,7 +122,7 @@ func (w *world) allStoredAt(version string, but func(k kind) []string) {
 }
 
 // generations are those of Deployments, which no migration may restart.
-func (w *world) generations() map[string]int64 {
+func (w *upgradeSuite) generations() map[string]int64 {
 	w.Helper()
 	var list unstructured.UnstructuredList
 	w.must(json.Unmarshal([]byte(w.kubectl("", "get", "deployments", "-n", namespace, "-o", "json")), &list))

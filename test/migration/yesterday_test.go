@@ -17,7 +17,7 @@ import (
 var longName = "long-" + strings.Repeat("x", 60)
 
 // yesterday fills the cluster as it was: definitions that store v1alpha1, and none of today's rules.
-func (w *world) yesterday() {
+func (w *upgradeSuite) yesterday() {
 	w.Helper()
 	w.stores("v1alpha1")
 	for _, k := range kinds {
@@ -47,7 +47,7 @@ func (w *world) yesterday() {
 }
 
 // good writes one of the good objects, by one of several appliers.
-func (w *world) good(k kind, i int) error {
+func (w *upgradeSuite) good(k kind, i int) error {
 	version, spec := "v1alpha1", k.old
 	if i%5 == 4 {
 		version, spec = "v1", k.new
@@ -82,7 +82,7 @@ func (w *world) good(k kind, i int) error {
 func nameOf(i int) string { return fmt.Sprintf("o-%05d", i) }
 
 // puts stores an object behind the API server's back, as an older release of the schema let it pass.
-func (w *world) puts(k kind, name, body string) {
+func (w *upgradeSuite) puts(k kind, name, body string) {
 	w.Helper()
 	object, err := k.whole("v1alpha1", name, body)
 	w.must(err)

@@ -15,7 +15,7 @@ import (
 // What was forbidden is tried again after a minute: this test is the first to begin.
 func TestAServiceAccountRestartsWhatItMayAndNoMore(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.pardoned()
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))

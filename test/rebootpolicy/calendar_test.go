@@ -26,7 +26,7 @@ func far() (window string, opens time.Time) {
 
 func TestAScheduleRestartsOnceEachTimeItFires(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run(deployment, "web", bare)
 	began := time.Now()
 	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: often, type: Schedule, schedule: {cron: "* * * * *", timeZone: Europe/Zurich}}]}`)
@@ -55,7 +55,7 @@ func TestAScheduleRestartsOnceEachTimeItFires(t *testing.T) {
 
 func TestARestartWaitsForItsWindowAndNoOtherWaitsForIt(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	window, opens := far()
@@ -87,7 +87,7 @@ func TestARestartWaitsForItsWindowAndNoOtherWaitsForIt(t *testing.T) {
 }
 
 // row waits until kubectl get -o wide says as much of a policy.
-func (s *scene) row(name string, wanted map[string]string) {
+func (s *suite) row(name string, wanted map[string]string) {
 	s.Helper()
 	s.eventually(func() error {
 		lines := strings.Split(strings.TrimSpace(s.kubectl("get", "rbp", name, "-o", "wide")), "\n")

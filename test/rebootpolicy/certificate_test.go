@@ -19,7 +19,7 @@ import (
 )
 
 // certificate makes a new one that ends some time from now, and its key, in PEM.
-func (s *scene) certificate(until time.Duration) (cert, key string) {
+func (s *suite) certificate(until time.Duration) (cert, key string) {
 	s.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	s.must(err)
@@ -39,7 +39,7 @@ func (s *scene) certificate(until time.Duration) (cert, key string) {
 
 func TestACertificateRestartsWhenItIsRenewedAndNotWhenItIsWrittenAgain(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	cert, key := s.certificate(time.Hour)
 	s.secret("tls", "tls.crt", cert, "tls.key", key)
 	s.run(deployment, "web", bare)
@@ -74,7 +74,7 @@ func TestACertificateRestartsWhenItIsRenewedAndNotWhenItIsWrittenAgain(t *testin
 
 func TestARenewalIsUrgentOnceWhatThePodsHoldIsAboutToExpire(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	window, _ := far()
 	for name, left := range map[string]time.Duration{"urgent": time.Hour, "leisure": 48 * time.Hour} {
 		cert, key := s.certificate(left)

@@ -17,7 +17,7 @@ import (
 
 func TestAChangeRestartsWhateverRefersToItOnceAndNothingElse(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.configMap("settings", "color", "red")
 	s.configMap("other", "color", "red")
@@ -92,7 +92,7 @@ func TestAChangeRestartsWhateverRefersToItOnceAndNothingElse(t *testing.T) {
 
 func TestWhatIsThereWhenItIsFirstSeenIsNoChange(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.secret("extra", "password", "first")
 	s.run(deployment, "web", takes("creds"))
@@ -121,7 +121,7 @@ func TestWhatIsThereWhenItIsFirstSeenIsNoChange(t *testing.T) {
 
 func TestOnlyTheKeysThatAreListedCount(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first", "user", "ann")
 	s.run(deployment, "web", takes("creds"))
 	s.run(deployment, "marker", takes("creds"))
@@ -148,7 +148,7 @@ func TestOnlyTheKeysThatAreListedCount(t *testing.T) {
 
 func TestABurstOfChangesIsOneRestart(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "0")
 	s.run(deployment, "web", takes("creds"))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", debounce: {quietPeriod: 5s}}")
@@ -166,7 +166,7 @@ func TestABurstOfChangesIsOneRestart(t *testing.T) {
 
 func TestAChangeThatIsTakenBackBeforeTheRestartIsNone(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", debounce: {quietPeriod: 100s}}")
@@ -183,7 +183,7 @@ func TestAChangeThatIsTakenBackBeforeTheRestartIsNone(t *testing.T) {
 
 func TestASourceThatAppearsOrGoesRestartsWhereThatIsAskedFor(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run(deployment, "web", bare)
 	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: both, type: ConfigChange, configChange: {discovery: Explicit,
 		onCreate: Restart, onDelete: Restart, sources: [{kind: ConfigMap, name: flags, optional: true}]}}]}`)
@@ -197,7 +197,7 @@ func TestASourceThatAppearsOrGoesRestartsWhereThatIsAskedFor(t *testing.T) {
 
 func TestASourceThatIsMissingIsTold(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run(deployment, "web", bare)
 	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: one, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, name: later}]}}]}`)
 	s.condition("p", autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonSourceNotFound)
@@ -211,7 +211,7 @@ func TestASourceThatIsMissingIsTold(t *testing.T) {
 // A person, or Helm, applies new configuration and the workload that wants it, within one second.
 func TestConfigAndTemplateAppliedTogetherAreOneRollout(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.configMap("settings", "color", "red")
 	s.run(deployment, "web", "{containers: [{name: main, image: none, envFrom: [{configMapRef: {name: settings}}]}]}", replicas(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", debounce: {quietPeriod: 3s}}")

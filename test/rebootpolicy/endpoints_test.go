@@ -14,13 +14,13 @@ import (
 
 func TestAnExternalServiceThatMovesRestartsItsClients(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	var addresses []string
 	var servers []*externalnet.Server
 	for range 3 {
 		address := s.address()
 		addresses = append(addresses, address)
-		servers = append(servers, s.server(s.play.servers.TCP(address+":5432")))
+		servers = append(servers, s.server(s.shared.servers.TCP(address+":5432")))
 	}
 	s.external("db", addresses[0], 5432, metav1.ConditionTrue)
 	s.run(deployment, "web", bare)

@@ -29,7 +29,7 @@ type herd struct {
 }
 
 // watchPods ends with the test. All pods must be ready.
-func (s *scene) watchPods(app string) *herd {
+func (s *suite) watchPods(app string) *herd {
 	s.Helper()
 	h := &herd{pods: map[types.UID]bool{}, seen: map[types.UID]bool{}}
 	var list corev1.PodList
@@ -80,7 +80,7 @@ func (h *herd) figures() (seen, fewest int) {
 }
 
 // budget creates a PodDisruptionBudget, and waits until it allows so many disruptions.
-func (s *scene) budget(name, app string, minAvailable, allowed int) {
+func (s *suite) budget(name, app string, minAvailable, allowed int) {
 	s.Helper()
 	s.make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: %d, selector: {matchLabels: {app: %s}}}}", name, minAvailable, app))
 	s.eventually(func() error {
@@ -98,7 +98,7 @@ func objectKey(o client.Object) client.ObjectKey { return client.ObjectKeyFromOb
 
 func TestEvictionReplacesEveryPodOnceWithinTheBudgetAndLeavesTheTemplateAlone(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.workload(deployment, "web", takes("creds"), replicas(4))
 	// For neither of these would a changed template do anything.
@@ -136,7 +136,7 @@ func TestEvictionReplacesEveryPodOnceWithinTheBudgetAndLeavesTheTemplateAlone(t 
 
 func TestABudgetThatAllowsNothingIsRespected(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"), replicas(2))
 	s.budget("web", "web", 2, 0)
@@ -169,7 +169,7 @@ func TestABudgetThatAllowsNothingIsRespected(t *testing.T) {
 
 func TestTwoBudgetsOverOnePodEndTheRestart(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"), replicas(2))
 	s.budget("one", "web", 1, 1)
@@ -189,7 +189,7 @@ func TestTwoBudgetsOverOnePodEndTheRestart(t *testing.T) {
 
 func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run(deployment, "web", bare, replicas(2))
 	s.make("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: never}, spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}}")
 	tries := 0

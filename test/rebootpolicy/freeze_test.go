@@ -21,7 +21,7 @@ import (
 )
 
 // freeze declares blackouts of the whole cluster, in the words of the ConfigMap.
-func (s *scene) freeze(blackouts string) {
+func (s *suite) freeze(blackouts string) {
 	s.Helper()
 	file := filepath.Join(s.TempDir(), "calendar.yaml")
 	s.must(os.WriteFile(file, []byte(text(map[string]any{
@@ -32,13 +32,13 @@ func (s *scene) freeze(blackouts string) {
 }
 
 // thaw takes all of them back.
-func (s *scene) thaw() {
+func (s *suite) thaw() {
 	s.Helper()
 	s.kubectl("delete", "configmap", "fairlead-calendar", "-n", framework.Namespace, "--ignore-not-found")
 }
 
 // explains waits until the message of a condition holds some words.
-func (s *scene) explains(name, kind, words string) {
+func (s *suite) explains(name, kind, words string) {
 	s.Helper()
 	s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
 		if c := meta.FindStatusCondition(st.Conditions, kind); c == nil || !strings.Contains(c.Message, words) {
@@ -50,7 +50,7 @@ func (s *scene) explains(name, kind, words string) {
 
 // It runs while no other test does: it holds the restarts of all.
 func TestAFreezeOfTheClusterHoldsRestartsUntilItIsTakenBack(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	defer s.thaw()
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))

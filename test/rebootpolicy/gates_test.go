@@ -20,15 +20,15 @@ import (
 )
 
 // address is one outside that no other test has, of 198.18.0.0/16.
-func (s *scene) address() string {
-	s.play.mu.Lock()
-	defer s.play.mu.Unlock()
-	s.play.address++
-	return fmt.Sprintf("198.18.%d.%d", s.play.address/250, s.play.address%250+1)
+func (s *suite) address() string {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	s.shared.address++
+	return fmt.Sprintf("198.18.%d.%d", s.shared.address/250, s.shared.address%250+1)
 }
 
 // server ends with the test.
-func (s *scene) server(server *externalnet.Server, err error) *externalnet.Server {
+func (s *suite) server(server *externalnet.Server, err error) *externalnet.Server {
 	s.Helper()
 	s.must(err)
 	s.Cleanup(server.Close)
@@ -38,7 +38,7 @@ func (s *scene) server(server *externalnet.Server, err error) *externalnet.Serve
 
 // forget deletes what asks the servers of this test before they close: where those of several tests
 // close at once, the operator would rightly suspect itself, and hold back what the others wait for.
-func (s *scene) forget() {
+func (s *suite) forget() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), patience)
 	defer cancel()
 	for _, kind := range []client.Object{&autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{}} {
@@ -50,7 +50,7 @@ func (s *scene) forget() {
 
 // external applies an ExternalService whose address is checked every second, and waits for what is
 // found.
-func (s *scene) external(name, address string, port int, status metav1.ConditionStatus) {
+func (s *suite) external(name, address string, port int, status metav1.ConditionStatus) {
 	s.Helper()
 	s.apply(fmt.Sprintf(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: %s}, spec: {
 		ports: [{name: p, port: %d}], endpoints: [{name: a, addresses: [%s]}], failover: {failbackDelay: 1s},
@@ -59,7 +59,7 @@ func (s *scene) external(name, address string, port int, status metav1.Condition
 }
 
 // healthy waits until an ExternalService is so.
-func (s *scene) healthy(name string, status metav1.ConditionStatus) {
+func (s *suite) healthy(name string, status metav1.ConditionStatus) {
 	s.Helper()
 	s.eventually(func() error {
 		var es networkingv1.ExternalService
@@ -75,9 +75,9 @@ func (s *scene) healthy(name string, status metav1.ConditionStatus) {
 
 func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	address := s.address()
-	server := s.server(s.play.servers.TCP(address + ":5432"))
+	server := s.server(s.shared.servers.TCP(address + ":5432"))
 	s.must(server.Set(externalnet.Behavior{Fault: externalnet.Refuse}))
 	s.external("db", address, 5432, metav1.ConditionFalse)
 	s.secret("creds", "password", "first")
@@ -124,7 +124,7 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 
 func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{type: ExternalServiceHealthy, name: absent}]}`)
@@ -132,7 +132,7 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonGateClosed)
 	address := s.address()
-	s.server(s.play.servers.TCP(address + ":5432"))
+	s.server(s.shared.servers.TCP(address + ":5432"))
 	s.external("absent", address, 5432, metav1.ConditionTrue)
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
@@ -140,7 +140,7 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 
 func TestCooldownHoldsTheNextRestart(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", cooldown: 1h}")
@@ -158,7 +158,7 @@ func TestCooldownHoldsTheNextRestart(t *testing.T) {
 
 func TestTheLimitStopsAPolicyUntilAUserLooks(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", limit: {maxRestarts: 1, within: 1h}}")
@@ -180,7 +180,7 @@ func TestTheLimitStopsAPolicyUntilAUserLooks(t *testing.T) {
 }
 
 // resume has a person look at a policy that halted, and let it go on.
-func (s *scene) resume(name string) {
+func (s *suite) resume(name string) {
 	s.Helper()
 	policy, err := s.get(name)
 	s.must(err)
@@ -195,9 +195,9 @@ func (s *scene) resume(name string) {
 // and they go on by themselves when it has ended. One that takes part is not held.
 func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	address := s.address()
-	s.server(s.play.servers.TCP(address + ":5432"))
+	s.server(s.shared.servers.TCP(address + ":5432"))
 	s.external("db", address, 5432, metav1.ConditionTrue)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))

@@ -15,7 +15,7 @@ import (
 // Tests of this file take replicas down, and so run before all those that run in parallel.
 
 func TestNothingIsLostOrDoneTwiceWhileReplicasComeAndGo(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	for _, name := range []string{"still", "changed", "rolling", "waiting", "asked", "halted"} {
 		s.secret(name, "password", "first")
 		edits := []edit{replicas(2)}
@@ -79,7 +79,7 @@ func TestNothingIsLostOrDoneTwiceWhileReplicasComeAndGo(t *testing.T) {
 }
 
 // rolling waits until a policy has a restart in a phase.
-func (s *scene) rolling(name string, phase autorebootv1.RestartPhase) autorebootv1.RebootPolicyStatus {
+func (s *suite) rolling(name string, phase autorebootv1.RestartPhase) autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	return s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
 		for _, restart := range st.InFlight {

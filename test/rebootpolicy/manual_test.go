@@ -16,7 +16,7 @@ import (
 
 func TestRestartNowRestartsEveryTargetOncePerToken(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run(deployment, "web", bare)
 	s.run(deployment, "api", bare)
 	window, _ := far()
@@ -49,7 +49,7 @@ func TestRestartNowRestartsEveryTargetOncePerToken(t *testing.T) {
 
 func TestRestartNowWaitsForABlackoutAllTheSame(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run(deployment, "web", bare)
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", blackouts: "+always+"}")
 	s.watching("p", 1)
@@ -63,7 +63,7 @@ func TestRestartNowWaitsForABlackoutAllTheSame(t *testing.T) {
 
 func TestAPolicyThatIsSuspendedRemembersAndWaits(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
@@ -82,7 +82,7 @@ func TestAPolicyThatIsSuspendedRemembersAndWaits(t *testing.T) {
 
 func TestADryRunTellsAndDoesNothing(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	before := s.read(deployment, "web")

@@ -17,7 +17,7 @@ import (
 
 func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	shop := labeled("shop", "yes")
 	s.workload(deployment, "ready", takes("creds"), shop)
@@ -77,7 +77,7 @@ func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
 // An operator of the workload's own keeps its template as it wants it.
 func TestAnOwnerThatTakesARestartBackIsNotFought(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"), slow("1s"), replicas(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", retry: {maxAttempts: 3, backoff: 1s, maxBackoff: 1s}}")
@@ -106,7 +106,7 @@ func TestAnOwnerThatTakesARestartBackIsNotFought(t *testing.T) {
 }
 
 // owner takes back every restart of a Deployment until the test ends; the answer counts them.
-func (s *scene) owner(name string) (reverted func() int) {
+func (s *suite) owner(name string) (reverted func() int) {
 	s.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("apps/v1")
@@ -144,7 +144,7 @@ func (s *scene) owner(name string) (reverted func() int) {
 
 func TestAPolicyThatGoesAwayLeavesTheRolloutAlone(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"), slow("2s"), replicas(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")

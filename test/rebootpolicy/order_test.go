@@ -22,7 +22,7 @@ type crowd struct {
 }
 
 // watchCrowd ends with the test.
-func (s *scene) watchCrowd() *crowd {
+func (s *suite) watchCrowd() *crowd {
 	s.Helper()
 	changes, err := s.client.Watch(s.Context(), &autorebootv1.RebootPolicyList{}, client.InNamespace(s.namespace))
 	s.must(err)
@@ -63,7 +63,7 @@ func (c *crowd) atOnce() int {
 }
 
 // fleet creates Deployments of one pod each, all of which take a Secret, and waits for them.
-func (s *scene) fleet(n int, secret string, edits ...edit) (names []string) {
+func (s *suite) fleet(n int, secret string, edits ...edit) (names []string) {
 	s.Helper()
 	for i := range n {
 		names = append(names, fmt.Sprintf("web-%d", i))
@@ -77,7 +77,7 @@ func (s *scene) fleet(n int, secret string, edits ...edit) (names []string) {
 
 func TestWavesRestartOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.fleet(4, "creds", slow("1s"))
 	s.policy("p", `{targets: [{kind: Deployment, name: web-0, wave: 2}, {kind: Deployment, name: web-1, wave: 1},
@@ -101,7 +101,7 @@ func TestWavesRestartOneAfterTheOther(t *testing.T) {
 
 func TestNeverMoreRestartAtOnceThanMayBe(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	names := s.fleet(6, "creds")
 	s.policy("p", `{targets: [{kind: Deployment, selector: {matchExpressions: [{key: app, operator: Exists}]}}], concurrency: {maxTargets: 2}, `+onConfig+"}")
@@ -119,7 +119,7 @@ func TestNeverMoreRestartAtOnceThanMayBe(t *testing.T) {
 
 func TestAGroupIsSharedByItsPolicies(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	names := s.fleet(4, "creds")
 	const alone = "concurrency: {maxTargets: 1, group: shop}, "
@@ -141,7 +141,7 @@ func TestAGroupIsSharedByItsPolicies(t *testing.T) {
 
 func TestTwoPoliciesOnOneWorkloadTakeTurns(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.secret("more", "password", "first")
 	s.run(deployment, "web", bare, slow("1s"))
@@ -165,7 +165,7 @@ func TestTwoPoliciesOnOneWorkloadTakeTurns(t *testing.T) {
 
 func TestAChangeInTheMiddleOfARolloutIsOneMoreRestart(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"), slow("1s"), replicas(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
@@ -189,7 +189,7 @@ func TestAChangeInTheMiddleOfARolloutIsOneMoreRestart(t *testing.T) {
 
 func TestAWindowThatClosesStopsTheNextWaveAndNotTheOneUnderWay(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.fleet(2, "creds", slow("2s"))
 	s.policy("p", `{targets: [{kind: Deployment, name: web-0}, {kind: Deployment, name: web-1, wave: 1}], windows: `+always+", "+onConfig+"}")

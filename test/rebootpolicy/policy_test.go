@@ -24,12 +24,12 @@ const quick = `{debounce: {quietPeriod: 1s}, cooldown: 0s, concurrency: {maxTarg
 const onConfig = `triggers: [{name: config, type: ConfigChange, configChange: {}}]`
 
 // policy applies a RebootPolicy with a spec in YAML, over quick.
-func (s *scene) policy(name, spec string) {
+func (s *suite) policy(name, spec string) {
 	s.Helper()
 	s.apply(s.manifest(name, spec))
 }
 
-func (s *scene) manifest(name, spec string) string {
+func (s *suite) manifest(name, spec string) string {
 	s.Helper()
 	var all, own map[string]any
 	s.must(yaml.Unmarshal([]byte(quick), &all))
@@ -42,26 +42,26 @@ func (s *scene) manifest(name, spec string) string {
 }
 
 // get reads a RebootPolicy.
-func (s *scene) get(name string) (*autorebootv1.RebootPolicy, error) {
+func (s *suite) get(name string) (*autorebootv1.RebootPolicy, error) {
 	var policy autorebootv1.RebootPolicy
 	err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &policy)
 	return &policy, err
 }
 
 // set edits the spec of a RebootPolicy by a merge patch in YAML.
-func (s *scene) set(name, spec string) {
+func (s *suite) set(name, spec string) {
 	s.Helper()
 	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", name, "{spec: "+spec+"}")
 }
 
 // annotate sets an annotation of a RebootPolicy.
-func (s *scene) annotate(name, annotation, value string) {
+func (s *suite) annotate(name, annotation, value string) {
 	s.Helper()
 	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", name, fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", annotation, value))
 }
 
 // shows waits until the status answers the latest spec, and ask is content with it.
-func (s *scene) shows(name string, ask func(autorebootv1.RebootPolicyStatus) error) autorebootv1.RebootPolicyStatus {
+func (s *suite) shows(name string, ask func(autorebootv1.RebootPolicyStatus) error) autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	var last autorebootv1.RebootPolicyStatus
 	s.eventually(func() error {
@@ -82,7 +82,7 @@ func (s *scene) shows(name string, ask func(autorebootv1.RebootPolicyStatus) err
 }
 
 // condition waits for a condition as given.
-func (s *scene) condition(name, kind string, status metav1.ConditionStatus, reason string) autorebootv1.RebootPolicyStatus {
+func (s *suite) condition(name, kind string, status metav1.ConditionStatus, reason string) autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	return s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
 		c := meta.FindStatusCondition(st.Conditions, kind)
@@ -94,7 +94,7 @@ func (s *scene) condition(name, kind string, status metav1.ConditionStatus, reas
 }
 
 // without waits until a condition is absent.
-func (s *scene) without(name, kind string) autorebootv1.RebootPolicyStatus {
+func (s *suite) without(name, kind string) autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	return s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
 		if meta.FindStatusCondition(st.Conditions, kind) != nil {
@@ -105,7 +105,7 @@ func (s *scene) without(name, kind string) autorebootv1.RebootPolicyStatus {
 }
 
 // watching waits until a policy watches all it was asked to, for so many targets.
-func (s *scene) watching(name string, targets int) {
+func (s *suite) watching(name string, targets int) {
 	s.Helper()
 	s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
 		if c := meta.FindStatusCondition(st.Conditions, autorebootv1.ConditionReady); c == nil || c.Status != metav1.ConditionTrue || c.Reason != autorebootv1.ReasonWatching {
@@ -119,7 +119,7 @@ func (s *scene) watching(name string, targets int) {
 }
 
 // held waits until a target's restart waits for a reason.
-func (s *scene) held(name, target, reason string) autorebootv1.RebootPolicyStatus {
+func (s *suite) held(name, target, reason string) autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	return s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
 		if !meta.IsStatusConditionTrue(st.Conditions, autorebootv1.ConditionRestartPending) {
@@ -136,7 +136,7 @@ func (s *scene) held(name, target, reason string) autorebootv1.RebootPolicyStatu
 
 // ended waits until exactly so many restarts have ended and none is in flight, and returns them, the
 // latest first.
-func (s *scene) ended(name string, n int) []autorebootv1.RestartRecord {
+func (s *suite) ended(name string, n int) []autorebootv1.RestartRecord {
 	s.Helper()
 	status := s.shows(name, func(st autorebootv1.RebootPolicyStatus) error {
 		if len(st.History) < n || len(st.InFlight) > 0 {
@@ -158,7 +158,7 @@ func (s *scene) ended(name string, n int) []autorebootv1.RestartRecord {
 }
 
 // succeeded waits until exactly so many restarts have ended, all of them well.
-func (s *scene) succeeded(name string, n int) []autorebootv1.RestartRecord {
+func (s *suite) succeeded(name string, n int) []autorebootv1.RestartRecord {
 	s.Helper()
 	history := s.ended(name, n)
 	for _, record := range history {
@@ -170,7 +170,7 @@ func (s *scene) succeeded(name string, n int) []autorebootv1.RestartRecord {
 }
 
 // quiet is nil while a policy has nothing to do and has ended exactly so many restarts.
-func (s *scene) quiet(name string, restarts int) error {
+func (s *suite) quiet(name string, restarts int) error {
 	policy, err := s.get(name)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func of(history []autorebootv1.RestartRecord, target string) []autorebootv1.Rest
 }
 
 // normal ends the test unless a policy reads as current to a client that waits for a rollout.
-func (s *scene) normal(name string) {
+func (s *suite) normal(name string) {
 	s.Helper()
 	policy, err := s.get(name)
 	s.must(err)

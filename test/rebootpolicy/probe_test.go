@@ -20,7 +20,7 @@ import (
 )
 
 // answers opens a port that every pod answers on, by HTTP.
-func (s *scene) answers() *externalnet.Fleet {
+func (s *suite) answers() *externalnet.Fleet {
 	s.Helper()
 	fleet, err := externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP, Workers: 8})
 	s.must(err)
@@ -30,7 +30,7 @@ func (s *scene) answers() *externalnet.Fleet {
 }
 
 // ips are those of a workload's pods that stay.
-func (s *scene) ips(app string) []netip.Addr {
+func (s *suite) ips(app string) []netip.Addr {
 	s.Helper()
 	var ips []netip.Addr
 	for _, pod := range s.pods(app) {
@@ -47,7 +47,7 @@ func (s *scene) ips(app string) []netip.Addr {
 }
 
 // checked waits until each address was asked so many times more.
-func (s *scene) checked(fleet *externalnet.Fleet, ips []netip.Addr, more int) {
+func (s *suite) checked(fleet *externalnet.Fleet, ips []netip.Addr, more int) {
 	s.Helper()
 	before := map[netip.Addr]int{}
 	for _, ip := range ips {
@@ -69,7 +69,7 @@ func onProbe(port uint16) string {
 
 // amongWell has three workloads of another policy answer well until the test ends: where everything
 // fails at once, the operator rightly suspects itself.
-func (s *scene) amongWell(fleet *externalnet.Fleet) {
+func (s *suite) amongWell(fleet *externalnet.Fleet) {
 	s.Helper()
 	var names []string
 	for i := range 3 {
@@ -93,7 +93,7 @@ func surge(n int64) edit {
 
 func TestPodsThatStopAnsweringAreRestarted(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	fleet := s.answers()
 	s.amongWell(fleet)
 	s.run(deployment, "web", bare, replicas(4), surge(4))
@@ -123,11 +123,11 @@ func TestPodsThatStopAnsweringAreRestarted(t *testing.T) {
 
 func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	fleet := s.answers()
 	s.amongWell(fleet)
 	address := s.address()
-	server := s.server(s.play.servers.TCP(address + ":5432"))
+	server := s.server(s.shared.servers.TCP(address + ":5432"))
 	s.external("db", address, 5432, metav1.ConditionTrue)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+`, gates: [{type: ExternalServiceHealthy, name: db}]}`)
@@ -162,7 +162,7 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 // While a ChaosPod disrupts a workload, that pods do not respond is no reason to restart it.
 func TestTheDeathOfAPodByChaosIsNoProbeFailure(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	fleet := s.answers()
 	s.amongWell(fleet)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
@@ -220,7 +220,7 @@ func TestTheDeathOfAPodByChaosIsNoProbeFailure(t *testing.T) {
 
 func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	fleet := s.answers()
 	s.amongWell(fleet)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
@@ -245,11 +245,11 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 
 func TestAHostThatStopsAnsweringRestartsWhatDependsOnIt(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	fleet := s.answers()
 	s.amongWell(fleet)
 	address := s.address()
-	server := s.server(s.play.servers.HTTP(address + ":8080"))
+	server := s.server(s.shared.servers.HTTP(address + ":8080"))
 	s.run(deployment, "web", bare)
 	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: stuck, type: Probe, probe: {httpGet: {host: `+address+`, port: 8080}, period: 1s, timeout: 1s, failureThreshold: 2}}], cooldown: 1h}`)
 	s.watching("p", 1)
@@ -265,7 +265,7 @@ func TestAHostThatStopsAnsweringRestartsWhatDependsOnIt(t *testing.T) {
 
 func TestAProbeThatCannotBeMadeIsSaidInACondition(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run(deployment, "web", bare)
 	probes := func(probe string) string {
 		return "{" + targets(deployment, "web") + ", triggers: [{name: stuck, type: Probe, probe: {" + probe + ", period: 1s, timeout: 1s, failureThreshold: 2}}]}"
@@ -274,7 +274,7 @@ func TestAProbeThatCannotBeMadeIsSaidInACondition(t *testing.T) {
 		t.Errorf("%v: told %q", err, told)
 	}
 	host := "stuck." + s.namespace + ".example.com"
-	s.must(s.play.servers.DNS.Addresses(host, time.Second, "169.254.169.254"))
+	s.must(s.shared.servers.DNS.Addresses(host, time.Second, "169.254.169.254"))
 	s.policy("denied", probes("tcpSocket: {host: "+host+", port: 80}"))
 	for name, words := range map[string]string{"exec": "commands are not run", "denied": "the egress policy refuses"} {
 		s.condition(name, autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ReasonProbeUnavailable)
@@ -284,8 +284,8 @@ func TestAProbeThatCannotBeMadeIsSaidInACondition(t *testing.T) {
 
 	// Both get well by themselves, or by an edit.
 	address := s.address()
-	s.server(s.play.servers.TCP(address + ":80"))
-	s.must(s.play.servers.DNS.Addresses(host, time.Second, address))
+	s.server(s.shared.servers.TCP(address + ":80"))
+	s.must(s.shared.servers.DNS.Addresses(host, time.Second, address))
 	s.watching("denied", 1)
 	s.policy("exec", probes("tcpSocket: {host: "+address+", port: 80}"))
 	s.watching("exec", 1)

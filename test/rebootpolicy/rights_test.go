@@ -17,20 +17,20 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// person is a user who may write RebootPolicies in the scene's namespace, and little else.
+// person is a user who may write RebootPolicies in the test's namespace, and little else.
 type person struct {
-	*scene
+	*suite
 	user   string
 	client client.WithWatch
 }
 
 // newPerson waits until the API server knows what the person may. Further rules are those of a
 // Role, in YAML.
-func (s *scene) newPerson(name string, rules ...string) *person {
+func (s *suite) newPerson(name string, rules ...string) *person {
 	s.Helper()
-	user, err := s.play.User(name + "@" + s.namespace)
+	user, err := s.shared.User(name + "@" + s.namespace)
 	s.must(err)
-	p := &person{scene: s, user: user.Name}
+	p := &person{suite: s, user: user.Name}
 	p.client, err = framework.NewClient(user.Kubeconfig)
 	s.must(err)
 	s.grant(name, "{kind: User, name: \""+user.Name+"\"}", append(rules, `{apiGroups: [autoreboot.fairlead.dev], resources: [rebootpolicies], verbs: ["*"]}`)...)
@@ -41,7 +41,7 @@ func (s *scene) newPerson(name string, rules ...string) *person {
 }
 
 // grant gives a subject what a Role's rules say.
-func (s *scene) grant(name, subject string, rules ...string) {
+func (s *suite) grant(name, subject string, rules ...string) {
 	s.Helper()
 	s.make("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: " + name + "}, rules: [" + strings.Join(rules, ", ") + "]}")
 	s.make("{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: " + name + `},
@@ -55,7 +55,7 @@ func (p *person) tries(name, spec string) error {
 }
 
 // refused ends the test unless err holds every part.
-func (s *scene) refused(err error, parts ...string) {
+func (s *suite) refused(err error, parts ...string) {
 	s.Helper()
 	if err == nil {
 		s.Fatalf("it was allowed, want a refusal with %q", parts)
@@ -69,7 +69,7 @@ func (s *scene) refused(err error, parts ...string) {
 
 func TestNoUserHasDoneWhatTheyMayNotDo(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	writer := s.newPerson("writer")
@@ -107,7 +107,7 @@ func (p *person) patch(name, patch string) error {
 
 func TestWhoMayNotRestartMakesNoRestartLikelier(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run(deployment, "db", bare)
 	window, _ := far()
 	s.policy("p", "{"+targets(deployment, "db")+`, triggers: [{name: s, type: Schedule, schedule: {cron: "0 3 1 1 *"}}],
@@ -152,7 +152,7 @@ func TestWhoMayNotRestartMakesNoRestartLikelier(t *testing.T) {
 // has a restart of a workload in flight that the policy does not name.
 func TestAWriteOfTheStatusRestartsNothingElse(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.run(deployment, "web", bare)
 	s.run(deployment, "db", bare)
 	for name, more := range map[string]string{"rollout": "", "evict": ", strategy: {type: Evict}"} {
@@ -194,7 +194,7 @@ func TestAWriteOfTheStatusRestartsNothingElse(t *testing.T) {
 	})
 }
 
-func (s *scene) policyObject(name string) client.Object {
+func (s *suite) policyObject(name string) client.Object {
 	s.Helper()
 	return s.object(fmt.Sprintf("{apiVersion: %s, kind: RebootPolicy, metadata: {name: %s}}", autorebootv1.GroupVersion, name))
 }

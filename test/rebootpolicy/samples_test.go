@@ -17,7 +17,7 @@ import (
 // sample says, and watches the restart.
 func TestTheSamplesAreReadyAndRestartWhatTheySay(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.apply(strings.ReplaceAll(s.kubectl("kustomize", root+"/config/samples"), "namespace: default", "namespace: "+s.namespace))
 
 	for _, kind := range []string{"ExternalService", "RebootPolicy"} {

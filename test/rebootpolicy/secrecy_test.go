@@ -39,7 +39,7 @@ func traces(value string) map[string]string {
 
 func TestNothingShowsWhatASecretHolds(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	var contents []string
 	for i, shape := range []string{"hunter2-%s", "\x1b[31m%s\x1b[0m", "{{ .%s }}", "%%!s(%s)\r\nlevel=error", "`); drop %s", "<script>%s</script>"} {
 		contents = append(contents, fmt.Sprintf(shape, fmt.Sprintf("%s-%d-%d", s.namespace, i, time.Now().UnixNano())))
@@ -90,10 +90,10 @@ func TestNothingShowsWhatASecretHolds(t *testing.T) {
 }
 
 // logs are the ends of the logs of all replicas that run.
-func (s *scene) logs() string {
+func (s *suite) logs() string {
 	s.Helper()
 	var all strings.Builder
-	for _, replica := range s.play.Running() {
+	for _, replica := range s.shared.Running() {
 		lines, err := replica.Logs()
 		s.must(err)
 		all.WriteString(lines)

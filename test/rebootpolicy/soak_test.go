@@ -19,7 +19,7 @@ func TestScalingDuringASoakIsNoFailure(t *testing.T) {
 		for _, to := range []int{5, 1} {
 			t.Run(fmt.Sprintf("%s from 2 to %d", kind, to), func(t *testing.T) {
 				t.Parallel()
-				s := newScene(t)
+				s := newSuite(t)
 				s.secret("creds", "password", "first")
 				s.run(kind, "web", takes("creds"), replicas(2), slow("3s"))
 				s.policy("p", "{"+targets(kind, "web")+", "+onConfig+", verification: {soak: 8s, timeout: 110s}, retry: {maxAttempts: 1, backoff: 1s}}")
@@ -38,7 +38,7 @@ func TestScalingDuringASoakIsNoFailure(t *testing.T) {
 
 func TestPodsThatAreReplacedByHandSupersedeARestart(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(daemonSet, "agent", takes("creds"), with("OnDelete", "spec", "updateStrategy", "type"))
 	s.run(statefulSet, "db", takes("creds"), replicas(2), with(int64(2), "spec", "updateStrategy", "rollingUpdate", "partition"))
@@ -62,7 +62,7 @@ func TestPodsThatAreReplacedByHandSupersedeARestart(t *testing.T) {
 
 func TestAStatefulSetWithAPartitionTellsWhatIsLeft(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(statefulSet, "db", takes("creds"), replicas(3), with(int64(1), "spec", "updateStrategy", "rollingUpdate", "partition"))
 	s.policy("p", "{"+targets(statefulSet, "db")+", "+onConfig+"}")
@@ -75,7 +75,7 @@ func TestAStatefulSetWithAPartitionTellsWhatIsLeft(t *testing.T) {
 
 func TestNothingIsRestartedThatCouldNotStart(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.secret("required", "key", "value")
 	s.secret("optional", "key", "value")
@@ -107,7 +107,7 @@ func TestNothingIsRestartedThatCouldNotStart(t *testing.T) {
 
 func TestAPipelineWaitsForItsRestartByOneCommand(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"), replicas(2))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")

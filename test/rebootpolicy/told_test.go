@@ -16,7 +16,7 @@ import (
 )
 
 // told are the events on an object, by reason: every occurrence that the API server has.
-func (s *scene) told(kind, name string) map[string][]eventsv1.Event {
+func (s *suite) told(kind, name string) map[string][]eventsv1.Event {
 	s.Helper()
 	var list eventsv1.EventList
 	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace)))
@@ -37,7 +37,7 @@ func (s *scene) told(kind, name string) map[string][]eventsv1.Event {
 }
 
 // tells waits until events of a reason were seen so many times, and returns them. More is an error.
-func (s *scene) tells(kind, name, reason string, times int) []eventsv1.Event {
+func (s *suite) tells(kind, name, reason string, times int) []eventsv1.Event {
 	s.Helper()
 	var events []eventsv1.Event
 	s.eventually(func() error {
@@ -53,13 +53,13 @@ func (s *scene) tells(kind, name, reason string, times int) []eventsv1.Event {
 }
 
 // samples reads the leader's metrics.
-func (s *scene) samples() framework.Samples {
+func (s *suite) samples() framework.Samples {
 	s.Helper()
 	return framework.ReadSamples(s.figures())
 }
 
 // figures is the leader's page of metrics.
-func (s *scene) figures() string {
+func (s *suite) figures() string {
 	s.Helper()
 	const reader = "figures"
 	account := &corev1.ServiceAccount{}
@@ -67,7 +67,7 @@ func (s *scene) figures() string {
 	if err := s.client.Create(s.Context(), account); err == nil {
 		binding := s.namespace + "-" + reader
 		s.kubectl("create", "clusterrolebinding", binding, "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.namespace+":"+reader)
-		s.Cleanup(func() { _, _ = s.play.Kubectl(context.Background(), "delete", "clusterrolebinding", binding) })
+		s.Cleanup(func() { _, _ = s.shared.Kubectl(context.Background(), "delete", "clusterrolebinding", binding) })
 	}
 	token := strings.TrimSpace(s.kubectl("create", "token", reader))
 	var page string

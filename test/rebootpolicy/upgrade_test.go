@@ -18,7 +18,7 @@ var upgrades = [3]int{34, 33, 33}
 // An upgrade by Helm or kubectl apply writes a ConfigMap, and then the Deployment that takes it: all pods
 // are new, and have what was written. Whatever happens to the operator meanwhile, that is one rollout.
 func TestAnUpgradeRollsOnceWhateverHappensToTheOperatorMeanwhile(t *testing.T) {
-	s := newScene(t)
+	s := newSuite(t)
 	names := make([]string, upgrades[0])
 	for i := range names {
 		names[i] = fmt.Sprintf("app-%02d", i)
@@ -38,8 +38,8 @@ func TestAnUpgradeRollsOnceWhateverHappensToTheOperatorMeanwhile(t *testing.T) {
 	}{
 		{"an orderly handover", func(upgrade func()) {
 			upgrade()
-			s.play.Leave(s.leader())
-			s.must(s.play.Fill(suite))
+			s.shared.Leave(s.leader())
+			s.must(s.shared.Fill(suiteContext))
 			s.leader()
 		}},
 		{"a crash", func(upgrade func()) {
@@ -100,14 +100,14 @@ func takesConfigMap(name string) string {
 }
 
 // upgrade writes what a chart holds, in the order of Helm. A pod of the new template has the new content.
-func (s *scene) upgrade(name, version string) {
+func (s *suite) upgrade(name, version string) {
 	s.Helper()
 	s.configMap(name, "color", version, "size", version)
 	s.reform(deployment, name, fmt.Sprintf("{metadata: {annotations: {version: %q}}}", version))
 }
 
 // fingerprints are the baselines of a policy's targets.
-func (s *scene) fingerprints(name string) map[string]string {
+func (s *suite) fingerprints(name string) map[string]string {
 	s.Helper()
 	policy, err := s.get(name)
 	s.must(err)

@@ -17,7 +17,7 @@ const patient = "soak: 3s, timeout: 2m"
 
 func TestARestartThatFailsIsTriedAgainAndThenHaltsThePolicy(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.workload(deployment, "bad", takes("creds"), faulty("crash-once"))
 	s.workload(deployment, "next", takes("creds"))
@@ -58,7 +58,7 @@ func TestARestartThatFailsIsTriedAgainAndThenHaltsThePolicy(t *testing.T) {
 }
 
 // crashed waits until every pod of a workload has crashed once, and is back.
-func (s *scene) crashed(name string) {
+func (s *suite) crashed(name string) {
 	s.Helper()
 	s.eventually(func() error {
 		for _, pod := range s.pods(name) {
@@ -72,7 +72,7 @@ func (s *scene) crashed(name string) {
 
 func TestOneOfManyThatFailsKeepsNoOtherFromItsRestart(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.workload(deployment, "bad", takes("creds"), faulty("crash-once"))
 	names := s.fleet(9, "creds")
@@ -98,7 +98,7 @@ func TestOneOfManyThatFailsKeepsNoOtherFromItsRestart(t *testing.T) {
 
 func TestARolloutThatDoesNotCompleteInTimeHasFailed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.run(deployment, "other", takes("creds"))
@@ -144,7 +144,7 @@ func TestARolloutThatDoesNotCompleteInTimeHasFailed(t *testing.T) {
 
 func TestAWorkloadThatDoesNotStayAvailableHasFailed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
 	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", verification: {soak: 110s, timeout: 2m}}")

@@ -54,7 +54,7 @@ func takes(secret string) string {
 }
 
 // workload creates one whose pods have a spec in YAML, and waits for nothing.
-func (s *scene) workload(kind, name, pod string, edits ...edit) {
+func (s *suite) workload(kind, name, pod string, edits ...edit) {
 	s.Helper()
 	o := s.object(fmt.Sprintf(`{apiVersion: apps/v1, kind: %s, metadata: {name: %s, labels: {app: %[2]s}}, spec: {
 		selector: {matchLabels: {app: %[2]s}}, template: {metadata: {labels: {app: %[2]s}}, spec: %s}}}`, kind, name, pod))
@@ -68,14 +68,14 @@ func (s *scene) workload(kind, name, pod string, edits ...edit) {
 }
 
 // run is workload, and waits until all of its pods are available.
-func (s *scene) run(kind, name, pod string, edits ...edit) {
+func (s *suite) run(kind, name, pod string, edits ...edit) {
 	s.Helper()
 	s.workload(kind, name, pod, edits...)
 	s.available(kind, name)
 }
 
 // read reads a workload.
-func (s *scene) read(kind, name string) *unstructured.Unstructured {
+func (s *suite) read(kind, name string) *unstructured.Unstructured {
 	s.Helper()
 	o := s.object(fmt.Sprintf("{apiVersion: apps/v1, kind: %s, metadata: {name: %s}}", kind, name))
 	s.must(s.client.Get(s.Context(), client.ObjectKeyFromObject(o), o))
@@ -83,7 +83,7 @@ func (s *scene) read(kind, name string) *unstructured.Unstructured {
 }
 
 // available waits until a rollout is complete.
-func (s *scene) available(kind, name string) {
+func (s *suite) available(kind, name string) {
 	s.Helper()
 	s.eventually(func() error { return complete(s.read(kind, name)) })
 }
@@ -116,7 +116,7 @@ func complete(o *unstructured.Unstructured) error {
 
 // generation ends the test unless the spec of a workload was written so often. Every rollout is one
 // write, regardless of who began it.
-func (s *scene) generation(kind, name string, want int64) {
+func (s *suite) generation(kind, name string, want int64) {
 	s.Helper()
 	if o := s.read(kind, name); o.GetGeneration() != want {
 		s.Errorf("%s %s is at generation %d, want %d: %s", kind, name, o.GetGeneration(), want, text(template(o)))
@@ -130,13 +130,13 @@ func template(o *unstructured.Unstructured) map[string]string {
 }
 
 // restartID is the restart that a workload's pod template carries.
-func (s *scene) restartID(kind, name string) string {
+func (s *suite) restartID(kind, name string) string {
 	s.Helper()
 	return template(s.read(kind, name))[autorebootv1.RestartIDAnnotation]
 }
 
 // pods are those of a workload that have not finished.
-func (s *scene) pods(app string) []corev1.Pod {
+func (s *suite) pods(app string) []corev1.Pod {
 	s.Helper()
 	var list corev1.PodList
 	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": app}))
@@ -144,7 +144,7 @@ func (s *scene) pods(app string) []corev1.Pod {
 }
 
 // rollouts is how many templates of a workload have had pods: ReplicaSets, or ControllerRevisions.
-func (s *scene) rollouts(kind, name string) int {
+func (s *suite) rollouts(kind, name string) int {
 	s.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("apps/v1")
@@ -164,7 +164,7 @@ func (s *scene) rollouts(kind, name string) int {
 
 // restarted ends the test unless a workload that was created in one piece has been restarted exactly so
 // often, by the restarts that a policy recorded, and its pods are those of the last.
-func (s *scene) restarted(kind, name string, times int) {
+func (s *suite) restarted(kind, name string, times int) {
 	s.Helper()
 	s.generation(kind, name, int64(1+times))
 	if n := s.rollouts(kind, name); n != 1+times {
@@ -182,7 +182,7 @@ func (s *scene) restarted(kind, name string, times int) {
 }
 
 // reform changes the pod template of a workload as its owner does, by a merge patch in YAML.
-func (s *scene) reform(kind, name, patch string) {
+func (s *suite) reform(kind, name, patch string) {
 	s.Helper()
 	s.merge("apps/v1", kind, name, "{spec: {template: "+patch+"}}")
 }

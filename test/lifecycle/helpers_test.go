@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -37,42 +35,21 @@ var (
 	definitions = []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"}
 )
 
-// scene is one test on a stage. No replica of another test runs there, and the Lease is not held.
-type scene struct {
-	*testing.T
-	*framework.Cluster
-	kube   kubernetes.Interface
-	client dynamic.Interface
-}
-
-func newScene(t *testing.T) *scene {
-	t.Helper()
-	s := &scene{T: t, Cluster: takeStage(t)}
-	config := s.admin()
-	var err error
-	s.kube, err = kubernetes.NewForConfig(config)
-	s.must(err)
-	s.client, err = dynamic.NewForConfig(config)
-	s.must(err)
-	s.freeLeases()
-	return s
-}
-
 // freeLeases is for who comes next: a replica that was killed leaves the Lease behind.
-func (s *scene) freeLeases() {
+func (s *suite) freeLeases() {
 	s.Helper()
 	s.must(s.kube.CoordinationV1().Leases(framework.Namespace).DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 }
 
-// sub is the scene of a part of the test.
-func (s *scene) sub(t *testing.T) *scene {
+// sub is the suite of a part of the test.
+func (s *suite) sub(t *testing.T) *suite {
 	inner := *s
 	inner.T = t
 	return &inner
 }
 
 // admin is the configuration of a client that is not restricted or slowed down.
-func (s *scene) admin() *rest.Config {
+func (s *suite) admin() *rest.Config {
 	s.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
 	s.must(err)
@@ -81,7 +58,7 @@ func (s *scene) admin() *rest.Config {
 }
 
 // must ends the test on an error.
-func (s *scene) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -89,13 +66,13 @@ func (s *scene) must(err error) {
 }
 
 // eventually waits until ask returns nil.
-func (s *scene) eventually(ask func() error) {
+func (s *suite) eventually(ask func() error) {
 	s.Helper()
 	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // kubectl runs it as the administrator; a failure ends the test.
-func (s *scene) kubectl(args ...string) string {
+func (s *suite) kubectl(args ...string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -105,7 +82,7 @@ func (s *scene) kubectl(args ...string) string {
 }
 
 // newNamespace makes one for the test.
-func (s *scene) newNamespace() string {
+func (s *suite) newNamespace() string {
 	s.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"generateName": "t-"}}}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
@@ -124,7 +101,7 @@ func old(name string) *unstructured.Unstructured {
 }
 
 // create writes v1alpha1 ExternalServices: admission, and conversion both ways.
-func (s *scene) create(namespace string, names ...string) {
+func (s *suite) create(namespace string, names ...string) {
 	s.Helper()
 	s.must(s.Reachable(s.Context()))
 	for _, name := range names {
@@ -134,7 +111,7 @@ func (s *scene) create(namespace string, names ...string) {
 }
 
 // reconciled waits until ExternalServices are Ready and have their Services.
-func (s *scene) reconciled(namespace string, names ...string) {
+func (s *suite) reconciled(namespace string, names ...string) {
 	s.Helper()
 	for _, name := range names {
 		s.eventually(func() error {
@@ -162,7 +139,7 @@ func ready(object *unstructured.Unstructured) bool {
 }
 
 // patch edits an object by a JSON merge patch.
-func (s *scene) patch(resource schema.GroupVersionResource, name string, patch any) {
+func (s *suite) patch(resource schema.GroupVersionResource, name string, patch any) {
 	s.Helper()
 	raw, err := json.Marshal(patch)
 	s.must(err)
@@ -171,7 +148,7 @@ func (s *scene) patch(resource schema.GroupVersionResource, name string, patch a
 }
 
 // expect wants every piece in a text.
-func (s *scene) expect(text string, wanted ...string) {
+func (s *suite) expect(text string, wanted ...string) {
 	s.Helper()
 	if err := holds(text, wanted...); err != nil {
 		s.Error(err)

@@ -23,21 +23,21 @@ import (
 // namespace of all objects of Fairlead's kinds here.
 const namespace = "default"
 
-// world is a control plane of a test's own, with Fairlead's definitions and the shipped operator.
-type world struct {
-	*scene
+// upgradeSuite is a control plane of a test's own, with Fairlead's definitions and the shipped operator.
+type upgradeSuite struct {
+	*suite
 	objects  dynamic.Interface
 	kube     kubernetes.Interface
 	replicas []*framework.Replica
 }
 
-func newWorld(t *testing.T) *world {
+func newUpgradeSuite(t *testing.T) *upgradeSuite {
 	t.Helper()
 	st, err := framework.Open(t.Context(), framework.Options{Root: root, Output: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{scene: sceneOn(t, st, "")}
+	w := &upgradeSuite{suite: suiteOn(t, st, "")}
 	w.objects, err = dynamic.NewForConfig(w.config)
 	w.must(err)
 	w.kube, err = kubernetes.NewForConfig(w.config)
@@ -54,12 +54,12 @@ func newWorld(t *testing.T) *world {
 }
 
 // of reaches the objects of a kind at a version.
-func (w *world) of(k kind, version string) dynamic.ResourceInterface {
+func (w *upgradeSuite) of(k kind, version string) dynamic.ResourceInterface {
 	return w.objects.Resource(k.at(version)).Namespace(namespace)
 }
 
 // starts runs one more replica, until the test ends.
-func (w *world) starts(args ...string) *framework.Replica {
+func (w *upgradeSuite) starts(args ...string) *framework.Replica {
 	w.Helper()
 	// No lease is lost because the machine is busy; a test that kills a leader frees it.
 	r, err := w.StartReplica(w.Context(), append([]string{
@@ -70,7 +70,7 @@ func (w *world) starts(args ...string) *framework.Replica {
 }
 
 // stores has the API server store all kinds at a version, in definitions that were applied.
-func (w *world) stores(version string) {
+func (w *upgradeSuite) stores(version string) {
 	w.Helper()
 	for _, k := range kinds {
 		crd, err := w.crds.Get(w.Context(), k.definition(), metav1.GetOptions{})
@@ -89,7 +89,7 @@ func (w *world) stores(version string) {
 }
 
 // settled waits until what is written is stored at a version: a handler learns of a definition late.
-func (w *world) settled(version string) {
+func (w *upgradeSuite) settled(version string) {
 	w.Helper()
 	for _, k := range kinds {
 		n := 0
@@ -120,7 +120,7 @@ func key(k kind, name string) string {
 }
 
 // stored is an object as etcd holds it.
-func (w *world) stored(k kind, name string) *unstructured.Unstructured {
+func (w *upgradeSuite) stored(k kind, name string) *unstructured.Unstructured {
 	w.Helper()
 	raw, err := w.Stored(w.Context(), key(k, name))
 	w.must(err)
@@ -130,7 +130,7 @@ func (w *world) stored(k kind, name string) *unstructured.Unstructured {
 }
 
 // only waits until every definition names exactly one stored version.
-func (w *world) only(version string) {
+func (w *upgradeSuite) only(version string) {
 	w.Helper()
 	for _, k := range kinds {
 		w.eventually(func() error {
@@ -147,7 +147,7 @@ func (w *world) only(version string) {
 }
 
 // told are the notes of the events that the migration made.
-func (w *world) told(reason string) []string {
+func (w *upgradeSuite) told(reason string) []string {
 	w.Helper()
 	events, err := w.kube.EventsV1().Events("").List(w.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
 	w.must(err)
@@ -159,7 +159,7 @@ func (w *world) told(reason string) []string {
 }
 
 // samples are the API server's own metrics.
-func (w *world) samples() framework.Samples {
+func (w *upgradeSuite) samples() framework.Samples {
 	w.Helper()
 	page, err := w.kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(w.Context())
 	w.must(err)
@@ -167,7 +167,7 @@ func (w *world) samples() framework.Samples {
 }
 
 // calls are how many patches of objects a kind took, and how many conversions.
-func (w *world) calls(k kind) (patches, conversions int) {
+func (w *upgradeSuite) calls(k kind) (patches, conversions int) {
 	w.Helper()
 	page := w.samples()
 	patches = int(page.Sum("apiserver_request_total", `resource="`+k.resource+`"`, `verb="PATCH"`, `subresource=""`))
@@ -176,7 +176,7 @@ func (w *world) calls(k kind) (patches, conversions int) {
 }
 
 // leads waits for the replica that holds the lease and reconciles.
-func (w *world) leads() *framework.Replica {
+func (w *upgradeSuite) leads() *framework.Replica {
 	w.Helper()
 	var leader *framework.Replica
 	w.eventually(func() error {
@@ -197,7 +197,7 @@ func (w *world) leads() *framework.Replica {
 }
 
 // retires stops all replicas that run.
-func (w *world) retires() {
+func (w *upgradeSuite) retires() {
 	for _, r := range w.replicas {
 		if r.PID() != 0 {
 			w.Retire(r)
@@ -206,7 +206,7 @@ func (w *world) retires() {
 }
 
 // kills ends a leader by SIGKILL, frees its lease, and waits for the next.
-func (w *world) kills(leader *framework.Replica) *framework.Replica {
+func (w *upgradeSuite) kills(leader *framework.Replica) *framework.Replica {
 	w.Helper()
 	leader.Kill()
 	w.kubectl("", "delete", "lease", "fairlead-manager", "-n", framework.Namespace)

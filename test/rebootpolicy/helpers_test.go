@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,36 +23,15 @@ import (
 // patience is how long a condition may take. The machine may be a busy one.
 const patience = 2 * time.Minute
 
-// scene is a namespace of a test's own.
-type scene struct {
-	*testing.T
-	play      *play
-	client    client.WithWatch
-	namespace string
-}
-
-func newScene(t *testing.T) *scene {
-	t.Helper()
-	p, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{T: t, play: p, client: p.Client}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
-	s.must(s.client.Create(t.Context(), namespace))
-	s.namespace = namespace.Name
-	return s
-}
-
-// in is the same scene in a subtest.
-func (s *scene) in(t *testing.T) *scene {
+// in is the same suite in a subtest.
+func (s *suite) in(t *testing.T) *suite {
 	sub := *s
 	sub.T = t
 	return &sub
 }
 
 // must ends the test on an error.
-func (s *scene) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -62,14 +39,14 @@ func (s *scene) must(err error) {
 }
 
 // eventually waits until ask returns nil.
-func (s *scene) eventually(ask func() error) {
+func (s *suite) eventually(ask func() error) {
 	s.Helper()
 	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // never watches for a short while that ask goes on answering nil. It follows a sign that whatever
 // ask denies would have begun by now.
-func (s *scene) never(ask func() error) {
+func (s *suite) never(ask func() error) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Second)
 	defer cancel()
@@ -86,16 +63,16 @@ func (s *scene) never(ask func() error) {
 }
 
 // try applies a manifest, and returns what kubectl wrote and complained of.
-func (s *scene) try(manifest string) (stdout, stderr string, err error) {
+func (s *suite) try(manifest string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	var out, errs bytes.Buffer
-	err = s.play.KubectlIO(ctx, strings.NewReader(manifest), &out, &errs, "-n", s.namespace, "apply", "-f", "-")
+	err = s.shared.KubectlIO(ctx, strings.NewReader(manifest), &out, &errs, "-n", s.namespace, "apply", "-f", "-")
 	return out.String(), errs.String(), err
 }
 
 // apply applies a manifest.
-func (s *scene) apply(manifest string) {
+func (s *suite) apply(manifest string) {
 	s.Helper()
 	if _, complaint, err := s.try(manifest); err != nil {
 		s.Fatalf("apply: %v\n%s\nof\n%s", err, complaint, manifest)
@@ -103,26 +80,26 @@ func (s *scene) apply(manifest string) {
 }
 
 // kubectl runs it in the namespace; a failure ends the test.
-func (s *scene) kubectl(args ...string) string {
+func (s *suite) kubectl(args ...string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	var out, errs bytes.Buffer
-	if err := s.play.KubectlIO(ctx, nil, &out, &errs, append([]string{"-n", s.namespace}, args...)...); err != nil {
+	if err := s.shared.KubectlIO(ctx, nil, &out, &errs, append([]string{"-n", s.namespace}, args...)...); err != nil {
 		s.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, errs.String())
 	}
 	return out.String()
 }
 
 // make creates an object of the namespace from YAML, as the administrator.
-func (s *scene) make(manifest string) *unstructured.Unstructured {
+func (s *suite) make(manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := s.object(manifest)
 	s.must(s.client.Create(s.Context(), object))
 	return object
 }
 
-func (s *scene) object(manifest string) *unstructured.Unstructured {
+func (s *suite) object(manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
@@ -133,7 +110,7 @@ func (s *scene) object(manifest string) *unstructured.Unstructured {
 }
 
 // merge edits an object by a merge patch in YAML.
-func (s *scene) merge(apiVersion, kind, name, patch string) {
+func (s *suite) merge(apiVersion, kind, name, patch string) {
 	s.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(patch))
 	s.must(err)
@@ -142,25 +119,25 @@ func (s *scene) merge(apiVersion, kind, name, patch string) {
 }
 
 // delete deletes an object.
-func (s *scene) delete(apiVersion, kind, name string) {
+func (s *suite) delete(apiVersion, kind, name string) {
 	s.Helper()
 	s.must(s.client.Delete(s.Context(), s.object(fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %q}}", apiVersion, kind, name))))
 }
 
 // secret creates a Secret, or gives the one that is there this data and no other.
-func (s *scene) secret(name string, data ...string) {
+func (s *suite) secret(name string, data ...string) {
 	s.Helper()
 	s.source("Secret", name, "stringData", data)
 }
 
 // configMap is secret for ConfigMaps.
-func (s *scene) configMap(name string, data ...string) {
+func (s *suite) configMap(name string, data ...string) {
 	s.Helper()
 	s.source("ConfigMap", name, "data", data)
 }
 
 // source takes keys and values in turn.
-func (s *scene) source(kind, name, member string, data []string) {
+func (s *suite) source(kind, name, member string, data []string) {
 	s.Helper()
 	content := map[string]any{}
 	for i := 0; i+1 < len(data); i += 2 {

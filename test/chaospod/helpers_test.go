@@ -6,7 +6,6 @@ package chaospod
 import (
 	"context"
 	"fmt"
-	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,54 +29,26 @@ import (
 // patience is how long anything may take on a busy machine.
 const patience = 2 * time.Minute
 
-// scene is a namespace of its own, and the operator that all tests share.
-type scene struct {
-	*testing.T
-	troupe    *framework.Replicas
-	client    client.WithWatch
-	namespace string
-}
-
-func newScene(t *testing.T) *scene {
-	t.Helper()
-	t.Parallel()
-	return newStillScene(t)
-}
-
-// newStillScene is one beside which no other test runs.
-func newStillScene(t *testing.T) *scene {
-	t.Helper()
-	troupe, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{T: t, troupe: troupe, client: troupe.Client}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
-	s.must(s.client.Create(t.Context(), namespace))
-	s.namespace = namespace.Name
-	return s
-}
-
-// pardoned allows errors in the operator's log about this scene.
-func (s *scene) pardoned() {
+// pardoned allows errors in the operator's log about this test.
+func (s *suite) pardoned() {
 	pardonsMu.Lock()
 	defer pardonsMu.Unlock()
 	pardons = append(pardons, s.namespace)
 }
 
-func (s *scene) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *scene) eventually(ask func() error) {
+func (s *suite) eventually(ask func() error) {
 	s.Helper()
 	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
-func (s *scene) object(manifest string) *unstructured.Unstructured {
+func (s *suite) object(manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
@@ -86,7 +57,7 @@ func (s *scene) object(manifest string) *unstructured.Unstructured {
 }
 
 // make creates an object. A webhook that was too late on a busy machine is asked again.
-func (s *scene) make(manifest string) *unstructured.Unstructured {
+func (s *suite) make(manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := s.object(manifest)
 	s.must(retry.OnError(wait.Backoff{Steps: 10, Duration: time.Second}, apierrors.IsInternalError, func() error { return s.client.Create(s.Context(), object) }))
@@ -94,7 +65,7 @@ func (s *scene) make(manifest string) *unstructured.Unstructured {
 }
 
 // merge patches an object by a merge patch in YAML.
-func (s *scene) merge(apiVersion, kind, name, patch string) {
+func (s *suite) merge(apiVersion, kind, name, patch string) {
 	s.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(patch))
 	s.must(err)
@@ -102,7 +73,7 @@ func (s *scene) merge(apiVersion, kind, name, patch string) {
 }
 
 // run makes a Deployment with these many pods and labels of its pods, and waits until all are ready.
-func (s *scene) run(name string, replicas int, labels string) {
+func (s *suite) run(name string, replicas int, labels string) {
 	s.Helper()
 	s.make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, selector: {matchLabels: {app: %[1]s}},
 		template: {metadata: {labels: {app: %[1]s%[3]s}}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: none}]}}}}`, name, replicas, labels))
@@ -110,7 +81,7 @@ func (s *scene) run(name string, replicas int, labels string) {
 }
 
 // available waits until a Deployment has these many pods ready.
-func (s *scene) available(name string, replicas int) {
+func (s *suite) available(name string, replicas int) {
 	s.Helper()
 	s.eventually(func() error {
 		var d appsv1.Deployment
@@ -123,13 +94,13 @@ func (s *scene) available(name string, replicas int) {
 }
 
 // budget creates a PodDisruptionBudget, and waits until it allows so many disruptions.
-func (s *scene) budget(name, app string, minAvailable, allowed int) {
+func (s *suite) budget(name, app string, minAvailable, allowed int) {
 	s.Helper()
 	s.make(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {minAvailable: %d, selector: {matchLabels: {app: %s}}}}", name, minAvailable, app))
 	s.allows(name, allowed)
 }
 
-func (s *scene) allows(budget string, allowed int) {
+func (s *suite) allows(budget string, allowed int) {
 	s.Helper()
 	s.eventually(func() error {
 		var b policyv1.PodDisruptionBudget
@@ -142,7 +113,7 @@ func (s *scene) allows(budget string, allowed int) {
 }
 
 // pods are those of an app that are not terminating, by UID.
-func (s *scene) pods(app string) map[types.UID]string {
+func (s *suite) pods(app string) map[types.UID]string {
 	s.Helper()
 	var list corev1.PodList
 	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": app}))
@@ -170,32 +141,32 @@ func gone(before, after map[types.UID]string) []string {
 const someday = `schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}`
 
 // chaos creates a ChaosPod, and waits until it is scheduled.
-func (s *scene) chaos(name, spec string) {
+func (s *suite) chaos(name, spec string) {
 	s.Helper()
 	s.make(s.manifest(name, spec))
 	s.condition(name, chaosv1.ConditionReady, metav1.ConditionTrue, "")
 }
 
-func (s *scene) manifest(name, spec string) string {
+func (s *suite) manifest(name, spec string) string {
 	return fmt.Sprintf("{apiVersion: %s, kind: ChaosPod, metadata: {name: %s}, spec: {%s}}", chaosv1.GroupVersion, name, spec)
 }
 
 // now asks for a run.
-func (s *scene) now(name, token string) { s.annotate(name, chaosv1.RunNowAnnotation, token) }
+func (s *suite) now(name, token string) { s.annotate(name, chaosv1.RunNowAnnotation, token) }
 
-func (s *scene) annotate(name, annotation, value string) {
+func (s *suite) annotate(name, annotation, value string) {
 	s.Helper()
 	s.merge(chaosv1.GroupVersion.String(), "ChaosPod", name, fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", annotation, value))
 }
 
-func (s *scene) get(name string) (*chaosv1.ChaosPod, error) {
+func (s *suite) get(name string) (*chaosv1.ChaosPod, error) {
 	var object chaosv1.ChaosPod
 	err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &object)
 	return &object, err
 }
 
 // shows waits for a status.
-func (s *scene) shows(name string, ask func(*chaosv1.ChaosPodStatus) error) *chaosv1.ChaosPodStatus {
+func (s *suite) shows(name string, ask func(*chaosv1.ChaosPodStatus) error) *chaosv1.ChaosPodStatus {
 	s.Helper()
 	var last chaosv1.ChaosPodStatus
 	s.eventually(func() error {
@@ -215,7 +186,7 @@ func (s *scene) shows(name string, ask func(*chaosv1.ChaosPodStatus) error) *cha
 }
 
 // yaml is a status as a failure shows it.
-func (s *scene) yaml(status any) string {
+func (s *suite) yaml(status any) string {
 	s.Helper()
 	raw, err := yaml.Marshal(status)
 	s.must(err)
@@ -223,7 +194,7 @@ func (s *scene) yaml(status any) string {
 }
 
 // condition waits for one; with reason "" any will do.
-func (s *scene) condition(name, kind string, status metav1.ConditionStatus, reason string) *metav1.Condition {
+func (s *suite) condition(name, kind string, status metav1.ConditionStatus, reason string) *metav1.Condition {
 	s.Helper()
 	var found *metav1.Condition
 	s.shows(name, func(st *chaosv1.ChaosPodStatus) error {
@@ -237,7 +208,7 @@ func (s *scene) condition(name, kind string, status metav1.ConditionStatus, reas
 }
 
 // ended waits until so many runs have, and returns the latest.
-func (s *scene) ended(name string, n int, outcome chaosv1.RunOutcome) chaosv1.Run {
+func (s *suite) ended(name string, n int, outcome chaosv1.RunOutcome) chaosv1.Run {
 	s.Helper()
 	st := s.shows(name, func(st *chaosv1.ChaosPodStatus) error {
 		if len(st.Runs) < n || st.CurrentRun != nil {
@@ -252,7 +223,7 @@ func (s *scene) ended(name string, n int, outcome chaosv1.RunOutcome) chaosv1.Ru
 }
 
 // told waits for an event.
-func (s *scene) told(kind, name, reason string) {
+func (s *suite) told(kind, name, reason string) {
 	s.Helper()
 	s.eventually(func() error {
 		var list eventsv1.EventList

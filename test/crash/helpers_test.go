@@ -28,34 +28,11 @@ const patience = 4 * time.Minute
 // pods is how many the workload has.
 const pods = 2
 
-// scene is a namespace of a test's own.
-type scene struct {
-	*testing.T
-	play      *play
-	client    client.WithWatch
-	namespace string
-	herd      *herd
-}
-
-func newScene(t *testing.T) *scene {
-	t.Helper()
-	p, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{T: t, play: p, client: p.client}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
-	s.must(s.client.Create(t.Context(), namespace))
-	s.namespace = namespace.Name
-	s.herd = s.watchPods()
-	return s
-}
-
-// newWorkload is a scene with a workload that takes a Secret, and a policy. The strategy is a type of
+// newWorkload returns a suite with a workload that takes a Secret, and a policy. The strategy is a type of
 // spec.strategy; slow is how long a pod takes until it is ready.
-func newWorkload(t *testing.T, strategy autorebootv1.StrategyType, slow string) *scene {
+func newWorkload(t *testing.T, strategy autorebootv1.StrategyType, slow string) *suite {
 	t.Helper()
-	s := newScene(t)
+	s := newSuite(t)
 	s.make("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: first}}")
 	s.deploy("web", ", annotations: {kwok.fairlead.dev/ready-after: "+slow+"}", "envFrom: [{secretRef: {name: creds}}]")
 	s.make(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {
@@ -67,7 +44,7 @@ func newWorkload(t *testing.T, strategy autorebootv1.StrategyType, slow string) 
 
 // deploy makes a Deployment, and waits until its pods are ready. Meta and container are added to those
 // of the template.
-func (s *scene) deploy(name, meta, container string) {
+func (s *suite) deploy(name, meta, container string) {
 	s.Helper()
 	s.make(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, revisionHistoryLimit: 100,
 		selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}%[3]s},
@@ -82,7 +59,7 @@ func (s *scene) deploy(name, meta, container string) {
 }
 
 // must ends the test on an error.
-func (s *scene) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -91,7 +68,7 @@ func (s *scene) must(err error) {
 
 // eventually waits until ask returns nil. Many wait at once, and the processors are for what they wait
 // for: they ask less often than others do.
-func (s *scene) eventually(ask func() error) {
+func (s *suite) eventually(ask func() error) {
 	s.Helper()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
@@ -113,7 +90,7 @@ func (s *scene) eventually(ask func() error) {
 }
 
 // make creates an object of the namespace from YAML, as the administrator.
-func (s *scene) make(manifest string) {
+func (s *suite) make(manifest string) {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	s.must(yaml.Unmarshal([]byte(manifest), &object.Object))
@@ -122,32 +99,32 @@ func (s *scene) make(manifest string) {
 }
 
 // change gives the Secret another value.
-func (s *scene) change(value string) {
+func (s *suite) change(value string) {
 	s.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "creds", Namespace: s.namespace}, StringData: map[string]string{"password": value}}
 	s.must(s.client.Update(s.Context(), secret))
 }
 
-// launch runs an operator behind a gateway. It reconciles the scene's namespace alone, and ends with
+// launch runs an operator behind a gateway. It reconciles the test's namespace alone, and ends with
 // the test.
-func (s *scene) launch(g *gateway, args ...string) *framework.Replica {
+func (s *suite) launch(g *gateway, args ...string) *framework.Replica {
 	s.Helper()
-	replica, err := s.play.Launch(s.Context(), append([]string{"--kubeconfig=" + g.kubeconfig, "--namespaces=" + s.namespace,
+	replica, err := s.shared.Launch(s.Context(), append([]string{"--kubeconfig=" + g.kubeconfig, "--namespaces=" + s.namespace,
 		"--webhook-inject-ca=false", "--webhook-drain-delay=0s"}, args...)...)
 	s.must(err)
-	s.play.remember(replica)
+	s.shared.remember(replica)
 	s.Cleanup(replica.Kill)
 	return replica
 }
 
-func (s *scene) deployment(name string) *appsv1.Deployment {
+func (s *suite) deployment(name string) *appsv1.Deployment {
 	s.Helper()
 	var d appsv1.Deployment
 	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &d))
 	return &d
 }
 
-func (s *scene) status() autorebootv1.RebootPolicyStatus {
+func (s *suite) status() autorebootv1.RebootPolicyStatus {
 	s.Helper()
 	var policy autorebootv1.RebootPolicy
 	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "p"}, &policy))
@@ -155,7 +132,7 @@ func (s *scene) status() autorebootv1.RebootPolicyStatus {
 }
 
 // watched waits until the policy has its baseline.
-func (s *scene) watched() {
+func (s *suite) watched() {
 	s.Helper()
 	s.eventually(func() error {
 		if st := s.status(); len(st.Targets) != 1 || len(st.Targets[0].Baselines) == 0 {
@@ -166,7 +143,7 @@ func (s *scene) watched() {
 }
 
 // ended is nil once so many restarts have, all of them well, and nothing is to come.
-func (s *scene) ended(n int) error {
+func (s *suite) ended(n int) error {
 	s.Helper()
 	st := s.status()
 	if len(st.History) < n || len(st.InFlight) > 0 || st.Targets[0].Pending != nil {
@@ -180,7 +157,7 @@ func (s *scene) ended(n int) error {
 
 // restarted ends the test unless there were exactly so many restarts, of everything that there is
 // one of.
-func (s *scene) restarted(strategy autorebootv1.StrategyType, n int) {
+func (s *suite) restarted(strategy autorebootv1.StrategyType, n int) {
 	s.Helper()
 	st, web := s.status(), s.deployment("web")
 	ids := map[string]bool{}
@@ -232,7 +209,7 @@ func (s *scene) restarted(strategy autorebootv1.StrategyType, n int) {
 }
 
 // told counts the events about an object, by reason.
-func (s *scene) told(kind, name string) map[string]int {
+func (s *suite) told(kind, name string) map[string]int {
 	s.Helper()
 	var list eventsv1.EventList
 	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace)))

@@ -7,17 +7,13 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
-	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
@@ -33,65 +29,7 @@ type kubectl interface {
 	Kubeconfig() string
 }
 
-// scene is a namespace of a test's own.
-type scene struct {
-	*testing.T
-	play      *play // nil on the bare cluster
-	kubectl   kubectl
-	client    client.Client
-	namespace string
-}
-
-// newScene makes a namespace on the shared stage.
-func newScene(t *testing.T) *scene {
-	t.Helper()
-	p, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{T: t, play: p, kubectl: p, client: p.client}
-	s.makeNamespace()
-	return s
-}
-
-// newBareScene makes a namespace on the cluster that has the definitions alone.
-func newBareScene(t *testing.T) *scene {
-	t.Helper()
-	c, err := bare()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{T: t, kubectl: c}
-	s.client, err = framework.NewClient(c.Kubeconfig())
-	s.must(err)
-	s.makeNamespace()
-	return s
-}
-
-// newOwnScene makes a namespace on a stage of its own, with one replica that has these arguments.
-func newOwnScene(t *testing.T, args ...string) (*scene, *framework.Cluster, *framework.Replica) {
-	t.Helper()
-	st, err := framework.Open(t.Context(), framework.Options{Root: root, Output: os.Stderr, Operator: framework.Outside,
-		Cluster: cluster.Options{WithoutControllerManager: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &scene{T: t, kubectl: st}
-	replica, err := st.StartReplica(t.Context(), append(slices.Clone(patient), args...)...)
-	s.must(err)
-	s.must(st.Reachable(t.Context()))
-	s.client, err = framework.NewClient(st.Kubeconfig())
-	s.must(err)
-	s.makeNamespace()
-	return s, st, replica
-}
-
-func (s *scene) makeNamespace() {
+func (s *suite) makeNamespace() {
 	s.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
 	s.must(s.client.Create(s.Context(), namespace))
@@ -105,7 +43,7 @@ type said struct {
 }
 
 // try runs kubectl in the namespace. What follows "--" is its standard input.
-func (s *scene) try(args ...string) said {
+func (s *suite) try(args ...string) said {
 	s.Helper()
 	var stdin string
 	if n := len(args); n > 1 && args[n-2] == "--" {
@@ -119,7 +57,7 @@ func (s *scene) try(args ...string) said {
 }
 
 // run is try where a failure ends the test.
-func (s *scene) run(args ...string) string {
+func (s *suite) run(args ...string) string {
 	s.Helper()
 	answer := s.try(args...)
 	if answer.failure != nil {
@@ -129,7 +67,7 @@ func (s *scene) run(args ...string) string {
 }
 
 // apply applies a manifest and returns kubectl's output and warnings.
-func (s *scene) apply(manifest string, more ...string) said {
+func (s *suite) apply(manifest string, more ...string) said {
 	s.Helper()
 	answer := s.try(append(append([]string{"apply", "-f", "-"}, more...), "--", manifest)...)
 	if answer.failure != nil {
@@ -139,7 +77,7 @@ func (s *scene) apply(manifest string, more ...string) said {
 }
 
 // refused runs kubectl, which must fail, with all of the wanted pieces in its complaint.
-func (s *scene) refused(wanted []string, args ...string) {
+func (s *suite) refused(wanted []string, args ...string) {
 	s.Helper()
 	answer := s.try(args...)
 	if answer.failure == nil {
@@ -150,7 +88,7 @@ func (s *scene) refused(wanted []string, args ...string) {
 }
 
 // expect wants every piece in a text.
-func (s *scene) expect(text string, wanted ...string) {
+func (s *suite) expect(text string, wanted ...string) {
 	s.Helper()
 	for _, w := range wanted {
 		if !strings.Contains(text, w) {
@@ -160,7 +98,7 @@ func (s *scene) expect(text string, wanted ...string) {
 }
 
 // eventually waits until ask returns nil.
-func (s *scene) eventually(ask func() error) {
+func (s *suite) eventually(ask func() error) {
 	s.Helper()
 	if err := framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }); err != nil {
 		s.Fatal(err)
@@ -168,7 +106,7 @@ func (s *scene) eventually(ask func() error) {
 }
 
 // must ends the test on an error.
-func (s *scene) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -176,6 +114,6 @@ func (s *scene) must(err error) {
 }
 
 // get reads an object by name into obj.
-func (s *scene) get(name string, obj client.Object) error {
+func (s *suite) get(name string, obj client.Object) error {
 	return s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, obj)
 }

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,7 +24,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -44,9 +42,9 @@ var resources = map[string]schema.GroupResource{
 	"ChaosPod":        {Group: "chaos.fairlead.dev", Resource: "chaospods"},
 }
 
-// suite is what all tests share: a control plane, and one replica that serves webhooks and reconciles
+// shared is what all tests share: a control plane, and one replica that serves webhooks and reconciles
 // nothing.
-type suite struct {
+type shared struct {
 	*framework.Cluster
 	servers    *externalnet.Servers
 	client     dynamic.Interface
@@ -56,35 +54,30 @@ type suite struct {
 var (
 	ctx, cancel = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	open        = sync.OnceValues(start)
-	opened      *suite
+	opened      *shared
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+// Tests run one after another, since some need that nothing reconciles.
+func TestMain(m *testing.M) { os.Exit(framework.Main(m, 1, end)) }
 
-func run(m *testing.M) int {
+func end() error {
 	defer cancel()
-	log.SetLogger(logr.Discard())
-	code := m.Run()
 	if opened == nil {
-		return code
+		return nil
 	}
 	var err error
 	if opened.Cluster != nil {
 		err = opened.Close()
 	}
-	if err = errors.Join(err, opened.servers.Close()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+	return errors.Join(err, opened.servers.Close())
 }
 
-func start() (*suite, error) {
+func start() (*shared, error) {
 	servers, err := externalnet.Open() // nothing leaves this host
 	if err != nil {
 		return nil, err
 	}
-	opened = &suite{servers: servers}
+	opened = &shared{servers: servers}
 	if opened.Cluster, err = framework.Open(ctx, framework.Options{Root: root, Output: os.Stderr, Operator: framework.Outside}); err != nil {
 		return nil, err
 	}
@@ -102,28 +95,28 @@ func start() (*suite, error) {
 	return opened, opened.Reachable(ctx)
 }
 
-// scene is a namespace of a test's own. Tests run one after another, since some need that nothing
+// suite is what a test has of it: a namespace of its own. Tests run one after another, since some need that nothing
 // reconciles.
-type scene struct {
+type suite struct {
 	*testing.T
-	*suite
+	*shared
 	namespace string
 }
 
-func newScene(t *testing.T) *scene {
+func newSuite(t *testing.T) *suite {
 	t.Helper()
 	opened, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, suite: opened}
+	s := &suite{T: t, shared: opened}
 	s.namespace = "default"
 	s.namespace = strings.TrimPrefix(strings.TrimSpace(s.kubectl(`{"apiVersion":"v1","kind":"Namespace","metadata":{"generateName":"t-"}}`, "create", "-o", "name", "-f", "-")), "namespace/")
 	return s
 }
 
 // reconcile starts a replica that reconciles, if none does.
-func (s *scene) reconcile() {
+func (s *suite) reconcile() {
 	s.Helper()
 	if s.reconciler != nil {
 		return
@@ -136,7 +129,7 @@ func (s *scene) reconcile() {
 }
 
 // pause stops the replica that reconciles, if one does.
-func (s *scene) pause() {
+func (s *suite) pause() {
 	s.Helper()
 	if s.reconciler != nil {
 		s.reconciler.Stop()
@@ -145,14 +138,14 @@ func (s *scene) pause() {
 }
 
 // kubectl runs kubectl with a standard input, and returns its output.
-func (s *scene) kubectl(stdin string, args ...string) string {
+func (s *suite) kubectl(stdin string, args ...string) string {
 	s.Helper()
 	out, err := s.try(stdin, args...)
 	s.must(err)
 	return out
 }
 
-func (s *scene) try(stdin string, args ...string) (string, error) {
+func (s *suite) try(stdin string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
@@ -163,24 +156,24 @@ func (s *scene) try(stdin string, args ...string) (string, error) {
 }
 
 // at are the objects of a kind at a version.
-func (s *scene) at(kind, version string) dynamic.ResourceInterface {
+func (s *suite) at(kind, version string) dynamic.ResourceInterface {
 	return s.client.Resource(resources[kind].WithVersion(version)).Namespace(s.namespace)
 }
 
 // get reads the object that a manifest is about, at a version.
-func (s *scene) get(manifest *unstructured.Unstructured, version string) *unstructured.Unstructured {
+func (s *suite) get(manifest *unstructured.Unstructured, version string) *unstructured.Unstructured {
 	s.Helper()
 	live, err := s.at(manifest.GetKind(), version).Get(s.Context(), manifest.GetName(), metav1.GetOptions{})
 	s.must(err)
 	return live
 }
 
-func (s *scene) eventually(ask func(context.Context) error) {
+func (s *suite) eventually(ask func(context.Context) error) {
 	s.Helper()
 	s.must(framework.Eventually(s.Context(), patience, ask))
 }
 
-func (s *scene) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -207,7 +200,7 @@ func documents(text string) ([]*unstructured.Unstructured, error) {
 }
 
 // manifest parses one object, and puts it into the namespace.
-func (s *scene) manifest(kind, version, name, spec string) *unstructured.Unstructured {
+func (s *suite) manifest(kind, version, name, spec string) *unstructured.Unstructured {
 	s.Helper()
 	all, err := documents(fmt.Sprintf("{apiVersion: %s/%s, kind: %s, metadata: {name: %s, namespace: %s}, spec: %s}",
 		resources[kind].Group, version, kind, name, s.namespace, spec))

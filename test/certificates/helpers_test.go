@@ -5,18 +5,11 @@ package certificates
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
@@ -39,43 +32,9 @@ var (
 	validating   = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 )
 
-// scene is one test on a stage of its own: what cert-manager has made must belong to no other test.
-type scene struct {
-	*testing.T
-	*framework.Cluster
-	kube   kubernetes.Interface
-	client dynamic.Interface
-}
-
-func newScene(t *testing.T) *scene {
-	t.Helper()
-	folder := filepath.Join(logs, t.Name())
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := framework.Open(suite, framework.Options{Root: root, Output: os.Stderr, Cluster: cluster.Options{LogFolder: folder}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &scene{T: t, Cluster: opened}
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
-	s.must(err)
-	config.QPS = -1
-	s.kube, err = kubernetes.NewForConfig(config)
-	s.must(err)
-	s.client, err = dynamic.NewForConfig(config)
-	s.must(err)
-	return s
-}
-
 // start runs replicas behind the Service, and returns when the API server reaches them. No Lease is
 // lost because the machine is busy.
-func (s *scene) start(count int, args ...string) []*framework.Replica {
+func (s *suite) start(count int, args ...string) []*framework.Replica {
 	s.Helper()
 	// Some leave under load, and close what has been silent for as long as the drain delay: on a busy
 	// machine half a second of silence means nothing.
@@ -91,7 +50,7 @@ func (s *scene) start(count int, args ...string) []*framework.Replica {
 }
 
 // must ends the test on an error.
-func (s *scene) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
@@ -99,13 +58,13 @@ func (s *scene) must(err error) {
 }
 
 // eventually waits until ask returns nil.
-func (s *scene) eventually(ask func() error) {
+func (s *suite) eventually(ask func() error) {
 	s.Helper()
 	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // kubectl runs it as the administrator; a failure ends the test.
-func (s *scene) kubectl(args ...string) string {
+func (s *suite) kubectl(args ...string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -115,7 +74,7 @@ func (s *scene) kubectl(args ...string) string {
 }
 
 // apply applies manifests as the administrator.
-func (s *scene) apply(manifests string) {
+func (s *suite) apply(manifests string) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -126,7 +85,7 @@ func (s *scene) apply(manifests string) {
 }
 
 // fails waits for a replica that was launched to end by itself with all of the texts in its log.
-func (s *scene) fails(r *framework.Replica, texts ...string) {
+func (s *suite) fails(r *framework.Replica, texts ...string) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()

@@ -10,10 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,49 +27,27 @@ import (
 // patience is how long a condition may take. The machine may be a busy one.
 const patience = 2 * time.Minute
 
-// scene is a namespace of a test's own, and the servers outside.
-type scene struct {
-	*testing.T
-	Servers   *externalnet.Servers
-	play      *play
-	client    client.Client
-	namespace string
-}
-
-func newScene(t *testing.T) *scene {
-	t.Helper()
-	p, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{T: t, Servers: p.servers, play: p, client: p.Client}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
-	s.must(s.client.Create(t.Context(), namespace))
-	s.namespace = namespace.Name
-	return s
-}
-
 // address is one outside that no other test has, of 198.18.0.0/15.
-func (s *scene) address() string {
-	s.play.mu.Lock()
-	defer s.play.mu.Unlock()
-	s.play.address++
-	return fmt.Sprintf("198.18.%d.%d", s.play.address/250, s.play.address%250+1)
+func (s *suite) address() string {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	s.shared.address++
+	return fmt.Sprintf("198.18.%d.%d", s.shared.address/250, s.shared.address%250+1)
 }
 
 // address6 is one outside that no other test has, of 2001:db8::/32.
-func (s *scene) address6() string {
-	s.play.mu.Lock()
-	defer s.play.mu.Unlock()
-	s.play.address++
-	return fmt.Sprintf("2001:db8::1:%x", s.play.address)
+func (s *suite) address6() string {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	s.shared.address++
+	return fmt.Sprintf("2001:db8::1:%x", s.shared.address)
 }
 
 // host is a DNS name that no other test has.
-func (s *scene) host(name string) string { return name + "." + s.namespace + ".example.com" }
+func (s *suite) host(name string) string { return name + "." + s.namespace + ".example.com" }
 
 // server ends with the test.
-func (s *scene) server(server *externalnet.Server, err error) *externalnet.Server {
+func (s *suite) server(server *externalnet.Server, err error) *externalnet.Server {
 	s.Helper()
 	s.must(err)
 	s.Cleanup(server.Close)
@@ -79,16 +55,16 @@ func (s *scene) server(server *externalnet.Server, err error) *externalnet.Serve
 }
 
 // try applies a manifest, and returns what kubectl wrote and complained of.
-func (s *scene) try(manifest string) (stdout, stderr string, err error) {
+func (s *suite) try(manifest string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	var out, errs bytes.Buffer
-	err = s.play.KubectlIO(ctx, strings.NewReader(manifest), &out, &errs, "-n", s.namespace, "apply", "-f", "-")
+	err = s.shared.KubectlIO(ctx, strings.NewReader(manifest), &out, &errs, "-n", s.namespace, "apply", "-f", "-")
 	return out.String(), errs.String(), err
 }
 
 // apply applies an ExternalService at v1 with a spec in YAML.
-func (s *scene) apply(name, spec string) {
+func (s *suite) apply(name, spec string) {
 	s.Helper()
 	manifest := s.manifest(name, spec)
 	if _, complaint, err := s.try(manifest); err != nil {
@@ -96,7 +72,7 @@ func (s *scene) apply(name, spec string) {
 	}
 }
 
-func (s *scene) manifest(name, spec string) string {
+func (s *suite) manifest(name, spec string) string {
 	s.Helper()
 	var parsed any
 	s.must(yaml.Unmarshal([]byte(spec), &parsed))
@@ -107,26 +83,26 @@ func (s *scene) manifest(name, spec string) string {
 }
 
 // kubectl runs it in the namespace; a failure ends the test.
-func (s *scene) kubectl(args ...string) string {
+func (s *suite) kubectl(args ...string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	var out, errs bytes.Buffer
-	if err := s.play.KubectlIO(ctx, nil, &out, &errs, append([]string{"-n", s.namespace}, args...)...); err != nil {
+	if err := s.shared.KubectlIO(ctx, nil, &out, &errs, append([]string{"-n", s.namespace}, args...)...); err != nil {
 		s.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, errs.String())
 	}
 	return out.String()
 }
 
 // get reads an ExternalService.
-func (s *scene) get(name string) (*networkingv1.ExternalService, error) {
+func (s *suite) get(name string) (*networkingv1.ExternalService, error) {
 	var es networkingv1.ExternalService
 	err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &es)
 	return &es, err
 }
 
 // status is the one that stands now.
-func (s *scene) status(name string) networkingv1.ExternalServiceStatus {
+func (s *suite) status(name string) networkingv1.ExternalServiceStatus {
 	s.Helper()
 	es, err := s.get(name)
 	s.must(err)
@@ -134,7 +110,7 @@ func (s *scene) status(name string) networkingv1.ExternalServiceStatus {
 }
 
 // condition waits until the latest spec is observed, with a condition as given.
-func (s *scene) condition(name, kind string, status metav1.ConditionStatus, reason string) networkingv1.ExternalServiceStatus {
+func (s *suite) condition(name, kind string, status metav1.ConditionStatus, reason string) networkingv1.ExternalServiceStatus {
 	s.Helper()
 	var last networkingv1.ExternalServiceStatus
 	s.eventually(func() error {
@@ -153,7 +129,7 @@ func (s *scene) condition(name, kind string, status metav1.ConditionStatus, reas
 }
 
 // slices are the EndpointSlices of a Service, by name.
-func (s *scene) slices(service string) []discoveryv1.EndpointSlice {
+func (s *suite) slices(service string) []discoveryv1.EndpointSlice {
 	s.Helper()
 	var list discoveryv1.EndpointSliceList
 	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service}))
@@ -162,7 +138,7 @@ func (s *scene) slices(service string) []discoveryv1.EndpointSlice {
 }
 
 // published are the addresses behind a Service that are ready, sorted.
-func (s *scene) published(service string) []string {
+func (s *suite) published(service string) []string {
 	s.Helper()
 	var addresses []string
 	for _, slice := range s.slices(service) {
@@ -177,7 +153,7 @@ func (s *scene) published(service string) []string {
 }
 
 // publishes waits until exactly these addresses are ready behind a Service.
-func (s *scene) publishes(service string, addresses ...string) {
+func (s *suite) publishes(service string, addresses ...string) {
 	s.Helper()
 	addresses = slices.Sorted(slices.Values(addresses)) // the caller's order is the caller's
 	s.eventually(func() error {
@@ -189,13 +165,13 @@ func (s *scene) publishes(service string, addresses ...string) {
 }
 
 // eventually waits until ask returns nil.
-func (s *scene) eventually(ask func() error) {
+func (s *suite) eventually(ask func() error) {
 	s.Helper()
 	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // must ends the test on an error.
-func (s *scene) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)

@@ -9,78 +9,40 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// scene is a test with a definition of its own.
-type scene struct {
-	*testing.T
-	*framework.Cluster
-	config *rest.Config
-	crds   apiextensionsclient.CustomResourceDefinitionInterface
-	plural string
-}
-
-// newScene makes no definition yet; kinds of different tests have different names.
-func newScene(t *testing.T, plural string) *scene {
-	t.Helper()
-	st, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sceneOn(t, st, plural)
-}
-
-func sceneOn(t *testing.T, st *framework.Cluster, plural string) *scene {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", st.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{} // the load would be told of itself thousands of times
-	client, err := apiextensionsclient.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &scene{T: t, Cluster: st, config: config, crds: client.CustomResourceDefinitions(), plural: plural}
-}
-
-func (s *scene) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *scene) eventually(ask func() error) {
+func (s *suite) eventually(ask func() error) {
 	s.Helper()
 	s.must(framework.Eventually(s.Context(), patience, func(context.Context) error { return ask() }))
 }
 
 // kubectl applies or runs something as the administrator.
-func (s *scene) kubectl(stdin string, args ...string) string {
+func (s *suite) kubectl(stdin string, args ...string) string {
 	s.Helper()
 	out, err := s.try(stdin, args...)
 	s.must(err)
 	return out
 }
 
-func (s *scene) try(stdin string, args ...string) (string, error) {
+func (s *suite) try(stdin string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	var out, errs bytes.Buffer
@@ -90,11 +52,11 @@ func (s *scene) try(stdin string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-func (s *scene) definition() string { return s.plural + ".toys.example.com" }
+func (s *suite) definition() string { return s.plural + ".toys.example.com" }
 
 // define applies the definition with versions such as "v1 served storage", and waits until the API
 // server stores at that version.
-func (s *scene) define(versions ...string) {
+func (s *suite) define(versions ...string) {
 	s.Helper()
 	var all []string
 	for _, version := range versions {
@@ -126,19 +88,19 @@ func (s *scene) define(versions ...string) {
 	}
 }
 
-func (s *scene) object(version, name, owner string) string {
+func (s *suite) object(version, name, owner string) string {
 	return fmt.Sprintf(`{"apiVersion": "toys.example.com/%s", "kind": %q, "metadata": {"name": %q, "namespace": "default"}, "spec": {%q: %q}}`,
 		version, "Kind"+s.plural, name, owner, "was here")
 }
 
 // owns has a manager apply an object with a field of its own.
-func (s *scene) owns(version, name, manager string) {
+func (s *suite) owns(version, name, manager string) {
 	s.Helper()
 	s.kubectl(s.object(version, name, manager), "apply", "--server-side", "--field-manager="+manager, "-f", "-")
 }
 
 // storedAt is the version that stands in etcd.
-func (s *scene) storedAt(name string) string {
+func (s *suite) storedAt(name string) string {
 	s.Helper()
 	raw, err := s.Stored(s.Context(), "/registry/toys.example.com/"+s.plural+"/default/"+name)
 	s.must(err)
@@ -149,7 +111,7 @@ func (s *scene) storedAt(name string) string {
 	return strings.TrimPrefix(object.APIVersion, "toys.example.com/")
 }
 
-func (s *scene) crd() *apiextensionsv1.CustomResourceDefinition {
+func (s *suite) crd() *apiextensionsv1.CustomResourceDefinition {
 	s.Helper()
 	crd, err := s.crds.Get(s.Context(), s.definition(), metav1.GetOptions{})
 	s.must(err)
@@ -157,7 +119,7 @@ func (s *scene) crd() *apiextensionsv1.CustomResourceDefinition {
 }
 
 // storedVersions waits until the definition names exactly these.
-func (s *scene) storedVersions(want ...string) {
+func (s *suite) storedVersions(want ...string) {
 	s.Helper()
 	s.eventually(func() error {
 		if got := s.crd().Status.StoredVersions; strings.Join(got, " ") != strings.Join(want, " ") {
@@ -168,7 +130,7 @@ func (s *scene) storedVersions(want ...string) {
 }
 
 // complete waits until the migration says that it is.
-func (s *scene) complete(m *storagemigration.Migrator) {
+func (s *suite) complete(m *storagemigration.Migrator) {
 	s.Helper()
 	s.eventually(func() error {
 		if status := m.Status(); status != s.definition()+": complete" {
@@ -178,8 +140,8 @@ func (s *scene) complete(m *storagemigration.Migrator) {
 	})
 }
 
-// migrator is one for the scene's definition. It is quick, but for what a test sets.
-func (s *scene) migrator(edit func(*storagemigration.Options)) (*storagemigration.Migrator, *prometheus.Registry) {
+// migrator is one for the test's definition. It is quick, but for what a test sets.
+func (s *suite) migrator(edit func(*storagemigration.Options)) (*storagemigration.Migrator, *prometheus.Registry) {
 	s.Helper()
 	objects, err := metadata.NewForConfig(s.config)
 	s.must(err)
@@ -199,7 +161,7 @@ func (s *scene) migrator(edit func(*storagemigration.Options)) (*storagemigratio
 }
 
 // runs runs a migrator until the test ends, or the answer is called.
-func (s *scene) runs(m *storagemigration.Migrator) (stop func()) {
+func (s *suite) runs(m *storagemigration.Migrator) (stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	ended := make(chan error, 1)
@@ -220,7 +182,7 @@ func (s *scene) runs(m *storagemigration.Migrator) (stop func()) {
 }
 
 // count is how many objects had a result.
-func (s *scene) count(registry *prometheus.Registry, result string) int {
+func (s *suite) count(registry *prometheus.Registry, result string) int {
 	s.Helper()
 	families, err := registry.Gather()
 	s.must(err)
