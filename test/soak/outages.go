@@ -10,14 +10,14 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/framework"
-	"github.com/fairlead-dev/fairlead/test/soak/link"
+	"github.com/fairlead-dev/fairlead/test/soak/proxy"
 )
 
 // Modes of links, by the names that scenarios use.
 const (
-	open    = link.Open
-	refused = link.Refused
-	silent  = link.Silent
+	open    = proxy.Open
+	refused = proxy.Refused
+	silent  = proxy.Silent
 )
 
 // outage is how long a replica is cut off.
@@ -120,7 +120,7 @@ func fallSilent(ctx context.Context, a *act) error {
 	return a.cutOff(ctx, silent, "was not reached by anything")
 }
 
-func (a *act) cutOff(ctx context.Context, mode link.Mode, how string) error {
+func (a *act) cutOff(ctx context.Context, mode proxy.Mode, how string) error {
 	r, err := a.standby(ctx)
 	if err != nil {
 		return err

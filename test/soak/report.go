@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 // Row is the outcome of one scenario.
@@ -29,7 +29,7 @@ type Row struct {
 	// Faults say what must not be, besides failed requests.
 	Faults []string
 	// Reasons are why requests were not answered as wanted.
-	Reasons []tally.Reason
+	Reasons []counters.Reason
 }
 
 // Explained is how many of Failed were lost with a replica.
@@ -80,7 +80,7 @@ func writeReasons(w io.Writer, r Row) error {
 	}
 	for _, reason := range r.Reasons {
 		what := "failed"
-		if reason.Outcome == tally.Unavailable {
+		if reason.Outcome == counters.Unavailable {
 			what = "unavailable"
 		}
 		if _, err := fmt.Fprintf(w, "%s: %d %s from %s to %s: %s\n", r.Scenario, reason.Count, what,

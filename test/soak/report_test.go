@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 var rows = []Row{
@@ -19,7 +19,7 @@ var rows = []Row{
 		Notes: []string{"6 certificates", "no overlap"}},
 	{Scenario: "leader kill", Sent: 21000, Failed: 2, InTheDead: 1, P50: 5 * time.Millisecond, P99: 40 * time.Millisecond, Took: time.Minute,
 		Faults: []string{"two at once"},
-		Reasons: []tally.Reason{{Text: "get v1alpha1: EOF", Count: 2, Outcome: tally.Failed,
+		Reasons: []counters.Reason{{Text: "get v1alpha1: EOF", Count: 2, Outcome: counters.Failed,
 			First: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Last: time.Date(2026, 11, 21, 12, 0, 1, 5e6, time.UTC)}}},
 }
 

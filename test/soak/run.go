@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
-	"github.com/fairlead-dev/fairlead/test/soak/blame"
-	"github.com/fairlead-dev/fairlead/test/soak/link"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
+	"github.com/fairlead-dev/fairlead/test/soak/failures"
+	"github.com/fairlead-dev/fairlead/test/soak/leaderperiods"
 	"github.com/fairlead-dev/fairlead/test/soak/load"
-	"github.com/fairlead-dev/fairlead/test/soak/reign"
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/proxy"
 )
 
 // Options of Run.
@@ -99,7 +99,7 @@ func play(ctx context.Context, o Options, s scenario) Row {
 	defer cancel()
 	_, _ = fmt.Fprintf(o.Output, "%s %s\n", time.Now().Format(clockFormat), s.name)
 	began := time.Now()
-	act := &act{tally: tally.New()}
+	act := &act{tally: counters.New()}
 	var err error
 	if act.site, err = openSite(ctx, o, s); err != nil {
 		return Row{Scenario: s.name, Took: time.Since(began), Faults: []string{"it could not begin: " + err.Error()}}
@@ -143,7 +143,7 @@ func reachable(ctx context.Context, s *site) error {
 
 // probe sends one of every request that the load may send first.
 func probe(ctx context.Context, s *site) error {
-	t := tally.New()
+	t := counters.New()
 	err := load.Once(ctx, load.Options{Config: s.config, Namespace: namespace, Tally: t})
 	if sum := t.Sum(); err == nil && sum.Failed+sum.Unavailable+sum.Deferred > 0 {
 		return errors.New(sum.Reasons[0].Text)
@@ -154,13 +154,13 @@ func probe(ctx context.Context, s *site) error {
 // act is a scenario while it is played.
 type act struct {
 	*site
-	tally    *tally.Tally
+	tally    *counters.Counters
 	requests int // that are sent at least
 	seed     uint64
 	notes    []string
 	fault    []string
 	// losses are the calls that were lost with a replica.
-	losses []link.Loss
+	losses []proxy.Loss
 }
 
 // note says what happened or was proven.
@@ -225,8 +225,8 @@ func (a *act) row(s scenario) Row {
 	} else {
 		row.Notes = append(row.Notes, fmt.Sprintf("%d requests came while the API server or etcd was away", row.Unavailable))
 	}
-	row.Reasons = slices.DeleteFunc(row.Reasons, func(r tally.Reason) bool {
-		return r.Outcome == tally.Deferred || s.controlPlane && r.Outcome == tally.Unavailable
+	row.Reasons = slices.DeleteFunc(row.Reasons, func(r counters.Reason) bool {
+		return r.Outcome == counters.Deferred || s.controlPlane && r.Outcome == counters.Unavailable
 	})
 	if s.loses {
 		a.explain(&row, sum.Lost)
@@ -235,8 +235,8 @@ func (a *act) row(s scenario) Row {
 }
 
 // explain says which requests failed with the replica that was lost, and names those that did not.
-func (a *act) explain(row *Row, failed []tally.Request) {
-	verdict := blame.Explain(failed, a.losses)
+func (a *act) explain(row *Row, failed []counters.Request) {
+	verdict := failures.Explain(failed, a.losses)
 	row.InTheDead, row.SentToTheDead = len(verdict.Held), len(verdict.Missed)
 	if row.Failed > 0 {
 		row.Notes = append(row.Notes, fmt.Sprintf("of %d that failed, %d were in the replica that was lost, %d were sent to it before the Service knew, %d are unexplained",
@@ -269,12 +269,12 @@ func (a *act) prove(s scenario, row *Row) {
 		return
 	}
 	defer func() { _ = file.Close() }()
-	events, err := reign.Read(file)
+	events, err := leaderperiods.Read(file)
 	if err != nil {
 		row.Faults = append(row.Faults, "who reconciled when is not known: "+err.Error())
 		return
 	}
-	verdict := reign.Judge(events, a.deaths, time.Now())
+	verdict := leaderperiods.Check(events, a.deaths, time.Now())
 	row.Faults = append(row.Faults, verdict.Faults...)
 	if len(verdict.Reigns) == 0 || verdict.Reconciles == 0 {
 		row.Faults = append(row.Faults, "no replica is known to have reconciled anything")

@@ -26,7 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
 	"github.com/fairlead-dev/fairlead/test/framework"
-	"github.com/fairlead-dev/fairlead/test/soak/link"
+	"github.com/fairlead-dev/fairlead/test/soak/proxy"
 )
 
 const (
@@ -53,7 +53,7 @@ type replica struct {
 	*framework.Replica
 	role role
 	// webhook and probes are on the way to it, api on its way to the API server.
-	webhook, probes, api *link.Link
+	webhook, probes, api *proxy.Proxy
 }
 
 // site is a control plane with Fairlead installed, and the replicas on it. Its methods may be called
@@ -152,7 +152,7 @@ func (s *site) close() error {
 }
 
 func (r *replica) close() {
-	for _, l := range []*link.Link{r.webhook, r.probes, r.api} {
+	for _, l := range []*proxy.Proxy{r.webhook, r.probes, r.api} {
 		if l != nil {
 			l.Close()
 		}
@@ -185,10 +185,10 @@ func (s *site) start(ctx context.Context, does role) error {
 		r.close()
 		return err
 	}
-	if r.webhook, err = link.Listen(ctx, r.Webhook); err != nil {
+	if r.webhook, err = proxy.Listen(ctx, r.Webhook); err != nil {
 		return err
 	}
-	if r.probes, err = link.Listen(ctx, strings.TrimPrefix(r.Probes, "http://")); err != nil {
+	if r.probes, err = proxy.Listen(ctx, strings.TrimPrefix(r.Probes, "http://")); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -205,7 +205,7 @@ func (s *site) connect(ctx context.Context, r *replica) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if r.api, err = link.Listen(ctx, server.Host); err != nil {
+	if r.api, err = proxy.Listen(ctx, server.Host); err != nil {
 		return "", err
 	}
 	original, err := os.ReadFile(s.Operator().Kubeconfig)

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/soak/link"
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
+	"github.com/fairlead-dev/fairlead/test/soak/proxy"
 )
 
 // A small soak, so that whatever breaks a rolling update under load is found with every change.
@@ -60,9 +60,9 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 }
 
 func TestWhatIsUnavailableFailsUnlessTheControlPlaneWasAway(t *testing.T) {
-	counted := tally.New()
-	counted.Add(tally.Request{Kind: "get v1", Outcome: tally.Unavailable, Reason: "429"})
-	counted.Add(tally.Request{Kind: "get v1", Outcome: tally.Failed, Reason: "EOF"})
+	counted := counters.New()
+	counted.Add(counters.Request{Kind: "get v1", Outcome: counters.Unavailable, Reason: "429"})
+	counted.Add(counters.Request{Kind: "get v1", Outcome: counters.Failed, Reason: "EOF"})
 	a := &act{tally: counted}
 	if row := a.row(scenario{name: "x"}); row.Failed != 2 || len(row.Reasons) != 2 || row.Sound() {
 		t.Errorf("with a control plane that stayed: %+v", row)
@@ -76,11 +76,11 @@ func TestWhatIsUnavailableFailsUnlessTheControlPlaneWasAway(t *testing.T) {
 func TestOnlyWhatFailedWithALostReplicaIsExplainedAndOnlyWhereOneIsLost(t *testing.T) {
 	began := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	at := func(second int) time.Time { return began.Add(time.Duration(second) * time.Second) }
-	counted := tally.New()
+	counted := counters.New()
 	for second := range 3 {
-		counted.Add(tally.Request{Kind: "get v1alpha1", Outcome: tally.Failed, Reason: "EOF", Sent: at(second * 10), Took: time.Second})
+		counted.Add(counters.Request{Kind: "get v1alpha1", Outcome: counters.Failed, Reason: "EOF", Sent: at(second * 10), Took: time.Second})
 	}
-	a := &act{tally: counted, losses: []link.Loss{{Held: true, From: at(0), To: at(1)}, {From: at(10), To: at(10)}, {From: at(5), To: at(6)}}}
+	a := &act{tally: counted, losses: []proxy.Loss{{Held: true, From: at(0), To: at(1)}, {From: at(10), To: at(10)}, {From: at(5), To: at(6)}}}
 	row := a.row(scenario{name: "x", loses: true})
 	if row.Failed != 3 || row.InTheDead != 1 || row.SentToTheDead != 1 || row.Sound() || len(row.Faults) != 1 || !strings.Contains(row.Faults[0], "12:00:20.000") {
 		t.Errorf("with a replica that was lost: %+v", row)
@@ -106,7 +106,7 @@ func TestAScenarioThatCannotBePlayedIsARowAndTheNextIsTried(t *testing.T) {
 func TestWaitingForTheLoadEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (&act{tally: tally.New()}).sent(ctx, 1); err == nil {
+	if err := (&act{tally: counters.New()}).sent(ctx, 1); err == nil {
 		t.Error("nothing was sent, and that is no fault")
 	}
 }

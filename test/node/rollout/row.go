@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 // Row is what a scenario cost the requests that flowed meanwhile.
@@ -21,7 +21,7 @@ type Row struct {
 	Scenario string
 	// Strict rows must not lose a request.
 	Strict bool
-	tally.Sum
+	counters.Sum
 	// Took is how long it went on.
 	Took time.Duration
 	// Notes say what happened, and what was measured besides.
@@ -107,5 +107,5 @@ func late(rows []Row, cause string) string {
 		return ""
 	}
 	slices.Sort(took)
-	return fmt.Sprintf("%d times, p50 %.0f ms, max %.0f ms", len(took), milliseconds(tally.Percentile(took, 50)), milliseconds(took[len(took)-1]))
+	return fmt.Sprintf("%d times, p50 %.0f ms, max %.0f ms", len(took), milliseconds(counters.Percentile(took, 50)), milliseconds(took[len(took)-1]))
 }

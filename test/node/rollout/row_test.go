@@ -10,14 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 func rows() []Row {
 	return []Row{{
 		Scenario: "rolling update on a real node", Strict: true, Took: 90 * time.Second, Notes: []string{"3 times"},
-		Sum: tally.Sum{Sent: 20_000, Failed: 1, Unavailable: 1, P50: 5_140 * time.Microsecond, P99: 61 * time.Millisecond,
-			Reasons: []tally.Reason{{Text: "get v1alpha1: refused", Count: 2}}},
+		Sum: counters.Sum{Sent: 20_000, Failed: 1, Unavailable: 1, P50: 5_140 * time.Microsecond, P99: 61 * time.Millisecond,
+			Reasons: []counters.Reason{{Text: "get v1alpha1: refused", Count: 2}}},
 		lags: []lag{{"10.244.1.2", terminating, 30 * time.Millisecond}, {"10.244.1.3", terminating, 900 * time.Millisecond}, {"10.244.1.4", unready, 0}},
 	}}
 }
@@ -63,8 +63,8 @@ func TestAStrictRowMayLoseNothingAndAnotherOnlyWhatCouldNotBeKnown(t *testing.T)
 	killed := time.Unix(1000, 0)
 	s := &scene{blind: []window{{killed, killed.Add(2 * time.Second)}}}
 	lost := func(strict bool, first, last time.Duration) Row {
-		return Row{Scenario: "killed", Strict: strict, Sum: tally.Sum{Sent: 9, Failed: 1,
-			Reasons: []tally.Reason{{Text: "refused", First: killed.Add(first), Last: killed.Add(last)}}}}
+		return Row{Scenario: "killed", Strict: strict, Sum: counters.Sum{Sent: 9, Failed: 1,
+			Reasons: []counters.Reason{{Text: "refused", First: killed.Add(first), Last: killed.Add(last)}}}}
 	}
 	for name, c := range map[string]struct {
 		row  Row

@@ -18,8 +18,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 	"github.com/fairlead-dev/fairlead/test/node"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 	"github.com/fairlead-dev/fairlead/test/soak/load"
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
 )
 
 const (
@@ -111,7 +111,7 @@ func (s *scene) perform(ctx context.Context, part scenario, config *rest.Config,
 	if _, err := s.kubectl(ctx, nil, "create", "namespace", part.namespace); err != nil {
 		return row, err
 	}
-	counted := tally.New()
+	counted := counters.New()
 	flow, stop := context.WithCancel(ctx)
 	defer stop()
 	flowed := make(chan error, 1)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 // window is a time in which requests may be lost.
@@ -31,7 +31,7 @@ func (s *scene) judge(row *Row) error {
 	return nil
 }
 
-func (s *scene) excused(reason tally.Reason) bool {
+func (s *scene) excused(reason counters.Reason) bool {
 	within := func(at time.Time) bool {
 		for _, w := range s.blind {
 			if !at.Before(w.from.Add(-time.Second)) && !at.After(w.to.Add(aftermath)) {

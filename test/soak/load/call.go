@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 const (
@@ -32,7 +32,7 @@ type call struct {
 	media   string // of the body
 	body    object
 	wanted  wanted
-	outcome tally.Outcome // once it was sent
+	outcome counters.Outcome // once it was sent
 	answer  answer
 }
 
@@ -52,8 +52,8 @@ func (l *load) send(ctx context.Context, c *call) {
 	c.answer = l.exchange(context.WithoutCancel(ctx), c)
 	var reason string
 	c.outcome, reason = judge(c.wanted, c.answer)
-	l.options.Tally.Add(tally.Request{Kind: c.kind, Outcome: c.outcome, Reason: reason, Sent: sent, Took: time.Since(sent)})
-	if c.outcome == tally.Unavailable || c.outcome == tally.Deferred {
+	l.options.Tally.Add(counters.Request{Kind: c.kind, Outcome: c.outcome, Reason: reason, Sent: sent, Took: time.Since(sent)})
+	if c.outcome == counters.Unavailable || c.outcome == counters.Deferred {
 		select {
 		case <-ctx.Done():
 		case <-time.After(unavailablePause):

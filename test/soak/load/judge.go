@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 // wanted is what an answer must be.
@@ -34,30 +34,30 @@ type answer struct {
 const denied = "admission webhook "
 
 // judge says what became of a request, and what was wrong with the answer.
-func judge(w wanted, a answer) (tally.Outcome, string) {
+func judge(w wanted, a answer) (counters.Outcome, string) {
 	if a.err != nil {
-		return tally.Unavailable, general(a.err.Error())
+		return counters.Unavailable, general(a.err.Error())
 	}
 	message := messageOf(a.body)
 	if slices.Contains(w.codes, a.code) && refusesAs(w.says, message) {
 		if w.holds == nil {
-			return tally.OK, ""
+			return counters.OK, ""
 		}
 		if err := w.holds(a.body); err != nil {
-			return tally.Failed, general(err.Error())
+			return counters.Failed, general(err.Error())
 		}
-		return tally.OK, ""
+		return counters.OK, ""
 	}
 	reason := general(fmt.Sprintf("%d %s", a.code, message))
 	switch {
 	case strings.Contains(message, "webhook"):
-		return tally.Failed, reason // whatever it says about a webhook is about the webhook
+		return counters.Failed, reason // whatever it says about a webhook is about the webhook
 	case a.code == http.StatusTooManyRequests:
-		return tally.Deferred, reason
+		return counters.Deferred, reason
 	case a.code >= http.StatusInternalServerError:
-		return tally.Unavailable, reason
+		return counters.Unavailable, reason
 	}
-	return tally.Failed, reason
+	return counters.Failed, reason
 }
 
 func refusesAs(says []string, message string) bool {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 // status is how the API server words what it did not do.
@@ -27,43 +27,43 @@ func TestVerdictsOfAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		wanted wanted
 		answer answer
-		want   tally.Outcome
+		want   counters.Outcome
 		reason string
 	}{
-		"what was asked for": {read, answer{code: 200, body: found}, tally.OK, ""},
+		"what was asked for": {read, answer{code: 200, body: found}, counters.OK, ""},
 		"another version": {
 			wanted{codes: []int{200}, holds: is("networking.fairlead.dev/v1", "ExternalService", "es-1-2")},
-			answer{code: 200, body: found}, tally.Failed, "asked for networking.fairlead.dev/v1 ExternalService …, got networking.fairlead.dev/v1alpha1",
+			answer{code: 200, body: found}, counters.Failed, "asked for networking.fairlead.dev/v1 ExternalService …, got networking.fairlead.dev/v1alpha1",
 		},
 		"without a spec": {
 			read, answer{code: 200, body: []byte(`{"apiVersion":"networking.fairlead.dev/v1alpha1","kind":"ExternalService","metadata":{"name":"es-1-2"}}`)},
-			tally.Failed, "a spec of 0 fields",
+			counters.Failed, "a spec of 0 fields",
 		},
 		"the refusal that was wanted": {
-			refusal, answer{code: 422, body: status(`admission webhook "x" denied the request: spec.target.selector: Invalid value`)}, tally.OK, "",
+			refusal, answer{code: 422, body: status(`admission webhook "x" denied the request: spec.target.selector: Invalid value`)}, counters.OK, "",
 		},
 		"a refusal for another reason": {
-			refusal, answer{code: 422, body: status(`admission webhook "x" denied the request: spec.count: Invalid value`)}, tally.Failed, "422 admission webhook",
+			refusal, answer{code: 422, body: status(`admission webhook "x" denied the request: spec.count: Invalid value`)}, counters.Failed, "422 admission webhook",
 		},
 		"a refusal by another webhook": {
-			refusal, answer{code: 422, body: status("spec.target.selector: Invalid value")}, tally.Failed, "422 spec.target.selector",
+			refusal, answer{code: 422, body: status("spec.target.selector: Invalid value")}, counters.Failed, "422 spec.target.selector",
 		},
-		"what must be refused is taken": {refusal, answer{code: 201, body: found}, tally.Failed, "201"},
-		"an object that is gone":        {read, answer{code: 404, body: status("not found")}, tally.Failed, "404 not found"},
+		"what must be refused is taken": {refusal, answer{code: 201, body: found}, counters.Failed, "201"},
+		"an object that is gone":        {read, answer{code: 404, body: status("not found")}, counters.Failed, "404 not found"},
 		"a conversion that failed": {
 			read, answer{code: 500, body: status("conversion webhook for networking.fairlead.dev/v1, Kind=ExternalService failed: Post \"https://x.svc:23456/convert\": EOF")},
-			tally.Failed, "conversion webhook for networking.fairlead.dev/v1, Kind=ExternalService failed: Post \"https://x.svc:…/convert\": EOF",
+			counters.Failed, "conversion webhook for networking.fairlead.dev/v1, Kind=ExternalService failed: Post \"https://x.svc:…/convert\": EOF",
 		},
 		"a webhook that was not reached": {
 			read, answer{code: 500, body: status(`failed calling webhook "x": dial tcp 127.0.0.1:28123: connect: connection refused`)},
-			tally.Failed, `failed calling webhook "x": dial tcp 127.0.0.1:…: connect: connection refused`,
+			counters.Failed, `failed calling webhook "x": dial tcp 127.0.0.1:…: connect: connection refused`,
 		},
 		"a webhook that says later": {
-			read, answer{code: 503, body: status(`admission webhook "x" denied the request: externalservice soak/a: SubjectAccessReview`)}, tally.Failed, "503",
+			read, answer{code: 503, body: status(`admission webhook "x" denied the request: externalservice soak/a: SubjectAccessReview`)}, counters.Failed, "503",
 		},
-		"etcd is away":           {read, answer{code: 500, body: status("etcdserver: request timed out")}, tally.Unavailable, "500 etcdserver"},
-		"the API server is away": {read, answer{err: errors.New("connect: connection refused")}, tally.Unavailable, "connection refused"},
-		"later":                  {read, answer{code: 429, body: status("storage is (re)initializing")}, tally.Deferred, "429"},
+		"etcd is away":           {read, answer{code: 500, body: status("etcdserver: request timed out")}, counters.Unavailable, "500 etcdserver"},
+		"the API server is away": {read, answer{err: errors.New("connect: connection refused")}, counters.Unavailable, "connection refused"},
+		"later":                  {read, answer{code: 429, body: status("storage is (re)initializing")}, counters.Deferred, "429"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, reason := judge(c.wanted, c.answer)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 // Defaults of Options.
@@ -35,7 +35,7 @@ type Options struct {
 	// Namespace is where the objects live. It must exist. Required.
 	Namespace string
 	// Tally counts the requests. Required.
-	Tally *tally.Tally
+	Tally *counters.Counters
 	// Seed decides what is sent. Default 0.
 	Seed uint64
 	// Workers is how many requests are on their way at most. Default 8.

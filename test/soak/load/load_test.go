@@ -18,7 +18,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 // shelf is an API server as far as a load sees one: it stores objects by path, and refuses what has
@@ -94,12 +94,12 @@ func refusalOf(o object) object {
 }
 
 // plays runs a load against a shelf until so many requests were counted.
-func plays(t *testing.T, s *shelf, o Options, until int) tally.Sum {
+func plays(t *testing.T, s *shelf, o Options, until int) counters.Sum {
 	t.Helper()
 	server := httptest.NewServer(s)
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	o.Config, o.Namespace, o.Tally, o.Rate = &rest.Config{Host: server.URL}, "soak", tally.New(), 1e5
+	o.Config, o.Namespace, o.Tally, o.Rate = &rest.Config{Host: server.URL}, "soak", counters.New(), 1e5
 	done := make(chan error, 1)
 	go func() { done <- Run(ctx, o) }()
 	for o.Tally.Sent() < until {

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
 // What is known of a slot.
@@ -117,7 +117,7 @@ func (w *worker) create(ctx context.Context, s *slot) {
 		body:   s.kind.object(s.version, s.name, w.number, s.kind.spec(s.version, w.number, w.turn)),
 		wanted: wanted{codes: []int{http.StatusCreated}},
 	}
-	if w.send(ctx, c); c.outcome == tally.OK {
+	if w.send(ctx, c); c.outcome == counters.OK {
 		s.state = present
 	} else {
 		s.state = unknown
@@ -133,7 +133,7 @@ func (w *worker) remove(ctx context.Context, s *slot) {
 	if s.state == unknown {
 		c.wanted.codes = append(c.wanted.codes, http.StatusNotFound)
 	}
-	if w.send(ctx, c); c.outcome == tally.OK {
+	if w.send(ctx, c); c.outcome == counters.OK {
 		s.state = absent
 	} else {
 		s.state = unknown
@@ -163,7 +163,7 @@ func (w *worker) apply(s *slot) *call {
 func (w *worker) update(ctx context.Context, s *slot) {
 	version := w.version()
 	read := w.get(s, version)
-	if w.send(ctx, read); read.outcome != tally.OK {
+	if w.send(ctx, read); read.outcome != counters.OK {
 		return
 	}
 	var found object

@@ -1,29 +1,29 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package blame
+package failures
 
 import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/test/soak/link"
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
+	"github.com/fairlead-dev/fairlead/test/soak/proxy"
 )
 
 // Verdict is what became clear of failed requests.
 type Verdict struct {
 	// Held failed with a call that a replica had when it ended or was cut off.
-	Held []tally.Request
+	Held []counters.Request
 	// Missed failed with a call that was sent to it later.
-	Missed []tally.Request
+	Missed []counters.Request
 	// Unexplained failed for no known reason.
-	Unexplained []tally.Request
+	Unexplained []counters.Request
 }
 
 // Explain matches failed requests with losses, as many as possible. A request takes several calls one
 // after the other, of which one is lost at most, so each needs a loss of its own.
-func Explain(failed []tally.Request, losses []link.Loss) Verdict {
+func Explain(failed []counters.Request, losses []proxy.Loss) Verdict {
 	m := matching{failed: failed, losses: losses, taken: make([]int, len(losses))}
 	for i := range m.taken {
 		m.taken[i] = unknown
@@ -43,7 +43,7 @@ func Explain(failed []tally.Request, losses []link.Loss) Verdict {
 			v.Missed = append(v.Missed, failed[request])
 		}
 	}
-	bySending := func(a, b tally.Request) int { return a.Sent.Compare(b.Sent) }
+	bySending := func(a, b counters.Request) int { return a.Sent.Compare(b.Sent) }
 	slices.SortFunc(v.Held, bySending)
 	slices.SortFunc(v.Missed, bySending)
 	return v
@@ -54,8 +54,8 @@ const unknown = -1
 
 // matching grows by one request after the other, by augmenting paths.
 type matching struct {
-	failed []tally.Request
-	losses []link.Loss
+	failed []counters.Request
+	losses []proxy.Loss
 	taken  []int // which request each loss explains
 }
 
@@ -76,8 +76,8 @@ func (m *matching) place(request int, tried []bool) bool {
 
 // underWay says whether a request was under way when a call was lost. When that was is known between
 // two moments.
-func underWay(r tally.Request, loss link.Loss) bool {
+func underWay(r counters.Request, loss proxy.Loss) bool {
 	return !r.Sent.After(loss.To) && !end(r).Before(loss.From)
 }
 
-func end(r tally.Request) time.Time { return r.Sent.Add(r.Took) }
+func end(r counters.Request) time.Time { return r.Sent.Add(r.Took) }

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package proxy
 
 import (
 	"net"
@@ -20,7 +20,7 @@ type Loss struct {
 	noted bool
 }
 
-// maxLosses bounds what a link remembers of them.
+// maxLosses bounds what a proxy remembers of them.
 const maxLosses = 1000
 
 // handshake is how often a client has spoken, at most, when it is still shaking hands.

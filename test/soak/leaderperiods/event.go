@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package reign
+package leaderperiods
 
 import (
 	"bufio"

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package blame
+package failures
 
 import (
 	"testing"
@@ -9,54 +9,54 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/test/soak/link"
-	"github.com/fairlead-dev/fairlead/test/soak/tally"
+	"github.com/fairlead-dev/fairlead/test/soak/counters"
+	"github.com/fairlead-dev/fairlead/test/soak/proxy"
 )
 
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func at(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 
-func request(name string, from, to int) tally.Request {
-	return tally.Request{Kind: name, Sent: at(from), Took: at(to).Sub(at(from))}
+func request(name string, from, to int) counters.Request {
+	return counters.Request{Kind: name, Sent: at(from), Took: at(to).Sub(at(from))}
 }
 
-func held(from, to int) link.Loss   { return link.Loss{Held: true, From: at(from), To: at(to)} }
-func missed(from, to int) link.Loss { return link.Loss{From: at(from), To: at(to)} }
+func held(from, to int) proxy.Loss   { return proxy.Loss{Held: true, From: at(from), To: at(to)} }
+func missed(from, to int) proxy.Loss { return proxy.Loss{From: at(from), To: at(to)} }
 
 func TestExplanations(t *testing.T) {
 	for name, c := range map[string]struct {
-		failed                    []tally.Request
-		losses                    []link.Loss
+		failed                    []counters.Request
+		losses                    []proxy.Loss
 		held, missed, unexplained []string
 	}{
-		"nothing failed": {losses: []link.Loss{held(1, 2)}},
+		"nothing failed": {losses: []proxy.Loss{held(1, 2)}},
 		"nothing was lost": {
-			failed: []tally.Request{request("a", 0, 9)}, unexplained: []string{"a"},
+			failed: []counters.Request{request("a", 0, 9)}, unexplained: []string{"a"},
 		},
 		"under way at the loss": {
-			failed: []tally.Request{request("a", 0, 9), request("b", 10, 20)},
-			losses: []link.Loss{held(5, 6), missed(11, 11)},
+			failed: []counters.Request{request("a", 0, 9), request("b", 10, 20)},
+			losses: []proxy.Loss{held(5, 6), missed(11, 11)},
 			held:   []string{"a"}, missed: []string{"b"},
 		},
 		"sent after it, or over before it": {
-			failed: []tally.Request{request("early", 0, 4), request("late", 7, 9)},
-			losses: []link.Loss{held(5, 6), held(5, 6)}, unexplained: []string{"early", "late"},
+			failed: []counters.Request{request("early", 0, 4), request("late", 7, 9)},
+			losses: []proxy.Loss{held(5, 6), held(5, 6)}, unexplained: []string{"early", "late"},
 		},
 		"no loss explains two": {
-			failed: []tally.Request{request("a", 0, 9), request("b", 0, 9)},
-			losses: []link.Loss{held(5, 6)}, held: []string{"a"}, unexplained: []string{"b"},
+			failed: []counters.Request{request("a", 0, 9), request("b", 0, 9)},
+			losses: []proxy.Loss{held(5, 6)}, held: []string{"a"}, unexplained: []string{"b"},
 		},
 		"a request makes room for one that has no choice": {
-			failed: []tally.Request{request("any", 0, 20), request("first", 0, 6)},
-			losses: []link.Loss{held(5, 5), missed(15, 15)}, held: []string{"first"}, missed: []string{"any"},
+			failed: []counters.Request{request("any", 0, 20), request("first", 0, 6)},
+			losses: []proxy.Loss{held(5, 5), missed(15, 15)}, held: []string{"first"}, missed: []string{"any"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Explain(c.failed, c.losses)
 			for _, part := range []struct {
 				what string
-				got  []tally.Request
+				got  []counters.Request
 				want []string
 			}{{"held", v.Held, c.held}, {"missed", v.Missed, c.missed}, {"unexplained", v.Unexplained, c.unexplained}} {
 				var names []string
@@ -72,8 +72,8 @@ func TestExplanations(t *testing.T) {
 }
 
 func TestEveryRequestThatFailedWithALossOfItsOwnIsExplained(t *testing.T) {
-	var failed []tally.Request
-	var losses []link.Loss
+	var failed []counters.Request
+	var losses []proxy.Loss
 	for i := range 500 {
 		failed = append(failed, request("x", i, i+40))
 		losses = append(losses, missed(499-i+20, 499-i+20))

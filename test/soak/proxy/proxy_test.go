@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package proxy
 
 import (
 	"bufio"
@@ -52,7 +52,7 @@ type client struct {
 	lines *bufio.Reader
 }
 
-func dial(t *testing.T, l *Link) *client {
+func dial(t *testing.T, l *Proxy) *client {
 	t.Helper()
 	conn, err := net.Dial("tcp", l.Address())
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *client) ends() error {
 	return nil
 }
 
-func open(t *testing.T) *Link {
+func open(t *testing.T) *Proxy {
 	t.Helper()
 	l, err := Listen(t.Context(), echo(t))
 	if err != nil {
@@ -99,7 +99,7 @@ func open(t *testing.T) *Link {
 	return l
 }
 
-func becomes(t *testing.T, l *Link, want Counts) {
+func becomes(t *testing.T, l *Proxy, want Counts) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); l.Counts() != want; {
 		if time.Now().After(deadline) {
@@ -135,7 +135,7 @@ func TestAnEndWhileTheClientWaitsIsCountedAndOneWithoutIsNot(t *testing.T) {
 }
 
 // turnedAway dials and wants to be told that there is no listener.
-func turnedAway(t *testing.T, l *Link) {
+func turnedAway(t *testing.T, l *Proxy) {
 	t.Helper()
 	conn, err := net.Dial("tcp", l.Address())
 	if err != nil {
@@ -195,7 +195,7 @@ func TestASilentLinkKeepsConnectionsAndSaysNothing(t *testing.T) {
 }
 
 // established is a client whose connection is opened, and idle.
-func established(t *testing.T, l *Link) *client {
+func established(t *testing.T, l *Proxy) *client {
 	t.Helper()
 	c := dial(t, l)
 	for _, line := range []string{"hello", "well met"} {
@@ -205,8 +205,8 @@ func established(t *testing.T, l *Link) *client {
 	return c
 }
 
-// unattended is a link to a port where nothing accepts.
-func unattended(t *testing.T) (net.Listener, *Link) {
+// unattended is a proxy to a port where nothing accepts.
+func unattended(t *testing.T) (net.Listener, *Proxy) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -222,7 +222,7 @@ func unattended(t *testing.T) (net.Listener, *Link) {
 }
 
 // mortal is a server of one connection, which answers one line, and whose end the test decides.
-func mortal(t *testing.T) (l *Link, answered chan<- string, die func()) {
+func mortal(t *testing.T) (l *Proxy, answered chan<- string, die func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

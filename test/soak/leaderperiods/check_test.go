@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package reign
+package leaderperiods
 
 import (
 	"fmt"
@@ -90,7 +90,7 @@ func TestVerdicts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := Judge(record(t, c.events...), c.deaths, at(60))
+			v := Check(record(t, c.events...), c.deaths, at(60))
 			if len(v.Faults) != len(c.faults) {
 				t.Fatalf("faults:\n%s\nwant %q", strings.Join(v.Faults, "\n"), c.faults)
 			}
@@ -107,7 +107,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestWhatAVerdictCounts(t *testing.T) {
-	v := Judge(record(t, "a lead 0", "a begin x 1", "a end x 2", "a begin x 3", "a end x 4", "a unlead 5", "b lead 6"), nil, at(9))
+	v := Check(record(t, "a lead 0", "a begin x 1", "a end x 2", "a begin x 3", "a end x 4", "a unlead 5", "b lead 6"), nil, at(9))
 	want := Verdict{Reconciles: 2, Reigns: []Interval{{Replica: "a", From: at(0), To: at(5)}, {Replica: "b", From: at(6), To: at(9)}}}
 	if diff := cmp.Diff(want, v); diff != "" {
 		t.Error(diff)
@@ -119,7 +119,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	for range 200 {
 		lines = append(lines, "b lead 1", "b unlead 2")
 	}
-	if v := Judge(record(t, lines...), nil, at(60)); len(v.Faults) != maxFaults {
+	if v := Check(record(t, lines...), nil, at(60)); len(v.Faults) != maxFaults {
 		t.Errorf("%d faults", len(v.Faults))
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package proxy
 
 import (
 	"context"
@@ -28,7 +28,7 @@ const (
 
 const dialTimeout = 5 * time.Second
 
-// Counts are what a link has seen.
+// Counts are what a proxy has seen.
 type Counts struct {
 	// Opened is how many connections were opened.
 	Opened int
@@ -39,8 +39,8 @@ type Counts struct {
 	Unanswered, Missed int
 }
 
-// Link forwards one port of loopback to another. Its methods may be called from any goroutine.
-type Link struct {
+// Proxy forwards one port of loopback to another. Its methods may be called from any goroutine.
+type Proxy struct {
 	target   string
 	listener net.Listener
 	ctx      context.Context
@@ -57,25 +57,25 @@ type Link struct {
 	counts  Counts // of losses
 }
 
-// Listen starts an open link to a target, host:port, until Close is called or ctx ends.
-func Listen(ctx context.Context, target string) (*Link, error) {
+// Listen starts an open proxy to a target, host:port, until Close is called or ctx ends.
+func Listen(ctx context.Context, target string) (*Proxy, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("link to %s: %w", target, err)
 	}
-	l := &Link{target: target, listener: listener, changed: make(chan struct{}), open: map[*wire]struct{}{}}
+	l := &Proxy{target: target, listener: listener, changed: make(chan struct{}), open: map[*wire]struct{}{}}
 	l.ctx, l.cancel = context.WithCancel(ctx)
 	l.wg.Go(l.accept)
 	l.wg.Go(func() { <-l.ctx.Done(); l.hangUp() })
 	return l, nil
 }
 
-// Address is where the link listens, as host:port.
-func (l *Link) Address() string { return l.listener.Addr().String() }
+// Address is where the proxy listens, as host:port.
+func (l *Proxy) Address() string { return l.listener.Addr().String() }
 
 // Set changes what becomes of connections, those that are open and those to come. It does nothing
 // after Close.
-func (l *Link) Set(mode Mode) {
+func (l *Proxy) Set(mode Mode) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mode = mode
@@ -94,8 +94,8 @@ func (l *Link) Set(mode Mode) {
 	}
 }
 
-// Counts of the link so far.
-func (l *Link) Counts() Counts {
+// Counts of the proxy so far.
+func (l *Proxy) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.counts
@@ -111,7 +111,7 @@ func (l *Link) Counts() Counts {
 // Losses are the calls that were lost so far, the first maxLosses of them, in the order in which they
 // were noticed. Those of connections that wait in silence last until now: what their clients say is
 // not read before the silence ends.
-func (l *Link) Losses() []Loss {
+func (l *Proxy) Losses() []Loss {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mode == Silent {
@@ -127,13 +127,13 @@ func (l *Link) Losses() []Loss {
 	return losses
 }
 
-// Close ends the link and its connections, and returns when nothing of it runs.
-func (l *Link) Close() {
+// Close ends the proxy and its connections, and returns when nothing of it runs.
+func (l *Proxy) Close() {
 	l.cancel()
 	l.wg.Wait()
 }
 
-func (l *Link) hangUp() {
+func (l *Proxy) hangUp() {
 	_ = l.listener.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *Link) hangUp() {
 	}
 }
 
-func (l *Link) accept() {
+func (l *Proxy) accept() {
 	for {
 		conn, err := l.listener.Accept()
 		if err != nil {
@@ -153,7 +153,7 @@ func (l *Link) accept() {
 }
 
 // serve forwards one connection until either side ends.
-func (l *Link) serve(client net.Conn) {
+func (l *Proxy) serve(client net.Conn) {
 	w := &wire{client: client, opened: time.Now()}
 	if !l.passable(w, nil) {
 		w.reset()
@@ -181,7 +181,7 @@ func (l *Link) serve(client net.Conn) {
 }
 
 // enter says whether the connection may go on.
-func (l *Link) enter(w *wire) bool {
+func (l *Proxy) enter(w *wire) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mode == Refused || l.ctx.Err() != nil {
@@ -191,21 +191,21 @@ func (l *Link) enter(w *wire) bool {
 	return true
 }
 
-func (l *Link) exit(w *wire) {
+func (l *Proxy) exit(w *wire) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, w)
 }
 
 // lost notes what has become a loss, or still is one; nil is none.
-func (l *Link) lost(loss *Loss) {
+func (l *Proxy) lost(loss *Loss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.note(loss, time.Now())
 }
 
-// note needs the lock. What ends with the link itself is not a loss.
-func (l *Link) note(loss *Loss, now time.Time) {
+// note needs the lock. What ends with the proxy itself is not a loss.
+func (l *Proxy) note(loss *Loss, now time.Time) {
 	if loss == nil || l.ctx.Err() != nil {
 		return
 	}
@@ -225,7 +225,7 @@ func (l *Link) note(loss *Loss, now time.Time) {
 }
 
 // ask forwards what the client says until it has no more to say, also when it is no longer received.
-func (l *Link) ask(w *wire) {
+func (l *Proxy) ask(w *wire) {
 	buffer := make([]byte, bufferSize)
 	for {
 		n, err := w.client.Read(buffer)
@@ -253,7 +253,7 @@ func (l *Link) ask(w *wire) {
 
 // answer forwards what the far side says until it ends. That is passed on as it came: by a reset where
 // a call was cut short by one, so that no client takes half a response for a whole one.
-func (l *Link) answer(w *wire) {
+func (l *Proxy) answer(w *wire) {
 	buffer := make([]byte, bufferSize)
 	for {
 		n, err := w.backend.Read(buffer)
@@ -284,10 +284,10 @@ func (l *Link) answer(w *wire) {
 // bufferSize is what a direction of a connection reads at once.
 const bufferSize = 32 << 10
 
-// passable waits while the link is silent, and says whether it forwards then. Where it does, it calls then
+// passable waits while the proxy is silent, and says whether it forwards then. Where it does, it calls then
 // before anybody can change that. Where it does not now, the connection is counted as one that found no
 // listener.
-func (l *Link) passable(w *wire, then func()) bool {
+func (l *Proxy) passable(w *wire, then func()) bool {
 	for {
 		l.mu.Lock()
 		mode, changed := l.mode, l.changed

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tally
+package counters
 
 import (
 	"slices"
@@ -51,8 +51,8 @@ type Request struct {
 	Took time.Duration
 }
 
-// Tally counts requests. Its methods may be called from any goroutine.
-type Tally struct {
+// Counters counts requests. Its methods may be called from any goroutine.
+type Counters struct {
 	mu      sync.Mutex
 	times   []time.Duration
 	counts  [outcomes]int
@@ -62,12 +62,12 @@ type Tally struct {
 }
 
 // New makes an empty one.
-func New() *Tally {
-	return &Tally{kinds: map[string]int{}, reasons: map[string]*Reason{}}
+func New() *Counters {
+	return &Counters{kinds: map[string]int{}, reasons: map[string]*Reason{}}
 }
 
 // Add counts one request.
-func (t *Tally) Add(r Request) {
+func (t *Counters) Add(r Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts[r.Outcome]++
@@ -95,13 +95,13 @@ func (t *Tally) Add(r Request) {
 }
 
 // Sent is how many requests were counted so far.
-func (t *Tally) Sent() int {
+func (t *Counters) Sent() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sent()
 }
 
-func (t *Tally) sent() int {
+func (t *Counters) sent() int {
 	sent := 0
 	for _, n := range t.counts {
 		sent += n
@@ -132,7 +132,7 @@ type Sum struct {
 }
 
 // Sum adds up.
-func (t *Tally) Sum() Sum {
+func (t *Counters) Sum() Sum {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := Sum{

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package reign
+package leaderperiods
 
 import (
 	"fmt"
@@ -41,9 +41,9 @@ type Verdict struct {
 // maxFaults bounds what is told of a record that is wrong all over.
 const maxFaults = 20
 
-// Judge looks at the record up to the time end. A replica that was killed could not write that it
+// Check looks at the record up to the time end. A replica that was killed could not write that it
 // ended: deaths say when it had. What was not ended lasts to the end of the record.
-func Judge(events []Event, deaths map[string]time.Time, end time.Time) Verdict {
+func Check(events []Event, deaths map[string]time.Time, end time.Time) Verdict {
 	reigns, work := intervals(events, deaths, end)
 	v := Verdict{Reigns: reigns, Reconciles: len(work)}
 	v.overlaps(reigns)
