@@ -40,21 +40,20 @@ func (u *statusUpdate) setReady(o *observation, d *decision, service *corev1.Ser
 		return
 	}
 	u.removeCondition(networkingv1.ConditionStalled)
-	switch {
-	case len(d.published) == 0:
+	if len(d.published) == 0 {
 		u.setCondition(networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses,
 			"no endpoint that is Active has addresses: the Service has no endpoints")
-	default:
-		where := fmt.Sprintf("in %s behind Service %s", events.Plural(sliceCount, "EndpointSlice", "EndpointSlices"), service.Name)
-		message := events.Plural(len(d.published), "address", "addresses") + " " + where
-		if ready := d.readyCount(); ready < len(d.published) {
-			message += fmt.Sprintf(", %d of them ready", ready)
-		}
-		if fields := foreignFields(service); len(fields) > 0 {
-			message += "; " + foreignFieldsSet + ": " + strings.Join(fields, ", ")
-		}
-		u.setCondition(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
+		return
 	}
+	message := fmt.Sprintf("%s in %s behind Service %s", events.Plural(len(d.published), "address", "addresses"),
+		events.Plural(sliceCount, "EndpointSlice", "EndpointSlices"), service.Name)
+	if ready := d.readyCount(); ready < len(d.published) {
+		message += fmt.Sprintf(", %d of them ready", ready)
+	}
+	if fields := foreignFields(service); len(fields) > 0 {
+		message += "; " + foreignFieldsSet + ": " + strings.Join(fields, ", ")
+	}
+	u.setCondition(networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished, message)
 }
 
 // setResolved sets whether every name resolves. Drained endpoints do not count.

@@ -58,7 +58,8 @@ func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service,
 		wrote = true
 	}
 	for _, leftover := range current {
-		if containsSlice(wanted, leftover.Name) || leftover.DeletionTimestamp != nil {
+		isWanted := func(s desiredSlice) bool { return s.name == leftover.Name }
+		if slices.ContainsFunc(wanted, isWanted) || leftover.DeletionTimestamp != nil {
 			continue
 		}
 		err := r.Client.Delete(ctx, leftover.DeepCopy(), client.Preconditions{UID: &leftover.UID, ResourceVersion: &leftover.ResourceVersion})
@@ -72,21 +73,10 @@ func (r *Reconciler) publishSlices(ctx context.Context, service *corev1.Service,
 }
 
 func findSlice(current []*discoveryv1.EndpointSlice, name string) *discoveryv1.EndpointSlice {
-	for _, c := range current {
-		if c.Name == name {
-			return c
-		}
+	if i := slices.IndexFunc(current, func(c *discoveryv1.EndpointSlice) bool { return c.Name == name }); i >= 0 {
+		return current[i]
 	}
 	return nil
-}
-
-func containsSlice(wanted []desiredSlice, name string) bool {
-	for i := range wanted {
-		if wanted[i].name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s *desiredSlice, current *discoveryv1.EndpointSlice, state *objectState) error {
@@ -95,7 +85,7 @@ func (r *Reconciler) applySlice(ctx context.Context, service *corev1.Service, s 
 		version = current.ResourceVersion
 	}
 	wanted := sliceConfiguration(service, s).WithResourceVersion(version)
-	err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+	err := r.apply(ctx, wanted)
 	if current == nil && apierrors.IsConflict(err) {
 		err = r.reclaimSlice(ctx, service, s, wanted)
 	}
@@ -142,7 +132,7 @@ func (r *Reconciler) reclaimSlice(ctx context.Context, service *corev1.Service, 
 	if sliceMatches(stray, service, s) {
 		return nil // the cache was stale
 	}
-	return r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+	return r.apply(ctx, wanted)
 }
 
 func sliceLabels(service string) map[string]string {

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
@@ -131,7 +130,7 @@ func (r *Reconciler) drainSlices(ctx context.Context, service *corev1.Service, c
 			continue
 		}
 		wanted := sliceConfiguration(service, &s).WithResourceVersion(c.ResourceVersion)
-		err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+		err := r.apply(ctx, wanted)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return wrote, fmt.Errorf("drain EndpointSlice %s: %w", c.Name, err)
 		}
@@ -154,7 +153,7 @@ func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.Externa
 		return nil
 	}
 	orphan := desiredService(es).WithResourceVersion(service.ResourceVersion)
-	if err := r.Client.Apply(ctx, orphan, client.FieldOwner(common.FieldOwner), client.ForceOwnership); err != nil {
+	if err := r.apply(ctx, orphan); err != nil {
 		return fmt.Errorf("disown Service: %w", err)
 	}
 	return nil

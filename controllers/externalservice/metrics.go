@@ -4,6 +4,7 @@
 package externalservice
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -147,17 +148,7 @@ func (r *objectRow) has(endpoint string, d deniedAddress) bool {
 	if r == nil {
 		return false
 	}
-	for i := range r.endpoints {
-		if r.endpoints[i].name != endpoint {
-			continue
-		}
-		for _, known := range r.endpoints[i].denied {
-			if known == d {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.endpoints, func(e endpointRow) bool { return e.name == endpoint && slices.Contains(e.denied, d) })
 }
 
 // drop removes an object.

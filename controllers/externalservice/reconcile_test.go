@@ -4,20 +4,15 @@
 package externalservice
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
@@ -360,135 +355,6 @@ func TestPanicPublishesAllAndEnds(t *testing.T) {
 	s.wantPublished("198.51.100.1+")
 }
 
-func TestSuspendFreezesAndResumesWithoutAFlash(t *testing.T) {
-	s := newSuite(t, tiered)
-	s.reconcileOnce()
-	s.health.setHealth("a", "192.0.2.1", up)
-	s.health.setHealth("b", "198.51.100.1", down)
-	s.reconcileOnce()
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
-	s.reconcileOnce()
-	s.wantPublished("192.0.2.1+")
-	if s.health.targets != nil || s.names.set != nil {
-		t.Error("a suspended object is looked up or checked")
-	}
-	s.reconcileUnchanged("suspended")
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(false) })
-	s.writes = nil
-	s.reconcileOnce()
-	s.wantPublished("192.0.2.1+")
-	if len(s.writes) != 1 { // the status, for the generation
-		t.Errorf("wrote %q", s.writes)
-	}
-}
-
-func TestASuspendedObjectTellsWhetherItsSpecIsPublished(t *testing.T) {
-	s := newSuite(t, plain)
-	suspend := func(on bool) func(*networkingv1.ExternalService) {
-		return func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(on) }
-	}
-	move := func(es *networkingv1.ExternalService) {
-		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.77"}
-	}
-	says := func(step string, status metav1.ConditionStatus, reason string, suspended bool) {
-		t.Helper()
-		s.reconcileOnce()
-		es := s.object()
-		ready := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
-		if ready == nil || ready.Status != status || ready.Reason != reason || ready.ObservedGeneration != es.Generation || es.Status.ObservedGeneration != es.Generation {
-			t.Errorf("%s: Ready is %+v at generation %d, observed %d; want %s %s", step, ready, es.Generation, es.Status.ObservedGeneration, status, reason)
-		}
-		if meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionSuspended) != suspended {
-			t.Errorf("%s: Suspended is not %t: %+v", step, suspended, es.Status.Conditions)
-		}
-	}
-	says("published", metav1.ConditionTrue, networkingv1.ReasonPublished, false)
-	s.edit(suspend(true))
-	says("suspended alone", metav1.ConditionTrue, networkingv1.ReasonPublished, true)
-	s.reconcileUnchanged("suspended")
-	s.edit(move)
-	says("edited while suspended", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
-	s.reconcileUnchanged("edited while suspended")
-	s.wantPublished("192.0.2.1+ 192.0.2.2+")
-	s.edit(suspend(false))
-	says("resumed", metav1.ConditionTrue, networkingv1.ReasonPublished, false)
-	s.edit(func(es *networkingv1.ExternalService) {
-		suspend(true)(es)
-		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.78"}
-	})
-	says("suspended and edited at once", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
-	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports = nil })
-	says("invalid", metav1.ConditionFalse, networkingv1.ReasonInvalidSpec, true)
-	s.edit(func(es *networkingv1.ExternalService) {
-		es.Spec.Ports = []networkingv1.ServicePort{{Name: "sql", Port: 5432}}
-		move(es)
-	})
-	says("valid again", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
-	if meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionStalled) != nil {
-		t.Error("valid again, and still Stalled")
-	}
-}
-
-func TestANewbornThatIsSuspendedSaysSo(t *testing.T) {
-	s := newSuite(t, plain)
-	s.edit(func(es *networkingv1.ExternalService) {
-		es.Spec.Suspend = ptr.To(true)
-		es.Status.ObservedGeneration = -1
-	})
-	s.reconcileOnce()
-	status := s.object().Status
-	if got := meta.FindStatusCondition(status.Conditions, networkingv1.ConditionReady); got == nil || got.Status != metav1.ConditionUnknown ||
-		got.Reason != networkingv1.ReasonSuspended || !meta.IsStatusConditionTrue(status.Conditions, networkingv1.ConditionSuspended) ||
-		status.ObservedGeneration != s.object().Generation {
-		t.Errorf("status %+v", status)
-	}
-}
-
-func TestDeletionDrainsFirst(t *testing.T) {
-	s := newSuite(t, plain)
-	s.reconcileOnce()
-	s.must(s.store.Delete(t.Context(), s.object()))
-	gone := s.object().DeletionTimestamp.Time
-	s.now = gone
-	if again := s.reconcileOnce().RequeueAfter; again != 5*time.Second {
-		t.Errorf("drains for %s", again)
-	}
-	s.wantPublished("192.0.2.1 serving terminating 192.0.2.2 serving terminating")
-	s.restart()
-	s.now = gone.Add(2 * time.Second)
-	if again := s.reconcileUnchanged("draining").RequeueAfter; again != 3*time.Second {
-		t.Errorf("drains for another %s", again)
-	}
-	s.now = gone.Add(5 * time.Second)
-	s.reconcileOnce()
-	if err := s.store.Get(t.Context(), objectKey, &networkingv1.ExternalService{}); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the object is still held: %v", err)
-	}
-}
-
-func TestDeletionDoesNotWaitWhereThereIsNothingToDrain(t *testing.T) {
-	for what, prepare := range map[string]func(*suite){
-		"the Service is gone": func(s *suite) { s.must(s.store.Delete(s.Context(), mustService(s))) },
-		"orphaned": func(s *suite) {
-			s.edit(func(es *networkingv1.ExternalService) { es.Spec.DeletionPolicy = ptr.To(networkingv1.DeletionOrphan) })
-		},
-		"no drain period": func(s *suite) { s.DrainPeriod = 0 },
-	} {
-		t.Run(what, func(t *testing.T) {
-			s := newSuite(t, plain)
-			s.reconcileOnce()
-			prepare(s)
-			s.must(s.store.Delete(t.Context(), s.object()))
-			s.now = s.object().DeletionTimestamp.Time
-			s.reconcileOnce()
-			if err := s.store.Get(t.Context(), objectKey, &networkingv1.ExternalService{}); err == nil {
-				t.Error("the object is still held")
-			}
-			s.wantPublished("192.0.2.1+ 192.0.2.2+")
-		})
-	}
-}
-
 func TestEventsOfOneReasonAreFew(t *testing.T) {
 	var endpoints []string
 	for i := range 20 {
@@ -505,70 +371,6 @@ func TestEventsOfOneReasonAreFew(t *testing.T) {
 	}
 }
 
-func TestASliceThatTheCacheDoesNotShowYetIsNotWrittenAgain(t *testing.T) {
-	m := &objectState{}
-	m.recordSliceWrite("a", "20", epoch)
-	m.recordSliceWrite("b", "", epoch)
-	cached := func(name, version string) *discoveryv1.EndpointSlice {
-		slice := &discoveryv1.EndpointSlice{}
-		slice.Name, slice.ResourceVersion = name, version
-		return slice
-	}
-	old := []*discoveryv1.EndpointSlice{cached("a", "9"), cached("b", "3")}
-	if !m.cacheStale(old, epoch) {
-		t.Error("an old copy is taken for the present one")
-	}
-	if !m.cacheStale([]*discoveryv1.EndpointSlice{cached("a", "20"), cached("b", "3")}, epoch) {
-		t.Error("a slice that was removed is still shown")
-	}
-	if m.cacheStale([]*discoveryv1.EndpointSlice{cached("a", "20")}, epoch) || len(m.sliceWrites) > 0 {
-		t.Errorf("the cache has caught up, and %v is still waited for", m.sliceWrites)
-	}
-	m.recordSliceWrite("a", "30", epoch)
-	if m.cacheStale(old, epoch.Add(controller.StaleTimeout)) {
-		t.Error("a cache is waited for that may never show the write")
-	}
-}
-
-func TestNothingIsDecidedByACacheThatIsBehind(t *testing.T) {
-	s := newSuite(t, plain)
-	s.reconcileOnce()
-	m, _ := s.states.get(objectKey, s.object().UID, s.now)
-	m.recordSliceWrite("another", "1000000", s.now)
-	s.edit(func(es *networkingv1.ExternalService) {
-		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
-	})
-	if again := s.reconcileUnchanged("the cache is behind").RequeueAfter; again != controller.StaleRetry {
-		t.Errorf("looks again after %s", again)
-	}
-	s.advance(controller.StaleTimeout)
-	s.reconcileOnce()
-	s.wantPublished("192.0.2.7+")
-}
-
-func TestAStatusThatTheCacheDoesNotShowYetIsNotBuiltUpon(t *testing.T) {
-	s := newSuite(t, plain)
-	s.reconcileOnce()
-	before := s.object()
-	s.edit(func(es *networkingv1.ExternalService) {
-		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
-	})
-	s.reconcileOnce()
-	update := newStatusUpdate(before, s.now)
-	s.writes = nil
-	if err := s.writeStatus(t.Context(), before, update); !errors.Is(err, controller.ErrStale) || len(s.writes) > 0 {
-		t.Errorf("an old copy: %v, writes %q; want %v and none", err, s.writes, controller.ErrStale)
-	}
-	s.advance(controller.StaleTimeout)
-	if err := s.writeStatus(t.Context(), before, update); err != nil {
-		t.Errorf("a cache is waited for that may never show the write: %v", err)
-	}
-	present := s.object()
-	if err := s.writeStatus(t.Context(), present, newStatusUpdate(present, s.now)); err != nil || len(s.writes) > 0 {
-		t.Errorf("the present copy: %v, writes %q", err, s.writes)
-	}
-}
-
 func TestAPolicyThatCannotJudgeForgetsNoHealth(t *testing.T) {
 	s := newSuite(t, tiered)
 	s.reconcileOnce()
@@ -576,20 +378,5 @@ func TestAPolicyThatCannotJudgeForgetsNoHealth(t *testing.T) {
 	s.reconcileOnce()
 	if len(s.health.targets) != 2 {
 		t.Errorf("%d addresses are checked, want both as before", len(s.health.targets))
-	}
-}
-
-func TestCascadeOrphanLeavesEverythingInService(t *testing.T) {
-	s := newSuite(t, plain)
-	s.reconcileOnce()
-	s.edit(func(es *networkingv1.ExternalService) {
-		es.Finalizers = append(es.Finalizers, metav1.FinalizerOrphanDependents)
-	})
-	s.must(s.store.Delete(t.Context(), s.object()))
-	s.now = s.object().DeletionTimestamp.Time
-	s.reconcileOnce()
-	s.wantPublished("192.0.2.1+ 192.0.2.2+")
-	if left := s.object().Finalizers; len(left) != 1 || left[0] != metav1.FinalizerOrphanDependents {
-		t.Errorf("finalizers %q", left)
 	}
 }

@@ -135,11 +135,11 @@ func (r *Reconciler) applyService(ctx context.Context, es *networkingv1.External
 		}
 		wanted.WithResourceVersion(current.ResourceVersion)
 	}
-	err := r.Client.Apply(ctx, wanted, client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+	err := r.apply(ctx, wanted)
 	if current != nil && apierrors.IsInvalid(err) {
 		// Our fields with those that others added may be no valid Service.
 		if err = r.removeForeignFields(ctx, es, current); err == nil {
-			err = r.Client.Apply(ctx, wanted.WithResourceVersion(current.ResourceVersion), client.FieldOwner(common.FieldOwner), client.ForceOwnership)
+			err = r.apply(ctx, wanted.WithResourceVersion(current.ResourceVersion))
 		}
 	}
 	if err != nil {

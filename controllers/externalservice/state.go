@@ -284,7 +284,8 @@ func slicePortDigest(slice *discoveryv1.EndpointSlice) string {
 func (p *previousState) healthSeed(e *resolvedEndpoint, a *address) *probe.Seed {
 	var stored networkingv1.AddressHealth
 	var since time.Time
-	if status := statusAddress(statusOf(p.status, e.Name), a); status != nil {
+	wanted := networkingv1.AddressStatus{IP: a.ip.String(), Port: int32(a.srvPort)}
+	if status := sameAddress(statusOf(p.status, e.Name), &wanted, 0); status != nil {
 		stored = status.Health
 		if status.Since != nil {
 			since = status.Since.Time
@@ -308,21 +309,4 @@ func (p *previousState) healthSeed(e *resolvedEndpoint, a *address) *probe.Seed 
 		since = time.Time{}
 	}
 	return &probe.Seed{State: state, Since: since}
-}
-
-// statusAddress returns an address of an endpoint in the status, or nil.
-func statusAddress(status *networkingv1.EndpointStatus, a *address) *networkingv1.AddressStatus {
-	if status == nil {
-		return nil
-	}
-	for i := range status.Addresses {
-		s := &status.Addresses[i]
-		if s.Port != int32(a.srvPort) {
-			continue
-		}
-		if ip, err := netip.ParseAddr(s.IP); err == nil && ip == a.ip {
-			return s
-		}
-	}
-	return nil
 }

@@ -69,7 +69,7 @@ func newSuite(t testing.TB, spec string) *suite {
 	s.store = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&networkingv1.ExternalService{}).
 		WithIndex(&discoveryv1.EndpointSlice{}, byService, serviceOf).Build(), interceptor.Funcs{
-		Apply: s.apply,
+		Apply: s.fakeApply,
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			s.recordWrite("patch", o)
 			return c.Patch(ctx, o, p, opts...)
@@ -113,9 +113,9 @@ func (s *suite) recordWrite(verb string, o client.Object) {
 	s.writes = append(s.writes, fmt.Sprintf("%s %s %s", verb, kind, o.GetName()))
 }
 
-// apply does what matters here of server-side apply: the whole object is ours, a version must be
+// fakeApply does what matters here of server-side apply: the whole object is ours, a version must be
 // the present one, and no object has "1".
-func (s *suite) apply(ctx context.Context, c client.WithWatch, given runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+func (s *suite) fakeApply(ctx context.Context, c client.WithWatch, given runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 	data, err := json.Marshal(given)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ package externalservice
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -66,5 +67,89 @@ func TestTheControllerRemembersSuspendedObjects(t *testing.T) {
 	s.reconcileOnce()
 	if keys := s.states.keys(); len(keys) != 1 || keys[0] != objectKey {
 		t.Errorf("a change of the policy would reach %v, want %s", keys, objectKey)
+	}
+}
+
+func TestSuspendFreezesAndResumesWithoutAFlash(t *testing.T) {
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", down)
+	s.reconcileOnce()
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(true) })
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	if s.health.targets != nil || s.names.set != nil {
+		t.Error("a suspended object is looked up or checked")
+	}
+	s.reconcileUnchanged("suspended")
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(false) })
+	s.writes = nil
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	if len(s.writes) != 1 { // the status, for the generation
+		t.Errorf("wrote %q", s.writes)
+	}
+}
+
+func TestASuspendedObjectTellsWhetherItsSpecIsPublished(t *testing.T) {
+	s := newSuite(t, plain)
+	suspend := func(on bool) func(*networkingv1.ExternalService) {
+		return func(es *networkingv1.ExternalService) { es.Spec.Suspend = ptr.To(on) }
+	}
+	move := func(es *networkingv1.ExternalService) {
+		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.77"}
+	}
+	says := func(step string, status metav1.ConditionStatus, reason string, suspended bool) {
+		t.Helper()
+		s.reconcileOnce()
+		es := s.object()
+		ready := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
+		if ready == nil || ready.Status != status || ready.Reason != reason || ready.ObservedGeneration != es.Generation || es.Status.ObservedGeneration != es.Generation {
+			t.Errorf("%s: Ready is %+v at generation %d, observed %d; want %s %s", step, ready, es.Generation, es.Status.ObservedGeneration, status, reason)
+		}
+		if meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionSuspended) != suspended {
+			t.Errorf("%s: Suspended is not %t: %+v", step, suspended, es.Status.Conditions)
+		}
+	}
+	says("published", metav1.ConditionTrue, networkingv1.ReasonPublished, false)
+	s.edit(suspend(true))
+	says("suspended alone", metav1.ConditionTrue, networkingv1.ReasonPublished, true)
+	s.reconcileUnchanged("suspended")
+	s.edit(move)
+	says("edited while suspended", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
+	s.reconcileUnchanged("edited while suspended")
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
+	s.edit(suspend(false))
+	says("resumed", metav1.ConditionTrue, networkingv1.ReasonPublished, false)
+	s.edit(func(es *networkingv1.ExternalService) {
+		suspend(true)(es)
+		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.78"}
+	})
+	says("suspended and edited at once", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
+	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports = nil })
+	says("invalid", metav1.ConditionFalse, networkingv1.ReasonInvalidSpec, true)
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Ports = []networkingv1.ServicePort{{Name: "sql", Port: 5432}}
+		move(es)
+	})
+	says("valid again", metav1.ConditionUnknown, networkingv1.ReasonSuspended, true)
+	if meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionStalled) != nil {
+		t.Error("valid again, and still Stalled")
+	}
+}
+
+func TestANewbornThatIsSuspendedSaysSo(t *testing.T) {
+	s := newSuite(t, plain)
+	s.edit(func(es *networkingv1.ExternalService) {
+		es.Spec.Suspend = ptr.To(true)
+		es.Status.ObservedGeneration = -1
+	})
+	s.reconcileOnce()
+	status := s.object().Status
+	if got := meta.FindStatusCondition(status.Conditions, networkingv1.ConditionReady); got == nil || got.Status != metav1.ConditionUnknown ||
+		got.Reason != networkingv1.ReasonSuspended || !meta.IsStatusConditionTrue(status.Conditions, networkingv1.ConditionSuspended) ||
+		status.ObservedGeneration != s.object().Generation {
+		t.Errorf("status %+v", status)
 	}
 }

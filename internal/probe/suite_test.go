@@ -1,0 +1,131 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/internal/egress"
+)
+
+// suite is a Prober in a bubble, before a world of which one can say what is down.
+type suite struct {
+	*Prober
+
+	t     *testing.T
+	began time.Time
+
+	mu       sync.Mutex
+	down     map[netip.Addr]error
+	hangs    map[netip.Addr]bool
+	probes   []string
+	notified []string
+}
+
+// runSuite runs a prober in a bubble. Every random number is the given one.
+func runSuite(t *testing.T, random float64, o Options, act func(*suite)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &suite{t: t, began: time.Now(), down: map[netip.Addr]error{}, hangs: map[netip.Addr]bool{}}
+		o.Dial, o.Rand = s.dial, func() float64 { return random }
+		o.Notify = func(key types.NamespacedName) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.notified = append(s.notified, key.Name)
+		}
+		s.Prober = New(o)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		act(s)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func (s *suite) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
+	s.mu.Lock()
+	s.probes = append(s.probes, fmt.Sprintf("%s %s:%d", time.Since(s.began), to.IP, to.Port))
+	err, hangs := s.down[to.IP], s.hangs[to.IP]
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	here, there := net.Pipe()
+	_ = there.Close()
+	return here, nil
+}
+
+// advance lets the bubble's clock run.
+func (s *suite) advance(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// fail has addresses fail from now on, or answer again where err is nil.
+func (s *suite) fail(err error, all ...netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ip := range all {
+		s.down[ip] = err
+	}
+}
+
+// since returns what was noted in a list, and empties it.
+func (s *suite) since(list *[]string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := *list
+	*list = nil
+	return all
+}
+
+func (s *suite) want(what string, list *[]string, want ...string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.since(list)); diff != "" {
+		s.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// states returns the health of an object as a letter for each target.
+func states(all []Health) string {
+	var b strings.Builder
+	for _, h := range all {
+		b.WriteByte(h.State[0])
+	}
+	return b.String()
+}
+
+func key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "shop", Name: name}
+}
+
+func ip(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, byte(n >> 8), byte(n)}) }
+
+func to(n int) Target { return Target{Endpoint: "primary", IP: ip(n), Port: 5432} }
+
+func seeded(n int, s State) Target {
+	t := to(n)
+	t.Seed = &Seed{State: s, Since: time.Unix(1000, 0)}
+	return t
+}
+
+var standard = Check{Interval: 10 * time.Second, UnhealthyInterval: 30 * time.Second, Timeout: 2 * time.Second, HealthyThreshold: 2, UnhealthyThreshold: 3}
