@@ -13,9 +13,10 @@
 //  3. state.go has the object state, which this process keeps between reconciles, and the previous state, which
 //     an earlier process has left in slices and status.
 //  4. observe.go sets what is looked up and checked. endpoints.go returns the resolved endpoints: their
-//     addresses, each with the verdict of the egress policy and its health, which damping.go damps.
-//  5. failover.go decides, without side effects: it merges addresses into candidates and these into priority
-//     groups, and chooses the group that is published and which of its addresses are ready.
+//     addresses, each with the verdict of the egress policy and its health, which damping.go damps. Equal
+//     addresses of one priority are merged into a candidate.
+//  5. failover.go decides, without side effects: it chooses which priority group of candidates is published, and
+//     which of them are ready.
 //  6. inject.go and fault.go change that decision while a fault is injected.
 //  7. endpointslices.go packs the published addresses into slices, moving as few as it can, and writes those
 //     that differ.

@@ -119,7 +119,7 @@ func TestAddressesStayInTheirSliceWhileOthersComeAndGo(t *testing.T) {
 			current = stored(random, wanted)
 			after := placement(t, current)
 			if len(after) != len(present) {
-				t.Fatalf("seed %d: %d addresses stand in slices, want %d", seed, len(after), len(present))
+				t.Fatalf("seed %d: %d addresses are in slices, want %d", seed, len(after), len(present))
 			}
 			for at, where := range after {
 				if was, stood := before[at]; stood && was != where && !shrunk {
@@ -208,7 +208,7 @@ func TestFewAddressesAreNotSpreadOverManySlices(t *testing.T) {
 	}
 	got := packSlices("db", current, publishedAddresses(ports, left...))
 	if len(got) > 2 {
-		t.Errorf("10 addresses stand in %d slices", len(got))
+		t.Errorf("10 addresses are in %d slices", len(got))
 	}
 	placement(t, stored(random, got))
 }

@@ -4,8 +4,6 @@
 package externalservice
 
 import (
-	"cmp"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -341,69 +339,4 @@ func mostHealthy(groups []priorityGroup, current int) int {
 		}
 	}
 	return most
-}
-
-// candidate is one address of a priority, however many endpoints of that priority have it.
-type candidate struct {
-	priority int32
-	ip       netip.Addr
-	ports    *portSet
-	zone     string
-	health   networkingv1.AddressHealth
-	since    time.Time
-}
-
-// candidatesOf returns the addresses that may be published, ordered by priority, ports and address, each
-// once: an address is healthy if the check of any endpoint that has it succeeds. The zone is that of the
-// endpoint whose name sorts first, so that the order in the spec makes no difference.
-func candidatesOf(all []resolvedEndpoint) []candidate {
-	type named struct {
-		candidate
-		endpoint string
-	}
-	n := 0
-	forEachActive(all, func(*resolvedEndpoint, *address) { n++ })
-	found := make([]named, 0, n)
-	forEachActive(all, func(e *resolvedEndpoint, a *address) {
-		found = append(found, named{candidate{e.priority, a.ip, a.ports, e.Zone, a.health.State, a.health.Since}, e.Name})
-	})
-	slices.SortFunc(found, func(a, b named) int {
-		return cmp.Or(a.compare(&b.candidate), strings.Compare(a.endpoint, b.endpoint))
-	})
-	out := make([]candidate, 0, len(found))
-	for i := range found {
-		next := &found[i].candidate
-		if last := len(out) - 1; last >= 0 && out[last].compare(next) == 0 {
-			out[last].merge(next)
-			continue
-		}
-		out = append(out, *next)
-	}
-	return out
-}
-
-// compare orders candidates; equal ones are merged.
-func (c *candidate) compare(other *candidate) int {
-	return cmp.Or(cmp.Compare(c.priority, other.priority), strings.Compare(c.ports.digest, other.ports.digest), c.ip.Compare(other.ip))
-}
-
-// merge keeps the better health of two endpoints with the same address, since the earlier time of both.
-func (c *candidate) merge(other *candidate) {
-	switch better := healthRank(other.health) - healthRank(c.health); {
-	case better > 0:
-		c.health, c.since = other.health, other.since
-	case better == 0 && other.since.Before(c.since):
-		c.since = other.since
-	}
-}
-
-func healthRank(health networkingv1.AddressHealth) int {
-	switch health {
-	case networkingv1.AddressHealthy:
-		return 2
-	case networkingv1.AddressUnhealthy:
-		return 0
-	case networkingv1.AddressUnknown:
-	}
-	return 1
 }

@@ -183,9 +183,9 @@ func TestARequestIsHandledOnceHealthCanBeTrusted(t *testing.T) {
 // failoverModel is a random course of events: priorities whose addresses come, go, fail and recover.
 type failoverModel struct {
 	*rand.Rand
-	now     time.Time
-	members []candidate
-	unsure  bool
+	now        time.Time
+	candidates []candidate
+	unsure     bool
 }
 
 func newFailoverModel(seed uint64) *failoverModel {
@@ -200,10 +200,10 @@ func newFailoverModel(seed uint64) *failoverModel {
 
 func (w *failoverModel) addAddress(priority int32) {
 	ip := netip.AddrFrom4([4]byte{192, 0, byte(priority), byte(w.IntN(8))})
-	if !slices.ContainsFunc(w.members, func(m candidate) bool { return m.ip == ip }) {
-		w.members = append(w.members, candidate{priority: priority, ip: ip, ports: somePorts, health: networkingv1.AddressUnknown, since: w.now})
+	if !slices.ContainsFunc(w.candidates, func(m candidate) bool { return m.ip == ip }) {
+		w.candidates = append(w.candidates, candidate{priority: priority, ip: ip, ports: somePorts, health: networkingv1.AddressUnknown, since: w.now})
 	}
-	slices.SortFunc(w.members, func(a, b candidate) int { return a.compare(&b) })
+	slices.SortFunc(w.candidates, func(a, b candidate) int { return a.compare(&b) })
 }
 
 // step lets some time pass and something happen, as the prober would let it.
@@ -213,14 +213,14 @@ func (w *failoverModel) step() {
 	case 0:
 		w.addAddress(int32(w.IntN(3)))
 	case 1:
-		if len(w.members) > 1 {
-			i := w.IntN(len(w.members))
-			w.members = slices.Delete(w.members, i, i+1)
+		if len(w.candidates) > 1 {
+			i := w.IntN(len(w.candidates))
+			w.candidates = slices.Delete(w.candidates, i, i+1)
 		}
 	case 2:
 		w.unsure = !w.unsure
 	default:
-		m := &w.members[w.IntN(len(w.members))]
+		m := &w.candidates[w.IntN(len(w.candidates))]
 		next := networkingv1.AddressHealthy
 		if w.IntN(2) == 0 && (!w.unsure || m.health == networkingv1.AddressUnhealthy) {
 			next = networkingv1.AddressUnhealthy
@@ -245,7 +245,7 @@ func TestDecisionsHoldTheirPromisesInAnyCourseOfEvents(t *testing.T) {
 			w.step()
 			with.now, with.suspect = w.now, w.unsure
 			with.active, with.panicking, with.qualifiedSince = m.active, m.panicking, m.qualifiedSinceAt(w.now)
-			d := decide(w.members, with)
+			d := decide(w.candidates, with)
 			for priority := range good {
 				switch {
 				case d.qualified&(1<<priority) == 0:
@@ -267,10 +267,10 @@ func TestDecisionsHoldTheirPromisesInAnyCourseOfEvents(t *testing.T) {
 func promises(t *testing.T, seed uint64, w *failoverModel, with failoverInput, good [numPriorities]time.Time, before, d decision) {
 	t.Helper()
 	fail := func(what string) { t.Errorf("seed %d at %s: %s: %s", seed, w.now.Sub(epoch), what, show(d)) }
-	if again := decide(slices.Clone(w.members), with); cmp.Diff(show(again), show(d)) != "" {
-		fail("the same question has two answers")
+	if again := decide(slices.Clone(w.candidates), with); cmp.Diff(show(again), show(d)) != "" {
+		fail("the same input has two decisions")
 	}
-	anyHealthy := slices.ContainsFunc(w.members, func(m candidate) bool { return m.health == networkingv1.AddressHealthy })
+	anyHealthy := slices.ContainsFunc(w.candidates, func(m candidate) bool { return m.health == networkingv1.AddressHealthy })
 	for _, p := range d.published {
 		if p.priority != *d.active {
 			fail("an address of another priority is published")
@@ -288,7 +288,7 @@ func promises(t *testing.T, seed uint64, w *failoverModel, with failoverInput, g
 	if before.active == nil || d.active == nil {
 		return
 	}
-	still := slices.ContainsFunc(w.members, func(m candidate) bool { return m.priority == *before.active })
+	still := slices.ContainsFunc(w.candidates, func(m candidate) bool { return m.priority == *before.active })
 	switch from, to := *before.active, *d.active; {
 	case still && with.suspect && from != to:
 		fail("the priority changed while health could not be trusted")
@@ -311,19 +311,19 @@ func TestSuspicionNeverEmptiesAService(t *testing.T) {
 	for seed := range uint64(200) {
 		w := newFailoverModel(seed)
 		with := base()
-		for i := range w.members {
-			w.members[i].health = networkingv1.AddressHealthy
+		for i := range w.candidates {
+			w.candidates[i].health = networkingv1.AddressHealthy
 		}
-		d := decide(w.members, with)
+		d := decide(w.candidates, with)
 		with.active, with.suspect, w.unsure = d.active, true, true
 		for range 50 {
 			w.step()
 			w.unsure = true
-			kept := slices.ContainsFunc(w.members, func(m candidate) bool {
+			kept := slices.ContainsFunc(w.candidates, func(m candidate) bool {
 				return m.priority == *d.active && m.health == networkingv1.AddressHealthy
 			})
 			with.now = w.now
-			if now := decide(w.members, with); kept && now.readyCount() == 0 {
+			if now := decide(w.candidates, with); kept && now.readyCount() == 0 {
 				t.Fatalf("seed %d: %s was published, and now %s", seed, show(d), show(now))
 			}
 		}
@@ -359,7 +359,7 @@ func TestMembersDoNotDependOnTheOrderOfTheSpec(t *testing.T) {
 	for range 30 {
 		random.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
 		if diff := cmp.Diff(want, candidatesOf(sites), compareCandidates); diff != "" {
-			t.Fatalf("members (-want +got):\n%s", diff)
+			t.Fatalf("candidates (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -296,7 +296,7 @@ func TestNoScheduleKeepsAFaultAlive(t *testing.T) {
 // modelStep is the longest between two decisions of a model.
 const modelStep = 40 * time.Second
 
-// faultModel is one schedule. drill is the process that decides, with what is stored.
+// faultModel is one random schedule.
 type faultModel struct {
 	*faultSuite
 	*rand.Rand

@@ -30,10 +30,7 @@ func (r *Reconciler) addFinalizer(ctx context.Context, es *networkingv1.External
 	if controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
 		return nil
 	}
-	before := es.Finalizers
-	es.Finalizers = slices.Clone(before)
-	controllerutil.AddFinalizer(es, unpublishFinalizer)
-	return r.patchFinalizers(ctx, es, before)
+	return r.changeFinalizer(ctx, es, controllerutil.AddFinalizer)
 }
 
 // finalize unpublishes a deleted object and removes the finalizer.
@@ -47,10 +44,7 @@ func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalServ
 	} else if left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	before := es.Finalizers
-	es.Finalizers = slices.Clone(before)
-	controllerutil.RemoveFinalizer(es, unpublishFinalizer)
-	if err := r.patchFinalizers(ctx, es, before); client.IgnoreNotFound(err) != nil {
+	if err := r.changeFinalizer(ctx, es, controllerutil.RemoveFinalizer); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
 	r.states.dropDrain(client.ObjectKeyFromObject(es))
@@ -159,15 +153,14 @@ func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.Externa
 	return nil
 }
 
-// patchFinalizers writes nothing but the finalizers. The resource version guards the list, which a
-// merge patch replaces as a whole.
-func (r *Reconciler) patchFinalizers(ctx context.Context, es *networkingv1.ExternalService, before []string) error {
-	target, base := es.DeepCopy(), es.DeepCopy()
-	base.Finalizers = before
-	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, target, patch); err != nil {
+// changeFinalizer writes nothing but the finalizers. The resource version guards the list, which a merge patch
+// replaces as a whole.
+func (r *Reconciler) changeFinalizer(ctx context.Context, es *networkingv1.ExternalService, change func(client.Object, string) bool) error {
+	changed := es.DeepCopy()
+	change(changed, unpublishFinalizer)
+	if err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(es, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write finalizers: %w", err)
 	}
-	es.ResourceVersion = target.ResourceVersion
+	es.Finalizers, es.ResourceVersion = changed.Finalizers, changed.ResourceVersion
 	return nil
 }

@@ -28,8 +28,8 @@ import (
 // both are the addresses of tiered where both are healthy.
 var both = map[string]string{"a": "192.0.2.1", "b": "198.51.100.1"}
 
-// newFaultReconcile is a stand that is published, with all addresses healthy.
-func newFaultReconcile(t *testing.T, spec string, healthy map[string]string) *suite {
+// newHealthySuite returns a suite whose object is published, with all addresses healthy.
+func newHealthySuite(t *testing.T, spec string, healthy map[string]string) *suite {
 	t.Helper()
 	s := newSuite(t, spec)
 	s.reconcileOnce()
@@ -90,7 +90,7 @@ func (s *suite) wantEnded(outcome, publishes string, told ...string) {
 }
 
 func TestABlackHoleReturnsByItself(t *testing.T) {
-	s := newFaultReconcile(t, tiered, both)
+	s := newHealthySuite(t, tiered, both)
 	s.wantInjected("BlackHole", "192.0.2.1")
 	s.wantCondition("Healthy", "True AllHealthy")
 	s.wantCondition("Ready", "True Published")
@@ -106,7 +106,7 @@ func TestABlackHoleReturnsByItself(t *testing.T) {
 func TestAFaultThroughAChangeOfTheLeader(t *testing.T) {
 	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1", "FailOver": "198.51.100.1+", "Drain endpoint=a": "198.51.100.1+"} {
 		t.Run(what, func(t *testing.T) {
-			s := newFaultReconcile(t, tiered, both)
+			s := newHealthySuite(t, tiered, both)
 			s.requestFault(what)
 			s.reconcileOnce()
 			s.restart() // before it has any effect
@@ -131,7 +131,7 @@ func TestAFaultThroughAChangeOfTheLeader(t *testing.T) {
 
 // The slices were brought back, and the process ended before the status said so.
 func TestAFaultThatEndedIsNotBegunAgain(t *testing.T) {
-	s := newFaultReconcile(t, tiered, both)
+	s := newHealthySuite(t, tiered, both)
 	s.wantInjected("BlackHole", "192.0.2.1")
 	during := s.object().Status
 	s.advance(10 * time.Minute)
@@ -156,7 +156,7 @@ func TestAFaultThatEndedIsNotBegunAgain(t *testing.T) {
 func TestAForcedFailoverReturnsAtOnce(t *testing.T) {
 	manual := strings.Replace(tiered, "endpoints:", "failover: {failback: Manual}, endpoints:", 1)
 	for what, spec := range map[string]string{"FailOver": tiered, "FailOver ": manual, "Drain endpoint=a": manual} {
-		s := newFaultReconcile(t, spec, both)
+		s := newHealthySuite(t, spec, both)
 		s.requestFault(what)
 		s.reconcileOnce()
 		s.reconcileOnce()
@@ -170,7 +170,7 @@ func TestAForcedFailoverReturnsAtOnce(t *testing.T) {
 
 func TestARealFailureEndsAFault(t *testing.T) {
 	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1+", "FailOver": "192.0.2.1+"} {
-		s := newFaultReconcile(t, tiered, both)
+		s := newHealthySuite(t, tiered, both)
 		s.requestFault(what)
 		s.reconcileOnce()
 		s.reconcileOnce()
@@ -187,7 +187,7 @@ func TestARealFailureEndsAFault(t *testing.T) {
 		s.reconcileOnce()
 		s.wantPublished(publishes)
 	}
-	s := newFaultReconcile(t, tiered, both)
+	s := newHealthySuite(t, tiered, both)
 	s.wantInjected("BlackHole", "192.0.2.1")
 	s.health.setHealth("a", "192.0.2.1", down)
 	s.reconcileOnce()
@@ -253,7 +253,7 @@ func TestWhenNoFaultBegins(t *testing.T) {
 
 func TestAFaultEndsWhenTheObjectIsSuspended(t *testing.T) {
 	for what, publishes := range map[string]string{"BlackHole": "192.0.2.1", "FailOver": "198.51.100.1+"} {
-		s := newFaultReconcile(t, tiered, both)
+		s := newHealthySuite(t, tiered, both)
 		s.requestFault(what)
 		s.reconcileOnce()
 		s.reconcileOnce()
@@ -277,7 +277,7 @@ func TestAFaultEndsWhenTheObjectIsSuspended(t *testing.T) {
 
 // A spec that is not valid any more, such as for a later version of the operator, keeps no fault alive.
 func TestABlackHoleEndsWhereTheSpecIsNotValid(t *testing.T) {
-	s := newFaultReconcile(t, tiered, both)
+	s := newHealthySuite(t, tiered, both)
 	s.wantInjected("BlackHole", "192.0.2.1")
 	s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Name = "NOT VALID" })
 	s.restart()
@@ -290,7 +290,7 @@ func TestABlackHoleEndsWhereTheSpecIsNotValid(t *testing.T) {
 }
 
 func TestABlackoutEndsAFault(t *testing.T) {
-	s := newFaultReconcile(t, tiered, both)
+	s := newHealthySuite(t, tiered, both)
 	s.wantInjected("BlackHole", "192.0.2.1")
 	var err error
 	s.Freeze, err = freeze.New(freeze.Options{Configured: []cron.Blackout{
@@ -329,14 +329,14 @@ func (s *suite) chaos(deployment string, outcome chaosv1.VictimOutcome) {
 }
 
 func TestARunThatSparedTheDependantHindersNoFault(t *testing.T) {
-	s := newFaultReconcile(t, tiered, both)
+	s := newHealthySuite(t, tiered, both)
 	s.depends(2, false)
 	s.chaos("web", chaosv1.VictimSpared)
 	s.wantInjected("BlackHole", "192.0.2.1")
 }
 
 func TestTheVerdictIsInTheStatus(t *testing.T) {
-	s := newFaultReconcile(t, tiered, both)
+	s := newHealthySuite(t, tiered, both)
 	s.depends(2, false)
 	s.wantInjected("BlackHole", "192.0.2.1")
 	var web appsv1.Deployment
@@ -358,7 +358,7 @@ func TestTheVerdictIsInTheStatus(t *testing.T) {
 
 // What cannot be read keeps no fault from ending, and none begins meanwhile.
 func TestAFaultEndsAlthoughItsDependantsCannotBeRead(t *testing.T) {
-	s := newFaultReconcile(t, tiered, both)
+	s := newHealthySuite(t, tiered, both)
 	s.depends(2, false)
 	s.wantInjected("BlackHole", "192.0.2.1")
 	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -132,7 +133,7 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService) {
 		u.setFault(&faultDecision{status: f}, es.Annotations[networkingv1.InjectFaultAnnotation])
 	}
 	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es))
-	if usesDNS(es) {
+	if slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool { return e.DNS != nil }) {
 		u.setCondition(networkingv1.ConditionResolved, metav1.ConditionUnknown, networkingv1.ReasonUnknown, message)
 	} else {
 		u.removeCondition(networkingv1.ConditionResolved)
@@ -142,15 +143,6 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService) {
 	} else {
 		u.removeCondition(networkingv1.ConditionHealthy)
 	}
-}
-
-func usesDNS(es *networkingv1.ExternalService) bool {
-	for i := range es.Spec.Endpoints {
-		if es.Spec.Endpoints[i].DNS != nil {
-			return true
-		}
-	}
-	return false
 }
 
 func conflictMessage(es *networkingv1.ExternalService) string {
@@ -205,34 +197,22 @@ func (r *Reconciler) writeStatus(ctx context.Context, es *networkingv1.ExternalS
 // sameFacts reports whether two statuses are equal but for the times of lookups and checks. These are written
 // when something else changes.
 func sameFacts(a, b *networkingv1.ExternalServiceStatus) bool {
-	if len(a.Endpoints) != len(b.Endpoints) {
+	if !slices.EqualFunc(a.Endpoints, b.Endpoints, sameEndpoint) {
 		return false
-	}
-	for i := range a.Endpoints {
-		if !sameEndpoint(&a.Endpoints[i], &b.Endpoints[i]) {
-			return false
-		}
 	}
 	x, y := *a, *b
 	x.Endpoints, y.Endpoints = nil, nil
 	return apiequality.Semantic.DeepEqual(&x, &y)
 }
 
-func sameEndpoint(a, b *networkingv1.EndpointStatus) bool {
-	if a.Name != b.Name || a.DNSName != b.DNSName || a.Reason != b.Reason || len(a.Addresses) != len(b.Addresses) {
-		return false
-	}
-	for i := range a.Addresses {
-		x, y := &a.Addresses[i], &b.Addresses[i]
-		if x.IP != y.IP || x.Port != y.Port || x.Health != y.Health || x.Reason != y.Reason || !x.Since.Equal(y.Since) {
-			return false
-		}
-	}
-	return true
+func sameEndpoint(a, b networkingv1.EndpointStatus) bool {
+	return a.Name == b.Name && a.DNSName == b.DNSName && a.Reason == b.Reason &&
+		slices.EqualFunc(a.Addresses, b.Addresses, func(x, y networkingv1.AddressStatus) bool {
+			return x.IP == y.IP && x.Port == y.Port && x.Health == y.Health && x.Reason == y.Reason && x.Since.Equal(y.Since)
+		})
 }
 
-// maxStatusAddresses is how many addresses of an endpoint the status lists; the API has the same
-// limit.
+// maxStatusAddresses limits the addresses of an endpoint in the status, as the API does.
 const maxStatusAddresses = 100
 
 // endpointStatuses returns the status of each endpoint. What has not changed stays as it is in before, so that

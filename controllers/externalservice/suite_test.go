@@ -39,8 +39,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// suite is a reconciler with everything around it in memory. What a real API server does with the
-// writes is for the integration tests.
+// suite is a reconciler with its dependencies in memory. What a real API server does with the writes is for
+// the integration tests.
 type suite struct {
 	testing.TB
 	*Reconciler
@@ -170,7 +170,7 @@ func (s *suite) reconcileOnce() reconcile.Result {
 	return result
 }
 
-// reconcileUnchanged demands that nothing is written, and returns what is asked for.
+// reconcileUnchanged requires that nothing is written, and returns what is asked for.
 func (s *suite) reconcileUnchanged(why string) reconcile.Result {
 	s.Helper()
 	s.writes, s.events = nil, nil
@@ -239,7 +239,7 @@ func (s *suite) wantPublished(want string) {
 	}
 }
 
-// wantCondition demands a condition, as "True Reason", or "" for none.
+// wantCondition requires a condition, as "True Reason", or "" for none.
 func (s *suite) wantCondition(kind, want string) {
 	s.Helper()
 	got := ""
@@ -251,7 +251,7 @@ func (s *suite) wantCondition(kind, want string) {
 	}
 }
 
-// wantEvents demands these events and no others since the last call, by reason.
+// wantEvents requires these events and no others since the last call, by reason.
 func (s *suite) wantEvents(want ...string) {
 	s.Helper()
 	var got []string
@@ -277,7 +277,7 @@ func (s *fakeRecorder) AnnotatedEventf(_, _ runtime.Object, _ map[string]string,
 	s.events = append(s.events, reason+": "+fmt.Sprintf(note, args...))
 }
 
-// fakeResolution answer what a test says. A name without an answer was not looked up yet.
+// fakeResolution returns the addresses that a test sets. A name without an answer was not looked up yet.
 type fakeResolution struct {
 	answers map[string][]string
 	reasons map[string]string

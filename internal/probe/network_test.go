@@ -26,7 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// outside is the address of the world outside; every port of it is a listener on loopback.
+// outside is an address whose every port is a listener on loopback.
 var outside = netip.MustParseAddr("192.0.2.7")
 
 // network maps documentation addresses to loopback, and counts connections.
@@ -37,13 +37,13 @@ type network struct {
 type countedConn struct {
 	net.Conn
 
-	world *network
-	once  atomic.Bool
+	network *network
+	once    atomic.Bool
 }
 
 func (c *countedConn) Close() error {
 	if c.once.CompareAndSwap(false, true) {
-		c.world.closed.Add(1)
+		c.network.closed.Add(1)
 	}
 	return c.Conn.Close()
 }
@@ -57,7 +57,7 @@ func (w *network) dial(ctx context.Context, to egress.Query) (net.Conn, error) {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
 	w.opened.Add(1)
-	return &countedConn{Conn: conn, world: w}, nil
+	return &countedConn{Conn: conn, network: w}, nil
 }
 
 // nothingLeft demands that what was started since is gone: connections now, goroutines soon, since
@@ -179,7 +179,7 @@ func (a *authority) sign(t testing.TB, template *x509.Certificate) tls.Certifica
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// server is a certificate for db.example.com and for the address of the world outside.
+// server is a certificate for db.example.com and for the address outside.
 func (a *authority) server(t testing.TB, until time.Time) tls.Certificate {
 	t.Helper()
 	return a.sign(t, &x509.Certificate{

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// suite is a Prober in a bubble, before a world of which one can say what is down.
+// suite is a Prober in a synctest bubble. A test sets which addresses are down.
 type suite struct {
 	*Prober
 
@@ -34,7 +34,7 @@ type suite struct {
 	notified []string
 }
 
-// runSuite runs a prober in a bubble. Every random number is the given one.
+// runSuite runs a prober in a synctest bubble. Every random number is the given one.
 func runSuite(t *testing.T, random float64, o Options, act func(*suite)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ func sharesOf(t *testing.T, letter rune) suspicionShare {
 	case 'd':
 		return counter{condition: healthy, count: -1}.suspicionShare(true)
 	}
-	t.Fatalf("no standing %q", letter)
+	t.Fatalf("no share %q", letter)
 	return suspicionShare{}
 }
 

@@ -29,47 +29,47 @@ func TestAPatientProberTakesARefusalForNoAnswer(t *testing.T) {
 			t.Errorf("refused: %+v, want Unknown", got)
 		}
 		if diff := cmp.Diff(Summary{Unknown: 2, NotProbed: networkingv1.ProbeDenied}, s.Summary(key("db"))); diff != "" {
-			t.Errorf("census (-want +got):\n%s", diff)
+			t.Errorf("summary (-want +got):\n%s", diff)
 		}
 		s.want("notified of the refusals", &s.notified, "db", "db")
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.advance(10 * time.Second)
 		if diff := cmp.Diff(Summary{Healthy: 1, Unknown: 1}, s.Summary(key("db"))); diff != "" {
-			t.Errorf("census after one failure (-want +got):\n%s", diff)
+			t.Errorf("summary after one failure (-want +got):\n%s", diff)
 		}
 		s.advance(20 * time.Second)
 		if diff := cmp.Diff(Summary{Unhealthy: 1, Unknown: 1}, s.Summary(key("db"))); diff != "" {
-			t.Errorf("census after three (-want +got):\n%s", diff)
+			t.Errorf("summary after three (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(Summary{}, s.Summary(key("other"))); diff != "" {
-			t.Errorf("census of nothing (-want +got):\n%s", diff)
+			t.Errorf("summary of nothing (-want +got):\n%s", diff)
 		}
 	})
 }
 
 func TestAPatientProberThatReachesNothingFromTheStartSuspectsItself(t *testing.T) {
-	for patient, want := range map[bool]State{true: networkingv1.AddressUnknown, false: networkingv1.AddressUnhealthy} {
-		runSuite(t, 0.5, Options{RequireThreshold: patient, MaxSuspicion: 2 * time.Hour}, func(s *suite) {
+	for required, want := range map[bool]State{true: networkingv1.AddressUnknown, false: networkingv1.AddressUnhealthy} {
+		runSuite(t, 0.5, Options{RequireThreshold: required, MaxSuspicion: 2 * time.Hour}, func(s *suite) {
 			s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2))
 			all := func(when string, want State) {
 				t.Helper()
 				for i := range 3 {
 					if got := s.Set(key(fmt.Sprint("es", i)), standard, []Target{to(i)}); got[0].State != want {
-						t.Errorf("patient %t, %s: %s, want %s", patient, when, got[0].State, want)
+						t.Errorf("required %t, %s: %s, want %s", required, when, got[0].State, want)
 					}
 				}
 			}
 			all("at first", networkingv1.AddressUnknown)
 			s.advance(time.Hour)
 			all("after an hour", want)
-			if s.IsSuspect() != patient {
-				t.Errorf("patient %t: suspect %t", patient, s.IsSuspect())
+			if s.IsSuspect() != required {
+				t.Errorf("required %t: suspect %t", required, s.IsSuspect())
 			}
 			s.fail(nil, ip(0), ip(1), ip(2))
 			s.advance(time.Hour)
 			all("afterwards", networkingv1.AddressHealthy)
 			if s.IsSuspect() {
-				t.Errorf("patient %t: suspect for ever", patient)
+				t.Errorf("required %t: suspect for ever", required)
 			}
 			for i := range 3 {
 				s.Forget(key(fmt.Sprint("es", i)))

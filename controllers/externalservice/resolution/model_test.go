@@ -36,7 +36,7 @@ func (w *dnsModel) pool(six bool) []dns.Address {
 	return slices.Compact(set)
 }
 
-// change moves the world on, most of the time not at all.
+// change changes the servers at random, most of the time not at all.
 func (w *dnsModel) change() {
 	switch w.IntN(12) {
 	case 0:
@@ -87,7 +87,7 @@ func TestWhateverTheWorldDoes(t *testing.T) {
 	}
 }
 
-// run lets a record follow a random world, and then a quiet one.
+// run applies the answers of servers that change at random, and then of ones that do not.
 func run(t *testing.T, seed uint64) {
 	w := &dnsModel{Rand: rand.New(rand.NewPCG(seed, 1))}
 	w.four, w.six = w.pool(false), w.pool(true)
@@ -106,7 +106,7 @@ func run(t *testing.T, seed uint64) {
 		check(t, name, answer, before, r.state, now, good)
 		now = r.state.NextTime
 	}
-	// In a quiet world the addresses are the world's, as soon as whatever is held must be gone.
+	// Without changes the addresses are those of the servers, once what is kept must be gone.
 	w.subset, w.failing = false, [2]dns.Outcome{}
 	w.four, w.six = append(w.four, addresses("z")...)[:1], nil
 	for end := now.Add(20 * time.Minute).Add(name.KeepLastFor); now.Before(end); now = r.state.NextTime {

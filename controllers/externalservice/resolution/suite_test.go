@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// suite is a Tracker with names that lead where a map says.
+// suite is a Tracker with the addresses of names in a map.
 type suite struct {
 	*Tracker
 
@@ -33,7 +33,7 @@ type suite struct {
 	stop      func()
 }
 
-// newSuite runs a Tracker until the test ends. It belongs in a bubble.
+// newSuite runs a Tracker until the test ends. It needs a synctest bubble.
 func newSuite(t *testing.T, o Options) *suite {
 	t.Helper()
 	f := &suite{leads: map[string]string{}, lookups: map[string]int{}, notified: map[string]int{}}
