@@ -24,7 +24,7 @@ func portSetWith(number int32) *portSet {
 	return portSetOf(&networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: number}}}, nil, 0)
 }
 
-// publishedAddresses are ready addresses with the same ports, as membersOf orders them.
+// publishedAddresses are ready addresses with the same ports, in the order of candidatesOf.
 func publishedAddresses(ports *portSet, ips ...netip.Addr) []publishedAddress {
 	slices.SortFunc(ips, netip.Addr.Compare)
 	out := make([]publishedAddress, 0, len(ips))

@@ -35,13 +35,13 @@ func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.Ex
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
 	filter := &deniedFilter{es: es, policy: r.Policy, approved: egress.Approved(es), restoreHealthy: es.Status.Fault.Lasts() && es.Status.Fault.Type == networkingv1.FaultBlackHole}
-	wanted, censored := filter.slices(current)
+	wanted, filtered := filter.slices(current)
 	filter.checkRecorded()
 	if filter.unsynced {
 		setReason()
 		return reconcile.Result{RequeueAfter: unsyncedRetry}, r.writeStatus(ctx, es, update)
 	}
-	if err := r.removeDenied(ctx, es, censored, wanted, state); err != nil {
+	if err := r.removeDenied(ctx, es, filtered, wanted, state); err != nil {
 		return reconcile.Result{}, err
 	}
 	if len(filter.refused) > 0 || update.hasReadyReason(networkingv1.ReasonPolicyDenied) {
@@ -54,8 +54,8 @@ func (r *Reconciler) reconcileSuspended(ctx context.Context, es *networkingv1.Ex
 }
 
 // removeDenied writes what is left of the slices that had denied addresses.
-func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.ExternalService, censored []*discoveryv1.EndpointSlice, wanted []desiredSlice, state *objectState) error {
-	if len(censored) == 0 {
+func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.ExternalService, filtered []*discoveryv1.EndpointSlice, wanted []desiredSlice, state *objectState) error {
+	if len(filtered) == 0 {
 		return nil
 	}
 	service := &corev1.Service{}
@@ -65,7 +65,7 @@ func (r *Reconciler) removeDenied(ctx context.Context, es *networkingv1.External
 	if !metav1.IsControlledBy(service, es) {
 		return nil
 	}
-	_, err := r.publishSlices(ctx, service, censored, wanted, state)
+	_, err := r.publishSlices(ctx, service, filtered, wanted, state)
 	return err
 }
 
@@ -111,8 +111,8 @@ func (filter *deniedFilter) allows(ip netip.Addr, ports []uint16) bool {
 	return false
 }
 
-// slices returns the slices that hold what is denied, and what is left of them.
-func (filter *deniedFilter) slices(current []*discoveryv1.EndpointSlice) (wanted []desiredSlice, censored []*discoveryv1.EndpointSlice) {
+// slices returns the slices with denied addresses (filtered), and what is left of these (wanted).
+func (filter *deniedFilter) slices(current []*discoveryv1.EndpointSlice) (wanted []desiredSlice, filtered []*discoveryv1.EndpointSlice) {
 	for _, held := range current {
 		left := desiredSlice{name: held.Name, family: held.AddressType, ports: held.Ports}
 		ports, restored := numbersOf(held), false
@@ -138,12 +138,12 @@ func (filter *deniedFilter) slices(current []*discoveryv1.EndpointSlice) (wanted
 		if len(left.endpoints) == len(held.Endpoints) && !restored {
 			continue
 		}
-		censored = append(censored, held)
+		filtered = append(filtered, held)
 		if len(left.endpoints) > 0 {
 			wanted = append(wanted, left)
 		}
 	}
-	return wanted, censored
+	return wanted, filtered
 }
 
 // wasHealthy reports whether an address is healthy in the status.
