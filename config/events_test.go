@@ -14,7 +14,7 @@ import (
 
 // The ways in which the code names the reason of an event.
 var eventReasons = []*regexp.Regexp{
-	regexp.MustCompile(`Notice\{Reason: "([A-Z]\w+)"`),
+	regexp.MustCompile(`Message\{Reason: "([A-Z]\w+)"`),
 	regexp.MustCompile(`Reason: "([A-Z]\w+)", Action:`),
 	regexp.MustCompile(`EventType(?:Warning|Normal), "([A-Z]\w+)"`),
 	regexp.MustCompile(`\bevent[A-Z]\w*\s*=\s*"([A-Z]\w+)"`),
@@ -49,7 +49,7 @@ func TestTheReferenceListsTheEventsThatTheCodeWrites(t *testing.T) {
 			t.Errorf("found no event %s in the code: the search is broken", known)
 		}
 	}
-	delete(written, "TriggerFired") // controllers/rebootpolicy makes no event of this notice: it is in the message of the restart
+	delete(written, "TriggerFired") // controllers/rebootpolicy makes no event of this message: it is in the message of the restart
 	content, err := os.ReadFile("../docs/reference/conditions.md")
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 )
 
-// do does one action, in whose name the ChaosPod says.
-func (r *Reconciler) do(ctx context.Context, s *survey, action chaos.Action) (chaos.Result, error) {
-	result := chaos.Result{Action: action, Outcome: chaos.Again}
+// runAction does one action, in whose name the ChaosPod says.
+func (r *Reconciler) runAction(ctx context.Context, s *observation, action chaos.Action) (chaos.Result, error) {
+	result := chaos.Result{Action: action, Outcome: chaos.Retry}
 	account := s.spec.Spec.ServiceAccountName
 	if action.Verb == chaos.DeleteCanary {
 		account = "" // the operator's own pod
@@ -45,12 +45,12 @@ func (r *Reconciler) do(ctx context.Context, s *survey, action chaos.Action) (ch
 // outcomes are what the API server's replies mean for a run. A conflict may be about the UID or about a
 // change of the pod at the same time: the next look finds out whether the victim is still there.
 var outcomes = map[eviction.Outcome]chaos.Outcome{
-	eviction.Done: chaos.Done, eviction.Gone: chaos.Gone, eviction.Replaced: chaos.Again, eviction.Blocked: chaos.Blocked,
-	eviction.Misconfigured: chaos.Misconfigured, eviction.Forbidden: chaos.Forbidden, eviction.Again: chaos.Again,
+	eviction.Done: chaos.Done, eviction.Gone: chaos.Gone, eviction.Replaced: chaos.Retry, eviction.Blocked: chaos.Blocked,
+	eviction.Misconfigured: chaos.Misconfigured, eviction.Forbidden: chaos.Forbidden, eviction.Retry: chaos.Retry,
 }
 
-// forbidden says who may not do what, in the API server's words.
-func forbidden(object *chaosv1.ChaosPod, action chaos.Action, err error) string {
+// forbiddenText says who may not do what, in the API server's words.
+func forbiddenText(object *chaosv1.ChaosPod, action chaos.Action, err error) string {
 	who := "the operator"
 	if name := object.Spec.ServiceAccountName; name != "" && action.Verb != chaos.DeleteCanary {
 		who = "ServiceAccount " + name

@@ -21,36 +21,36 @@ import (
 )
 
 // canary finds the pod that has the canary's name, which is the ChaosPod's.
-func (r *Reconciler) canary(ctx context.Context, s *survey, v *view) *chaos.Canary {
-	r.interests.Set(s.key, &interest{pod: s.key.Name})
+func (r *Reconciler) canary(ctx context.Context, o *observation, v *view) *chaos.Canary {
+	r.watchIndex.Set(o.key, &watchSet{pod: o.key.Name})
 	var pod corev1.Pod
-	if err := v.from.Get(ctx, s.key, &pod); apierrors.IsNotFound(err) {
+	if err := v.from.Get(ctx, o.key, &pod); apierrors.IsNotFound(err) {
 		return &chaos.Canary{}
 	} else if err != nil {
-		return &chaos.Canary{Unknown: "the pod " + s.key.Name + " cannot be read: " + err.Error()}
+		return &chaos.Canary{Unknown: "the pod " + o.key.Name + " cannot be read: " + err.Error()}
 	}
 	seen := v.pod(ctx, &pod)
 	seen.Selected = true
 	return &chaos.Canary{
-		Pod: &seen, Foreign: workloads.ControllerOf(&pod) != s.stored.UID,
-		Hash: pod.Labels[chaosv1.TemplateHashLabel], Finished: workloads.Finished(&pod),
+		Pod: &seen, Foreign: workloads.ControllerOf(&pod) != o.stored.UID,
+		Hash: pod.Labels[chaosv1.TemplateHashLabel], Finished: workloads.IsFinished(&pod),
 	}
 }
 
 // create makes the canary. A pod that has its name already is left as it is, whatever owns it: the
 // next look sees it.
-func (r *Reconciler) create(ctx context.Context, c client.Client, s *survey, action chaos.Action) (chaos.Result, error) {
-	result := chaos.Result{Action: action, Outcome: chaos.Again}
-	template := s.stored.Spec.Target.Template
+func (r *Reconciler) create(ctx context.Context, c client.Client, o *observation, action chaos.Action) (chaos.Result, error) {
+	result := chaos.Result{Action: action, Outcome: chaos.Retry}
+	template := o.stored.Spec.Target.Template
 	if template == nil {
 		return result, errors.New("there is no target.template")
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.key.Namespace, Name: s.key.Name,
+			Namespace: o.key.Namespace, Name: o.key.Name,
 			Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: chaosv1.GroupVersion.String(), Kind: disruption.ChaosPod, Name: s.stored.Name, UID: s.stored.UID, Controller: ptr.To(true),
+				APIVersion: chaosv1.GroupVersion.String(), Kind: disruption.ChaosPod, Name: o.stored.Name, UID: o.stored.UID, Controller: ptr.To(true),
 			}},
 		},
 		Spec: *template.Spec.DeepCopy(),

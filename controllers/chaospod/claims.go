@@ -20,16 +20,16 @@ func holderOf(key types.NamespacedName) disruption.Holder {
 	return disruption.Holder{Kind: disruption.ChaosPod, NamespacedName: key}
 }
 
-// claim decides, with the ledger held. What the ChaosPod claims from then on is what either status says,
+// decideAndClaim decides, with the ledger held. What the ChaosPod claims from then on is what either status says,
 // the one that is stored and the one that is to be, until the latter is stored: nothing else takes what
 // may be in use, however the write ends.
-func (r *Reconciler) claim(s *survey, o chaos.Observation) chaos.Decision {
+func (r *Reconciler) decideAndClaim(s *observation, o chaos.Observation) chaos.Decision {
 	var d chaos.Decision
 	r.Ledger.Do(holderOf(s.key), "", func(view disruption.View) []disruption.Claim {
 		stored := claimsOf(&s.stored.Status)
-		o.Others = chaos.Others{Free: view.Beyond(stored), Busy: view.Busy}
+		o.Others = chaos.Others{Free: view.Beyond(stored), Disrupted: view.Disrupted}
 		d = chaos.Decide(s.stored, o)
-		if d.Waits {
+		if d.WaitsForOthers {
 			view.Wait(d.WaitsFor...)
 		}
 		s.claimed = slices.Concat(stored, claimsOf(&d.Status))
@@ -38,13 +38,13 @@ func (r *Reconciler) claim(s *survey, o chaos.Observation) chaos.Decision {
 	return d
 }
 
-// settle claims what the status says that was stored, and no more.
-func (r *Reconciler) settle(s *survey, d *chaos.Decision) {
-	r.Ledger.Do(holderOf(s.key), "", func(view disruption.View) []disruption.Claim {
-		if d.Waits {
+// releaseClaims claims what the status says that was stored, and no more.
+func (r *Reconciler) releaseClaims(o *observation, d *chaos.Decision) {
+	r.Ledger.Do(holderOf(o.key), "", func(view disruption.View) []disruption.Claim {
+		if d.WaitsForOthers {
 			view.Wait(d.WaitsFor...)
 		}
-		return claimsOf(&s.stored.Status)
+		return claimsOf(&o.stored.Status)
 	})
 }
 

@@ -128,14 +128,14 @@ func (c *Controller) Start(ctx context.Context) error {
 // Wake has a ChaosPod reconciled that waits for others: the ledger calls it. It does not block.
 func (c *Controller) Wake(holder disruption.Holder) {
 	if holder.Kind == disruption.ChaosPod {
-		c.reconciler.ringer.Enqueue(holder.NamespacedName)
+		c.reconciler.enqueuer.Enqueue(holder.NamespacedName)
 	}
 }
 
-// thaw has every ChaosPod look at what holds all of them, which has changed: the blackouts of the cluster,
+// enqueueAll has every ChaosPod look at what holds all of them, which has changed: the blackouts of the cluster,
 // or whether this process suspects itself.
-func (r *Reconciler) thaw() {
-	for _, key := range r.interests.All() {
-		r.ringer.EnqueueCoalesced(key)
+func (r *Reconciler) enqueueAll() {
+	for _, key := range r.watchIndex.All() {
+		r.enqueuer.EnqueueCoalesced(key)
 	}
 }

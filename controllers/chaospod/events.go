@@ -31,14 +31,14 @@ const (
 	maxNote = 1024
 )
 
-// tell writes events about what has happened: on the ChaosPod, and on the pod and its owner where there
+// writeEvents writes events about what has happened: on the ChaosPod, and on the pod and its owner where there
 // is one. They are told once the status that says so is stored, so that each is told once.
-func (r *Reconciler) tell(s *survey, before *chaosv1.ChaosPodStatus, notices []chaos.Notice) {
-	r.tellReady(s, before)
+func (r *Reconciler) writeEvents(o *observation, before *chaosv1.ChaosPodStatus, notices []chaos.Message) {
+	r.writeReadyEvent(o, before)
 	told := map[string]int{}
 	for i := range notices {
 		n := &notices[i]
-		r.metrics.noticed(s.stored, n)
+		r.metrics.countMessage(o.stored, n)
 		if told[n.Reason]++; told[n.Reason] > maxEvents {
 			continue
 		}
@@ -46,24 +46,24 @@ func (r *Reconciler) tell(s *survey, before *chaosv1.ChaosPodStatus, notices []c
 		if n.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		pod, owner := references(s.key.Namespace, n.Victim)
+		pod, owner := references(o.key.Namespace, n.Victim)
 		var related runtime.Object
 		if pod != nil {
 			related = pod
 		}
-		r.Events.Eventf(s.stored, related, kind, n.Reason, actionRun, "%s", cut(n.Message))
+		r.Events.Eventf(o.stored, related, kind, n.Reason, actionRun, "%s", cut(n.Text))
 		for _, about := range []*corev1.ObjectReference{pod, owner} {
 			if about != nil {
-				r.Events.Eventf(about, s.stored, kind, n.Reason, actionRun, "%s", cut("ChaosPod "+s.key.Name+": "+n.Message))
+				r.Events.Eventf(about, o.stored, kind, n.Reason, actionRun, "%s", cut("ChaosPod "+o.key.Name+": "+n.Text))
 			}
 		}
 	}
 }
 
-// tellReady is a Ready condition of another status or reason.
-func (r *Reconciler) tellReady(s *survey, before *chaosv1.ChaosPodStatus) {
+// writeReadyEvent is a Ready condition of another status or reason.
+func (r *Reconciler) writeReadyEvent(o *observation, before *chaosv1.ChaosPodStatus) {
 	was := meta.FindStatusCondition(before.Conditions, chaosv1.ConditionReady)
-	is := meta.FindStatusCondition(s.stored.Status.Conditions, chaosv1.ConditionReady)
+	is := meta.FindStatusCondition(o.stored.Status.Conditions, chaosv1.ConditionReady)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 		return
 	}
@@ -71,7 +71,7 @@ func (r *Reconciler) tellReady(s *survey, before *chaosv1.ChaosPodStatus) {
 	if is.Status != metav1.ConditionTrue {
 		kind = corev1.EventTypeWarning
 	}
-	r.Events.Eventf(s.stored, nil, kind, is.Reason, actionSchedule, "%s", cut(is.Message))
+	r.Events.Eventf(o.stored, nil, kind, is.Reason, actionSchedule, "%s", cut(is.Message))
 }
 
 // references name a victim and its owner. The canary's owner is the ChaosPod, which is told anyway.

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
-// interest is what one ChaosPod wants to hear of in its namespace.
-type interest struct {
+// watchSet is what one ChaosPod wants to hear of in its namespace.
+type watchSet struct {
 	workloads map[workloadName]bool
 	// owners are the workloads and ReplicaSets whose pods the ChaosPod has looked at.
 	owners map[types.UID]bool
@@ -22,8 +22,8 @@ type interest struct {
 	pod string
 }
 
-// inPod says whether a pod matters.
-func (i *interest) inPod(p *corev1.Pod) bool {
+// matchesPod says whether a pod matters.
+func (i *watchSet) matchesPod(p *corev1.Pod) bool {
 	return i.pod != "" && p.Name == i.pod || i.owners[workloads.ControllerOf(p)] ||
 		i.selector != nil && i.selector.Matches(labels.Set(p.Labels))
 }

@@ -22,18 +22,18 @@ const (
 	refusedLongest = 30 * time.Minute
 )
 
-// memory is what this process knows of one ChaosPod beyond the API server. It could be lost at any time
+// objectState is what this process knows of one ChaosPod beyond the API server. It could be lost at any time
 // without a kill too many.
-type memory struct {
+type objectState struct {
 	uid        types.UID
 	generation int64
-	times      *chaos.Times
+	schedule   *chaos.Schedule
 	// refused is an action that is forbidden, so that it is not tried all the time. It is tried at once
 	// when a user changes the spec or asked, the annotations by which users speak.
-	refused refusal
-	asked   []string
-	// mark is our last write of the status.
-	mark controller.LastWrite
+	refused   refusal
+	requested []string
+	// lastWrite is our last write of the status.
+	lastWrite controller.LastWrite
 }
 
 // refusal is an action that was forbidden.
@@ -44,42 +44,42 @@ type refusal struct {
 }
 
 // refuse puts the next try off.
-func (m *memory) refuse(now time.Time, message string) {
+func (m *objectState) refuse(now time.Time, message string) {
 	m.refused.until = now.Add(min(refusedRetry<<m.refused.tries, refusedLongest))
 	m.refused.tries = min(m.refused.tries+1, 10)
 	m.refused.message = message
 }
 
-// memories are those of all ChaosPods.
-type memories struct {
+// stateStore are those of all ChaosPods.
+type stateStore struct {
 	mu  sync.Mutex
-	all map[types.NamespacedName]*memory
+	all map[types.NamespacedName]*objectState
 }
 
-// of returns the memory of a ChaosPod, which is new where another one has taken the name.
-func (all *memories) of(object *chaosv1.ChaosPod) *memory {
+// get returns the memory of a ChaosPod, which is new where another one has taken the name.
+func (all *stateStore) get(object *chaosv1.ChaosPod) *objectState {
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.all == nil {
-		all.all = map[types.NamespacedName]*memory{}
+		all.all = map[types.NamespacedName]*objectState{}
 	}
 	m := all.all[key]
 	if m == nil || m.uid != object.UID {
-		m = &memory{uid: object.UID}
+		m = &objectState{uid: object.UID}
 		all.all[key] = m
 	}
-	if m.times == nil || m.generation != object.Generation {
-		m.generation, m.times, m.refused = object.Generation, chaos.TimesOf(object), refusal{}
+	if m.schedule == nil || m.generation != object.Generation {
+		m.generation, m.schedule, m.refused = object.Generation, chaos.ScheduleOf(object), refusal{}
 	}
-	if asked := askedOf(object); !slices.Equal(asked, m.asked) {
-		m.asked, m.refused = asked, refusal{}
+	if asked := requestsOf(object); !slices.Equal(asked, m.requested) {
+		m.requested, m.refused = asked, refusal{}
 	}
 	return m
 }
 
-// askedOf are the values of the annotations by which a user asks for something, or is entitled to it.
-func askedOf(object *chaosv1.ChaosPod) []string {
+// requestsOf are the values of the annotations by which a user asks for something, or is entitled to it.
+func requestsOf(object *chaosv1.ChaosPod) []string {
 	var values []string
 	for _, name := range []string{chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation, common.ApprovedByAnnotation} {
 		values = append(values, object.Annotations[name])
@@ -87,7 +87,7 @@ func askedOf(object *chaosv1.ChaosPod) []string {
 	return values
 }
 
-func (all *memories) drop(key types.NamespacedName) {
+func (all *stateStore) drop(key types.NamespacedName) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.all, key)

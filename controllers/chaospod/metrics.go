@@ -52,8 +52,8 @@ func newMetrics() *metrics {
 	}
 }
 
-// of returns the row of a ChaosPod. The lock is held.
-func (m *metrics) of(key types.NamespacedName) *row {
+// row returns the row of a ChaosPod. The lock is held.
+func (m *metrics) row(key types.NamespacedName) *row {
 	r := m.rows[key]
 	if r == nil {
 		r = &row{kills: map[kill]float64{}, runs: map[chaosv1.RunOutcome]float64{}, held: map[string]float64{}}
@@ -65,11 +65,11 @@ func (m *metrics) of(key types.NamespacedName) *row {
 func (m *metrics) record(key types.NamespacedName, status *chaosv1.ChaosPodStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.of(key).active = status.CurrentRun != nil
+	m.row(key).active = status.CurrentRun != nil
 }
 
-// killed counts what came of a kill.
-func (m *metrics) killed(key types.NamespacedName, result *chaos.Result) {
+// countKill counts what came of a kill.
+func (m *metrics) countKill(key types.NamespacedName, result *chaos.Result) {
 	if v := result.Action.Verb; v != chaos.Evict && v != chaos.Delete {
 		return
 	}
@@ -79,14 +79,14 @@ func (m *metrics) killed(key types.NamespacedName, result *chaos.Result) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.of(key).kills[kill{string(result.Action.Verb), outcome}]++
+	m.row(key).kills[kill{string(result.Action.Verb), outcome}]++
 }
 
-// noticed counts what a notice tells.
-func (m *metrics) noticed(of *chaosv1.ChaosPod, n *chaos.Notice) {
+// countMessage counts what a notice tells.
+func (m *metrics) countMessage(of *chaosv1.ChaosPod, n *chaos.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.of(types.NamespacedName{Namespace: of.Namespace, Name: of.Name})
+	r := m.row(types.NamespacedName{Namespace: of.Namespace, Name: of.Name})
 	if held := meta.FindStatusCondition(of.Status.Conditions, chaosv1.ConditionHeld); held != nil && n.Reason == "ChaosHeld" {
 		r.held[held.Reason]++
 	}

@@ -19,16 +19,16 @@ import (
 const shared = client.UnsafeDisableDeepCopy
 
 // observe finds out what there is to know, from the cache or live.
-func (r *Reconciler) observe(ctx context.Context, s *survey, live bool) chaos.Observation {
+func (r *Reconciler) observe(ctx context.Context, s *observation, live bool) chaos.Observation {
 	frozen := r.Freeze.State()
-	s.frozen = frozen.Unknown != ""
-	o := chaos.Observation{Now: s.now, Times: s.memory.times.In(frozen.Blackouts), Barred: s.barred, Suspect: r.Suspicions.Any()}
-	v := &view{from: r.Client, whole: r.Live, live: live, namespace: s.key.Namespace, nodes: map[string]bool{}, targets: map[workloadName]bool{}}
+	s.blackoutsUnknown = frozen.Unknown != ""
+	o := chaos.Observation{Now: s.now, Schedule: s.state.schedule.With(frozen.Blackouts), BlockedBy: s.blockedBy, Suspect: r.Suspicions.Any()}
+	v := &view{from: r.Client, live: r.Live, isLive: live, namespace: s.key.Namespace, nodes: map[string]bool{}, targets: map[workloadName]bool{}}
 	if live {
 		v.from = r.Live
 	}
-	if s.frozen {
-		o.Unknown = frozen.Words(s.now)
+	if s.blackoutsUnknown {
+		o.Unknown = frozen.Message(s.now)
 	}
 	if s.spec.Spec.Target.Template != nil {
 		o.Canary = r.canary(ctx, s, v)
@@ -39,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, s *survey, live bool) chaos.Ob
 			o.Unknown = err.Error()
 		}
 	}
-	wanted, missing, err := r.wanted(ctx, s, v)
+	wanted, missing, err := r.watchedWorkloads(ctx, s, v)
 	switch {
 	case err != nil:
 		o.Unknown = err.Error()
@@ -50,7 +50,7 @@ func (r *Reconciler) observe(ctx context.Context, s *survey, live bool) chaos.Ob
 	if err != nil {
 		o.Unknown = err.Error()
 	}
-	watched := &interest{owners: map[types.UID]bool{}, workloads: map[workloadName]bool{}, selector: v.selector}
+	watched := &watchSet{owners: map[types.UID]bool{}, workloads: map[workloadName]bool{}, selector: v.selector}
 	if w := s.spec.Spec.Target.Workload; w != nil {
 		watched.workloads[workloadName{string(w.Kind), w.Name}] = true
 	}
@@ -72,13 +72,13 @@ func (r *Reconciler) observe(ctx context.Context, s *survey, live bool) chaos.Ob
 		owner.Fault = faults[dependence.Workload{Kind: name.kind, Name: name.name}]
 		o.Owners = append(o.Owners, *owner)
 	}
-	r.interests.Set(s.key, watched)
+	r.watchIndex.Set(s.key, watched)
 	return o
 }
 
-// wanted are the workloads of the target and those whose pods are victims of the run under way, each
+// watchedWorkloads are the workloads of the target and those whose pods are victims of the run under way, each
 // once.
-func (r *Reconciler) wanted(ctx context.Context, s *survey, v *view) (names []workloadName, missing string, err error) {
+func (r *Reconciler) watchedWorkloads(ctx context.Context, o *observation, v *view) (names []workloadName, missing string, err error) {
 	seen := map[workloadName]bool{}
 	add := func(name workloadName) {
 		if !seen[name] {
@@ -86,12 +86,12 @@ func (r *Reconciler) wanted(ctx context.Context, s *survey, v *view) (names []wo
 			names = append(names, name)
 		}
 	}
-	switch t := &s.spec.Spec.Target; {
+	switch t := &o.spec.Spec.Target; {
 	case t.Workload != nil:
 		name := workloadName{string(t.Workload.Kind), t.Workload.Name}
 		var there bool
 		if there, err = v.exists(ctx, name); err == nil && there && name.kind == "ReplicaSet" {
-			name, err = v.top(ctx, name) // whose pods they are
+			name, err = v.topOwner(ctx, name) // whose pods they are
 		}
 		if err == nil && !there {
 			missing = fmt.Sprintf("%s %s does not exist", name.kind, name.name)
@@ -99,7 +99,7 @@ func (r *Reconciler) wanted(ctx context.Context, s *survey, v *view) (names []wo
 		add(name)
 	case t.Selector != nil:
 		if v.selector, err = t.Selector.Selector(); err == nil {
-			err = v.selected(ctx, add)
+			err = v.selectedOwners(ctx, add)
 		}
 		if err == nil && len(names) == 0 {
 			missing = "no pod of a workload matches spec.target.selector"
@@ -108,7 +108,7 @@ func (r *Reconciler) wanted(ctx context.Context, s *survey, v *view) (names []wo
 	for _, name := range names {
 		v.targets[name] = true
 	}
-	if run := s.stored.Status.CurrentRun; run != nil {
+	if run := o.stored.Status.CurrentRun; run != nil {
 		for i := range run.Victims {
 			if owner := run.Victims[i].Owner; owner != nil {
 				add(workloadName{owner.Kind, owner.Name})

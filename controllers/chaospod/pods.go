@@ -24,11 +24,11 @@ func (v *view) pod(ctx context.Context, p *corev1.Pod) chaos.Pod {
 		Name: p.Name, UID: p.UID, Node: p.Spec.NodeName, Labels: p.Labels, Created: p.CreationTimestamp.Time,
 		Running: p.Status.Phase == corev1.PodRunning, ReadySince: readySince(p), Terminating: !p.DeletionTimestamp.IsZero(),
 	}
-	if !v.live {
+	if !v.isLive {
 		return seen // the cache does not have the rest
 	}
-	seen.Protected = static(p)
-	seen.Cordoned = v.cordoned(ctx, p.Spec.NodeName)
+	seen.Protected = isStatic(p)
+	seen.Cordoned = v.isCordoned(ctx, p.Spec.NodeName)
 	for _, budget := range v.budgets {
 		seen.Covered = seen.Covered || budget.Matches(labels.Set(p.Labels))
 	}
@@ -53,8 +53,8 @@ func readySince(p *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// static says whether a kubelet made a pod from a file: it cannot be killed through the API server.
-func static(p *corev1.Pod) bool {
+// isStatic says whether a kubelet made a pod from a file: it cannot be killed through the API server.
+func isStatic(p *corev1.Pod) bool {
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true
 	}
@@ -62,8 +62,8 @@ func static(p *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "Node"
 }
 
-// cordoned says whether a pod's node is being drained, or is not known: its pods are left alone.
-func (v *view) cordoned(ctx context.Context, name string) bool {
+// isCordoned says whether a pod's node is being drained, or is not known: its pods are left alone.
+func (v *view) isCordoned(ctx context.Context, name string) bool {
 	if name == "" {
 		return false // not scheduled, so not ready either
 	}

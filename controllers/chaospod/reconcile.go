@@ -59,16 +59,16 @@ type Reconciler struct {
 	// Denied are namespaces in which no pod is ever killed, and whose writers admission does not ask.
 	Denied []string
 
-	ringer    *controller.CoalescingEnqueuer
-	interests *controller.WatchIndex[*interest]
-	memories  *memories
-	metrics   *metrics
+	enqueuer   *controller.CoalescingEnqueuer
+	watchIndex *controller.WatchIndex[*watchSet]
+	states     *stateStore
+	metrics    *metrics
 }
 
 func newReconciler(r Reconciler) *Reconciler {
-	r.ringer, r.interests, r.memories, r.metrics = controller.NewCoalescingEnqueuer(r.Now), &controller.WatchIndex[*interest]{}, &memories{}, newMetrics()
-	r.Freeze.Subscribe(r.thaw)
-	r.Suspicions.Subscribe(r.thaw)
+	r.enqueuer, r.watchIndex, r.states, r.metrics = controller.NewCoalescingEnqueuer(r.Now), &controller.WatchIndex[*watchSet]{}, &stateStore{}, newMetrics()
+	r.Freeze.Subscribe(r.enqueueAll)
+	r.Suspicions.Subscribe(r.enqueueAll)
 	return &r
 }
 
@@ -95,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // reconcile goes through the steps, and returns when to do so again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (time.Time, error) {
 	s := r.begin(stored)
-	if s.memory.mark.NewerThan(stored, s.now) {
+	if s.state.lastWrite.NewerThan(stored, s.now) {
 		return time.Time{}, controller.ErrStale
 	}
 	decided, err := r.decide(ctx, s)
@@ -106,34 +106,34 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (t
 	if err != nil && len(results) == 0 {
 		return time.Time{}, err
 	}
-	again := decided.Again
+	again := decided.RequeueAt
 	if len(results) > 0 {
 		recorded := chaos.Record(s.stored, results, r.Now())
-		if err := r.store(ctx, s, &recorded); err != nil {
+		if err := r.writeStatus(ctx, s, &recorded); err != nil {
 			return time.Time{}, err
 		}
-		again = controller.Earliest(again, recorded.Again)
+		again = controller.Earliest(again, recorded.RequeueAt)
 	}
-	r.settle(s, &decided)
+	r.releaseClaims(s, &decided)
 	r.metrics.record(s.key, &s.stored.Status)
-	return controller.Earliest(s.again, again), err
+	return controller.Earliest(s.requeue, again), err
 }
 
 // begin takes up a ChaosPod.
-func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *survey {
-	s := &survey{key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, spec: stored.DeepCopy(), memory: r.memories.of(stored)}
+func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *observation {
+	s := &observation{key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, spec: stored.DeepCopy(), state: r.states.get(stored)}
 	rules.Default(s.spec)
-	refused := s.memory.refused
+	refused := s.state.refused
 	switch errs := rules.Validate(s.spec, nil); {
 	case len(errs) > 0:
-		s.barred = chaos.Obstacle{Reason: chaosv1.ReasonInvalidSpec, Message: errs.ToAggregate().Error()}
+		s.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonInvalidSpec, Message: errs.ToAggregate().Error()}
 	case slices.Contains(r.Denied, stored.Namespace):
-		s.barred = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: "no pod of namespace " + stored.Namespace + " is ever killed: it is the operator's own, or that of Kubernetes itself"}
+		s.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: "no pod of namespace " + stored.Namespace + " is ever killed: it is the operator's own, or that of Kubernetes itself"}
 	case !approval.ChaosPodApproved(stored, r.Denied...):
-		s.barred = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: unapproved(stored)}
+		s.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: unapproved(stored)}
 	case s.now.Before(refused.until):
-		s.barred = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: refused.message}
-		s.look(refused.until)
+		s.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: refused.message}
+		s.requeueAt(refused.until)
 	}
 	return s
 }
@@ -149,9 +149,9 @@ func unapproved(object *chaosv1.ChaosPod) string {
 
 // forget ends everything that goes on for a ChaosPod.
 func (r *Reconciler) forget(key types.NamespacedName) {
-	r.interests.Forget(key)
+	r.watchIndex.Forget(key)
 	r.Ledger.Forget(holderOf(key))
-	r.memories.drop(key)
+	r.states.drop(key)
 	r.metrics.drop(key)
-	r.ringer.Forget(key)
+	r.enqueuer.Forget(key)
 }

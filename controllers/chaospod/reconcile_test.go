@@ -279,7 +279,7 @@ func TestARunThatASuspicionHoldsBeginsWhenItEnds(t *testing.T) {
 	s.reconciles()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
-	s.must(s.ringer.Source().Start(t.Context(), queue))
+	s.must(s.enqueuer.Source().Start(t.Context(), queue))
 	suspects(s, true)
 	s.asks()
 	s.reconciles()
@@ -409,7 +409,7 @@ func TestAFaultHoldsTheChaosOfWhatDependsOnItAlone(t *testing.T) {
 	ended.Status.Conditions[0].Status = metav1.ConditionFalse
 	change := event.TypedUpdateEvent[*networkingv1.ExternalService]{ObjectOld: es, ObjectNew: ended}
 	same := event.TypedUpdateEvent[*networkingv1.ExternalService]{ObjectOld: es, ObjectNew: es}
-	if wakes := faulted(); !wakes.Update(change) || wakes.Update(same) {
+	if wakes := faultChanged(); !wakes.Update(change) || wakes.Update(same) {
 		t.Error("ChaosPods are to be woken by the end of a fault, and by nothing else")
 	}
 	s.must(s.store.Update(t.Context(), ended))
@@ -556,7 +556,7 @@ func TestTheVerdictOnARunIsFromWhatTheApiServerHas(t *testing.T) {
 // the cluster from the second.
 func TestARunBeginsInTheLastSlot(t *testing.T) {
 	s := newStage(t, one)
-	s.Ledger = disruption.New(disruption.Options{Most: 1})
+	s.Ledger = disruption.New(disruption.Options{MaxDisrupted: 1})
 	s.asks()
 	if s.reconciles(); len(s.killed) != 1 {
 		t.Errorf("killed %q; %+v", s.killed, s.object().Status.Conditions)
@@ -570,7 +570,7 @@ func TestAClaimOutlivesTheProcess(t *testing.T) {
 	s.restart()
 	busy := false
 	s.Ledger.Do(disruption.Holder{Kind: disruption.RebootPolicy, NamespacedName: key}, "", func(v disruption.View) []disruption.Claim {
-		busy = v.Busy["uid-api"]
+		busy = v.Disrupted["uid-api"]
 		return nil
 	})
 	if !busy {

@@ -14,23 +14,23 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
-// survey is what one look at a ChaosPod has found.
-type survey struct {
+// observation is what one look at a ChaosPod has found.
+type observation struct {
 	key types.NamespacedName
 	now time.Time
 	// stored is the ChaosPod as the API server has it, and spec the same with the defaults filled in.
 	stored, spec *chaosv1.ChaosPod
-	memory       *memory
-	// barred is why nothing may be done; zero when normal.
-	barred chaos.Obstacle
-	// frozen says that it is not known which blackouts the cluster has: nothing is killed.
-	frozen bool
+	state        *objectState
+	// blockedBy is why nothing may be done; zero when normal.
+	blockedBy chaos.Obstacle
+	// blackoutsUnknown says that it is not known which blackouts the cluster has: nothing is killed.
+	blackoutsUnknown bool
 	// confirmed says that stored is what the API server has: it was just written, or read.
 	confirmed bool
 	// claimed is what the ledger has for the ChaosPod.
 	claimed []disruption.Claim
-	// again is when to look once more, whatever the decision says.
-	again time.Time
+	// requeue is when to look once more, whatever the decision says.
+	requeue time.Time
 }
 
-func (s *survey) look(at time.Time) { s.again = controller.Earliest(s.again, at) }
+func (o *observation) requeueAt(at time.Time) { o.requeue = controller.Earliest(o.requeue, at) }

@@ -28,9 +28,9 @@ type workloadName struct{ kind, name string }
 // as a pod's node, is known in a live view alone.
 type view struct {
 	from client.Reader
-	// whole reads from the API server what the cache does not hold.
-	whole     client.Reader
-	live      bool
+	// live reads from the API server what the cache does not hold.
+	live      client.Reader
+	isLive    bool
 	namespace string
 	// selector is that of the target; nil where it has none.
 	selector labels.Selector
@@ -42,8 +42,8 @@ type view struct {
 	budgets []labels.Selector
 }
 
-// kinds are the workloads that are read from the cache.
-var kinds = map[string]autorebootv1.TargetKind{
+// targetKinds are the workloads that are read from the cache.
+var targetKinds = map[string]autorebootv1.TargetKind{
 	"Deployment": autorebootv1.TargetDeployment, "StatefulSet": autorebootv1.TargetStatefulSet, "DaemonSet": autorebootv1.TargetDaemonSet,
 }
 
@@ -51,13 +51,13 @@ var kinds = map[string]autorebootv1.TargetKind{
 func (v *view) read(ctx context.Context, name workloadName) (*workloads.Workload, error) {
 	key := types.NamespacedName{Namespace: v.namespace, Name: name.name}
 	if name.kind != "ReplicaSet" {
-		if kinds[name.kind] == "" {
+		if targetKinds[name.kind] == "" {
 			return nil, fmt.Errorf("%s %s is of a kind that cannot be watched", name.kind, name.name)
 		}
-		return workloads.Named(ctx, v.from, key, kinds[name.kind], true)
+		return workloads.Get(ctx, v.from, key, targetKinds[name.kind], true)
 	}
 	var set appsv1.ReplicaSet
-	if err := v.whole.Get(ctx, key, &set); apierrors.IsNotFound(err) {
+	if err := v.live.Get(ctx, key, &set); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("read ReplicaSet %s: %w", name.name, err)
@@ -80,7 +80,7 @@ func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []ty
 	if w == nil {
 		return nil, nil
 	}
-	owner := &chaos.Owner{Kind: name.kind, Name: name.name, UID: w.UID, Wanted: w.Desired, MinReady: w.MinReady}
+	owner := &chaos.Owner{Kind: name.kind, Name: name.name, UID: w.UID, Desired: w.Desired, MinReady: w.MinReady}
 	switch {
 	case w.Obstacle == autorebootv1.ReasonTerminating:
 		owner.Unstable = "is being deleted"
@@ -96,14 +96,14 @@ func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []ty
 	}
 	var pods []corev1.Pod
 	if err == nil {
-		pods, err = v.controlled(ctx, through, selector)
+		pods, err = v.podsOf(ctx, through, selector)
 	}
 	if err != nil {
 		owner.Unknown = fmt.Sprintf("the pods of %s %s cannot be read: %v", name.kind, name.name, err)
 		return owner, through
 	}
 	for i := range pods {
-		if !workloads.Finished(&pods[i]) {
+		if !workloads.IsFinished(&pods[i]) {
 			seen := v.pod(ctx, &pods[i])
 			seen.Selected = v.targets[name] && (v.selector == nil || v.selector.Matches(labels.Set(pods[i].Labels)))
 			owner.Pods = append(owner.Pods, seen)
@@ -116,7 +116,7 @@ func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []ty
 func (v *view) replicaSets(ctx context.Context, of types.UID, selector labels.Selector) ([]types.UID, error) {
 	sets := metav1.PartialObjectMetadataList{TypeMeta: workloads.ReplicaSets().TypeMeta}
 	sets.Kind += "List"
-	if err := v.from.List(ctx, &sets, v.by(of, selector)...); err != nil {
+	if err := v.from.List(ctx, &sets, v.ownedBy(of, selector)...); err != nil {
 		return nil, err
 	}
 	var uids []types.UID
@@ -128,40 +128,40 @@ func (v *view) replicaSets(ctx context.Context, of types.UID, selector labels.Se
 	return uids, nil
 }
 
-// by selects what a controller owns: by the index of the cache, or by labels.
-func (v *view) by(owner types.UID, selector labels.Selector) []client.ListOption {
-	if v.live {
+// ownedBy selects what a controller owns: by the index of the cache, or by labels.
+func (v *view) ownedBy(owner types.UID, selector labels.Selector) []client.ListOption {
+	if v.isLive {
 		return []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: selector}}
 	}
 	return []client.ListOption{client.InNamespace(v.namespace), client.MatchingFields{workloads.ByOwner: string(owner)}, shared}
 }
 
-// controlled are the pods that name one of these as their controller.
-func (v *view) controlled(ctx context.Context, owners []types.UID, selector labels.Selector) ([]corev1.Pod, error) {
+// podsOf are the pods that name one of these as their controller.
+func (v *view) podsOf(ctx context.Context, owners []types.UID, selector labels.Selector) ([]corev1.Pod, error) {
 	var all []corev1.Pod
 	for _, owner := range owners {
 		var pods corev1.PodList
-		if err := v.from.List(ctx, &pods, v.by(owner, selector)...); err != nil {
+		if err := v.from.List(ctx, &pods, v.ownedBy(owner, selector)...); err != nil {
 			return nil, err
 		}
 		for i := range pods.Items {
-			if by := workloads.ControllerOf(&pods.Items[i]); by == owner || v.live && slices.Contains(owners, by) {
+			if by := workloads.ControllerOf(&pods.Items[i]); by == owner || v.isLive && slices.Contains(owners, by) {
 				all = append(all, pods.Items[i])
 			}
 		}
-		if v.live {
+		if v.isLive {
 			break // one list has them all
 		}
 	}
 	return all, nil
 }
 
-// selected names the workloads whose pods the target's selector takes. Pods without a controller, and
+// selectedOwners names the workloads whose pods the target's selector takes. Pods without a controller, and
 // those of other kinds such as a Job, are left out: there is no telling when these have recovered.
-func (v *view) selected(ctx context.Context, add func(workloadName)) error {
+func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) error {
 	var pods corev1.PodList
 	options := []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: v.selector}}
-	if !v.live {
+	if !v.isLive {
 		options = append(options, shared)
 	}
 	if err := v.from.List(ctx, &pods, options...); err != nil {
@@ -170,13 +170,13 @@ func (v *view) selected(ctx context.Context, add func(workloadName)) error {
 	sets := map[string]workloadName{}
 	for i := range pods.Items {
 		owner := metav1.GetControllerOfNoCopy(&pods.Items[i])
-		if owner == nil || owner.APIVersion != appsv1.SchemeGroupVersion.String() || workloads.Finished(&pods.Items[i]) {
+		if owner == nil || owner.APIVersion != appsv1.SchemeGroupVersion.String() || workloads.IsFinished(&pods.Items[i]) {
 			continue
 		}
 		name := workloadName{owner.Kind, owner.Name}
 		if owner.Kind == "ReplicaSet" {
 			if _, known := sets[owner.Name]; !known {
-				top, err := v.top(ctx, name)
+				top, err := v.topOwner(ctx, name)
 				if err != nil {
 					return err
 				}
@@ -184,15 +184,15 @@ func (v *view) selected(ctx context.Context, add func(workloadName)) error {
 			}
 			name = sets[owner.Name]
 		}
-		if _, known := kinds[name.kind]; known || name.kind == "ReplicaSet" {
+		if _, known := targetKinds[name.kind]; known || name.kind == "ReplicaSet" {
 			add(name)
 		}
 	}
 	return nil
 }
 
-// top is the Deployment that a ReplicaSet belongs to, or the ReplicaSet itself.
-func (v *view) top(ctx context.Context, name workloadName) (workloadName, error) {
+// topOwner is the Deployment that a ReplicaSet belongs to, or the ReplicaSet itself.
+func (v *view) topOwner(ctx context.Context, name workloadName) (workloadName, error) {
 	set := workloads.ReplicaSets()
 	if err := v.from.Get(ctx, types.NamespacedName{Namespace: v.namespace, Name: name.name}, set); apierrors.IsNotFound(err) {
 		return name, nil

@@ -25,17 +25,17 @@ import (
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
 		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
-			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{}, asked())),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.EnqueueFor(r.ringer, r.interests, named[*appsv1.Deployment]("Deployment"))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.EnqueueFor(r.ringer, r.interests, named[*appsv1.StatefulSet]("StatefulSet"))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.EnqueueFor(r.ringer, r.interests, named[*appsv1.DaemonSet]("DaemonSet"))),
-		source.Kind(c.GetCache(), &corev1.Pod{}, controller.EnqueueFor(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
-			return func(i *interest) bool { return i.inPod(pod) }
+			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{}, requestsChanged())),
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.Deployment]("Deployment"))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.StatefulSet]("StatefulSet"))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.DaemonSet]("DaemonSet"))),
+		source.Kind(c.GetCache(), &corev1.Pod{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, func(pod *corev1.Pod) func(*watchSet) bool {
+			return func(i *watchSet) bool { return i.matchesPod(pod) }
 		})),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.EnqueueFor(r.ringer, r.interests, func(*networkingv1.ExternalService) func(*interest) bool {
-			return func(*interest) bool { return true } // who depends on it is found out then
-		}), faulted()),
-		r.ringer.Source(),
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, func(*networkingv1.ExternalService) func(*watchSet) bool {
+			return func(*watchSet) bool { return true } // who depends on it is found out then
+		}), faultChanged()),
+		r.enqueuer.Source(),
 	} {
 		if err := to.Watch(from); err != nil {
 			return err
@@ -44,25 +44,25 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	return nil
 }
 
-func named[T client.Object](kind string) func(T) func(*interest) bool {
-	return func(object T) func(*interest) bool {
+func workloadMatcher[T client.Object](kind string) func(T) func(*watchSet) bool {
+	return func(object T) func(*watchSet) bool {
 		name, uid := workloadName{kind, object.GetName()}, object.GetUID()
-		return func(i *interest) bool { return i.workloads[name] || i.owners[uid] }
+		return func(i *watchSet) bool { return i.workloads[name] || i.owners[uid] }
 	}
 }
 
-// asked lets changes of the annotations pass by which a user asks for something, or is entitled to it,
+// requestsChanged lets changes of the annotations pass by which a user asks for something, or is entitled to it,
 // and runs in the status that another wrote there; neither is part of the generation.
-func asked() predicate.TypedPredicate[*chaosv1.ChaosPod] {
+func requestsChanged() predicate.TypedPredicate[*chaosv1.ChaosPod] {
 	return predicate.TypedFuncs[*chaosv1.ChaosPod]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*chaosv1.ChaosPod]) bool {
-			return !slices.Equal(askedOf(e.ObjectOld), askedOf(e.ObjectNew)) || runID(e.ObjectOld) != runID(e.ObjectNew)
+			return !slices.Equal(requestsOf(e.ObjectOld), requestsOf(e.ObjectNew)) || runID(e.ObjectOld) != runID(e.ObjectNew)
 		},
 	}
 }
 
-// faulted drops the changes of an ExternalService that are not about a fault injected into it.
-func faulted() predicate.TypedPredicate[*networkingv1.ExternalService] {
+// faultChanged drops the changes of an ExternalService that are not about a fault injected into it.
+func faultChanged() predicate.TypedPredicate[*networkingv1.ExternalService] {
 	has := func(es *networkingv1.ExternalService) bool { return dependence.Fault(es) != "" }
 	return predicate.TypedFuncs[*networkingv1.ExternalService]{
 		CreateFunc: func(e event.TypedCreateEvent[*networkingv1.ExternalService]) bool { return has(e.Object) },

@@ -87,7 +87,7 @@ func (r *Reconciler) faultUnknown(es *networkingv1.ExternalService, o *observati
 		})
 	}
 	if state := r.Freeze.State(); unknown == "" && state.Unknown != "" {
-		unknown = state.Words(now)
+		unknown = state.Message(now)
 	}
 	return unknown
 }
@@ -96,7 +96,7 @@ func (r *Reconciler) faultUnknown(es *networkingv1.ExternalService, o *observati
 // count as well.
 func (r *Reconciler) faultObstacle(es *networkingv1.ExternalService, o *observation, actual *decision, in failoverInput, status *networkingv1.FaultStatus, firm bool) (outcome, why string) {
 	state := r.Freeze.State()
-	if words := state.Words(r.Now()); words != "" && (firm || state.Unknown == "") {
+	if words := state.Message(r.Now()); words != "" && (firm || state.Unknown == "") {
 		return networkingv1.FaultOutcomeBlackout, words
 	}
 	drained := slices.ContainsFunc(o.endpoints, func(e resolvedEndpoint) bool { return e.Name == status.Endpoint && !e.drained && len(e.addresses) > 0 })
@@ -197,7 +197,7 @@ func (r *Reconciler) disruptedBy(ctx context.Context, namespace string, among ma
 }
 
 func (r *Reconciler) dependantReadiness(ctx context.Context, namespace string, t *autorebootv1.TargetStatus) networkingv1.DependantReadiness {
-	w, err := workloads.Named(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: t.Name}, t.Kind, false)
+	w, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: t.Name}, t.Kind, false)
 	switch {
 	case err != nil || w == nil:
 		return networkingv1.DependantUnreadable

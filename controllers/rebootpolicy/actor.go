@@ -39,10 +39,10 @@ var _ Actor = (*actor)(nil)
 
 // Do does one action. version is that of the workload that the decision was made from: on another one
 // an annotation is a conflict.
-func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) Deed {
+func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) ActionResult {
 	c, err := a.as(policy.Namespace, policy.Spec.ServiceAccountName)
 	if err != nil {
-		return Deed{Outcome: restart.Again, Err: fmt.Errorf("client for ServiceAccount %s: %w", policy.Spec.ServiceAccountName, err)}
+		return ActionResult{Outcome: restart.Retry, Err: fmt.Errorf("client for ServiceAccount %s: %w", policy.Spec.ServiceAccountName, err)}
 	}
 	switch action.Verb {
 	case restart.Annotate:
@@ -50,15 +50,15 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 	case restart.Evict:
 		return evict(ctx, c, policy.Namespace, action.Pod)
 	}
-	return Deed{Outcome: restart.Again, Err: fmt.Errorf("unknown action %q", action.Verb)}
+	return ActionResult{Outcome: restart.Retry, Err: fmt.Errorf("unknown action %q", action.Verb)}
 }
 
 // annotate puts the restart's id on the pod template of the workload that was looked at, and of no
 // other: the uid and the version must be the same.
-func annotate(ctx context.Context, c client.Client, namespace string, action restart.Action, version string) Deed {
+func annotate(ctx context.Context, c client.Client, namespace string, action restart.Action, version string) ActionResult {
 	w := action.Workload
 	if version == "" {
-		return Deed{Outcome: restart.Again, Err: errors.New("the workload was not looked at")}
+		return ActionResult{Outcome: restart.Retry, Err: errors.New("the workload was not looked at")}
 	}
 	template := corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{
 		autorebootv1.RestartIDAnnotation: action.ID,
@@ -80,28 +80,28 @@ func annotate(ctx context.Context, c client.Client, namespace string, action res
 			WithSpec(appsv1ac.DaemonSetSpec().WithTemplate(template))
 		wanted, generation = d, func() *int64 { return d.Generation }
 	default:
-		return Deed{Outcome: restart.Again, Err: fmt.Errorf("a %s cannot be restarted", w.Kind)}
+		return ActionResult{Outcome: restart.Retry, Err: fmt.Errorf("a %s cannot be restarted", w.Kind)}
 	}
 	// The answer is written into what was sent.
 	err := c.Apply(ctx, wanted, client.FieldOwner(restartOwner), client.ForceOwnership)
 	switch {
 	case err == nil:
-		return Deed{Outcome: restart.Done, Generation: ptr.Deref(generation(), 0)}
+		return ActionResult{Outcome: restart.Done, Generation: ptr.Deref(generation(), 0)}
 	case apierrors.IsNotFound(err):
-		return Deed{Outcome: restart.Gone, Err: err}
+		return ActionResult{Outcome: restart.Gone, Err: err}
 	case apierrors.IsForbidden(err):
-		return Deed{Outcome: restart.Forbidden, Err: err}
+		return ActionResult{Outcome: restart.Forbidden, Err: err}
 	}
-	return Deed{Outcome: restart.Again, Err: err}
+	return ActionResult{Outcome: restart.Retry, Err: err}
 }
 
 // evict asks for the eviction of the pod that was looked at, and of none of the same name.
-func evict(ctx context.Context, c client.Client, namespace string, pod *restart.Pod) Deed {
+func evict(ctx context.Context, c client.Client, namespace string, pod *restart.Pod) ActionResult {
 	if pod == nil {
-		return Deed{Outcome: restart.Again, Err: errors.New("there is no pod to evict")}
+		return ActionResult{Outcome: restart.Retry, Err: errors.New("there is no pod to evict")}
 	}
 	r := eviction.Evict(ctx, c, types.NamespacedName{Namespace: namespace, Name: pod.Name}, pod.UID, eviction.Options{})
-	return Deed{Outcome: evicted(r.Outcome), Err: r.Err, Budget: r.Budget}
+	return ActionResult{Outcome: evicted(r.Outcome), Err: r.Err, Budget: r.Budget}
 }
 
 // evicted is what the outcome of an eviction means for a restart.
@@ -115,7 +115,7 @@ func evicted(outcome eviction.Outcome) restart.Outcome {
 		return restart.Misconfigured
 	case eviction.Forbidden:
 		return restart.Forbidden
-	case eviction.Replaced, eviction.Again:
+	case eviction.Replaced, eviction.Retry:
 	}
-	return restart.Again
+	return restart.Retry
 }

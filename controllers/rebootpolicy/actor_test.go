@@ -26,8 +26,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
-// wire is an API server that answers err, and keeps what it was sent.
-type wire struct {
+// fakeAPI is an API server that answers err, and keeps what it was sent.
+type fakeAPI struct {
 	err     error
 	applied []byte
 	options client.ApplyOptions
@@ -35,7 +35,7 @@ type wire struct {
 	as      string
 }
 
-func (w *wire) actor() *actor {
+func (w *fakeAPI) actor() *actor {
 	api := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Apply: func(_ context.Context, _ client.WithWatch, given runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			w.options.ApplyOptions(opts)
@@ -67,11 +67,11 @@ func actingPolicy(account string) *autorebootv1.RebootPolicy {
 func TestAnnotateAppliesTwoAnnotationsToTheWorkloadThatWasSeen(t *testing.T) {
 	for _, kind := range []autorebootv1.TargetKind{autorebootv1.TargetDeployment, autorebootv1.TargetStatefulSet, autorebootv1.TargetDaemonSet} {
 		t.Run(string(kind), func(t *testing.T) {
-			w := &wire{}
+			w := &fakeAPI{}
 			deed := w.actor().Do(t.Context(), actingPolicy("deployer"), restart.Action{
 				Verb: restart.Annotate, ID: "x-1", Started: epoch, Workload: &restart.Workload{Kind: kind, Name: "api", UID: "u"},
 			}, "41")
-			if deed != (Deed{Outcome: restart.Done, Generation: 7}) {
+			if deed != (ActionResult{Outcome: restart.Done, Generation: 7}) {
 				t.Errorf("deed %+v", deed)
 			}
 			want := fmt.Sprintf(`{"kind":"%s","apiVersion":"apps/v1","metadata":{"name":"api","namespace":"shop","uid":"u","resourceVersion":"41"},`+
@@ -96,14 +96,14 @@ func TestWhatAnnotatingComesTo(t *testing.T) {
 		version string
 		want    restart.Outcome
 	}{
-		"conflict":       {apierrors.NewConflict(deployments, "api", errors.New("changed")), "41", restart.Again},
+		"conflict":       {apierrors.NewConflict(deployments, "api", errors.New("changed")), "41", restart.Retry},
 		"gone":           {apierrors.NewNotFound(deployments, "api"), "41", restart.Gone},
 		"forbidden":      {apierrors.NewForbidden(deployments, "api", errors.New("no")), "41", restart.Forbidden},
-		"out of reach":   {errors.New("connection refused"), "41", restart.Again},
-		"was not looked": {nil, "", restart.Again},
+		"out of reach":   {errors.New("connection refused"), "41", restart.Retry},
+		"was not looked": {nil, "", restart.Retry},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &wire{err: test.err}
+			w := &fakeAPI{err: test.err}
 			deed := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
 				Verb: restart.Annotate, ID: "x-1", Workload: &restart.Workload{Kind: autorebootv1.TargetDeployment, Name: "api", UID: "u"},
 			}, test.version)
@@ -115,7 +115,7 @@ func TestWhatAnnotatingComesTo(t *testing.T) {
 }
 
 func TestEvictNamesThePodThatWasSeen(t *testing.T) {
-	w := &wire{}
+	w := &fakeAPI{}
 	deed := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
 		Verb: restart.Evict, Workload: &restart.Workload{}, Pod: &restart.Pod{Name: "api-1", UID: "p"},
 	}, "41")
@@ -126,8 +126,8 @@ func TestEvictNamesThePodThatWasSeen(t *testing.T) {
 
 func TestWhatAnEvictionMeansForARestart(t *testing.T) {
 	for outcome, want := range map[eviction.Outcome]restart.Outcome{
-		eviction.Done: restart.Done, eviction.Gone: restart.Done, eviction.Replaced: restart.Again, eviction.Blocked: restart.Blocked,
-		eviction.Misconfigured: restart.Misconfigured, eviction.Forbidden: restart.Forbidden, eviction.Again: restart.Again,
+		eviction.Done: restart.Done, eviction.Gone: restart.Done, eviction.Replaced: restart.Retry, eviction.Blocked: restart.Blocked,
+		eviction.Misconfigured: restart.Misconfigured, eviction.Forbidden: restart.Forbidden, eviction.Retry: restart.Retry,
 	} {
 		if got := evicted(outcome); got != want {
 			t.Errorf("%s means %s, want %s", outcome, got, want)

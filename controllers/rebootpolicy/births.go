@@ -17,66 +17,66 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
-// births are the versions of the pods that were seen to be made, in namespaces with a policy. A pod
+// podCreationVersions are the versions of the pods that were seen to be made, in namespaces with a policy. A pod
 // itself does not keep the version that it began with, and its creationTimestamp cannot tell whether
 // it was made before or after a Secret that was written in the same second, as by one helm upgrade.
 //
 // Of a pod that was made while no process looked, the API server is asked whether it was there at the
 // version of the Secret, for as long as it remembers.
-type births struct {
+type podCreationVersions struct {
 	mu       sync.RWMutex
 	versions map[types.UID]string
 	// absent are versions at which a pod had not been made, and asked all that was asked for.
 	absent map[types.UID]string
-	asked  map[birth]bool
+	asked  map[podAtVersion]bool
 }
 
-// birth is whether a pod was there at a version.
-type birth struct {
+// podAtVersion is whether a pod was there at a version.
+type podAtVersion struct {
 	pod     types.UID
 	version string
 }
 
-// of returns the version at which a pod was made; empty where that was not seen.
-func (b *births) of(pod types.UID) string {
+// createdAt returns the version at which a pod was made; empty where that was not seen.
+func (b *podCreationVersions) createdAt(pod types.UID) string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.versions[pod]
 }
 
-// before is a version at which a pod had not been made; empty where none is known.
-func (b *births) before(pod types.UID) string {
+// absentAt is a version at which a pod had not been made; empty where none is known.
+func (b *podCreationVersions) absentAt(pod types.UID) string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.absent[pod]
 }
 
-// unasked says whether it is not known yet, nor was ever asked, if a pod was there at a version.
-func (b *births) unasked(pod types.UID, version string) bool {
+// isUnknown says whether it is not known yet, nor was ever asked, if a pod was there at a version.
+func (b *podCreationVersions) isUnknown(pod types.UID, version string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.versions[pod] == "" && !b.asked[birth{pod, version}]
+	return b.versions[pod] == "" && !b.asked[podAtVersion{pod, version}]
 }
 
-// answer takes down whether a pod was there at a version.
-func (b *births) answer(pod types.UID, version string, there bool) {
+// setPresence takes down whether a pod was there at a version.
+func (b *podCreationVersions) setPresence(pod types.UID, version string, there bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.absent == nil {
-		b.absent, b.asked = map[types.UID]string{}, map[birth]bool{}
+		b.absent, b.asked = map[types.UID]string{}, map[podAtVersion]bool{}
 	}
-	b.asked[birth{pod, version}] = true
+	b.asked[podAtVersion{pod, version}] = true
 	if !there {
 		b.absent[pod] = version
 	}
 }
 
-// noting takes down births and deaths before another handler hears of them.
-func (b *births) noting(is *controller.WatchIndex[*interest], then handler.TypedEventHandler[*corev1.Pod, reconcile.Request]) handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
+// recordThen takes down births and deaths before another handler hears of them.
+func (b *podCreationVersions) recordThen(is *controller.WatchIndex[*watchSet], then handler.TypedEventHandler[*corev1.Pod, reconcile.Request]) handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
-			if newborn(e) && is.Any(e.Object.Namespace) {
-				b.note(e.Object)
+			if isJustCreated(e) && is.Any(e.Object.Namespace) {
+				b.record(e.Object)
 			}
 			then.Create(ctx, e, q)
 		},
@@ -88,12 +88,12 @@ func (b *births) noting(is *controller.WatchIndex[*interest], then handler.Typed
 	}
 }
 
-// newborn says whether a pod is as it was made: whatever happens to it then leaves a condition.
-func newborn(e event.TypedCreateEvent[*corev1.Pod]) bool {
+// isJustCreated says whether a pod is as it was made: whatever happens to it then leaves a condition.
+func isJustCreated(e event.TypedCreateEvent[*corev1.Pod]) bool {
 	return !e.IsInInitialList && len(e.Object.Status.Conditions) == 0 && e.Object.DeletionTimestamp.IsZero()
 }
 
-func (b *births) note(pod *corev1.Pod) {
+func (b *podCreationVersions) record(pod *corev1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.versions == nil {
@@ -102,10 +102,10 @@ func (b *births) note(pod *corev1.Pod) {
 	b.versions[pod.UID] = pod.ResourceVersion
 }
 
-func (b *births) forget(pod types.UID) {
+func (b *podCreationVersions) forget(pod types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.versions, pod)
 	delete(b.absent, pod)
-	maps.DeleteFunc(b.asked, func(asked birth, _ bool) bool { return asked.pod == pod })
+	maps.DeleteFunc(b.asked, func(asked podAtVersion, _ bool) bool { return asked.pod == pod })
 }

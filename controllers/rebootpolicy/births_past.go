@@ -18,37 +18,37 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
-// past finds out which pods were made before a source was written and which after it, where both
+// orderByVersion finds out which pods were made before a source was written and which after it, where both
 // happened within one second and this process saw neither: the API server lists the pods as they were at
 // the version of the source. It forgets after 5 to 10 minutes; the pods then count as older, and are
 // restarted.
-func (r *Reconciler) past(ctx context.Context, s *survey) error {
-	for _, w := range s.workloads {
+func (r *Reconciler) orderByVersion(ctx context.Context, o *observation) error {
+	for _, w := range o.workloads {
 		for i := range w.Signals {
 			signal := &w.Signals[i]
-			known, ok := s.baseline(w, signal.Trigger, signal.Source)
+			known, ok := o.baseline(w, signal.Trigger, signal.Source)
 			if !ok || known == signal.Fingerprint || signal.Unknown != "" || signal.Version == "" {
 				continue
 			}
-			if err := r.pastOf(ctx, s, w, signal); err != nil {
+			if err := r.orderPods(ctx, o, w, signal); err != nil {
 				return err
 			}
 		}
 		for i := range w.Pods {
-			w.Pods[i].Absent = r.births.before(w.Pods[i].UID)
+			w.Pods[i].AbsentAt = r.podVersions.absentAt(w.Pods[i].UID)
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) pastOf(ctx context.Context, s *survey, w *workload, signal *restart.Signal) error {
+func (r *Reconciler) orderPods(ctx context.Context, o *observation, w *workload, signal *restart.Signal) error {
 	var doubtful []types.UID
 	times := []time.Time{signal.Written, signal.ValuesWritten, signal.Recorded}
-	if p := s.pending(w); p != nil && p.WrittenTime != nil {
+	if p := o.pending(w); p != nil && p.WrittenTime != nil {
 		times = append(times, p.WrittenTime.Time)
 	}
 	for i := range w.Pods {
-		if p := &w.Pods[i]; sameSecond(p.Created, times) && r.births.unasked(p.UID, signal.Version) {
+		if p := &w.Pods[i]; sameSecond(p.Created, times) && r.podVersions.isUnknown(p.UID, signal.Version) {
 			doubtful = append(doubtful, p.UID)
 		}
 	}
@@ -60,10 +60,10 @@ func (r *Reconciler) pastOf(ctx context.Context, s *survey, w *workload, signal 
 		return fmt.Errorf("selector of %s %s: %w", w.Kind, w.Name, err)
 	}
 	then := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
-	err = r.Live.List(ctx, &then, client.InNamespace(s.key.Namespace), client.MatchingLabelsSelector{Selector: selector}, &client.ListOptions{
+	err = r.Live.List(ctx, &then, client.InNamespace(o.key.Namespace), client.MatchingLabelsSelector{Selector: selector}, &client.ListOptions{
 		Raw: &metav1.ListOptions{ResourceVersion: signal.Version, ResourceVersionMatch: metav1.ResourceVersionMatchExact},
 	})
-	if unanswered(err) {
+	if isTransient(err) {
 		return fmt.Errorf("list the pods of %s %s as they were: %w", w.Kind, w.Name, err)
 	}
 	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
@@ -75,14 +75,14 @@ func (r *Reconciler) pastOf(ctx context.Context, s *survey, w *workload, signal 
 		there[then.Items[i].UID] = true
 	}
 	for _, pod := range doubtful {
-		r.births.answer(pod, signal.Version, err != nil || there[pod])
+		r.podVersions.setPresence(pod, signal.Version, err != nil || there[pod])
 	}
 	return nil
 }
 
-// unanswered says of an error that another try may well end otherwise: the API server was not reached, or
+// isTransient says of an error that another try may well end otherwise: the API server was not reached, or
 // too busy. What it has refused, or cannot read, it is not asked again and again.
-func unanswered(err error) bool {
+func isTransient(err error) bool {
 	var status apierrors.APIStatus
 	return err != nil && (!errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err))
 }

@@ -39,20 +39,20 @@ func TestTheVersionOfAPodIsKnownWhereItWasSeenToBeMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			is := &controller.WatchIndex[*interest]{}
-			is.Set(policyKey, &interest{})
-			b := &births{}
+			is := &controller.WatchIndex[*watchSet]{}
+			is.Set(policyKey, &watchSet{})
+			b := &podCreationVersions{}
 			heard := 0
-			notes := b.noting(is, handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
+			notes := b.recordThen(is, handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 				CreateFunc: func(_ context.Context, _ event.TypedCreateEvent[*corev1.Pod], _ queue) { heard++ },
 				DeleteFunc: func(_ context.Context, _ event.TypedDeleteEvent[*corev1.Pod], _ queue) { heard++ },
 			})
 			notes.Create(t.Context(), event.TypedCreateEvent[*corev1.Pod]{Object: stripped.(*corev1.Pod), IsInInitialList: c.initial}, nil)
-			if got := b.of("u"); got != c.want {
+			if got := b.createdAt("u"); got != c.want {
 				t.Errorf("version %q, want %q", got, c.want)
 			}
 			notes.Delete(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: pod}, nil)
-			if got := b.of("u"); got != "" || heard != 2 {
+			if got := b.createdAt("u"); got != "" || heard != 2 {
 				t.Errorf("a pod that is gone still has version %q; %d events went on, want 2", got, heard)
 			}
 		})

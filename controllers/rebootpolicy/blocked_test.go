@@ -43,8 +43,8 @@ func TestAPolicyTellsOfABudgetThatRefusedAChaosPod(t *testing.T) {
 		"a rollout asks no budget": {config, refused("shop", "c", "api", 2, "never"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, test.spec, append(deployment("api", 2, nil), test.chaos)...)
-			s.reconciles()
+			s := newSuite(t, test.spec, append(deployment("api", 2, nil), test.chaos)...)
+			s.reconcile()
 			got, want := conditionOf(&s.object().Status, autorebootv1.ConditionDisruptionBudgetBlocks), ""
 			if test.want != "" {
 				want = "True DisruptionBudgetBlocks: " + test.want
@@ -52,28 +52,28 @@ func TestAPolicyTellsOfABudgetThatRefusedAChaosPod(t *testing.T) {
 			if got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
-			s.says(autorebootv1.ConditionReady, "True Watching")
-			s.says(autorebootv1.ConditionStalled, "")
-			s.quiet("nothing has changed")
+			s.expectCondition(autorebootv1.ConditionReady, "True Watching")
+			s.expectCondition(autorebootv1.ConditionStalled, "")
+			s.expectNoWrite("nothing has changed")
 		})
 	}
 }
 
 func TestWhatBudgetsRefusedIsToldWhileItHolds(t *testing.T) {
 	const told = "True DisruptionBudgetBlocks"
-	for name, ends := range map[string]func(s *stand, c *chaosv1.ChaosPod){
-		"a later run": func(s *stand, c *chaosv1.ChaosPod) {
+	for name, ends := range map[string]func(s *suite, c *chaosv1.ChaosPod){
+		"a later run": func(s *suite, c *chaosv1.ChaosPod) {
 			c.Status.Blocked = nil
 			s.must(s.store.Update(s.Context(), c))
 		},
-		"the ChaosPod is gone": func(s *stand, c *chaosv1.ChaosPod) { s.must(s.store.Delete(s.Context(), c)) },
-		"another strategy": func(s *stand, _ *chaosv1.ChaosPod) {
+		"the ChaosPod is gone": func(s *suite, c *chaosv1.ChaosPod) { s.must(s.store.Delete(s.Context(), c)) },
+		"another strategy": func(s *suite, _ *chaosv1.ChaosPod) {
 			s.edit(func(policy *autorebootv1.RebootPolicy) { policy.Spec.Strategy = nil })
 		},
-		"no target any more": func(s *stand, _ *chaosv1.ChaosPod) {
+		"no target any more": func(s *suite, _ *chaosv1.ChaosPod) {
 			s.edit(func(policy *autorebootv1.RebootPolicy) { policy.Spec.Targets[0].Name = "other" })
 		},
-		"scaled since": func(s *stand, _ *chaosv1.ChaosPod) {
+		"scaled since": func(s *suite, _ *chaosv1.ChaosPod) {
 			var d appsv1.Deployment
 			s.must(s.store.Get(s.Context(), types.NamespacedName{Namespace: "shop", Name: "api"}, &d))
 			d.Spec.Replicas = ptr.To[int32](3)
@@ -82,23 +82,23 @@ func TestWhatBudgetsRefusedIsToldWhileItHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := refused("shop", "c", "api", 2, "never")
-			s := newStand(t, config+"strategy: {type: Evict}\n", append(deployment("api", 2, nil), c)...)
-			s.reconciles()
-			s.says(autorebootv1.ConditionDisruptionBudgetBlocks, told)
+			s := newSuite(t, config+"strategy: {type: Evict}\n", append(deployment("api", 2, nil), c)...)
+			s.reconcile()
+			s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, told)
 			ends(s, c)
-			s.reconciles()
-			s.says(autorebootv1.ConditionDisruptionBudgetBlocks, "")
+			s.reconcile()
+			s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, "")
 		})
 	}
 }
 
 func TestWhatBudgetsRefusedHasAnOrderAndABound(t *testing.T) {
 	long := strings.Repeat("x", 250)
-	s := newStand(t, config+"strategy: {type: Evict}\n", deployment("api", 2, nil)...)
+	s := newSuite(t, config+"strategy: {type: Evict}\n", deployment("api", 2, nil)...)
 	for i := range 5 {
 		s.must(s.store.Create(t.Context(), refused("shop", fmt.Sprint("c-", 4-i), "api", 2, "never")))
 	}
-	s.reconciles()
+	s.reconcile()
 	got := conditionOf(&s.object().Status, autorebootv1.ConditionDisruptionBudgetBlocks)
 	if !strings.HasPrefix(got, "True DisruptionBudgetBlocks: Deployment api: PodDisruptionBudget never let ChaosPod c-0 ") || !strings.Contains(got, "; and 2 more; a restart") {
 		t.Errorf("%q", got)
@@ -106,7 +106,7 @@ func TestWhatBudgetsRefusedHasAnOrderAndABound(t *testing.T) {
 	for _, name := range []string{"a-", "b-", "c-"} {
 		s.must(s.store.Create(t.Context(), refused("shop", name+long, "api", 2, "a"+long)))
 	}
-	s.reconciles()
+	s.reconcile()
 	if got := conditionOf(&s.object().Status, autorebootv1.ConditionDisruptionBudgetBlocks); len(got) > maxMessage+len("True DisruptionBudgetBlocks: ") || !strings.HasSuffix(got, "...") {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}

@@ -131,7 +131,7 @@ func restartsAlone(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 // samePod says whether two pods lead to the same decisions.
 func samePod(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && a.Status.Phase == b.Status.Phase && a.Status.PodIP == b.Status.PodIP &&
-		workloads.Ready(a) == workloads.Ready(b) && workloads.Restarts(a) == workloads.Restarts(b) &&
+		workloads.IsReady(a) == workloads.IsReady(b) && workloads.Restarts(a) == workloads.Restarts(b) &&
 		a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
 		workloads.ControllerOf(a) == workloads.ControllerOf(b) && maps.Equal(a.Labels, b.Labels)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 )
 
-// times are what a spec says of time, read once for each generation of it.
-type times struct {
+// calendarSpec are what a spec says of time, read once for each generation of it.
+type calendarSpec struct {
 	generation int64
 	calendar   *cron.Calendar
 	broken     bool
@@ -21,9 +21,9 @@ type times struct {
 	schedules map[string]*cron.Schedule
 }
 
-// timesOf reads a spec.
-func timesOf(policy *autorebootv1.RebootPolicy) *times {
-	t := &times{generation: policy.Generation, schedules: map[string]*cron.Schedule{}}
+// parseCalendar reads a spec.
+func parseCalendar(policy *autorebootv1.RebootPolicy) *calendarSpec {
+	t := &calendarSpec{generation: policy.Generation, schedules: map[string]*cron.Schedule{}}
 	var err error
 	if len(policy.Spec.Windows)+len(policy.Spec.Blackouts) > 0 {
 		t.calendar, err = cron.NewCalendar(policy.Spec.Windows, policy.Spec.Blackouts)
@@ -34,7 +34,7 @@ func timesOf(policy *autorebootv1.RebootPolicy) *times {
 		if trigger.Schedule == nil {
 			continue
 		}
-		parsed, err := cron.Parse(trigger.Schedule.Cron, zoneOf(trigger.Schedule))
+		parsed, err := cron.Parse(trigger.Schedule.Cron, timeZoneOf(trigger.Schedule))
 		if err != nil {
 			parsed = nil
 		}
@@ -43,7 +43,7 @@ func timesOf(policy *autorebootv1.RebootPolicy) *times {
 	return t
 }
 
-func zoneOf(s *autorebootv1.ScheduleTrigger) string {
+func timeZoneOf(s *autorebootv1.ScheduleTrigger) string {
 	if s.TimeZone == nil {
 		return ""
 	}
@@ -52,8 +52,8 @@ func zoneOf(s *autorebootv1.ScheduleTrigger) string {
 
 // at is what windows and blackouts say, those of the cluster included, and when they next say something
 // else.
-func (t *times) at(now time.Time, cluster freeze.State) (c restart.Calendar, until time.Time) {
-	words := cluster.Words(now)
+func (t *calendarSpec) at(now time.Time, cluster freeze.State) (c restart.Calendar, until time.Time) {
+	words := cluster.Message(now)
 	if cluster.Unknown != "" || t.broken {
 		return restart.Calendar{Broken: true, Cluster: words}, cluster.Blackouts.At(now).Until
 	}
@@ -66,10 +66,10 @@ func (t *times) at(now time.Time, cluster freeze.State) (c restart.Calendar, unt
 	return c, moment.Until
 }
 
-// thaw has every policy look at what holds all of them, which has changed: the blackouts of the cluster,
+// enqueueAll has every policy look at what holds all of them, which has changed: the blackouts of the cluster,
 // or whether this process suspects itself.
-func (r *Reconciler) thaw() {
-	for _, key := range r.interests.All() {
-		r.ringer.EnqueueCoalesced(key)
+func (r *Reconciler) enqueueAll() {
+	for _, key := range r.watchIndex.All() {
+		r.enqueuer.EnqueueCoalesced(key)
 	}
 }

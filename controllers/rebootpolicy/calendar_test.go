@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 )
 
-// theFreeze is a blackout of the cluster.
-func theFreeze(t *testing.T, start, end time.Time) *freeze.Freeze {
+// newFreeze is a blackout of the cluster.
+func newFreeze(t *testing.T, start, end time.Time) *freeze.Freeze {
 	t.Helper()
 	f, err := freeze.New(freeze.Options{Configured: []cron.Blackout{{Name: "year-end", Start: &metav1.Time{Time: start}, End: &metav1.Time{Time: end}}}})
 	if err != nil {
@@ -33,24 +33,24 @@ func TestABlackoutOfTheClusterHoldsARestartAndSaysUntilWhen(t *testing.T) {
 		"a blackout of its own that is over": `blackouts: [{schedule: "0 0 1 1 *", duration: 1h}]` + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, config+spec, deployment("api", 2, nil)...)
+			s := newSuite(t, config+spec, deployment("api", 2, nil)...)
 			begins, ends := s.now.Add(10*time.Minute), s.now.Add(50*time.Hour)
-			s.Freeze = theFreeze(t, begins, ends)
-			result := s.reconciles()
+			s.Freeze = newFreeze(t, begins, ends)
+			result := s.reconcile()
 			if at := s.now.Add(result.RequeueAfter); result.RequeueAfter == 0 || at.After(begins.Add(time.Second)) {
 				t.Errorf("looks again at %s, a blackout begins at %s", at, begins)
 			}
-			s.passes(11 * time.Minute)
-			s.changes("Secret/creds", "hmac:2")
+			s.advance(11 * time.Minute)
+			s.changeSource("Secret/creds", "hmac:2")
 			s.edit(func(p *autorebootv1.RebootPolicy) {
 				p.Annotations[autorebootv1.RestartNowAnnotation] = "now"
 				approve(p)
 			})
-			s.reconciles()
-			s.passes(time.Minute)
-			result = s.reconciles()
-			s.did()
-			s.says(autorebootv1.ConditionRestartPending, "True Blackout")
+			s.reconcile()
+			s.advance(time.Minute)
+			result = s.reconcile()
+			s.expectActions()
+			s.expectCondition(autorebootv1.ConditionRestartPending, "True Blackout")
 			words := "the cluster's blackout year-end ends at " + ends.UTC().Format(time.RFC3339)
 			for _, kind := range []string{autorebootv1.ConditionRestartPending, autorebootv1.ConditionReady} {
 				if c := meta.FindStatusCondition(s.object().Status.Conditions, kind); !strings.Contains(c.Message, words) {
@@ -63,26 +63,26 @@ func TestABlackoutOfTheClusterHoldsARestartAndSaysUntilWhen(t *testing.T) {
 			if at := s.now.Add(result.RequeueAfter); result.RequeueAfter == 0 || at.After(ends.Add(time.Second)) {
 				t.Errorf("looks again at %s, the blackout ends at %s", at, ends)
 			}
-			s.quiet("within the blackout")
+			s.expectNoWrite("within the blackout")
 			s.now = ends
-			s.reconciles()
-			s.did("Annotate api " + theRestart)
+			s.reconcile()
+			s.expectActions("Annotate api " + theRestart)
 		})
 	}
 }
 
 func TestNothingRestartsWhileTheBlackoutsOfTheClusterAreNotKnown(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
+	s := newSuite(t, config, deployment("api", 2, nil)...)
 	unread, err := freeze.New(freeze.Options{Name: "fairlead-calendar"})
 	s.must(err)
 	s.Freeze = unread
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.did()
-	s.says(autorebootv1.ConditionRestartPending, "True Blackout")
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectActions()
+	s.expectCondition(autorebootv1.ConditionRestartPending, "True Blackout")
 	if c := meta.FindStatusCondition(s.object().Status.Conditions, autorebootv1.ConditionRestartPending); !strings.Contains(c.Message, "ConfigMap fairlead-calendar was not read yet") {
 		t.Errorf("%q", c.Message)
 	}

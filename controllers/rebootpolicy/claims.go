@@ -22,45 +22,45 @@ func holderOf(key types.NamespacedName) disruption.Holder {
 	return disruption.Holder{Kind: disruption.RebootPolicy, NamespacedName: key}
 }
 
-// claim decides, with the ledger held. What the policy claims from then on is what either status says,
+// decideAndClaim decides, with the ledger held. What the policy claims from then on is what either status says,
 // the one that stands and the one that is to stand, until the latter is stored: no other policy takes what
 // may be in use, however the write ends.
-func (r *Reconciler) claim(s *survey) restart.Decision {
+func (r *Reconciler) decideAndClaim(s *observation) restart.Decision {
 	var d restart.Decision
 	r.Ledger.Do(holderOf(s.key), groupOf(s.policy), func(view disruption.View) []disruption.Claim {
-		stored, o := claimsOf(&s.stored.Status), s.observation()
-		o.Others = restart.Others{Group: view.Group, Free: view.Beyond(stored), Busy: view.Busy}
-		d = restart.Decide(s.decided(), o)
+		stored, o := claimsOf(&s.stored.Status), s.decisionInput()
+		o.Others = restart.Others{Group: view.Group, Free: view.Beyond(stored), Disrupted: view.Disrupted}
+		d = restart.Decide(s.effectivePolicy(), o)
 		disrupted := s.disrupted(view)
-		if !maps.Equal(disrupted, s.memory.disrupted) && rules.HasProbe(&s.policy.Spec) {
-			s.look(s.now) // whose pods are checked was said before
+		if !maps.Equal(disrupted, s.state.disrupted) && rules.HasProbe(&s.policy.Spec) {
+			s.requeueAt(s.now) // whose pods are checked was said before
 		}
-		s.memory.disrupted = disrupted
-		s.wait(view, d.Waits)
+		s.state.disrupted = disrupted
+		s.waitForOthers(view, d.WaitsForOthers)
 		s.claimed = slices.Concat(stored, claimsOf(&d.Status))
 		return s.claimed
 	})
 	return d
 }
 
-// settle claims what the status says that was stored, and no more.
-func (r *Reconciler) settle(s *survey, waits bool) {
-	claims := claimsOf(&s.stored.Status)
-	if sameClaims(s.claimed, claims) {
+// releaseClaims claims what the status says that was stored, and no more.
+func (r *Reconciler) releaseClaims(o *observation, waits bool) {
+	claims := claimsOf(&o.stored.Status)
+	if sameClaims(o.claimed, claims) {
 		return
 	}
-	s.claimed = claims
-	r.Ledger.Do(holderOf(s.key), groupOf(s.policy), func(view disruption.View) []disruption.Claim {
-		s.wait(view, waits)
+	o.claimed = claims
+	r.Ledger.Do(holderOf(o.key), groupOf(o.policy), func(view disruption.View) []disruption.Claim {
+		o.waitForOthers(view, waits)
 		return claims
 	})
 }
 
 // disrupted are the workloads of the policy that others disrupt.
-func (s *survey) disrupted(view disruption.View) map[types.UID]bool {
+func (o *observation) disrupted(view disruption.View) map[types.UID]bool {
 	var busy map[types.UID]bool
-	for _, w := range s.workloads {
-		if view.Busy[w.UID] {
+	for _, w := range o.workloads {
+		if view.Disrupted[w.UID] {
 			if busy == nil {
 				busy = map[types.UID]bool{}
 			}
@@ -70,11 +70,11 @@ func (s *survey) disrupted(view disruption.View) map[types.UID]bool {
 	return busy
 }
 
-// wait has the policy woken once others need less: where a restart waits for that, and where pods are
+// waitForOthers has the policy woken once others need less: where a restart waits for that, and where pods are
 // not checked for that reason.
-func (s *survey) wait(view disruption.View, waits bool) {
-	if waits || len(s.memory.disrupted) > 0 && rules.HasProbe(&s.policy.Spec) {
-		view.Wait(slices.Collect(maps.Keys(s.memory.disrupted))...)
+func (o *observation) waitForOthers(view disruption.View, waits bool) {
+	if waits || len(o.state.disrupted) > 0 && rules.HasProbe(&o.policy.Spec) {
+		view.Wait(slices.Collect(maps.Keys(o.state.disrupted))...)
 	}
 }
 

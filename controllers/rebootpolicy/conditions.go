@@ -18,15 +18,15 @@ import (
 // maxMessage keeps a message readable in `kubectl describe`, in bytes.
 const maxMessage = 1024
 
-// report builds the conditions of a status upon those that stand in it, so that they keep their
+// conditions builds the conditions of a status upon those that stand in it, so that they keep their
 // transition times.
-type report struct {
+type conditions struct {
 	status     *autorebootv1.RebootPolicyStatus
 	generation int64
 	now        metav1.Time
 }
 
-func (r *report) set(kind string, status metav1.ConditionStatus, reason, message string) {
+func (r *conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: cut(message),
 		ObservedGeneration: r.generation, LastTransitionTime: r.now,
@@ -35,7 +35,7 @@ func (r *report) set(kind string, status metav1.ConditionStatus, reason, message
 
 // clear removes a condition. Never clear and set: the condition would be a new one at each look,
 // with a new time, and the status would be written for that alone.
-func (r *report) clear(kind string) { meta.RemoveStatusCondition(&r.status.Conditions, kind) }
+func (r *conditions) clear(kind string) { meta.RemoveStatusCondition(&r.status.Conditions, kind) }
 
 func cut(message string) string {
 	if len(message) <= maxMessage {
@@ -44,26 +44,26 @@ func cut(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }
 
-// reported completes a status that was decided: conditions, and what the calendar allows. message is
+// withConditions completes a status that was decided: conditions, and what the calendar allows. message is
 // on the restart that waits longest, and notices tell what has ended.
-func (s *survey) reported(status *autorebootv1.RebootPolicyStatus, message string, notices []restart.Notice) *autorebootv1.RebootPolicyStatus {
+func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, message string, notices []restart.Message) *autorebootv1.RebootPolicyStatus {
 	out := status.DeepCopy()
-	out.ObservedGeneration = s.policy.Generation
-	out.NextAllowedTime = s.nextAllowed()
-	r := &report{status: out, generation: s.policy.Generation, now: metav1.NewTime(s.now)}
-	r.ready(s)
-	r.pending(s, message)
+	out.ObservedGeneration = o.policy.Generation
+	out.NextAllowedTime = o.nextAllowed()
+	r := &conditions{status: out, generation: o.policy.Generation, now: metav1.NewTime(o.now)}
+	r.ready(o)
+	r.pending(o, message)
 	r.progressing()
 	r.verified(notices)
-	r.stalled(s)
-	r.suspended(s)
-	r.blocked(s)
+	r.stalled(o)
+	r.suspended(o)
+	r.blocked(o)
 	return out
 }
 
 // nextAllowed is when windows and blackouts let a restart start; nil while they do.
-func (s *survey) nextAllowed() *metav1.Time {
-	c := s.calendar
+func (o *observation) nextAllowed() *metav1.Time {
+	c := o.calendar
 	if c.Broken || c.Window && !c.Blackout || c.NextOpen.IsZero() {
 		return nil
 	}
@@ -72,14 +72,14 @@ func (s *survey) nextAllowed() *metav1.Time {
 
 // ready tells whether everything that the spec names is watched. That a restart waits, or has failed,
 // does not make it false.
-func (r *report) ready(s *survey) {
-	if reason, messages := s.worst(); reason != "" {
+func (r *conditions) ready(o *observation) {
+	if reason, messages := o.worstProblem(); reason != "" {
 		r.set(autorebootv1.ConditionReady, metav1.ConditionFalse, reason, some(messages))
 		return
 	}
-	c := s.calendar
+	c := o.calendar
 	message := fmt.Sprintf("%s by %s",
-		plural(s.selected(), "workload is watched", "workloads are watched"), plural(len(s.policy.Spec.Triggers), "trigger", "triggers"))
+		plural(o.selectedCount(), "workload is watched", "workloads are watched"), plural(len(o.policy.Spec.Triggers), "trigger", "triggers"))
 	if c.Cluster != "" {
 		message += "; no restart starts now: " + c.Cluster
 	} else if !c.Broken && (!c.Window || c.Blackout) && c.NextOpen.IsZero() {
@@ -89,7 +89,7 @@ func (r *report) ready(s *survey) {
 }
 
 // pending tells what a restart waits for.
-func (r *report) pending(s *survey, message string) {
+func (r *conditions) pending(o *observation, message string) {
 	longest := longestWaiting(r.status)
 	if longest == nil {
 		r.clear(autorebootv1.ConditionRestartPending)
@@ -98,8 +98,8 @@ func (r *report) pending(s *survey, message string) {
 	if message == "" {
 		message = fmt.Sprintf("%s %s waits", longest.Kind, longest.Name)
 	}
-	if s.barred != "" {
-		message = fmt.Sprintf("%s %s: blocked until Ready is no longer %s", longest.Kind, longest.Name, s.barred)
+	if o.blockedBy != "" {
+		message = fmt.Sprintf("%s %s: blocked until Ready is no longer %s", longest.Kind, longest.Name, o.blockedBy)
 	}
 	if n := waiting(r.status); n > 1 {
 		message += fmt.Sprintf(" (and %s)", plural(n-1, "more workload waits", "more workloads wait"))
@@ -133,11 +133,11 @@ func waiting(status *autorebootv1.RebootPolicyStatus) int {
 }
 
 // progressing tells what is being restarted.
-func (r *report) progressing() {
+func (r *conditions) progressing() {
 	var all []string
 	for i := range r.status.InFlight {
 		f := &r.status.InFlight[i]
-		what := does(f.Phase)
+		what := phaseText(f.Phase)
 		if f.BlockedBy != "" {
 			what += ", which the PodDisruptionBudget " + f.BlockedBy + " refuses"
 		}
@@ -150,8 +150,8 @@ func (r *report) progressing() {
 	r.set(autorebootv1.ConditionProgressing, metav1.ConditionTrue, autorebootv1.ReasonRestarting, some(all))
 }
 
-// does is what a restart does in a phase, in words.
-func does(phase autorebootv1.RestartPhase) string {
+// phaseText is what a restart does in a phase, in words.
+func phaseText(phase autorebootv1.RestartPhase) string {
 	switch phase {
 	case autorebootv1.PhasePlanned:
 		return "is about to be restarted"
@@ -166,7 +166,7 @@ func does(phase autorebootv1.RestartPhase) string {
 }
 
 // verified is the verdict on the latest restart. A restart that was not needed has none.
-func (r *report) verified(notices []restart.Notice) {
+func (r *conditions) verified(notices []restart.Message) {
 	for i := range notices {
 		ended := notices[i].Ended
 		if ended == nil || ended.Result == autorebootv1.ResultSuperseded {
@@ -185,17 +185,17 @@ func (r *report) verified(notices []restart.Notice) {
 }
 
 // stalled tells that a person must act, and how.
-func (r *report) stalled(s *survey) {
+func (r *conditions) stalled(o *observation) {
 	halt := r.status.Halt
 	switch {
-	case s.invalid != "":
-		r.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, s.invalid)
+	case o.invalid != "":
+		r.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, o.invalid)
 	case halt != nil:
 		r.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, halt.Reason, fmt.Sprintf(
 			"%s %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)",
-			halt.Target.Kind, halt.Target.Name, halts(halt), autorebootv1.ResumeAnnotation))
+			halt.Target.Kind, halt.Target.Name, haltText(halt), autorebootv1.ResumeAnnotation))
 	default:
-		reason, messages := s.worst()
+		reason, messages := o.worstProblem()
 		if reason != autorebootv1.ReasonForbidden && reason != autorebootv1.ReasonTooManyTargets {
 			r.clear(autorebootv1.ConditionStalled)
 			return
@@ -204,7 +204,7 @@ func (r *report) stalled(s *survey) {
 	}
 }
 
-func halts(halt *autorebootv1.Halt) string {
+func haltText(halt *autorebootv1.Halt) string {
 	switch halt.Reason {
 	case autorebootv1.ReasonLimitReached:
 		return "limit.maxRestarts is used up"
@@ -216,8 +216,8 @@ func halts(halt *autorebootv1.Halt) string {
 	return fmt.Sprintf("restart %s ended with %s", halt.RestartID, halt.Reason)
 }
 
-func (r *report) suspended(s *survey) {
-	if !ptr.Deref(s.policy.Spec.Suspend, false) {
+func (r *conditions) suspended(o *observation) {
+	if !ptr.Deref(o.policy.Spec.Suspend, false) {
 		r.clear(autorebootv1.ConditionSuspended)
 		return
 	}
@@ -226,11 +226,11 @@ func (r *report) suspended(s *survey) {
 }
 
 // blocked tells of what would keep a restart from going on, before there is one.
-func (r *report) blocked(s *survey) {
-	if len(s.blocked) == 0 {
+func (r *conditions) blocked(o *observation) {
+	if len(o.budgetBlocks) == 0 {
 		r.clear(autorebootv1.ConditionDisruptionBudgetBlocks)
 		return
 	}
 	r.set(autorebootv1.ConditionDisruptionBudgetBlocks, metav1.ConditionTrue, autorebootv1.ReasonDisruptionBudgetBlocks,
-		some(s.blocked)+"; a restart would be refused as well")
+		some(o.budgetBlocks)+"; a restart would be refused as well")
 }

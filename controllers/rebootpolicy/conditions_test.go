@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
-func surveyed() *survey {
+func newObservation() *observation {
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments", Generation: 4}}
-	return &survey{stored: policy, policy: policy, now: epoch, calendar: restart.Calendar{Window: true}}
+	return &observation{stored: policy, policy: policy, now: epoch, calendar: restart.Calendar{Window: true}}
 }
 
 func waits(name, reason string, since time.Time) autorebootv1.TargetStatus {
@@ -38,7 +38,7 @@ func TestARestartThatWaitsNeverMakesReadyFalse(t *testing.T) {
 	status := &autorebootv1.RebootPolicyStatus{Targets: []autorebootv1.TargetStatus{
 		waits("web", autorebootv1.ReasonCooldown, epoch.Add(-time.Minute)), waits("api", autorebootv1.ReasonOutsideWindow, epoch.Add(-time.Hour)),
 	}}
-	got := surveyed().reported(status, "Deployment api: the next window opens at 22:00 CET", nil)
+	got := newObservation().withConditions(status, "Deployment api: the next window opens at 22:00 CET", nil)
 	if ready := conditionOf(got, autorebootv1.ConditionReady); !strings.HasPrefix(ready, "True Watching") {
 		t.Errorf("Ready %s", ready)
 	}
@@ -57,8 +57,8 @@ func TestARestartThatWaitsNeverMakesReadyFalse(t *testing.T) {
 }
 
 func TestConditionsThatAreOverGoAndOthersKeepTheirTime(t *testing.T) {
-	s := surveyed()
-	first := s.reported(&autorebootv1.RebootPolicyStatus{
+	s := newObservation()
+	first := s.withConditions(&autorebootv1.RebootPolicyStatus{
 		Targets:  []autorebootv1.TargetStatus{waits("api", autorebootv1.ReasonCooldown, epoch)},
 		InFlight: []autorebootv1.InFlightRestart{{ID: "1", Kind: autorebootv1.TargetDeployment, Name: "web", Phase: autorebootv1.PhaseSoaking, Triggers: []string{"config"}}},
 	}, "Deployment api waits", nil)
@@ -67,7 +67,7 @@ func TestConditionsThatAreOverGoAndOthersKeepTheirTime(t *testing.T) {
 	}
 	s.now = epoch.Add(time.Hour)
 	first.Targets, first.InFlight = nil, nil
-	second := s.reported(first, "", nil)
+	second := s.withConditions(first, "", nil)
 	for _, kind := range []string{autorebootv1.ConditionRestartPending, autorebootv1.ConditionProgressing} {
 		if got := conditionOf(second, kind); got != "" {
 			t.Errorf("%s %s", kind, got)
@@ -79,20 +79,20 @@ func TestConditionsThatAreOverGoAndOthersKeepTheirTime(t *testing.T) {
 }
 
 func TestTheVerdictIsThatOnTheLatestRestartThatWasDone(t *testing.T) {
-	ended := func(id string, result autorebootv1.RestartResult, reason string) restart.Notice {
-		return restart.Notice{Ended: &autorebootv1.RestartRecord{ID: id, Result: result, Reason: reason, Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment, Name: "api"}}}
+	ended := func(id string, result autorebootv1.RestartResult, reason string) restart.Message {
+		return restart.Message{Ended: &autorebootv1.RestartRecord{ID: id, Result: result, Reason: reason, Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment, Name: "api"}}}
 	}
-	s := surveyed()
-	failed := s.reported(&autorebootv1.RebootPolicyStatus{}, "", []restart.Notice{
+	s := newObservation()
+	failed := s.withConditions(&autorebootv1.RebootPolicyStatus{}, "", []restart.Message{
 		{Reason: "RestartHeld"}, ended("x-1", autorebootv1.ResultFailed, autorebootv1.ReasonTimedOut), ended("x-2", autorebootv1.ResultSuperseded, autorebootv1.ReasonNewerPods),
 	})
 	if got := conditionOf(failed, autorebootv1.ConditionVerified); got != "False TimedOut: restart x-1 of Deployment api failed" {
 		t.Errorf("Verified %s", got)
 	}
-	if got := conditionOf(s.reported(failed, "", nil), autorebootv1.ConditionVerified); !strings.HasPrefix(got, "False TimedOut") {
+	if got := conditionOf(s.withConditions(failed, "", nil), autorebootv1.ConditionVerified); !strings.HasPrefix(got, "False TimedOut") {
 		t.Errorf("later: Verified %s", got)
 	}
-	again := s.reported(failed, "", []restart.Notice{ended("x-3", autorebootv1.ResultSucceeded, autorebootv1.ReasonVerified)})
+	again := s.withConditions(failed, "", []restart.Message{ended("x-3", autorebootv1.ResultSucceeded, autorebootv1.ReasonVerified)})
 	if got := conditionOf(again, autorebootv1.ConditionVerified); got != "True Verified: restart x-3 of Deployment api succeeded" {
 		t.Errorf("Verified %s", got)
 	}
@@ -104,7 +104,7 @@ func TestAHaltSaysWhatToDo(t *testing.T) {
 		autorebootv1.ReasonTargetReverted:     "use the strategy Evict",
 		autorebootv1.ReasonVerificationFailed: "restart x-1 failed",
 	} {
-		got := conditionOf(surveyed().reported(&autorebootv1.RebootPolicyStatus{Halt: &autorebootv1.Halt{
+		got := conditionOf(newObservation().withConditions(&autorebootv1.RebootPolicyStatus{Halt: &autorebootv1.Halt{
 			Reason: reason, RestartID: "x-1", Target: autorebootv1.RestartTarget{Kind: autorebootv1.TargetDeployment, Name: "api"},
 		}}, "", nil), autorebootv1.ConditionStalled)
 		if !strings.HasPrefix(got, "True "+reason) || !strings.Contains(got, says) || !strings.Contains(got, autorebootv1.ResumeAnnotation) {
@@ -114,11 +114,11 @@ func TestAHaltSaysWhatToDo(t *testing.T) {
 }
 
 func TestTheGravestNoteGivesReadyItsReason(t *testing.T) {
-	s := surveyed()
-	s.note(autorebootv1.ReasonSourceNotFound, "trigger a: Secret x does not exist")
-	s.note(autorebootv1.ReasonForbidden, "trigger a: Secret y may not be read by the operator")
-	s.note(autorebootv1.ReasonForbidden, "trigger a: Secret y may not be read by the operator")
-	if got := conditionOf(s.reported(&autorebootv1.RebootPolicyStatus{}, "", nil), autorebootv1.ConditionReady); got != "False Forbidden: trigger a: Secret y may not be read by the operator" {
+	s := newObservation()
+	s.addProblem(autorebootv1.ReasonSourceNotFound, "trigger a: Secret x does not exist")
+	s.addProblem(autorebootv1.ReasonForbidden, "trigger a: Secret y may not be read by the operator")
+	s.addProblem(autorebootv1.ReasonForbidden, "trigger a: Secret y may not be read by the operator")
+	if got := conditionOf(s.withConditions(&autorebootv1.RebootPolicyStatus{}, "", nil), autorebootv1.ConditionReady); got != "False Forbidden: trigger a: Secret y may not be read by the operator" {
 		t.Errorf("Ready %s", got)
 	}
 }
@@ -128,10 +128,10 @@ func TestWhatOnlyAPersonCanFixIsStalled(t *testing.T) {
 		autorebootv1.ReasonForbidden: true, autorebootv1.ReasonTooManyTargets: true,
 		autorebootv1.ReasonTargetNotFound: false, autorebootv1.ReasonSourceNotFound: false,
 	} {
-		s := surveyed()
-		before := s.reported(&autorebootv1.RebootPolicyStatus{}, "", nil)
-		s.note(reason, "so it is")
-		during := s.reported(before, "", nil)
+		s := newObservation()
+		before := s.withConditions(&autorebootv1.RebootPolicyStatus{}, "", nil)
+		s.addProblem(reason, "so it is")
+		during := s.withConditions(before, "", nil)
 		want := ""
 		if stalled {
 			want = "True " + reason + ": so it is"
@@ -139,7 +139,7 @@ func TestWhatOnlyAPersonCanFixIsStalled(t *testing.T) {
 		if got := conditionOf(during, autorebootv1.ConditionStalled); got != want {
 			t.Errorf("%s: Stalled %q, want %q", reason, got, want)
 		}
-		if got := conditionOf(surveyed().reported(during, "", nil), autorebootv1.ConditionStalled); got != "" {
+		if got := conditionOf(newObservation().withConditions(during, "", nil), autorebootv1.ConditionStalled); got != "" {
 			t.Errorf("%s: Stalled %q although it is fixed", reason, got)
 		}
 	}
@@ -158,7 +158,7 @@ func TestNextAllowedTimeIsThereWhileNothingMayStart(t *testing.T) {
 		"broken":   {restart.Calendar{Broken: true}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := surveyed()
+			s := newObservation()
 			s.calendar = test.calendar
 			got := s.nextAllowed()
 			if (got == nil) != test.want.IsZero() || got != nil && !got.Time.Equal(test.want) {
@@ -185,9 +185,9 @@ func TestReadySaysThatNoRestartEverStarts(t *testing.T) {
 		"a blackout without an end":  {restart.Calendar{Window: true, Blackout: true}, true},
 		"cannot be read":             {restart.Calendar{Broken: true}, false},
 	} {
-		s := surveyed()
+		s := newObservation()
 		s.calendar = test.calendar
-		got := s.reported(&autorebootv1.RebootPolicyStatus{}, "", nil)
+		got := s.withConditions(&autorebootv1.RebootPolicyStatus{}, "", nil)
 		if ready := conditionOf(got, autorebootv1.ConditionReady); strings.Contains(ready, "no restart ever starts") != test.never {
 			t.Errorf("%s: Ready %s", name, ready)
 		}

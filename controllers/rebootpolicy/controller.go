@@ -44,9 +44,9 @@ type Options struct {
 	// Logger of the controller. The default drops everything.
 	Logger logr.Logger
 
-	// Unasked are namespaces that the webhooks are not called for. What is written there has no
+	// WebhookExemptNamespaces are namespaces that the webhooks are not called for. What is written there has no
 	// approval, and restarts nothing. The default is none.
-	Unasked []string
+	WebhookExemptNamespaces []string
 	// Ledger of all disruptions in this process. Required. Its Wake must reach Controller.Wake.
 	Ledger *disruption.Ledger
 	// Restore tells the ledger what all kinds had under way before this process. It is called before
@@ -120,12 +120,12 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	})
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
-		Sources: observed, Health: doubted{health, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
-		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetConfig()).As}, ringer: enqueuer, Unasked: o.Unasked,
+		Sources: observed, Probes: withSuspicion{health, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
+		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetConfig()).As}, enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
 		Freeze: o.Freeze,
 	})
-	o.Freeze.Subscribe(reconciler.thaw)
-	o.Suspicions.Subscribe(reconciler.thaw)
+	o.Freeze.Subscribe(reconciler.enqueueAll)
+	o.Suspicions.Subscribe(reconciler.enqueueAll)
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(reconciler.metrics); err != nil {
 			return nil, fmt.Errorf("metrics of RebootPolicies: %w", err)
@@ -164,6 +164,6 @@ func (c *Controller) Start(ctx context.Context) error {
 // Wake has a policy reconciled that waits for others: the ledger calls it. It does not block.
 func (c *Controller) Wake(holder disruption.Holder) {
 	if holder.Kind == disruption.RebootPolicy {
-		c.reconciler.ringer.Enqueue(holder.NamespacedName)
+		c.reconciler.enqueuer.Enqueue(holder.NamespacedName)
 	}
 }

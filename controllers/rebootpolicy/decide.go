@@ -28,37 +28,37 @@ const (
 )
 
 // decide says what to do, and stores that: nothing is done that is not in the status.
-func (r *Reconciler) decide(ctx context.Context, s *survey) (restart.Decision, error) {
-	notices := s.recall()
-	d := r.claim(s)
-	if more, err := r.require(ctx, s, &d); err != nil {
+func (r *Reconciler) decide(ctx context.Context, o *observation) (restart.Decision, error) {
+	notices := o.recordPostponed()
+	d := r.decideAndClaim(o)
+	if more, err := r.checkRequiredSources(ctx, o, &d); err != nil {
 		return d, err
 	} else if more {
-		d = r.claim(s)
+		d = r.decideAndClaim(o)
 	}
-	s.look(d.Again)
-	notices = append(notices, d.Notices...)
-	if err := r.store(ctx, s, s.reported(&d.Status, d.Message, notices), notices); err != nil {
+	o.requeueAt(d.RequeueAt)
+	notices = append(notices, d.Messages...)
+	if err := r.writeStatus(ctx, o, o.withConditions(&d.Status, d.PendingMessage, notices), notices); err != nil {
 		return d, err
 	}
-	s.memory.results = nil
-	r.settle(s, d.Waits)
+	o.state.unrecorded = nil
+	r.releaseClaims(o, d.WaitsForOthers)
 	return d, nil
 }
 
-// decided is the policy that is decided about. One that is barred starts nothing, and its triggers are
+// effectivePolicy is the policy that is decided about. One that is barred starts nothing, and its triggers are
 // those that it had: what they have seen is not forgotten over a mistake.
-func (s *survey) decided() *autorebootv1.RebootPolicy {
-	if s.barred == "" {
-		return s.policy
+func (o *observation) effectivePolicy() *autorebootv1.RebootPolicy {
+	if o.blockedBy == "" {
+		return o.policy
 	}
-	policy := s.policy.DeepCopy()
+	policy := o.policy.DeepCopy()
 	policy.Spec.Suspend = ptr.To(true)
 	policy.Spec.Triggers = nil
-	for i := range s.policy.Status.Triggers {
-		trigger := autorebootv1.Trigger{Name: s.policy.Status.Triggers[i].Name}
-		for j := range s.policy.Spec.Triggers {
-			if t := &s.policy.Spec.Triggers[j]; t.Name == trigger.Name {
+	for i := range o.policy.Status.Triggers {
+		trigger := autorebootv1.Trigger{Name: o.policy.Status.Triggers[i].Name}
+		for j := range o.policy.Spec.Triggers {
+			if t := &o.policy.Spec.Triggers[j]; t.Name == trigger.Name {
 				trigger.Type = t.Type
 			}
 		}
@@ -67,48 +67,48 @@ func (s *survey) decided() *autorebootv1.RebootPolicy {
 	return policy
 }
 
-// store writes a status where it differs from the one that stands, and only upon that: another version
+// writeStatus writes a status where it differs from the one that stands, and only upon that: another version
 // of the policy is a conflict. What the notices say is told once it is written.
-func (r *Reconciler) store(ctx context.Context, s *survey, status *autorebootv1.RebootPolicyStatus, notices []restart.Notice) error {
-	if apiequality.Semantic.DeepEqual(&s.stored.Status, status) {
+func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *autorebootv1.RebootPolicyStatus, notices []restart.Message) error {
+	if apiequality.Semantic.DeepEqual(&o.stored.Status, status) {
 		return nil
 	}
-	before := s.stored.Status
-	updated := s.stored.DeepCopy()
+	before := o.stored.Status
+	updated := o.stored.DeepCopy()
 	updated.Status = *status
 	if err := r.Client.Status().Update(ctx, updated); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
-	s.stored = updated
-	s.policy = s.policy.DeepCopy()
-	s.policy.Status, s.policy.ResourceVersion = updated.Status, updated.ResourceVersion
-	s.memory.mark.Record(updated, r.Now())
-	s.confirmed = true
+	o.stored = updated
+	o.policy = o.policy.DeepCopy()
+	o.policy.Status, o.policy.ResourceVersion = updated.Status, updated.ResourceVersion
+	o.state.lastWrite.Record(updated, r.Now())
+	o.confirmed = true
 	if len(updated.Status.InFlight) < len(before.InFlight) {
-		s.look(s.now) // the pods of what has ended are checked from now on
+		o.requeueAt(o.now) // the pods of what has ended are checked from now on
 	}
-	r.tell(s, &before, notices)
+	r.writeEvents(o, &before, notices)
 	return nil
 }
 
 // confirm makes sure that a status which was not just written is the one that is stored.
-func (r *Reconciler) confirm(ctx context.Context, s *survey) error {
-	if s.confirmed {
+func (r *Reconciler) confirm(ctx context.Context, o *observation) error {
+	if o.confirmed {
 		return nil
 	}
-	if err := controller.ConfirmStored(ctx, r.Live, s.stored, &autorebootv1.RebootPolicy{}); err != nil {
+	if err := controller.ConfirmStored(ctx, r.Live, o.stored, &autorebootv1.RebootPolicy{}); err != nil {
 		return err
 	}
-	s.confirmed = true
+	o.confirmed = true
 	return nil
 }
 
 // act does what was decided, one after the other.
-func (r *Reconciler) act(ctx context.Context, s *survey, d restart.Decision) ([]restart.Result, error) {
-	if len(d.Actions) == 0 || s.barred != "" {
+func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision) ([]restart.Result, error) {
+	if len(d.Actions) == 0 || o.blockedBy != "" {
 		return nil, nil // what is barred is known by its status alone, which is no right to act
 	}
-	if err := r.confirm(ctx, s); err != nil {
+	if err := r.confirm(ctx, o); err != nil {
 		return nil, err
 	}
 	var results []restart.Result
@@ -117,43 +117,43 @@ func (r *Reconciler) act(ctx context.Context, s *survey, d restart.Decision) ([]
 			return results, ctx.Err()
 		}
 		uid := action.Workload.UID
-		if refused, ok := s.memory.refused[uid]; ok && s.now.Before(refused.until) {
-			s.forbid(refused)
+		if refused, ok := o.state.refused[uid]; ok && o.now.Before(refused.until) {
+			o.reportRefusal(refused)
 			continue
 		}
-		deed := r.Actor.Do(ctx, s.stored, action, s.version(uid))
+		deed := r.Actor.Do(ctx, o.stored, action, o.workloadVersion(uid))
 		if deed.Err != nil {
 			ctrllog.FromContext(ctx).Info("A restart did not go on", "restart", action.ID, "kind", action.Workload.Kind,
 				"workload", action.Workload.Name, "verb", action.Verb, "outcome", deed.Outcome, "cause", deed.Err.Error())
 		}
 		switch deed.Outcome {
 		case restart.Forbidden:
-			s.refuse(action, deed)
-		case restart.Again:
-			s.look(s.now.Add(actRetry))
+			o.addRefusal(action, deed)
+		case restart.Retry:
+			o.requeueAt(o.now.Add(actRetry))
 		case restart.Done, restart.Gone:
-			delete(s.memory.refused, uid)
+			delete(o.state.refused, uid)
 		}
 		results = append(results, restart.Result{Action: action, Outcome: deed.Outcome, Generation: deed.Generation, Budget: deed.Budget})
 	}
 	return results, nil
 }
 
-// version is that of a workload as it was looked at.
-func (s *survey) version(uid types.UID) string {
-	if w := s.workload(uid); w != nil {
+// workloadVersion is that of a workload as it was looked at.
+func (o *observation) workloadVersion(uid types.UID) string {
+	if w := o.workload(uid); w != nil {
 		return w.Version
 	}
 	return ""
 }
 
-// refuse remembers that a restart is forbidden, and puts the next try off.
-func (s *survey) refuse(action restart.Action, deed Deed) {
-	refused := s.memory.refused[action.Workload.UID]
-	refused.until = s.now.Add(min(refusedRetry<<refused.tries, refusedLongest))
+// addRefusal remembers that a restart is forbidden, and puts the next try off.
+func (o *observation) addRefusal(action restart.Action, deed ActionResult) {
+	refused := o.state.refused[action.Workload.UID]
+	refused.until = o.now.Add(min(refusedRetry<<refused.tries, refusedLongest))
 	refused.tries = min(refused.tries+1, 10)
 	who := "the operator"
-	if name := s.policy.Spec.ServiceAccountName; name != "" {
+	if name := o.policy.Spec.ServiceAccountName; name != "" {
 		who = "ServiceAccount " + name
 	}
 	what := fmt.Sprintf("patch %s %s", action.Workload.Kind, action.Workload.Name)
@@ -163,35 +163,35 @@ func (s *survey) refuse(action restart.Action, deed Deed) {
 	refused.message = fmt.Sprintf("%s may not %s, or an admission webhook forbids it", who, what)
 	switch {
 	case deed.Err != nil && strings.Contains(deed.Err.Error(), "impersonate"):
-		refused.message = fmt.Sprintf("the operator may not impersonate %s: grant it that verb on the resource serviceaccounts of namespace %s", who, s.key.Namespace)
+		refused.message = fmt.Sprintf("the operator may not impersonate %s: grant it that verb on the resource serviceaccounts of namespace %s", who, o.key.Namespace)
 	case deed.Err == nil:
 		refused.message = fmt.Sprintf("%s may not %s", who, what)
 	}
-	s.memory.refused[action.Workload.UID] = refused
-	s.forbid(refused)
+	o.state.refused[action.Workload.UID] = refused
+	o.reportRefusal(refused)
 }
 
-func (s *survey) forbid(refused refusal) {
-	s.note(autorebootv1.ReasonForbidden, refused.message)
-	s.look(refused.until)
+func (o *observation) reportRefusal(refused refusal) {
+	o.addProblem(autorebootv1.ReasonForbidden, refused.message)
+	o.requeueAt(refused.until)
 }
 
-// record stores what came of the actions, and returns when to look again.
-func (r *Reconciler) record(ctx context.Context, s *survey, d restart.Decision, results []restart.Result) (time.Time, error) {
-	if s.postpone(d, results) {
-		return d.Again, nil
+// recordResults stores what came of the actions, and returns when to look again.
+func (r *Reconciler) recordResults(ctx context.Context, o *observation, d restart.Decision, results []restart.Result) (time.Time, error) {
+	if o.postponeRecord(d, results) {
+		return d.RequeueAt, nil
 	}
-	status, message, notices, again := &s.stored.Status, d.Message, []restart.Notice(nil), d.Again
+	status, message, notices, again := &o.stored.Status, d.PendingMessage, []restart.Message(nil), d.RequeueAt
 	if len(results) > 0 {
-		next := restart.Record(s.decided(), results, r.Now())
-		status, notices, again = &next.Status, next.Notices, controller.Earliest(again, next.Again)
-		if next.Message != "" {
-			message = next.Message
+		next := restart.Record(o.effectivePolicy(), results, r.Now())
+		status, notices, again = &next.Status, next.Messages, controller.Earliest(again, next.RequeueAt)
+		if next.PendingMessage != "" {
+			message = next.PendingMessage
 		}
 	}
-	if err := r.store(ctx, s, s.reported(status, message, notices), notices); err != nil {
+	if err := r.writeStatus(ctx, o, o.withConditions(status, message, notices), notices); err != nil {
 		return again, err
 	}
-	r.settle(s, d.Waits)
+	r.releaseClaims(o, d.WaitsForOthers)
 	return again, nil
 }

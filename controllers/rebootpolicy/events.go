@@ -23,16 +23,16 @@ const (
 // targets stands in the status.
 const maxEvents = 10
 
-// tell writes events about what has happened: that a restart started on the workload, what fails on the
+// writeEvents writes events about what has happened: that a restart started on the workload, what fails on the
 // policy and the workload, and all else on the policy, so that a restart that goes well has two. The
 // writer of a status reports them, so that each is reported once, whatever is tried again.
-func (r *Reconciler) tell(s *survey, before *autorebootv1.RebootPolicyStatus, notices []restart.Notice) {
-	r.tellReady(s, before)
+func (r *Reconciler) writeEvents(o *observation, before *autorebootv1.RebootPolicyStatus, notices []restart.Message) {
+	r.writeReadyEvent(o, before)
 	told := map[string]int{}
 	for i := range notices {
 		n := &notices[i]
 		if n.Ended != nil {
-			r.metrics.ended(s.policy, n.Ended)
+			r.metrics.ended(o.policy, n.Ended)
 		}
 		if n.Reason == "TriggerFired" {
 			continue // a restart tells its triggers, and until it starts the status does
@@ -44,25 +44,25 @@ func (r *Reconciler) tell(s *survey, before *autorebootv1.RebootPolicyStatus, no
 		if n.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		target := s.reference(n.Target)
+		target := o.reference(n.Target)
 		if target == nil {
-			r.Events.Eventf(s.stored, nil, kind, n.Reason, actionRestart, "%s", cut(n.Message))
+			r.Events.Eventf(o.stored, nil, kind, n.Reason, actionRestart, "%s", cut(n.Text))
 			continue
 		}
 		started := n.Reason == "RestartStarted"
 		if n.Warning || !started {
-			r.Events.Eventf(s.stored, target, kind, n.Reason, actionRestart, "%s", cut(n.Message))
+			r.Events.Eventf(o.stored, target, kind, n.Reason, actionRestart, "%s", cut(n.Text))
 		}
 		if n.Warning || started {
-			r.Events.Eventf(target, s.stored, kind, n.Reason, actionRestart, "%s", cut("RebootPolicy "+s.key.Name+": "+n.Message))
+			r.Events.Eventf(target, o.stored, kind, n.Reason, actionRestart, "%s", cut("RebootPolicy "+o.key.Name+": "+n.Text))
 		}
 	}
 }
 
-// tellReady is a Ready condition of another status or reason.
-func (r *Reconciler) tellReady(s *survey, before *autorebootv1.RebootPolicyStatus) {
+// writeReadyEvent is a Ready condition of another status or reason.
+func (r *Reconciler) writeReadyEvent(o *observation, before *autorebootv1.RebootPolicyStatus) {
 	was := meta.FindStatusCondition(before.Conditions, autorebootv1.ConditionReady)
-	is := meta.FindStatusCondition(s.stored.Status.Conditions, autorebootv1.ConditionReady)
+	is := meta.FindStatusCondition(o.stored.Status.Conditions, autorebootv1.ConditionReady)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 		return
 	}
@@ -70,15 +70,15 @@ func (r *Reconciler) tellReady(s *survey, before *autorebootv1.RebootPolicyStatu
 	if is.Status != metav1.ConditionTrue {
 		kind = corev1.EventTypeWarning
 	}
-	r.Events.Eventf(s.stored, nil, kind, is.Reason, actionWatch, "%s", is.Message)
+	r.Events.Eventf(o.stored, nil, kind, is.Reason, actionWatch, "%s", is.Message)
 }
 
 // reference names a workload; nil where it is not there.
-func (s *survey) reference(target autorebootv1.RestartTarget) *corev1.ObjectReference {
-	for _, w := range s.workloads {
+func (o *observation) reference(target autorebootv1.RestartTarget) *corev1.ObjectReference {
+	for _, w := range o.workloads {
 		if w.Kind == target.Kind && w.Name == target.Name {
 			return &corev1.ObjectReference{
-				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: string(w.Kind), Namespace: s.key.Namespace, Name: w.Name, UID: w.UID,
+				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: string(w.Kind), Namespace: o.key.Namespace, Name: w.Name, UID: w.UID,
 			}
 		}
 	}

@@ -22,28 +22,28 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// closed says which gates are closed and why. One that cannot be read is closed.
-func (r *Reconciler) closed(ctx context.Context, s *survey) []string {
+// closedGates says which gates are closed and why. One that cannot be read is closed.
+func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
 	var why []string
-	for i := range s.policy.Spec.Gates {
-		if reason := r.gate(ctx, s, &s.policy.Spec.Gates[i]); reason != "" {
+	for i := range o.policy.Spec.Gates {
+		if reason := r.gateClosed(ctx, o, &o.policy.Spec.Gates[i]); reason != "" {
 			why = append(why, reason)
 		}
 	}
-	return append(why, r.faults(ctx, s)...)
+	return append(why, r.injectedFaults(ctx, o)...)
 }
 
-// faults says which ExternalServices that the policy depends on have a fault injected. Restarts are held
+// injectedFaults says which ExternalServices that the policy depends on have a fault injected. Restarts are held
 // meanwhile, unless the policy takes part: what the fault breaks is no reason to restart, and a restart
 // would make it worse. What cannot be read is for the gates and triggers to tell.
-func (r *Reconciler) faults(ctx context.Context, s *survey) []string {
-	if takesPart(s.policy) {
+func (r *Reconciler) injectedFaults(ctx context.Context, o *observation) []string {
+	if restartsOnInjectedFault(o.policy) {
 		return nil
 	}
 	var why []string
-	for _, name := range rules.ExternalServices(&s.policy.Spec) {
+	for _, name := range rules.ExternalServices(&o.policy.Spec) {
 		var es networkingv1.ExternalService
-		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &es, shared); err != nil {
+		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, &es, shared); err != nil {
 			continue
 		}
 		if fault := dependence.Fault(&es); fault != "" {
@@ -53,18 +53,18 @@ func (r *Reconciler) faults(ctx context.Context, s *survey) []string {
 	return why
 }
 
-// takesPart says whether a policy treats a fault that is injected as one that is real.
-func takesPart(policy *autorebootv1.RebootPolicy) bool {
+// restartsOnInjectedFault says whether a policy treats a fault that is injected as one that is real.
+func restartsOnInjectedFault(policy *autorebootv1.RebootPolicy) bool {
 	return policy.Annotations[autorebootv1.OnInjectedFaultAnnotation] == autorebootv1.OnInjectedFaultRestart
 }
 
-// gate says why a gate is closed; "" where it is open.
-func (r *Reconciler) gate(ctx context.Context, s *survey, g *autorebootv1.Gate) string {
+// gateClosed says why a gate is closed; "" where it is open.
+func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebootv1.Gate) string {
 	switch g.Type {
 	case autorebootv1.GateExternalServiceHealthy:
-		return r.healthyGate(ctx, s.key.Namespace, g.Name)
+		return r.healthyGate(ctx, o.key.Namespace, g.Name)
 	case autorebootv1.GateWorkloadAvailable:
-		w, err := r.named(ctx, s.key.Namespace, g.Kind, g.Name, false)
+		w, err := r.getWorkload(ctx, o.key.Namespace, g.Kind, g.Name, false)
 		switch {
 		case err != nil:
 			return fmt.Sprintf("%s %s cannot be read", g.Kind, g.Name)
@@ -75,9 +75,9 @@ func (r *Reconciler) gate(ctx context.Context, s *survey, g *autorebootv1.Gate) 
 		}
 		return ""
 	case autorebootv1.GateNoPods:
-		return r.noPodsGate(ctx, s.key.Namespace, g)
+		return r.noPodsGate(ctx, o.key.Namespace, g)
 	case autorebootv1.GateChaosSurvived:
-		return r.survivedGate(ctx, s, g)
+		return r.survivedGate(ctx, o, g)
 	}
 	return fmt.Sprintf("a gate of type %q is not known", g.Type)
 }
@@ -96,9 +96,9 @@ func (r *Reconciler) healthyGate(ctx context.Context, namespace, name string) st
 	return ""
 }
 
-func (r *Reconciler) survivedGate(ctx context.Context, s *survey, g *autorebootv1.Gate) string {
+func (r *Reconciler) survivedGate(ctx context.Context, o *observation, g *autorebootv1.Gate) string {
 	var c chaosv1.ChaosPod
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: g.Name}, &c, shared)
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: g.Name}, &c, shared)
 	within, broken := g.Within.Parse()
 	switch {
 	case apierrors.IsNotFound(err):
@@ -108,7 +108,7 @@ func (r *Reconciler) survivedGate(ctx context.Context, s *survey, g *autorebootv
 	case broken != nil:
 		return "within of a gate cannot be read"
 	}
-	return chaos.Unproven(&c, within, s.now)
+	return chaos.Unproven(&c, within, o.now)
 }
 
 func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autorebootv1.Gate) string {
@@ -124,7 +124,7 @@ func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autore
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		switch {
-		case workloads.Finished(pod):
+		case workloads.IsFinished(pod):
 		case first == "" || pod.Name < first:
 			if first != "" {
 				more++

@@ -54,8 +54,8 @@ func TestGates(t *testing.T) {
 		"several, both are shut": {healthy + "," + available, nil, "ExternalService db does not exist; Deployment ledger does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, config+"gates: ["+test.gate+"]\n", append(deployment("api", 1, nil), test.objects...)...)
-			if got := strings.Join(s.looks().gates, "; "); got != test.want {
+			s := newSuite(t, config+"gates: ["+test.gate+"]\n", append(deployment("api", 1, nil), test.objects...)...)
+			if got := strings.Join(s.observe().gates, "; "); got != test.want {
 				t.Errorf("closed: %q, want %q", got, test.want)
 			}
 		})
@@ -84,10 +84,10 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 			broken.Status.Conditions = append(broken.Status.Conditions, metav1.Condition{
 				Type: networkingv1.ConditionFaultInjected, Status: test.status, Reason: "BlackHole", Message: "no address is published as ready until noon",
 			})
-			s := newStand(t, test.spec, append(deployment("api", 1, nil), broken)...)
+			s := newSuite(t, test.spec, append(deployment("api", 1, nil), broken)...)
 			seen := s.begin(s.object())
 			metav1.SetMetaDataAnnotation(&seen.policy.ObjectMeta, autorebootv1.OnInjectedFaultAnnotation, test.annotation)
-			if got := strings.Join(s.closed(t.Context(), seen), "; "); got != test.want {
+			if got := strings.Join(s.closedGates(t.Context(), seen), "; "); got != test.want {
 				t.Errorf("closed: %q, want %q", got, test.want)
 			}
 		})
@@ -95,7 +95,7 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 }
 
 func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
-	s := newStand(t, config+`gates: [{type: ExternalServiceHealthy, name: db}, {type: NoPods, selector: {matchLabels: {job: month-end}}}, {type: ChaosSurvived, name: c}]`, append(deployment("api", 1, nil), db())...)
+	s := newSuite(t, config+`gates: [{type: ExternalServiceHealthy, name: db}, {type: NoPods, selector: {matchLabels: {job: month-end}}}, {type: ChaosSurvived, name: c}]`, append(deployment("api", 1, nil), db())...)
 	seen := s.begin(s.object())
 	broken := errors.New("broken")
 	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{
@@ -104,7 +104,7 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 		},
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return broken },
 	})
-	if got := strings.Join(s.closed(t.Context(), seen), "; "); got != "ExternalService db cannot be read; the pods of a gate cannot be read; ChaosPod c cannot be read" {
+	if got := strings.Join(s.closedGates(t.Context(), seen), "; "); got != "ExternalService db cannot be read; the pods of a gate cannot be read; ChaosPod c cannot be read" {
 		t.Errorf("closed: %q", got)
 	}
 }
@@ -158,8 +158,8 @@ func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
 		}), "the last run of ChaosPod c that was survived began at " + epoch.Add(-168*time.Hour-time.Second).Format(time.RFC3339) + ", more than 168h0m0s ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, config+"gates: ["+test.gate+"]\n", append(deployment("api", 1, nil), test.objects...)...)
-			if got := strings.Join(s.looks().gates, "; "); got != test.want {
+			s := newSuite(t, config+"gates: ["+test.gate+"]\n", append(deployment("api", 1, nil), test.objects...)...)
+			if got := strings.Join(s.observe().gates, "; "); got != test.want {
 				t.Errorf("closed: %q, want %q", got, test.want)
 			}
 		})

@@ -13,8 +13,8 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
-// interest is what one policy wants to hear of in its namespace.
-type interest struct {
+// watchSet is what one policy wants to hear of in its namespace.
+type watchSet struct {
 	workloads        map[workloadName]bool
 	selectors        []kindSelector
 	externalServices map[string]bool
@@ -35,9 +35,9 @@ type kindSelector struct {
 	selector labels.Selector
 }
 
-// interestOf reads a spec. A selector that does not compile selects nothing; the rules say so.
-func interestOf(spec *autorebootv1.RebootPolicySpec) *interest {
-	i := &interest{workloads: map[workloadName]bool{}, externalServices: map[string]bool{}, chaosPods: map[string]bool{}}
+// watchSetOf reads a spec. A selector that does not compile selects nothing; the rules say so.
+func watchSetOf(spec *autorebootv1.RebootPolicySpec) *watchSet {
+	i := &watchSet{workloads: map[workloadName]bool{}, externalServices: map[string]bool{}, chaosPods: map[string]bool{}}
 	for n := range spec.Targets {
 		t := &spec.Targets[n]
 		if t.Selector == nil {
@@ -68,24 +68,24 @@ func interestOf(spec *autorebootv1.RebootPolicySpec) *interest {
 	return i
 }
 
-// wants notes what a policy wants to hear of. Whose pods it looks at stays.
-func (r *Reconciler) wants(policy types.NamespacedName, wanted *interest) {
-	if known := r.interests.Get(policy); known != nil {
+// updateWatchSet notes what a policy wants to hear of. Whose pods it looks at stays.
+func (r *Reconciler) updateWatchSet(policy types.NamespacedName, wanted *watchSet) {
+	if known := r.watchIndex.Get(policy); known != nil {
 		wanted.owners = known.owners
 	}
-	r.interests.Set(policy, wanted)
+	r.watchIndex.Set(policy, wanted)
 }
 
-// owns notes whose pods a policy looks at.
-func (r *Reconciler) owns(policy types.NamespacedName, owners map[types.UID]bool) {
-	if known := r.interests.Get(policy); known != nil {
+// updateOwners notes whose pods a policy looks at.
+func (r *Reconciler) updateOwners(policy types.NamespacedName, owners map[types.UID]bool) {
+	if known := r.watchIndex.Get(policy); known != nil {
 		wanted := *known
 		wanted.owners = owners
-		r.interests.Set(policy, &wanted)
+		r.watchIndex.Set(policy, &wanted)
 	}
 }
 
-func (i *interest) inWorkload(kind autorebootv1.TargetKind, name string, uid types.UID, set labels.Set) bool {
+func (i *watchSet) matchesWorkload(kind autorebootv1.TargetKind, name string, uid types.UID, set labels.Set) bool {
 	if i.workloads[workloadName{kind, name}] || i.owners[uid] {
 		return true
 	}
@@ -97,7 +97,7 @@ func (i *interest) inWorkload(kind autorebootv1.TargetKind, name string, uid typ
 	return false
 }
 
-func (i *interest) inPod(owner types.UID, set labels.Set) bool {
+func (i *watchSet) matchesPod(owner types.UID, set labels.Set) bool {
 	if i.owners[owner] {
 		return true
 	}
@@ -109,6 +109,6 @@ func (i *interest) inPod(owner types.UID, set labels.Set) bool {
 	return false
 }
 
-func (i *interest) inBlocked(all []chaosv1.BlockedWorkload) bool {
+func (i *watchSet) matchesBlocked(all []chaosv1.BlockedWorkload) bool {
 	return slices.ContainsFunc(all, func(b chaosv1.BlockedWorkload) bool { return i.owners[b.UID] })
 }

@@ -30,7 +30,7 @@ var _ prometheus.Collector = (*metrics)(nil)
 // row is what the metrics say of one policy.
 type row struct {
 	restarts map[ending]float64
-	lasted   controller.Histogram
+	duration controller.Histogram
 	// waits are the reasons for which targets wait, and held how long targets have waited for each.
 	waits  map[string]int
 	held   map[string]float64
@@ -63,8 +63,8 @@ func newMetrics(now func() time.Time) *metrics {
 	}
 }
 
-// of returns the row of a policy. The lock is held.
-func (m *metrics) of(key types.NamespacedName) *row {
+// row returns the row of a policy. The lock is held.
+func (m *metrics) row(key types.NamespacedName) *row {
 	r := m.rows[key]
 	if r == nil {
 		r = &row{restarts: map[ending]float64{}, held: map[string]float64{}}
@@ -77,8 +77,8 @@ func (m *metrics) of(key types.NamespacedName) *row {
 func (m *metrics) record(key types.NamespacedName, status *autorebootv1.RebootPolicyStatus, sources int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.of(key)
-	r.pass(m.now())
+	r := m.row(key)
+	r.accrue(m.now())
 	r.waits = map[string]int{}
 	for i := range status.Targets {
 		if p := status.Targets[i].Pending; p != nil && p.Reason != "" {
@@ -92,8 +92,8 @@ func (m *metrics) record(key types.NamespacedName, status *autorebootv1.RebootPo
 	r.sources = sources
 }
 
-// pass adds the time since the last look to what is waited for.
-func (r *row) pass(now time.Time) {
+// accrue adds the time since the last look to what is waited for.
+func (r *row) accrue(now time.Time) {
 	if !r.since.IsZero() {
 		for reason, n := range r.waits {
 			r.held[reason] += float64(n) * max(now.Sub(r.since).Seconds(), 0)
@@ -106,10 +106,10 @@ func (r *row) pass(now time.Time) {
 func (m *metrics) ended(policy *autorebootv1.RebootPolicy, record *autorebootv1.RestartRecord) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.of(types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name})
+	r := m.row(types.NamespacedName{Namespace: policy.Namespace, Name: policy.Name})
 	r.restarts[ending{string(record.Target.Kind), triggerType(policy, record.Triggers), string(record.Result)}]++
 	if record.Result != autorebootv1.ResultSuperseded && record.StartedTime != nil && record.CompletedTime != nil {
-		r.lasted.Observe(record.CompletedTime.Sub(record.StartedTime.Time).Seconds())
+		r.duration.Observe(record.CompletedTime.Sub(record.StartedTime.Time).Seconds())
 	}
 }
 
@@ -159,15 +159,15 @@ func (m *metrics) collected() []prometheus.Metric {
 	defer m.mu.Unlock()
 	now := m.now()
 	for key, r := range m.rows {
-		r.pass(now)
+		r.accrue(now)
 		add := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
 			take(prometheus.NewConstMetric(desc, kind, value, append([]string{key.Namespace, key.Name}, labels...)...))
 		}
 		for e, n := range r.restarts {
 			add(m.restarts, prometheus.CounterValue, n, e.kind, e.trigger, e.result)
 		}
-		if r.lasted.Count > 0 {
-			take(prometheus.NewConstHistogram(m.duration, r.lasted.Count, r.lasted.Sum, r.lasted.Cumulative(), key.Namespace, key.Name))
+		if r.duration.Count > 0 {
+			take(prometheus.NewConstHistogram(m.duration, r.duration.Count, r.duration.Sum, r.duration.Cumulative(), key.Namespace, key.Name))
 		}
 		for reason, n := range r.waits {
 			add(m.pending, prometheus.GaugeValue, float64(n), reason)

@@ -28,42 +28,42 @@ type Sources interface {
 	Forget(by types.NamespacedName)
 }
 
-// Health knows whether the Probe triggers fire.
-type Health interface {
+// Probes knows whether the Probe triggers fire.
+type Probes interface {
 	// Set says what is checked for a policy.
 	Set(policy types.NamespacedName, wants []podprobe.Want)
-	// Verdict is what a trigger says of a workload.
-	Verdict(policy types.NamespacedName, trigger string, workload types.UID) podprobe.Verdict
-	// Frozen says whether failures decide nothing now for some of what is checked for a policy.
-	Frozen(policy types.NamespacedName) bool
+	// Result is what a trigger says of a workload.
+	Result(policy types.NamespacedName, trigger string, workload types.UID) podprobe.Result
+	// Suspect says whether failures decide nothing now for some of what is checked for a policy.
+	Suspect(policy types.NamespacedName) bool
 	// Forget drops the checks of a policy.
 	Forget(policy types.NamespacedName)
 }
 
-// doubted is Health that others may find at fault.
-type doubted struct {
-	Health
+// withSuspicion is Health that others may find at fault.
+type withSuspicion struct {
+	Probes
 	suspicions *probe.Suspicions
 }
 
-// Frozen says whether either does.
-func (d doubted) Frozen(policy types.NamespacedName) bool {
-	return d.Health.Frozen(policy) || d.suspicions.Any()
+// Suspect says whether either does.
+func (d withSuspicion) Suspect(policy types.NamespacedName) bool {
+	return d.Probes.Suspect(policy) || d.suspicions.Any()
 }
 
-// Keyed makes fingerprints that tell nothing without the key of the installation.
-type Keyed interface {
+// Fingerprinter makes fingerprints that tell nothing without the key of the installation.
+type Fingerprinter interface {
 	Sum(domain string, parts ...[]byte) string
 }
 
 // Actor restarts workloads.
 type Actor interface {
 	// Do does one action for a policy.
-	Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) Deed
+	Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) ActionResult
 }
 
-// Deed is what came of an action.
-type Deed struct {
+// ActionResult is what came of an action.
+type ActionResult struct {
 	Outcome restart.Outcome
 	// Generation of the workload after it was annotated.
 	Generation int64
@@ -84,8 +84,8 @@ type Ledger interface {
 }
 
 var (
-	_ Sources = (*sources.Sources)(nil)
-	_ Health  = (*podprobe.Checks)(nil)
-	_ Keyed   = (*fingerprint.Key)(nil)
-	_ Ledger  = (*disruption.Ledger)(nil)
+	_ Sources       = (*sources.Sources)(nil)
+	_ Probes        = (*podprobe.Checks)(nil)
+	_ Fingerprinter = (*fingerprint.Key)(nil)
+	_ Ledger        = (*disruption.Ledger)(nil)
 )

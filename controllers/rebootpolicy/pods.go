@@ -19,15 +19,15 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
-// pods reads the pods of the workloads, by who owns them: selectors may overlap. Whose pods are looked
+// readPods reads the pods of the workloads, by who owns them: selectors may overlap. Whose pods are looked
 // at is said before they are read, so that what happens to them from then on is heard of.
-func (r *Reconciler) pods(ctx context.Context, s *survey) error {
+func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 	owners := map[types.UID]bool{}
-	for _, w := range s.workloads {
+	for _, w := range o.workloads {
 		owners[w.UID] = true
 	}
-	r.owns(s.key, owners) // and so of any ReplicaSet that comes
-	through, err := r.replicaSets(ctx, s)
+	r.updateOwners(o.key, owners) // and so of any ReplicaSet that comes
+	through, err := r.replicaSets(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -38,31 +38,31 @@ func (r *Reconciler) pods(ctx context.Context, s *survey) error {
 			all[set] = true
 		}
 	}
-	r.owns(s.key, all)
-	for _, w := range s.workloads {
+	r.updateOwners(o.key, all)
+	for _, w := range o.workloads {
 		var owned []corev1.Pod
 		for _, owner := range append(through[w.UID], w.UID) {
 			var list corev1.PodList
-			if err := r.Client.List(ctx, &list, client.InNamespace(s.key.Namespace), client.MatchingFields{workloads.ByOwner: string(owner)}, shared); err != nil {
+			if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), client.MatchingFields{workloads.ByOwner: string(owner)}, shared); err != nil {
 				return fmt.Errorf("list pods of %s %s: %w", w.Kind, w.Name, err)
 			}
 			owned = append(owned, list.Items...)
 		}
-		w.take(owned, r.births)
+		w.addPods(owned, r.podVersions)
 	}
 	return nil
 }
 
 // replicaSets are those of each Deployment.
-func (r *Reconciler) replicaSets(ctx context.Context, s *survey) (map[types.UID][]types.UID, error) {
+func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types.UID][]types.UID, error) {
 	through := map[types.UID][]types.UID{}
-	for _, w := range s.workloads {
+	for _, w := range o.workloads {
 		if w.Kind != autorebootv1.TargetDeployment {
 			continue
 		}
 		list := metav1.PartialObjectMetadataList{TypeMeta: workloads.ReplicaSets().TypeMeta}
 		list.Kind += "List"
-		if err := r.Client.List(ctx, &list, client.InNamespace(s.key.Namespace), client.MatchingFields{workloads.ByOwner: string(w.UID)}, shared); err != nil {
+		if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), client.MatchingFields{workloads.ByOwner: string(w.UID)}, shared); err != nil {
 			return nil, fmt.Errorf("list ReplicaSets of Deployment %s: %w", w.Name, err)
 		}
 		for i := range list.Items {
@@ -72,19 +72,19 @@ func (r *Reconciler) replicaSets(ctx context.Context, s *survey) (map[types.UID]
 	return through, nil
 }
 
-// take adds the pods that have not finished; those that a rollout would leave as they are come apart.
-func (w *workload) take(pods []corev1.Pod, births *births) {
+// addPods adds the pods that have not finished; those that a rollout would leave as they are come apart.
+func (w *workload) addPods(pods []corev1.Pod, births *podCreationVersions) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {
 		p := &pods[i]
-		if workloads.Finished(p) {
+		if workloads.IsFinished(p) {
 			continue
 		}
 		pod := restart.Pod{
-			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: births.of(p.UID), Ready: workloads.Ready(p),
+			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: births.createdAt(p.UID), Ready: workloads.IsReady(p),
 			Terminating: !p.DeletionTimestamp.IsZero(), Restarts: workloads.Restarts(p),
 		}
-		if w.Keeps != nil && w.Keeps(workloads.Ordinal(p)) {
+		if w.KeptByRollout != nil && w.KeptByRollout(workloads.Ordinal(p)) {
 			w.Kept = append(w.Kept, pod)
 			continue
 		}

@@ -25,12 +25,12 @@ func TestPodsThatARolloutLeavesAloneDoNotCount(t *testing.T) {
 	pods[3].Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 2}}
 	pods[3].Status.InitContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
 	w := &workload{Workload: *workloads.StatefulSet(s, false)}
-	w.take(pods, &births{})
+	w.addPods(pods, &podCreationVersions{})
 	if len(w.Pods) != 1 || w.Pods[0].Name != "db-7" || !w.Pods[0].Terminating || w.Pods[0].Restarts != 3 || !w.Pods[0].Ready {
 		t.Errorf("took %+v", w.Pods)
 	}
 	w = &workload{Workload: *workloads.StatefulSet(s, true)}
-	w.take(pods, &births{})
+	w.addPods(pods, &podCreationVersions{})
 	if len(w.Pods) != 3 || w.Pods[0].Name != "db-5" {
 		t.Errorf("to evict: %+v", w.Pods)
 	}

@@ -15,18 +15,18 @@ import (
 )
 
 // planned is a stand on which a workload was just told to restart.
-func planned(t *testing.T) *stand {
+func planned(t *testing.T) *suite {
 	t.Helper()
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
 	s.writes, s.events = 0, nil
 	return s
 }
 
-func (s *stand) phase() autorebootv1.RestartPhase {
+func (s *suite) phase() autorebootv1.RestartPhase {
 	s.Helper()
 	flight := s.object().Status.InFlight
 	if len(flight) != 1 {
@@ -37,16 +37,16 @@ func (s *stand) phase() autorebootv1.RestartPhase {
 
 func TestWhatWasDoneIsRecordedByTheNextWrite(t *testing.T) {
 	s := planned(t)
-	if again := s.reconciles().RequeueAfter; again > controller.CoalescingInterval {
+	if again := s.reconcile().RequeueAfter; again > controller.CoalescingInterval {
 		t.Errorf("looks again after %s", again)
 	}
-	s.did("Annotate api " + theRestart)
+	s.expectActions("Annotate api " + theRestart)
 	if s.writes != 1 || s.phase() != autorebootv1.PhasePlanned {
 		t.Errorf("%d writes, phase %s", s.writes, s.phase())
 	}
-	s.rolledOut("api")
-	s.passes(controller.CoalescingInterval)
-	s.reconciles()
+	s.completeRollout("api")
+	s.advance(controller.CoalescingInterval)
+	s.reconcile()
 	if s.writes != 2 || s.phase() != autorebootv1.PhaseSoaking {
 		t.Errorf("%d writes, phase %s", s.writes, s.phase())
 	}
@@ -54,15 +54,15 @@ func TestWhatWasDoneIsRecordedByTheNextWrite(t *testing.T) {
 	if len(started) != 1 { // on the workload
 		t.Errorf("told %q", s.events)
 	}
-	s.did()
-	s.quiet("the soak goes on")
+	s.expectActions()
+	s.expectNoWrite("the soak goes on")
 }
 
 func TestWhatWasNotDoneIsRecordedAtOnce(t *testing.T) {
 	s := planned(t)
 	s.doer.outcome = restart.Gone
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
 	if history := s.object().Status.History; len(history) != 1 || history[0].Reason != autorebootv1.ReasonTargetGone {
 		t.Errorf("history %+v", history)
 	}

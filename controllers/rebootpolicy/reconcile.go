@@ -40,28 +40,28 @@ type Reconciler struct {
 	Now func() time.Time
 	// Sources, Health and Ledger know what there is to know, and Key makes fingerprints of it.
 	Sources Sources
-	Health  Health
+	Probes  Probes
 	Ledger  Ledger
-	Key     Keyed
+	Key     Fingerprinter
 	// Freeze knows the blackouts of the whole cluster; nil for none.
 	Freeze *freeze.Freeze
 	// Actor restarts workloads.
 	Actor Actor
-	// Unasked are namespaces whose writers admission does not ask: nothing is restarted there.
-	Unasked []string
+	// WebhookExemptNamespaces are namespaces whose writers admission does not ask: nothing is restarted there.
+	WebhookExemptNamespaces []string
 
-	ringer    *controller.CoalescingEnqueuer
-	interests *controller.WatchIndex[*interest]
-	births    *births
-	memories  *memories
-	metrics   *metrics
+	enqueuer    *controller.CoalescingEnqueuer
+	watchIndex  *controller.WatchIndex[*watchSet]
+	podVersions *podCreationVersions
+	states      *stateStore
+	metrics     *metrics
 }
 
 func newReconciler(r Reconciler) *Reconciler {
-	if r.ringer == nil {
-		r.ringer = controller.NewCoalescingEnqueuer(r.Now)
+	if r.enqueuer == nil {
+		r.enqueuer = controller.NewCoalescingEnqueuer(r.Now)
 	}
-	r.interests, r.births, r.memories, r.metrics = &controller.WatchIndex[*interest]{}, &births{}, &memories{}, newMetrics(r.Now)
+	r.watchIndex, r.podVersions, r.states, r.metrics = &controller.WatchIndex[*watchSet]{}, &podCreationVersions{}, &stateStore{}, newMetrics(r.Now)
 	return &r
 }
 
@@ -88,10 +88,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // reconcile goes through the steps, and returns when to do so again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootPolicy) (time.Time, error) {
 	s := r.begin(stored)
-	if s.memory.mark.NewerThan(stored, s.now) {
+	if s.state.lastWrite.NewerThan(stored, s.now) {
 		return time.Time{}, controller.ErrStale
 	}
-	if err := r.survey(ctx, s); err != nil {
+	if err := r.observe(ctx, s); err != nil {
 		return time.Time{}, err
 	}
 	decided, err := r.decide(ctx, s)
@@ -102,36 +102,36 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootP
 	if err != nil {
 		return time.Time{}, err
 	}
-	again, err := r.record(ctx, s, decided, results)
+	again, err := r.recordResults(ctx, s, decided, results)
 	if err != nil {
 		return time.Time{}, err
 	}
-	r.metrics.record(s.key, &s.stored.Status, s.sources)
-	return controller.Earliest(s.again, again), nil
+	r.metrics.record(s.key, &s.stored.Status, s.sourceCount)
+	return controller.Earliest(s.requeue, again), nil
 }
 
 // begin takes up a policy. From here on it is heard of what moves around it.
-func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *survey {
+func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *observation {
 	policy := stored.DeepCopy()
 	rules.Default(policy)
-	s := &survey{
-		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, memory: r.memories.of(policy),
+	s := &observation{
+		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, state: r.states.get(policy),
 	}
 	if errs := rules.Validate(policy, nil); len(errs) > 0 {
-		s.barred, s.invalid = autorebootv1.ReasonInvalidSpec, errs.ToAggregate().Error()
-		s.note(s.barred, s.invalid)
-	} else if !approval.RebootPolicyApproved(policy, r.Unasked...) {
-		s.barred = autorebootv1.ReasonForbidden
-		s.note(s.barred, r.unapproved(policy))
+		s.blockedBy, s.invalid = autorebootv1.ReasonInvalidSpec, errs.ToAggregate().Error()
+		s.addProblem(s.blockedBy, s.invalid)
+	} else if !approval.RebootPolicyApproved(policy, r.WebhookExemptNamespaces...) {
+		s.blockedBy = autorebootv1.ReasonForbidden
+		s.addProblem(s.blockedBy, r.unapproved(policy))
 	}
-	r.wants(s.key, interestOf(&policy.Spec))
+	r.updateWatchSet(s.key, watchSetOf(&policy.Spec))
 	return s
 }
 
 // unapproved says what to do about a policy of which it is not known whether its writer may do what it
 // does.
 func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
-	if slices.Contains(r.Unasked, policy.Namespace) {
+	if slices.Contains(r.WebhookExemptNamespaces, policy.Namespace) {
 		return "no admission webhook is called in namespace " + policy.Namespace + ", so it is not known whether the writer of the policy has the rights to what it does: nothing is restarted here"
 	}
 	if policy.Annotations[common.ApprovedByAnnotation] != "" {
@@ -140,33 +140,33 @@ func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
 	return "it is not known whether the writer of the policy has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
-// survey finds out what there is to know.
-func (r *Reconciler) survey(ctx context.Context, s *survey) error {
-	if err := r.targets(ctx, s); err != nil {
+// observe finds out what there is to know.
+func (r *Reconciler) observe(ctx context.Context, o *observation) error {
+	if err := r.findTargets(ctx, o); err != nil {
 		return err
 	}
-	if err := r.pods(ctx, s); err != nil {
+	if err := r.readPods(ctx, o); err != nil {
 		return err
 	}
-	if err := r.blocked(ctx, s); err != nil {
+	if err := r.budgetBlocks(ctx, o); err != nil {
 		return err
 	}
 	var until time.Time
-	s.calendar, until = s.memory.times.at(s.now, r.Freeze.State())
-	s.look(until)
-	if s.barred == "" {
-		s.gates = r.closed(ctx, s)
+	o.calendar, until = o.state.calendar.at(o.now, r.Freeze.State())
+	o.requeueAt(until)
+	if o.blockedBy == "" {
+		o.gates = r.closedGates(ctx, o)
 	}
-	return r.signals(ctx, s)
+	return r.signals(ctx, o)
 }
 
 // forget ends everything that goes on for a policy.
 func (r *Reconciler) forget(key types.NamespacedName) {
-	r.interests.Forget(key)
+	r.watchIndex.Forget(key)
 	r.Sources.Forget(key)
-	r.Health.Forget(key)
+	r.Probes.Forget(key)
 	r.Ledger.Forget(holderOf(key))
-	r.memories.drop(key)
+	r.states.drop(key)
 	r.metrics.drop(key)
-	r.ringer.Forget(key)
+	r.enqueuer.Forget(key)
 }

@@ -28,56 +28,56 @@ import (
 const theRestart = "abcdef01-1"
 
 func TestAPolicyOnAWorkloadThatIsThereRestartsNothing(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.did()
-	s.says(autorebootv1.ConditionReady, "True Watching")
-	s.says(autorebootv1.ConditionRestartPending, "")
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.expectActions()
+	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
+	s.expectCondition(autorebootv1.ConditionRestartPending, "")
 	if got := s.object().Status.ObservedGeneration; got != 1 {
 		t.Errorf("observed generation %d", got)
 	}
 	for range 3 {
-		s.passes(time.Minute)
-		s.quiet("nothing has changed")
+		s.advance(time.Minute)
+		s.expectNoWrite("nothing has changed")
 	}
 }
 
 func TestAChangeRestartsOnceAndIsVerified(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	result := s.reconciles()
-	s.says(autorebootv1.ConditionRestartPending, "True Debouncing")
-	s.says(autorebootv1.ConditionReady, "True Watching")
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	result := s.reconcile()
+	s.expectCondition(autorebootv1.ConditionRestartPending, "True Debouncing")
+	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
 	if result.RequeueAfter <= 0 || result.RequeueAfter > 16*time.Second {
 		t.Errorf("looks again after %s", result.RequeueAfter)
 	}
-	s.did()
-	s.passes(16 * time.Second)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
-	s.says(autorebootv1.ConditionRestartPending, "")
-	s.says(autorebootv1.ConditionProgressing, "True Restarting")
-	s.passes(controller.CoalescingInterval)
-	s.reconciles()
+	s.expectActions()
+	s.advance(16 * time.Second)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+	s.expectCondition(autorebootv1.ConditionRestartPending, "")
+	s.expectCondition(autorebootv1.ConditionProgressing, "True Restarting")
+	s.advance(controller.CoalescingInterval)
+	s.reconcile()
 	if phase := s.object().Status.InFlight[0].Phase; phase != autorebootv1.PhaseRollingOut {
 		t.Errorf("phase %s", phase)
 	}
-	s.passes(time.Second)
-	s.quiet("the rollout goes on")
-	s.rolledOut("api")
-	s.reconciles()
-	s.passes(11 * time.Second)
-	s.reconciles()
-	s.says(autorebootv1.ConditionProgressing, "")
-	s.says(autorebootv1.ConditionVerified, "True Verified")
-	s.did()
+	s.advance(time.Second)
+	s.expectNoWrite("the rollout goes on")
+	s.completeRollout("api")
+	s.reconcile()
+	s.advance(11 * time.Second)
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionProgressing, "")
+	s.expectCondition(autorebootv1.ConditionVerified, "True Verified")
+	s.expectActions()
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
 		t.Errorf("the ledger holds %d when it is over", held)
 	}
-	s.passes(time.Hour)
-	s.reconciles()
-	s.quiet("it is over")
+	s.advance(time.Hour)
+	s.reconcile()
+	s.expectNoWrite("it is over")
 	for _, want := range []string{
 		"RestartStarted Deployment/RebootPolicy", "RestartVerified RebootPolicy/Deployment",
 	} {
@@ -88,17 +88,17 @@ func TestAChangeRestartsOnceAndIsVerified(t *testing.T) {
 }
 
 func TestNothingIsDoneThatCouldNotBeStored(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
 	s.events = nil
 	s.refusing = apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), "payments", errors.New("changed"))
-	if got := s.reconciles().RequeueAfter; got != controller.StaleRetry {
+	if got := s.reconcile().RequeueAfter; got != controller.StaleRetry {
 		t.Errorf("looks again after %s", got)
 	}
-	s.did()
+	s.expectActions()
 	if len(s.events) > 0 {
 		t.Errorf("told %q", s.events)
 	}
@@ -106,27 +106,27 @@ func TestNothingIsDoneThatCouldNotBeStored(t *testing.T) {
 		t.Errorf("the ledger holds %d, want the claim of what may have been stored", held)
 	}
 	s.refusing = nil
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
 }
 
 func TestAClaimIsKeptUntilItsEndIsStored(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.rolledOut("api")
-	s.reconciles()
-	s.passes(time.Minute)
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.completeRollout("api")
+	s.reconcile()
+	s.advance(time.Minute)
 	s.refusing = apierrors.NewConflict(autorebootv1.GroupVersion.WithResource("rebootpolicies").GroupResource(), "payments", errors.New("changed"))
-	s.reconciles()
+	s.reconcile()
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 1 {
 		t.Errorf("the ledger holds %d while the status says that the restart is in flight", held)
 	}
 	s.refusing = nil
-	s.reconciles()
+	s.reconcile()
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
 		t.Errorf("the ledger holds %d", held)
 	}
@@ -135,45 +135,45 @@ func TestAClaimIsKeptUntilItsEndIsStored(t *testing.T) {
 func TestACacheThatIsBehindNeverPlansTwice(t *testing.T) {
 	for name, passed := range map[string]time.Duration{"at once": 0, "longer than is waited for it": controller.StaleTimeout + time.Second} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, config, deployment("api", 2, nil)...)
-			s.reconciles()
-			s.changes("Secret/creds", "hmac:2")
-			s.reconciles()
-			s.passes(time.Minute)
+			s := newSuite(t, config, deployment("api", 2, nil)...)
+			s.reconcile()
+			s.changeSource("Secret/creds", "hmac:2")
+			s.reconcile()
+			s.advance(time.Minute)
 			before := s.object()
-			s.reconciles()
-			s.did("Annotate api " + theRestart)
+			s.reconcile()
+			s.expectActions("Annotate api " + theRestart)
 			s.stale = before
-			s.passes(passed)
+			s.advance(passed)
 			for range 3 {
-				if got := s.reconciles().RequeueAfter; got != controller.StaleRetry {
+				if got := s.reconcile().RequeueAfter; got != controller.StaleRetry {
 					t.Errorf("looks again after %s", got)
 				}
 			}
-			s.did()
+			s.expectActions()
 			s.stale = nil
-			s.reconciles()
-			s.did()
+			s.reconcile()
+			s.expectActions()
 		})
 	}
 }
 
 func TestAnOldStatusThatAsksForAnActionIsNotActedOn(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
-	s.doer.outcome = restart.Again
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.doer.outcome = restart.Retry
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
 	planned := s.object()
 	s.doer.outcome = ""
-	s.passes(time.Second)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
-	s.passes(controller.CoalescingInterval)
-	s.reconciles()
+	s.advance(time.Second)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+	s.advance(controller.CoalescingInterval)
+	s.reconcile()
 
 	// A process that has lost the lead still has the status that plans the restart, while the
 	// workload carries a later one.
@@ -183,33 +183,33 @@ func TestAnOldStatusThatAsksForAnActionIsNotActedOn(t *testing.T) {
 	s.must(s.store.Update(t.Context(), &d))
 	s.restart()
 	s.stale = planned
-	s.passes(time.Minute)
-	if got := s.reconciles().RequeueAfter; got != controller.StaleRetry {
+	s.advance(time.Minute)
+	if got := s.reconcile().RequeueAfter; got != controller.StaleRetry {
 		t.Errorf("looks again after %s", got)
 	}
-	s.did()
+	s.expectActions()
 }
 
 func TestAProcessThatEndsAfterActingRestartsOnce(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
 	s.doer.dies = true
-	s.reconciles()
-	s.passes(controller.CoalescingInterval)
+	s.reconcile()
+	s.advance(controller.CoalescingInterval)
 	if _, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: policyKey}); !errors.Is(err, errDied) {
 		t.Fatalf("the write after the action ended with %v", err)
 	}
-	s.did("Annotate api " + theRestart)
+	s.expectActions("Annotate api " + theRestart)
 	s.doer.dies, s.refusing = false, nil
 	s.restart()
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 1 {
 		t.Errorf("the ledger of the next process holds %d", held)
 	}
-	s.passes(20 * time.Second)
-	s.reconciles()
+	s.advance(20 * time.Second)
+	s.reconcile()
 	for _, done := range s.doer.done {
 		if done != "Annotate api "+theRestart {
 			t.Errorf("did %s", done)
@@ -221,135 +221,135 @@ func TestAProcessThatEndsAfterActingRestartsOnce(t *testing.T) {
 }
 
 func TestWhatIsForbiddenIsSaidAndNotTriedAllTheTime(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
+	s := newSuite(t, config, deployment("api", 2, nil)...)
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.ServiceAccountName = "deployer" })
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
 	s.doer.outcome = restart.Forbidden
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
-	s.says(autorebootv1.ConditionReady, "False Forbidden")
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+	s.expectCondition(autorebootv1.ConditionReady, "False Forbidden")
 	for range 5 {
-		s.passes(time.Second)
-		s.reconciles()
+		s.advance(time.Second)
+		s.reconcile()
 	}
-	s.did()
-	s.says(autorebootv1.ConditionReady, "False Forbidden")
+	s.expectActions()
+	s.expectCondition(autorebootv1.ConditionReady, "False Forbidden")
 	s.doer.outcome = ""
-	s.passes(refusedRetry)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
-	s.passes(time.Second)
-	s.reconciles()
-	s.says(autorebootv1.ConditionReady, "True Watching")
+	s.advance(refusedRetry)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+	s.advance(time.Second)
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
 }
 
 func TestWhatIsNotApprovedStartsNothingAndReadsNothing(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
 	baselines := s.object().Status.Targets[0].Baselines
-	s.smuggle(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "other" })
-	s.changes("Secret/creds", "hmac:2")
+	s.editUnapproved(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "other" })
+	s.changeSource("Secret/creds", "hmac:2")
 	for range 3 {
-		s.passes(time.Minute)
-		s.reconciles()
+		s.advance(time.Minute)
+		s.reconcile()
 	}
-	s.did()
-	s.says(autorebootv1.ConditionReady, "False Forbidden")
+	s.expectActions()
+	s.expectCondition(autorebootv1.ConditionReady, "False Forbidden")
 	if diff := cmp.Diff(baselines, s.object().Status.Targets[0].Baselines); diff != "" {
 		t.Errorf("baselines moved (-before +after):\n%s", diff)
 	}
-	s.smuggle(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "api" }) // which is approved
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
-	s.says(autorebootv1.ConditionReady, "True Watching")
+	s.editUnapproved(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "api" }) // which is approved
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
 }
 
 func TestNoAuthorIsEntitledWhereAdmissionIsNotAsked(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.Unasked = []string{policyKey.Namespace}
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.passes(time.Minute)
-	s.reconciles()
-	s.did()
-	s.says(autorebootv1.ConditionReady, "False Forbidden")
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.WebhookExemptNamespaces = []string{policyKey.Namespace}
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectActions()
+	s.expectCondition(autorebootv1.ConditionReady, "False Forbidden")
 }
 
 func TestASpecThatBreaksARuleStartsNothingAndForgetsNothing(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Triggers[0].Name = "Not A Name" })
-	s.reconciles()
-	s.says(autorebootv1.ConditionReady, "False InvalidSpec")
-	s.says(autorebootv1.ConditionStalled, "True InvalidSpec")
-	s.passes(time.Minute)
-	s.reconciles()
-	s.did()
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionReady, "False InvalidSpec")
+	s.expectCondition(autorebootv1.ConditionStalled, "True InvalidSpec")
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectActions()
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Triggers[0].Name = "config" })
-	s.reconciles()
-	s.says(autorebootv1.ConditionReady, "True Watching")
-	s.says(autorebootv1.ConditionStalled, "")
-	s.passes(20 * time.Second)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
+	s.expectCondition(autorebootv1.ConditionStalled, "")
+	s.advance(20 * time.Second)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
 }
 
 func TestASpecThatBreaksARuleDoesNotTryAgain(t *testing.T) {
-	s := newStand(t, strings.Replace(config, "soak: 10s", "timeout: 1m", 1)+"retry: {backoff: 1m}\n", deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
-	s.passes(2 * time.Minute) // it is not rolled out
-	s.reconciles()
-	s.says(autorebootv1.ConditionVerified, "False TimedOut")
+	s := newSuite(t, strings.Replace(config, "soak: 10s", "timeout: 1m", 1)+"retry: {backoff: 1m}\n", deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+	s.advance(2 * time.Minute) // it is not rolled out
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionVerified, "False TimedOut")
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "" })
-	s.rolledOut("api")
-	s.passes(10 * time.Minute)
-	s.reconciles()
-	s.did()
-	s.says(autorebootv1.ConditionRestartPending, "True Suspended")
+	s.completeRollout("api")
+	s.advance(10 * time.Minute)
+	s.reconcile()
+	s.expectActions()
+	s.expectCondition(autorebootv1.ConditionRestartPending, "True Suspended")
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "api" })
-	s.reconciles()
-	s.did("Annotate api abcdef01-2")
+	s.reconcile()
+	s.expectActions("Annotate api abcdef01-2")
 }
 
 func TestASpecThatBreaksARuleSeesItsRestartThrough(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "" })
-	s.rolledOut("api")
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.says(autorebootv1.ConditionVerified, "True Verified")
-	s.says(autorebootv1.ConditionReady, "False InvalidSpec")
+	s.completeRollout("api")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionVerified, "True Verified")
+	s.expectCondition(autorebootv1.ConditionReady, "False InvalidSpec")
 }
 
 func TestADeletedPolicyIsForgottenEverywhere(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
 	s.must(s.store.Delete(t.Context(), s.object()))
-	s.reconciles()
-	if n := len(s.interests.All()) + len(s.memories.all) + len(s.metrics.rows) + s.ringer.Len() + len(s.content.wants); n > 0 {
+	s.reconcile()
+	if n := len(s.watchIndex.All()) + len(s.states.all) + len(s.metrics.rows) + s.enqueuer.Len() + len(s.content.wants); n > 0 {
 		t.Errorf("%d things are remembered", n)
 	}
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
@@ -358,81 +358,81 @@ func TestADeletedPolicyIsForgottenEverywhere(t *testing.T) {
 }
 
 func TestARestartInFlightOutlivesItsTarget(t *testing.T) {
-	s := newStand(t, config, append(deployment("api", 2, nil), deployment("web", 1, nil)...)...)
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
+	s := newSuite(t, config, append(deployment("api", 2, nil), deployment("web", 1, nil)...)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Targets[0].Name = "web" })
-	s.reconciles()
+	s.reconcile()
 	if f := s.object().Status.InFlight; len(f) != 1 || f[0].Name != "api" {
 		t.Errorf("in flight: %+v", f)
 	}
-	s.rolledOut("api")
-	s.passes(time.Second)
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.says(autorebootv1.ConditionVerified, "True Verified")
+	s.completeRollout("api")
+	s.advance(time.Second)
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionVerified, "True Verified")
 }
 
 func TestDryRunAndSuspendActOnNothing(t *testing.T) {
 	for name, want := range map[string]string{"dryRun": autorebootv1.ReasonDryRun, "suspend": autorebootv1.ReasonSuspended} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, config+name+": true\n", deployment("api", 2, nil)...)
-			s.reconciles()
-			s.changes("Secret/creds", "hmac:2")
-			s.reconciles()
-			s.passes(time.Minute)
-			s.reconciles()
-			s.did()
-			s.says(autorebootv1.ConditionRestartPending, "True "+want)
+			s := newSuite(t, config+name+": true\n", deployment("api", 2, nil)...)
+			s.reconcile()
+			s.changeSource("Secret/creds", "hmac:2")
+			s.reconcile()
+			s.advance(time.Minute)
+			s.reconcile()
+			s.expectActions()
+			s.expectCondition(autorebootv1.ConditionRestartPending, "True "+want)
 		})
 	}
 }
 
 func TestWindowsHoldARestartAndSayUntilWhen(t *testing.T) {
-	s := newStand(t, config+`windows: [{schedule: "0 22 * * *", duration: 6h}]`+"\n", deployment("api", 2, nil)...)
-	s.reconciles()
+	s := newSuite(t, config+`windows: [{schedule: "0 22 * * *", duration: 6h}]`+"\n", deployment("api", 2, nil)...)
+	s.reconcile()
 	if at := s.object().Status.NextAllowedTime; at == nil || !at.Time.Equal(time.Date(2026, 3, 2, 22, 0, 0, 0, time.UTC)) {
 		t.Errorf("next allowed time %v", at)
 	}
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
-	result := s.reconciles()
-	s.says(autorebootv1.ConditionRestartPending, "True OutsideWindow")
-	s.says(autorebootv1.ConditionReady, "True Watching")
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	result := s.reconcile()
+	s.expectCondition(autorebootv1.ConditionRestartPending, "True OutsideWindow")
+	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
 	if at := s.now.Add(result.RequeueAfter); at.After(time.Date(2026, 3, 2, 22, 0, 1, 0, time.UTC)) {
 		t.Errorf("looks again at %s", at)
 	}
-	s.did()
+	s.expectActions()
 	s.now = time.Date(2026, 3, 2, 22, 0, 1, 0, time.UTC)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
 	if at := s.object().Status.NextAllowedTime; at != nil {
 		t.Errorf("next allowed time %v inside the window", at)
 	}
 }
 
 func TestWhatOthersDisruptIsLeftAlone(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
+	s := newSuite(t, config, deployment("api", 2, nil)...)
 	chaos := disruption.Holder{Kind: disruption.ChaosPod, NamespacedName: types.NamespacedName{Namespace: "shop", Name: "monkey"}}
 	s.ledger.Restore(chaos, "", []disruption.Claim{{UID: "uid-api"}})
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.says(autorebootv1.ConditionRestartPending, "True ChaosActive")
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionRestartPending, "True ChaosActive")
 	if waiting := s.ledger.Snapshot().Waiting; waiting != 1 {
 		t.Errorf("%d wait in the ledger", waiting)
 	}
 	s.ledger.Forget(chaos)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
 }
 
 // A restart that turns out to lack a Secret leaves the last slot of the cluster to another.
@@ -441,15 +441,15 @@ func TestARestartThatIsHeldLeavesItsSlot(t *testing.T) {
 	lacking[0].(*appsv1.Deployment).Spec.Template.Spec.Containers = []corev1.Container{{
 		Name: "c", EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}}}},
 	}}
-	s := newStand(t, strings.Replace(config, "name: api}", "name: api}, {kind: Deployment, name: web}", 1), append(lacking, deployment("web", 2, nil)...)...)
-	s.ledger = disruption.New(disruption.Options{Most: 1})
+	s := newSuite(t, strings.Replace(config, "name: api}", "name: api}, {kind: Deployment, name: web}", 1), append(lacking, deployment("web", 2, nil)...)...)
+	s.ledger = disruption.New(disruption.Options{MaxDisrupted: 1})
 	s.Ledger = s.ledger
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
-	s.reconciles()
-	s.passes(16 * time.Second)
-	s.reconciles()
-	s.did("Annotate web " + theRestart)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(16 * time.Second)
+	s.reconcile()
+	s.expectActions("Annotate web " + theRestart)
 }
 
 func TestEventsOfOneKindHaveABound(t *testing.T) {
@@ -458,30 +458,30 @@ func TestEventsOfOneKindHaveABound(t *testing.T) {
 	for i := range maxEvents + 5 {
 		objects = append(objects, deployment(fmt.Sprintf("w%02d", i), 1, part)...)
 	}
-	s := newStand(t, strings.Replace(config, "name: api", "selector: {matchLabels: {part: shop}}", 1), objects...)
+	s := newSuite(t, strings.Replace(config, "name: api", "selector: {matchLabels: {part: shop}}", 1), objects...)
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.DryRun = ptr.To(true) })
-	s.reconciles()
-	s.changes("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
 	s.events = nil
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
 	if len(s.events) != maxEvents {
 		t.Errorf("told %d: %q", len(s.events), s.events)
 	}
 }
 
 func TestRestartNowIsActedOnOnce(t *testing.T) {
-	s := newStand(t, config, deployment("api", 2, nil)...)
-	s.reconciles()
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
 	s.edit(func(p *autorebootv1.RebootPolicy) {
 		p.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: "please"}
 		p.Spec.HistoryLimit = ptr.To(int32(3))
 	})
-	s.reconciles()
-	s.passes(time.Minute)
-	s.reconciles()
-	s.did("Annotate api " + theRestart)
+	s.reconcile()
+	s.advance(time.Minute)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
 	if got := s.object().Status.LastRestartNow; got != "please" {
 		t.Errorf("last token %q", got)
 	}

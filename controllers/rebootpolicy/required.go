@@ -18,59 +18,59 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 )
 
-// requiredBy are the ConfigMaps and Secrets without which no pod of a workload starts.
-func (s *survey) requiredBy(w *workload) []sources.Want {
+// requiredSources are the ConfigMaps and Secrets without which no pod of a workload starts.
+func (o *observation) requiredSources(w *workload) []sources.Want {
 	var wants []sources.Want
 	for _, ref := range references.Of(w.Template) {
 		if !ref.Optional {
-			wants = append(wants, sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: s.key.Namespace, Name: ref.Name}})
+			wants = append(wants, sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: o.key.Namespace, Name: ref.Name}})
 		}
 	}
 	return wants
 }
 
-// awaited are the sources for which restarts wait: the policy is told when they appear.
-func (s *survey) awaited() []origin {
-	var out []origin
-	for _, w := range s.workloads {
-		if p := s.pending(w); p == nil || p.Reason != autorebootv1.ReasonSourceMissing {
+// awaitedSources are the sources for which restarts wait: the policy is told when they appear.
+func (o *observation) awaitedSources() []sourceRef {
+	var out []sourceRef
+	for _, w := range o.workloads {
+		if p := o.pending(w); p == nil || p.Reason != autorebootv1.ReasonSourceMissing {
 			continue
 		}
-		for _, want := range s.requiredBy(w) {
-			out = append(out, origin{workload: w, want: want, required: true})
+		for _, want := range o.requiredSources(w) {
+			out = append(out, sourceRef{workload: w, want: want, required: true})
 		}
 	}
 	return out
 }
 
 // pending is the restart that the status has of a workload; nil where none waits.
-func (s *survey) pending(w *workload) *autorebootv1.PendingRestart {
-	for i := range s.policy.Status.Targets {
-		if t := &s.policy.Status.Targets[i]; t.UID == w.UID && t.Kind == w.Kind {
+func (o *observation) pending(w *workload) *autorebootv1.PendingRestart {
+	for i := range o.policy.Status.Targets {
+		if t := &o.policy.Status.Targets[i]; t.UID == w.UID && t.Kind == w.Kind {
 			return t.Pending
 		}
 	}
 	return nil
 }
 
-// require looks for what the pods of each restart that would begin now cannot start without, and says
+// checkRequiredSources looks for what the pods of each restart that would begin now cannot start without, and says
 // whether anything is missing. Only then are sources looked at that no trigger names; those that a watch
 // shows are not read again.
-func (r *Reconciler) require(ctx context.Context, s *survey, d *restart.Decision) (bool, error) {
+func (r *Reconciler) checkRequiredSources(ctx context.Context, o *observation, d *restart.Decision) (bool, error) {
 	begun := map[string]bool{}
-	for i := range s.policy.Status.InFlight {
-		begun[s.policy.Status.InFlight[i].ID] = true
+	for i := range o.policy.Status.InFlight {
+		begun[o.policy.Status.InFlight[i].ID] = true
 	}
 	missing, seen := false, map[sources.Ref]bool{}
-	maps.Copy(seen, s.there)
+	maps.Copy(seen, o.watchedSources)
 	for i := range d.Status.InFlight {
 		f := &d.Status.InFlight[i]
-		w := s.workload(f.UID)
-		if begun[f.ID] || w == nil || w.checked {
+		w := o.workload(f.UID)
+		if begun[f.ID] || w == nil || w.requiredChecked {
 			continue
 		}
-		w.checked = true
-		for _, want := range s.requiredBy(w) {
+		w.requiredChecked = true
+		for _, want := range o.requiredSources(w) {
 			exists, ok := seen[want.Ref]
 			if !ok {
 				var err error
@@ -91,7 +91,7 @@ func (r *Reconciler) require(ctx context.Context, s *survey, d *restart.Decision
 func (r *Reconciler) exists(ctx context.Context, ref sources.Ref) (bool, error) {
 	found := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: string(ref.Kind)}}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &found)
-	if unanswered(err) {
+	if isTransient(err) {
 		return false, fmt.Errorf("look for %s %s: %w", ref.Kind, ref.Name, err)
 	}
 	return !apierrors.IsNotFound(err), nil

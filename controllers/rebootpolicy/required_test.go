@@ -18,13 +18,13 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 )
 
-// answering is an API server that gives one answer.
-type answering struct {
+// failingReader is an API server that gives one answer.
+type failingReader struct {
 	client.Reader
 	err error
 }
 
-func (a answering) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (a failingReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return a.err
 }
 
@@ -42,7 +42,7 @@ func TestOnlyASourceThatIsKnownToBeMissingHoldsARestart(t *testing.T) {
 		"a closed API server": {apierrors.NewServiceUnavailable("shutting down"), false, true},
 		"out of reach":        {errors.New("connection refused"), false, true},
 	} {
-		r := &Reconciler{Live: answering{err: c.err}}
+		r := &Reconciler{Live: failingReader{err: c.err}}
 		exists, err := r.exists(t.Context(), sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: "shop", Name: "creds"})
 		if (err != nil) != c.again || exists != c.exists {
 			t.Errorf("%s: exists %t, %v", name, exists, err)
@@ -63,12 +63,12 @@ func TestASourceThatIsWatchedIsNotReadForARestart(t *testing.T) {
 		"another one": {map[sources.Ref]bool{{Kind: autorebootv1.SourceSecret, Namespace: "shop", Name: "other"}: true}, true},
 		"none":        {nil, true},
 	} {
-		r := &Reconciler{Live: answering{err: apierrors.NewNotFound(corev1.Resource("secrets"), "creds")}}
+		r := &Reconciler{Live: failingReader{err: apierrors.NewNotFound(corev1.Resource("secrets"), "creds")}}
 		w := &workload{Workload: workloads.Workload{Workload: restart.Workload{UID: "uid-api"}, Template: template}}
-		s := &survey{key: policyKey, policy: &autorebootv1.RebootPolicy{}, workloads: []*workload{w}, there: c.there}
+		s := &observation{key: policyKey, policy: &autorebootv1.RebootPolicy{}, workloads: []*workload{w}, watchedSources: c.there}
 		var d restart.Decision
 		d.Status.InFlight = []autorebootv1.InFlightRestart{{ID: "1", UID: "uid-api"}}
-		missing, err := r.require(t.Context(), s, &d)
+		missing, err := r.checkRequiredSources(t.Context(), s, &d)
 		if err != nil || missing != c.missing || (len(w.Missing) > 0) != c.missing {
 			t.Errorf("%s: missing %t %q, %v", name, missing, w.Missing, err)
 		}

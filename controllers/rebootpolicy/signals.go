@@ -25,50 +25,50 @@ const (
 )
 
 // signals gives every workload what the triggers see of it.
-func (r *Reconciler) signals(ctx context.Context, s *survey) error {
-	if s.barred != "" {
-		r.Health.Forget(s.key)
-		for _, w := range s.workloads {
-			w.Signals = s.frozen(w)
+func (r *Reconciler) signals(ctx context.Context, o *observation) error {
+	if o.blockedBy != "" {
+		r.Probes.Forget(o.key)
+		for _, w := range o.workloads {
+			w.Signals = o.heldSignals(w)
 		}
 		return nil
 	}
-	s.fromAnnotation()
-	r.fromProbes(s)
-	for i := range s.policy.Spec.Triggers {
-		t := &s.policy.Spec.Triggers[i]
+	o.restartNowSignals()
+	r.probeSignals(o)
+	for i := range o.policy.Spec.Triggers {
+		t := &o.policy.Spec.Triggers[i]
 		switch {
 		case t.Schedule != nil:
-			s.fromSchedule(t)
+			o.scheduleSignals(t)
 		case t.PodAge != nil:
-			s.fromPodAge(t)
+			o.podAgeSignals(t)
 		case t.EndpointsChange != nil:
-			if err := r.fromEndpoints(ctx, s, t); err != nil {
+			if err := r.endpointSignals(ctx, o, t); err != nil {
 				return err
 			}
 		}
 	}
-	if err := r.fromSources(ctx, s); err != nil {
+	if err := r.sourceSignals(ctx, o); err != nil {
 		return err
 	}
-	s.boundSignals()
-	return r.past(ctx, s)
+	o.limitSignals()
+	return r.orderByVersion(ctx, o)
 }
 
-// frozen stands for triggers that cannot be read: what was seen stays, and nothing fires.
-func (s *survey) frozen(w *workload) []restart.Signal {
+// heldSignals stands for triggers that cannot be read: what was seen stays, and nothing fires.
+func (o *observation) heldSignals(w *workload) []restart.Signal {
 	var out []restart.Signal
-	for _, b := range s.baselines(w) {
-		out = append(out, restart.Signal{Trigger: b.Trigger, Source: b.Source, Unknown: s.barred})
+	for _, b := range o.baselines(w) {
+		out = append(out, restart.Signal{Trigger: b.Trigger, Source: b.Source, Unknown: o.blockedBy})
 	}
 	return out
 }
 
-// boundSignals leaves out what the status has no room for: the last sources of a workload, and the
+// limitSignals leaves out what the status has no room for: the last sources of a workload, and the
 // last workloads as a whole. What sources there are comes last among the signals.
-func (s *survey) boundSignals() {
+func (o *observation) limitSignals() {
 	total := 0
-	for i, w := range s.workloads {
+	for i, w := range o.workloads {
 		levels := 0
 		for j := range w.Signals {
 			if w.Signals[j].Level {
@@ -81,18 +81,18 @@ func (s *survey) boundSignals() {
 				left = append(left, signal.Source)
 			}
 			w.Signals = w.Signals[:len(w.Signals)-excess]
-			s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
+			o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
 				"%s %s has more than %d sources, restart-now and other triggers included: not watched: %s; list those that count, with discovery Explicit",
 				w.Kind, w.Name, maxSignals, some(left)))
 		}
 		total += len(w.Signals) - levels
 		if total > maxBaselines {
 			var left []string
-			for _, rest := range s.workloads[i:] {
+			for _, rest := range o.workloads[i:] {
 				left = append(left, string(rest.Kind)+" "+rest.Name)
 				rest.Signals, rest.Unselected = nil, true
 			}
-			s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
+			o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
 				"the workloads have more than %d sources together, each counted for each workload, restart-now included: left alone: %s; spread them over several policies",
 				maxBaselines, some(left)))
 			return
@@ -100,24 +100,24 @@ func (s *survey) boundSignals() {
 	}
 }
 
-// fromAnnotation is the restart that a user asks for by hand.
-func (s *survey) fromAnnotation() {
-	token := bounded(s.policy.Annotations[autorebootv1.RestartNowAnnotation])
-	for _, w := range s.workloads {
+// restartNowSignals is the restart that a user asks for by hand.
+func (o *observation) restartNowSignals() {
+	token := shortFingerprint(o.policy.Annotations[autorebootv1.RestartNowAnnotation])
+	for _, w := range o.workloads {
 		w.Signals = append(w.Signals, restart.Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: token})
 	}
 }
 
-// bounded makes a fingerprint of a text that is no secret.
-func bounded(text string) string {
+// shortFingerprint makes a fingerprint of a text that is no secret.
+func shortFingerprint(text string) string {
 	if len(text) <= maxFingerprint {
 		return text
 	}
-	return hashed(text)
+	return fingerprintOf(text)
 }
 
-// hashed is a fingerprint of what is no secret.
-func hashed(parts ...string) string {
+// fingerprintOf is a fingerprint of what is no secret.
+func fingerprintOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return "sha256:" + base64.RawURLEncoding.EncodeToString(sum[:16])
 }

@@ -32,34 +32,34 @@ const (
 	down       = "Down"
 )
 
-// fromEndpoints sees what happens to an ExternalService: one signal for each event.
-func (r *Reconciler) fromEndpoints(ctx context.Context, s *survey, t *autorebootv1.Trigger) error {
+// endpointSignals sees what happens to an ExternalService: one signal for each event.
+func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *autorebootv1.Trigger) error {
 	name := t.EndpointsChange.ExternalServiceName
 	var es networkingv1.ExternalService
 	var broken *tolerantcache.UndecodableError
 	unknown := ""
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &es, shared)
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, &es, shared)
 	switch {
 	case apierrors.IsNotFound(err):
 		unknown = autorebootv1.ReasonSourceNotFound
-		s.note(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s does not exist", t.Name, name))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s does not exist", t.Name, name))
 	case errors.As(err, &broken): // which must not hold up the policy's other triggers
 		unknown = sources.Unreadable
-		s.note(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, broken.Fault))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, broken.Fault))
 	case err != nil:
 		return fmt.Errorf("read ExternalService %s: %w", name, err)
-	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected) && !takesPart(s.policy):
+	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected) && !restartsOnInjectedFault(o.policy):
 		unknown = networkingv1.ConditionFaultInjected
 	}
 	for _, event := range t.EndpointsChange.Events {
 		signal := restart.Signal{Trigger: t.Name, Source: "ExternalService/" + name + "/" + string(event), Unknown: unknown}
 		if unknown == "" {
-			happens(&signal, event, &es)
+			readEvent(&signal, event, &es)
 		}
-		for _, w := range s.workloads {
+		for _, w := range o.workloads {
 			own := signal
 			if event == autorebootv1.EndpointsAddressesChanged && own.Unknown == "" {
-				s.settle(&own, w, &es)
+				o.stabilize(&own, w, &es)
 			}
 			w.Signals = append(w.Signals, own)
 		}
@@ -67,8 +67,8 @@ func (r *Reconciler) fromEndpoints(ctx context.Context, s *survey, t *autoreboot
 	return nil
 }
 
-// happens reads one event off the status.
-func happens(signal *restart.Signal, event autorebootv1.EndpointsEvent, es *networkingv1.ExternalService) {
+// readEvent reads one event off the status.
+func readEvent(signal *restart.Signal, event autorebootv1.EndpointsEvent, es *networkingv1.ExternalService) {
 	switch event {
 	case autorebootv1.EndpointsAddressesChanged:
 		if signal.Fingerprint = addressesOf(es); signal.Fingerprint == "" {
@@ -79,9 +79,9 @@ func happens(signal *restart.Signal, event autorebootv1.EndpointsEvent, es *netw
 			signal.Fingerprint = failedOver
 		}
 		back := event == autorebootv1.EndpointsFailedBack
-		signal.SilentAppear, signal.SilentVanish = back, !back
+		signal.SilentCreate, signal.SilentDelete = back, !back
 	case autorebootv1.EndpointsRecovered:
-		signal.SilentAppear = true
+		signal.SilentCreate = true
 		healthy := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy)
 		switch {
 		case healthy == nil || healthy.Status == metav1.ConditionUnknown:
@@ -121,36 +121,36 @@ func addressesOf(es *networkingv1.ExternalService) string {
 		return ""
 	}
 	slices.Sort(all)
-	return hashed(slices.Compact(all)...)
+	return fingerprintOf(slices.Compact(all)...)
 }
 
-// steady is what a trigger has seen of addresses that come and go.
-type steady struct {
+// stableFingerprint is what a trigger has seen of addresses that come and go.
+type stableFingerprint struct {
 	was, is string
 	since   time.Time
 }
 
-// settle lets new addresses count only after they have stayed for the delay of the ExternalService's
+// stabilize lets new addresses count only after they have stayed for the delay of the ExternalService's
 // failback: what flaps restarts no workload. Until then the former ones stand, which a process that has
 // just begun finds among the baselines.
-func (s *survey) settle(signal *restart.Signal, w *workload, es *networkingv1.ExternalService) {
+func (o *observation) stabilize(signal *restart.Signal, w *workload, es *networkingv1.ExternalService) {
 	key := signal.Trigger + "/" + signal.Source
-	seen := s.memory.steady[key]
+	seen := o.state.stable[key]
 	if seen.is != signal.Fingerprint {
-		seen.is, seen.since = signal.Fingerprint, s.now
+		seen.is, seen.since = signal.Fingerprint, o.now
 	}
 	delay := failbackDelay
 	if f := es.Spec.Failover; f != nil {
 		delay = f.FailbackDelay.Or(failbackDelay)
 	}
 	settles := seen.since.Add(delay)
-	if !settles.After(s.now) {
+	if !settles.After(o.now) {
 		seen.was = seen.is
 	}
-	s.memory.steady[key] = seen
+	o.state.stable[key] = seen
 	former := seen.was
 	if former == "" {
-		if known, ok := s.baseline(w, signal.Trigger, signal.Source); ok {
+		if known, ok := o.baseline(w, signal.Trigger, signal.Source); ok {
 			former = known
 		} else {
 			former = signal.Fingerprint // a first sight
@@ -159,6 +159,6 @@ func (s *survey) settle(signal *restart.Signal, w *workload, es *networkingv1.Ex
 	if former == signal.Fingerprint {
 		return
 	}
-	signal.Fingerprint, signal.Again, signal.Settles = former, settles, settles
-	s.look(settles)
+	signal.Fingerprint, signal.RequeueAt, signal.SettlesAt = former, settles, settles
+	o.requeueAt(settles)
 }

@@ -41,8 +41,8 @@ func healthyAt(ip string) networkingv1.AddressStatus {
 	return networkingv1.AddressStatus{IP: ip, Health: networkingv1.AddressHealthy}
 }
 
-// becomes changes the status of the ExternalService.
-func (s *stand) becomes(change func(*networkingv1.ExternalServiceStatus)) {
+// setStatus changes the status of the ExternalService.
+func (s *suite) setStatus(change func(*networkingv1.ExternalServiceStatus)) {
 	s.Helper()
 	es := db()
 	s.must(s.store.Get(s.Context(), policyKeyOf("db"), es))
@@ -51,9 +51,9 @@ func (s *stand) becomes(change func(*networkingv1.ExternalServiceStatus)) {
 }
 
 // event is the signal of one event.
-func (s *stand) event(kind autorebootv1.EndpointsEvent) restart.Signal {
+func (s *suite) event(kind autorebootv1.EndpointsEvent) restart.Signal {
 	s.Helper()
-	for _, signal := range s.looks().signalsOf("moved") {
+	for _, signal := range s.observe().signalsOf("moved") {
 		if signal.Source == "ExternalService/db/"+string(kind) {
 			return signal
 		}
@@ -63,33 +63,33 @@ func (s *stand) event(kind autorebootv1.EndpointsEvent) restart.Signal {
 }
 
 func TestAddressesCountOnceTheyHaveStayed(t *testing.T) {
-	s := newStand(t, moves, append(deployment("api", 1, nil), db())...)
+	s := newSuite(t, moves, append(deployment("api", 1, nil), db())...)
 	first := s.event(autorebootv1.EndpointsAddressesChanged)
 	if first.Fingerprint == "" || first.Unknown != "" {
 		t.Fatalf("first sight: %+v", first)
 	}
-	s.remembers(autorebootv1.Baseline{Trigger: "moved", Source: first.Source, Fingerprint: first.Fingerprint})
-	s.passes(2 * time.Minute)
+	s.setBaselines(autorebootv1.Baseline{Trigger: "moved", Source: first.Source, Fingerprint: first.Fingerprint})
+	s.advance(2 * time.Minute)
 	s.event(autorebootv1.EndpointsAddressesChanged)
 
 	move := func(ip string) {
-		s.becomes(func(st *networkingv1.ExternalServiceStatus) { st.Endpoints[0].Addresses[0] = healthyAt(ip) })
+		s.setStatus(func(st *networkingv1.ExternalServiceStatus) { st.Endpoints[0].Addresses[0] = healthyAt(ip) })
 	}
 	move("192.0.2.3")
 	unsettled := s.event(autorebootv1.EndpointsAddressesChanged)
-	if unsettled.Fingerprint != first.Fingerprint || !unsettled.Again.Equal(s.now.Add(time.Minute)) || !unsettled.Settles.Equal(unsettled.Again) {
+	if unsettled.Fingerprint != first.Fingerprint || !unsettled.RequeueAt.Equal(s.now.Add(time.Minute)) || !unsettled.SettlesAt.Equal(unsettled.RequeueAt) {
 		t.Errorf("at once: %+v", unsettled)
 	}
-	s.passes(30 * time.Second)
+	s.advance(30 * time.Second)
 	move("192.0.2.1")
 	s.event(autorebootv1.EndpointsAddressesChanged)
-	s.passes(2 * time.Minute)
+	s.advance(2 * time.Minute)
 	if got := s.event(autorebootv1.EndpointsAddressesChanged); got.Fingerprint != first.Fingerprint {
 		t.Error("addresses that came back count as others")
 	}
 	move("192.0.2.3")
 	s.event(autorebootv1.EndpointsAddressesChanged)
-	s.passes(time.Minute)
+	s.advance(time.Minute)
 	settled := s.event(autorebootv1.EndpointsAddressesChanged)
 	if settled.Fingerprint == first.Fingerprint {
 		t.Error("other addresses that stayed do not count")
@@ -100,15 +100,15 @@ func TestAddressesCountOnceTheyHaveStayed(t *testing.T) {
 	if got := s.event(autorebootv1.EndpointsAddressesChanged); got.Fingerprint != first.Fingerprint {
 		t.Errorf("a process that has just begun takes the move for settled: %+v", got)
 	}
-	s.passes(time.Minute)
+	s.advance(time.Minute)
 	if got := s.event(autorebootv1.EndpointsAddressesChanged); got.Fingerprint != settled.Fingerprint {
 		t.Error("the move was lost")
 	}
 }
 
 func TestAnOutageIsNoMove(t *testing.T) {
-	s := newStand(t, moves, append(deployment("api", 1, nil), db())...)
-	s.becomes(func(st *networkingv1.ExternalServiceStatus) {
+	s := newSuite(t, moves, append(deployment("api", 1, nil), db())...)
+	s.setStatus(func(st *networkingv1.ExternalServiceStatus) {
 		st.Endpoints[0].Addresses[0].Health = networkingv1.AddressUnhealthy
 	})
 	if got := s.event(autorebootv1.EndpointsAddressesChanged); got.Unknown == "" {
@@ -129,23 +129,23 @@ func TestEventsOfConditionsFireOneWay(t *testing.T) {
 		event  autorebootv1.EndpointsEvent
 		want   restart.Signal
 	}{
-		"not failed over":        {calm, autorebootv1.EndpointsFailedOver, restart.Signal{SilentVanish: true}},
-		"failed over":            {over, autorebootv1.EndpointsFailedOver, restart.Signal{Fingerprint: failedOver, SilentVanish: true}},
-		"failed over, for back":  {over, autorebootv1.EndpointsFailedBack, restart.Signal{Fingerprint: failedOver, SilentAppear: true}},
-		"failed back":            {calm, autorebootv1.EndpointsFailedBack, restart.Signal{SilentAppear: true}},
-		"healthy":                {calm, autorebootv1.EndpointsRecovered, restart.Signal{SilentAppear: true}},
-		"nothing is healthy":     {condition(networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy), autorebootv1.EndpointsRecovered, restart.Signal{Fingerprint: down, SilentAppear: true}},
-		"something is healthy":   {condition(networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded), autorebootv1.EndpointsRecovered, restart.Signal{SilentAppear: true}},
-		"health unknown":         {condition(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown), autorebootv1.EndpointsRecovered, restart.Signal{Unknown: "Unknown", SilentAppear: true}},
+		"not failed over":        {calm, autorebootv1.EndpointsFailedOver, restart.Signal{SilentDelete: true}},
+		"failed over":            {over, autorebootv1.EndpointsFailedOver, restart.Signal{Fingerprint: failedOver, SilentDelete: true}},
+		"failed over, for back":  {over, autorebootv1.EndpointsFailedBack, restart.Signal{Fingerprint: failedOver, SilentCreate: true}},
+		"failed back":            {calm, autorebootv1.EndpointsFailedBack, restart.Signal{SilentCreate: true}},
+		"healthy":                {calm, autorebootv1.EndpointsRecovered, restart.Signal{SilentCreate: true}},
+		"nothing is healthy":     {condition(networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy), autorebootv1.EndpointsRecovered, restart.Signal{Fingerprint: down, SilentCreate: true}},
+		"something is healthy":   {condition(networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded), autorebootv1.EndpointsRecovered, restart.Signal{SilentCreate: true}},
+		"health unknown":         {condition(networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown), autorebootv1.EndpointsRecovered, restart.Signal{Unknown: "Unknown", SilentCreate: true}},
 		"a fault on purpose":     {condition(networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "Drill"), autorebootv1.EndpointsRecovered, restart.Signal{Unknown: "FaultInjected"}},
 		"a fault on purpose too": {condition(networkingv1.ConditionFaultInjected, metav1.ConditionTrue, "Drill"), autorebootv1.EndpointsAddressesChanged, restart.Signal{Unknown: "FaultInjected"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, moves, append(deployment("api", 1, nil), db())...)
-			s.becomes(test.change)
+			s := newSuite(t, moves, append(deployment("api", 1, nil), db())...)
+			s.setStatus(test.change)
 			got := s.event(test.event)
 			if got.Fingerprint != test.want.Fingerprint || got.Unknown != test.want.Unknown ||
-				got.SilentAppear != test.want.SilentAppear || got.SilentVanish != test.want.SilentVanish {
+				got.SilentCreate != test.want.SilentCreate || got.SilentDelete != test.want.SilentDelete {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
@@ -153,14 +153,14 @@ func TestEventsOfConditionsFireOneWay(t *testing.T) {
 }
 
 func TestAnExternalServiceThatIsMissingIsNoted(t *testing.T) {
-	s := newStand(t, moves, deployment("api", 1, nil)...)
-	seen := s.looks()
+	s := newSuite(t, moves, deployment("api", 1, nil)...)
+	seen := s.observe()
 	for _, signal := range seen.signalsOf("moved") {
 		if signal.Unknown != autorebootv1.ReasonSourceNotFound {
 			t.Errorf("signal %+v", signal)
 		}
 	}
-	if reason, messages := seen.worst(); reason != autorebootv1.ReasonSourceNotFound || messages[0] != "trigger moved: ExternalService db does not exist" {
+	if reason, messages := seen.worstProblem(); reason != autorebootv1.ReasonSourceNotFound || messages[0] != "trigger moved: ExternalService db does not exist" {
 		t.Errorf("%s: %q", reason, messages)
 	}
 }

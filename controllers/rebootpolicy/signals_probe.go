@@ -14,33 +14,33 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// fromProbes has the pods checked, and takes down what is known of them. Nothing is checked while a
+// probeSignals has the pods checked, and takes down what is known of them. Nothing is checked while a
 // gate is closed: the cause then lies elsewhere, and what the checks found would decide once the gate
 // opens. Nor are the pods of a workload that is being restarted, by us or by others.
-func (r *Reconciler) fromProbes(s *survey) {
-	if !rules.HasProbe(&s.policy.Spec) {
-		r.Health.Forget(s.key)
+func (r *Reconciler) probeSignals(o *observation) {
+	if !rules.HasProbe(&o.policy.Spec) {
+		r.Probes.Forget(o.key)
 		return
 	}
-	s.suspect = r.Health.Frozen(s.key)
-	checked := func(w *workload) bool { return len(s.gates) == 0 && !s.inFlight(w.UID) && !s.memory.disrupted[w.UID] }
+	o.suspect = r.Probes.Suspect(o.key)
+	checked := func(w *workload) bool { return len(o.gates) == 0 && !o.inFlight(w.UID) && !o.state.disrupted[w.UID] }
 	var wants []podprobe.Want
-	each(s, func(t *autorebootv1.Trigger, w *workload) {
+	each(o, func(t *autorebootv1.Trigger, w *workload) {
 		if checked(w) {
 			wants = append(wants, podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Pods: podsToCheck(w)})
 		}
 	})
-	r.Health.Set(s.key, wants)
-	each(s, func(t *autorebootv1.Trigger, w *workload) {
+	r.Probes.Set(o.key, wants)
+	each(o, func(t *autorebootv1.Trigger, w *workload) {
 		signal := restart.Signal{Trigger: t.Name, Level: true}
 		if checked(w) {
-			verdict := r.Health.Verdict(s.key, t.Name, w.UID)
-			signal.Firing, signal.Unknown = verdict.Firing, verdict.Unsupported
-			switch verdict.Unsupported {
+			result := r.Probes.Result(o.key, t.Name, w.UID)
+			signal.Firing, signal.Unknown = result.Firing, result.Unsupported
+			switch result.Unsupported {
 			case podprobe.ExecUnsupported:
-				s.note(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q never fires: commands are not run; use httpGet, tcpSocket or grpc", t.Name))
+				o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q never fires: commands are not run; use httpGet, tcpSocket or grpc", t.Name))
 			case networkingv1.ProbeDenied:
-				s.note(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q does not fire: the egress policy refuses what it asks", t.Name))
+				o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q does not fire: the egress policy refuses what it asks", t.Name))
 			}
 		}
 		w.Signals = append(w.Signals, signal)
@@ -48,13 +48,13 @@ func (r *Reconciler) fromProbes(s *survey) {
 }
 
 // each goes over the Probe triggers of all workloads.
-func each(s *survey, do func(*autorebootv1.Trigger, *workload)) {
-	for i := range s.policy.Spec.Triggers {
-		t := &s.policy.Spec.Triggers[i]
+func each(o *observation, do func(*autorebootv1.Trigger, *workload)) {
+	for i := range o.policy.Spec.Triggers {
+		t := &o.policy.Spec.Triggers[i]
 		if t.Probe == nil {
 			continue
 		}
-		for _, w := range s.workloads {
+		for _, w := range o.workloads {
 			do(t, w)
 		}
 	}

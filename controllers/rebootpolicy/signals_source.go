@@ -22,115 +22,115 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// origin is a ConfigMap or Secret that one trigger looks at for one workload.
-type origin struct {
+// sourceRef is a ConfigMap or Secret that one trigger looks at for one workload.
+type sourceRef struct {
 	trigger  *autorebootv1.Trigger
 	workload *workload
 	want     sources.Want
 	// listed says that the spec names it, and demanded that it must exist for the policy to be Ready.
-	listed, demanded bool
-	// departed says that nothing leads to it any more but its baseline.
-	departed bool
+	listed, mustExist bool
+	// former says that nothing leads to it any more but its baseline.
+	former bool
 	// required says that it is looked at only because a restart waits for it to exist.
 	required bool
 }
 
-// fromSources looks at all ConfigMaps and Secrets together, each once however many look at it.
-func (r *Reconciler) fromSources(ctx context.Context, s *survey) error {
-	var all []origin
-	for i := range s.policy.Spec.Triggers {
-		t := &s.policy.Spec.Triggers[i]
+// sourceSignals looks at all ConfigMaps and Secrets together, each once however many look at it.
+func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
+	var all []sourceRef
+	for i := range o.policy.Spec.Triggers {
+		t := &o.policy.Spec.Triggers[i]
 		switch {
 		case t.ConfigChange != nil:
-			listed := r.listed(ctx, s, t)
-			for _, w := range s.workloads {
-				all = append(all, configOf(s, t, w, listed)...)
+			listed := r.listed(ctx, o, t)
+			for _, w := range o.workloads {
+				all = append(all, configOf(o, t, w, listed)...)
 			}
 		case t.CertificateRenewal != nil:
-			for _, w := range s.workloads {
-				all = append(all, certificateOf(s, t, w))
+			for _, w := range o.workloads {
+				all = append(all, certificateOf(o, t, w))
 			}
 		}
 	}
-	all = append(all, s.awaited()...)
-	wants, at := distinct(all)
-	s.sources = len(wants)
-	states, err := r.Sources.Observe(ctx, s.key, wants)
+	all = append(all, o.awaitedSources()...)
+	wants, at := distinctWants(all)
+	o.sourceCount = len(wants)
+	states, err := r.Sources.Observe(ctx, o.key, wants)
 	if err != nil {
 		return fmt.Errorf("observe sources: %w", err)
 	}
-	s.there = map[sources.Ref]bool{}
+	o.watchedSources = map[sources.Ref]bool{}
 	for i := range all {
 		from, state := &all[i], &states[at[i]]
 		if state.Watched {
-			s.there[from.want.Ref] = true
+			o.watchedSources[from.want.Ref] = true
 		}
 		if state.Err != nil {
 			ctrllog.FromContext(ctx).V(1).Info("A source is unknown", "source", nameOf(&from.want), "reason", state.Unknown, "error", state.Err.Error())
 		}
 		if from.required {
-			if from.workload.checked = true; state.Missing {
+			if from.workload.requiredChecked = true; state.Missing {
 				from.workload.Missing = append(from.workload.Missing, nameOf(&from.want))
 			}
 			continue
 		}
-		if from.departed && !state.Missing && state.Unknown == "" {
+		if from.former && !state.Missing && state.Unknown == "" {
 			continue // it is there, and does not count any more
 		}
-		s.judge(from, state)
-		from.workload.Signals = append(from.workload.Signals, r.signalOf(s, from, state))
+		o.addSourceProblem(from, state)
+		from.workload.Signals = append(from.workload.Signals, r.signalOf(o, from, state))
 	}
 	return nil
 }
 
 // listed are the sources that a spec lists, by name or by labels.
-func (r *Reconciler) listed(ctx context.Context, s *survey, t *autorebootv1.Trigger) []origin {
-	var out []origin
+func (r *Reconciler) listed(ctx context.Context, o *observation, t *autorebootv1.Trigger) []sourceRef {
+	var out []sourceRef
 	for i := range t.ConfigChange.Sources {
 		c := &t.ConfigChange.Sources[i]
 		if c.Selector == nil {
-			ref := sources.Ref{Kind: c.Kind, Namespace: s.key.Namespace, Name: c.Name}
-			out = append(out, origin{want: sources.Want{Ref: ref, Keys: c.Keys}, listed: true, demanded: !ptr.Deref(c.Optional, false)})
+			ref := sources.Ref{Kind: c.Kind, Namespace: o.key.Namespace, Name: c.Name}
+			out = append(out, sourceRef{want: sources.Want{Ref: ref, Keys: c.Keys}, listed: true, mustExist: !ptr.Deref(c.Optional, false)})
 			continue
 		}
 		selector, err := c.Selector.Selector()
 		var refs []sources.Ref
 		if err == nil {
-			refs, err = r.Sources.Select(ctx, s.key, c.Kind, selector)
+			refs, err = r.Sources.Select(ctx, o.key, c.Kind, selector)
 		}
 		if err != nil {
-			s.unselected(t, c, err)
+			o.addSelectorProblem(t, c, err)
 			continue
 		}
 		for _, ref := range refs {
-			out = append(out, origin{want: sources.Want{Ref: ref}, listed: true})
+			out = append(out, sourceRef{want: sources.Want{Ref: ref}, listed: true})
 		}
 	}
 	return out
 }
 
-// unselected notes that a selector could not be followed.
-func (s *survey) unselected(t *autorebootv1.Trigger, c *autorebootv1.ConfigSource, err error) {
+// addSelectorProblem notes that a selector could not be followed.
+func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, c *autorebootv1.ConfigSource, err error) {
 	switch {
 	case errors.Is(err, sources.ErrTooMany):
-		s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf("trigger %s: a selector matches more than %d %ss; make it narrower", t.Name, sources.MostSelected, c.Kind))
+		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf("trigger %s: a selector matches more than %d %ss; make it narrower", t.Name, sources.MaxSelected, c.Kind))
 	case apierrors.IsForbidden(err):
-		s.note(autorebootv1.ReasonForbidden, fmt.Sprintf("trigger %s: the operator may not list %ss by their labels; name them instead", t.Name, c.Kind))
+		o.addProblem(autorebootv1.ReasonForbidden, fmt.Sprintf("trigger %s: the operator may not list %ss by their labels; name them instead", t.Name, c.Kind))
 	default:
-		s.note(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: the %ss of a selector cannot be read", t.Name, c.Kind))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: the %ss of a selector cannot be read", t.Name, c.Kind))
 	}
-	s.look(s.now.Add(unreadableRetry))
+	o.requeueAt(o.now.Add(unreadableRetry))
 	// The baselines of the trigger then stay, whether or not their sources are found elsewhere.
-	for _, w := range s.workloads {
+	for _, w := range o.workloads {
 		w.Signals = append(w.Signals, restart.Signal{Trigger: t.Name, Source: "*", Unknown: sources.Unreadable})
 	}
 }
 
 // configOf are the sources of a ConfigChange for one workload: those that are listed, and those that
 // its pod template refers to. One that is both counts once, with the keys of both.
-func configOf(s *survey, t *autorebootv1.Trigger, w *workload, listed []origin) []origin {
-	found := map[sources.Ref]*origin{}
-	add := func(from origin) {
+func configOf(o *observation, t *autorebootv1.Trigger, w *workload, listed []sourceRef) []sourceRef {
+	found := map[sources.Ref]*sourceRef{}
+	add := func(from sourceRef) {
 		from.trigger, from.workload = t, w
 		known := found[from.want.Ref]
 		if known == nil {
@@ -138,47 +138,47 @@ func configOf(s *survey, t *autorebootv1.Trigger, w *workload, listed []origin) 
 			return
 		}
 		known.want.Keys = union(known.want.Keys, from.want.Keys)
-		known.listed, known.demanded = known.listed || from.listed, known.demanded || from.demanded
+		known.listed, known.mustExist = known.listed || from.listed, known.mustExist || from.mustExist
 	}
 	for _, from := range listed {
 		add(from)
 	}
 	if ptr.Deref(t.ConfigChange.Discovery, autorebootv1.DiscoveryReferenced) == autorebootv1.DiscoveryReferenced {
 		for _, ref := range references.Of(w.Template) {
-			add(origin{want: sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: s.key.Namespace, Name: ref.Name}, Keys: ref.Keys}})
+			add(sourceRef{want: sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: o.key.Namespace, Name: ref.Name}, Keys: ref.Keys}})
 		}
 	}
-	for _, from := range departed(s, t, w) {
+	for _, from := range formerRefs(o, t, w) {
 		if found[from.want.Ref] == nil {
 			add(from)
 		}
 	}
-	out := make([]origin, 0, len(found))
+	out := make([]sourceRef, 0, len(found))
 	for _, from := range found {
 		out = append(out, *from)
 	}
-	slices.SortFunc(out, func(a, b origin) int { return cmp.Compare(nameOf(&a.want), nameOf(&b.want)) })
+	slices.SortFunc(out, func(a, b sourceRef) int { return cmp.Compare(nameOf(&a.want), nameOf(&b.want)) })
 	// What the spec lists comes first: it is the last that the bound leaves out.
-	slices.SortStableFunc(out, func(a, b origin) int { return cmp.Compare(rank(a.listed), rank(b.listed)) })
+	slices.SortStableFunc(out, func(a, b sourceRef) int { return cmp.Compare(rank(a.listed), rank(b.listed)) })
 	return out
 }
 
-// departed are the sources that a selector may have led to before: where one that goes away has its
+// formerRefs are the sources that a selector may have led to before: where one that goes away has its
 // workloads restarted, it must be found out whether it is gone, or only has other labels.
-func departed(s *survey, t *autorebootv1.Trigger, w *workload) []origin {
+func formerRefs(o *observation, t *autorebootv1.Trigger, w *workload) []sourceRef {
 	c := t.ConfigChange
 	bySelector := slices.ContainsFunc(c.Sources, func(c autorebootv1.ConfigSource) bool { return c.Selector != nil })
 	if !bySelector || ptr.Deref(c.OnDelete, autorebootv1.SourceIgnore) != autorebootv1.SourceRestart {
 		return nil
 	}
-	var out []origin
-	for _, b := range s.baselines(w) {
+	var out []sourceRef
+	for _, b := range o.baselines(w) {
 		kind, name, ok := strings.Cut(b.Source, "/")
 		if b.Trigger != t.Name || b.Fingerprint == "" || !ok {
 			continue
 		}
-		ref := sources.Ref{Kind: autorebootv1.SourceKind(kind), Namespace: s.key.Namespace, Name: name}
-		out = append(out, origin{want: sources.Want{Ref: ref}, departed: true})
+		ref := sources.Ref{Kind: autorebootv1.SourceKind(kind), Namespace: o.key.Namespace, Name: name}
+		out = append(out, sourceRef{want: sources.Want{Ref: ref}, former: true})
 	}
 	return out
 }
@@ -193,19 +193,19 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-func certificateOf(s *survey, t *autorebootv1.Trigger, w *workload) origin {
+func certificateOf(o *observation, t *autorebootv1.Trigger, w *workload) sourceRef {
 	c := t.CertificateRenewal
-	ref := sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: s.key.Namespace, Name: c.SecretName}
-	return origin{
-		trigger: t, workload: w, listed: true, demanded: true,
+	ref := sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: o.key.Namespace, Name: c.SecretName}
+	return sourceRef{
+		trigger: t, workload: w, listed: true, mustExist: true,
 		want: sources.Want{Ref: ref, Certificate: ptr.Deref(c.Key, rules.DefaultTLSKey)},
 	}
 }
 
 func nameOf(w *sources.Want) string { return string(w.Kind) + "/" + w.Name }
 
-// distinct drops what is wanted twice, and says for each where its state will be.
-func distinct(all []origin) (wants []sources.Want, at []int) {
+// distinctWants drops what is wanted twice, and says for each where its state will be.
+func distinctWants(all []sourceRef) (wants []sources.Want, at []int) {
 	index := map[string]int{}
 	for i := range all {
 		w := all[i].want
@@ -222,25 +222,25 @@ func distinct(all []origin) (wants []sources.Want, at []int) {
 	return wants, at
 }
 
-// judge notes what keeps a source from being watched.
-func (s *survey) judge(from *origin, state *sources.State) {
+// addSourceProblem notes what keeps a source from being watched.
+func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 	what := fmt.Sprintf("trigger %s: %s %s", from.trigger.Name, from.want.Kind, from.want.Name)
 	switch {
 	case state.Unknown == sources.Forbidden:
-		s.note(autorebootv1.ReasonForbidden, what+" may not be read by the operator")
+		o.addProblem(autorebootv1.ReasonForbidden, what+" may not be read by the operator")
 	case state.Unknown == sources.TooManySources:
-		s.note(autorebootv1.ReasonTooManyTargets, what+" is not watched: the operator watches too many sources already")
+		o.addProblem(autorebootv1.ReasonTooManyTargets, what+" is not watched: the operator watches too many sources already")
 	case state.Unknown == sources.KeyNotFound:
-		s.note(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("%s has no key %s", what, from.want.Certificate))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("%s has no key %s", what, from.want.Certificate))
 	case state.Unknown == sources.NotACertificate:
-		s.note(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("%s holds no certificate under %s", what, from.want.Certificate))
-	case state.Missing && from.demanded:
-		s.note(autorebootv1.ReasonSourceNotFound, what+" does not exist")
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("%s holds no certificate under %s", what, from.want.Certificate))
+	case state.Missing && from.mustExist:
+		o.addProblem(autorebootv1.ReasonSourceNotFound, what+" does not exist")
 	}
 }
 
 // signalOf is what a trigger sees of a source.
-func (r *Reconciler) signalOf(s *survey, from *origin, state *sources.State) restart.Signal {
+func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.State) restart.Signal {
 	t := from.trigger
 	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written, Version: state.Version,
 		FirstSeen: state.FirstSeen, ValuesWritten: state.ValuesWritten, Recorded: state.Recorded, Keys: state.Keys}
@@ -249,25 +249,25 @@ func (r *Reconciler) signalOf(s *survey, from *origin, state *sources.State) res
 		out.Fingerprint = scope + "/" + state.Fingerprint
 	}
 	if c := t.ConfigChange; c != nil {
-		out.SilentAppear = ptr.Deref(c.OnCreate, autorebootv1.SourceIgnore) == autorebootv1.SourceIgnore
-		out.SilentVanish = ptr.Deref(c.OnDelete, autorebootv1.SourceIgnore) == autorebootv1.SourceIgnore
+		out.SilentCreate = ptr.Deref(c.OnCreate, autorebootv1.SourceIgnore) == autorebootv1.SourceIgnore
+		out.SilentDelete = ptr.Deref(c.OnDelete, autorebootv1.SourceIgnore) == autorebootv1.SourceIgnore
 	}
 	if c := t.CertificateRenewal; c != nil {
-		out.Urgent = spanOf(c.UrgentBefore)
-		out.SilentAppear, out.SilentVanish = true, true // neither is a renewal
+		out.Urgent = durationOf(c.UrgentBefore)
+		out.SilentCreate, out.SilentDelete = true, true // neither is a renewal
 		if !state.NotAfter.IsZero() {
 			out.Expires = &state.NotAfter
 		}
 	}
-	known, _ := s.baseline(from.workload, out.Trigger, out.Source)
+	known, _ := o.baseline(from.workload, out.Trigger, out.Source)
 	switch {
 	case known == "":
-	case state.Missing && out.SilentAppear && out.SilentVanish:
+	case state.Missing && out.SilentCreate && out.SilentDelete:
 		// It may come back with other content, and whether a reconcile reads in between is chance.
 		out.Fingerprint = known
 	case out.Fingerprint != "":
 		before, _, _ := strings.Cut(known, "/")
-		out.Moot = before != scope
+		out.Incomparable = before != scope
 	}
 	return out
 }

@@ -27,9 +27,9 @@ import (
 const target = "targets: [{kind: Deployment, name: api}]\n"
 
 // signalsOf are the signals of one trigger for the only workload.
-func (s *survey) signalsOf(trigger string) []restart.Signal {
+func (o *observation) signalsOf(trigger string) []restart.Signal {
 	var out []restart.Signal
-	for _, signal := range s.workloads[0].Signals {
+	for _, signal := range o.workloads[0].Signals {
 		if signal.Trigger == trigger {
 			out = append(out, signal)
 		}
@@ -37,8 +37,8 @@ func (s *survey) signalsOf(trigger string) []restart.Signal {
 	return out
 }
 
-// remembers puts baselines into the status.
-func (s *stand) remembers(baselines ...autorebootv1.Baseline) {
+// setBaselines puts baselines into the status.
+func (s *suite) setBaselines(baselines ...autorebootv1.Baseline) {
 	s.Helper()
 	policy := s.object()
 	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: autorebootv1.TargetDeployment, Name: "api", UID: "uid-api", Baselines: baselines}}
@@ -46,33 +46,33 @@ func (s *stand) remembers(baselines ...autorebootv1.Baseline) {
 }
 
 func TestAScheduleNamesItsLatestRun(t *testing.T) {
-	s := newStand(t, target+`triggers: [{name: nightly, type: Schedule, schedule: {cron: "0 3 * * *", startingDeadline: 2h}}]`, deployment("api", 1, nil)...)
-	if got := s.looks().signalsOf("nightly")[0]; got.Fingerprint != "" || got.Source != "0 3 * * * UTC" || got.Level {
+	s := newSuite(t, target+`triggers: [{name: nightly, type: Schedule, schedule: {cron: "0 3 * * *", startingDeadline: 2h}}]`, deployment("api", 1, nil)...)
+	if got := s.observe().signalsOf("nightly")[0]; got.Fingerprint != "" || got.Source != "0 3 * * * UTC" || got.Level {
 		t.Errorf("before the first run since the policy was made: %+v", got)
 	}
 	s.now = time.Date(2026, 3, 3, 4, 0, 0, 0, time.UTC)
-	seen := s.looks()
+	seen := s.observe()
 	want := restart.Signal{
 		Trigger: "nightly", Source: "0 3 * * * UTC", Fingerprint: "2026-03-03T03:00",
-		Deadline: time.Date(2026, 3, 3, 5, 0, 0, 0, time.UTC), Again: time.Date(2026, 3, 4, 3, 0, 0, 0, time.UTC),
+		Deadline: time.Date(2026, 3, 3, 5, 0, 0, 0, time.UTC), RequeueAt: time.Date(2026, 3, 4, 3, 0, 0, 0, time.UTC),
 	}
 	if diff := cmp.Diff(want, seen.signalsOf("nightly")[0]); diff != "" {
 		t.Error(diff)
 	}
-	if !seen.again.Equal(want.Again) {
-		t.Errorf("looks again at %s", seen.again)
+	if !seen.requeue.Equal(want.RequeueAt) {
+		t.Errorf("looks again at %s", seen.requeue)
 	}
 }
 
 func TestPodAgeFiresForTheOldestPodAtAMomentOfItsOwn(t *testing.T) {
-	s := newStand(t, target+`triggers: [{name: old, type: PodAge, podAge: {max: 10h, jitterPercent: 10}}]`, deployment("api", 2, nil)...)
+	s := newSuite(t, target+`triggers: [{name: old, type: PodAge, podAge: {max: 10h, jitterPercent: 10}}]`, deployment("api", 2, nil)...)
 	born := epoch.Add(-2 * time.Hour)
-	signal := s.looks().signalsOf("old")[0]
-	if !signal.Level || signal.Firing || signal.Again.Before(born.Add(9*time.Hour)) || signal.Again.After(born.Add(10*time.Hour)) {
+	signal := s.observe().signalsOf("old")[0]
+	if !signal.Level || signal.Firing || signal.RequeueAt.Before(born.Add(9*time.Hour)) || signal.RequeueAt.After(born.Add(10*time.Hour)) {
 		t.Errorf("young: %+v", signal)
 	}
-	s.now = signal.Again
-	if again := s.looks().signalsOf("old")[0]; !again.Firing {
+	s.now = signal.RequeueAt
+	if again := s.observe().signalsOf("old")[0]; !again.Firing {
 		t.Errorf("old enough: %+v", again)
 	}
 	var pods corev1.PodList
@@ -83,13 +83,13 @@ func TestPodAgeFiresForTheOldestPodAtAMomentOfItsOwn(t *testing.T) {
 		s.must(s.store.Update(t.Context(), pod))
 		s.must(s.store.Delete(t.Context(), pod))
 	}
-	if killed := s.looks().signalsOf("old")[0]; killed.Firing {
+	if killed := s.observe().signalsOf("old")[0]; killed.Firing {
 		t.Errorf("pods that end are old: %+v", killed)
 	}
-	if a, b := earlier(10*time.Hour, 10, "a"), earlier(10*time.Hour, 10, "b"); a == b || a != earlier(10*time.Hour, 10, "a") {
+	if a, b := withJitter(10*time.Hour, 10, "a"), withJitter(10*time.Hour, 10, "b"); a == b || a != withJitter(10*time.Hour, 10, "a") {
 		t.Errorf("two workloads come of age at %s and %s", a, b)
 	}
-	if got := earlier(time.Hour, 0, "a"); got != time.Hour {
+	if got := withJitter(time.Hour, 0, "a"); got != time.Hour {
 		t.Errorf("without jitter %s", got)
 	}
 }
@@ -101,8 +101,8 @@ func TestReferencedAndListedSourcesAreOneSignalEach(t *testing.T) {
 		{ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "creds"}, Key: "b"}}},
 		{ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "x"}}},
 	}}}
-	s := newStand(t, target+`triggers: [{name: config, type: ConfigChange, configChange: {sources: [{kind: Secret, name: creds, keys: [a]}, {kind: Secret, name: gone}, {kind: Secret, name: may-be, optional: true}], onCreate: Restart}}]`, objects...)
-	seen := s.looks()
+	s := newSuite(t, target+`triggers: [{name: config, type: ConfigChange, configChange: {sources: [{kind: Secret, name: creds, keys: [a]}, {kind: Secret, name: gone}, {kind: Secret, name: may-be, optional: true}], onCreate: Restart}}]`, objects...)
+	seen := s.observe()
 	var got []string
 	for _, w := range s.content.wants {
 		got = append(got, fmt.Sprintf("%s/%s %q", w.Kind, w.Name, w.Keys))
@@ -111,51 +111,51 @@ func TestReferencedAndListedSourcesAreOneSignalEach(t *testing.T) {
 		t.Errorf("observes %q", got)
 	}
 	signals := seen.signalsOf("config")
-	if len(signals) != 4 || seen.sources != 4 {
-		t.Fatalf("%d signals of %d sources", len(signals), seen.sources)
+	if len(signals) != 4 || seen.sourceCount != 4 {
+		t.Fatalf("%d signals of %d sources", len(signals), seen.sourceCount)
 	}
-	if creds := signals[0]; creds.Source != "Secret/creds" || !strings.HasSuffix(creds.Fingerprint, "/hmac:1") || creds.SilentAppear || !creds.SilentVanish || creds.Written.IsZero() {
+	if creds := signals[0]; creds.Source != "Secret/creds" || !strings.HasSuffix(creds.Fingerprint, "/hmac:1") || creds.SilentCreate || !creds.SilentDelete || creds.Written.IsZero() {
 		t.Errorf("creds: %+v", creds)
 	}
 	if gone := signals[1]; gone.Fingerprint != "" || gone.Unknown != "" {
 		t.Errorf("a source that is missing: %+v", gone)
 	}
-	if reason, messages := seen.worst(); reason != autorebootv1.ReasonSourceNotFound || len(messages) != 1 || messages[0] != "trigger config: Secret gone does not exist" {
+	if reason, messages := seen.worstProblem(); reason != autorebootv1.ReasonSourceNotFound || len(messages) != 1 || messages[0] != "trigger config: Secret gone does not exist" {
 		t.Errorf("%s: %q", reason, messages)
 	}
 }
 
 func TestOtherKeysOrAnotherInstallationsKeyAreAFirstSight(t *testing.T) {
-	s := newStand(t, config, deployment("api", 1, nil)...)
-	first := s.looks().signalsOf("config")[0]
-	s.remembers(autorebootv1.Baseline{Trigger: "config", Source: "Secret/creds", Fingerprint: first.Fingerprint})
-	s.changes("Secret/creds", "hmac:2")
-	if got := s.looks().signalsOf("config")[0]; got.Moot {
+	s := newSuite(t, config, deployment("api", 1, nil)...)
+	first := s.observe().signalsOf("config")[0]
+	s.setBaselines(autorebootv1.Baseline{Trigger: "config", Source: "Secret/creds", Fingerprint: first.Fingerprint})
+	s.changeSource("Secret/creds", "hmac:2")
+	if got := s.observe().signalsOf("config")[0]; got.Incomparable {
 		t.Error("a change of what counts is taken for a first sight")
 	}
 	s.edit(func(p *autorebootv1.RebootPolicy) { p.Spec.Triggers[0].ConfigChange.Sources[0].Keys = []string{"a"} })
-	if got := s.looks().signalsOf("config")[0]; !got.Moot {
+	if got := s.observe().signalsOf("config")[0]; !got.Incomparable {
 		t.Error("other keys fire")
 	}
 }
 
 func TestASourceThatGoesAndComesBackHasChangedOnlyIfItIsAnother(t *testing.T) {
-	s := newStand(t, config, deployment("api", 1, nil)...)
-	first := s.looks().signalsOf("config")[0]
-	s.remembers(autorebootv1.Baseline{Trigger: "config", Source: "Secret/creds", Fingerprint: first.Fingerprint})
+	s := newSuite(t, config, deployment("api", 1, nil)...)
+	first := s.observe().signalsOf("config")[0]
+	s.setBaselines(autorebootv1.Baseline{Trigger: "config", Source: "Secret/creds", Fingerprint: first.Fingerprint})
 	delete(s.content.states, "Secret/creds")
-	if gone := s.looks().signalsOf("config")[0]; gone.Fingerprint != first.Fingerprint {
+	if gone := s.observe().signalsOf("config")[0]; gone.Fingerprint != first.Fingerprint {
 		t.Errorf("while it is gone: %+v", gone)
 	}
-	s.changes("Secret/creds", "hmac:2")
-	if back := s.looks().signalsOf("config")[0]; back.Fingerprint == first.Fingerprint || back.Moot {
+	s.changeSource("Secret/creds", "hmac:2")
+	if back := s.observe().signalsOf("config")[0]; back.Fingerprint == first.Fingerprint || back.Incomparable {
 		t.Errorf("it came back as another: %+v", back)
 	}
 	delete(s.content.states, "Secret/creds")
 	s.edit(func(p *autorebootv1.RebootPolicy) {
 		p.Spec.Triggers[0].ConfigChange.OnCreate = ptr.To(autorebootv1.SourceRestart)
 	})
-	if gone := s.looks().signalsOf("config")[0]; gone.Fingerprint != "" || gone.SilentAppear || !gone.SilentVanish {
+	if gone := s.observe().signalsOf("config")[0]; gone.Fingerprint != "" || gone.SilentCreate || !gone.SilentDelete {
 		t.Errorf("where its return counts: %+v", gone)
 	}
 }
@@ -167,13 +167,13 @@ func TestSourcesThatCannotBeReadAreNoted(t *testing.T) {
 		{sources.Unreadable, "", ""},
 	} {
 		t.Run(test.unknown, func(t *testing.T) {
-			s := newStand(t, config, deployment("api", 1, nil)...)
+			s := newSuite(t, config, deployment("api", 1, nil)...)
 			s.content.states["Secret/creds"] = sources.State{Unknown: test.unknown}
-			seen := s.looks()
+			seen := s.observe()
 			if got := seen.signalsOf("config")[0]; got.Unknown != test.unknown || got.Fingerprint != "" {
 				t.Errorf("signal %+v", got)
 			}
-			if reason, messages := seen.worst(); reason != test.reason || strings.Join(messages, "") != test.message {
+			if reason, messages := seen.worstProblem(); reason != test.reason || strings.Join(messages, "") != test.message {
 				t.Errorf("%s: %q", reason, messages)
 			}
 		})
@@ -182,38 +182,38 @@ func TestSourcesThatCannotBeReadAreNoted(t *testing.T) {
 
 func TestSelectedSources(t *testing.T) {
 	spec := target + `triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, selector: {matchLabels: {app: api}}}], onDelete: Restart}}]`
-	s := newStand(t, spec, deployment("api", 1, nil)...)
+	s := newSuite(t, spec, deployment("api", 1, nil)...)
 	s.content.selected = map[string][]string{"app=api": {"creds"}}
-	first := s.looks().signalsOf("config")
-	if len(first) != 1 || first[0].Source != "Secret/creds" || first[0].SilentVanish {
+	first := s.observe().signalsOf("config")
+	if len(first) != 1 || first[0].Source != "Secret/creds" || first[0].SilentDelete {
 		t.Fatalf("selected: %+v", first)
 	}
-	s.remembers(autorebootv1.Baseline{Trigger: "config", Source: "Secret/creds", Fingerprint: first[0].Fingerprint})
+	s.setBaselines(autorebootv1.Baseline{Trigger: "config", Source: "Secret/creds", Fingerprint: first[0].Fingerprint})
 
 	s.content.selected = nil
-	if got := s.looks().signalsOf("config"); len(got) != 0 {
+	if got := s.observe().signalsOf("config"); len(got) != 0 {
 		t.Errorf("it has other labels now: %+v", got)
 	}
 	delete(s.content.states, "Secret/creds")
-	if got := s.looks().signalsOf("config"); len(got) != 1 || got[0].Fingerprint != "" || got[0].Unknown != "" {
+	if got := s.observe().signalsOf("config"); len(got) != 1 || got[0].Fingerprint != "" || got[0].Unknown != "" {
 		t.Errorf("it is gone: %+v", got)
 	}
 	s.content.err = fmt.Errorf("%w: more than 64 match", sources.ErrTooMany)
-	seen := s.looks()
+	seen := s.observe()
 	if got := seen.signalsOf("config"); len(got) == 0 || got[0].Unknown == "" {
 		t.Errorf("the selector cannot be followed: %+v", got)
 	}
-	if reason, _ := seen.worst(); reason != autorebootv1.ReasonTooManyTargets {
+	if reason, _ := seen.worstProblem(); reason != autorebootv1.ReasonTooManyTargets {
 		t.Errorf("reason %s", reason)
 	}
 }
 
 func TestACertificateIsUrgentAndExpires(t *testing.T) {
-	s := newStand(t, target+`triggers: [{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: web-tls, urgentBefore: 24h}}]`, deployment("api", 1, nil)...)
+	s := newSuite(t, target+`triggers: [{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: web-tls, urgentBefore: 24h}}]`, deployment("api", 1, nil)...)
 	expires := epoch.Add(48 * time.Hour)
 	s.content.states["Secret/web-tls"] = sources.State{Fingerprint: "hmac:9", NotAfter: expires}
-	got := s.looks().signalsOf("tls")[0]
-	if got.Urgent != 24*time.Hour || got.Expires == nil || !got.Expires.Equal(expires) || !got.SilentVanish || !got.SilentAppear {
+	got := s.observe().signalsOf("tls")[0]
+	if got.Urgent != 24*time.Hour || got.Expires == nil || !got.Expires.Equal(expires) || !got.SilentDelete || !got.SilentCreate {
 		t.Errorf("signal %+v", got)
 	}
 	if w := s.content.wants[0]; w.Certificate != "tls.crt" || w.Keys != nil {
@@ -227,39 +227,39 @@ triggers: [{name: wedged, type: Probe, probe: {tcpSocket: {port: 80}}}]
 `
 
 func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
-	failing := map[types.UID]podprobe.Verdict{"uid-api": {Checked: 1, Unhealthy: 1, Firing: true}}
-	s := newStand(t, probed, deployment("api", 1, nil)...)
+	failing := map[types.UID]podprobe.Result{"uid-api": {Checked: 1, Unhealthy: 1, Firing: true}}
+	s := newSuite(t, probed, deployment("api", 1, nil)...)
 	s.checks.verdicts = failing
-	if got := s.looks().signalsOf("wedged")[0]; !got.Level || !got.Firing {
+	if got := s.observe().signalsOf("wedged")[0]; !got.Level || !got.Firing {
 		t.Errorf("signal %+v", got)
 	}
 	if len(s.checks.wants) != 1 || len(s.checks.wants[0].Pods) != 1 || s.checks.wants[0].Pods[0].IP.String() != "10.0.0.1" {
 		t.Errorf("checks %+v", s.checks.wants)
 	}
 
-	closed := newStand(t, probed+"gates: [{type: ExternalServiceHealthy, name: db}]\n", deployment("api", 1, nil)...)
+	closed := newSuite(t, probed+"gates: [{type: ExternalServiceHealthy, name: db}]\n", deployment("api", 1, nil)...)
 	closed.checks.verdicts = failing
-	if got := closed.looks().signalsOf("wedged")[0]; got.Firing || len(closed.checks.wants) != 0 {
+	if got := closed.observe().signalsOf("wedged")[0]; got.Firing || len(closed.checks.wants) != 0 {
 		t.Errorf("while a gate is closed: %+v, checks %+v", got, closed.checks.wants)
 	}
 
-	s.memories.of(s.object()).disrupted = map[types.UID]bool{"uid-api": true}
-	if got := s.looks().signalsOf("wedged")[0]; got.Firing || len(s.checks.wants) != 0 {
+	s.states.get(s.object()).disrupted = map[types.UID]bool{"uid-api": true}
+	if got := s.observe().signalsOf("wedged")[0]; got.Firing || len(s.checks.wants) != 0 {
 		t.Errorf("while others disrupt the workload: %+v", got)
 	}
 	s.checks.suspect = true
-	if seen := s.looks(); !seen.suspect || !seen.observation().Suspect {
+	if seen := s.observe(); !seen.suspect || !seen.decisionInput().Suspect {
 		t.Error("the suspicion is lost")
 	}
 }
 
 func TestPodsAreCheckedAgainOnceOthersHaveEndedTheirDisruption(t *testing.T) {
-	s := newStand(t, probed, deployment("api", 1, nil)...)
+	s := newSuite(t, probed, deployment("api", 1, nil)...)
 	chaos := disruption.Holder{Kind: disruption.ChaosPod, NamespacedName: types.NamespacedName{Namespace: "shop", Name: "c"}}
 	for i, claims := range [][]disruption.Claim{nil, {{UID: "uid-api"}}, nil} {
 		s.ledger.Do(chaos, "", func(disruption.View) []disruption.Claim { return claims })
 		looks := 1
-		for ; looks < 5 && s.reconciles().RequeueAfter == time.Millisecond; looks++ { // at once
+		for ; looks < 5 && s.reconcile().RequeueAfter == time.Millisecond; looks++ { // at once
 		}
 		if got := len(s.checks.wants); got != 1-len(claims) || looks == 5 {
 			t.Errorf("%d: the pods of %d workloads are checked after %d looks while others disrupt %d", i, got, looks, len(claims))
@@ -272,9 +272,9 @@ func TestAProbeThatNeverFiresIsToldByTheCondition(t *testing.T) {
 		podprobe.ExecUnsupported: autorebootv1.ReasonProbeUnavailable, networkingv1.ProbeDenied: autorebootv1.ReasonProbeUnavailable,
 		podprobe.HostUnresolved: "", "": "",
 	} {
-		s := newStand(t, probed, deployment("api", 1, nil)...)
-		s.checks.verdicts = map[types.UID]podprobe.Verdict{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}
-		if reason, messages := s.looks().worst(); reason != want || want != "" && !strings.Contains(some(messages), `"wedged"`) {
+		s := newSuite(t, probed, deployment("api", 1, nil)...)
+		s.checks.verdicts = map[types.UID]podprobe.Result{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}
+		if reason, messages := s.observe().worstProblem(); reason != want || want != "" && !strings.Contains(some(messages), `"wedged"`) {
 			t.Errorf("%q: Ready has %q, %q; want %q", unsupported, reason, messages, want)
 		}
 	}
@@ -282,16 +282,16 @@ func TestAProbeThatNeverFiresIsToldByTheCondition(t *testing.T) {
 
 func TestTokensFitIntoTheStatus(t *testing.T) {
 	long := strings.Repeat("x", 200)
-	if got := bounded(long); len(got) > maxFingerprint || got == bounded(long+"y") {
+	if got := shortFingerprint(long); len(got) > maxFingerprint || got == shortFingerprint(long+"y") {
 		t.Errorf("a long token becomes %q", got)
 	}
-	if got := bounded("short"); got != "short" {
+	if got := shortFingerprint("short"); got != "short" {
 		t.Errorf("a short token becomes %q", got)
 	}
 }
 
 func TestSignalsHaveABound(t *testing.T) {
-	s := &survey{}
+	s := &observation{}
 	for i := range 40 {
 		w := &workload{}
 		w.Name = fmt.Sprint(i)
@@ -301,7 +301,7 @@ func TestSignalsHaveABound(t *testing.T) {
 		}
 		s.workloads = append(s.workloads, w)
 	}
-	s.boundSignals()
+	s.limitSignals()
 	total, left := 0, 0
 	for _, w := range s.workloads {
 		if w.Unselected {
@@ -316,7 +316,7 @@ func TestSignalsHaveABound(t *testing.T) {
 	if total > maxBaselines || left != 40-maxBaselines/maxSignals {
 		t.Errorf("%d sources, %d workloads left alone", total, left)
 	}
-	reason, messages := s.worst()
+	reason, messages := s.worstProblem()
 	if said := strings.Join(messages, "\n"); reason != autorebootv1.ReasonTooManyTargets || !strings.Contains(said, "not watched: 64;") ||
 		!strings.Contains(said, "more than 1000 sources") || !strings.Contains(said, fmt.Sprintf("left alone:  %d;", maxBaselines/maxSignals)) {
 		t.Errorf("reason %s: %q", reason, messages)

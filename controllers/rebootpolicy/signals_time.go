@@ -18,39 +18,39 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// fromSchedule names the latest run. The schedule itself is the source: another one starts with a
+// scheduleSignals names the latest run. The schedule itself is the source: another one starts with a
 // baseline of its own, and no run of it counts as missed.
-func (s *survey) fromSchedule(t *autorebootv1.Trigger) {
-	signal := restart.Signal{Trigger: t.Name, Source: sourceOf(t.Schedule)}
-	if parsed := s.memory.times.schedules[t.Name]; parsed == nil {
+func (o *observation) scheduleSignals(t *autorebootv1.Trigger) {
+	signal := restart.Signal{Trigger: t.Name, Source: scheduleSource(t.Schedule)}
+	if parsed := o.state.calendar.schedules[t.Name]; parsed == nil {
 		signal.Unknown = autorebootv1.ReasonInvalidSpec
 	} else {
-		if fired := parsed.Latest(s.policy.CreationTimestamp.Time, s.now); !fired.IsZero() {
+		if fired := parsed.Latest(o.policy.CreationTimestamp.Time, o.now); !fired.IsZero() {
 			signal.Fingerprint = parsed.Key(fired)
-			if late := spanOf(t.Schedule.StartingDeadline); late > 0 {
+			if late := durationOf(t.Schedule.StartingDeadline); late > 0 {
 				signal.Deadline = fired.Add(late)
 			}
 		}
-		signal.Again = parsed.Next(s.now)
-		s.look(signal.Again)
+		signal.RequeueAt = parsed.Next(o.now)
+		o.requeueAt(signal.RequeueAt)
 	}
-	for _, w := range s.workloads {
+	for _, w := range o.workloads {
 		w.Signals = append(w.Signals, signal)
 	}
 }
 
-func sourceOf(t *autorebootv1.ScheduleTrigger) string {
-	if zone := zoneOf(t); zone != "" {
+func scheduleSource(t *autorebootv1.ScheduleTrigger) string {
+	if zone := timeZoneOf(t); zone != "" {
 		return t.Cron + " " + zone
 	}
 	return t.Cron + " UTC"
 }
 
-// fromPodAge fires for a workload once its oldest pod is old enough.
-func (s *survey) fromPodAge(t *autorebootv1.Trigger) {
-	limit := spanOf(t.PodAge.Max)
+// podAgeSignals fires for a workload once its oldest pod is old enough.
+func (o *observation) podAgeSignals(t *autorebootv1.Trigger) {
+	limit := durationOf(t.PodAge.Max)
 	percent := int(ptr.Deref(t.PodAge.JitterPercent, rules.DefaultJitterPercent))
-	for _, w := range s.workloads {
+	for _, w := range o.workloads {
 		signal := restart.Signal{Trigger: t.Name, Level: true}
 		var oldest time.Time
 		for i := range w.Pods {
@@ -59,27 +59,27 @@ func (s *survey) fromPodAge(t *autorebootv1.Trigger) {
 			}
 		}
 		if !oldest.IsZero() && limit > 0 {
-			due := oldest.Add(earlier(limit, percent, w.UID))
-			if signal.Firing = !due.After(s.now); !signal.Firing {
-				signal.Again = due
-				s.look(due)
+			due := oldest.Add(withJitter(limit, percent, w.UID))
+			if signal.Firing = !due.After(o.now); !signal.Firing {
+				signal.RequeueAt = due
+				o.requeueAt(due)
 			}
 		}
 		w.Signals = append(w.Signals, signal)
 	}
 }
 
-// earlier takes a share of a span away that is a workload's own and never changes: workloads that
+// withJitter takes a share of a span away that is a workload's own and never changes: workloads that
 // started together do not come of age together.
-func earlier(span time.Duration, percent int, uid types.UID) time.Duration {
+func withJitter(span time.Duration, percent int, uid types.UID) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid)) // a hash never fails
 	share := float64(h.Sum32()) / (1 << 32)
 	return span - time.Duration(float64(span)*float64(percent)/100*share)
 }
 
-// spanOf reads a span that may be absent.
-func spanOf(d common.Duration) time.Duration {
+// durationOf reads a span that may be absent.
+func durationOf(d common.Duration) time.Duration {
 	if d == "" {
 		return 0
 	}

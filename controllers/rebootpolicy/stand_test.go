@@ -39,16 +39,16 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
-// stand is a reconciler with everything around it in memory, but for the decision, which is the real
+// suite is a reconciler with everything around it in memory, but for the decision, which is the real
 // one. What a real API server does with the writes is for the integration tests.
-type stand struct {
+type suite struct {
 	testing.TB
 	*Reconciler
 	store   client.WithWatch
 	ledger  *disruption.Ledger
-	content *someSources
-	checks  *someHealth
-	doer    *someActor
+	content *fakeSources
+	checks  *fakeProbes
+	doer    *fakeActor
 	// stale is what the cache has instead of the policy.
 	stale *autorebootv1.RebootPolicy
 	// refusing is the error of the next writes of a status.
@@ -71,7 +71,7 @@ debounce: {quietPeriod: 15s}
 verification: {soak: 10s}
 `
 
-func newStand(t testing.TB, spec string, objects ...client.Object) *stand {
+func newSuite(t testing.TB, spec string, objects ...client.Object) *suite {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, chaosv1.AddToScheme, autorebootv1.AddToScheme} {
@@ -79,14 +79,14 @@ func newStand(t testing.TB, spec string, objects ...client.Object) *stand {
 			t.Fatal(err)
 		}
 	}
-	s := &stand{TB: t, now: epoch, ledger: disruption.New(disruption.Options{})}
+	s := &suite{TB: t, now: epoch, ledger: disruption.New(disruption.Options{})}
 	s.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{}).
 		WithIndex(&corev1.Pod{}, workloads.ByOwner, workloads.OwnerOf).
 		WithIndex(workloads.ReplicaSets(), workloads.ByOwner, workloads.OwnerOf).Build()
-	s.content = &someSources{states: map[string]sources.State{"Secret/creds": {Fingerprint: "hmac:1", Written: epoch.Add(-time.Hour)}}}
-	s.checks = &someHealth{verdicts: map[types.UID]podprobe.Verdict{}}
-	s.doer = &someActor{stand: s}
+	s.content = &fakeSources{states: map[string]sources.State{"Secret/creds": {Fingerprint: "hmac:1", Written: epoch.Add(-time.Hour)}}}
+	s.checks = &fakeProbes{verdicts: map[types.UID]podprobe.Result{}}
+	s.doer = &fakeActor{suite: s}
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{
 		Namespace: policyKey.Namespace, Name: policyKey.Name, UID: "abcdef0123456789", Generation: 1,
 		CreationTimestamp: metav1.NewTime(epoch.Add(-time.Hour)),
@@ -101,18 +101,18 @@ func newStand(t testing.TB, spec string, objects ...client.Object) *stand {
 }
 
 // restart is another process: it has forgotten everything that is not in the API server.
-func (s *stand) restart() {
+func (s *suite) restart() {
 	s.ledger = disruption.New(disruption.Options{})
 	s.Reconciler = newReconciler(Reconciler{
 		Client: interceptor.NewClient(s.store, interceptor.Funcs{Get: s.cached, SubResourceUpdate: s.updates}),
-		Live:   s.store, Events: (*someEvents)(s), Now: func() time.Time { return s.now },
-		Sources: s.content, Health: s.checks, Ledger: s.ledger, Key: someKey{}, Actor: s.doer,
+		Live:   s.store, Events: (*fakeEvents)(s), Now: func() time.Time { return s.now },
+		Sources: s.content, Probes: s.checks, Ledger: s.ledger, Key: fakeKey{}, Actor: s.doer,
 	})
 	s.must(Restore(s.Context(), s.store, s.ledger))
 }
 
 // cached is the cache, which may be behind.
-func (s *stand) cached(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+func (s *suite) cached(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	if policy, ok := into.(*autorebootv1.RebootPolicy); ok && s.stale != nil {
 		s.stale.DeepCopyInto(policy)
 		return nil
@@ -120,7 +120,7 @@ func (s *stand) cached(ctx context.Context, c client.WithWatch, key client.Objec
 	return c.Get(ctx, key, into, opts...)
 }
 
-func (s *stand) updates(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+func (s *suite) updates(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 	if s.refusing != nil {
 		return s.refusing
 	}
@@ -128,27 +128,27 @@ func (s *stand) updates(ctx context.Context, c client.Client, sub string, o clie
 	return c.SubResource(sub).Update(ctx, o, opts...)
 }
 
-func (s *stand) must(err error) {
+func (s *suite) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-// reconciles runs the reconciler once.
-func (s *stand) reconciles() reconcile.Result {
+// reconcile runs the reconciler once.
+func (s *suite) reconcile() reconcile.Result {
 	s.Helper()
 	result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: policyKey})
 	s.must(err)
 	return result
 }
 
-// quiet demands that nothing is written, told or done.
-func (s *stand) quiet(why string) reconcile.Result {
+// expectNoWrite demands that nothing is written, told or done.
+func (s *suite) expectNoWrite(why string) reconcile.Result {
 	s.Helper()
 	s.writes, s.events = 0, nil
 	done := len(s.doer.done)
-	result := s.reconciles()
+	result := s.reconcile()
 	if s.writes > 0 || len(s.events) > 0 || len(s.doer.done) > done {
 		s.Errorf("%s: wrote %d times, told %q, did %q", why, s.writes, s.events, s.doer.done[done:])
 	}
@@ -162,7 +162,7 @@ func approve(policy *autorebootv1.RebootPolicy) {
 	policy.Annotations[common.ApprovedByAnnotation] = approval.RebootPolicyValue(policy, "ann")
 }
 
-func (s *stand) object() *autorebootv1.RebootPolicy {
+func (s *suite) object() *autorebootv1.RebootPolicy {
 	s.Helper()
 	var policy autorebootv1.RebootPolicy
 	s.must(s.store.Get(s.Context(), policyKey, &policy))
@@ -170,16 +170,16 @@ func (s *stand) object() *autorebootv1.RebootPolicy {
 }
 
 // edit changes the policy, as the API server would let a user who is entitled to what it does.
-func (s *stand) edit(change func(*autorebootv1.RebootPolicy)) {
+func (s *suite) edit(change func(*autorebootv1.RebootPolicy)) {
 	s.Helper()
-	s.smuggle(func(policy *autorebootv1.RebootPolicy) {
+	s.editUnapproved(func(policy *autorebootv1.RebootPolicy) {
 		change(policy)
 		approve(policy)
 	})
 }
 
-// smuggle changes the policy past admission.
-func (s *stand) smuggle(change func(*autorebootv1.RebootPolicy)) {
+// editUnapproved changes the policy past admission.
+func (s *suite) editUnapproved(change func(*autorebootv1.RebootPolicy)) {
 	s.Helper()
 	policy := s.object()
 	change(policy)
@@ -187,8 +187,8 @@ func (s *stand) smuggle(change func(*autorebootv1.RebootPolicy)) {
 	s.must(s.store.Update(s.Context(), policy))
 }
 
-// says demands a condition, as "True Reason", or "" for none.
-func (s *stand) says(kind, want string) {
+// expectCondition demands a condition, as "True Reason", or "" for none.
+func (s *suite) expectCondition(kind, want string) {
 	s.Helper()
 	got, message := "", ""
 	if c := meta.FindStatusCondition(s.object().Status.Conditions, kind); c != nil {
@@ -199,8 +199,8 @@ func (s *stand) says(kind, want string) {
 	}
 }
 
-// did demands these actions, and no others since the last call.
-func (s *stand) did(want ...string) {
+// expectActions demands these actions, and no others since the last call.
+func (s *suite) expectActions(want ...string) {
 	s.Helper()
 	if !slices.Equal(s.doer.done, want) {
 		s.Errorf("did %q, want %q", s.doer.done, want)
@@ -208,10 +208,10 @@ func (s *stand) did(want ...string) {
 	s.doer.done = nil
 }
 
-func (s *stand) passes(d time.Duration) { s.now = s.now.Add(d) }
+func (s *suite) advance(d time.Duration) { s.now = s.now.Add(d) }
 
-// changes gives a source other content.
-func (s *stand) changes(source, fingerprint string) {
+// changeSource gives a source other content.
+func (s *suite) changeSource(source, fingerprint string) {
 	s.content.states[source] = sources.State{Fingerprint: fingerprint, Written: s.now}
 }
 
@@ -253,14 +253,14 @@ func pod(name string, by []metav1.OwnerReference) *corev1.Pod {
 	}
 }
 
-type someEvents stand
+type fakeEvents suite
 
-func (s *someEvents) Eventf(regarding, related runtime.Object, _, reason, _, note string, args ...any) {
+func (s *fakeEvents) Eventf(regarding, related runtime.Object, _, reason, _, note string, args ...any) {
 	text := fmt.Sprintf("%s %s/%s: ", reason, kindOf(regarding), kindOf(related)) + fmt.Sprintf(note, args...)
 	s.events, s.all = append(s.events, text), append(s.all, text)
 }
 
-func (s *someEvents) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
+func (s *fakeEvents) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, kind, reason, action, note string, args ...any) {
 	s.Eventf(regarding, related, kind, reason, action, note, args...)
 }
 
@@ -274,15 +274,15 @@ func kindOf(object runtime.Object) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1.")
 }
 
-// someSources hold what a test says, by kind and name.
-type someSources struct {
+// fakeSources hold what a test says, by kind and name.
+type fakeSources struct {
 	states   map[string]sources.State
 	selected map[string][]string
 	err      error
 	wants    []sources.Want
 }
 
-func (c *someSources) Select(_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error) {
+func (c *fakeSources) Select(_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error) {
 	var refs []sources.Ref
 	for _, name := range c.selected[selector.String()] {
 		refs = append(refs, sources.Ref{Kind: kind, Namespace: by.Namespace, Name: name})
@@ -290,7 +290,7 @@ func (c *someSources) Select(_ context.Context, by types.NamespacedName, kind au
 	return refs, c.err
 }
 
-func (c *someSources) Observe(_ context.Context, _ types.NamespacedName, wants []sources.Want) ([]sources.State, error) {
+func (c *fakeSources) Observe(_ context.Context, _ types.NamespacedName, wants []sources.Want) ([]sources.State, error) {
 	c.wants = wants
 	states := make([]sources.State, 0, len(wants))
 	for i := range wants {
@@ -303,25 +303,25 @@ func (c *someSources) Observe(_ context.Context, _ types.NamespacedName, wants [
 	return states, nil
 }
 
-func (c *someSources) Forget(types.NamespacedName) { c.wants = nil }
+func (c *fakeSources) Forget(types.NamespacedName) { c.wants = nil }
 
-// someHealth says what a test does.
-type someHealth struct {
-	verdicts map[types.UID]podprobe.Verdict
+// fakeProbes says what a test does.
+type fakeProbes struct {
+	verdicts map[types.UID]podprobe.Result
 	suspect  bool
 	wants    []podprobe.Want
 }
 
-func (h *someHealth) Set(_ types.NamespacedName, wants []podprobe.Want) { h.wants = wants }
-func (h *someHealth) Verdict(_ types.NamespacedName, _ string, workload types.UID) podprobe.Verdict {
+func (h *fakeProbes) Set(_ types.NamespacedName, wants []podprobe.Want) { h.wants = wants }
+func (h *fakeProbes) Result(_ types.NamespacedName, _ string, workload types.UID) podprobe.Result {
 	return h.verdicts[workload]
 }
-func (h *someHealth) Frozen(types.NamespacedName) bool { return h.suspect }
-func (h *someHealth) Forget(types.NamespacedName)      { h.wants = nil }
+func (h *fakeProbes) Suspect(types.NamespacedName) bool { return h.suspect }
+func (h *fakeProbes) Forget(types.NamespacedName)       { h.wants = nil }
 
-// someActor rolls out what it is told to, and complains where that does not stand in the status.
-type someActor struct {
-	*stand
+// fakeActor rolls out what it is told to, and complains where that does not stand in the status.
+type fakeActor struct {
+	*suite
 	done    []string
 	outcome restart.Outcome
 	// dies lets the process end after an action, before anybody hears of it.
@@ -330,18 +330,18 @@ type someActor struct {
 
 var errDied = errors.New("the process ended")
 
-func (a *someActor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) Deed {
+func (a *fakeActor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) ActionResult {
 	a.done = append(a.done, fmt.Sprintf("%s %s %s", action.Verb, action.Workload.Name, action.ID))
 	if !slices.ContainsFunc(a.object().Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.ID == action.ID }) {
 		a.Errorf("%s is not in the status that is stored", action.ID)
 	}
 	if a.outcome != "" {
-		return Deed{Outcome: a.outcome, Err: errors.New("refused")}
+		return ActionResult{Outcome: a.outcome, Err: errors.New("refused")}
 	}
 	var d appsv1.Deployment
 	a.must(a.store.Get(ctx, types.NamespacedName{Namespace: policy.Namespace, Name: action.Workload.Name}, &d))
 	if d.ResourceVersion != version {
-		return Deed{Outcome: restart.Again, Err: apierrors.NewConflict(appsv1.Resource("deployments"), d.Name, errors.New("another version"))}
+		return ActionResult{Outcome: restart.Retry, Err: apierrors.NewConflict(appsv1.Resource("deployments"), d.Name, errors.New("another version"))}
 	}
 	if d.Spec.Template.Annotations[autorebootv1.RestartIDAnnotation] != action.ID {
 		d.Spec.Template.Annotations = map[string]string{autorebootv1.RestartIDAnnotation: action.ID}
@@ -351,11 +351,11 @@ func (a *someActor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, a
 	if a.dies {
 		a.refusing = errDied
 	}
-	return Deed{Outcome: restart.Done, Generation: d.Generation}
+	return ActionResult{Outcome: restart.Done, Generation: d.Generation}
 }
 
-// rolledOut is what the cluster does with a Deployment that was restarted: new pods.
-func (s *stand) rolledOut(name string) {
+// completeRollout is what the cluster does with a Deployment that was restarted: new pods.
+func (s *suite) completeRollout(name string) {
 	s.Helper()
 	var d appsv1.Deployment
 	s.must(s.store.Get(s.Context(), types.NamespacedName{Namespace: "shop", Name: name}, &d))
@@ -372,9 +372,9 @@ func (s *stand) rolledOut(name string) {
 	}
 }
 
-type someKey struct{}
+type fakeKey struct{}
 
-func (someKey) Sum(domain string, parts ...[]byte) string {
+func (fakeKey) Sum(domain string, parts ...[]byte) string {
 	return fmt.Sprintf("hmac:%s%d", domain[:3], len(fmt.Sprintf("%q", parts)))
 }
 

@@ -19,56 +19,56 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// survey is what one look at a policy has found.
-type survey struct {
+// observation is what one look at a policy has found.
+type observation struct {
 	key types.NamespacedName
 	now time.Time
 	// stored is the policy as the cache has it, and policy the same with the defaults filled in.
 	// Neither is changed.
 	stored, policy *autorebootv1.RebootPolicy
-	memory         *memory
-	// barred is why nothing starts, and no trigger is read: InvalidSpec or Forbidden. It is empty when
+	state          *objectState
+	// blockedBy is why nothing starts, and no trigger is read: InvalidSpec or Forbidden. It is empty when
 	// normal. invalid are the rules that the spec breaks.
-	barred, invalid string
+	blockedBy, invalid string
 
 	workloads []*workload
 	gates     []string
 	calendar  restart.Calendar
 	suspect   bool
-	// sources is how many ConfigMaps and Secrets are looked at.
-	sources int
-	// there are those that a watch shows.
-	there map[sources.Ref]bool
-	// notes are what keeps the policy from watching all that it was asked to.
-	notes []note
-	// blocked are the targets of which disruption budgets let no pod go.
-	blocked []string
+	// sourceCount is how many ConfigMaps and Secrets are looked at.
+	sourceCount int
+	// watchedSources are those that a watch shows.
+	watchedSources map[sources.Ref]bool
+	// problems are what keeps the policy from watching all that it was asked to.
+	problems []problem
+	// budgetBlocks are the targets of which disruption budgets let no pod go.
+	budgetBlocks []string
 	// confirmed says that stored is what stands: it was just written, or read.
 	confirmed bool
 	// claimed is what the ledger has for the policy.
 	claimed []disruption.Claim
-	// again is when to look once more, whatever the decision says.
-	again time.Time
+	// requeue is when to look once more, whatever the decision says.
+	requeue time.Time
 }
 
-// note is a reason of Ready=False.
-type note struct{ reason, message string }
+// problem is a reason of Ready=False.
+type problem struct{ reason, message string }
 
-// note takes down what is the matter, once.
-func (s *survey) note(reason, message string) {
-	n := note{reason, message}
-	if !slices.Contains(s.notes, n) {
-		s.notes = append(s.notes, n)
+// addProblem takes down what is the matter, once.
+func (o *observation) addProblem(reason, message string) {
+	n := problem{reason, message}
+	if !slices.Contains(o.problems, n) {
+		o.problems = append(o.problems, n)
 	}
 }
 
-// worst are the gravest notes: of several reasons one is that of the condition.
-func (s *survey) worst() (reason string, messages []string) {
+// worstProblem are the gravest notes: of several reasons one is that of the condition.
+func (o *observation) worstProblem() (reason string, messages []string) {
 	for _, reason := range []string{
 		autorebootv1.ReasonInvalidSpec, autorebootv1.ReasonForbidden, autorebootv1.ReasonTooManyTargets,
 		autorebootv1.ReasonTargetNotFound, autorebootv1.ReasonSourceNotFound, autorebootv1.ReasonProbeUnavailable,
 	} {
-		for _, n := range s.notes {
+		for _, n := range o.problems {
 			if n.reason == reason {
 				messages = append(messages, n.message)
 			}
@@ -80,19 +80,19 @@ func (s *survey) worst() (reason string, messages []string) {
 	return "", nil
 }
 
-func (s *survey) evicts() bool { return rules.Evicts(&s.policy.Spec) }
+func (o *observation) evicts() bool { return rules.Evicts(&o.policy.Spec) }
 
-func (s *survey) look(at time.Time) { s.again = controller.Earliest(s.again, at) }
+func (o *observation) requeueAt(at time.Time) { o.requeue = controller.Earliest(o.requeue, at) }
 
 // inFlight says whether a restart of ours is in flight on a workload.
-func (s *survey) inFlight(uid types.UID) bool {
-	return slices.ContainsFunc(s.policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.UID == uid })
+func (o *observation) inFlight(uid types.UID) bool {
+	return slices.ContainsFunc(o.policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.UID == uid })
 }
 
 // baselines are what the status holds of a workload.
-func (s *survey) baselines(w *workload) []autorebootv1.Baseline {
-	for i := range s.policy.Status.Targets {
-		if t := &s.policy.Status.Targets[i]; t.UID == w.UID && t.Kind == w.Kind {
+func (o *observation) baselines(w *workload) []autorebootv1.Baseline {
+	for i := range o.policy.Status.Targets {
+		if t := &o.policy.Status.Targets[i]; t.UID == w.UID && t.Kind == w.Kind {
 			return t.Baselines
 		}
 	}
@@ -100,8 +100,8 @@ func (s *survey) baselines(w *workload) []autorebootv1.Baseline {
 }
 
 // baseline is the one of a trigger and a source.
-func (s *survey) baseline(w *workload, trigger, source string) (string, bool) {
-	for _, b := range s.baselines(w) {
+func (o *observation) baseline(w *workload, trigger, source string) (string, bool) {
+	for _, b := range o.baselines(w) {
 		if b.Trigger == trigger && b.Source == source {
 			return b.Fingerprint, true
 		}
@@ -109,10 +109,10 @@ func (s *survey) baseline(w *workload, trigger, source string) (string, bool) {
 	return "", false
 }
 
-// selected is how many workloads are watched.
-func (s *survey) selected() int {
+// selectedCount is how many workloads are watched.
+func (o *observation) selectedCount() int {
 	n := 0
-	for _, w := range s.workloads {
+	for _, w := range o.workloads {
 		if !w.Unselected {
 			n++
 		}
@@ -121,8 +121,8 @@ func (s *survey) selected() int {
 }
 
 // workload finds the target of an action.
-func (s *survey) workload(uid types.UID) *workload {
-	for _, w := range s.workloads {
+func (o *observation) workload(uid types.UID) *workload {
+	for _, w := range o.workloads {
 		if w.UID == uid {
 			return w
 		}
@@ -130,8 +130,8 @@ func (s *survey) workload(uid types.UID) *workload {
 	return nil
 }
 
-// observation is what the decision is made from.
-func (s *survey) observation() restart.Observation {
+// decisionInput is what the decision is made from.
+func (s *observation) decisionInput() restart.Observation {
 	o := restart.Observation{Now: s.now, Gates: s.gates, Calendar: s.calendar, Suspect: s.suspect}
 	for _, w := range s.workloads {
 		o.Workloads = append(o.Workloads, w.Workload.Workload)

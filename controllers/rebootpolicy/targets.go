@@ -28,27 +28,27 @@ const shared = client.UnsafeDisableDeepCopy
 // workload is a target as the cache has it.
 type workload struct {
 	workloads.Workload
-	// checked says that Missing is whole.
-	checked bool
+	// requiredChecked says that Missing is whole.
+	requiredChecked bool
 	// ips are the addresses of the pods of Workload, in their order.
 	ips []string
 }
 
-// targets finds the workloads of a policy, each once with its lowest wave, ordered by wave, kind and
+// findTargets finds the workloads of a policy, each once with its lowest wave, ordered by wave, kind and
 // name. Notes about what is missing, or beyond the bound, go into the survey.
-func (r *Reconciler) targets(ctx context.Context, s *survey) error {
+func (r *Reconciler) findTargets(ctx context.Context, o *observation) error {
 	found := map[types.UID]*workload{}
-	if s.barred != "" {
-		return r.known(ctx, s)
+	if o.blockedBy != "" {
+		return r.statusTargets(ctx, o)
 	}
-	for i := range s.policy.Spec.Targets {
-		t := &s.policy.Spec.Targets[i]
-		matched, err := r.match(ctx, s.policy.Namespace, t, s.evicts())
+	for i := range o.policy.Spec.Targets {
+		t := &o.policy.Spec.Targets[i]
+		matched, err := r.match(ctx, o.policy.Namespace, t, o.evicts())
 		if err != nil {
 			return err
 		}
 		if len(matched) == 0 {
-			s.note(autorebootv1.ReasonTargetNotFound, missing(i, t))
+			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
 		}
 		for _, w := range matched {
 			w.Wave = ptr.Deref(t.Wave, 0)
@@ -61,39 +61,39 @@ func (r *Reconciler) targets(ctx context.Context, s *survey) error {
 	for _, w := range found {
 		all = append(all, w)
 	}
-	unselected, err := r.unselected(ctx, s, found)
+	unselected, err := r.unselectedInFlight(ctx, o, found)
 	if err != nil {
 		return err
 	}
-	s.workloads = s.bounded(append(all, unselected...))
+	o.workloads = o.limitTargets(append(all, unselected...))
 	return nil
 }
 
-// known finds the workloads that the status speaks of: a spec that breaks a rule is not followed.
-func (r *Reconciler) known(ctx context.Context, s *survey) error {
-	for i := range s.policy.Status.Targets {
-		t := &s.policy.Status.Targets[i]
-		w, err := r.named(ctx, s.key.Namespace, t.Kind, t.Name, s.evicts())
+// statusTargets finds the workloads that the status speaks of: a spec that breaks a rule is not followed.
+func (r *Reconciler) statusTargets(ctx context.Context, o *observation) error {
+	for i := range o.policy.Status.Targets {
+		t := &o.policy.Status.Targets[i]
+		w, err := r.getWorkload(ctx, o.key.Namespace, t.Kind, t.Name, o.evicts())
 		if err != nil {
 			return err
 		}
 		if w != nil {
-			s.workloads = append(s.workloads, w)
+			o.workloads = append(o.workloads, w)
 		}
 	}
 	return nil
 }
 
-// unselected are workloads that the spec does not name any more, and whose restart is in flight: it
+// unselectedInFlight are workloads that the spec does not name any more, and whose restart is in flight: it
 // is seen through to its end.
-func (r *Reconciler) unselected(ctx context.Context, s *survey, selected map[types.UID]*workload) ([]*workload, error) {
+func (r *Reconciler) unselectedInFlight(ctx context.Context, o *observation, selected map[types.UID]*workload) ([]*workload, error) {
 	var out []*workload
-	for i := range s.policy.Status.InFlight {
-		f := &s.policy.Status.InFlight[i]
+	for i := range o.policy.Status.InFlight {
+		f := &o.policy.Status.InFlight[i]
 		if selected[f.UID] != nil {
 			continue
 		}
-		w, err := r.named(ctx, s.key.Namespace, f.Kind, f.Name, f.Phase == autorebootv1.PhaseEvicting)
+		w, err := r.getWorkload(ctx, o.key.Namespace, f.Kind, f.Name, f.Phase == autorebootv1.PhaseEvicting)
 		if err != nil {
 			return nil, err
 		}
@@ -106,19 +106,19 @@ func (r *Reconciler) unselected(ctx context.Context, s *survey, selected map[typ
 	return out, nil
 }
 
-// bounded keeps as many workloads as a policy may watch: those that it watches already come first, so
+// limitTargets keeps as many workloads as a policy may watch: those that it watches already come first, so
 // that a newcomer ends no restart that is in flight.
-func (s *survey) bounded(all []*workload) []*workload {
+func (o *observation) limitTargets(all []*workload) []*workload {
 	watched := map[types.UID]bool{}
-	for i := range s.policy.Status.Targets {
-		watched[s.policy.Status.Targets[i].UID] = true
+	for i := range o.policy.Status.Targets {
+		watched[o.policy.Status.Targets[i].UID] = true
 	}
-	slices.SortFunc(all, byPlace)
+	slices.SortFunc(all, compareTargets)
 	if excess := len(all) - maxTargets; excess > 0 {
 		slices.SortStableFunc(all, func(a, b *workload) int { return cmp.Compare(rank(watched[a.UID]), rank(watched[b.UID])) })
 		all = all[:maxTargets]
-		slices.SortFunc(all, byPlace)
-		s.note(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
+		slices.SortFunc(all, compareTargets)
+		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
 			"%d workloads match, and a policy watches at most %d: %s left alone; make the selectors narrower, or spread them over several policies",
 			maxTargets+excess, maxTargets, plural(excess, "is", "are")))
 	}
@@ -132,11 +132,11 @@ func rank(first bool) int {
 	return 1
 }
 
-func byPlace(a, b *workload) int {
+func compareTargets(a, b *workload) int {
 	return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-func missing(i int, t *autorebootv1.Target) string {
+func missingText(i int, t *autorebootv1.Target) string {
 	if t.Selector != nil {
 		return fmt.Sprintf("no %s matches the selector of spec.targets[%d]", t.Kind, i)
 	}
@@ -146,7 +146,7 @@ func missing(i int, t *autorebootv1.Target) string {
 // match reads the workloads of one target.
 func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv1.Target, evicts bool) ([]*workload, error) {
 	if t.Selector == nil {
-		w, err := r.named(ctx, namespace, t.Kind, t.Name, evicts)
+		w, err := r.getWorkload(ctx, namespace, t.Kind, t.Name, evicts)
 		if w == nil || err != nil {
 			return nil, err
 		}
@@ -156,19 +156,19 @@ func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv
 	if err != nil {
 		return nil, err
 	}
-	return r.selected(ctx, namespace, t.Kind, selector, evicts)
+	return r.listWorkloads(ctx, namespace, t.Kind, selector, evicts)
 }
 
-// named reads one workload; nil where there is none.
-func (r *Reconciler) named(ctx context.Context, namespace string, kind autorebootv1.TargetKind, name string, evicts bool) (*workload, error) {
-	found, err := workloads.Named(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, kind, evicts)
+// getWorkload reads one workload; nil where there is none.
+func (r *Reconciler) getWorkload(ctx context.Context, namespace string, kind autorebootv1.TargetKind, name string, evicts bool) (*workload, error) {
+	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, kind, evicts)
 	if found == nil || err != nil {
 		return nil, err
 	}
 	return &workload{Workload: *found}, nil
 }
 
-func (r *Reconciler) selected(ctx context.Context, namespace string, kind autorebootv1.TargetKind, selector labels.Selector, evicts bool) ([]*workload, error) {
+func (r *Reconciler) listWorkloads(ctx context.Context, namespace string, kind autorebootv1.TargetKind, selector labels.Selector, evicts bool) ([]*workload, error) {
 	in := []client.ListOption{client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, shared}
 	var out []*workload
 	var err error

@@ -17,11 +17,11 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// looks surveys the policy without deciding.
-func (s *stand) looks() *survey {
+// observe returns what a reconcile would observe, and decides nothing.
+func (s *suite) observe() *observation {
 	s.Helper()
 	seen := s.begin(s.object())
-	s.must(s.survey(s.Context(), seen))
+	s.must(s.Reconciler.observe(s.Context(), seen))
 	return seen
 }
 
@@ -40,7 +40,7 @@ func TestTargetsAreOrderedAndCountOnceWithTheirLowestWave(t *testing.T) {
 		objects = append(objects, deployment(name, 1, part)...)
 	}
 	objects = append(objects, deployment("other", 1, nil)...)
-	s := newStand(t, `
+	s := newSuite(t, `
 targets:
 - {kind: Deployment, selector: {matchLabels: {part: shop}}, wave: 2}
 - {kind: Deployment, name: c, wave: 1}
@@ -48,11 +48,11 @@ targets:
 - {kind: DaemonSet, selector: {matchLabels: {part: shop}}}
 triggers: [{name: old, type: PodAge, podAge: {max: 24h}}]
 `, objects...)
-	seen := s.looks()
+	seen := s.observe()
 	if got := names(seen.workloads); got != "1 c, 2 a, 2 b" {
 		t.Errorf("targets %s", got)
 	}
-	reason, messages := seen.worst()
+	reason, messages := seen.worstProblem()
 	want := "StatefulSet gone does not exist; no DaemonSet matches the selector of spec.targets[3]"
 	if reason != autorebootv1.ReasonTargetNotFound || strings.Join(messages, "; ") != want {
 		t.Errorf("%s: %q", reason, messages)
@@ -64,8 +64,8 @@ func TestPodsAreThoseThatAWorkloadOwns(t *testing.T) {
 	stray := pod("api-1-stray", nil)
 	done := pod("api-1-done", owned("ReplicaSet", "api-1", "rs-uid-api"))
 	done.Status.Phase = corev1.PodSucceeded
-	s := newStand(t, config, append(objects, stray, done)...)
-	seen := s.looks()
+	s := newSuite(t, config, append(objects, stray, done)...)
+	seen := s.observe()
 	var got []string
 	for _, p := range seen.workloads[0].Pods {
 		got = append(got, p.Name)
@@ -73,8 +73,8 @@ func TestPodsAreThoseThatAWorkloadOwns(t *testing.T) {
 	if strings.Join(got, " ") != "api-1-0 api-1-1" {
 		t.Errorf("pods %q", got)
 	}
-	cares := s.interests.In("shop", func(i *interest) bool { return i.inPod("rs-uid-api", nil) })
-	other := s.interests.In("shop", func(i *interest) bool { return i.inPod("rs-uid-web", nil) })
+	cares := s.watchIndex.In("shop", func(i *watchSet) bool { return i.matchesPod("rs-uid-api", nil) })
+	other := s.watchIndex.In("shop", func(i *watchSet) bool { return i.matchesPod("rs-uid-web", nil) })
 	if len(cares) != 1 || len(other) != 0 {
 		t.Errorf("pods of the target are heard of by %v, others by %v", cares, other)
 	}
@@ -82,15 +82,15 @@ func TestPodsAreThoseThatAWorkloadOwns(t *testing.T) {
 
 func TestPodsOfAStatefulSetAreItsOwn(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "uid-db"}}
-	s := newStand(t, strings.Replace(config, "{kind: Deployment, name: api}", "{kind: StatefulSet, name: db}", 1),
+	s := newSuite(t, strings.Replace(config, "{kind: Deployment, name: api}", "{kind: StatefulSet, name: db}", 1),
 		set, pod("db-0", owned("StatefulSet", "db", "uid-db")), pod("other-0", owned("StatefulSet", "other", "uid-other")))
-	if got := s.looks().workloads[0].Pods; len(got) != 1 || got[0].Name != "db-0" {
+	if got := s.observe().workloads[0].Pods; len(got) != 1 || got[0].Name != "db-0" {
 		t.Errorf("pods %+v", got)
 	}
 }
 
 func TestBeyondTheBoundWhatIsWatchedStays(t *testing.T) {
-	s := &survey{policy: &autorebootv1.RebootPolicy{}}
+	s := &observation{policy: &autorebootv1.RebootPolicy{}}
 	var all []*workload
 	for i := range maxTargets + 2 {
 		w := &workload{}
@@ -99,11 +99,11 @@ func TestBeyondTheBoundWhatIsWatchedStays(t *testing.T) {
 	}
 	last := all[len(all)-1]
 	s.policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: last.Kind, Name: last.Name, UID: last.UID}}
-	got := s.bounded(all)
+	got := s.limitTargets(all)
 	if len(got) != maxTargets || got[maxTargets-1] != last || got[0].Name != "w000" {
 		t.Errorf("%d targets, from %s to %s", len(got), got[0].Name, got[len(got)-1].Name)
 	}
-	if reason, messages := s.worst(); reason != autorebootv1.ReasonTooManyTargets || !strings.HasPrefix(messages[0], "102 workloads match") {
+	if reason, messages := s.worstProblem(); reason != autorebootv1.ReasonTooManyTargets || !strings.HasPrefix(messages[0], "102 workloads match") {
 		t.Errorf("%s: %q", reason, messages)
 	}
 }

@@ -34,25 +34,25 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
 		source.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
-			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}, asked(), begun())),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.EnqueueFor(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.EnqueueFor(r.ringer, r.interests, workloadCares[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.EnqueueFor(r.ringer, r.interests, workloadCares[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
-		source.Kind(c.GetCache(), workloads.ReplicaSets(), controller.EnqueueFor(r.ringer, r.interests, func(rs *metav1.PartialObjectMetadata) func(*interest) bool {
+			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}, requestsChanged(), restartAdded())),
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.Deployment](autorebootv1.TargetDeployment))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.StatefulSet](autorebootv1.TargetStatefulSet))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.DaemonSet](autorebootv1.TargetDaemonSet))),
+		source.Kind(c.GetCache(), workloads.ReplicaSets(), controller.EnqueueFor(r.enqueuer, r.watchIndex, func(rs *metav1.PartialObjectMetadata) func(*watchSet) bool {
 			owner := workloads.ControllerOf(rs)
-			return func(i *interest) bool { return i.owners[owner] }
-		}), cameOrWent()),
-		source.Kind(c.GetCache(), &corev1.Pod{}, r.births.noting(r.interests, controller.EnqueueFor(r.ringer, r.interests, func(pod *corev1.Pod) func(*interest) bool {
+			return func(i *watchSet) bool { return i.owners[owner] }
+		}), ownerChanged()),
+		source.Kind(c.GetCache(), &corev1.Pod{}, r.podVersions.recordThen(r.watchIndex, controller.EnqueueFor(r.enqueuer, r.watchIndex, func(pod *corev1.Pod) func(*watchSet) bool {
 			owner, set := workloads.ControllerOf(pod), labels.Set(pod.Labels)
-			return func(i *interest) bool { return i.inPod(owner, set) }
-		})), moved()),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.EnqueueFor(r.ringer, r.interests, func(es *networkingv1.ExternalService) func(*interest) bool {
-			return func(i *interest) bool { return i.externalServices[es.Name] }
+			return func(i *watchSet) bool { return i.matchesPod(owner, set) }
+		})), podChanged()),
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, func(es *networkingv1.ExternalService) func(*watchSet) bool {
+			return func(i *watchSet) bool { return i.externalServices[es.Name] }
 		})),
-		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, controller.EnqueueFor(r.ringer, r.interests, func(chaos *chaosv1.ChaosPod) func(*interest) bool {
-			return func(i *interest) bool { return i.chaosPods[chaos.Name] || i.inBlocked(chaos.Status.Blocked) }
+		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, func(chaos *chaosv1.ChaosPod) func(*watchSet) bool {
+			return func(i *watchSet) bool { return i.chaosPods[chaos.Name] || i.matchesBlocked(chaos.Status.Blocked) }
 		})),
-		r.ringer.Source(),
+		r.enqueuer.Source(),
 	} {
 		if err := to.Watch(from); err != nil {
 			return err
@@ -61,26 +61,26 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	return nil
 }
 
-func workloadCares[T client.Object](kind autorebootv1.TargetKind) func(T) func(*interest) bool {
-	return func(object T) func(*interest) bool {
+func workloadMatcher[T client.Object](kind autorebootv1.TargetKind) func(T) func(*watchSet) bool {
+	return func(object T) func(*watchSet) bool {
 		name, uid, set := object.GetName(), object.GetUID(), labels.Set(object.GetLabels())
-		return func(i *interest) bool { return i.inWorkload(kind, name, uid, set) }
+		return func(i *watchSet) bool { return i.matchesWorkload(kind, name, uid, set) }
 	}
 }
 
-// asked lets changes of the annotations pass by which a user asks for something, or is entitled to it;
+// requestsChanged lets changes of the annotations pass by which a user asks for something, or is entitled to it;
 // they are no part of the generation.
-func asked() predicate.TypedPredicate[*autorebootv1.RebootPolicy] {
+func requestsChanged() predicate.TypedPredicate[*autorebootv1.RebootPolicy] {
 	return predicate.TypedFuncs[*autorebootv1.RebootPolicy]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*autorebootv1.RebootPolicy]) bool {
-			return !slices.Equal(askedOf(e.ObjectOld), askedOf(e.ObjectNew))
+			return !slices.Equal(requestsOf(e.ObjectOld), requestsOf(e.ObjectNew))
 		},
 	}
 }
 
-// begun lets a status pass that has a restart in flight which it had not before. Where it was not this
+// restartAdded lets a status pass that has a restart in flight which it had not before. Where it was not this
 // process that wrote it, and the approved spec does not select the workload, it is taken out.
-func begun() predicate.TypedPredicate[*autorebootv1.RebootPolicy] {
+func restartAdded() predicate.TypedPredicate[*autorebootv1.RebootPolicy] {
 	return predicate.TypedFuncs[*autorebootv1.RebootPolicy]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*autorebootv1.RebootPolicy]) bool {
 			return slices.ContainsFunc(e.ObjectNew.Status.InFlight, func(f autorebootv1.InFlightRestart) bool {
@@ -90,8 +90,8 @@ func begun() predicate.TypedPredicate[*autorebootv1.RebootPolicy] {
 	}
 }
 
-// cameOrWent drops the changes of a ReplicaSet: what its pods do comes from the pods.
-func cameOrWent() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
+// ownerChanged drops the changes of a ReplicaSet: what its pods do comes from the pods.
+func ownerChanged() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
 	return predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
 			return workloads.ControllerOf(e.ObjectOld) != workloads.ControllerOf(e.ObjectNew)
@@ -99,8 +99,8 @@ func cameOrWent() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
 	}
 }
 
-// moved drops the changes of a pod that no decision is made from.
-func moved() predicate.TypedPredicate[*corev1.Pod] {
+// podChanged drops the changes of a pod that no decision is made from.
+func podChanged() predicate.TypedPredicate[*corev1.Pod] {
 	return predicate.TypedFuncs[*corev1.Pod]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool { return !samePod(e.ObjectOld, e.ObjectNew) },
 	}

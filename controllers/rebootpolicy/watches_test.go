@@ -23,19 +23,19 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
-// someQueue notes what is added, and when it is due.
-type someQueue struct {
+// fakeQueue notes what is added, and when it is due.
+type fakeQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	now   int
 	later []time.Duration
 }
 
-func (q *someQueue) Add(reconcile.Request)                         { q.now++ }
-func (q *someQueue) AddAfter(_ reconcile.Request, d time.Duration) { q.later = append(q.later, d) }
+func (q *fakeQueue) Add(reconcile.Request)                         { q.now++ }
+func (q *fakeQueue) AddAfter(_ reconcile.Request, d time.Duration) { q.later = append(q.later, d) }
 
-func ringing(t *testing.T, now func() time.Time) (*controller.CoalescingEnqueuer, *someQueue) {
+func newEnqueuer(t *testing.T, now func() time.Time) (*controller.CoalescingEnqueuer, *fakeQueue) {
 	t.Helper()
-	b, q := controller.NewCoalescingEnqueuer(now), &someQueue{}
+	b, q := controller.NewCoalescingEnqueuer(now), &fakeQueue{}
 	if err := b.Source().Start(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func ringing(t *testing.T, now func() time.Time) (*controller.CoalescingEnqueuer
 
 func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 	now := epoch
-	b, q := ringing(t, func() time.Time { return now })
+	b, q := newEnqueuer(t, func() time.Time { return now })
 	b.EnqueueCoalesced(policyKey)
 	if q.now != 1 {
 		t.Fatalf("the first event: %d looks", q.now)
@@ -69,8 +69,8 @@ func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 
 func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	now := epoch
-	b, q := ringing(t, func() time.Time { return now })
-	r := &Reconciler{ringer: b, interests: &controller.WatchIndex[*interest]{}}
+	b, q := newEnqueuer(t, func() time.Time { return now })
+	r := &Reconciler{enqueuer: b, watchIndex: &controller.WatchIndex[*watchSet]{}}
 	spec := &autorebootv1.RebootPolicySpec{
 		Targets: []autorebootv1.Target{
 			{Kind: autorebootv1.TargetDeployment, Name: "api"},
@@ -84,15 +84,15 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		},
 		Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "cache"}}},
 	}
-	r.wants(policyKey, interestOf(spec))
-	r.owns(policyKey, map[types.UID]bool{"uid-api": true, "rs-1": true})
-	r.wants(policyKey, interestOf(spec)) // the owners stay
-	workload := func(kind autorebootv1.TargetKind, name string, set labels.Set) func(*interest) bool {
-		return func(i *interest) bool { return i.inWorkload(kind, name, "", set) }
+	r.updateWatchSet(policyKey, watchSetOf(spec))
+	r.updateOwners(policyKey, map[types.UID]bool{"uid-api": true, "rs-1": true})
+	r.updateWatchSet(policyKey, watchSetOf(spec)) // the owners stay
+	workload := func(kind autorebootv1.TargetKind, name string, set labels.Set) func(*watchSet) bool {
+		return func(i *watchSet) bool { return i.matchesWorkload(kind, name, "", set) }
 	}
 	for name, test := range map[string]struct {
 		namespace string
-		cares     func(*interest) bool
+		cares     func(*watchSet) bool
 		want      bool
 	}{
 		"a target by name":          {"shop", workload(autorebootv1.TargetDeployment, "api", nil), true},
@@ -101,23 +101,23 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		"a target by labels":        {"shop", workload(autorebootv1.TargetDeployment, "web", labels.Set{"part": "shop"}), true},
 		"other labels":              {"shop", workload(autorebootv1.TargetDeployment, "web", labels.Set{"part": "bank"}), false},
 		"a gate's workload":         {"shop", workload(autorebootv1.TargetStatefulSet, "ledger", nil), true},
-		"a pod of a target":         {"shop", func(i *interest) bool { return i.inPod("rs-1", nil) }, true},
-		"a pod of another workload": {"shop", func(i *interest) bool { return i.inPod("rs-2", nil) }, false},
-		"a pod that closes a gate":  {"shop", func(i *interest) bool { return i.inPod("", labels.Set{"job": "month-end"}) }, true},
-		"a gate's ExternalService":  {"shop", func(i *interest) bool { return i.externalServices["db"] }, true},
-		"a gate's ChaosPod":         {"shop", func(i *interest) bool { return i.chaosPods["c"] }, true},
-		"another ChaosPod":          {"shop", func(i *interest) bool { return i.chaosPods["db"] }, false},
-		"what budgets refused":      {"shop", func(i *interest) bool { return i.inBlocked(refused("shop", "db", "api", 1, "").Status.Blocked) }, true},
-		"of another workload":       {"shop", func(i *interest) bool { return i.inBlocked(refused("shop", "db", "web", 1, "").Status.Blocked) }, false},
-		"a trigger's":               {"shop", func(i *interest) bool { return i.externalServices["cache"] }, true},
-		"another ExternalService":   {"shop", func(i *interest) bool { return i.externalServices["other"] }, false},
+		"a pod of a target":         {"shop", func(i *watchSet) bool { return i.matchesPod("rs-1", nil) }, true},
+		"a pod of another workload": {"shop", func(i *watchSet) bool { return i.matchesPod("rs-2", nil) }, false},
+		"a pod that closes a gate":  {"shop", func(i *watchSet) bool { return i.matchesPod("", labels.Set{"job": "month-end"}) }, true},
+		"a gate's ExternalService":  {"shop", func(i *watchSet) bool { return i.externalServices["db"] }, true},
+		"a gate's ChaosPod":         {"shop", func(i *watchSet) bool { return i.chaosPods["c"] }, true},
+		"another ChaosPod":          {"shop", func(i *watchSet) bool { return i.chaosPods["db"] }, false},
+		"what budgets refused":      {"shop", func(i *watchSet) bool { return i.matchesBlocked(refused("shop", "db", "api", 1, "").Status.Blocked) }, true},
+		"of another workload":       {"shop", func(i *watchSet) bool { return i.matchesBlocked(refused("shop", "db", "web", 1, "").Status.Blocked) }, false},
+		"a trigger's":               {"shop", func(i *watchSet) bool { return i.externalServices["cache"] }, true},
+		"another ExternalService":   {"shop", func(i *watchSet) bool { return i.externalServices["other"] }, false},
 	} {
-		if got := len(r.interests.In(test.namespace, test.cares)) == 1; got != test.want {
+		if got := len(r.watchIndex.In(test.namespace, test.cares)) == 1; got != test.want {
 			t.Errorf("%s: heard of: %t", name, got)
 		}
 	}
 
-	handler := controller.EnqueueFor(r.ringer, r.interests, workloadCares[*appsv1.Deployment](autorebootv1.TargetDeployment))
+	handler := controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.Deployment](autorebootv1.TargetDeployment))
 	named := func(name, version string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version}}
 	}
@@ -130,14 +130,14 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	if q.now != 1 {
 		t.Error("a change of a target is not looked at")
 	}
-	r.interests.Forget(policyKey)
-	if len(r.interests.All()) != 0 {
+	r.watchIndex.Forget(policyKey)
+	if len(r.watchIndex.All()) != 0 {
 		t.Error("a namespace without policies is remembered")
 	}
 }
 
 func TestPodsThatOnlyBreatheAreNotLookedAt(t *testing.T) {
-	moves := moved()
+	moves := podChanged()
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
 		want   bool
@@ -163,7 +163,7 @@ func TestTheAnnotationsOfAUserAreHeardOf(t *testing.T) {
 		return &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotation: value}}}
 	}
 	for annotation, want := range map[string]bool{autorebootv1.RestartNowAnnotation: true, autorebootv1.ResumeAnnotation: true, "note": false} {
-		if got := asked().Update(event.TypedUpdateEvent[*autorebootv1.RebootPolicy]{ObjectOld: policy(annotation, "a"), ObjectNew: policy(annotation, "b")}); got != want {
+		if got := requestsChanged().Update(event.TypedUpdateEvent[*autorebootv1.RebootPolicy]{ObjectOld: policy(annotation, "a"), ObjectNew: policy(annotation, "b")}); got != want {
 			t.Errorf("%s: %t", annotation, got)
 		}
 	}

@@ -52,13 +52,13 @@ func shortened(user string) string {
 	return strings.ToValidUTF8(user[:maxUser-len(mark)], "") + mark
 }
 
-// parts are what a digest is made of. Their order does not matter to it, nor how often each is there.
+// digestParts are what a digest is made of. Their order does not matter to it, nor how often each is there.
 // What an object does not say is no part of it, so that a field which a later version adds leaves the
 // approvals of all objects without it as they were.
-type parts []string
+type digestParts []string
 
 // add takes values that always marshal: texts, numbers, and lists, maps and structs of these.
-func (p *parts) add(values ...any) {
+func (p *digestParts) add(values ...any) {
 	part, err := json.Marshal(values)
 	if err != nil {
 		part = []byte("unreadable") // and so no other digest's
@@ -67,7 +67,7 @@ func (p *parts) add(values ...any) {
 }
 
 // digest names the parts; it is "" where there are none.
-func (p parts) digest() string {
+func (p digestParts) digest() string {
 	if len(p) == 0 {
 		return ""
 	}

@@ -31,7 +31,7 @@ func TestAnApprovalIsBoundedAndOfOneUser(t *testing.T) {
 	seen := map[string]string{}
 	for _, user := range []string{"", "ann", strings.Repeat("x", 256), strings.Repeat("x", 257), strings.Repeat("x", 100_000),
 		strings.Repeat("\x01", 300), strings.Repeat("\xff", 300), strings.Repeat("ä", 300), `","digest":"sha256:2`} {
-		digest := (parts{"a"}).digest()
+		digest := (digestParts{"a"}).digest()
 		value := Value(user, digest)
 		if other, taken := seen[value]; taken {
 			t.Errorf("%.40q and %.40q have the same approval", user, other)
@@ -45,7 +45,7 @@ func TestAnApprovalIsBoundedAndOfOneUser(t *testing.T) {
 
 func TestADigestIsOfItsPartsAlone(t *testing.T) {
 	of := func(values ...string) string {
-		var p parts
+		var p digestParts
 		for _, value := range values {
 			p.add(value)
 		}

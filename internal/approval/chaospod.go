@@ -17,7 +17,7 @@ import (
 // A value that equals its default counts as absent.
 func ChaosPodDigest(spec *chaosv1.ChaosPodSpec) string {
 	full := withDefaults(spec)
-	var p parts
+	var p digestParts
 	p.add("target", full.Target)
 	for i := range full.Windows {
 		p.add("window", full.Windows[i])

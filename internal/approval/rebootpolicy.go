@@ -19,7 +19,7 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 	policy := &autorebootv1.RebootPolicy{Spec: *spec.DeepCopy()}
 	rebootpolicy.Default(policy)
 	full := &policy.Spec
-	var p parts
+	var p digestParts
 	for i := range full.Targets {
 		p.add("target", full.Targets[i])
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // settings adds what of a spec is not as in usual, which has the defaults alone.
-func (p *parts) settings(spec, usual any) {
-	if rest := unusual(asMap(spec), asMap(usual)); len(rest) > 0 {
+func (p *digestParts) settings(spec, usual any) {
+	if rest := nonDefault(asMap(spec), asMap(usual)); len(rest) > 0 {
 		p.add("settings", rest)
 	}
 }
@@ -24,14 +24,14 @@ func asMap(value any) map[string]any {
 	return out
 }
 
-// unusual is what of a value is not as usual, so that a setting that a later version adds leaves the
+// nonDefault is what of a value is not as usual, so that a setting that a later version adds leaves the
 // digest of who does not use it as it is.
-func unusual(value, usual map[string]any) map[string]any {
+func nonDefault(value, usual map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, member := range value {
 		inner, isMap := member.(map[string]any)
 		if normal, has := usual[key].(map[string]any); isMap && has {
-			if inner = unusual(inner, normal); len(inner) > 0 {
+			if inner = nonDefault(inner, normal); len(inner) > 0 {
 				out[key] = inner
 			}
 			continue

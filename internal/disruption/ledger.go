@@ -15,13 +15,13 @@ const (
 	ChaosPod     = "ChaosPod"
 )
 
-// defaultMost is used where Options.Most is not positive.
-const defaultMost = 10
+// defaultMaxDisrupted is used where Options.Most is not positive.
+const defaultMaxDisrupted = 10
 
 // Options of a Ledger.
 type Options struct {
-	// Most is how many workloads of the cluster may be disrupted at once. The default is 10.
-	Most int
+	// MaxDisrupted is how many workloads of the cluster may be disrupted at once. The default is 10.
+	MaxDisrupted int
 	// Wake tells a holder that waits to try again. It is called without a lock held, must not block,
 	// and may be called for one that does not wait any more. Defaults to nil: a holder that waits
 	// must then try by itself.
@@ -44,8 +44,8 @@ type View struct {
 	// Free is how many claims the holder may add to its own. It is negative where what was restored
 	// is more than the cluster may have.
 	Free int
-	// Busy are the workloads that other holders claim. It must not be changed.
-	Busy map[types.UID]bool
+	// Disrupted are the workloads that other holders claim. It must not be changed.
+	Disrupted map[types.UID]bool
 
 	own  int // claims that the holder has
 	wait *waiter
@@ -95,13 +95,13 @@ type Ledger struct {
 	claimants map[types.UID]int
 	groups    map[groupKey]int
 	held      int
-	line      line
+	queue     waitQueue
 }
 
 // New makes an empty Ledger.
 func New(o Options) *Ledger {
-	if o.Most <= 0 {
-		o.Most = defaultMost
+	if o.MaxDisrupted <= 0 {
+		o.MaxDisrupted = defaultMaxDisrupted
 	}
 	if o.Wake == nil {
 		o.Wake = func(Holder) {}
@@ -111,7 +111,7 @@ func New(o Options) *Ledger {
 		accounts:  map[Holder]*account{},
 		claimants: map[types.UID]int{},
 		groups:    map[groupKey]int{},
-		line:      newLine(),
+		queue:     newWaitQueue(),
 	}
 }
 
@@ -128,18 +128,18 @@ func (l *Ledger) Do(h Holder, group string, f func(View) []Claim) {
 func (l *Ledger) do(h Holder, key groupKey, f func(View) []Claim) []Holder {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	woken := l.line.look(h)
+	woken := l.queue.endWake(h)
 	before := l.claims(h)
 	w := &waiter{holder: h, group: key}
 	v := l.view(h, key, w)
 	freed := l.set(h, key, f(v))
 	if w.workloads == nil {
-		l.line.leave(h)
+		l.queue.remove(h)
 	} else {
 		// What it gives back in the same breath it has not seen as free.
 		more := max(l.claims(h)-before, 0)
-		w.short = v.Free <= more
-		l.line.join(w, more > 0)
+		w.needsSlot = v.Free <= more
+		l.queue.add(w, more > 0)
 	}
 	// The slot that was kept for one that was woken is free for the next, if it was not taken.
 	freed.slot = freed.slot || woken
@@ -163,22 +163,22 @@ func (l *Ledger) Forget(h Holder) {
 func (l *Ledger) forget(h Holder) []Holder {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	woken := l.line.look(h)
-	l.line.leave(h)
+	woken := l.queue.endWake(h)
+	l.queue.remove(h)
 	freed := l.set(h, groupKey{}, nil)
 	freed.slot = freed.slot || woken
 	return l.wake(freed)
 }
 
-func (l *Ledger) wake(f release) []Holder {
+func (l *Ledger) wake(f freed) []Holder {
 	if f.slot || len(f.workloads) > 0 || f.group.name != "" {
-		l.line.freed(f)
+		l.queue.markReady(f)
 	}
-	return l.line.next(l.free())
+	return l.queue.wakeNext(l.free())
 }
 
 // free is how many claims are neither held nor promised to a holder that was woken.
-func (l *Ledger) free() int { return l.Most - l.held - l.line.woken }
+func (l *Ledger) free() int { return l.MaxDisrupted - l.held - l.queue.woken }
 
 func (l *Ledger) claims(h Holder) int {
 	if a := l.accounts[h]; a != nil {
@@ -189,16 +189,16 @@ func (l *Ledger) claims(h Holder) int {
 
 // Snapshot is what a ledger holds.
 type Snapshot struct {
-	Most    int
-	Held    map[string]int // claims by kind of holder
-	Waiting int            // holders in line
+	MaxDisrupted int
+	Held         map[string]int // claims by kind of holder
+	Waiting      int            // holders in line
 }
 
 // Snapshot counts, for metrics.
 func (l *Ledger) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Snapshot{Most: l.Most, Held: map[string]int{}, Waiting: l.line.len()}
+	s := Snapshot{MaxDisrupted: l.MaxDisrupted, Held: map[string]int{}, Waiting: l.queue.len()}
 	for h, a := range l.accounts {
 		s.Held[h.Kind] += len(a.claims)
 	}
@@ -213,14 +213,14 @@ func keyOf(h Holder, group string) groupKey {
 }
 
 func (l *Ledger) view(h Holder, key groupKey, w *waiter) View {
-	v := View{Free: l.free(), Busy: make(map[types.UID]bool, len(l.claimants)), own: l.claims(h), wait: w}
+	v := View{Free: l.free(), Disrupted: make(map[types.UID]bool, len(l.claimants)), own: l.claims(h), wait: w}
 	own := l.accounts[h]
 	for uid, n := range l.claimants {
 		if own != nil && own.claims[uid] {
 			n--
 		}
 		if n > 0 {
-			v.Busy[uid] = true
+			v.Disrupted[uid] = true
 		}
 	}
 	if key.name != "" {
@@ -233,9 +233,9 @@ func (l *Ledger) view(h Holder, key groupKey, w *waiter) View {
 }
 
 // set makes claims those of h, and says what became free by that.
-func (l *Ledger) set(h Holder, key groupKey, claims []Claim) release {
+func (l *Ledger) set(h Holder, key groupKey, claims []Claim) freed {
 	next := distinct(claims)
-	var freed release
+	var freed freed
 	if old := l.accounts[h]; old != nil {
 		l.held -= len(old.claims)
 		if l.groups[old.group] -= len(old.claims); l.groups[old.group] <= 0 {

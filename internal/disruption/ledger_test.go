@@ -36,14 +36,14 @@ func claims(uids ...types.UID) []Claim {
 
 func newLedger(most int) (*Ledger, *recorder) {
 	r := &recorder{}
-	return New(Options{Most: most, Wake: r.wake}), r
+	return New(Options{MaxDisrupted: most, Wake: r.wake}), r
 }
 
 // take claims uid if the ledger lets it, and waits otherwise.
 func take(l *Ledger, name, group string, uid types.UID) (got bool) {
 	l.Do(policy(name), group, func(v View) []Claim {
 		switch {
-		case v.Busy[uid]:
+		case v.Disrupted[uid]:
 			v.Wait(uid)
 		case v.Free < 1 || (group != "" && v.Group > 0):
 			v.Wait()
@@ -69,9 +69,9 @@ func TestViewCountsWhatOthersHold(t *testing.T) {
 	elsewhere.Namespace = "other"
 	l.Restore(elsewhere, "g", claims("4"))
 	for name, want := range map[string]View{
-		"a": {own: 2, Group: 1, Free: 0, Busy: map[types.UID]bool{"3": true, "4": true}},
-		"b": {own: 1, Group: 2, Free: 0, Busy: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
-		"c": {own: 1, Group: 3, Free: 0, Busy: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+		"a": {own: 2, Group: 1, Free: 0, Disrupted: map[types.UID]bool{"3": true, "4": true}},
+		"b": {own: 1, Group: 2, Free: 0, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+		"c": {own: 1, Group: 3, Free: 0, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
 	} {
 		l.Do(policy(name), "g", func(v View) []Claim {
 			v.wait = nil
@@ -123,7 +123,7 @@ func TestDefaultsLetTenAtOnceAndWakeNoHolder(t *testing.T) {
 		}
 	}
 	letGo(l, "0", "")
-	want := Snapshot{Most: 10, Held: map[string]int{RebootPolicy: 9}, Waiting: 2}
+	want := Snapshot{MaxDisrupted: 10, Held: map[string]int{RebootPolicy: 9}, Waiting: 2}
 	if diff := cmp.Diff(want, l.Snapshot()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -219,10 +219,10 @@ func TestLedgerIsEmptyOnceAllAreForgotten(t *testing.T) {
 	for i := range 50 {
 		l.Forget(policy(fmt.Sprint(i)))
 	}
-	if diff := cmp.Diff(Snapshot{Most: 2, Held: map[string]int{}}, l.Snapshot()); diff != "" {
+	if diff := cmp.Diff(Snapshot{MaxDisrupted: 2, Held: map[string]int{}}, l.Snapshot()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if n := len(l.accounts) + len(l.claimants) + len(l.groups) + len(l.line.byHolder) + l.held + l.line.woken; n != 0 {
+	if n := len(l.accounts) + len(l.claimants) + len(l.groups) + len(l.queue.byHolder) + l.held + l.queue.woken; n != 0 {
 		t.Errorf("%d things are left behind", n)
 	}
 }

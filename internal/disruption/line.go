@@ -15,26 +15,26 @@ type waiter struct {
 	group  groupKey
 	// workloads that it waits for; none means that anything that becomes free may help.
 	workloads map[types.UID]bool
-	// short says that the cluster had no room for it, whatever else it waits for.
-	short bool
+	// needsSlot says that the cluster had no room for it, whatever else it waits for.
+	needsSlot bool
 	// ready says that something became free since it last looked, and woken that it was told. One
 	// that is woken has a slot of the cluster kept for it until it looks.
 	ready, woken bool
 }
 
-// line is who waits, the first first.
-type line struct {
+// waitQueue is who waits, the first first.
+type waitQueue struct {
 	order    []*waiter
 	byHolder map[Holder]*waiter
 	woken    int
 }
 
-func newLine() line { return line{byHolder: map[Holder]*waiter{}} }
+func newWaitQueue() waitQueue { return waitQueue{byHolder: map[Holder]*waiter{}} }
 
-func (l *line) len() int { return len(l.order) }
+func (l *waitQueue) len() int { return len(l.order) }
 
-// look ends the wake-up of h, if it has one, and says so.
-func (l *line) look(h Holder) bool {
+// endWake ends the wake-up of h, if it has one, and says so.
+func (l *waitQueue) endWake(h Holder) bool {
 	w := l.byHolder[h]
 	if w == nil {
 		return false
@@ -47,22 +47,22 @@ func (l *line) look(h Holder) bool {
 	return woken
 }
 
-// join lets w wait. It keeps its place unless it got something since: otherwise a holder that asks for
+// add lets w wait. It keeps its place unless it got something since: otherwise a holder that asks for
 // more than there is would be overtaken for ever.
-func (l *line) join(w *waiter, progressed bool) {
+func (l *waitQueue) add(w *waiter, progressed bool) {
 	old := l.byHolder[w.holder]
 	if old != nil && !progressed {
 		*old = *w
 		return
 	}
 	if old != nil {
-		l.leave(w.holder)
+		l.remove(w.holder)
 	}
 	l.order = append(l.order, w)
 	l.byHolder[w.holder] = w
 }
 
-func (l *line) leave(h Holder) {
+func (l *waitQueue) remove(h Holder) {
 	w := l.byHolder[h]
 	if w == nil {
 		return
@@ -71,12 +71,12 @@ func (l *line) leave(h Holder) {
 	l.order = slices.DeleteFunc(l.order, func(other *waiter) bool { return other == w })
 }
 
-// freed marks those who may have a use for what became free.
-func (l *line) freed(f release) {
+// markReady marks those who may have a use for what became free.
+func (l *waitQueue) markReady(f freed) {
 	for _, w := range l.order {
 		switch {
 		case w.ready:
-		case f.slot && w.short:
+		case f.slot && w.needsSlot:
 			w.ready = true
 		case f.group.name != "" && f.group == w.group:
 			w.ready = true
@@ -88,8 +88,8 @@ func (l *line) freed(f release) {
 	}
 }
 
-// next are the first that are ready, as many as there are slots.
-func (l *line) next(slots int) []Holder {
+// wakeNext are the first that are ready, as many as there are slots.
+func (l *waitQueue) wakeNext(slots int) []Holder {
 	var next []Holder
 	for _, w := range l.order {
 		if len(next) >= slots {
@@ -104,8 +104,8 @@ func (l *line) next(slots int) []Holder {
 	return next
 }
 
-// release is what became free at once.
-type release struct {
+// freed is what became free at once.
+type freed struct {
 	slot      bool
 	group     groupKey
 	workloads []types.UID

@@ -32,7 +32,7 @@ func (a *actor) step(l *Ledger, most int) error {
 		crowded := false
 		for _, uid := range a.todo {
 			switch {
-			case v.Busy[uid]:
+			case v.Disrupted[uid]:
 				busy = append(busy, uid)
 				left = append(left, uid)
 			case room < 1 || len(a.doing)+v.Group >= most:
@@ -45,7 +45,7 @@ func (a *actor) step(l *Ledger, most int) error {
 		}
 		a.todo = left
 		for _, uid := range a.doing {
-			if v.Busy[uid] {
+			if v.Disrupted[uid] {
 				problem = fmt.Errorf("%s disrupts %s, and so does another holder", a.holder.Name, uid)
 			}
 		}
@@ -66,7 +66,7 @@ func TestEveryWaiterIsServedInTheEnd(t *testing.T) {
 		var runnable []int
 		byName := map[string]int{}
 		wakes := 0
-		l := New(Options{Most: most, Wake: func(h Holder) { wakes++; runnable = append(runnable, byName[h.Name]) }})
+		l := New(Options{MaxDisrupted: most, Wake: func(h Holder) { wakes++; runnable = append(runnable, byName[h.Name]) }})
 		actors := make([]*actor, 1+random.IntN(60))
 		for i := range actors {
 			a := &actor{holder: policy(fmt.Sprint(i)), group: []string{"", "g", "h"}[random.IntN(3)]}
@@ -124,7 +124,7 @@ func TestAThousandWaitingAreServedByManyAtOnce(t *testing.T) {
 	const most, waiting = 10, 1000
 	queue := make(chan Holder, 4*waiting)
 	var held, wakes, done atomic.Int64
-	l := New(Options{Most: most, Wake: func(h Holder) { wakes.Add(1); queue <- h }})
+	l := New(Options{MaxDisrupted: most, Wake: func(h Holder) { wakes.Add(1); queue <- h }})
 	for i := range waiting {
 		queue <- policy(fmt.Sprint(i))
 	}

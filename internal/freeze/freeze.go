@@ -24,8 +24,8 @@ import (
 const (
 	// retry is the wait after a read or a watch that failed.
 	retry = 5 * time.Second
-	// readAgain is how often the ConfigMap is read though no watch says that it has changed.
-	readAgain = 10 * time.Minute
+	// readInterval is how often the ConfigMap is read though no watch says that it has changed.
+	readInterval = 10 * time.Minute
 	// readTimeout bounds one read.
 	readTimeout = 10 * time.Second
 )
@@ -51,7 +51,7 @@ type Options struct {
 // Freeze knows the blackouts of the cluster. A nil Freeze knows that there are none.
 type Freeze struct {
 	Options
-	tried chan struct{} // closed once the ConfigMap was read, or could not be
+	attempted chan struct{} // closed once the ConfigMap was read, or could not be
 
 	mu    sync.Mutex // guards what follows
 	state State
@@ -69,9 +69,9 @@ func New(o Options) (*Freeze, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Freeze{Options: o, tried: make(chan struct{}), state: State{Blackouts: configured}}
+	f := &Freeze{Options: o, attempted: make(chan struct{}), state: State{Blackouts: configured}}
 	if o.Name == "" {
-		close(f.tried)
+		close(f.attempted)
 	} else {
 		f.state.Unknown = "ConfigMap " + o.Name + " was not read yet"
 	}
@@ -93,16 +93,16 @@ func (f *Freeze) metrics() []prometheus.Collector {
 		}, func() float64 {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			return one(f.cause == "" && f.state.Unknown == "")
+			return boolToFloat(f.cause == "" && f.state.Unknown == "")
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "fairlead_calendar_blackout",
 			Help: "Whether a blackout of the cluster holds now, or it is not known whether one does: 1; otherwise 0.",
-		}, func() float64 { return one(f.State().Words(f.Now()) != "") }),
+		}, func() float64 { return boolToFloat(f.State().Message(f.Now()) != "") }),
 	}
 }
 
-func one(yes bool) float64 {
+func boolToFloat(yes bool) float64 {
 	if yes {
 		return 1
 	}
@@ -136,7 +136,7 @@ func (f *Freeze) Wait(ctx context.Context) {
 		return
 	}
 	select {
-	case <-f.tried:
+	case <-f.attempted:
 	case <-ctx.Done():
 	}
 }
@@ -154,7 +154,7 @@ func (f *Freeze) Run(ctx context.Context) error {
 			if err := panics.Try("calendar", func() error { return follow.Object(ctx, f.ConfigMaps, f.Name, changed) }); err != nil {
 				f.Logger.V(1).Info("The ConfigMap with the cluster's blackouts is not watched", "configMap", f.Name, "cause", err.Error())
 			}
-			pause(ctx, nil, retry)
+			waitFor(ctx, nil, retry)
 			select {
 			case changed <- struct{}{}: // without a watch it is read at this pace
 			default:
@@ -163,18 +163,18 @@ func (f *Freeze) Run(ctx context.Context) error {
 	})
 	defer watching.Wait()
 	for ctx.Err() == nil {
-		wait := readAgain
+		wait := readInterval
 		if err := panics.Try("calendar", func() error { return f.read(ctx) }); err != nil && ctx.Err() == nil {
-			f.unreadable(err)
+			f.setUnreadable(err)
 			wait = retry
 		}
-		pause(ctx, changed, wait)
+		waitFor(ctx, changed, wait)
 	}
 	return nil
 }
 
-// pause waits for a note, some time, or the end of ctx.
-func pause(ctx context.Context, changed <-chan struct{}, wait time.Duration) {
+// waitFor waits for a note, some time, or the end of ctx.
+func waitFor(ctx context.Context, changed <-chan struct{}, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -216,8 +216,8 @@ func (f *Freeze) read(ctx context.Context) error {
 	return nil
 }
 
-// unreadable keeps the blackouts that are known, and says so.
-func (f *Freeze) unreadable(err error) {
+// setUnreadable keeps the blackouts that are known, and says so.
+func (f *Freeze) setUnreadable(err error) {
 	cause := err.Error()
 	f.mu.Lock()
 	news := f.cause != cause
@@ -245,9 +245,9 @@ func (f *Freeze) set(state State, text string) {
 	}
 	f.state, f.text = state, text
 	select {
-	case <-f.tried:
+	case <-f.attempted:
 	default:
-		close(f.tried)
+		close(f.attempted)
 	}
 	f.mu.Unlock()
 	for _, call := range wake {

@@ -90,7 +90,7 @@ func (b *bench) declare(data map[string]string) {
 // says fails the test unless the words of now begin like this, and the metrics fit them.
 func (b *bench) says(want string, readable float64) {
 	b.Helper()
-	if got := b.State().Words(time.Now()); !strings.HasPrefix(got, want) || want == "" && got != "" {
+	if got := b.State().Message(time.Now()); !strings.HasPrefix(got, want) || want == "" && got != "" {
 		b.Errorf("%q, want %q", got, want)
 	}
 	families, err := b.registry.Gather()
@@ -105,7 +105,7 @@ func (b *bench) says(want string, readable float64) {
 				b.Errorf("readable is %v, want %v", value, readable)
 			}
 		case "fairlead_calendar_blackout":
-			if value != one(want != "") {
+			if value != boolToFloat(want != "") {
 				b.Errorf("blackout is %v while it says %q", value, want)
 			}
 		default:
@@ -223,7 +223,7 @@ func TestWithoutAConfigMapOnlyTheConfigurationCounts(t *testing.T) {
 	var none *Freeze
 	none.Wait(t.Context())
 	none.Subscribe(nil)
-	if f.State().Words(time.Now()) != "" || none.State().Words(time.Now()) != "" {
+	if f.State().Message(time.Now()) != "" || none.State().Message(time.Now()) != "" {
 		t.Error("a blackout from nowhere")
 	}
 }

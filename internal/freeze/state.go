@@ -32,9 +32,9 @@ type State struct {
 	Unknown string
 }
 
-// Words say, for a condition, which blackout of the cluster holds at t and when it ends, or why that is
+// Message say, for a condition, which blackout of the cluster holds at t and when it ends, or why that is
 // not known. They are empty where none holds.
-func (s State) Words(t time.Time) string {
+func (s State) Message(t time.Time) string {
 	if s.Unknown != "" {
 		return "the cluster's blackouts are not known: " + s.Unknown
 	}

@@ -44,7 +44,7 @@ type disruptions struct {
 
 func newDisruptions(from cache.Cache, cluster *freeze.Freeze, most int) *disruptions {
 	d := &disruptions{cache: from, freeze: cluster}
-	d.ledger = disruption.New(disruption.Options{Most: most, Wake: d.wakeAll})
+	d.ledger = disruption.New(disruption.Options{MaxDisrupted: most, Wake: d.wakeAll})
 	return d
 }
 

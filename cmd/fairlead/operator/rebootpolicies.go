@@ -61,27 +61,27 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
 	}
 	made, err := rebootpolicy.New(a.cluster, rebootpolicy.Options{
-		Concurrency:      c.Concurrency["RebootPolicy"],
-		CacheSyncTimeout: c.CacheSyncTimeout.Duration,
-		Warmup:           true, // when to warm is decided by the lifecycle
-		Logger:           a.Logger,
-		Unasked:          webhookExemptNamespaces(a.identity),
-		Ledger:           r.disruptions.ledger,
-		Restore:          r.disruptions.restore,
-		Key:              key,
-		Kubernetes:       typed,
-		Metadata:         untyped,
-		SourcesMode:      sourcesMode(a.config),
-		SourcesInterval:  settings.SourcesPollInterval.Duration,
-		Dial:             a.egress.dialer.Dial,
-		Lookup:           a.egress.resolver.Lookup,
-		Suspicions:       &r.disruptions.suspicions,
-		Reference:        a.reference,
-		OnSuspect:        r.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
-		ProbeWorkers:     settings.ProbeWorkers,
-		Freeze:           r.disruptions.freeze,
-		Registerer:       a.metrics,
-		Wrap:             tolerantcache.IgnoreUndecodable("RebootPolicy", a.leadershipLog.wrap("RebootPolicy")),
+		Concurrency:             c.Concurrency["RebootPolicy"],
+		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
+		Warmup:                  true, // when to warm is decided by the lifecycle
+		Logger:                  a.Logger,
+		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity),
+		Ledger:                  r.disruptions.ledger,
+		Restore:                 r.disruptions.restore,
+		Key:                     key,
+		Kubernetes:              typed,
+		Metadata:                untyped,
+		SourcesMode:             sourcesMode(a.config),
+		SourcesInterval:         settings.SourcesPollInterval.Duration,
+		Dial:                    a.egress.dialer.Dial,
+		Lookup:                  a.egress.resolver.Lookup,
+		Suspicions:              &r.disruptions.suspicions,
+		Reference:               a.reference,
+		OnSuspect:               r.disruptions.suspicions.OnSuspect("RebootPolicy", a.suspects("RebootPolicy")),
+		ProbeWorkers:            settings.ProbeWorkers,
+		Freeze:                  r.disruptions.freeze,
+		Registerer:              a.metrics,
+		Wrap:                    tolerantcache.IgnoreUndecodable("RebootPolicy", a.leadershipLog.wrap("RebootPolicy")),
 	})
 	if err != nil {
 		return err

@@ -25,11 +25,11 @@ func TemplateHash(template *corev1.PodTemplateSpec) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// keep sees to the canary: there is one, of the present template, and it runs. A pod that is not the
+// keepCanary sees to the canary: there is one, of the present template, and it runs. A pod that is not the
 // ChaosPod's is left alone. It goes on while runs are suspended: a canary is there to be looked at too.
-func (r *run) keep() {
-	c := r.seen.Canary
-	if r.template == nil || c == nil || c.Unknown != "" || c.Foreign && c.Pod != nil || r.deleting() || r.seen.Barred.Reason != "" || r.broken() != "" {
+func (r *run) keepCanary() {
+	c := r.observed.Canary
+	if r.template == nil || c == nil || c.Unknown != "" || c.Foreign && c.Pod != nil || r.isDeleting() || r.observed.BlockedBy.Reason != "" || r.invalid() != "" {
 		return
 	}
 	hash := TemplateHash(r.template)
@@ -39,7 +39,7 @@ func (r *run) keep() {
 	case pod.Terminating:
 	case c.Hash != hash, c.Finished:
 		if again := pod.Created.Add(canaryRetry); c.Finished && again.After(r.now) && !again.After(r.now.Add(canaryRetry)) {
-			r.look(again)
+			r.requeueAt(again)
 			return
 		}
 		r.actions = append(r.actions, Action{Verb: DeleteCanary, Pod: pod.Name, UID: pod.UID})

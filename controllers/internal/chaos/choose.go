@@ -28,9 +28,9 @@ type choice struct {
 	digest     string
 }
 
-// judge says whether a run may begin, and with which victims; else what holds it. What lasts comes first.
-func (r *run) judge(id string) (occurrence, *hold) {
-	for _, check := range []func() *hold{r.frozen, r.limited, r.unseen} {
+// admit says whether a run may begin, and with which victims; else what holds it. What lasts comes first.
+func (r *run) admit(id string) (occurrence, *hold) {
+	for _, check := range []func() *hold{r.checkHeld, r.checkDailyLimit, r.checkTarget} {
 		if held := check(); held != nil {
 			return occurrence{}, held
 		}
@@ -43,21 +43,21 @@ func (r *run) judge(id string) (occurrence, *hold) {
 			}
 		}
 	}
-	c := choice{count: min(r.wanted(ready), r.room(), chaosv1.MaxStatusVictims)}
-	if r.wanted(ready) == 0 {
-		return occurrence{event: Passed, reason: chaosv1.ReasonCountZero,
+	c := choice{count: min(r.killCount(ready), r.remainingToday(), chaosv1.MaxStatusVictims)}
+	if r.killCount(ready) == 0 {
+		return occurrence{event: Skipped, reason: chaosv1.ReasonCountZero,
 			message: fmt.Sprintf("count %s of %d ready pods is none", r.count.String(), ready)}, nil
 	}
 	c.seed = seedOf(r.p.UID, id)
-	fit, held := r.fit(nil)
+	fit, held := r.eligibleOwners(nil)
 	if len(fit) == 0 {
 		return occurrence{}, held
 	}
-	if r.seen.Others.Free <= 0 {
-		r.waits = true
+	if r.observed.Others.Free <= 0 {
+		r.waitsForOthers = true
 		return occurrence{}, &hold{reason: chaosv1.ReasonConcurrencyLimit, message: "as many workloads of the cluster are disrupted as may be"}
 	}
-	c.count = min(c.count, r.seen.Others.Free)
+	c.count = min(c.count, r.observed.Others.Free)
 	var uids []string
 	for i := range fit {
 		for j := range fit[i].Pods {
@@ -67,28 +67,28 @@ func (r *run) judge(id string) (occurrence, *hold) {
 	slices.Sort(uids)
 	sum := sha256.Sum256([]byte(strings.Join(uids, "\n") + "\n"))
 	c.candidates, c.digest = len(uids), hex.EncodeToString(sum[:])
-	c.victims = r.draw(c.seed, fit, c.count)
+	c.victims = r.pickVictims(c.seed, fit, c.count)
 	c.count = len(c.victims)
 	return occurrence{event: Start, chosen: c}, nil
 }
 
-// frozen is what holds all runs, those that have begun included.
-func (r *run) frozen() *hold {
-	if held := r.outside(); held != nil {
+// checkHeld is what holds all runs, those that have begun included.
+func (r *run) checkHeld() *hold {
+	if held := r.checkOutsideWindow(); held != nil {
 		return held
 	}
-	return r.suspected()
+	return r.checkProbeSelfSuspect()
 }
 
-func (r *run) outside() *hold {
-	moment := r.times.calendar.At(r.now)
-	open := r.times.calendar.NextOpen(r.now)
+func (r *run) checkOutsideWindow() *hold {
+	moment := r.schedule.calendar.At(r.now)
+	open := r.schedule.calendar.NextOpen(r.now)
 	held := &hold{until: open}
 	switch {
 	case moment.Open():
 		return nil
 	case moment.Blackout:
-		held.reason, held.message, held.until = chaosv1.ReasonBlackout, "a blackout lasts", r.times.calendar.NextOutsideBlackout(r.now)
+		held.reason, held.message, held.until = chaosv1.ReasonBlackout, "a blackout lasts", r.schedule.calendar.NextOutsideBlackout(r.now)
 	default:
 		held.reason, held.message = chaosv1.ReasonOutsideWindow, "no window is open"
 	}
@@ -101,41 +101,41 @@ func (r *run) outside() *hold {
 	return held
 }
 
-func (r *run) suspected() *hold {
-	if !r.seen.Suspect {
+func (r *run) checkProbeSelfSuspect() *hold {
+	if !r.observed.Suspect {
 		return nil
 	}
 	return &hold{reason: chaosv1.ReasonProbeSelfSuspect, message: "so many checks fail that the fault is probably the operator's own"}
 }
 
-func (r *run) limited() *hold {
-	if r.room() > 0 {
+func (r *run) checkDailyLimit() *hold {
+	if r.remainingToday() > 0 {
 		return nil
 	}
-	return &hold{reason: chaosv1.ReasonDailyLimit, until: r.tomorrow(),
-		message: fmt.Sprintf("safety.maxPerDay is used up: %d have died on %s", r.killed, r.day)}
+	return &hold{reason: chaosv1.ReasonDailyLimit, until: r.nextDay(),
+		message: fmt.Sprintf("safety.maxPerDay is used up: %d have died on %s", r.killedToday, r.day)}
 }
 
-func (r *run) unseen() *hold {
+func (r *run) checkTarget() *hold {
 	switch {
-	case r.seen.Unknown != "":
-		return &hold{reason: chaosv1.ReasonUnknown, message: r.seen.Unknown}
-	case r.seen.Missing != "":
-		return &hold{reason: chaosv1.ReasonNoTarget, message: r.seen.Missing}
+	case r.observed.Unknown != "":
+		return &hold{reason: chaosv1.ReasonUnknown, message: r.observed.Unknown}
+	case r.observed.Missing != "":
+		return &hold{reason: chaosv1.ReasonNoTarget, message: r.observed.Missing}
 	case len(r.owners) == 0:
 		return &hold{reason: chaosv1.ReasonNoTarget, message: "the target has no pods"}
 	}
 	return nil
 }
 
-// fit are the owners with a pod that may die, each with those pods alone. Without any, the reason is the
+// eligibleOwners are the owners with a pod that may die, each with those pods alone. Without any, the reason is the
 // one that most needs to be known. Owners and pods for which without is true are left out.
-func (r *run) fit(without func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
+func (r *run) eligibleOwners(without func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
 	var all []Owner
 	why := map[string][]string{}
 	for i := range r.owners {
 		owner := &r.owners[i]
-		if held := r.unfit(owner); held != nil {
+		if held := r.checkOwner(owner); held != nil {
 			why[held.reason] = append(why[held.reason], held.message)
 			if held.reason == chaosv1.ReasonRestartInProgress {
 				r.waitsFor = append(r.waitsFor, *owner)
@@ -145,12 +145,12 @@ func (r *run) fit(without func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
 		left := *owner
 		left.Pods = nil
 		for j := range owner.Pods {
-			if pod := &owner.Pods[j]; r.mortal(owner, pod) && (without == nil || !without(owner, pod)) {
+			if pod := &owner.Pods[j]; r.isEligible(owner, pod) && (without == nil || !without(owner, pod)) {
 				left.Pods = append(left.Pods, *pod)
 			}
 		}
 		if len(left.Pods) == 0 {
-			why[chaosv1.ReasonNoCandidate] = append(why[chaosv1.ReasonNoCandidate], titled(owner)+" has no pod that may die")
+			why[chaosv1.ReasonNoCandidate] = append(why[chaosv1.ReasonNoCandidate], ownerText(owner)+" has no pod that may die")
 			continue
 		}
 		all = append(all, left)
@@ -163,41 +163,41 @@ func (r *run) fit(without func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
 		chaosv1.ReasonRestartInProgress, chaosv1.ReasonFaultInjected, chaosv1.ReasonUnstable, chaosv1.ReasonTooFewReady, chaosv1.ReasonUnknown, chaosv1.ReasonNoCandidate,
 	} {
 		if messages := why[reason]; len(messages) > 0 {
-			r.waits = r.waits || reason == chaosv1.ReasonRestartInProgress
+			r.waitsForOthers = r.waitsForOthers || reason == chaosv1.ReasonRestartInProgress
 			return nil, &hold{reason: reason, message: some(messages)}
 		}
 	}
 	return nil, &hold{reason: chaosv1.ReasonNoTarget, message: "the target has no pods"}
 }
 
-// unfit is why no pod of an owner may die.
-func (r *run) unfit(owner *Owner) *hold {
-	ready, floor := owner.ready(nil), r.floor(owner.Wanted)
+// checkOwner is why no pod of an owner may die.
+func (r *run) checkOwner(owner *Owner) *hold {
+	ready, floor := owner.ready(nil), r.minReadyPods(owner.Desired)
 	switch {
 	case owner.Unknown != "":
-		return &hold{reason: chaosv1.ReasonUnknown, message: titled(owner) + ": " + owner.Unknown}
-	case r.seen.Others.Busy[owner.UID]:
-		return &hold{reason: chaosv1.ReasonRestartInProgress, message: titled(owner) + " is disrupted by a RebootPolicy or another ChaosPod"}
+		return &hold{reason: chaosv1.ReasonUnknown, message: ownerText(owner) + ": " + owner.Unknown}
+	case r.observed.Others.Disrupted[owner.UID]:
+		return &hold{reason: chaosv1.ReasonRestartInProgress, message: ownerText(owner) + " is disrupted by a RebootPolicy or another ChaosPod"}
 	case owner.Fault != "":
-		return &hold{reason: chaosv1.ReasonFaultInjected, message: titled(owner) + " depends on what is broken on purpose: " + owner.Fault}
+		return &hold{reason: chaosv1.ReasonFaultInjected, message: ownerText(owner) + " depends on what is broken on purpose: " + owner.Fault}
 	case r.requireStable && owner.Unstable != "":
-		return &hold{reason: chaosv1.ReasonUnstable, message: titled(owner) + " " + owner.Unstable}
+		return &hold{reason: chaosv1.ReasonUnstable, message: ownerText(owner) + " " + owner.Unstable}
 	case ready-1 < floor:
-		return &hold{reason: chaosv1.ReasonTooFewReady, message: fmt.Sprintf("%s has %d of %d pods ready, and %d must stay so", titled(owner), ready, owner.Wanted, floor)}
+		return &hold{reason: chaosv1.ReasonTooFewReady, message: fmt.Sprintf("%s has %d of %d pods ready, and %d must stay so", ownerText(owner), ready, owner.Desired, floor)}
 	}
 	return nil
 }
 
-// mortal says whether a pod may die.
-func (r *run) mortal(owner *Owner, pod *Pod) bool {
+// isEligible says whether a pod may die.
+func (r *run) isEligible(owner *Owner, pod *Pod) bool {
 	switch {
 	case !pod.Selected, !pod.Running, !pod.ready(), pod.Protected, pod.Cordoned:
 		return false
 	case pod.Created.IsZero(), r.now.Sub(pod.Created) < r.minAge && r.minAge > 0:
-		r.lookAfter(pod.Created, r.minAge)
+		r.requeueAfter(pod.Created, r.minAge)
 		return false
 	case r.now.Sub(pod.ReadySince) < owner.MinReady && owner.MinReady > 0:
-		r.lookAfter(pod.ReadySince, owner.MinReady)
+		r.requeueAfter(pod.ReadySince, owner.MinReady)
 		return false
 	case r.requireBudget && !pod.Covered:
 		return false
@@ -205,9 +205,9 @@ func (r *run) mortal(owner *Owner, pod *Pod) bool {
 	return r.exclude == nil || !r.exclude.Matches(labels.Set(pod.Labels))
 }
 
-func (r *run) lookAfter(since time.Time, span time.Duration) {
+func (r *run) requeueAfter(since time.Time, span time.Duration) {
 	if !since.IsZero() {
-		r.look(since.Add(span))
+		r.requeueAt(since.Add(span))
 	}
 }
 
@@ -230,14 +230,14 @@ func seedOf(uid types.UID, id string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// draw takes so many pods, each of another owner: owners first, then one pod of each, both by rank.
-func (r *run) draw(seed string, fit []Owner, n int) []chaosv1.Victim {
+// pickVictims takes so many pods, each of another owner: owners first, then one pod of each, both by rank.
+func (r *run) pickVictims(seed string, fit []Owner, n int) []chaosv1.Victim {
 	owners := slices.Clone(fit)
-	slices.SortFunc(owners, func(a, b Owner) int { return rank(seed, a.UID, b.UID) })
+	slices.SortFunc(owners, func(a, b Owner) int { return compareByHash(seed, a.UID, b.UID) })
 	var victims []chaosv1.Victim
 	for i := range owners[:min(n, len(owners))] {
 		owner := &owners[i]
-		pod := slices.MinFunc(owner.Pods, func(a, b Pod) int { return rank(seed, a.UID, b.UID) })
+		pod := slices.MinFunc(owner.Pods, func(a, b Pod) int { return compareByHash(seed, a.UID, b.UID) })
 		v := chaosv1.Victim{
 			Name: pod.Name, UID: pod.UID, Node: clip(pod.Node, maxName), Outcome: chaosv1.VictimPending,
 			Owner: &chaosv1.VictimOwner{Kind: owner.Kind, Name: owner.Name, UID: owner.UID},
@@ -248,12 +248,12 @@ func (r *run) draw(seed string, fit []Owner, n int) []chaosv1.Victim {
 	return victims
 }
 
-func rank(seed string, a, b types.UID) int {
+func compareByHash(seed string, a, b types.UID) int {
 	x, y := sha256.Sum256([]byte(seed+"/"+string(a))), sha256.Sum256([]byte(seed+"/"+string(b)))
 	return bytes.Compare(x[:], y[:])
 }
 
-func titled(owner *Owner) string { return owner.Kind + " " + owner.Name }
+func ownerText(owner *Owner) string { return owner.Kind + " " + owner.Name }
 
 // some names the first of a list, and how many more there are.
 func some(list []string) string {

@@ -13,31 +13,31 @@ import (
 // that is further ahead was written before the clock was set back.
 const clockSlack = time.Minute
 
-// rebase takes times that are ahead for now: what counts from them would otherwise wait for the clock to
+// correctFutureTimes takes times that are ahead for now: what counts from them would otherwise wait for the clock to
 // get there. It also fills in what a status that was written by hand may lack.
-func (r *run) rebase() {
+func (r *run) correctFutureTimes() {
 	st := &r.status
 	if st.DueAfter != nil && st.DueAfter.After(r.now.Add(clockSlack)) {
-		st.DueAfter = r.at()
+		st.DueAfter = r.timestampPtr()
 	}
 	if st.Halt != nil && st.Halt.Time.After(r.now.Add(clockSlack)) {
-		st.Halt.Time = r.stamp // else a human's answer of today would come before it
+		st.Halt.Time = r.timestamp // else a human's answer of today would come before it
 	}
 	c := st.CurrentRun
 	if c == nil {
 		return
 	}
 	if c.StartedTime == nil || c.StartedTime.After(r.now.Add(clockSlack)) {
-		c.StartedTime = r.at()
+		c.StartedTime = r.timestampPtr()
 	}
 	if c.KilledTime == nil && c.Phase == chaosv1.RunVerifying || c.KilledTime != nil && c.KilledTime.After(r.now.Add(clockSlack)) {
-		c.KilledTime = r.at()
+		c.KilledTime = r.timestampPtr()
 	}
 	if c.KillingTime != nil && c.KillingTime.After(r.now.Add(clockSlack)) {
-		c.KillingTime = r.at()
+		c.KillingTime = r.timestampPtr()
 	}
 	if c.ReadyTime != nil && c.ReadyTime.After(r.now.Add(clockSlack)) {
-		c.ReadyTime = r.at()
+		c.ReadyTime = r.timestampPtr()
 	}
 	if c.Phase != chaosv1.RunKilling && c.Phase != chaosv1.RunVerifying {
 		c.Phase = chaosv1.RunPlanned
@@ -55,9 +55,9 @@ func (r *run) rebase() {
 // midnightSlack is clockSlack for the count of a day.
 const midnightSlack = 10 * time.Minute
 
-// tally finds which day it is, and how many have died on it. Where the status is of a later day, the
+// countDay finds which day it is, and how many have died on it. Where the status is of a later day, the
 // clock was set back: what was counted then counts today.
-func (r *run) tally() {
+func (r *run) countDay() {
 	r.day = r.now.UTC().Format(time.DateOnly)
 	later := r.status.KilledDay
 	if later > r.day {
@@ -66,20 +66,20 @@ func (r *run) tally() {
 		}
 	}
 	if later >= r.day {
-		r.killed = max(r.status.KilledToday, 0)
+		r.killedToday = max(r.status.KilledToday, 0)
 	}
 }
 
-// room is how many more may die today.
-func (r *run) room() int {
+// remainingToday is how many more may die today.
+func (r *run) remainingToday() int {
 	if r.maxPerDay == nil {
 		return chaosv1.MaxStatusVictims
 	}
-	return max(int(*r.maxPerDay-r.killed), 0)
+	return max(int(*r.maxPerDay-r.killedToday), 0)
 }
 
-// tomorrow is when the count begins again.
-func (r *run) tomorrow() time.Time {
+// nextDay is when the count begins again.
+func (r *run) nextDay() time.Time {
 	today, err := time.Parse(time.DateOnly, r.day)
 	if err != nil {
 		return r.now
@@ -87,13 +87,13 @@ func (r *run) tomorrow() time.Time {
 	return today.AddDate(0, 0, 1)
 }
 
-// died counts a victim.
-func (r *run) died(v *chaosv1.Victim, outcome chaosv1.VictimOutcome) {
+// recordDeath counts a victim.
+func (r *run) recordDeath(v *chaosv1.Victim, outcome chaosv1.VictimOutcome) {
 	v.Outcome = outcome
 	if r.status.CurrentRun.DryRun {
 		return
 	}
-	r.killed++
-	r.status.KilledDay, r.status.KilledToday = r.day, r.killed
-	r.status.CurrentRun.KilledTime = r.at()
+	r.killedToday++
+	r.status.KilledDay, r.status.KilledToday = r.day, r.killedToday
+	r.status.CurrentRun.KilledTime = r.timestampPtr()
 }

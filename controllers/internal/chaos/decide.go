@@ -29,7 +29,7 @@ func ClaimsOf(status *chaosv1.ChaosPodStatus) []types.UID {
 	for i := range status.CurrentRun.Victims {
 		v := &status.CurrentRun.Victims[i]
 		replaced := v.Outcome == chaosv1.VictimSkippedDisruptionBudget && status.CurrentRun.Phase != chaosv1.RunVerifying
-		if v.Owner != nil && (v.Outcome == chaosv1.VictimPending || fatal(v.Outcome) || replaced) && !slices.Contains(claims, v.Owner.UID) {
+		if v.Owner != nil && (v.Outcome == chaosv1.VictimPending || isDead(v.Outcome) || replaced) && !slices.Contains(claims, v.Owner.UID) {
 			claims = append(claims, v.Owner.UID)
 		}
 	}
@@ -37,26 +37,26 @@ func ClaimsOf(status *chaosv1.ChaosPodStatus) []types.UID {
 }
 
 func (r *run) decide() Decision {
-	r.adopt()
-	r.begin()
+	r.addCanaryOwner()
+	r.trackSpec()
 	r.resume()
 	r.advance()
 	r.start()
-	r.strike()
-	r.keep()
-	r.forecast()
-	r.report()
+	r.addKills()
+	r.keepCanary()
+	r.setNextRun()
+	r.setConditions()
 	return r.decision()
 }
 
-// adopt makes an owner of the canary: it is one of its own.
-func (r *run) adopt() {
-	r.owners = r.seen.Owners
+// addCanaryOwner makes an owner of the canary: it is one of its own.
+func (r *run) addCanaryOwner() {
+	r.owners = r.observed.Owners
 	if r.template == nil {
 		return
 	}
-	owner := Owner{Kind: "ChaosPod", Name: r.p.Name, UID: r.p.UID, Wanted: 1}
-	switch c := r.seen.Canary; {
+	owner := Owner{Kind: "ChaosPod", Name: r.p.Name, UID: r.p.UID, Desired: 1}
+	switch c := r.observed.Canary; {
 	case c == nil:
 		owner.Unknown = "the canary was not looked at"
 	case c.Unknown != "":
@@ -70,21 +70,21 @@ func (r *run) adopt() {
 	r.owners = []Owner{owner}
 }
 
-// begin takes up a spec. What was due before it was seen is not started, unless it is the time of at: it
+// trackSpec takes up a spec. What was due before it was seen is not started, unless it is the time of at: it
 // was most likely meant to be now. A token that was there before the object was first seen asks for
 // nothing.
-func (r *run) begin() {
+func (r *run) trackSpec() {
 	st := &r.status
 	if st.DueAfter != nil && st.ObservedGeneration == r.p.Generation {
 		return
 	}
 	if st.DueAfter == nil {
-		if token, ok := r.token(); ok {
+		if token, ok := r.runNowToken(); ok {
 			st.LastRunNow = token
 		}
 	}
-	after := r.at()
-	if at := r.times.at; !at.IsZero() && !at.After(r.now) && r.now.Before(at.Add(r.startingDeadline)) && (st.DueAfter == nil || at.After(st.DueAfter.Time)) {
+	after := r.timestampPtr()
+	if at := r.schedule.at; !at.IsZero() && !at.After(r.now) && r.now.Before(at.Add(r.startingDeadline)) && (st.DueAfter == nil || at.After(st.DueAfter.Time)) {
 		after = &metav1.Time{Time: at.Add(-time.Second)}
 	}
 	if st.DueAfter == nil || after.After(st.DueAfter.Time) {
@@ -93,8 +93,8 @@ func (r *run) begin() {
 	st.ObservedGeneration = r.p.Generation
 }
 
-// token is what the annotation run-now holds, where it asks for anything.
-func (r *run) token() (string, bool) {
+// runNowToken is what the annotation run-now holds, where it asks for anything.
+func (r *run) runNowToken() (string, bool) {
 	token := r.p.Annotations[chaosv1.RunNowAnnotation]
 	return token, token != "" && utf8.RuneCountInString(token) <= maxToken && token != r.status.LastRunNow
 }
@@ -111,7 +111,7 @@ func (r *run) resume() {
 			return
 		}
 		if at.After(r.now) {
-			r.look(at)
+			r.requeueAt(at)
 			return
 		}
 	}
@@ -120,29 +120,29 @@ func (r *run) resume() {
 
 // start begins a run that is due, unless something forbids it.
 func (r *run) start() {
-	if r.state() != Idle || r.suspend || r.deleting() || r.seen.Barred.Reason != "" || r.broken() != "" {
+	if r.state() != Idle || r.suspend || r.isDeleting() || r.observed.BlockedBy.Reason != "" || r.invalid() != "" {
 		return
 	}
-	s := r.times.latest(r.now)
-	due := !s.due.IsZero() && s.due.After(r.status.DueAfter.Time) && !r.used(nameOf(s))
+	s := r.schedule.latestDue(r.now)
+	due := !s.due.IsZero() && s.due.After(r.status.DueAfter.Time) && !r.isUsedID(slotID(s))
 	ends := s.due.Add(r.startingDeadline)
 	late := due && !r.now.Before(ends)
-	_, asked := r.token()
+	_, asked := r.runNowToken()
 	if !due && !asked {
 		return
 	}
-	id := nameOf(s)
+	id := slotID(s)
 	if !due || late {
-		s, id = slot{}, r.nameNow()
+		s, id = slot{}, r.runNowID()
 	}
-	o, held := r.judge(id)
+	o, held := r.admit(id)
 	switch {
 	case late && !asked:
-		r.missed(r.times.latest(r.now), held)
+		r.recordMissed(r.schedule.latestDue(r.now), held)
 	case held != nil:
-		r.holdBack(held)
+		r.hold(held)
 		if due && !late {
-			r.look(ends)
+			r.requeueAt(ends)
 		}
 	default:
 		o.id, o.slot, o.asked = id, s, asked
@@ -150,39 +150,39 @@ func (r *run) start() {
 	}
 }
 
-// missed is about a run that is due no more. While windows, blackouts or the day's limit still hold what
+// recordMissed is about a run that is due no more. While windows, blackouts or the day's limit still hold what
 // they held then, that is said; a run that was held for another reason leaves a record; one that was due
 // while nothing looked leaves nothing.
-func (r *run) missed(s slot, held *hold) {
-	if held != nil && r.lasts(held, s) {
-		r.holdBack(held)
+func (r *run) recordMissed(s slot, held *hold) {
+	if held != nil && r.heldSinceDue(held, s) {
+		r.hold(held)
 		return
 	}
-	if reason, message, was := r.wasHeld(); was && !calendars(reason) {
-		r.apply(occurrence{event: Passed, reason: reason, message: "held until its starting deadline: " + message, slot: s})
+	if reason, message, was := r.wasHeld(); was && !isCalendarReason(reason) {
+		r.apply(occurrence{event: Skipped, reason: reason, message: "held until its starting deadline: " + message, slot: s})
 	}
 }
 
-// lasts says whether what holds now has done so since a run was due.
-func (r *run) lasts(held *hold, s slot) bool {
+// heldSinceDue says whether what holds now has done so since a run was due.
+func (r *run) heldSinceDue(held *hold, s slot) bool {
 	if held.reason == chaosv1.ReasonDailyLimit {
 		return true
 	}
-	if !calendars(held.reason) {
+	if !isCalendarReason(held.reason) {
 		return false
 	}
-	open := r.times.calendar.NextOpen(s.due)
+	open := r.schedule.calendar.NextOpen(s.due)
 	return open.IsZero() || open.After(r.now)
 }
 
-// calendars says whether a reason is one that the next run takes into account: it is told as long as it
+// isCalendarReason says whether a reason is one that the next run takes into account: it is told as long as it
 // lasts, and leaves no record.
-func calendars(reason string) bool {
+func isCalendarReason(reason string) bool {
 	return reason == chaosv1.ReasonOutsideWindow || reason == chaosv1.ReasonBlackout || reason == chaosv1.ReasonDailyLimit
 }
 
-// used says whether a run had that name already: after the clock was set back, a time comes twice.
-func (r *run) used(id string) bool {
+// isUsedID says whether a run had that name already: after the clock was set back, a time comes twice.
+func (r *run) isUsedID(id string) bool {
 	for i := range r.status.Runs {
 		if r.status.Runs[i].ID == id {
 			return true
@@ -191,31 +191,31 @@ func (r *run) used(id string) bool {
 	return false
 }
 
-// nameNow names a run that run-now asked for.
-func (r *run) nameNow() string {
-	base := r.stamp.UTC().Format(time.RFC3339) + "-now"
+// runNowID names a run that run-now asked for.
+func (r *run) runNowID() string {
+	base := r.timestamp.UTC().Format(time.RFC3339) + "-now"
 	id := base
-	for n := 2; r.used(id); n++ {
+	for n := 2; r.isUsedID(id); n++ {
 		id = base + "-" + strconv.Itoa(n)
 	}
 	return id
 }
 
-func nameOf(s slot) string { return s.at.UTC().Format(time.RFC3339) }
+func slotID(s slot) string { return s.at.UTC().Format(time.RFC3339) }
 
-// forecast says when the next run is due.
-func (r *run) forecast() {
+// setNextRun says when the next run is due.
+func (r *run) setNextRun() {
 	r.status.NextRunTime = nil
-	if r.suspend || r.deleting() || r.status.Halt != nil || r.broken() != "" || r.seen.Barred.Reason != "" {
+	if r.suspend || r.isDeleting() || r.status.Halt != nil || r.invalid() != "" || r.observed.BlockedBy.Reason != "" {
 		return
 	}
 	after, from := r.status.DueAfter.Time, r.now
-	if r.room() == 0 {
-		from = r.tomorrow()
+	if r.remainingToday() == 0 {
+		from = r.nextDay()
 	}
-	s := r.times.latest(r.now)
-	switch waits := r.state() == Idle && s.due.After(after) && !r.used(nameOf(s)) && r.now.Before(s.due.Add(r.startingDeadline)); {
-	case waits && r.room() > 0 && r.times.calendar.At(r.now).Open():
+	s := r.schedule.latestDue(r.now)
+	switch waits := r.state() == Idle && s.due.After(after) && !r.isUsedID(slotID(s)) && r.now.Before(s.due.Add(r.startingDeadline)); {
+	case waits && r.remainingToday() > 0 && r.schedule.calendar.At(r.now).Open():
 		r.status.NextRunTime = &metav1.Time{Time: s.due.UTC()}
 		return
 	case waits:
@@ -223,16 +223,16 @@ func (r *run) forecast() {
 	case r.now.After(after):
 		after = r.now
 	}
-	if next := r.times.begins(after, from, r.startingDeadline); !next.IsZero() {
+	if next := r.schedule.nextStart(after, from, r.startingDeadline); !next.IsZero() {
 		r.status.NextRunTime = &metav1.Time{Time: next}
-		r.look(next)
+		r.requeueAt(next)
 	}
 }
 
-// broken is what in the spec cannot be read; nothing starts then.
-func (r *run) broken() string {
+// invalid is what in the spec cannot be read; nothing starts then.
+func (r *run) invalid() string {
 	if r.unreadable != "" {
 		return r.unreadable
 	}
-	return r.times.broken
+	return r.schedule.invalid
 }

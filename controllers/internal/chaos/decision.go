@@ -17,14 +17,14 @@ type Decision struct {
 	Status chaosv1.ChaosPodStatus
 	// Actions to do once Status is stored, in order.
 	Actions []Action
-	// Notices tell people what happened, in order. Each is told once.
-	Notices []Notice
-	// Again is when to decide once more though nothing changed; zero for never.
-	Again time.Time
-	// Waits says that a run waits for a slot of the cluster, or for workloads that others disrupt.
+	// Messages tell people what happened, in order. Each is told once.
+	Messages []Message
+	// RequeueAt is when to decide once more though nothing changed; zero for never.
+	RequeueAt time.Time
+	// WaitsForOthers says that a run waits for a slot of the cluster, or for workloads that others disrupt.
 	// WaitsFor are the latter.
-	Waits    bool
-	WaitsFor []types.UID
+	WaitsForOthers bool
+	WaitsFor       []types.UID
 }
 
 // Verb is what an Action does.
@@ -72,8 +72,8 @@ const (
 	Forbidden Outcome = "Forbidden"
 	// Gone says that no pod of that name has that UID.
 	Gone Outcome = "Gone"
-	// Again failed for now, or it is not known whether it failed: the next decision repeats it.
-	Again Outcome = "Again"
+	// Retry failed for now, or it is not known whether it failed: the next decision repeats it.
+	Retry Outcome = "Again"
 )
 
 // Result is an Action that was tried.
@@ -84,17 +84,17 @@ type Result struct {
 	Budget string
 }
 
-// Notice is something that people are told, as an event about the ChaosPod, and about the pod and its
+// Message is something that people are told, as an event about the ChaosPod, and about the pod and its
 // owner where it names them.
-type Notice struct {
+type Message struct {
 	// Reason is one of ChaosPlanned, ChaosHeld, ChaosMissed, ChaosBlockedByBudget, PodEvicted,
 	// PodDeleted, ChaosDryRun, Recovered, RecoveryFailed, RunFailed, AutoSuspended, Resumed.
 	Reason  string
 	Warning bool
 	// Victim that it is about, with its owner; nil where it is about none.
 	Victim *chaosv1.Victim
-	// Message is our own words, and names.
-	Message string
+	// Text is our own words, and names.
+	Text string
 	// Ended is set for a run that has ended: it goes into the metrics.
 	Ended *chaosv1.Run
 }

@@ -13,12 +13,12 @@ import (
 
 func (r *run) plan(o occurrence) {
 	c := &chaosv1.CurrentRun{
-		ID: o.id, Phase: chaosv1.RunPlanned, StartedTime: r.at(), KillingTime: r.at(), Generation: r.p.Generation, DryRun: r.dryRun,
+		ID: o.id, Phase: chaosv1.RunPlanned, StartedTime: r.timestampPtr(), KillingTime: r.timestampPtr(), Generation: r.p.Generation, DryRun: r.dryRun,
 		Count: int32(o.chosen.count), Seed: o.chosen.seed, Candidates: int32(o.chosen.candidates), CandidatesDigest: o.chosen.digest,
 		Victims: o.chosen.victims,
 	}
-	r.status.CurrentRun, r.status.LastRunTime = c, r.at()
-	r.took(o)
+	r.status.CurrentRun, r.status.LastRunTime = c, r.timestampPtr()
+	r.markStarted(o)
 	if !o.slot.due.IsZero() {
 		due := stampOf(o.slot.due)
 		c.ScheduledTime = &due
@@ -27,82 +27,82 @@ func (r *run) plan(o occurrence) {
 	if c.DryRun {
 		what = "asks, as a dry run, whether it could kill "
 	}
-	r.tell(Notice{Reason: "ChaosPlanned", Message: "run " + c.ID + " " + what + r.fates()})
+	r.addMessage(Message{Reason: "ChaosPlanned", Text: "run " + c.ID + " " + what + r.victimsText()})
 }
 
-// took leaves a run behind: neither what was due by now nor the token is acted on again.
-func (r *run) took(o occurrence) {
-	after := r.at()
+// markStarted leaves a run behind: neither what was due by now nor the token is acted on again.
+func (r *run) markStarted(o occurrence) {
+	after := r.timestampPtr()
 	if o.slot.due.After(after.Time) {
 		due := stampOf(o.slot.due)
 		after = &due
 	}
 	r.status.DueAfter = after
-	if token, ok := r.token(); ok && o.asked {
+	if token, ok := r.runNowToken(); ok && o.asked {
 		r.status.LastRunNow = token
 	}
 }
 
-// passed records a run that found no victim, or that was held until its deadline.
-func (r *run) passed(o occurrence) {
+// skipped records a run that found no victim, or that was held until its deadline.
+func (r *run) skipped(o occurrence) {
 	late := !o.asked && o.id == ""
 	if late {
-		o.id = nameOf(o.slot)
+		o.id = slotID(o.slot)
 	}
-	r.took(o)
+	r.markStarted(o)
 	if late { // one that is due since counts
 		due := stampOf(o.slot.due)
 		r.status.DueAfter = &due
 	}
-	run := chaosv1.Run{ID: o.id, Outcome: chaosv1.RunNoVictim, Reason: o.reason, Message: clip(o.message, maxMessage), CompletedTime: r.at()}
-	r.record(run)
-	r.tell(Notice{Reason: "ChaosMissed", Message: "run " + run.ID + " killed nothing: " + o.message, Ended: &run})
+	run := chaosv1.Run{ID: o.id, Outcome: chaosv1.RunNoVictim, Reason: o.reason, Message: clip(o.message, maxMessage), CompletedTime: r.timestampPtr()}
+	r.addRun(run)
+	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + " killed nothing: " + o.message, Ended: &run})
 }
 
 func (r *run) answered(occurrence) { r.status.CurrentRun.Phase = chaosv1.RunKilling }
 
-func (r *run) struck(occurrence) { r.status.CurrentRun.Phase = chaosv1.RunVerifying }
+func (r *run) killed(occurrence) { r.status.CurrentRun.Phase = chaosv1.RunVerifying }
 
-func (r *run) unharmed(o occurrence) {
-	run := r.end(chaosv1.RunNoVictim, o)
-	r.tell(Notice{Reason: "ChaosMissed", Message: "run " + run.ID + ": " + o.message, Ended: &run})
+func (r *run) noneKilled(o occurrence) {
+	run := r.endRun(chaosv1.RunNoVictim, o)
+	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + ": " + o.message, Ended: &run})
 }
 
 func (r *run) failed(o occurrence) {
-	run := r.end(chaosv1.RunFailed, o)
-	r.tell(Notice{Reason: "RunFailed", Warning: true, Message: "run " + run.ID + " failed: " + o.message, Ended: &run})
+	run := r.endRun(chaosv1.RunFailed, o)
+	r.addMessage(Message{Reason: "RunFailed", Warning: true, Text: "run " + run.ID + " failed: " + o.message, Ended: &run})
 }
 
-func (r *run) rehearsed(o occurrence) {
-	o.reason, o.message = "", "as a dry run: "+r.fates()
-	run := r.end(chaosv1.RunDryRun, o)
-	r.tell(Notice{Reason: "ChaosDryRun", Message: "run " + run.ID + " " + run.Message, Ended: &run})
+func (r *run) dryRunEnded(o occurrence) {
+	o.reason, o.message = "", "as a dry run: "+r.victimsText()
+	run := r.endRun(chaosv1.RunDryRun, o)
+	r.addMessage(Message{Reason: "ChaosDryRun", Text: "run " + run.ID + " " + run.Message, Ended: &run})
 }
 
-func (r *run) confused(o occurrence) {
-	run := r.end(chaosv1.RunFailed, o)
-	r.tell(Notice{Reason: "RunFailed", Warning: true, Message: "run " + run.ID + " failed: " + o.message, Ended: &run})
+func (r *run) evictionMisconfigured(o occurrence) {
+	run := r.endRun(chaosv1.RunFailed, o)
+	r.addMessage(Message{Reason: "RunFailed", Warning: true, Text: "run " + run.ID + " failed: " + o.message, Ended: &run})
 	r.halt(o, run.ID)
 }
 
 func (r *run) recovered(o occurrence) {
 	started, seconds := r.status.CurrentRun.StartedTime, max(int64(r.status.CurrentRun.ReadyTime.Sub(r.status.CurrentRun.KilledTime.Time).Seconds()), 0)
 	victim := r.firstDead()
-	run := r.end(chaosv1.RunSurvived, o)
+	run := r.endRun(chaosv1.RunSurvived, o)
 	r.status.Runs[0].RecoverySeconds, run.RecoverySeconds = &seconds, &seconds
 	r.status.LastSuccessfulRunTime = started
 	message := fmt.Sprintf("run %s was survived: the target recovered in %ds", run.ID, seconds)
 	if r.soak > 0 {
 		message += fmt.Sprintf(" and stayed ready for %s", r.soak)
 	}
-	r.tell(Notice{Reason: "Recovered", Victim: victim, Message: message, Ended: &run})
+	r.addMessage(Message{Reason: "Recovered", Victim: victim, Text: message, Ended: &run})
 }
 
 func (r *run) unrecovered(o occurrence) {
 	victim := r.firstDead()
-	run := r.end(chaosv1.RunRecoveryFailed, o)
-	r.tell(Notice{Reason: "RecoveryFailed", Warning: true, Victim: victim,
-		Message: fmt.Sprintf("run %s was not survived: after %s %s", run.ID, r.recoveryTimeout, o.message), Ended: &run})
+	run := r.endRun(chaosv1.RunRecoveryFailed, o)
+	r.addMessage(Message{Reason: "RecoveryFailed", Warning: true, Victim: victim,
+		Text: fmt.Sprintf("run %s was not survived: after %s %s", run.ID, r.recoveryTimeout, o.message), Ended: &run})
 }
 
 func (r *run) timedOut(o occurrence) {
@@ -110,11 +110,11 @@ func (r *run) timedOut(o occurrence) {
 	r.halt(o, r.status.Runs[0].ID)
 }
 
-func (r *run) vanished(o occurrence) { r.failed(o) }
+func (r *run) targetGone(o occurrence) { r.failed(o) }
 
 func (r *run) halt(o occurrence, id string) {
-	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: clip(o.message, maxMessage), Time: r.stamp, Generation: r.p.Generation, RunID: id}
-	r.tell(Notice{Reason: "AutoSuspended", Warning: true, Message: "no further run begins after run " + id + ": " + o.message +
+	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: clip(o.message, maxMessage), Time: r.timestamp, Generation: r.p.Generation, RunID: id}
+	r.addMessage(Message{Reason: "AutoSuspended", Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
 		"; to go on, change the spec, or set the annotation " + chaosv1.ResumeAnnotation + " to the present time (RFC 3339)"})
 }
 
@@ -122,35 +122,35 @@ func (r *run) resumed(occurrence) {
 	id := r.status.Halt.RunID
 	r.status.Halt = nil
 	// What was due in the meantime is not made up.
-	if r.status.DueAfter.Before(r.at()) {
-		r.status.DueAfter = r.at()
+	if r.status.DueAfter.Before(r.timestampPtr()) {
+		r.status.DueAfter = r.timestampPtr()
 	}
-	r.tell(Notice{Reason: "Resumed", Message: "runs go on, after run " + id})
+	r.addMessage(Message{Reason: "Resumed", Text: "runs go on, after run " + id})
 }
 
-// end moves the run from what is under way to what has ended. What came due meanwhile is skipped.
-func (r *run) end(outcome chaosv1.RunOutcome, o occurrence) chaosv1.Run {
+// endRun moves the run from what is under way to what has ended. What came due meanwhile is skipped.
+func (r *run) endRun(outcome chaosv1.RunOutcome, o occurrence) chaosv1.Run {
 	c := r.status.CurrentRun
 	run := chaosv1.Run{
 		ID: c.ID, Outcome: outcome, Reason: o.reason, Message: clip(o.message, maxMessage),
-		StartedTime: c.StartedTime, CompletedTime: r.at(), Seed: c.Seed, Candidates: c.Candidates, CandidatesDigest: c.CandidatesDigest,
+		StartedTime: c.StartedTime, CompletedTime: r.timestampPtr(), Seed: c.Seed, Candidates: c.Candidates, CandidatesDigest: c.CandidatesDigest,
 	}
 	if !c.DryRun {
-		run.Killed = int32(r.dead())
+		run.Killed = int32(r.deadCount())
 	}
 	r.status.Blocked = r.blocked()
 	r.status.CurrentRun = nil
-	if r.status.DueAfter == nil || r.status.DueAfter.Before(r.at()) {
-		r.status.DueAfter = r.at()
+	if r.status.DueAfter == nil || r.status.DueAfter.Before(r.timestampPtr()) {
+		r.status.DueAfter = r.timestampPtr()
 	}
-	r.record(run)
+	r.addRun(run)
 	return run
 }
 
 // blocked are the owners of which disruption budgets kept every victim alive. A run in which a pod died may
 // have used up a budget itself.
 func (r *run) blocked() []chaosv1.BlockedWorkload {
-	if r.dead() > 0 {
+	if r.deadCount() > 0 {
 		return nil
 	}
 	var all []chaosv1.BlockedWorkload
@@ -167,7 +167,7 @@ func (r *run) blocked() []chaosv1.BlockedWorkload {
 	return all
 }
 
-func (r *run) record(run chaosv1.Run) {
+func (r *run) addRun(run chaosv1.Run) {
 	r.status.Runs = append([]chaosv1.Run{run}, r.status.Runs...)
 	r.status.Runs = r.status.Runs[:min(len(r.status.Runs), chaosv1.MaxStatusRuns)]
 }
@@ -175,15 +175,15 @@ func (r *run) record(run chaosv1.Run) {
 // firstDead is a victim that died, with its owner.
 func (r *run) firstDead() *chaosv1.Victim {
 	for i := range r.status.CurrentRun.Victims {
-		if v := &r.status.CurrentRun.Victims[i]; fatal(v.Outcome) {
+		if v := &r.status.CurrentRun.Victims[i]; isDead(v.Outcome) {
 			return v.DeepCopy()
 		}
 	}
 	return nil
 }
 
-// fates names the victims and what became of them.
-func (r *run) fates() string {
+// victimsText names the victims and what became of them.
+func (r *run) victimsText() string {
 	var all []string
 	for i := range r.status.CurrentRun.Victims {
 		v := &r.status.CurrentRun.Victims[i]
@@ -204,11 +204,11 @@ func (r *run) fates() string {
 	return some(all)
 }
 
-// confusion names the pods that the eviction API could not decide about.
-func (r *run) confusion() string {
+// misconfiguredText names the pods that the eviction API could not decide about.
+func (r *run) misconfiguredText() string {
 	var names []string
 	for _, v := range r.status.CurrentRun.Victims {
-		if confusing(v) {
+		if isMisconfigured(v) {
 			names = append(names, v.Name)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// bench is an object and what is observed of its target, in the hands of a test.
-type bench struct {
+// suite is an object and what is observed of its target, in the hands of a test.
+type suite struct {
 	t *testing.T
 	p *chaosv1.ChaosPod
 	o Observation
@@ -26,9 +26,9 @@ type bench struct {
 	notices []string
 }
 
-// newBench has a ChaosPod that was made at noon, kills for real every ten minutes without jitter, targets
+// newSuite has a ChaosPod that was made at noon, kills for real every ten minutes without jitter, targets
 // one stable Deployment of four pods, and does not soak.
-func newBench(t *testing.T) *bench {
+func newSuite(t *testing.T) *suite {
 	t.Helper()
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	p := &chaosv1.ChaosPod{}
@@ -37,14 +37,14 @@ func newBench(t *testing.T) *bench {
 	p.Spec.Target.Workload = &chaosv1.WorkloadReference{Kind: chaosv1.WorkloadDeployment, Name: "api"}
 	p.Spec.Schedule.Interval = "10m"
 	p.Spec.Verification = &chaosv1.Verification{Soak: ptr.To(common.Duration("0s"))}
-	b := &bench{t: t, p: p, o: Observation{Now: noon, Others: Others{Free: 10}}}
+	b := &suite{t: t, p: p, o: Observation{Now: noon, Others: Others{Free: 10}}}
 	b.o.Owners = []Owner{b.owner("api", 4)}
 	b.decide()
 	return b
 }
 
-func (b *bench) owner(name string, pods int) Owner {
-	o := Owner{Kind: "Deployment", Name: name, UID: types.UID("uid-" + name), Wanted: int32(pods)}
+func (b *suite) owner(name string, pods int) Owner {
+	o := Owner{Kind: "Deployment", Name: name, UID: types.UID("uid-" + name), Desired: int32(pods)}
 	for i := range pods {
 		o.Pods = append(o.Pods, b.pod(fmt.Sprintf("%s-%d", name, i)))
 	}
@@ -52,36 +52,36 @@ func (b *bench) owner(name string, pods int) Owner {
 }
 
 // pod is one that may die.
-func (b *bench) pod(name string) Pod {
+func (b *suite) pod(name string) Pod {
 	born := b.o.Now.Add(-time.Hour)
 	return Pod{Name: name, UID: types.UID("uid-" + name), Node: "n1", Created: born, Running: true, ReadySince: born, Selected: true, Covered: true}
 }
 
 // decide decides and stores.
-func (b *bench) decide() Decision {
+func (b *suite) decide() Decision {
 	b.t.Helper()
 	d := Decide(b.p, b.o)
 	b.p.Status = d.Status
-	for _, n := range d.Notices {
+	for _, n := range d.Messages {
 		b.notices = append(b.notices, n.Reason)
 	}
 	return d
 }
 
-func (b *bench) after(d time.Duration) Decision {
+func (b *suite) after(d time.Duration) Decision {
 	b.t.Helper()
 	b.o.Now = b.o.Now.Add(d)
 	return b.decide()
 }
 
 // edit changes the spec.
-func (b *bench) edit(change func(*chaosv1.ChaosPodSpec)) {
+func (b *suite) edit(change func(*chaosv1.ChaosPodSpec)) {
 	change(&b.p.Spec)
 	b.p.Generation++
 }
 
 // answer records what came of all actions.
-func (b *bench) answer(d Decision, outcome Outcome) Decision {
+func (b *suite) answer(d Decision, outcome Outcome) Decision {
 	b.t.Helper()
 	var results []Result
 	for _, a := range d.Actions {
@@ -89,14 +89,14 @@ func (b *bench) answer(d Decision, outcome Outcome) Decision {
 	}
 	r := Record(b.p, results, b.o.Now)
 	b.p.Status = r.Status
-	for _, n := range r.Notices {
+	for _, n := range r.Messages {
 		b.notices = append(b.notices, n.Reason)
 	}
 	return r
 }
 
 // kill runs until the first run's victims are dead, and takes them out of the view.
-func (b *bench) kill() Decision {
+func (b *suite) kill() Decision {
 	b.t.Helper()
 	d := b.after(10 * time.Minute)
 	if len(d.Actions) == 0 {
@@ -109,7 +109,7 @@ func (b *bench) kill() Decision {
 	return r
 }
 
-func (b *bench) remove(uid types.UID) {
+func (b *suite) remove(uid types.UID) {
 	for i := range b.o.Owners {
 		var left []Pod
 		for _, pod := range b.o.Owners[i].Pods {
@@ -121,7 +121,7 @@ func (b *bench) remove(uid types.UID) {
 	}
 }
 
-func (b *bench) reason(kind string) string {
+func (b *suite) reason(kind string) string {
 	c := meta.FindStatusCondition(b.p.Status.Conditions, kind)
 	if c == nil {
 		return ""
@@ -129,7 +129,7 @@ func (b *bench) reason(kind string) string {
 	return string(c.Status) + "/" + c.Reason
 }
 
-func (b *bench) wants(kind, reason string) {
+func (b *suite) expectCondition(kind, reason string) {
 	b.t.Helper()
 	if got := b.reason(kind); got != reason {
 		b.t.Errorf("%s is %q, want %q", kind, got, reason)
@@ -137,7 +137,7 @@ func (b *bench) wants(kind, reason string) {
 }
 
 // last is the run that ended last.
-func (b *bench) last() chaosv1.Run {
+func (b *suite) last() chaosv1.Run {
 	b.t.Helper()
 	if len(b.p.Status.Runs) == 0 {
 		b.t.Fatalf("no run has ended: %+v", b.p.Status)
@@ -145,7 +145,7 @@ func (b *bench) last() chaosv1.Run {
 	return b.p.Status.Runs[0]
 }
 
-func (b *bench) outcomes() []chaosv1.VictimOutcome {
+func (b *suite) outcomes() []chaosv1.VictimOutcome {
 	var all []chaosv1.VictimOutcome
 	if c := b.p.Status.CurrentRun; c != nil {
 		for _, v := range c.Victims {

@@ -33,11 +33,11 @@ func (r *run) advance() {
 		var ok bool
 		switch r.state() {
 		case Planned, Killing:
-			r.find()
-			r.replace()
-			o, ok = r.settled()
+			r.updateVictims()
+			r.replaceBlocked()
+			o, ok = r.nextKillEvent()
 		case Verifying:
-			o, ok = r.verified()
+			o, ok = r.nextVerifyEvent()
 		}
 		if !ok {
 			break
@@ -46,15 +46,15 @@ func (r *run) advance() {
 	}
 }
 
-// find looks what has become of victims of which no answer is known, and spares those that may not die
+// updateVictims looks what has become of victims of which no answer is known, and spares those that may not die
 // any more.
-func (r *run) find() {
+func (r *run) updateVictims() {
 	c := r.status.CurrentRun
 	alive := map[*chaosv1.Victim]*Pod{}
 	for i := range c.Victims {
 		v := &c.Victims[i]
 		owner := r.owner(v)
-		if v.Outcome != chaosv1.VictimPending || r.blind(owner) {
+		if v.Outcome != chaosv1.VictimPending || r.isUnknown(owner) {
 			continue
 		}
 		if owner != nil {
@@ -63,19 +63,19 @@ func (r *run) find() {
 				continue
 			}
 		}
-		r.died(v, chaosv1.VictimGone)
+		r.recordDeath(v, chaosv1.VictimGone)
 	}
-	if held := r.delayed(); held != nil {
+	if held := r.checkStartedHeld(); held != nil {
 		c.KillingTime = nil
-		r.look(r.deadline())
-		r.holdBack(held)
+		r.requeueAt(r.holdDeadline())
+		r.hold(held)
 		return // all else is asked once they may die
 	}
 	if c.KillingTime == nil {
-		c.KillingTime = r.at()
+		c.KillingTime = r.timestampPtr()
 	}
-	stop, ends := r.stopped(), c.KillingTime.Add(killFor)
-	r.look(ends)
+	stop, ends := r.stopReason(), c.KillingTime.Add(killFor)
+	r.requeueAt(ends)
 	for i := range c.Victims {
 		v := &c.Victims[i]
 		if v.Outcome != chaosv1.VictimPending {
@@ -84,15 +84,15 @@ func (r *run) find() {
 		owner, pod := r.owner(v), alive[v]
 		if pod == nil { // nothing is known of it
 			if !r.now.Before(ends) {
-				r.died(v, chaosv1.VictimGone)
+				r.recordDeath(v, chaosv1.VictimGone)
 			}
 			continue
 		}
 		why := stop
-		if held := r.unfit(owner); why == "" && held != nil {
+		if held := r.checkOwner(owner); why == "" && held != nil {
 			why = held.reason
 		}
-		if why == "" && !r.mortal(owner, pod) {
+		if why == "" && !r.isEligible(owner, pod) {
 			why = chaosv1.ReasonNoCandidate
 		}
 		switch {
@@ -104,23 +104,23 @@ func (r *run) find() {
 	}
 }
 
-// delayed is what holds a run that has begun: its victims wait for it to end, until the deadline of the
+// checkStartedHeld is what holds a run that has begun: its victims wait for it to end, until the deadline of the
 // run. Once one has died the others are spared, so that what the run has done is verified at once. So are
 // they where the end is known and comes too late.
-func (r *run) delayed() *hold {
-	held := r.frozen()
-	if held == nil || r.over() != "" || r.dead() > 0 || !slices.ContainsFunc(r.status.CurrentRun.Victims, pending) {
+func (r *run) checkStartedHeld() *hold {
+	held := r.checkHeld()
+	if held == nil || r.finalStopReason() != "" || r.deadCount() > 0 || !slices.ContainsFunc(r.status.CurrentRun.Victims, isPending) {
 		return nil
 	}
-	deadline := r.deadline()
-	if !r.now.Before(deadline) || calendars(held.reason) && (held.until.IsZero() || !held.until.Before(deadline)) {
+	deadline := r.holdDeadline()
+	if !r.now.Before(deadline) || isCalendarReason(held.reason) && (held.until.IsZero() || !held.until.Before(deadline)) {
 		return nil
 	}
 	return held
 }
 
-// deadline is until when a run that has begun may be held.
-func (r *run) deadline() time.Time {
+// holdDeadline is until when a run that has begun may be held.
+func (r *run) holdDeadline() time.Time {
 	c := r.status.CurrentRun
 	due, most := c.StartedTime, c.StartedTime.Add(holdFor)
 	if c.ScheduledTime != nil {
@@ -132,46 +132,46 @@ func (r *run) deadline() time.Time {
 	return most
 }
 
-// stopped is why no further pod of the run dies.
-func (r *run) stopped() string {
-	if why := r.over(); why != "" {
+// stopReason is why no further pod of the run dies.
+func (r *run) stopReason() string {
+	if why := r.finalStopReason(); why != "" {
 		return why
 	}
-	if held := r.frozen(); held != nil {
+	if held := r.checkHeld(); held != nil {
 		return held.reason
 	}
 	return ""
 }
 
-// over is why no further pod of the run dies, whatever may end.
-func (r *run) over() string {
+// finalStopReason is why no further pod of the run dies, whatever may end.
+func (r *run) finalStopReason() string {
 	c := r.status.CurrentRun
 	switch {
-	case slices.ContainsFunc(c.Victims, confusing):
+	case slices.ContainsFunc(c.Victims, isMisconfigured):
 		return chaosv1.ReasonEvictionMisconfigured
-	case r.deleting():
+	case r.isDeleting():
 		return chaosv1.ReasonDeleting
 	case r.suspend:
 		return chaosv1.ReasonSuspended
 	case c.Generation != r.p.Generation:
 		return chaosv1.ReasonSpecChanged
-	case r.seen.Barred.Reason != "":
-		return r.seen.Barred.Reason
-	case r.broken() != "":
+	case r.observed.BlockedBy.Reason != "":
+		return r.observed.BlockedBy.Reason
+	case r.invalid() != "":
 		return chaosv1.ReasonInvalidSpec
 	}
 	return ""
 }
 
-// replace chooses others for victims that disruption budgets kept alive: other pods of the same owners,
+// replaceBlocked chooses others for victims that disruption budgets kept alive: other pods of the same owners,
 // or of owners that have lost none. They are Pending in the status that is stored before they die.
-func (r *run) replace() {
+func (r *run) replaceBlocked() {
 	c := r.status.CurrentRun
-	open := min(r.vacant(), chaosv1.MaxStatusVictims-len(c.Victims))
-	if open <= 0 || r.stopped() != "" || r.seen.Unknown != "" || !r.now.Before(c.KillingTime.Add(killFor)) {
+	open := min(r.missingVictims(), chaosv1.MaxStatusVictims-len(c.Victims))
+	if open <= 0 || r.stopReason() != "" || r.observed.Unknown != "" || !r.now.Before(c.KillingTime.Add(killFor)) {
 		return
 	}
-	if free := r.seen.Others.Free; free > 0 {
+	if free := r.observed.Others.Free; free > 0 {
 		open = min(open, free)
 	}
 	tried, hit, claimed := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}
@@ -180,17 +180,17 @@ func (r *run) replace() {
 		tried[v.UID], claimed[v.Owner.UID] = true, true
 		hit[v.Owner.UID] = hit[v.Owner.UID] || v.Outcome != chaosv1.VictimSkippedDisruptionBudget
 	}
-	fit, _ := r.fit(func(owner *Owner, pod *Pod) bool {
-		return hit[owner.UID] || tried[pod.UID] || r.seen.Others.Free <= 0 && !claimed[owner.UID]
+	fit, _ := r.eligibleOwners(func(owner *Owner, pod *Pod) bool {
+		return hit[owner.UID] || tried[pod.UID] || r.observed.Others.Free <= 0 && !claimed[owner.UID]
 	})
-	r.waits, r.waitsFor = false, nil
+	r.waitsForOthers, r.waitsFor = false, nil
 	if len(fit) > 0 {
-		c.Victims = append(c.Victims, r.draw(c.Seed, fit, open)...)
+		c.Victims = append(c.Victims, r.pickVictims(c.Seed, fit, open)...)
 	}
 }
 
-// vacant is how many victims are still to be found, in place of those that budgets kept alive.
-func (r *run) vacant() int {
+// missingVictims is how many victims are still to be found, in place of those that budgets kept alive.
+func (r *run) missingVictims() int {
 	c := r.status.CurrentRun
 	n := int(c.Count)
 	for i := range c.Victims {
@@ -201,11 +201,11 @@ func (r *run) vacant() int {
 	return n
 }
 
-// settled says what has come of a run of which every victim is decided on.
-func (r *run) settled() (occurrence, bool) {
+// nextKillEvent says what has come of a run of which every victim is decided on.
+func (r *run) nextKillEvent() (occurrence, bool) {
 	c := r.status.CurrentRun
 	counts := map[chaosv1.VictimOutcome]int{}
-	o := occurrence{event: Unharmed, reason: chaosv1.ReasonNoCandidate}
+	o := occurrence{event: NoneKilled, reason: chaosv1.ReasonNoCandidate}
 	for i := range c.Victims {
 		v := &c.Victims[i]
 		counts[v.Outcome]++
@@ -216,70 +216,70 @@ func (r *run) settled() (occurrence, bool) {
 	switch {
 	case counts[chaosv1.VictimPending] > 0:
 		return o, false
-	case !c.DryRun && r.dead() > 0:
-		o.event = Struck
-	case slices.ContainsFunc(c.Victims, confusing):
-		o.event, o.reason, o.message = Confused, chaosv1.ReasonEvictionMisconfigured, r.confusion()
+	case !c.DryRun && r.deadCount() > 0:
+		o.event = Killed
+	case slices.ContainsFunc(c.Victims, isMisconfigured):
+		o.event, o.reason, o.message = EvictionMisconfigured, chaosv1.ReasonEvictionMisconfigured, r.misconfiguredText()
 	case c.DryRun:
-		o.event = Rehearsed
+		o.event = DryRunEnded
 	case counts[chaosv1.VictimFailed] > 0:
 		o.event = Failed
-		o.message = "no pod could be killed: " + r.fates()
+		o.message = "no pod could be killed: " + r.victimsText()
 	case counts[chaosv1.VictimSkippedDisruptionBudget] > 0 && counts[chaosv1.VictimSpared] == 0:
-		o.reason, o.message = chaosv1.ReasonBudgetBlocked, "disruption budgets let no pod go: "+r.fates()
+		o.reason, o.message = chaosv1.ReasonBudgetBlocked, "disruption budgets let no pod go: "+r.victimsText()
 	default:
-		o.message = "no pod was killed: " + r.fates()
+		o.message = "no pod was killed: " + r.victimsText()
 	}
 	return o, true
 }
 
-// dead is how many victims died.
-func (r *run) dead() int {
+// deadCount is how many victims died.
+func (r *run) deadCount() int {
 	n := 0
 	for i := range r.status.CurrentRun.Victims {
-		if fatal(r.status.CurrentRun.Victims[i].Outcome) {
+		if isDead(r.status.CurrentRun.Victims[i].Outcome) {
 			n++
 		}
 	}
 	return n
 }
 
-func fatal(o chaosv1.VictimOutcome) bool {
+func isDead(o chaosv1.VictimOutcome) bool {
 	return o == chaosv1.VictimEvicted || o == chaosv1.VictimDeleted || o == chaosv1.VictimGone
 }
 
-func pending(v chaosv1.Victim) bool { return v.Outcome == chaosv1.VictimPending }
+func isPending(v chaosv1.Victim) bool { return v.Outcome == chaosv1.VictimPending }
 
-func confusing(v chaosv1.Victim) bool {
+func isMisconfigured(v chaosv1.Victim) bool {
 	return v.Reason == chaosv1.ReasonEvictionMisconfigured && v.Outcome == chaosv1.VictimFailed
 }
 
-// verified is what has become of the owners. What is good comes before what is too late: while nothing
+// nextVerifyEvent is what has become of the owners. What is good comes before what is too late: while nothing
 // looked, time has passed but the owners have not waited.
-func (r *run) verified() (occurrence, bool) {
+func (r *run) nextVerifyEvent() (occurrence, bool) {
 	c := r.status.CurrentRun
 	dead := map[types.UID]bool{}
 	for i := range c.Victims {
-		dead[c.Victims[i].UID] = fatal(c.Victims[i].Outcome)
+		dead[c.Victims[i].UID] = isDead(c.Victims[i].Outcome)
 	}
 	var gone, short []string
 	var back time.Time
 	ends := c.KilledTime.Add(r.recoveryTimeout)
 	for i := range c.Victims {
 		v := &c.Victims[i]
-		if !fatal(v.Outcome) {
+		if !isDead(v.Outcome) {
 			continue
 		}
 		owner := r.owner(v)
 		name := v.Owner.Kind + " " + v.Owner.Name
 		switch {
-		case r.blind(owner):
+		case r.isUnknown(owner):
 			short = append(short, name+" cannot be read")
-		case owner == nil || owner.Wanted == 0:
+		case owner == nil || owner.Desired == 0:
 			gone = append(gone, name)
 		default:
-			wanted := int(min(v.ReadyBefore, owner.Wanted))
-			switch ready, available, relapse := owner.ready(dead), r.available(owner, dead), r.relapse(owner, wanted, dead); {
+			wanted := int(min(v.ReadyBefore, owner.Desired))
+			switch ready, available, relapse := owner.ready(dead), r.available(owner, dead), r.readyAgainSince(owner, wanted, dead); {
 			case ready < wanted:
 				short = append(short, fmt.Sprintf("%s has %d of %d pods ready", name, ready, wanted))
 			case available < wanted:
@@ -295,27 +295,27 @@ func (r *run) verified() (occurrence, bool) {
 	case len(short) > 0:
 		c.ReadyTime = nil
 	case c.ReadyTime == nil:
-		c.ReadyTime = r.at()
+		c.ReadyTime = r.timestampPtr()
 	case !back.IsZero():
 		c.ReadyTime = ptr.To(stampOf(back))
 	}
 	switch {
 	case len(short) > 0 && r.now.Before(ends):
-		r.look(ends)
+		r.requeueAt(ends)
 		return occurrence{}, false
 	case len(short) > 0 && !r.haltOnFailure:
-		return occurrence{event: Tolerated, reason: chaosv1.ReasonRecoveryFailed, message: some(short)}, true
+		return occurrence{event: TimedOutTolerated, reason: chaosv1.ReasonRecoveryFailed, message: some(short)}, true
 	case len(short) > 0:
 		return occurrence{event: TimedOut, reason: chaosv1.ReasonRecoveryFailed, message: some(short)}, true
 	case len(gone) == 0 && r.now.Before(c.ReadyTime.Add(r.soak)):
-		r.look(c.ReadyTime.Add(r.soak))
+		r.requeueAt(c.ReadyTime.Add(r.soak))
 		return occurrence{}, false
-	case slices.ContainsFunc(c.Victims, confusing):
-		return occurrence{event: Confused, reason: chaosv1.ReasonEvictionMisconfigured, message: r.confusion()}, true
+	case slices.ContainsFunc(c.Victims, isMisconfigured):
+		return occurrence{event: EvictionMisconfigured, reason: chaosv1.ReasonEvictionMisconfigured, message: r.misconfiguredText()}, true
 	case len(gone) > 0:
-		return occurrence{event: Vanished, reason: chaosv1.ReasonTargetGone, message: "deleted or scaled to zero before it recovered: " + some(gone)}, true
+		return occurrence{event: TargetGone, reason: chaosv1.ReasonTargetGone, message: "deleted or scaled to zero before it recovered: " + some(gone)}, true
 	}
-	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: "died: " + r.fates()}, true
+	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: "died: " + r.victimsText()}, true
 }
 
 // available counts the pods that have been ready for as long as the workload demands, without some: one
@@ -328,7 +328,7 @@ func (r *run) available(owner *Owner, without map[types.UID]bool) int {
 			continue
 		}
 		if r.now.Sub(pod.ReadySince) < owner.MinReady && owner.MinReady > 0 {
-			r.lookAfter(pod.ReadySince, owner.MinReady)
+			r.requeueAfter(pod.ReadySince, owner.MinReady)
 			continue
 		}
 		n++
@@ -336,10 +336,10 @@ func (r *run) available(owner *Owner, without map[types.UID]bool) int {
 	return n
 }
 
-// relapse is when a pod was ready again that an owner had lost since readyTime, and that it cannot do
+// readyAgainSince is when a pod was ready again that an owner had lost since readyTime, and that it cannot do
 // without; zero where there is none. It tells what happened while nothing looked. Pods that were made since
 // have taken the place of others, as in a rollout.
-func (r *run) relapse(owner *Owner, wanted int, without map[types.UID]bool) time.Time {
+func (r *run) readyAgainSince(owner *Owner, wanted int, without map[types.UID]bool) time.Time {
 	var last time.Time
 	since := r.status.CurrentRun.ReadyTime
 	if since == nil {
@@ -361,16 +361,16 @@ func (r *run) relapse(owner *Owner, wanted int, without map[types.UID]bool) time
 	return last
 }
 
-// strike asks for the death of the victims that are still to die. They are in the status that is stored
+// addKills asks for the death of the victims that are still to die. They are in the status that is stored
 // before: see the package.
-func (r *run) strike() {
+func (r *run) addKills() {
 	c := r.status.CurrentRun
 	if c == nil || c.Phase == chaosv1.RunVerifying || c.KillingTime == nil {
 		return
 	}
 	for i := range c.Victims {
 		v := &c.Victims[i]
-		if v.Outcome != chaosv1.VictimPending || r.blind(r.owner(v)) {
+		if v.Outcome != chaosv1.VictimPending || r.isUnknown(r.owner(v)) {
 			continue
 		}
 		r.actions = append(r.actions, Action{
@@ -378,6 +378,6 @@ func (r *run) strike() {
 		})
 	}
 	if len(r.actions) > 0 {
-		r.look(r.now.Add(repeatAfter))
+		r.requeueAt(r.now.Add(repeatAfter))
 	}
 }

@@ -3,20 +3,20 @@
 
 package chaos
 
-// State is how far a ChaosPod has come. It is read off the status, never stored.
+// State is the state of a ChaosPod. It is derived from the status, never stored.
 type State string
 
 // The states of a ChaosPod.
 const (
-	// Idle has no run under way.
+	// Idle: no run is under way.
 	Idle State = "Idle"
-	// Planned has a run whose victims are stored, and may or may not have been touched.
+	// Planned: the victims of a run are stored in the status; none may have been killed yet.
 	Planned State = "Planned"
-	// Killing has an answer for some of them.
+	// Killing: the API server has answered for some of the victims.
 	Killing State = "Killing"
-	// Verifying waits for the owners of those that died.
+	// Verifying: the owners of the killed pods must recover.
 	Verifying State = "Verifying"
-	// Halted starts no run until a human acts.
+	// Halted: no run starts until a user acts.
 	Halted State = "Halted"
 )
 
@@ -25,29 +25,30 @@ type Event string
 
 // The events of a ChaosPod.
 const (
-	// Start says that a run is due, that nothing forbids it, and that there is a pod to kill.
+	// Start: a run is due, nothing holds it, and there is a pod to kill.
 	Start Event = "Start"
-	// Passed says that a run was due and that no pod could be chosen.
-	Passed Event = "Passed"
-	// Answered says that the API server has decided on some victim.
+	// Skipped: a run was due and no pod could be chosen.
+	Skipped Event = "Skipped"
+	// Answered: the API server has decided about some victim.
 	Answered Event = "Answered"
-	// Struck says that every victim is decided on, and that some died. Unharmed says that none did, and
-	// Failed that this was not for want of victims.
-	Struck   Event = "Struck"
-	Unharmed Event = "Unharmed"
-	Failed   Event = "Failed"
-	// Rehearsed says that all victims of a dry run are decided on.
-	Rehearsed Event = "Rehearsed"
-	// Confused says that the eviction API could not decide: the run is over, and the ChaosPod halts.
-	Confused Event = "Confused"
-	// Recovered says that all owners have as many ready pods as before.
+	// Killed: every victim is decided, and some were killed. NoneKilled: none was. Failed: none was,
+	// though there were victims.
+	Killed     Event = "Killed"
+	NoneKilled Event = "NoneKilled"
+	Failed     Event = "Failed"
+	// DryRunEnded: all victims of a dry run are decided.
+	DryRunEnded Event = "DryRunEnded"
+	// EvictionMisconfigured: the eviction API could not decide. The run ends, and the ChaosPod halts.
+	EvictionMisconfigured Event = "EvictionMisconfigured"
+	// Recovered: all owners have as many ready pods as before.
 	Recovered Event = "Recovered"
-	// TimedOut says that one has not, in time, with onFailure Suspend; Tolerated with Continue.
-	TimedOut  Event = "TimedOut"
-	Tolerated Event = "Tolerated"
-	// Vanished says that an owner is gone, so that nothing is proven.
-	Vanished Event = "Vanished"
-	// Resumed says that a human acted.
+	// TimedOut: an owner has not recovered in time, with onFailure Suspend; TimedOutTolerated: with
+	// Continue.
+	TimedOut          Event = "TimedOut"
+	TimedOutTolerated Event = "TimedOutTolerated"
+	// TargetGone: an owner is deleted, so that the run proves nothing.
+	TargetGone Event = "TargetGone"
+	// Resumed: a user ended the halt.
 	Resumed Event = "Resumed"
 )
 
@@ -59,24 +60,24 @@ type Transition struct {
 	do    func(*run, occurrence)
 }
 
-// Transitions is the life of runs: what is not here does not happen.
+// Transitions returns all transitions: an event that has no row for a state does nothing in it.
 func Transitions() []Transition {
 	open := []State{Planned, Killing}
 	return []Transition{
 		{[]State{Idle}, Start, Planned, (*run).plan},
-		{[]State{Idle}, Passed, Idle, (*run).passed},
+		{[]State{Idle}, Skipped, Idle, (*run).skipped},
 
 		{[]State{Planned}, Answered, Killing, (*run).answered},
-		{open, Struck, Verifying, (*run).struck},
-		{open, Unharmed, Idle, (*run).unharmed},
+		{open, Killed, Verifying, (*run).killed},
+		{open, NoneKilled, Idle, (*run).noneKilled},
 		{open, Failed, Idle, (*run).failed},
-		{open, Rehearsed, Idle, (*run).rehearsed},
-		{[]State{Killing, Verifying}, Confused, Halted, (*run).confused},
+		{open, DryRunEnded, Idle, (*run).dryRunEnded},
+		{[]State{Killing, Verifying}, EvictionMisconfigured, Halted, (*run).evictionMisconfigured},
 
 		{[]State{Verifying}, Recovered, Idle, (*run).recovered},
 		{[]State{Verifying}, TimedOut, Halted, (*run).timedOut},
-		{[]State{Verifying}, Tolerated, Idle, (*run).unrecovered},
-		{[]State{Verifying}, Vanished, Idle, (*run).vanished},
+		{[]State{Verifying}, TimedOutTolerated, Idle, (*run).unrecovered},
+		{[]State{Verifying}, TargetGone, Idle, (*run).targetGone},
 
 		{[]State{Halted}, Resumed, Idle, (*run).resumed},
 	}

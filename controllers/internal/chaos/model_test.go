@@ -28,7 +28,7 @@ type step struct {
 	crash  string
 }
 
-func whats() []string {
+func eventKinds() []string {
 	return []string{
 		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "due", "due", "due", "due",
 		"budget", "two budgets", "free budget", "rollout", "break", "repair", "flap", "flap", "scale", "delete", "cordon", "exclude", "busy", "free", "fault",
@@ -45,7 +45,7 @@ func crashes() []string {
 func scheduleOf(seed uint64) []step {
 	random := rand.New(rand.NewPCG(seed, 17))
 	spans := []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute, 4 * time.Minute, 20 * time.Minute, 3 * time.Hour}
-	all, ends := whats(), crashes()
+	all, ends := eventKinds(), crashes()
 	steps := make([]step, 20+random.IntN(50))
 	for i := range steps {
 		steps[i] = step{all[random.IntN(len(all))], random.IntN(8), spans[random.IntN(len(spans))], random.IntN(2), ends[random.IntN(len(ends))]}
@@ -55,7 +55,7 @@ func scheduleOf(seed uint64) []step {
 
 // model is two leaders, a simulated API server, and a judge who has seen everything.
 type model struct {
-	cluster
+	simCluster
 	random *rand.Rand
 	// stored is the object as the API server has it, and version its resourceVersion.
 	stored  *chaosv1.ChaosPod
@@ -88,8 +88,8 @@ func newModel(seed uint64, seen map[string]int) *model {
 	p := &chaosv1.ChaosPod{}
 	p.Namespace, p.Name, p.UID, p.Generation = "shop", "api", types.UID(fmt.Sprintf("0123abcd-%d", seed)), 1
 	m := &model{
-		cluster: cluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), busy: map[types.UID]bool{}},
-		random:  random, stored: p, free: 4, seen: seen, named: map[string]bool{}, fell: map[string]types.UID{}, deaths: map[string]int{}, days: true,
+		simCluster: simCluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), busy: map[types.UID]bool{}},
+		random:     random, stored: p, free: 4, seen: seen, named: map[string]bool{}, fell: map[string]types.UID{}, deaths: map[string]int{}, days: true,
 	}
 	p.CreationTimestamp = metav1.NewTime(m.now.Add(-time.Hour))
 	p.Spec.DryRun = ptr.To(random.IntN(8) == 0)
@@ -138,7 +138,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 		o := &simOwner{name: fmt.Sprintf("w%d", i), uid: fmt.Sprintf("owner-%d", i), wanted: 1 + random.IntN(4)}
 		m.owners = append(m.owners, o)
 	}
-	m.pass(5 * time.Minute)
+	m.advance(5 * time.Minute)
 	return m
 }
 
@@ -167,10 +167,10 @@ func (m *model) event(s step) {
 	}
 	switch s.what {
 	case "pass":
-		m.pass(s.span)
+		m.advance(s.span)
 	case "due":
 		if next := m.stored.Status.NextRunTime; next != nil && next.Sub(m.now) < 30*time.Hour && next.After(m.now) {
-			m.pass(next.Sub(m.now))
+			m.advance(next.Sub(m.now))
 		}
 	case "budget":
 		o.budget = 1
@@ -187,12 +187,12 @@ func (m *model) event(s step) {
 	case "repair":
 		o.repair(m.now)
 	case "flap": // while nothing looks
-		m.pass(s.span)
+		m.advance(s.span)
 		broken, rolling := o.broken, o.rolling
 		o.broken = true
 		o.repair(m.now)
 		o.broken, o.rolling = broken, rolling
-		m.pass(s.span)
+		m.advance(s.span)
 	case "scale":
 		o.wanted = s.which % 5
 		if m.canary != nil {
@@ -246,14 +246,14 @@ func (m *model) event(s step) {
 }
 
 func (m *model) observe(views []Owner) Observation {
-	o := Observation{Now: m.now, Suspect: m.suspect, Others: Others{Free: m.free, Busy: map[types.UID]bool{}}}
+	o := Observation{Now: m.now, Suspect: m.suspect, Others: Others{Free: m.free, Disrupted: map[types.UID]bool{}}}
 	for uid, on := range m.busy {
 		if on {
-			o.Others.Busy[uid] = true
+			o.Others.Disrupted[uid] = true
 		}
 	}
 	if m.barred {
-		o.Barred = Obstacle{chaosv1.ReasonForbidden, "not authorized"}
+		o.BlockedBy = Obstacle{chaosv1.ReasonForbidden, "not authorized"}
 	}
 	if m.blind {
 		o.Unknown = "the API server does not answer"
@@ -273,8 +273,8 @@ func (m *model) observe(views []Owner) Observation {
 	return o
 }
 
-// round is one reconciliation.
-func (m *model) round(s step) time.Time {
+// reconcile is one reconciliation.
+func (m *model) reconcile(s step) time.Time {
 	object, version := m.stored.DeepCopy(), m.version
 	views := m.views()
 	if s.crash == "a stale object" && m.oldObject != nil {
@@ -289,70 +289,70 @@ func (m *model) round(s step) time.Time {
 	o := m.observe(views)
 	d := m.decide(object, o)
 	if m.random.IntN(6) == 0 { // it costs more than all the rest
-		m.repeat(object, o, d)
+		m.checkRepeatable(object, o, d)
 	}
-	if !d.Again.IsZero() && !d.Again.After(m.now) {
-		m.fail("told to come back in the past, at %s", d.Again)
+	if !d.RequeueAt.IsZero() && !d.RequeueAt.After(m.now) {
+		m.fail("told to come back in the past, at %s", d.RequeueAt)
 	}
 	if s.crash == "before the store" {
-		return d.Again
+		return d.RequeueAt
 	}
 	if version != m.version { // a conflict, or a live look that shows another version
 		m.seen["conflict"]++
-		return d.Again
+		return d.RequeueAt
 	}
-	m.judge(object, o, d)
+	m.check(object, o, d)
 	m.store(d.Status)
 	stored := m.version
 	switch s.crash {
 	case "after the store":
-		return d.Again
+		return d.RequeueAt
 	case "two leaders": // another one acts on what is stored, before the requests of this one arrive
-		m.round(step{})
+		m.reconcile(step{})
 	}
 	var results []Result
 	for i, action := range d.Actions {
 		if s.crash == "between the kills" && i > 0 {
-			return d.Again
+			return d.RequeueAt
 		}
 		if s.crash == "requests are lost" {
-			results = append(results, Result{Action: action, Outcome: Again})
+			results = append(results, Result{Action: action, Outcome: Retry})
 			continue
 		}
 		result := m.act(action)
 		if s.crash == "responses are lost" {
-			result.Outcome = Again
+			result.Outcome = Retry
 		}
 		results = append(results, result)
 	}
 	if s.crash == "after the kills" || len(results) == 0 {
-		return d.Again
+		return d.RequeueAt
 	}
 	if stored != m.version {
 		m.seen["conflict"]++
-		return d.Again
+		return d.RequeueAt
 	}
 	recorded := m.fold(m.stored.DeepCopy(), results)
 	if s.crash != "the record is refused" {
-		m.judge(m.stored, o, recorded)
+		m.check(m.stored, o, recorded)
 		m.store(recorded.Status)
 	}
-	return d.Again
+	return d.RequeueAt
 }
 
 func (m *model) decide(p *chaosv1.ChaosPod, o Observation) Decision {
 	r := newRun(p, o)
-	r.trace = m.trace
+	r.onTransition = m.onTransition
 	return r.decide()
 }
 
 func (m *model) fold(p *chaosv1.ChaosPod, results []Result) Decision {
 	r := newRun(p, Observation{Now: m.now})
-	r.trace = m.trace
-	return r.fold(results)
+	r.onTransition = m.onTransition
+	return r.recordAll(results)
 }
 
-func (m *model) trace(r *run, from State, event Event, to State) {
+func (m *model) onTransition(r *run, from State, event Event, to State) {
 	m.seen[string(from)+" "+string(event)]++
 	if got := r.state(); got != to {
 		m.fail("%s %s leads to %s, the table says %s", from, event, got, to)
@@ -367,8 +367,8 @@ func (m *model) bytes(v any) string {
 	return string(data)
 }
 
-// repeat decides once more from what is to be stored: nothing may change, and nothing is told twice.
-func (m *model) repeat(object *chaosv1.ChaosPod, o Observation, d Decision) {
+// checkRepeatable decides once more from what is to be stored: nothing may change, and nothing is told twice.
+func (m *model) checkRepeatable(object *chaosv1.ChaosPod, o Observation, d Decision) {
 	p := object.DeepCopy()
 	Decide(p, o)
 	if m.bytes(object) != m.bytes(p) {
@@ -379,8 +379,8 @@ func (m *model) repeat(object *chaosv1.ChaosPod, o Observation, d Decision) {
 	if a, b := m.bytes(d.Status), m.bytes(again.Status); a != b {
 		m.fail("a second decision differs:\n%s\n%s", a, b)
 	}
-	if len(again.Notices) > 0 {
-		m.fail("told twice: %+v", again.Notices)
+	if len(again.Messages) > 0 {
+		m.fail("told twice: %+v", again.Messages)
 	}
 	if a, b := m.bytes(d.Actions), m.bytes(again.Actions); a != b {
 		m.fail("a second decision does other things: %s, then %s", a, b)

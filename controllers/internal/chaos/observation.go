@@ -13,11 +13,11 @@ import (
 type Observation struct {
 	// Now is the time. Status holds whole seconds; Now need not.
 	Now time.Time
-	// Times are what the spec says of time, from TimesOf. Nil is read from the spec.
-	Times *Times
-	// Barred is why nothing may be done for this object at all: the reason is InvalidSpec or
+	// Schedule are what the spec says of time, from TimesOf. Nil is read from the spec.
+	Schedule *Schedule
+	// BlockedBy is why nothing may be done for this object at all: the reason is InvalidSpec or
 	// Forbidden. It is zero when normal. A run under way is still verified.
-	Barred Obstacle
+	BlockedBy Obstacle
 	// Missing is why there is no target, in the words of a message such as "Deployment api does not
 	// exist". It is empty where the target exists, and for target.template.
 	Missing string
@@ -44,8 +44,8 @@ type Others struct {
 	// Free is how many more workloads the whole cluster may have disrupted; what this object claims has
 	// been subtracted already.
 	Free int
-	// Busy are the workloads that a RebootPolicy or another ChaosPod disrupts.
-	Busy map[types.UID]bool
+	// Disrupted are the workloads that a RebootPolicy or another ChaosPod disrupts.
+	Disrupted map[types.UID]bool
 }
 
 // Owner is what pods belong to: no run kills two pods of one owner.
@@ -53,8 +53,8 @@ type Owner struct {
 	Kind string
 	Name string
 	UID  types.UID
-	// Wanted is how many pods it should have.
-	Wanted int32
+	// Desired is how many pods it should have.
+	Desired int32
 	// Unstable is why it is not stable, in the words of a message such as "rolls out"; empty while its
 	// controller has seen its latest spec and every pod is of the latest revision.
 	Unstable string

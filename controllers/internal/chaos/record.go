@@ -19,13 +19,13 @@ import (
 // What is not recorded, since the process ended or the write was refused, is found out again by Decide:
 // from the pods that are left.
 func Record(p *chaosv1.ChaosPod, results []Result, now time.Time) Decision {
-	return newRun(p, Observation{Now: now}).fold(results)
+	return newRun(p, Observation{Now: now}).recordAll(results)
 }
 
-func (r *run) fold(results []Result) Decision {
+func (r *run) recordAll(results []Result) Decision {
 	for _, result := range results {
-		if result.Outcome == Again || result.Action.RunID == "" && result.Outcome != Done {
-			r.look(r.now.Add(repeatAfter))
+		if result.Outcome == Retry || result.Action.RunID == "" && result.Outcome != Done {
+			r.requeueAt(r.now.Add(repeatAfter))
 			continue
 		}
 		c := r.status.CurrentRun
@@ -36,22 +36,22 @@ func (r *run) fold(results []Result) Decision {
 			return v.UID == result.Action.UID && v.Outcome == chaosv1.VictimPending
 		})
 		if i >= 0 {
-			r.foldOne(&c.Victims[i], result)
+			r.recordOne(&c.Victims[i], result)
 			r.apply(occurrence{event: Answered})
 		}
 	}
 	if state := r.state(); state == Planned || state == Killing {
-		if o, ok := r.settled(); ok && r.vacant() <= 0 {
+		if o, ok := r.nextKillEvent(); ok && r.missingVictims() <= 0 {
 			r.apply(o)
 		} else {
-			r.look(r.now.Add(repeatAfter))
+			r.requeueAt(r.now.Add(repeatAfter))
 		}
 	}
-	r.reportRun()
+	r.setRunConditions()
 	return r.decision()
 }
 
-func (r *run) foldOne(v *chaosv1.Victim, result Result) {
+func (r *run) recordOne(v *chaosv1.Victim, result Result) {
 	switch result.Outcome {
 	case Done:
 		outcome, reason := chaosv1.VictimEvicted, "PodEvicted"
@@ -62,17 +62,17 @@ func (r *run) foldOne(v *chaosv1.Victim, result Result) {
 			v.Outcome = chaosv1.VictimDryRun
 			return
 		}
-		r.died(v, outcome)
-		r.tell(Notice{Reason: reason, Victim: v.DeepCopy(), Message: "run " + result.Action.RunID + " killed pod " + v.Name + " on node " + v.Node})
+		r.recordDeath(v, outcome)
+		r.addMessage(Message{Reason: reason, Victim: v.DeepCopy(), Text: "run " + result.Action.RunID + " killed pod " + v.Name + " on node " + v.Node})
 	case Gone:
-		r.died(v, chaosv1.VictimGone)
+		r.recordDeath(v, chaosv1.VictimGone)
 	case Blocked:
 		v.Outcome, v.BlockedBy = chaosv1.VictimSkippedDisruptionBudget, clip(result.Budget, maxName)
 		message := "a PodDisruptionBudget keeps pod " + v.Name + " alive"
 		if v.BlockedBy != "" {
 			message = "PodDisruptionBudget " + v.BlockedBy + " keeps pod " + v.Name + " alive"
 		}
-		r.tell(Notice{Reason: "ChaosBlockedByBudget", Victim: v.DeepCopy(), Message: message})
+		r.addMessage(Message{Reason: "ChaosBlockedByBudget", Victim: v.DeepCopy(), Text: message})
 	case Misconfigured:
 		v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonEvictionMisconfigured
 	case Forbidden:

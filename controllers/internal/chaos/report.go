@@ -19,7 +19,7 @@ const maxCondition = 1024
 func (r *run) set(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: clip(message, maxCondition),
-		ObservedGeneration: r.status.ObservedGeneration, LastTransitionTime: r.stamp,
+		ObservedGeneration: r.status.ObservedGeneration, LastTransitionTime: r.timestamp,
 	})
 }
 
@@ -36,22 +36,22 @@ func (r *run) wasHeld() (reason, message string, held bool) {
 	return c.Reason, c.Message, c.Status == metav1.ConditionTrue && c.Reason != chaosv1.ReasonBudgetBlocked
 }
 
-// holdBack says why a run may not begin, or not kill yet. Each reason is told once.
-func (r *run) holdBack(h *hold) {
+// hold says why a run may not begin, or not kill yet. Each reason is told once.
+func (r *run) hold(h *hold) {
 	r.held = h
-	r.look(h.until)
+	r.requeueAt(h.until)
 	if reason, _, held := r.wasHeld(); !held || reason != h.reason {
 		what := "a run is due and held"
 		if c := r.status.CurrentRun; c != nil {
 			what = "run " + c.ID + " has chosen its victims and is held"
 		}
-		r.tell(Notice{Reason: "ChaosHeld", Message: what + " (" + h.reason + "): " + h.message})
+		r.addMessage(Message{Reason: "ChaosHeld", Text: what + " (" + h.reason + "): " + h.message})
 	}
 }
 
-// report completes the status with its conditions.
-func (r *run) report() {
-	r.reportReady()
+// setConditions completes the status with its conditions.
+func (r *run) setConditions() {
+	r.setReady()
 	switch {
 	case r.held != nil:
 		r.set(chaosv1.ConditionHeld, metav1.ConditionTrue, r.held.reason, r.held.message)
@@ -66,31 +66,31 @@ func (r *run) report() {
 	} else {
 		r.clear(chaosv1.ConditionSuspended)
 	}
-	r.reportRun()
+	r.setRunConditions()
 	switch {
-	case r.seen.Barred.Reason != "":
-		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, r.seen.Barred.Reason, r.seen.Barred.Message)
-	case r.broken() != "":
-		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonInvalidSpec, r.broken())
+	case r.observed.BlockedBy.Reason != "":
+		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, r.observed.BlockedBy.Reason, r.observed.BlockedBy.Message)
+	case r.invalid() != "":
+		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonInvalidSpec, r.invalid())
 	case r.status.Halt == nil:
 		r.clear(chaosv1.ConditionStalled)
 	}
 }
 
-func (r *run) reportReady() {
+func (r *run) setReady() {
 	no := func(reason, message string) { r.set(chaosv1.ConditionReady, metav1.ConditionFalse, reason, message) }
-	c := r.seen.Canary
+	c := r.observed.Canary
 	switch {
-	case r.seen.Barred.Reason != "":
-		no(r.seen.Barred.Reason, r.seen.Barred.Message)
-	case r.broken() != "":
-		no(chaosv1.ReasonInvalidSpec, r.broken())
+	case r.observed.BlockedBy.Reason != "":
+		no(r.observed.BlockedBy.Reason, r.observed.BlockedBy.Message)
+	case r.invalid() != "":
+		no(chaosv1.ReasonInvalidSpec, r.invalid())
 	case r.template != nil && c != nil && c.Foreign && c.Pod != nil:
 		no(chaosv1.ReasonCanaryConflict, "pod "+c.Pod.Name+" is not the ChaosPod's: it is left alone, and the canary is not made")
-	case r.seen.Unknown != "":
-		r.set(chaosv1.ConditionReady, metav1.ConditionUnknown, chaosv1.ReasonUnknown, r.seen.Unknown)
-	case r.seen.Missing != "":
-		no(chaosv1.ReasonNoTarget, r.seen.Missing)
+	case r.observed.Unknown != "":
+		r.set(chaosv1.ConditionReady, metav1.ConditionUnknown, chaosv1.ReasonUnknown, r.observed.Unknown)
+	case r.observed.Missing != "":
+		no(chaosv1.ReasonNoTarget, r.observed.Missing)
 	case len(r.owners) == 0:
 		no(chaosv1.ReasonNoTarget, "the target has no pods")
 	default:
@@ -102,38 +102,38 @@ func (r *run) reportReady() {
 			message = "no run is due while spec.suspend is true"
 		case r.status.Halt != nil:
 			message = "no run is due: see the condition Stalled"
-		case r.times.once() && r.now.After(r.times.at):
+		case r.schedule.once() && r.now.After(r.schedule.at):
 			reason, message = chaosv1.ReasonCompleted, "the time of the only run has passed"
-		case r.times.calendar.NextOpen(r.now).IsZero():
+		case r.schedule.calendar.NextOpen(r.now).IsZero():
 			message = "no run ever begins: no window is open outside of the blackouts"
 		}
 		r.set(chaosv1.ConditionReady, metav1.ConditionTrue, reason, message)
 	}
 }
 
-// reportRun says what the status itself holds: the run under way, the last verdict, and a halt.
-func (r *run) reportRun() {
+// setRunConditions says what the status itself holds: the run under way, the last verdict, and a halt.
+func (r *run) setRunConditions() {
 	switch c := r.status.CurrentRun; {
 	case c == nil:
 		r.clear(chaosv1.ConditionRunning)
 	case c.Phase == chaosv1.RunVerifying && c.ReadyTime != nil:
 		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying,
-			"run "+c.ID+" has recovered, and must stay so until "+c.ReadyTime.Add(r.soak).UTC().Format(time.RFC3339)+": "+r.fates())
+			"run "+c.ID+" has recovered, and must stay so until "+c.ReadyTime.Add(r.soak).UTC().Format(time.RFC3339)+": "+r.victimsText())
 	case c.Phase == chaosv1.RunVerifying:
-		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying, "run "+c.ID+" waits for recovery: "+r.fates())
+		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonVerifying, "run "+c.ID+" waits for recovery: "+r.victimsText())
 	default:
-		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonKilling, "run "+c.ID+": "+r.fates())
+		r.set(chaosv1.ConditionRunning, metav1.ConditionTrue, chaosv1.ReasonKilling, "run "+c.ID+": "+r.victimsText())
 	}
-	r.reportVerdict()
+	r.setSurvived()
 	if halt := r.status.Halt; halt != nil {
 		r.set(chaosv1.ConditionStalled, metav1.ConditionTrue, halt.Reason, fmt.Sprintf(
 			"run %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)", halt.RunID, halt.Message, chaosv1.ResumeAnnotation))
 	}
 }
 
-// reportVerdict says how the last run that killed was survived. One that is not remembered any more has
+// setSurvived says how the last run that killed was survived. One that is not remembered any more has
 // left its verdict in the condition.
-func (r *run) reportVerdict() {
+func (r *run) setSurvived() {
 	for i := range r.status.Runs {
 		switch run := &r.status.Runs[i]; run.Outcome {
 		case chaosv1.RunSurvived:

@@ -25,27 +25,27 @@ const (
 // run is one decision in the making.
 type run struct {
 	settings
-	p     *chaosv1.ChaosPod
-	seen  Observation
-	times *Times
-	now   time.Time
-	stamp metav1.Time
-	table []Transition
-	// trace is told of each transition, in tests.
-	trace func(*run, State, Event, State)
+	p         *chaosv1.ChaosPod
+	observed  Observation
+	schedule  *Schedule
+	now       time.Time
+	timestamp metav1.Time
+	table     []Transition
+	// onTransition is told of each transition, in tests.
+	onTransition func(*run, State, Event, State)
 
 	status chaosv1.ChaosPodStatus
 	owners []Owner
 	// day is the day of UTC that counts, and killed how many have died on it.
-	day    string
-	killed int32
+	day         string
+	killedToday int32
 
-	held     *hold
-	actions  []Action
-	notices  []Notice
-	again    time.Time
-	waits    bool
-	waitsFor []Owner
+	held           *hold
+	actions        []Action
+	messages       []Message
+	requeue        time.Time
+	waitsForOthers bool
+	waitsFor       []Owner
 }
 
 // hold is why a run that is due may not begin, and until when; zero for not known.
@@ -68,15 +68,15 @@ type occurrence struct {
 
 func newRun(p *chaosv1.ChaosPod, o Observation) *run {
 	r := &run{
-		settings: settingsOf(p), p: p, seen: o, times: o.Times, now: o.Now,
-		stamp: metav1.NewTime(o.Now.UTC().Truncate(time.Second)), table: Transitions(),
+		settings: settingsOf(p), p: p, observed: o, schedule: o.Schedule, now: o.Now,
+		timestamp: metav1.NewTime(o.Now.UTC().Truncate(time.Second)), table: Transitions(),
 	}
-	if r.times == nil {
-		r.times = TimesOf(p)
+	if r.schedule == nil {
+		r.schedule = ScheduleOf(p)
 	}
 	p.Status.DeepCopyInto(&r.status)
-	r.rebase()
-	r.tally()
+	r.correctFutureTimes()
+	r.countDay()
 	return r
 }
 
@@ -99,32 +99,32 @@ func (r *run) apply(o occurrence) {
 			continue
 		}
 		row.do(r, o)
-		if r.trace != nil {
-			r.trace(r, from, o.event, row.To)
+		if r.onTransition != nil {
+			r.onTransition(r, from, o.event, row.To)
 		}
 		return
 	}
 }
 
-func (r *run) at() *metav1.Time { stamp := r.stamp; return &stamp }
+func (r *run) timestampPtr() *metav1.Time { stamp := r.timestamp; return &stamp }
 
-func (r *run) look(at time.Time) {
-	if at.After(r.now) && (r.again.IsZero() || at.Before(r.again)) {
-		r.again = at
+func (r *run) requeueAt(at time.Time) {
+	if at.After(r.now) && (r.requeue.IsZero() || at.Before(r.requeue)) {
+		r.requeue = at
 	}
 }
 
-func (r *run) tell(n Notice) { r.notices = append(r.notices, n) }
+func (r *run) addMessage(n Message) { r.messages = append(r.messages, n) }
 
 func (r *run) decision() Decision {
-	d := Decision{Status: r.status, Actions: r.actions, Notices: r.notices, Again: r.again, Waits: r.waits}
+	d := Decision{Status: r.status, Actions: r.actions, Messages: r.messages, RequeueAt: r.requeue, WaitsForOthers: r.waitsForOthers}
 	for i := range r.waitsFor {
 		d.WaitsFor = append(d.WaitsFor, r.waitsFor[i].UID)
 	}
 	return d
 }
 
-func (r *run) deleting() bool { return !r.p.DeletionTimestamp.IsZero() }
+func (r *run) isDeleting() bool { return !r.p.DeletionTimestamp.IsZero() }
 
 // owner finds one by what a victim remembers; nil where it is gone.
 func (r *run) owner(v *chaosv1.Victim) *Owner {
@@ -136,10 +136,10 @@ func (r *run) owner(v *chaosv1.Victim) *Owner {
 	return nil
 }
 
-// blind says that nothing is known of a victim's owner.
-func (r *run) blind(owner *Owner) bool {
+// isUnknown says that nothing is known of a victim's owner.
+func (r *run) isUnknown(owner *Owner) bool {
 	if owner == nil {
-		return r.seen.Unknown != ""
+		return r.observed.Unknown != ""
 	}
 	return owner.Unknown != ""
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	if b.p.Status.NextRunTime == nil || b.p.Status.NextRunTime.Sub(b.o.Now) != 10*time.Minute {
 		t.Fatalf("next run %v", b.p.Status.NextRunTime)
 	}
@@ -32,12 +32,12 @@ func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
 	if v := c.Victims[0]; v.ReadyBefore != 4 || v.Owner.UID != "uid-api" || c.Candidates != 4 || c.Seed == "" || len(c.CandidatesDigest) != 64 || c.ID != "2026-03-02T12:10:00Z" {
 		t.Errorf("%+v", c)
 	}
-	b.wants(chaosv1.ConditionRunning, "True/Killing")
+	b.expectCondition(chaosv1.ConditionRunning, "True/Killing")
 	if got := ClaimsOf(&b.p.Status); !slices.Equal(got, []types.UID{"uid-api"}) {
 		t.Errorf("claims %v", got)
 	}
 	b.answer(d, Done)
-	b.wants(chaosv1.ConditionRunning, "True/Verifying")
+	b.expectCondition(chaosv1.ConditionRunning, "True/Verifying")
 	if b.after(time.Second); b.p.Status.CurrentRun == nil {
 		t.Fatal("a view that still shows the victim as ready counts as recovered")
 	}
@@ -48,23 +48,23 @@ func TestARunIsPlannedStoredKilledAndVerified(t *testing.T) {
 	if run := b.last(); run.Outcome != chaosv1.RunSurvived || run.RecoverySeconds == nil || *run.RecoverySeconds != 42 || run.Killed != 1 || b.p.Status.KilledToday != 1 || b.p.Status.LastSuccessfulRunTime == nil {
 		t.Errorf("%+v", b.p.Status)
 	}
-	b.wants(chaosv1.ConditionSurvived, "True/Recovered")
-	b.wants(chaosv1.ConditionRunning, "")
+	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
+	b.expectCondition(chaosv1.ConditionRunning, "")
 	if want := []string{"ChaosPlanned", "PodEvicted", "Recovered"}; !slices.Equal(b.notices, want) {
 		t.Errorf("told %v, want %v", b.notices, want)
 	}
 }
 
 func TestAPodThatIsReadyForAMomentIsNoRecovery(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.o.Owners[0].MinReady = 20 * time.Second
 	b.kill()
 	pods := &b.o.Owners[0].Pods
 	*pods = append(*pods, b.pod("new"))
 	fresh := &(*pods)[len(*pods)-1]
 	fresh.ReadySince = b.o.Now
-	if d := b.after(time.Second); b.p.Status.CurrentRun == nil || !d.Again.Equal(fresh.ReadySince.Add(20*time.Second)) {
-		t.Fatalf("again %s, %+v", d.Again, b.p.Status)
+	if d := b.after(time.Second); b.p.Status.CurrentRun == nil || !d.RequeueAt.Equal(fresh.ReadySince.Add(20*time.Second)) {
+		t.Fatalf("again %s, %+v", d.RequeueAt, b.p.Status)
 	}
 	fresh.ReadySince = time.Time{} // it failed
 	b.after(30 * time.Second)
@@ -78,54 +78,54 @@ func TestAPodThatIsReadyForAMomentIsNoRecovery(t *testing.T) {
 }
 
 // soaks has the bench kill at 12:10 and recover 40s later, with a soak of 30s.
-func soaks(t *testing.T) *bench {
+func soaks(t *testing.T) *suite {
 	t.Helper()
-	b := newBench(t)
+	b := newSuite(t)
 	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification.Soak = ptr.To(common.Duration("30s")) })
 	b.decide()
 	b.kill()
 	b.after(40 * time.Second)
 	b.replaced("new")
-	if d := b.after(0); b.p.Status.CurrentRun == nil || !b.p.Status.CurrentRun.ReadyTime.Time.Equal(b.o.Now) || !d.Again.Equal(b.o.Now.Add(30*time.Second)) {
-		t.Fatalf("again %s: %+v", d.Again, b.p.Status)
+	if d := b.after(0); b.p.Status.CurrentRun == nil || !b.p.Status.CurrentRun.ReadyTime.Time.Equal(b.o.Now) || !d.RequeueAt.Equal(b.o.Now.Add(30*time.Second)) {
+		t.Fatalf("again %s: %+v", d.RequeueAt, b.p.Status)
 	}
 	return b
 }
 
 // replaced has a new pod take the place of one that died.
-func (b *bench) replaced(name string) {
+func (b *suite) replaced(name string) {
 	pod := b.pod(name)
 	pod.Created, pod.ReadySince = b.o.Now.Add(-5*time.Second), b.o.Now
 	b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, pod)
 }
 
 func TestATargetThatIsReadyMustStaySo(t *testing.T) {
-	survives := func(t *testing.T, b *bench, seconds int64) {
+	survives := func(t *testing.T, b *suite, seconds int64) {
 		t.Helper()
 		if run := b.last(); run.Outcome != chaosv1.RunSurvived || *run.RecoverySeconds != seconds {
 			t.Errorf("recovered in %ds, want %ds: %+v", *run.RecoverySeconds, seconds, run)
 		}
 	}
-	lose := func(b *bench) { b.o.Owners[0].Pods[3].ReadySince = time.Time{} }
-	regain := func(b *bench) { b.o.Owners[0].Pods[3].ReadySince = b.o.Now }
-	for name, play := range map[string]func(t *testing.T, b *bench){
-		"it does": func(t *testing.T, b *bench) {
+	lose := func(b *suite) { b.o.Owners[0].Pods[3].ReadySince = time.Time{} }
+	regain := func(b *suite) { b.o.Owners[0].Pods[3].ReadySince = b.o.Now }
+	for name, play := range map[string]func(t *testing.T, b *suite){
+		"it does": func(t *testing.T, b *suite) {
 			if b.after(29 * time.Second); b.p.Status.CurrentRun == nil || len(ClaimsOf(&b.p.Status)) != 1 {
 				t.Fatalf("%+v", b.p.Status)
 			}
 			b.after(time.Second)
 			survives(t, b, 40)
 		},
-		"another leader goes on": func(t *testing.T, b *bench) {
+		"another leader goes on": func(t *testing.T, b *suite) {
 			b.after(20 * time.Second)
 			since := b.p.Status.CurrentRun.ReadyTime.Time
-			if d := b.after(0); !d.Again.Equal(since.Add(30 * time.Second)) {
-				t.Fatalf("again %s", d.Again)
+			if d := b.after(0); !d.RequeueAt.Equal(since.Add(30 * time.Second)) {
+				t.Fatalf("again %s", d.RequeueAt)
 			}
 			b.after(10 * time.Second)
 			survives(t, b, 40)
 		},
-		"it falls back": func(t *testing.T, b *bench) {
+		"it falls back": func(t *testing.T, b *suite) {
 			lose(b)
 			if b.after(20 * time.Second); b.p.Status.CurrentRun.ReadyTime != nil {
 				t.Fatal("fewer are ready than before")
@@ -139,7 +139,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 			b.after(time.Second)
 			survives(t, b, 65)
 		},
-		"it falls back while nothing looks": func(t *testing.T, b *bench) {
+		"it falls back while nothing looks": func(t *testing.T, b *suite) {
 			b.o.Now = b.o.Now.Add(20 * time.Second)
 			regain(b)
 			b.o.Now = b.o.Now.Add(10 * time.Second)
@@ -149,19 +149,19 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 			b.after(20 * time.Second)
 			survives(t, b, 60)
 		},
-		"pods are replaced by a rollout": func(t *testing.T, b *bench) {
+		"pods are replaced by a rollout": func(t *testing.T, b *suite) {
 			b.o.Now = b.o.Now.Add(20 * time.Second)
 			b.remove("uid-api-0")
 			b.replaced("newer")
 			b.after(10 * time.Second)
 			survives(t, b, 40)
 		},
-		"the clock of its node is ahead": func(t *testing.T, b *bench) {
+		"the clock of its node is ahead": func(t *testing.T, b *suite) {
 			b.o.Owners[0].Pods[3].ReadySince = b.o.Now.Add(time.Hour)
 			b.after(30 * time.Second)
 			survives(t, b, 40)
 		},
-		"it fails too late to come back": func(t *testing.T, b *bench) {
+		"it fails too late to come back": func(t *testing.T, b *suite) {
 			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification.Soak = ptr.To(common.Duration("20m")) })
 			b.after(10 * time.Minute)
 			if b.p.Status.CurrentRun == nil || b.p.Status.Halt != nil {
@@ -173,7 +173,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 				t.Errorf("%+v", run)
 			}
 		},
-		"it came back too late": func(t *testing.T, b *bench) {
+		"it came back too late": func(t *testing.T, b *suite) {
 			b.o.Now = b.o.Now.Add(10 * time.Minute)
 			regain(b)
 			b.after(time.Minute)
@@ -181,7 +181,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 				t.Errorf("%+v", run)
 			}
 		},
-		"it is gone": func(t *testing.T, b *bench) {
+		"it is gone": func(t *testing.T, b *suite) {
 			b.o.Owners = nil
 			b.after(time.Second)
 			if run := b.last(); run.Outcome != chaosv1.RunFailed || run.Reason != chaosv1.ReasonTargetGone {
@@ -191,7 +191,7 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { play(t, soaks(t)) })
 	}
-	b := newBench(t)
+	b := newSuite(t)
 	if b.edit(func(s *chaosv1.ChaosPodSpec) { s.Verification = nil }); settingsOf(b.p).soak != 30*time.Second {
 		t.Error("a workload has no soak by default")
 	}
@@ -205,43 +205,43 @@ func TestATargetThatIsReadyMustStaySo(t *testing.T) {
 func TestWhatHoldsARun(t *testing.T) {
 	window := []common.Window{{Schedule: "0 15 * * *", Duration: "1h"}}
 	for name, c := range map[string]struct {
-		put   func(b *bench)
+		put   func(b *suite)
 		wants string
 		until string // part of the message
 	}{
-		"window":             {func(b *bench) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Windows = window }) }, "OutsideWindow", "until 2026-03-02T15:00:00Z"},
-		"blackout":           {func(b *bench) { b.o.Times = TimesOf(b.p, common.Window{Schedule: "0 11 * * *", Duration: "2h"}) }, "Blackout", "until 2026-03-02T13:00:00Z"},
-		"suspicion":          {func(b *bench) { b.o.Suspect = true }, "ProbeSelfSuspect", "operator"},
-		"a restart":          {func(b *bench) { b.o.Others.Busy = map[types.UID]bool{"uid-api": true} }, "RestartInProgress", "api"},
-		"the cluster's cap":  {func(b *bench) { b.o.Others.Free = 0 }, "ConcurrencyLimit", ""},
-		"a fault":            {func(b *bench) { b.o.Owners[0].Fault = "a fault is injected into ExternalService db" }, "FaultInjected", "ExternalService db"},
-		"a rollout":          {func(b *bench) { b.o.Owners[0].Unstable = "rolls out" }, "Unstable", "Deployment api rolls out"},
-		"too few":            {func(b *bench) { b.o.Owners[0].Wanted = 7 }, "TooFewReady", "4 of 7 pods ready, and 4 must stay so"},
-		"an unknown owner":   {func(b *bench) { b.o.Owners[0].Unknown = "timed out" }, "Unknown", "timed out"},
-		"an unknown target":  {func(b *bench) { b.o.Unknown = "timed out" }, "Unknown", "timed out"},
-		"no target":          {func(b *bench) { b.o.Owners, b.o.Missing = nil, "Deployment api does not exist" }, "NoTarget", "does not exist"},
-		"the day's limit":    {func(b *bench) { b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", 8 }, "DailyLimit", "8 have died"},
-		"young pods":         {func(b *bench) { each(b, func(p *Pod) { p.Created = b.o.Now.Add(5 * time.Minute) }) }, "NoCandidate", ""},
-		"pods not available": {func(b *bench) { b.o.Owners[0].MinReady = 2 * time.Hour }, "NoCandidate", ""},
-		"cordoned nodes":     {func(b *bench) { each(b, func(p *Pod) { p.Cordoned = true }) }, "NoCandidate", ""},
-		"protected pods":     {func(b *bench) { each(b, func(p *Pod) { p.Protected = true }) }, "NoCandidate", ""},
-		"other pods":         {func(b *bench) { each(b, func(p *Pod) { p.Selected = false }) }, "NoCandidate", ""},
-		"pods not running":   {func(b *bench) { each(b, func(p *Pod) { p.Running = false }) }, "NoCandidate", ""},
-		"dying pods":         {func(b *bench) { each(b, func(p *Pod) { p.Terminating = true }) }, "TooFewReady", "0 of 4"},
-		"an exclusion": {func(b *bench) {
+		"window":             {func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Windows = window }) }, "OutsideWindow", "until 2026-03-02T15:00:00Z"},
+		"blackout":           {func(b *suite) { b.o.Schedule = ScheduleOf(b.p, common.Window{Schedule: "0 11 * * *", Duration: "2h"}) }, "Blackout", "until 2026-03-02T13:00:00Z"},
+		"suspicion":          {func(b *suite) { b.o.Suspect = true }, "ProbeSelfSuspect", "operator"},
+		"a restart":          {func(b *suite) { b.o.Others.Disrupted = map[types.UID]bool{"uid-api": true} }, "RestartInProgress", "api"},
+		"the cluster's cap":  {func(b *suite) { b.o.Others.Free = 0 }, "ConcurrencyLimit", ""},
+		"a fault":            {func(b *suite) { b.o.Owners[0].Fault = "a fault is injected into ExternalService db" }, "FaultInjected", "ExternalService db"},
+		"a rollout":          {func(b *suite) { b.o.Owners[0].Unstable = "rolls out" }, "Unstable", "Deployment api rolls out"},
+		"too few":            {func(b *suite) { b.o.Owners[0].Desired = 7 }, "TooFewReady", "4 of 7 pods ready, and 4 must stay so"},
+		"an unknown owner":   {func(b *suite) { b.o.Owners[0].Unknown = "timed out" }, "Unknown", "timed out"},
+		"an unknown target":  {func(b *suite) { b.o.Unknown = "timed out" }, "Unknown", "timed out"},
+		"no target":          {func(b *suite) { b.o.Owners, b.o.Missing = nil, "Deployment api does not exist" }, "NoTarget", "does not exist"},
+		"the day's limit":    {func(b *suite) { b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", 8 }, "DailyLimit", "8 have died"},
+		"young pods":         {func(b *suite) { each(b, func(p *Pod) { p.Created = b.o.Now.Add(5 * time.Minute) }) }, "NoCandidate", ""},
+		"pods not available": {func(b *suite) { b.o.Owners[0].MinReady = 2 * time.Hour }, "NoCandidate", ""},
+		"cordoned nodes":     {func(b *suite) { each(b, func(p *Pod) { p.Cordoned = true }) }, "NoCandidate", ""},
+		"protected pods":     {func(b *suite) { each(b, func(p *Pod) { p.Protected = true }) }, "NoCandidate", ""},
+		"other pods":         {func(b *suite) { each(b, func(p *Pod) { p.Selected = false }) }, "NoCandidate", ""},
+		"pods not running":   {func(b *suite) { each(b, func(p *Pod) { p.Running = false }) }, "NoCandidate", ""},
+		"dying pods":         {func(b *suite) { each(b, func(p *Pod) { p.Terminating = true }) }, "TooFewReady", "0 of 4"},
+		"an exclusion": {func(b *suite) {
 			b.edit(func(s *chaosv1.ChaosPodSpec) {
 				s.Filter = &chaosv1.Filter{Exclude: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"chaos": "off"}}}
 			})
 			each(b, func(p *Pod) { p.Labels = map[string]string{"chaos": "off"} })
 		}, "NoCandidate", ""},
-		"no budget": {func(b *bench) {
+		"no budget": {func(b *suite) {
 			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Safety = &chaosv1.Safety{RequireDisruptionBudget: ptr.To(true)} })
 			each(b, func(p *Pod) { p.Covered = false })
 		}, "NoCandidate", ""},
 	} {
 		for _, asked := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
-				b := newBench(t)
+				b := newSuite(t)
 				c.put(b)
 				b.decide()
 				wait := 10 * time.Minute
@@ -253,7 +253,7 @@ func TestWhatHoldsARun(t *testing.T) {
 				if len(d.Actions) > 0 || d.Status.CurrentRun != nil {
 					t.Fatalf("it begins: %+v", d.Status.CurrentRun)
 				}
-				b.wants(chaosv1.ConditionHeld, "True/"+c.wants)
+				b.expectCondition(chaosv1.ConditionHeld, "True/"+c.wants)
 				for _, condition := range b.p.Status.Conditions {
 					if condition.Type == chaosv1.ConditionHeld && !strings.Contains(condition.Message, c.until) {
 						t.Errorf("%q lacks %q", condition.Message, c.until)
@@ -262,15 +262,15 @@ func TestWhatHoldsARun(t *testing.T) {
 				if !slices.Contains(b.notices, "ChaosHeld") || b.p.Status.LastRunNow != "" {
 					t.Errorf("told %v, token %q", b.notices, b.p.Status.LastRunNow)
 				}
-				if d.Waits != (c.wants == "RestartInProgress" || c.wants == "ConcurrencyLimit") {
-					t.Errorf("waits %t", d.Waits)
+				if d.WaitsForOthers != (c.wants == "RestartInProgress" || c.wants == "ConcurrencyLimit") {
+					t.Errorf("waits %t", d.WaitsForOthers)
 				}
 			})
 		}
 	}
 }
 
-func each(b *bench, change func(*Pod)) {
+func each(b *suite, change func(*Pod)) {
 	for i := range b.o.Owners {
 		for j := range b.o.Owners[i].Pods {
 			change(&b.o.Owners[i].Pods[j])
@@ -280,7 +280,7 @@ func each(b *bench, change func(*Pod)) {
 
 func TestAHeldRunBeginsOnceItMayAndIsMissedAfterItsDeadline(t *testing.T) {
 	for _, recovers := range []bool{true, false} {
-		b := newBench(t)
+		b := newSuite(t)
 		b.o.Owners[0].Unstable = "rolls out"
 		b.after(10 * time.Minute)
 		if recovers {
@@ -288,7 +288,7 @@ func TestAHeldRunBeginsOnceItMayAndIsMissedAfterItsDeadline(t *testing.T) {
 			if d := b.after(4 * time.Minute); len(d.Actions) != 1 {
 				t.Errorf("it does not begin: %+v", d.Status)
 			}
-			b.wants(chaosv1.ConditionHeld, "")
+			b.expectCondition(chaosv1.ConditionHeld, "")
 			continue
 		}
 		b.after(5 * time.Minute)
@@ -304,21 +304,21 @@ func TestAHeldRunBeginsOnceItMayAndIsMissedAfterItsDeadline(t *testing.T) {
 
 func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 	for name, c := range map[string]struct {
-		put   func(b *bench)
+		put   func(b *suite)
 		wants string
 	}{
-		"suspended":   {func(b *bench) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Suspend = ptr.To(true) }) }, "Suspended"},
-		"spec":        {func(b *bench) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(2)) }) }, "SpecChanged"},
-		"deleted":     {func(b *bench) { b.p.DeletionTimestamp = ptr.To(metav1.NewTime(b.o.Now)) }, "Deleting"},
-		"barred":      {func(b *bench) { b.o.Barred = Obstacle{chaosv1.ReasonForbidden, "no"} }, "Forbidden"},
-		"a restart":   {func(b *bench) { b.o.Others.Busy = map[types.UID]bool{"uid-api": true} }, "RestartInProgress"},
-		"a blackout":  {func(b *bench) { b.o.Times = TimesOf(b.p, common.Window{Schedule: "* * * * *", Duration: "1h"}) }, "Blackout"},
-		"a fault":     {func(b *bench) { b.o.Owners[0].Fault = "a fault" }, "FaultInjected"},
-		"too few":     {func(b *bench) { each(b, func(p *Pod) { p.ReadySince = time.Time{} }) }, "TooFewReady"},
-		"not for now": {func(b *bench) { each(b, func(p *Pod) { p.Cordoned = true }) }, "NoCandidate"},
+		"suspended":   {func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Suspend = ptr.To(true) }) }, "Suspended"},
+		"spec":        {func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(2)) }) }, "SpecChanged"},
+		"deleted":     {func(b *suite) { b.p.DeletionTimestamp = ptr.To(metav1.NewTime(b.o.Now)) }, "Deleting"},
+		"barred":      {func(b *suite) { b.o.BlockedBy = Obstacle{chaosv1.ReasonForbidden, "no"} }, "Forbidden"},
+		"a restart":   {func(b *suite) { b.o.Others.Disrupted = map[types.UID]bool{"uid-api": true} }, "RestartInProgress"},
+		"a blackout":  {func(b *suite) { b.o.Schedule = ScheduleOf(b.p, common.Window{Schedule: "* * * * *", Duration: "1h"}) }, "Blackout"},
+		"a fault":     {func(b *suite) { b.o.Owners[0].Fault = "a fault" }, "FaultInjected"},
+		"too few":     {func(b *suite) { each(b, func(p *Pod) { p.ReadySince = time.Time{} }) }, "TooFewReady"},
+		"not for now": {func(b *suite) { each(b, func(p *Pod) { p.Cordoned = true }) }, "NoCandidate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			b.after(10 * time.Minute) // the process ends before it kills
 			c.put(b)
 			if d := b.after(time.Second); len(d.Actions) > 0 {
@@ -329,7 +329,7 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 			}
 		})
 		t.Run(name+", once something died", func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			b.kill()
 			c.put(b)
 			b.after(time.Second)
@@ -348,28 +348,28 @@ func TestWhatStopsARunThatIsPlanned(t *testing.T) {
 
 // What holds all runs also holds one whose victims are chosen, but no longer than it may be late.
 func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
-	blackout := func(b *bench, schedule string, span common.Duration) {
-		b.o.Times = TimesOf(b.p, common.Window{Schedule: schedule, Duration: span})
+	blackout := func(b *suite, schedule string, span common.Duration) {
+		b.o.Schedule = ScheduleOf(b.p, common.Window{Schedule: schedule, Duration: span})
 	}
 	for name, c := range map[string]struct {
-		begin, end func(b *bench)
+		begin, end func(b *suite)
 		reason     string
 	}{
-		"suspicion": {func(b *bench) { b.o.Suspect = true }, func(b *bench) { b.o.Suspect = false }, chaosv1.ReasonProbeSelfSuspect},
-		"blackout":  {func(b *bench) { blackout(b, "10 12 * * *", "4m") }, func(*bench) {}, chaosv1.ReasonBlackout},
+		"suspicion": {func(b *suite) { b.o.Suspect = true }, func(b *suite) { b.o.Suspect = false }, chaosv1.ReasonProbeSelfSuspect},
+		"blackout":  {func(b *suite) { blackout(b, "10 12 * * *", "4m") }, func(*suite) {}, chaosv1.ReasonBlackout},
 	} {
-		begun := func(t *testing.T) (b *bench, victim types.UID) {
+		begun := func(t *testing.T) (b *suite, victim types.UID) {
 			t.Helper()
-			b = newBench(t)
+			b = newSuite(t)
 			victim = b.after(10 * time.Minute).Actions[0].UID // the process ends before it kills
 			c.begin(b)
 			d := b.after(time.Second)
 			if len(d.Actions) > 0 || b.p.Status.CurrentRun == nil || !slices.Equal(b.outcomes(), []chaosv1.VictimOutcome{chaosv1.VictimPending}) {
 				t.Fatalf("%+v %+v", d.Actions, b.p.Status)
 			}
-			b.wants(chaosv1.ConditionHeld, "True/"+c.reason)
-			if len(ClaimsOf(&b.p.Status)) != 1 || !slices.Contains(b.notices, "ChaosHeld") || d.Again.After(b.o.Now.Add(5*time.Minute)) {
-				t.Errorf("claims %v, told %q, again %s", ClaimsOf(&b.p.Status), b.notices, d.Again)
+			b.expectCondition(chaosv1.ConditionHeld, "True/"+c.reason)
+			if len(ClaimsOf(&b.p.Status)) != 1 || !slices.Contains(b.notices, "ChaosHeld") || d.RequeueAt.After(b.o.Now.Add(5*time.Minute)) {
+				t.Errorf("claims %v, told %q, again %s", ClaimsOf(&b.p.Status), b.notices, d.RequeueAt)
 			}
 			return b, victim
 		}
@@ -383,7 +383,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			if len(d.Actions) != 1 || d.Actions[0].UID != victim || !b.p.Status.CurrentRun.KillingTime.Time.Equal(b.o.Now) {
 				t.Fatalf("%+v %+v", d.Actions, b.p.Status.CurrentRun)
 			}
-			b.wants(chaosv1.ConditionHeld, "")
+			b.expectCondition(chaosv1.ConditionHeld, "")
 			if d := b.after(119 * time.Second); len(d.Actions) != 1 {
 				t.Error("the time that it was held counts as time in which it could kill")
 			}
@@ -394,7 +394,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			if b.after(time.Second); b.p.Status.CurrentRun.Phase != chaosv1.RunVerifying || b.p.Status.KilledToday != 1 {
 				t.Errorf("%+v", b.p.Status)
 			}
-			b.wants(chaosv1.ConditionHeld, "")
+			b.expectCondition(chaosv1.ConditionHeld, "")
 		})
 		t.Run(name+" during which nothing can be read", func(t *testing.T) {
 			b, _ := begun(t)
@@ -408,7 +408,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			}
 		})
 		t.Run(name+" that comes when a budget has refused them all", func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			d := b.after(10 * time.Minute)
 			c.begin(b)
 			b.p.Status = Record(b.p, []Result{{Action: d.Actions[0], Outcome: Blocked, Budget: "never"}}, b.o.Now).Status
@@ -416,7 +416,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			if run := b.last(); b.p.Status.CurrentRun != nil || run.Reason != chaosv1.ReasonBudgetBlocked || slices.Contains(b.notices, "ChaosHeld") {
 				t.Errorf("%+v, told %q", b.p.Status, b.notices)
 			}
-			b.wants(chaosv1.ConditionHeld, "True/"+chaosv1.ReasonBudgetBlocked)
+			b.expectCondition(chaosv1.ConditionHeld, "True/"+chaosv1.ReasonBudgetBlocked)
 		})
 		t.Run(name+" and a suspension", func(t *testing.T) {
 			b, _ := begun(t)
@@ -426,7 +426,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 			}
 		})
 		t.Run(name+" with one victim dead", func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			b.o.Owners = append(b.o.Owners, b.owner("web", 4))
 			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(2)) })
 			b.decide()
@@ -452,7 +452,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 		})
 	}
 	t.Run("a suspicion that does not end", func(t *testing.T) {
-		b := newBench(t)
+		b := newSuite(t)
 		b.after(10 * time.Minute)
 		b.o.Suspect = true
 		b.after(time.Second)
@@ -462,7 +462,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 		}
 	})
 	t.Run("a blackout that ends too late", func(t *testing.T) {
-		b := newBench(t)
+		b := newSuite(t)
 		b.after(10 * time.Minute)
 		blackout(b, "10 12 * * *", "6m")
 		if b.after(time.Second); b.last().Reason != chaosv1.ReasonBlackout {
@@ -470,7 +470,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 		}
 	})
 	t.Run("a deadline that is far away", func(t *testing.T) {
-		b := newBench(t)
+		b := newSuite(t)
 		b.edit(func(s *chaosv1.ChaosPodSpec) { s.Schedule.StartingDeadline = ptr.To(common.Duration("24h")) })
 		b.decide()
 		b.after(10 * time.Minute)
@@ -496,10 +496,10 @@ func TestWhatTheServerSays(t *testing.T) {
 		"blocked":       {Blocked, chaosv1.RunNoVictim, chaosv1.ReasonBudgetBlocked, 0, false},
 		"misconfigured": {Misconfigured, chaosv1.RunFailed, chaosv1.ReasonEvictionMisconfigured, 0, true},
 		"forbidden":     {Forbidden, chaosv1.RunFailed, chaosv1.ReasonForbidden, 0, false},
-		"never":         {Again, chaosv1.RunFailed, chaosv1.ReasonTimedOut, 0, false},
+		"never":         {Retry, chaosv1.RunFailed, chaosv1.ReasonTimedOut, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			tried := map[types.UID]bool{}
 			for d := b.after(10 * time.Minute); len(d.Actions) > 0; d = b.after(time.Second) {
 				for _, a := range d.Actions {
@@ -512,20 +512,20 @@ func TestWhatTheServerSays(t *testing.T) {
 				t.Errorf("%+v", b.p.Status)
 			}
 			if c.outcome == Blocked {
-				b.wants(chaosv1.ConditionHeld, "True/BudgetBlocked")
+				b.expectCondition(chaosv1.ConditionHeld, "True/BudgetBlocked")
 				if len(tried) != 4 {
 					t.Errorf("%d pods were tried, not all four", len(tried))
 				}
 			}
 			if c.halted {
-				b.wants(chaosv1.ConditionStalled, "True/EvictionMisconfigured")
+				b.expectCondition(chaosv1.ConditionStalled, "True/EvictionMisconfigured")
 			}
 		})
 	}
 }
 
 func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	// ends has the next run's victims answered until it has ended.
 	ends := func(refused func(pod string) bool) {
 		t.Helper()
@@ -546,7 +546,7 @@ func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
 			b.p.Status = Record(b.p, results, b.o.Now).Status
 			if c := b.p.Status.CurrentRun; c != nil && c.Phase == chaosv1.RunVerifying {
 				for _, v := range c.Victims {
-					if fatal(v.Outcome) {
+					if isDead(v.Outcome) {
 						b.remove(v.UID)
 						b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod(v.Name+"-again"))
 					}
@@ -610,7 +610,7 @@ func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
 }
 
 func TestAReplacementIsStoredBeforeItDies(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	d := b.after(10 * time.Minute)
 	first := d.Actions[0].UID
 	b.answer(d, Blocked)
@@ -628,7 +628,7 @@ func TestAReplacementIsStoredBeforeItDies(t *testing.T) {
 }
 
 func TestALostAnswerCountsTheDeadPod(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	d := b.after(10 * time.Minute)
 	again := b.after(time.Second)
 	if len(again.Actions) != 1 || again.Actions[0].UID != d.Actions[0].UID || again.Actions[0].RunID != d.Actions[0].RunID {
@@ -642,21 +642,21 @@ func TestALostAnswerCountsTheDeadPod(t *testing.T) {
 }
 
 func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
-	for name, act := range map[string]func(b *bench){
-		"resume": func(b *bench) {
+	for name, act := range map[string]func(b *suite){
+		"resume": func(b *suite) {
 			b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: b.o.Now.Format(time.RFC3339)}
 		},
-		"spec": func(b *bench) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(1)) }) },
+		"spec": func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(1)) }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			b.kill()
 			b.after(10 * time.Minute)
 			if run := b.last(); run.Outcome != chaosv1.RunRecoveryFailed || b.p.Status.Halt == nil || b.p.Status.NextRunTime != nil {
 				t.Fatalf("%+v", b.p.Status)
 			}
-			b.wants(chaosv1.ConditionSurvived, "False/RecoveryFailed")
-			b.wants(chaosv1.ConditionStalled, "True/RecoveryFailed")
+			b.expectCondition(chaosv1.ConditionSurvived, "False/RecoveryFailed")
+			b.expectCondition(chaosv1.ConditionStalled, "True/RecoveryFailed")
 			b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod("new"))
 			b.p.Annotations = map[string]string{chaosv1.RunNowAnnotation: "1"}
 			if d := b.after(time.Hour); len(d.Actions) > 0 {
@@ -665,13 +665,13 @@ func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
 			b.p.Annotations = nil
 			act(b)
 			b.after(time.Second)
-			b.wants(chaosv1.ConditionStalled, "")
+			b.expectCondition(chaosv1.ConditionStalled, "")
 			if b.p.Status.Halt != nil || b.p.Status.NextRunTime == nil {
 				t.Errorf("%+v", b.p.Status)
 			}
 		})
 	}
-	b := newBench(t)
+	b := newSuite(t)
 	b.edit(func(s *chaosv1.ChaosPodSpec) {
 		s.Verification = &chaosv1.Verification{OnFailure: ptr.To(chaosv1.FailureContinue)}
 	})
@@ -684,11 +684,11 @@ func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
 }
 
 func TestAnOwnerThatGoesAwayProvesNothing(t *testing.T) {
-	for name, put := range map[string]func(b *bench){
-		"deleted": func(b *bench) { b.o.Owners = nil },
-		"scaled":  func(b *bench) { b.o.Owners[0].Wanted = 0 },
+	for name, put := range map[string]func(b *suite){
+		"deleted": func(b *suite) { b.o.Owners = nil },
+		"scaled":  func(b *suite) { b.o.Owners[0].Desired = 0 },
 	} {
-		b := newBench(t)
+		b := newSuite(t)
 		b.kill()
 		put(b)
 		b.after(time.Second)
@@ -696,7 +696,7 @@ func TestAnOwnerThatGoesAwayProvesNothing(t *testing.T) {
 			t.Errorf("%s: %+v", name, run)
 		}
 	}
-	b := newBench(t)
+	b := newSuite(t)
 	b.kill()
 	b.o.Owners, b.o.Unknown = nil, "timed out"
 	if b.after(time.Second); b.p.Status.CurrentRun == nil {
@@ -705,7 +705,7 @@ func TestAnOwnerThatGoesAwayProvesNothing(t *testing.T) {
 }
 
 func TestADryRunKillsNothingAndNamesItsVictims(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.edit(func(s *chaosv1.ChaosPodSpec) { s.DryRun = nil })
 	b.decide()
 	d := b.after(10 * time.Minute)
@@ -717,11 +717,11 @@ func TestADryRunKillsNothingAndNamesItsVictims(t *testing.T) {
 	if run := b.last(); run.Outcome != chaosv1.RunDryRun || !strings.Contains(run.Message, name) || run.Killed != 0 || b.p.Status.KilledToday != 0 || run.Seed == "" {
 		t.Errorf("%+v", run)
 	}
-	b.wants(chaosv1.ConditionSurvived, "Unknown/NoRun")
+	b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
 }
 
 func TestTheChoiceIsUniformAndCanBeRepeated(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.o.Owners = []Owner{b.owner("a", 1), b.owner("b", 4), b.owner("c", 5)}
 	owners, pods := map[string]int{}, map[string]int{}
 	const runs = 3000
@@ -729,8 +729,8 @@ func TestTheChoiceIsUniformAndCanBeRepeated(t *testing.T) {
 		r := newRun(b.p, b.o)
 		r.owners = b.o.Owners
 		seed := seedOf(b.p.UID, time.Unix(int64(i), 0).String())
-		victims := r.draw(seed, b.o.Owners, 2)
-		if again := r.draw(seed, []Owner{b.o.Owners[2], b.o.Owners[0], b.o.Owners[1]}, 2); victims[0].UID != again[0].UID || victims[1].UID != again[1].UID {
+		victims := r.pickVictims(seed, b.o.Owners, 2)
+		if again := r.pickVictims(seed, []Owner{b.o.Owners[2], b.o.Owners[0], b.o.Owners[1]}, 2); victims[0].UID != again[0].UID || victims[1].UID != again[1].UID {
 			t.Fatal("the order of the view changes the choice")
 		}
 		if len(victims) != 2 || victims[0].Owner.UID == victims[1].Owner.UID {
@@ -760,7 +760,7 @@ func TestHowManyDie(t *testing.T) {
 	}{
 		{"1", 8, 9, 1}, {"2", 8, 9, 2}, {"9", 8, 9, 3}, {"10%", 8, 9, 1}, {"25%", 8, 9, 3}, {"8%", 8, 9, 0}, {"0", 8, 9, 0}, {"9", 2, 9, 2}, {"9", 8, 1, 1},
 	} {
-		b := newBench(t)
+		b := newSuite(t)
 		b.o.Owners = []Owner{b.owner("a", 4), b.owner("b", 4), b.owner("c", 4)} // 25% of 12 is 3
 		count := intstr.Parse(c.count)
 		b.edit(func(s *chaosv1.ChaosPodSpec) {
@@ -791,14 +791,14 @@ func TestTheDaysLimitSurvivesClocks(t *testing.T) {
 		"another leader's midnight":     {"2026-03-03", "2026-03-02T23:59:55Z", 8},
 		"what cannot be read":           {"yesterday", "2026-03-02T12:00:00Z", 8},
 	} {
-		b := newBench(t)
+		b := newSuite(t)
 		at, err := time.Parse(time.RFC3339, c.now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b.p.Status.KilledDay, b.p.Status.KilledToday, b.o.Now = c.day, 8, at
-		if r := newRun(b.p, b.o); r.killed != c.wants {
-			t.Errorf("%s: %d", name, r.killed)
+		if r := newRun(b.p, b.o); r.killedToday != c.wants {
+			t.Errorf("%s: %d", name, r.killedToday)
 		}
 	}
 }

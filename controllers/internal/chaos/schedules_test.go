@@ -20,8 +20,8 @@ import (
 // schedulesEnv is how many schedules to run, where it is not the sample of the ordinary test.
 const schedulesEnv = "FAIRLEAD_CHAOS_SCHEDULES"
 
-// judge holds a decision that is about to be stored to the rules, as it was made: from what was seen.
-func (m *model) judge(p *chaosv1.ChaosPod, o Observation, d Decision) {
+// check holds a decision that is about to be stored to the rules, as it was made: from what was seen.
+func (m *model) check(p *chaosv1.ChaosPod, o Observation, d Decision) {
 	c, before := d.Status.CurrentRun, p.Status.CurrentRun
 	m.survived(p, o, d)
 	if c == nil {
@@ -98,7 +98,7 @@ func (m *model) survived(p *chaosv1.ChaosPod, o Observation, d Decision) {
 				kept++
 			}
 		}
-		if kept < int(min(v.ReadyBefore, o.Owners[j].Wanted)) {
+		if kept < int(min(v.ReadyBefore, o.Owners[j].Desired)) {
 			m.fail("run %s was survived, and %s has kept %d pods ready for %s of %d", d.Status.Runs[i].ID, v.Owner.Name, kept, soak, v.ReadyBefore)
 		}
 	}
@@ -126,7 +126,7 @@ func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun
 	if m.canary != nil {
 		return
 	}
-	if o.Others.Busy[v.Owner.UID] {
+	if o.Others.Disrupted[v.Owner.UID] {
 		m.fail("%s is chosen while another disrupts %s", v.Name, v.Owner.Name)
 	}
 	i := slices.IndexFunc(o.Owners, func(owner Owner) bool { return owner.UID == v.Owner.UID })
@@ -148,7 +148,7 @@ func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun
 		if err != nil {
 			m.fail("minReady does not parse: %v", err)
 		}
-		need = (int(owner.Wanted)*percent + 99) / 100
+		need = (int(owner.Desired)*percent + 99) / 100
 	}
 	age, err := spec.Filter.MinAge.Parse()
 	if err != nil {
@@ -174,8 +174,8 @@ func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun
 	}
 }
 
-// settle lets everything recover, after which no run may be left under way.
-func (m *model) settle() {
+// runUntilIdle lets everything recover, after which no run may be left under way.
+func (m *model) runUntilIdle() {
 	m.blind, m.suspect = false, false
 	for _, o := range m.all() {
 		o.repair(m.now)
@@ -183,29 +183,29 @@ func (m *model) settle() {
 	}
 	m.edit(true, func(p *chaosv1.ChaosPod) { on := true; p.Spec.Suspend = &on })
 	for range 12 {
-		m.round(step{})
+		m.reconcile(step{})
 		if m.stored.Status.CurrentRun == nil {
 			return
 		}
-		m.pass(time.Minute)
+		m.advance(time.Minute)
 	}
 	if c := m.stored.Status.CurrentRun; c != nil {
 		m.fail("run %s does not end: %s", c.ID, m.bytes(c))
 	}
 }
 
-// play runs a schedule, and returns what it broke.
-func play(seed uint64, steps []step, seen map[string]int) error {
+// runModel runs a schedule, and returns what it broke.
+func runModel(seed uint64, steps []step, seen map[string]int) error {
 	m := newModel(seed, seen)
-	m.round(step{})
+	m.reconcile(step{})
 	for _, s := range steps {
 		m.event(s)
-		m.round(s)
+		m.reconcile(s)
 		if m.failure != nil {
 			return m.failure
 		}
 	}
-	m.settle()
+	m.runUntilIdle()
 	return m.failure
 }
 
@@ -213,7 +213,7 @@ func play(seed uint64, steps []step, seen map[string]int) error {
 func shrink(seed uint64, steps []step) []step {
 	for size := len(steps) / 2; size > 0; size /= 2 {
 		for i := 0; i+size <= len(steps); {
-			if less := slices.Delete(slices.Clone(steps), i, i+size); play(seed, less, map[string]int{}) != nil {
+			if less := slices.Delete(slices.Clone(steps), i, i+size); runModel(seed, less, map[string]int{}) != nil {
 				steps = less
 			} else {
 				i += size
@@ -235,11 +235,11 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range schedules {
 		steps := scheduleOf(seed)
-		if play(seed, steps, seen) == nil {
+		if runModel(seed, steps, seen) == nil {
 			continue
 		}
 		steps = shrink(seed, steps)
-		t.Errorf("seed %d: %v", seed, play(seed, steps, seen))
+		t.Errorf("seed %d: %v", seed, runModel(seed, steps, seen))
 		for _, s := range steps {
 			t.Errorf("\t%+v", s)
 		}

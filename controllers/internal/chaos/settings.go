@@ -47,9 +47,9 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 	s := settings{
 		suspend: *spec.Suspend, dryRun: *spec.DryRun,
 		verb: Evict, grace: spec.Action.GracePeriodSeconds, count: *spec.Count, template: spec.Target.Template,
-		startingDeadline: span(spec.Schedule.StartingDeadline, rules.DefaultStartingDeadline),
-		recoveryTimeout:  span(spec.Verification.RecoveryTimeout, rules.DefaultRecoveryTimeout),
-		soak:             span(spec.Verification.Soak, "0s"), // as Default leaves it with target.template
+		startingDeadline: durationOr(spec.Schedule.StartingDeadline, rules.DefaultStartingDeadline),
+		recoveryTimeout:  durationOr(spec.Verification.RecoveryTimeout, rules.DefaultRecoveryTimeout),
+		soak:             durationOr(spec.Verification.Soak, "0s"), // as Default leaves it with target.template
 		haltOnFailure:    *spec.Verification.OnFailure != chaosv1.FailureContinue,
 	}
 	if *spec.Action.Type == chaosv1.ActionDelete {
@@ -61,7 +61,7 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 	}
 	if f := spec.Filter; f != nil {
 		if f.MinAge != nil {
-			s.minAge = span(f.MinAge, rules.DefaultMinAge)
+			s.minAge = durationOr(f.MinAge, rules.DefaultMinAge)
 		}
 		if f.Exclude != nil {
 			var err error
@@ -78,12 +78,12 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 	return s
 }
 
-func span(d *common.Duration, fallback common.Duration) time.Duration {
+func durationOr(d *common.Duration, fallback common.Duration) time.Duration {
 	return d.Or((&fallback).Or(0))
 }
 
-// wanted is how many pods die in a run. What cannot be read is none.
-func (s *settings) wanted(ready int) int {
+// killCount is how many pods die in a run. What cannot be read is none.
+func (s *settings) killCount(ready int) int {
 	n, err := intstr.GetScaledValueFromIntOrPercent(&s.count, ready, false)
 	if err != nil {
 		return 0
@@ -91,8 +91,8 @@ func (s *settings) wanted(ready int) int {
 	return max(n, 0)
 }
 
-// floor is how many pods of an owner must stay ready. What cannot be read is all.
-func (s *settings) floor(wanted int32) int {
+// minReadyPods is how many pods of an owner must stay ready. What cannot be read is all.
+func (s *settings) minReadyPods(wanted int32) int {
 	if s.minReady == nil {
 		return 0
 	}

@@ -19,29 +19,29 @@ const (
 	maxJitter   = 50
 	// lookBack is how far back a schedule is asked for what was before, and patience how many runs are
 	// looked at for one that windows and blackouts let begin.
-	lookBack = 5 * 366 * 24 * time.Hour
-	patience = 400
+	lookBack     = 5 * 366 * 24 * time.Hour
+	maxLookahead = 400
 )
 
-// Times are what a spec says of time. They are good for as long as the object's generation is the same,
+// Schedule are what a spec says of time. They are good for as long as the object's generation is the same,
 // and are not changed.
-type Times struct {
+type Schedule struct {
 	cron     *cron.Schedule
 	interval time.Duration
 	// at is the first or only run; zero without one. made is when the object was.
-	at, made time.Time
+	at, created time.Time
 	// jitter is a percentage, seed what makes it differ between objects.
 	jitter   int64
 	seed     string
 	calendar *cron.Calendar
-	// broken is why nothing starts: what a window would have allowed is not known.
-	broken string
+	// invalid is why nothing starts: what a window would have allowed is not known.
+	invalid string
 }
 
-// TimesOf reads a spec. Blackouts are those of the whole cluster, beside the spec's own.
-func TimesOf(p *chaosv1.ChaosPod, blackouts ...common.Window) *Times {
+// ScheduleOf reads a spec. Blackouts are those of the whole cluster, beside the spec's own.
+func ScheduleOf(p *chaosv1.ChaosPod, blackouts ...common.Window) *Schedule {
 	spec := &p.Spec.Schedule
-	t := &Times{made: p.CreationTimestamp.Time, seed: string(p.UID)}
+	t := &Schedule{created: p.CreationTimestamp.Time, seed: string(p.UID)}
 	if spec.At != nil {
 		t.at = spec.At.UTC().Truncate(time.Second)
 	}
@@ -50,23 +50,23 @@ func TimesOf(p *chaosv1.ChaosPod, blackouts ...common.Window) *Times {
 	}
 	var err error
 	if t.calendar, err = cron.NewCalendar(p.Spec.Windows, append(append([]common.Window(nil), p.Spec.Blackouts...), blackouts...)); err != nil {
-		t.broken = err.Error()
+		t.invalid = err.Error()
 	}
 	if spec.Cron != "" {
 		if t.cron, err = cron.Parse(spec.Cron, spec.TimeZone); err != nil {
-			t.broken = "schedule.cron: " + err.Error()
+			t.invalid = "schedule.cron: " + err.Error()
 		}
 	}
 	if spec.Interval != "" {
 		if t.interval, err = spec.Interval.Parse(); err != nil || t.interval < minInterval {
-			t.broken, t.interval = "schedule.interval cannot be read", 0
+			t.invalid, t.interval = "schedule.interval cannot be read", 0
 		}
 	}
 	return t
 }
 
-// In returns the same times with further blackouts, such as those of the whole cluster; nil adds none.
-func (t *Times) In(blackouts *cron.Calendar) *Times {
+// With returns the same times with further blackouts, such as those of the whole cluster; nil adds none.
+func (t *Schedule) With(blackouts *cron.Calendar) *Schedule {
 	if blackouts == nil {
 		return t
 	}
@@ -80,10 +80,10 @@ func (t *Times) In(blackouts *cron.Calendar) *Times {
 type slot struct{ at, due time.Time }
 
 // once says that there is one run and no other.
-func (t *Times) once() bool { return t.cron == nil && t.interval == 0 }
+func (t *Schedule) once() bool { return t.cron == nil && t.interval == 0 }
 
 // next is the first run of the schedule after a time, without jitter; zero for none.
-func (t *Times) next(after time.Time) time.Time {
+func (t *Schedule) next(after time.Time) time.Time {
 	switch {
 	case !t.at.IsZero() && t.at.After(after):
 		return t.at
@@ -100,7 +100,7 @@ func (t *Times) next(after time.Time) time.Time {
 }
 
 // last is the last run of the schedule up to a time, without jitter; zero for none.
-func (t *Times) last(until time.Time) time.Time {
+func (t *Schedule) last(until time.Time) time.Time {
 	var found time.Time
 	switch {
 	case !t.at.IsZero() && t.at.After(until):
@@ -122,16 +122,16 @@ func (t *Times) last(until time.Time) time.Time {
 	return found
 }
 
-func (t *Times) anchor() time.Time {
+func (t *Schedule) anchor() time.Time {
 	if t.at.IsZero() {
-		return t.made
+		return t.created
 	}
 	return t.at
 }
 
 // slot says when a run is due. Jitter follows from the object and the run, so that each leader finds the
 // same, and never moves a run past another one.
-func (t *Times) slot(at time.Time) slot {
+func (t *Schedule) slot(at time.Time) slot {
 	if at.IsZero() {
 		return slot{}
 	}
@@ -160,8 +160,8 @@ func (t *Times) slot(at time.Time) slot {
 	return s
 }
 
-// latest is the last run that is due by now.
-func (t *Times) latest(now time.Time) slot {
+// latestDue is the last run that is due by now.
+func (t *Schedule) latestDue(now time.Time) slot {
 	at := t.next(now)
 	for range 3 {
 		if s := t.slot(at); !s.due.IsZero() && !s.due.After(now) {
@@ -177,8 +177,8 @@ func (t *Times) latest(now time.Time) slot {
 	return slot{}
 }
 
-// following is the first run that is due after a time.
-func (t *Times) following(after time.Time) slot {
+// nextDue is the first run that is due after a time.
+func (t *Schedule) nextDue(after time.Time) slot {
 	at := t.last(after)
 	if at.IsZero() {
 		at = t.next(after)
@@ -194,11 +194,11 @@ func (t *Times) following(after time.Time) slot {
 	return slot{}
 }
 
-// begins is when the first run that is due after a time may begin: not before another time, within
+// nextStart is when the first run that is due after a time may begin: not before another time, within
 // the starting deadline, where windows and blackouts are open. It is zero for none.
-func (t *Times) begins(after, from time.Time, deadline time.Duration) time.Time {
-	s := t.following(after)
-	for range patience {
+func (t *Schedule) nextStart(after, from time.Time, deadline time.Duration) time.Time {
+	s := t.nextDue(after)
+	for range maxLookahead {
 		if s.due.IsZero() {
 			break
 		}
@@ -220,7 +220,7 @@ func (t *Times) begins(after, from time.Time, deadline time.Duration) time.Time 
 				skip = early
 			}
 		}
-		s = t.following(skip)
+		s = t.nextDue(skip)
 	}
 	return time.Time{}
 }

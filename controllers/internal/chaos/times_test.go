@@ -50,24 +50,24 @@ func TestWhenRunsAreDue(t *testing.T) {
 		"cron in a gap":    {chaosv1.Schedule{Cron: "30 2 * * *", TimeZone: "Europe/Zurich"}, "2026-03-28T12:00:00Z", []string{"2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"}},
 		"cron in a repeat": {chaosv1.Schedule{Cron: "30 2 * * *", TimeZone: "Europe/Zurich"}, "2026-10-24T12:00:00Z", []string{"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"}},
 	} {
-		times := TimesOf(timed(t, c.schedule))
+		times := ScheduleOf(timed(t, c.schedule))
 		after := moment(t, c.after)
 		for _, want := range c.wants {
-			s := times.following(after)
+			s := times.nextDue(after)
 			if got := s.due.UTC().Format(time.RFC3339); got != want {
 				t.Errorf("%s: after %s comes %s, want %s", name, after, got, want)
 			}
-			if last := times.latest(s.due); !last.due.Equal(s.due) {
+			if last := times.latestDue(s.due); !last.due.Equal(s.due) {
 				t.Errorf("%s: at %s the latest is %s", name, s.due, last.due)
 			}
 			after = s.due
 		}
 		if times.interval > lookBack {
-			if s := times.following(after.AddDate(500, 0, 0)); !s.due.IsZero() {
+			if s := times.nextDue(after.AddDate(500, 0, 0)); !s.due.IsZero() {
 				t.Errorf("%s: %s", name, s.due)
 			}
 		}
-		if s := times.following(after); times.once() && !s.due.IsZero() {
+		if s := times.nextDue(after); times.once() && !s.due.IsZero() {
 			t.Errorf("%s comes again at %s", name, s.due)
 		}
 	}
@@ -79,15 +79,15 @@ func TestJitterIsTheSameForEachLeaderAndKeepsTheOrder(t *testing.T) {
 		{Cron: "0,5 9,17 * * *", JitterPercent: ptr.To[int32](50), TimeZone: "Europe/Zurich"},
 	} {
 		p := timed(t, s)
-		times, other := TimesOf(p), TimesOf(p)
+		times, other := ScheduleOf(p), ScheduleOf(p)
 		after, moved := p.CreationTimestamp.Time, 0
 		for range 300 {
-			next := times.following(after)
-			if again := other.following(after); !again.due.Equal(next.due) || !next.due.After(after) {
+			next := times.nextDue(after)
+			if again := other.nextDue(after); !again.due.Equal(next.due) || !next.due.After(after) {
 				t.Fatalf("%+v: after %s: %s and %s", s, after, next.due, again.due)
 			}
 			// Whatever time within them it is, the same one is the latest.
-			if got := times.latest(next.due.Add(500 * time.Millisecond)); !got.due.Equal(next.due) {
+			if got := times.latestDue(next.due.Add(500 * time.Millisecond)); !got.due.Equal(next.due) {
 				t.Fatalf("%+v: at %s the latest is %s", s, next.due, got.due)
 			}
 			if !next.due.Equal(next.at) {
@@ -104,9 +104,9 @@ func TestJitterIsTheSameForEachLeaderAndKeepsTheOrder(t *testing.T) {
 	}
 	p := timed(t, chaosv1.Schedule{Cron: "0 9 * * *", JitterPercent: ptr.To[int32](50)})
 	p.Spec.Windows = []common.Window{{Schedule: "0 9 * * *", Duration: "1h"}}
-	times := TimesOf(p)
+	times := ScheduleOf(p)
 	for after := p.CreationTimestamp.Time; after.Before(p.CreationTimestamp.AddDate(0, 2, 0)); {
-		s := times.following(after)
+		s := times.nextDue(after)
 		if s.due.Hour() != 9 {
 			t.Errorf("jitter moves a run out of the window, to %s", s.due)
 		}
@@ -131,7 +131,7 @@ func TestTheNextRunIsOneThatMayBegin(t *testing.T) {
 		"the day's limit":              {hourly, nil, nil, 8, "2026-03-03T00:00:00Z"},
 		"an interval, and a window":    {chaosv1.Schedule{Interval: "15s"}, []common.Window{{Schedule: "0 0 1 6 *", Duration: "1h"}}, nil, 0, "2026-06-01T00:00:00Z"},
 	} {
-		b := newBench(t)
+		b := newSuite(t)
 		b.edit(func(s *chaosv1.ChaosPodSpec) { s.Schedule, s.Windows, s.Blackouts = c.schedule, c.windows, c.blackouts })
 		b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", c.killed
 		b.o.Now = b.o.Now.Add(time.Second)
@@ -167,19 +167,19 @@ func TestNothingIsMadeUp(t *testing.T) {
 	}{
 		"a little": {4 * time.Minute, 1}, "beyond the deadline": {6 * time.Minute, 0}, "many runs": {24*time.Hour + 6*time.Minute, 0}, "many runs and a little": {24 * time.Hour, 1},
 	} {
-		b := newBench(t)
+		b := newSuite(t)
 		if d := b.after(10*time.Minute + c.away); len(d.Actions) != c.dies || len(b.p.Status.Runs) != 0 {
 			t.Errorf("away for %s: %d die, %v", name, len(d.Actions), b.p.Status.Runs)
 		}
 	}
 	// What was due before the operator first saw the object, or before the spec changed, is not begun.
-	b := newBench(t)
+	b := newSuite(t)
 	b.p.Status = chaosv1.ChaosPodStatus{ObservedGeneration: -1}
 	b.p.Annotations = map[string]string{chaosv1.RunNowAnnotation: "from a backup"}
 	if d := b.after(11 * time.Minute); len(d.Actions) > 0 || b.p.Status.LastRunNow != "from a backup" {
 		t.Errorf("%+v", d.Status)
 	}
-	b = newBench(t)
+	b = newSuite(t)
 	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Suspend = ptr.To(true) })
 	b.after(11 * time.Minute)
 	b.edit(func(s *chaosv1.ChaosPodSpec) { s.Suspend = ptr.To(false) })
@@ -189,7 +189,7 @@ func TestNothingIsMadeUp(t *testing.T) {
 }
 
 func TestOneShot(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.p.Status = chaosv1.ChaosPodStatus{}
 	b.edit(func(s *chaosv1.ChaosPodSpec) {
 		s.Schedule = chaosv1.Schedule{At: ptr.To(metav1.NewTime(b.o.Now.Add(-10 * time.Second)))}
@@ -202,7 +202,7 @@ func TestOneShot(t *testing.T) {
 	b.o.Owners[0] = b.owner("api", 5)
 	b.remove(d.Actions[0].UID)
 	b.after(time.Second)
-	b.wants(chaosv1.ConditionReady, "True/Completed")
+	b.expectCondition(chaosv1.ConditionReady, "True/Completed")
 	for _, jump := range []time.Duration{time.Hour, -2 * time.Hour, 2 * time.Hour} {
 		if d := b.after(jump); len(d.Actions) > 0 {
 			t.Errorf("it comes again after a jump of %s", jump)
@@ -211,7 +211,7 @@ func TestOneShot(t *testing.T) {
 }
 
 func TestAClockThatJumps(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.kill()
 	b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod("new"))
 	b.after(time.Second)
@@ -219,7 +219,7 @@ func TestAClockThatJumps(t *testing.T) {
 	if d := b.after(24 * time.Hour); len(d.Actions) > 1 {
 		t.Errorf("%+v", d.Actions)
 	}
-	b = newBench(t)
+	b = newSuite(t)
 	b.kill()
 	b.o.Owners[0].Pods = append(b.o.Owners[0].Pods, b.pod("new"))
 	b.after(time.Second)
@@ -244,7 +244,7 @@ func TestAClockThatJumps(t *testing.T) {
 		t.Error("after the clock was set back no run begins")
 	}
 	// Back during a verification: it ends in the time that it has, not when the clock gets there.
-	b = newBench(t)
+	b = newSuite(t)
 	b.kill()
 	b.after(-24 * time.Hour)
 	b.after(10*time.Minute + time.Second)
@@ -254,7 +254,7 @@ func TestAClockThatJumps(t *testing.T) {
 }
 
 func TestRunNow(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.p.Annotations = map[string]string{chaosv1.RunNowAnnotation: "1"}
 	d := b.after(time.Minute)
 	if len(d.Actions) != 1 || d.Status.LastRunNow != "1" || d.Status.CurrentRun.ID != "2026-03-02T12:01:00Z-now" {
@@ -280,8 +280,8 @@ func TestRunNow(t *testing.T) {
 }
 
 // canaried has the example of controller-runtime as v1 sees it.
-func canaried(t *testing.T) *bench {
-	b := newBench(t)
+func canaried(t *testing.T) *suite {
+	b := newSuite(t)
 	b.p.Spec = chaosv1.ChaosPodSpec{
 		DryRun: ptr.To(false), Action: &chaosv1.Action{Type: ptr.To(chaosv1.ActionDelete)}, Target: chaosv1.Target{Template: templateOf("nginx")},
 		Schedule: chaosv1.Schedule{At: ptr.To(metav1.NewTime(moment(t, "2026-01-01T00:00:00Z"))), Interval: "15s", JitterPercent: ptr.To[int32](34)},
@@ -330,24 +330,24 @@ func TestACanaryIsMadeKilledAndMadeAgain(t *testing.T) {
 func TestWhatIsDoneAboutACanary(t *testing.T) {
 	hash := TemplateHash(templateOf("nginx"))
 	for name, c := range map[string]struct {
-		put   func(b *bench, pod *Pod, canary *Canary)
+		put   func(b *suite, pod *Pod, canary *Canary)
 		wants Verb
 		ready string
 	}{
-		"nothing":                 {func(*bench, *Pod, *Canary) {}, "", "True/Scheduled"},
-		"a foreign pod":           {func(_ *bench, _ *Pod, c *Canary) { c.Foreign, c.Hash = true, "" }, "", "False/CanaryConflict"},
-		"it is being deleted":     {func(_ *bench, p *Pod, c *Canary) { p.Terminating, c.Hash = true, "old" }, "", "True/Scheduled"},
-		"another template":        {func(_ *bench, _ *Pod, c *Canary) { c.Hash = "old" }, DeleteCanary, "True/Scheduled"},
-		"it has finished":         {func(_ *bench, _ *Pod, c *Canary) { c.Finished = true }, DeleteCanary, "True/Scheduled"},
-		"it has finished at once": {func(b *bench, p *Pod, c *Canary) { c.Finished, p.Created = true, b.o.Now }, "", "True/Scheduled"},
-		"it cannot be read":       {func(_ *bench, _ *Pod, c *Canary) { c.Unknown, c.Pod = "timed out", nil }, "", "True/Scheduled"},
-		"there is none":           {func(_ *bench, _ *Pod, c *Canary) { c.Pod = nil }, CreateCanary, "True/Scheduled"},
-		"none, and suspended": {func(b *bench, _ *Pod, c *Canary) {
+		"nothing":                 {func(*suite, *Pod, *Canary) {}, "", "True/Scheduled"},
+		"a foreign pod":           {func(_ *suite, _ *Pod, c *Canary) { c.Foreign, c.Hash = true, "" }, "", "False/CanaryConflict"},
+		"it is being deleted":     {func(_ *suite, p *Pod, c *Canary) { p.Terminating, c.Hash = true, "old" }, "", "True/Scheduled"},
+		"another template":        {func(_ *suite, _ *Pod, c *Canary) { c.Hash = "old" }, DeleteCanary, "True/Scheduled"},
+		"it has finished":         {func(_ *suite, _ *Pod, c *Canary) { c.Finished = true }, DeleteCanary, "True/Scheduled"},
+		"it has finished at once": {func(b *suite, p *Pod, c *Canary) { c.Finished, p.Created = true, b.o.Now }, "", "True/Scheduled"},
+		"it cannot be read":       {func(_ *suite, _ *Pod, c *Canary) { c.Unknown, c.Pod = "timed out", nil }, "", "True/Scheduled"},
+		"there is none":           {func(_ *suite, _ *Pod, c *Canary) { c.Pod = nil }, CreateCanary, "True/Scheduled"},
+		"none, and suspended": {func(b *suite, _ *Pod, c *Canary) {
 			c.Pod = nil
 			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Suspend = ptr.To(true) })
 		}, CreateCanary, "True/Scheduled"},
-		"none, and barred": {func(b *bench, _ *Pod, c *Canary) { c.Pod, b.o.Barred = nil, Obstacle{chaosv1.ReasonForbidden, "no"} }, "", "False/Forbidden"},
-		"none, and deleted": {func(b *bench, _ *Pod, c *Canary) {
+		"none, and barred": {func(b *suite, _ *Pod, c *Canary) { c.Pod, b.o.BlockedBy = nil, Obstacle{chaosv1.ReasonForbidden, "no"} }, "", "False/Forbidden"},
+		"none, and deleted": {func(b *suite, _ *Pod, c *Canary) {
 			c.Pod, b.p.DeletionTimestamp = nil, ptr.To(metav1.NewTime(b.o.Now))
 		}, "", "True/Scheduled"},
 	} {
@@ -363,6 +363,6 @@ func TestWhatIsDoneAboutACanary(t *testing.T) {
 		if got != c.wants || len(d.Actions) > 1 {
 			t.Errorf("%s: %+v, want %q", name, d.Actions, c.wants)
 		}
-		b.wants(chaosv1.ConditionReady, c.ready)
+		b.expectCondition(chaosv1.ConditionReady, c.ready)
 	}
 }

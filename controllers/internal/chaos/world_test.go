@@ -43,8 +43,8 @@ func (o *simOwner) repair(now time.Time) {
 	o.broken, o.rolling = false, false
 }
 
-// cluster is a small API server.
-type cluster struct {
+// simCluster is a small API server.
+type simCluster struct {
 	now                time.Time
 	owners             []*simOwner
 	canary             *simOwner
@@ -57,7 +57,7 @@ func templateOf(image string) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: image}}}}
 }
 
-func (c *cluster) create(o *simOwner) {
+func (c *simCluster) create(o *simOwner) {
 	o.made++
 	o.pods = append(o.pods, simPod{
 		name: fmt.Sprintf("%s-%d", o.name, o.made), uid: types.UID(fmt.Sprintf("%s-pod-%d", o.uid, o.made)),
@@ -65,8 +65,8 @@ func (c *cluster) create(o *simOwner) {
 	})
 }
 
-// pass lets time go by for controllers and containers.
-func (c *cluster) pass(d time.Duration) {
+// advance lets time go by for controllers and containers.
+func (c *simCluster) advance(d time.Duration) {
 	for end := c.now.Add(d); c.now.Before(end); {
 		c.now = c.now.Add(min(max(d/8, 2*time.Second), end.Sub(c.now)))
 		for _, o := range c.all() {
@@ -93,17 +93,17 @@ func (c *cluster) pass(d time.Duration) {
 	}
 }
 
-func (c *cluster) all() []*simOwner {
+func (c *simCluster) all() []*simOwner {
 	if c.canary != nil {
 		return []*simOwner{c.canary}
 	}
 	return c.owners
 }
 
-func (c *cluster) views() []Owner {
+func (c *simCluster) views() []Owner {
 	var views []Owner
 	for _, o := range c.all() {
-		v := Owner{Kind: "Deployment", Name: o.name, UID: types.UID(o.uid), Wanted: int32(o.wanted)}
+		v := Owner{Kind: "Deployment", Name: o.name, UID: types.UID(o.uid), Desired: int32(o.wanted)}
 		if o.rolling {
 			v.Unstable = "rolls out"
 		}
@@ -132,7 +132,7 @@ func (c *cluster) views() []Owner {
 }
 
 // fresh is an old view in which the pods of pending victims are as they are.
-func (c *cluster) fresh(p *chaosv1.ChaosPod, old, now []Owner) []Owner {
+func (c *simCluster) fresh(p *chaosv1.ChaosPod, old, now []Owner) []Owner {
 	if p.Status.CurrentRun == nil || p.Status.CurrentRun.Phase == chaosv1.RunVerifying {
 		return old
 	}
@@ -164,7 +164,7 @@ func (m *model) act(a Action) Result {
 			return result
 		}
 		if len(m.canary.pods) > 0 {
-			result.Outcome = Again
+			result.Outcome = Retry
 			return result
 		}
 		m.create(m.canary)

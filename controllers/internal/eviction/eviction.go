@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// budgets is how the API server calls what refuses an eviction.
-const budgets = "PodDisruptionBudget"
+// budgetKind is how the API server calls what refuses an eviction.
+const budgetKind = "PodDisruptionBudget"
 
 // Outcome is what came of ending a pod.
 type Outcome string
@@ -37,8 +37,8 @@ const (
 	Misconfigured Outcome = "Misconfigured"
 	// Forbidden: the client may not do it, or an admission webhook refuses it.
 	Forbidden Outcome = "Forbidden"
-	// Again: it failed for now, or what came of it is not known.
-	Again Outcome = "Again"
+	// Retry: it failed for now, or what came of it is not known.
+	Retry Outcome = "Again"
 )
 
 // Result of ending a pod. Err is nil only with Done; Budget is set only with Blocked, where it is known.
@@ -100,7 +100,7 @@ func budgetOf(err error) string {
 			return name
 		}
 	}
-	if strings.EqualFold(details.Kind, budgets) {
+	if strings.EqualFold(details.Kind, budgetKind) {
 		return details.Name
 	}
 	return ""
@@ -118,22 +118,22 @@ func outcomeOf(err error) Outcome {
 		return Replaced
 	case apierrors.IsTooManyRequests(err) && apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
 		return Blocked
-	case apierrors.IsForbidden(err) && ofBudget(err):
+	case apierrors.IsForbidden(err) && isBudgetError(err):
 		return Blocked // a budget that is not up to date, or has let too many go
 	case apierrors.IsForbidden(err):
 		return Forbidden
-	case errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError && strings.Contains(status.Status().Message, budgets):
+	case errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError && strings.Contains(status.Status().Message, budgetKind):
 		return Misconfigured
 	}
-	return Again
+	return Retry
 }
 
-// ofBudget says whether an error is about a disruption budget rather than about rights.
-func ofBudget(err error) bool {
+// isBudgetError says whether an error is about a disruption budget rather than about rights.
+func isBudgetError(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return false
 	}
 	details := status.Status().Details
-	return details != nil && strings.EqualFold(details.Kind, budgets)
+	return details != nil && strings.EqualFold(details.Kind, budgetKind)
 }

@@ -31,12 +31,12 @@ func TestWhatEvictingComesTo(t *testing.T) {
 		"gone already":             {apierrors.NewNotFound(pods, "p"), Gone},
 		"another pod by that name": {apierrors.NewConflict(pods, "p", errors.New("Precondition failed: UID in precondition")), Replaced},
 		"a budget":                 {budget, Blocked},
-		"a busy API server":        {apierrors.NewTooManyRequests("too many requests", 1), Again},
+		"a busy API server":        {apierrors.NewTooManyRequests("too many requests", 1), Retry},
 		"two budgets":              {of(http.StatusInternalServerError, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."), Misconfigured},
-		"a broken API server":      {of(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away"), Again},
+		"a broken API server":      {of(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is away"), Retry},
 		"no right to":              {apierrors.NewForbidden(schema.GroupResource{Resource: "pods/eviction"}, "p", errors.New("no")), Forbidden},
 		"a budget that is behind":  {apierrors.NewForbidden(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudget"}, "b", errors.New("pdb disruptions allowed is negative")), Blocked},
-		"outcome unknown":          {context.DeadlineExceeded, Again},
+		"outcome unknown":          {context.DeadlineExceeded, Retry},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := outcomeOf(test.err); got != test.want {

@@ -15,9 +15,9 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// Named reads one workload; it returns nil where there is none. From a cache it reads what must not be
+// Get reads one workload; it returns nil where there is none. From a cache it reads what must not be
 // changed. Evicts says that its pods would be evicted.
-func Named(ctx context.Context, from client.Reader, key types.NamespacedName, kind autorebootv1.TargetKind, evicts bool) (*Workload, error) {
+func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind autorebootv1.TargetKind, evicts bool) (*Workload, error) {
 	const shared = client.UnsafeDisableDeepCopy
 	var w *Workload
 	var err error

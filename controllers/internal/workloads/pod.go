@@ -21,13 +21,13 @@ func Ordinal(pod *corev1.Pod) int {
 	return ordinal
 }
 
-// Finished says whether a pod has ended for good.
-func Finished(pod *corev1.Pod) bool {
+// IsFinished says whether a pod has ended for good.
+func IsFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Ready says whether a pod is.
-func Ready(pod *corev1.Pod) bool {
+// IsReady says whether a pod is.
+func IsReady(pod *corev1.Pod) bool {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
 			return c.Status == corev1.ConditionTrue

@@ -22,8 +22,8 @@ type Workload struct {
 	Version  string // metadata.resourceVersion
 	Template *corev1.PodTemplateSpec
 	Selector *metav1.LabelSelector
-	// Keeps says of a pod's ordinal that a rollout would leave the pod as it is; nil: of none.
-	Keeps func(ordinal int) bool
+	// KeptByRollout says of a pod's ordinal that a rollout would leave the pod as it is; nil: of none.
+	KeptByRollout func(ordinal int) bool
 	// MinReady is how long a pod must be ready to count as available.
 	MinReady time.Duration
 }
@@ -38,8 +38,8 @@ func newWorkload(kind autorebootv1.TargetKind, object metav1.Object, template *c
 	return w
 }
 
-// hinders notes the first obstacle.
-func (w *Workload) hinders(reason string, holds bool) {
+// addObstacle notes the first obstacle.
+func (w *Workload) addObstacle(reason string, holds bool) {
 	if holds && w.Obstacle == "" {
 		w.Obstacle = reason
 	}
@@ -47,18 +47,18 @@ func (w *Workload) hinders(reason string, holds bool) {
 
 // counts are what the status of a workload says.
 type counts struct {
-	seen                             bool // its controller has seen the latest spec
+	observed                         bool // its controller has seen the latest spec
 	desired, all, updated, available int32
 	toUpdate                         int32 // pods that a rollout reaches
-	byHand                           bool  // a change of the template rolls nothing out by itself
+	manual                           bool  // a change of the template rolls nothing out by itself
 }
 
-// counted draws the conclusions. Where a change of the template waits for a hand, which is no obstacle
+// setCounts draws the conclusions. Where a change of the template waits for a hand, which is no obstacle
 // to evicting pods, of what revision they are says nothing about a rollout.
-func (w *Workload) counted(c counts) {
+func (w *Workload) setCounts(c counts) {
 	w.Desired, w.AvailablePods = c.desired, c.available
 	w.Available = c.available >= c.desired
-	w.Updated = c.seen && (c.byHand || c.updated >= c.toUpdate && c.all <= max(c.updated, c.desired))
+	w.Updated = c.observed && (c.manual || c.updated >= c.toUpdate && c.all <= max(c.updated, c.desired))
 	w.Complete = w.Updated && w.Available
 }
 
@@ -67,12 +67,12 @@ func Deployment(d *appsv1.Deployment, evicts bool) *Workload {
 	w := newWorkload(autorebootv1.TargetDeployment, d, &d.Spec.Template, d.Spec.Selector)
 	w.MinReady = seconds(d.Spec.MinReadySeconds)
 	desired := ptr.Deref(d.Spec.Replicas, 1)
-	w.hinders(autorebootv1.ReasonPaused, d.Spec.Paused && !evicts)
-	w.hinders(autorebootv1.ReasonScaledToZero, desired == 0)
-	w.counted(counts{
-		seen: d.Status.ObservedGeneration >= d.Generation, desired: desired, toUpdate: desired,
+	w.addObstacle(autorebootv1.ReasonPaused, d.Spec.Paused && !evicts)
+	w.addObstacle(autorebootv1.ReasonScaledToZero, desired == 0)
+	w.setCounts(counts{
+		observed: d.Status.ObservedGeneration >= d.Generation, desired: desired, toUpdate: desired,
 		all: d.Status.Replicas, updated: d.Status.UpdatedReplicas, available: d.Status.AvailableReplicas,
-		byHand: d.Spec.Paused,
+		manual: d.Spec.Paused,
 	})
 	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
 		w.MaxUnavailable = unavailable(rolling.MaxUnavailable, intstr.FromString("25%"), desired, false)
@@ -89,13 +89,13 @@ func StatefulSet(s *appsv1.StatefulSet, evicts bool) *Workload {
 	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil && !onDelete {
 		partition = ptr.Deref(rolling.Partition, 0)
 	}
-	w.hinders(autorebootv1.ReasonScaledToZero, desired == 0)
-	w.hinders(autorebootv1.ReasonOnDelete, onDelete && !evicts)
-	w.hinders(autorebootv1.ReasonPartitioned, partition >= desired && !evicts)
-	w.counted(counts{
-		seen: s.Status.ObservedGeneration >= s.Generation, desired: desired, toUpdate: max(desired-partition, 0),
+	w.addObstacle(autorebootv1.ReasonScaledToZero, desired == 0)
+	w.addObstacle(autorebootv1.ReasonOnDelete, onDelete && !evicts)
+	w.addObstacle(autorebootv1.ReasonPartitioned, partition >= desired && !evicts)
+	w.setCounts(counts{
+		observed: s.Status.ObservedGeneration >= s.Generation, desired: desired, toUpdate: max(desired-partition, 0),
 		all: s.Status.Replicas, updated: s.Status.UpdatedReplicas, available: s.Status.AvailableReplicas,
-		byHand: onDelete,
+		manual: onDelete,
 	})
 	if !onDelete {
 		var most *intstr.IntOrString
@@ -109,7 +109,7 @@ func StatefulSet(s *appsv1.StatefulSet, evicts bool) *Workload {
 		if s.Spec.Ordinals != nil {
 			first = int(s.Spec.Ordinals.Start)
 		}
-		w.Keeps = func(ordinal int) bool { return ordinal < first+int(partition) }
+		w.KeptByRollout = func(ordinal int) bool { return ordinal < first+int(partition) }
 	}
 	return w
 }
@@ -120,12 +120,12 @@ func DaemonSet(d *appsv1.DaemonSet, evicts bool) *Workload {
 	w.MinReady = seconds(d.Spec.MinReadySeconds)
 	onDelete := d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
 	seen, desired := d.Status.ObservedGeneration >= d.Generation, d.Status.DesiredNumberScheduled
-	w.hinders(autorebootv1.ReasonScaledToZero, seen && desired == 0)
-	w.hinders(autorebootv1.ReasonOnDelete, onDelete && !evicts)
-	w.counted(counts{
-		seen: seen, desired: desired, toUpdate: desired,
+	w.addObstacle(autorebootv1.ReasonScaledToZero, seen && desired == 0)
+	w.addObstacle(autorebootv1.ReasonOnDelete, onDelete && !evicts)
+	w.setCounts(counts{
+		observed: seen, desired: desired, toUpdate: desired,
 		all: d.Status.CurrentNumberScheduled, updated: d.Status.UpdatedNumberScheduled, available: d.Status.NumberAvailable,
-		byHand: onDelete,
+		manual: onDelete,
 	})
 	if rolling := d.Spec.UpdateStrategy.RollingUpdate; rolling != nil && !onDelete {
 		w.MaxUnavailable = unavailable(rolling.MaxUnavailable, intstr.FromInt32(1), desired, true)
@@ -148,10 +148,10 @@ func unavailable(most *intstr.IntOrString, fallback intstr.IntOrString, desired 
 func ReplicaSet(r *appsv1.ReplicaSet) *Workload {
 	w := newWorkload("ReplicaSet", r, &r.Spec.Template, r.Spec.Selector)
 	desired := ptr.Deref(r.Spec.Replicas, 1)
-	w.hinders(autorebootv1.ReasonScaledToZero, desired == 0)
+	w.addObstacle(autorebootv1.ReasonScaledToZero, desired == 0)
 	w.MinReady = seconds(r.Spec.MinReadySeconds)
-	w.counted(counts{
-		seen: r.Status.ObservedGeneration >= r.Generation, desired: desired, toUpdate: desired,
+	w.setCounts(counts{
+		observed: r.Status.ObservedGeneration >= r.Generation, desired: desired, toUpdate: desired,
 		all: r.Status.Replicas, updated: r.Status.Replicas, available: r.Status.AvailableReplicas,
 	})
 	return w

@@ -14,15 +14,15 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// standing is what a test expects of a workload.
-type standing struct {
+// summary is what a test expects of a workload.
+type summary struct {
 	obstacle                     string
 	updated, complete, available bool
 	desired                      int32
 }
 
-func standingOf(w *Workload) standing {
-	return standing{w.Obstacle, w.Updated, w.Complete, w.Available, w.Desired}
+func summaryOf(w *Workload) summary {
+	return summary{w.Obstacle, w.Updated, w.Complete, w.Available, w.Desired}
 }
 
 func TestADeploymentIsReadOffItsStatus(t *testing.T) {
@@ -30,30 +30,30 @@ func TestADeploymentIsReadOffItsStatus(t *testing.T) {
 		d.Generation, d.Spec.Replicas = 3, ptr.To(int32(3))
 		d.Status = appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3}
 	}
-	all := standing{updated: true, complete: true, available: true, desired: 3}
+	all := summary{updated: true, complete: true, available: true, desired: 3}
 	for name, test := range map[string]struct {
 		change func(*appsv1.Deployment)
 		evicts bool
-		want   standing
+		want   summary
 	}{
 		"all is well":         {func(*appsv1.Deployment) {}, false, all},
-		"no replicas given":   {func(d *appsv1.Deployment) { d.Spec.Replicas = nil }, false, standing{updated: true, complete: true, available: true, desired: 1}},
-		"not seen yet":        {func(d *appsv1.Deployment) { d.Generation = 4 }, false, standing{available: true, desired: 3}},
-		"an old pod is left":  {func(d *appsv1.Deployment) { d.Status.Replicas = 4 }, false, standing{available: true, desired: 3}},
-		"not all updated":     {func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 2 }, false, standing{available: true, desired: 3}},
-		"broken":              {func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }, false, standing{updated: true, desired: 3}},
-		"being deleted":       {func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true, standing{obstacle: autorebootv1.ReasonTerminating, updated: true, complete: true, available: true, desired: 3}},
-		"paused":              {func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }, false, standing{obstacle: autorebootv1.ReasonPaused, updated: true, complete: true, available: true, desired: 3}},
+		"no replicas given":   {func(d *appsv1.Deployment) { d.Spec.Replicas = nil }, false, summary{updated: true, complete: true, available: true, desired: 1}},
+		"not seen yet":        {func(d *appsv1.Deployment) { d.Generation = 4 }, false, summary{available: true, desired: 3}},
+		"an old pod is left":  {func(d *appsv1.Deployment) { d.Status.Replicas = 4 }, false, summary{available: true, desired: 3}},
+		"not all updated":     {func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 2 }, false, summary{available: true, desired: 3}},
+		"broken":              {func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }, false, summary{updated: true, desired: 3}},
+		"being deleted":       {func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true, summary{obstacle: autorebootv1.ReasonTerminating, updated: true, complete: true, available: true, desired: 3}},
+		"paused":              {func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }, false, summary{obstacle: autorebootv1.ReasonPaused, updated: true, complete: true, available: true, desired: 3}},
 		"paused, by eviction": {func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }, true, all},
 		"scaled to zero": {func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Status = ptr.To(int32(0)), appsv1.DeploymentStatus{ObservedGeneration: 3}
-		}, true, standing{obstacle: autorebootv1.ReasonScaledToZero, updated: true, complete: true, available: true}},
+		}, true, summary{obstacle: autorebootv1.ReasonScaledToZero, updated: true, complete: true, available: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &appsv1.Deployment{}
 			well(d)
 			test.change(d)
-			if got := standingOf(Deployment(d, test.evicts)); got != test.want {
+			if got := summaryOf(Deployment(d, test.evicts)); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
@@ -61,7 +61,7 @@ func TestADeploymentIsReadOffItsStatus(t *testing.T) {
 }
 
 func TestAStatefulSetIsReadOffItsStatus(t *testing.T) {
-	all := standing{updated: true, complete: true, available: true, desired: 3}
+	all := summary{updated: true, complete: true, available: true, desired: 3}
 	partition := func(n int32, updated int32) func(*appsv1.StatefulSet) {
 		return func(s *appsv1.StatefulSet) {
 			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &n}
@@ -74,22 +74,22 @@ func TestAStatefulSetIsReadOffItsStatus(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*appsv1.StatefulSet)
 		evicts bool
-		want   standing
+		want   summary
 	}{
 		"all is well":                  {func(*appsv1.StatefulSet) {}, false, all},
-		"rolling out":                  {func(s *appsv1.StatefulSet) { s.Status.UpdatedReplicas = 1 }, false, standing{available: true, desired: 3}},
+		"rolling out":                  {func(s *appsv1.StatefulSet) { s.Status.UpdatedReplicas = 1 }, false, summary{available: true, desired: 3}},
 		"a partition that is done":     {partition(2, 1), false, all},
-		"a partition that is not done": {partition(1, 1), false, standing{available: true, desired: 3}},
-		"a partition that keeps all":   {partition(3, 0), false, standing{autorebootv1.ReasonPartitioned, true, true, true, 3}},
+		"a partition that is not done": {partition(1, 1), false, summary{available: true, desired: 3}},
+		"a partition that keeps all":   {partition(3, 0), false, summary{autorebootv1.ReasonPartitioned, true, true, true, 3}},
 		"the same, by eviction":        {partition(3, 0), true, all},
-		"by hand":                      {onDelete, false, standing{autorebootv1.ReasonOnDelete, true, true, true, 3}},
+		"by hand":                      {onDelete, false, summary{autorebootv1.ReasonOnDelete, true, true, true, 3}},
 		"by hand, by eviction":         {onDelete, true, all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3))}}
 			s.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3}
 			test.change(s)
-			if got := standingOf(StatefulSet(s, test.evicts)); got != test.want {
+			if got := summaryOf(StatefulSet(s, test.evicts)); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
@@ -100,23 +100,23 @@ func TestADaemonSetIsReadOffItsStatus(t *testing.T) {
 	for name, test := range map[string]struct {
 		status   appsv1.DaemonSetStatus
 		onDelete bool
-		want     standing
+		want     summary
 	}{
 		"all is well": {appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 2, NumberAvailable: 2}, false,
-			standing{"", true, true, true, 2}},
+			summary{"", true, true, true, 2}},
 		"rolling out": {appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 1, NumberAvailable: 2}, false,
-			standing{"", false, false, true, 2}},
-		"on no node": {appsv1.DaemonSetStatus{ObservedGeneration: 1}, false, standing{autorebootv1.ReasonScaledToZero, true, true, true, 0}},
-		"just made":  {appsv1.DaemonSetStatus{}, false, standing{}},
+			summary{"", false, false, true, 2}},
+		"on no node": {appsv1.DaemonSetStatus{ObservedGeneration: 1}, false, summary{autorebootv1.ReasonScaledToZero, true, true, true, 0}},
+		"just made":  {appsv1.DaemonSetStatus{}, false, summary{}},
 		"by hand": {appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, NumberAvailable: 2}, true,
-			standing{autorebootv1.ReasonOnDelete, true, true, true, 2}},
+			summary{autorebootv1.ReasonOnDelete, true, true, true, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Status: test.status}
 			if test.onDelete {
 				d.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
 			}
-			if got := standingOf(DaemonSet(d, false)); got != test.want {
+			if got := summaryOf(DaemonSet(d, false)); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})

@@ -21,9 +21,9 @@ const Size = 32
 // prefix says how a fingerprint was made, so that another way could be told from it.
 const prefix = "hmac:"
 
-// shown is how many bytes of the 32 of a hash a fingerprint shows: without the key it is impossible to look
+// hashSize is how many bytes of the 32 of a hash a fingerprint shows: without the key it is impossible to look
 // for two contents that meet, so 128 bits are plenty.
-const shown = 16
+const hashSize = 16
 
 // Key makes fingerprints. It is safe for concurrent use.
 type Key struct{ secret [Size]byte }
@@ -50,7 +50,7 @@ func (Key) Format(to fmt.State, _ rune) {
 // Data is the fingerprint of the values of keys, or of all keys where keys is nil. A chosen key that
 // is missing is not the same as one with an empty value. Order and repetition of keys mean nothing.
 func (k *Key) Data(data map[string][]byte, keys []string) string {
-	h := k.begin("data")
+	h := k.newHash("data")
 	chosen := slices.Sorted(maps.Keys(data))
 	if keys != nil {
 		chosen = slices.Compact(slices.Sorted(slices.Values(keys)))
@@ -58,47 +58,47 @@ func (k *Key) Data(data map[string][]byte, keys []string) string {
 	var length [8]byte
 	for _, name := range chosen {
 		value, ok := data[name]
-		field(h, &length, []byte(name))
+		writeField(h, &length, []byte(name))
 		if !ok {
 			// No value is as long as this.
-			number(h, &length, ^uint64(0))
+			writeNumber(h, &length, ^uint64(0))
 			continue
 		}
-		field(h, &length, value)
+		writeField(h, &length, value)
 	}
-	return end(h)
+	return finish(h)
 }
 
 // Sum is the fingerprint of parts, which differs between domains, and from any of Data.
 func (k *Key) Sum(domain string, parts ...[]byte) string {
-	h := k.begin("sum")
+	h := k.newHash("sum")
 	var length [8]byte
-	field(h, &length, []byte(domain))
+	writeField(h, &length, []byte(domain))
 	for _, part := range parts {
-		field(h, &length, part)
+		writeField(h, &length, part)
 	}
-	return end(h)
+	return finish(h)
 }
 
-// begin starts a hash of one of our kinds.
-func (k *Key) begin(kind string) hash.Hash {
+// newHash starts a hash of one of our kinds.
+func (k *Key) newHash(kind string) hash.Hash {
 	h := hmac.New(sha256.New, k.secret[:])
 	var length [8]byte
-	field(h, &length, []byte(kind))
+	writeField(h, &length, []byte(kind))
 	return h
 }
 
-func end(h hash.Hash) string {
-	return prefix + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:shown])
+func finish(h hash.Hash) string {
+	return prefix + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:hashSize])
 }
 
-// field writes the length first: without it, "ab","c" and "a","bc" would be the same.
-func field(h hash.Hash, length *[8]byte, value []byte) {
-	number(h, length, uint64(len(value)))
+// writeField writes the length first: without it, "ab","c" and "a","bc" would be the same.
+func writeField(h hash.Hash, length *[8]byte, value []byte) {
+	writeNumber(h, length, uint64(len(value)))
 	_, _ = h.Write(value) // a hash never fails
 }
 
-func number(h hash.Hash, buffer *[8]byte, n uint64) {
+func writeNumber(h hash.Hash, buffer *[8]byte, n uint64) {
 	binary.BigEndian.PutUint64(buffer[:], n)
 	_, _ = h.Write(buffer[:])
 }

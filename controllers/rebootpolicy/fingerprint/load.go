@@ -20,8 +20,8 @@ const (
 	// DefaultSecret is the usual name of the Secret that holds the key.
 	DefaultSecret = "fairlead-fingerprint-key"
 
-	// entry is where in the Secret the key is.
-	entry = "key"
+	// dataKey is where in the Secret the key is.
+	dataKey = "key"
 )
 
 // Load reads the key from a Secret, and makes the Secret where there is none. Replicas that do so at
@@ -36,7 +36,7 @@ func Load(ctx context.Context, client kubernetes.Interface, namespace, name stri
 	secrets := client.CoreV1().Secrets(namespace)
 	stored, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		stored, err = secrets.Create(ctx, fresh(namespace, name), metav1.CreateOptions{})
+		stored, err = secrets.Create(ctx, newSecret(namespace, name), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) { // another replica was first
 			stored, err = secrets.Get(ctx, name, metav1.GetOptions{})
 		}
@@ -45,15 +45,15 @@ func Load(ctx context.Context, client kubernetes.Interface, namespace, name stri
 		return nil, fmt.Errorf("fingerprint key: secret %s/%s: %w", namespace, name, err)
 	}
 	// What counts is what is stored, also after our own create.
-	key, err := NewKey(stored.Data[entry])
+	key, err := NewKey(stored.Data[dataKey])
 	if err != nil {
 		return nil, fmt.Errorf("fingerprint key: secret %s/%s, data %q: %w; restore it from a backup, or delete the Secret: a new key is made at the next start, and what every policy sees then is a first sight, which restarts nothing, not even for a change that was pending",
-			namespace, name, entry, err)
+			namespace, name, dataKey, err)
 	}
 	return key, nil
 }
 
-func fresh(namespace, name string) *corev1.Secret {
+func newSecret(namespace, name string) *corev1.Secret {
 	secret := make([]byte, Size)
 	_, _ = rand.Read(secret) // never fails: the program ends first
 	immutable := true
@@ -64,6 +64,6 @@ func fresh(namespace, name string) *corev1.Secret {
 		},
 		Type:      corev1.SecretTypeOpaque,
 		Immutable: &immutable,
-		Data:      map[string][]byte{entry: secret},
+		Data:      map[string][]byte{dataKey: secret},
 	}
 }

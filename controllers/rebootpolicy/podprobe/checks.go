@@ -61,12 +61,12 @@ type Checks struct {
 	Options
 
 	prober *probe.Prober
-	// setting lets one Set or Forget run at a time. It is taken before mu, and mu is never held
+	// setMu lets one Set or Forget run at a time. It is taken before mu, and mu is never held
 	// while the prober may notify.
-	setting sync.Mutex
+	setMu sync.Mutex
 
 	mu       sync.Mutex
-	policies map[types.NamespacedName]map[slot]*check
+	policies map[types.NamespacedName]map[wantKey]*check
 	byKey    map[types.NamespacedName]*check
 }
 
@@ -80,19 +80,19 @@ func New(o Options) *Checks {
 	}
 	c := &Checks{
 		Options:  o,
-		policies: map[types.NamespacedName]map[slot]*check{},
+		policies: map[types.NamespacedName]map[wantKey]*check{},
 		byKey:    map[types.NamespacedName]*check{},
 	}
 	c.prober = probe.New(probe.Options{
-		Dial: c.dial, Lookup: c.lookup, RequireThreshold: true, Group: group, Names: names(),
+		Dial: c.dial, Lookup: c.lookup, RequireThreshold: true, Group: group, Names: metricNames(),
 		Reference: o.Reference, OnSuspect: o.OnSuspect, MaxSuspicion: maxSuspicion,
-		Workers: o.Workers, Now: o.Now, Rand: o.Rand, Notify: c.heard, Registerer: o.Registerer,
+		Workers: o.Workers, Now: o.Now, Rand: o.Rand, Notify: c.onProbeChange, Registerer: o.Registerer,
 	})
 	return c
 }
 
-// names of the metrics. None has a label that a user chooses.
-func names() probe.Names {
+// metricNames of the metrics. None has a label that a user chooses.
+func metricNames() probe.Names {
 	return probe.Names{
 		Results:  "fairlead_rebootpolicy_probe_results_total",
 		Duration: "fairlead_rebootpolicy_probe_duration_seconds",
@@ -115,12 +115,12 @@ func (c *Checks) Run(ctx context.Context) error {
 	return nil
 }
 
-// Suspect says whether failures decide nothing now, since the fault is probably on this side.
-func (c *Checks) Suspect() bool { return c.prober.IsSuspect() }
+// SuspectAny says whether failures decide nothing now, since the fault is probably on this side.
+func (c *Checks) SuspectAny() bool { return c.prober.IsSuspect() }
 
-// Frozen says whether failures decide nothing now for some check of a policy: this process is suspect,
+// Suspect says whether failures decide nothing now for some check of a policy: this process is suspect,
 // and nothing that the check is about succeeds.
-func (c *Checks) Frozen(policy types.NamespacedName) bool {
+func (c *Checks) Suspect(policy types.NamespacedName) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, about := range c.policies[policy] {
@@ -131,17 +131,17 @@ func (c *Checks) Frozen(policy types.NamespacedName) bool {
 	return false
 }
 
-// heard is the prober's news about one check.
-func (c *Checks) heard(key types.NamespacedName) {
+// onProbeChange is the prober's news about one check.
+func (c *Checks) onProbeChange(key types.NamespacedName) {
 	c.mu.Lock()
 	about, ok := c.byKey[key]
 	if !ok {
 		c.mu.Unlock()
 		return
 	}
-	now := c.newsOf(about)
-	changed := now != about.told
-	about.told = now
+	now := c.notifiedStateOf(about)
+	changed := now != about.notified
+	about.notified = now
 	c.mu.Unlock()
 	if changed {
 		c.Notify(about.policy)

@@ -16,18 +16,18 @@ import (
 )
 
 func TestAFreshPodHasAllItsTries(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.Set(policy("p"), of(newProbe(), pods(1)))
-		s.says("at first", Verdict{Checked: 1, Unknown: 1})
-		s.pass(11 * time.Second)
-		s.says("after two failures", Verdict{Checked: 1, Unknown: 1})
-		if got := s.told(); len(got) > 0 {
+		s.expect("at first", Result{Checked: 1, Unknown: 1})
+		s.advance(11 * time.Second)
+		s.expect("after two failures", Result{Checked: 1, Unknown: 1})
+		if got := s.notified(); len(got) > 0 {
 			t.Errorf("notified %v of nothing", got)
 		}
-		s.pass(10 * time.Second)
-		s.says("after three", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
-		if diff := cmp.Diff([]string{"p"}, s.told()); diff != "" {
+		s.advance(10 * time.Second)
+		s.expect("after three", Result{Checked: 1, Unhealthy: 1, Firing: true})
+		if diff := cmp.Diff([]string{"p"}, s.notified()); diff != "" {
 			t.Errorf("notified (-want +got):\n%s", diff)
 		}
 		want := []string{"0s 198.18.0.1:8080", "10s 198.18.0.1:8080", "20s 198.18.0.1:8080"}
@@ -38,30 +38,30 @@ func TestAFreshPodHasAllItsTries(t *testing.T) {
 }
 
 func TestASuccessBreaksTheRowAndTwoEndIt(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.Set(policy("p"), of(newProbe(), pods(1)))
-		s.pass(time.Second)
-		s.says("at first", Verdict{Checked: 1})
+		s.advance(time.Second)
+		s.expect("at first", Result{Checked: 1})
 		for range 3 { // two failures and a success
 			s.fail(syscall.ETIMEDOUT, ip(1))
-			s.pass(20 * time.Second)
+			s.advance(20 * time.Second)
 			s.fail(nil, ip(1))
-			s.pass(10 * time.Second)
-			s.says("two failures, and a success", Verdict{Checked: 1})
+			s.advance(10 * time.Second)
+			s.expect("two failures, and a success", Result{Checked: 1})
 		}
-		if got := s.told(); len(got) > 0 {
+		if got := s.notified(); len(got) > 0 {
 			t.Errorf("notified %v of nothing", got)
 		}
 		s.fail(syscall.ETIMEDOUT, ip(1))
-		s.pass(40 * time.Second)
-		s.says("four failures", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.advance(40 * time.Second)
+		s.expect("four failures", Result{Checked: 1, Unhealthy: 1, Firing: true})
 		s.fail(nil, ip(1))
-		s.pass(10 * time.Second)
-		s.says("one success", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
-		s.told()
-		s.pass(10 * time.Second)
-		s.says("two successes", Verdict{Checked: 1})
-		if got := s.told(); !slices.Equal(got, []string{"p"}) {
+		s.advance(10 * time.Second)
+		s.expect("one success", Result{Checked: 1, Unhealthy: 1, Firing: true})
+		s.notified()
+		s.advance(10 * time.Second)
+		s.expect("two successes", Result{Checked: 1})
+		if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("notified %v, want p", got)
 		}
 	})
@@ -95,7 +95,7 @@ func TestMinUnhealthyDecidesWhenATriggerFires(t *testing.T) {
 		{"4", 3, 3, false},
 		{"0%", 0, 0, false},
 	} {
-		onStage(t, func(s *stage) {
+		withSuite(t, func(s *suite) {
 			change := func(*autorebootv1.Probe) {}
 			if tc.least != "" {
 				change = least(tc.least)
@@ -108,9 +108,9 @@ func TestMinUnhealthyDecidesWhenATriggerFires(t *testing.T) {
 				}
 			}
 			s.Set(policy("p"), of(newProbe(change), pods(numbers...)))
-			s.pass(time.Minute)
-			got := s.Verdict(policy("p"), "wedged", "w")
-			if got != (Verdict{Checked: tc.pods, Unhealthy: tc.unhealthy, Firing: tc.want}) {
+			s.advance(time.Minute)
+			got := s.Result(policy("p"), "wedged", "w")
+			if got != (Result{Checked: tc.pods, Unhealthy: tc.unhealthy, Firing: tc.want}) {
 				t.Errorf("minUnhealthy %q, %d of %d unhealthy: %+v, want firing %t", tc.least, tc.unhealthy, tc.pods, got, tc.want)
 			}
 		})
@@ -118,57 +118,57 @@ func TestMinUnhealthyDecidesWhenATriggerFires(t *testing.T) {
 }
 
 func TestPodsOfWhichNothingIsKnownSpeakAgainstFiring(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.fail(syscall.ECONNREFUSED, ip(1), ip(2), ip(3))
 		s.Set(policy("p"), of(newProbe(), pods(1)))
-		s.pass(30 * time.Second)
-		s.says("the only pod", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.advance(30 * time.Second)
+		s.expect("the only pod", Result{Checked: 1, Unhealthy: 1, Firing: true})
 		s.Set(policy("p"), of(newProbe(), pods(1, 2, 3)))
-		s.says("with two fresh ones", Verdict{Checked: 3, Unhealthy: 1, Unknown: 2})
+		s.expect("with two fresh ones", Result{Checked: 3, Unhealthy: 1, Unknown: 2})
 		noIP := append(pods(1), Pod{Name: "pending", UID: "a"}, Pod{Name: "pending", UID: "b"})
 		s.Set(policy("p"), of(newProbe(), noIP))
-		s.says("with two that have no IP", Verdict{Checked: 3, Unhealthy: 1, Unknown: 2})
+		s.expect("with two that have no IP", Result{Checked: 3, Unhealthy: 1, Unknown: 2})
 		s.Set(policy("p"), of(newProbe(least("1")), noIP))
-		s.says("where one is enough", Verdict{Checked: 3, Unhealthy: 1, Unknown: 2, Firing: true})
+		s.expect("where one is enough", Result{Checked: 3, Unhealthy: 1, Unknown: 2, Firing: true})
 	})
 }
 
 func TestReplacedPodsLeaveTheOthersTheirCounts(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.Set(policy("p"), of(newProbe(), pods(1, 2, 3)))
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.pass(20 * time.Second) // two failures of the first
+		s.advance(20 * time.Second) // two failures of the first
 		s.Set(policy("p"), of(newProbe(), pods(1, 4, 5)))
-		s.says("replaced", Verdict{Checked: 3, Unknown: 2})
-		s.pass(10 * time.Second)
-		s.says("after the third", Verdict{Checked: 3, Unhealthy: 1})
+		s.expect("replaced", Result{Checked: 3, Unknown: 2})
+		s.advance(10 * time.Second)
+		s.expect("after the third", Result{Checked: 3, Unhealthy: 1})
 		// The same address in the hands of another pod is another pod.
 		taken := pods(1, 4, 5)
 		taken[0].UID = "another"
 		s.Set(policy("p"), of(newProbe(), taken))
-		s.says("its IP taken over", Verdict{Checked: 3, Unknown: 1})
+		s.expect("its IP taken over", Result{Checked: 3, Unknown: 1})
 	})
 }
 
 func TestAPolicysOtherChecksDoNotTouchWhatStays(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		other := Want{Trigger: "other", Workload: "w", Probe: newProbe(), Pods: pods(7)}
 		s.fail(syscall.ECONNREFUSED, ip(1), ip(7))
 		s.Set(policy("p"), append(of(newProbe(), pods(1)), other))
-		s.pass(11 * time.Second)
+		s.advance(11 * time.Second)
 		s.Set(policy("p"), of(newProbe(least("1")), pods(1)))
-		if got := s.Verdict(policy("p"), "other", "w"); got != (Verdict{}) {
+		if got := s.Result(policy("p"), "other", "w"); got != (Result{}) {
 			t.Errorf("what is not wanted any more says %+v", got)
 		}
-		s.pass(10 * time.Second)
-		s.says("after the third", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.advance(10 * time.Second)
+		s.expect("after the third", Result{Checked: 1, Unhealthy: 1, Firing: true})
 		s.Forget(policy("p"))
-		s.says("forgotten", Verdict{})
+		s.expect("forgotten", Result{})
 		s.dialed()
-		s.told()
-		s.pass(time.Minute)
-		if got := append(s.dialed(), s.told()...); len(got) > 0 {
+		s.notified()
+		s.advance(time.Minute)
+		if got := append(s.dialed(), s.notified()...); len(got) > 0 {
 			t.Errorf("forgotten, and %v", got)
 		}
 		if len(s.policies)+len(s.byKey) > 0 {
@@ -178,13 +178,13 @@ func TestAPolicysOtherChecksDoNotTouchWhatStays(t *testing.T) {
 }
 
 func TestSetOfTheSameChangesNothing(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		for range 35 {
 			s.Set(policy("p"), of(newProbe(), pods(1, 2)))
-			s.pass(time.Second)
+			s.advance(time.Second)
 		}
-		s.says("after 35s", Verdict{Checked: 2, Unhealthy: 1, Firing: true})
+		s.expect("after 35s", Result{Checked: 2, Unhealthy: 1, Firing: true})
 		if got := s.dialed(); len(got) != 8 {
 			t.Errorf("dialed %v, want both pods every 10s", got)
 		}
@@ -192,46 +192,46 @@ func TestSetOfTheSameChangesNothing(t *testing.T) {
 }
 
 func TestNotifiesOnlyWhereTheOutcomeMayHaveChanged(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.Set(policy("p"), of(newProbe(), pods(1, 2, 3)))
-		s.pass(time.Second)
+		s.advance(time.Second)
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.pass(time.Minute)
-		if got := s.told(); len(got) > 0 {
+		s.advance(time.Minute)
+		if got := s.notified(); len(got) > 0 {
 			t.Errorf("one of three is unhealthy, and %v are notified", got)
 		}
 		s.fail(syscall.ECONNREFUSED, ip(2))
-		s.pass(time.Minute)
-		if got := s.told(); !slices.Equal(got, []string{"p"}) {
+		s.advance(time.Minute)
+		if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("notified %v, want p", got)
 		}
 		s.fail(syscall.ECONNREFUSED, ip(3))
-		s.pass(time.Minute)
-		if got := s.told(); len(got) > 0 {
+		s.advance(time.Minute)
+		if got := s.notified(); len(got) > 0 {
 			t.Errorf("it fires anyway, and %v are notified", got)
 		}
 		s.Set(policy("p"), of(newProbe(), pods(3)))
-		if got := s.told(); len(got) > 0 {
+		if got := s.notified(); len(got) > 0 {
 			t.Errorf("the caller of Set looks anyway, and %v are notified", got)
 		}
 	})
 }
 
 func TestNoNewsIsLostBetweenTwoSets(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		set := func() { s.Set(policy("p"), of(newProbe(), pods(1))) }
 		for range 3 {
 			s.fail(syscall.ECONNREFUSED, ip(1))
 			set()
-			s.pass(30 * time.Second)
+			s.advance(30 * time.Second)
 			set()
-			s.says("down", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
-			if got := s.told(); !slices.Equal(got, []string{"p"}) {
+			s.expect("down", Result{Checked: 1, Unhealthy: 1, Firing: true})
+			if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 				t.Errorf("down: notified %v, want p", got)
 			}
 			s.fail(nil, ip(1))
-			s.pass(30 * time.Second)
-			if got := s.told(); !slices.Equal(got, []string{"p"}) {
+			s.advance(30 * time.Second)
+			if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 				t.Errorf("up: notified %v, want p", got)
 			}
 		}
@@ -239,34 +239,34 @@ func TestNoNewsIsLostBetweenTwoSets(t *testing.T) {
 }
 
 func TestWhatIsSetAgainStartsWithNothingKnown(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.Set(policy("p"), of(newProbe(), pods(1)))
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		s.Set(policy("p"), nil)
 		s.Set(policy("p"), of(newProbe(), pods(1)))
-		s.says("set again", Verdict{Checked: 1, Unknown: 1})
-		s.pass(21 * time.Second)
-		s.says("after three failures", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.expect("set again", Result{Checked: 1, Unknown: 1})
+		s.advance(21 * time.Second)
+		s.expect("after three failures", Result{Checked: 1, Unhealthy: 1, Firing: true})
 	})
 }
 
 func TestWhatCannotBeAskedIsNoFailure(t *testing.T) {
 	refused := &egress.DeniedError{Verdict: egress.Verdict{Reason: egress.ReasonDeniedByPolicy}}
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.fail(refused, ip(1), ip(2))
 		s.Set(policy("p"), of(newProbe(), pods(1, 2)))
-		s.pass(time.Hour)
-		s.says("all refused", Verdict{Checked: 2, Unknown: 2, Unsupported: Denied})
-		if got := s.told(); !slices.Equal(got, []string{"p"}) {
+		s.advance(time.Hour)
+		s.expect("all refused", Result{Checked: 2, Unknown: 2, Unsupported: Denied})
+		if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("notified %v, want p", got)
 		}
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.pass(time.Minute)
-		s.says("one can be asked", Verdict{Checked: 2, Unhealthy: 1, Unknown: 1, Firing: true})
+		s.advance(time.Minute)
+		s.expect("one can be asked", Result{Checked: 2, Unhealthy: 1, Unknown: 1, Firing: true})
 		s.fail(refused, ip(1))
-		s.pass(11 * time.Second)
-		s.says("none again", Verdict{Checked: 2, Unknown: 2, Unsupported: Denied})
+		s.advance(11 * time.Second)
+		s.expect("none again", Result{Checked: 2, Unknown: 2, Unsupported: Denied})
 	})
 }
 
@@ -276,12 +276,12 @@ func TestWhatTheProcessCannotDoYetIsNotHeldAgainstPods(t *testing.T) {
 		"out of files":                        syscall.EMFILE,
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withSuite(t, func(s *suite) {
 				s.fail(why, ip(1), ip(2))
 				s.Set(policy("p"), of(newProbe(), pods(1, 2)))
-				s.pass(time.Hour)
-				s.says("after an hour", Verdict{Checked: 2, Unknown: 2})
-				if got := s.told(); len(got) > 0 {
+				s.advance(time.Hour)
+				s.expect("after an hour", Result{Checked: 2, Unknown: 2})
+				if got := s.notified(); len(got) > 0 {
 					t.Errorf("notified %v of nothing", got)
 				}
 			})

@@ -55,8 +55,8 @@ func clusterPolicy(t *testing.T) *egress.Policy {
 	return policy
 }
 
-// world is a cluster all of whose addresses are this host's loopback, behind the real policy.
-type world struct {
+// probeCluster is a cluster all of whose addresses are this host's loopback, behind the real policy.
+type probeCluster struct {
 	dialer         *egress.Dialer
 	opened, closed atomic.Int64
 }
@@ -64,7 +64,7 @@ type world struct {
 type counted struct {
 	net.Conn
 
-	world *world
+	world *probeCluster
 	once  atomic.Bool
 }
 
@@ -75,8 +75,8 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-func newWorld(policy *egress.Policy) *world {
-	w := &world{}
+func newProbeCluster(policy *egress.Policy) *probeCluster {
+	w := &probeCluster{}
 	w.dialer = egress.NewDialer(policy, func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), to.Port()).String())
 		if err != nil {
@@ -88,14 +88,14 @@ func newWorld(policy *egress.Policy) *world {
 	return w
 }
 
-// judge runs Checks until the verdict is made up, and returns it.
-func (w *world) judge(t *testing.T, p *autorebootv1.Probe, all []Pod) Verdict {
+// check runs Checks until the verdict is made up, and returns it.
+func (w *probeCluster) check(t *testing.T, p *autorebootv1.Probe, all []Pod) Result {
 	t.Helper()
-	return w.judgeSome(t, p, all, 0)
+	return w.checkSome(t, p, all, 0)
 }
 
-// judgeSome waits until no more than so many are unknown. Nothing may be left afterwards.
-func (w *world) judgeSome(t *testing.T, p *autorebootv1.Probe, all []Pod, unknown int) Verdict {
+// checkSome waits until no more than so many are unknown. Nothing may be left afterwards.
+func (w *probeCluster) checkSome(t *testing.T, p *autorebootv1.Probe, all []Pod, unknown int) Result {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	c := New(Options{Dial: w.dialer.Dial, Lookup: func(context.Context, string, networkingv1.RecordType) dns.Answer {
@@ -108,10 +108,10 @@ func (w *world) judgeSome(t *testing.T, p *autorebootv1.Probe, all []Pod, unknow
 	go func() { ended <- c.Run(ctx) }()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	v := c.Verdict(policy("p"), "wedged", "w")
+	v := c.Result(policy("p"), "wedged", "w")
 	for i := 0; i < 20_000 && v.Unsupported == "" && v.Unknown > unknown; i++ {
 		<-tick.C
-		v = c.Verdict(policy("p"), "wedged", "w")
+		v = c.Result(policy("p"), "wedged", "w")
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -39,11 +39,11 @@ func TestWhichAddressesOfPodsAreChecked(t *testing.T) {
 		"64:ff9b::10.0.0.11": false,
 	} {
 		t.Run(address, func(t *testing.T) {
-			w := newWorld(rules)
-			got := w.judge(t, once(port, connect), []Pod{{UID: "1", IP: netip.MustParseAddr(address)}})
-			want := Verdict{Checked: 1}
+			w := newProbeCluster(rules)
+			got := w.check(t, once(port, connect), []Pod{{UID: "1", IP: netip.MustParseAddr(address)}})
+			want := Result{Checked: 1}
 			if !allowed {
-				want = Verdict{Checked: 1, Unknown: 1, Unsupported: Denied}
+				want = Result{Checked: 1, Unknown: 1, Unsupported: Denied}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
@@ -63,13 +63,13 @@ func TestAHostHasNoPodsRights(t *testing.T) {
 		"10.244.0.9": false, "10.0.0.12": false, "10.96.7.7": false, "10.0.0.11": false, "127.0.0.1": false, "169.254.169.254": false, "::": false,
 	} {
 		t.Run(host, func(t *testing.T) {
-			w := newWorld(rules)
-			got := w.judge(t, once(port, func(p *autorebootv1.Probe, port int32) {
+			w := newProbeCluster(rules)
+			got := w.check(t, once(port, func(p *autorebootv1.Probe, port int32) {
 				p.TCPSocket = &autorebootv1.TCPSocket{Host: host, Port: port}
 			}), []Pod{{UID: "1", IP: podIP}})
-			want := Verdict{Checked: 1}
+			want := Result{Checked: 1}
 			if !allowed {
-				want = Verdict{Checked: 1, Unknown: 1, Unsupported: Denied}
+				want = Result{Checked: 1, Unknown: 1, Unsupported: Denied}
 			}
 			if got != want || w.opened.Load() > 0 != allowed {
 				t.Errorf("%+v, want %+v", got, want)
@@ -84,8 +84,8 @@ func TestADenyOfThePolicyHoldsForPods(t *testing.T) {
 		ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")},
 		Deny:         []egress.Rule{{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/24")}}},
 	})
-	want := Verdict{Checked: 2, Unknown: 1}
-	got := newWorld(rules).judgeSome(t, once(port, connect), []Pod{{UID: "1", IP: podIP}, {UID: "2", IP: netip.MustParseAddr("10.244.1.9")}}, 1)
+	want := Result{Checked: 2, Unknown: 1}
+	got := newProbeCluster(rules).checkSome(t, once(port, connect), []Pod{{UID: "1", IP: podIP}, {UID: "2", IP: netip.MustParseAddr("10.244.1.9")}}, 1)
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

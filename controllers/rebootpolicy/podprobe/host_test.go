@@ -13,14 +13,14 @@ import (
 )
 
 func TestAHostIsCheckedOnceForAllWorkloads(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.fail(syscall.ECONNREFUSED, ip(9))
 		p := newProbe(onHost("198.18.0.9"))
 		wants := append(of(p, pods(1, 2)), Want{Trigger: "wedged", Workload: "x", Probe: p, Pods: pods(3)})
 		s.Set(policy("p"), wants)
-		s.pass(21 * time.Second)
-		s.says("three failures", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
-		if got := s.Verdict(policy("p"), "wedged", "x"); !got.Firing {
+		s.advance(21 * time.Second)
+		s.expect("three failures", Result{Checked: 1, Unhealthy: 1, Firing: true})
+		if got := s.Result(policy("p"), "wedged", "x"); !got.Firing {
 			t.Errorf("the other workload: %+v", got)
 		}
 		want := []string{"0s 198.18.0.9:8080", "10s 198.18.0.9:8080", "20s 198.18.0.9:8080"}
@@ -28,60 +28,60 @@ func TestAHostIsCheckedOnceForAllWorkloads(t *testing.T) {
 			t.Errorf("dialed (-want +got):\n%s", diff)
 		}
 		s.Set(policy("p"), wants[1:])
-		if got := s.Verdict(policy("p"), "wedged", "x"); !got.Firing {
+		if got := s.Result(policy("p"), "wedged", "x"); !got.Firing {
 			t.Errorf("one workload less, and the other: %+v", got)
 		}
 	})
 }
 
 func TestAHostIsHealthyWhereAnyOfItsAddressesIs(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.resolves("db.example.com", ip(1), ip(2), ip(3))
 		s.fail(syscall.ECONNREFUSED, ip(1), ip(2))
 		s.Set(policy("p"), of(newProbe(onHost("db.example.com")), nil))
-		s.pass(time.Minute)
-		s.says("one answers", Verdict{Checked: 1})
+		s.advance(time.Minute)
+		s.expect("one answers", Result{Checked: 1})
 		s.fail(syscall.ECONNREFUSED, ip(3))
-		s.pass(time.Minute)
-		s.says("none answers", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.advance(time.Minute)
+		s.expect("none answers", Result{Checked: 1, Unhealthy: 1, Firing: true})
 		s.resolves("db.example.com", ip(4))
-		s.pass(20 * time.Second)
-		s.says("it leads elsewhere", Verdict{Checked: 1})
+		s.advance(20 * time.Second)
+		s.expect("it leads elsewhere", Result{Checked: 1})
 	})
 }
 
 func TestANameThatLeadsNowhereIsNoFailure(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.resolves("db.example.com")
 		s.Set(policy("p"), of(newProbe(onHost("db.example.com")), nil))
-		s.pass(time.Hour)
-		s.says("nowhere", Verdict{Checked: 1, Unknown: 1, Unsupported: HostUnresolved})
-		if got := s.told(); !slices.Equal(got, []string{"p"}) {
+		s.advance(time.Hour)
+		s.expect("nowhere", Result{Checked: 1, Unknown: 1, Unsupported: HostUnresolved})
+		if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("notified %v, want p", got)
 		}
 		s.resolves("db.example.com", ip(1))
-		s.pass(10 * time.Second)
-		s.says("somewhere", Verdict{Checked: 1})
-		if got := s.told(); !slices.Equal(got, []string{"p"}) {
+		s.advance(10 * time.Second)
+		s.expect("somewhere", Result{Checked: 1})
+		if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("notified %v, want p", got)
 		}
 		s.fail(syscall.ECONNREFUSED, ip(1))
-		s.pass(30 * time.Second)
-		s.says("down", Verdict{Checked: 1, Unhealthy: 1, Firing: true})
+		s.advance(30 * time.Second)
+		s.expect("down", Result{Checked: 1, Unhealthy: 1, Firing: true})
 		s.resolves("db.example.com")
-		s.pass(10 * time.Second)
-		s.says("nowhere again", Verdict{Checked: 1, Unknown: 1, Unsupported: HostUnresolved})
+		s.advance(10 * time.Second)
+		s.expect("nowhere again", Result{Checked: 1, Unknown: 1, Unsupported: HostUnresolved})
 	})
 }
 
 func TestNoMoreThanEightAddressesAreAsked(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		for i := range 50 {
 			s.fail(syscall.ECONNREFUSED, ip(i))
 		}
 		s.resolves("db.example.com", ip(0), ip(1), ip(2), ip(3), ip(4), ip(5), ip(6), ip(7), ip(8), ip(9))
 		s.Set(policy("p"), of(newProbe(onHost("db.example.com")), nil))
-		s.pass(time.Second)
+		s.advance(time.Second)
 		if got := s.dialed(); len(got) != 8 {
 			t.Errorf("asked %v", got)
 		}

@@ -33,9 +33,9 @@ const (
 // Where the spec was stored without defaults, these hold; and nothing is checked more often than at
 // the shortest period.
 const (
-	period           = 30 * time.Second
-	shortest         = time.Second
-	timeout          = 5 * time.Second
+	defaultPeriod    = 30 * time.Second
+	minPeriod        = time.Second
+	defaultTimeout   = 5 * time.Second
 	failureThreshold = 5
 	successThreshold = 1
 )
@@ -44,30 +44,30 @@ const (
 type plan struct {
 	probe.Check
 
-	host        string
-	port        uint16
-	least       intstr.IntOrString
-	unsupported string
+	host         string
+	port         uint16
+	minUnhealthy intstr.IntOrString
+	unsupported  string
 }
 
 func planOf(p *autorebootv1.Probe) plan {
 	if p == nil {
 		return plan{unsupported: Invalid}
 	}
-	every := max(p.Period.Or(max(period, p.Timeout.Or(0))), shortest)
+	every := max(p.Period.Or(max(defaultPeriod, p.Timeout.Or(0))), minPeriod)
 	made := plan{
 		Check: probe.Check{
-			Interval: every, UnhealthyInterval: every, Timeout: min(p.Timeout.Or(timeout), every),
+			Interval: every, UnhealthyInterval: every, Timeout: min(p.Timeout.Or(defaultTimeout), every),
 			HealthyThreshold:   int(ptr.Deref(p.SuccessThreshold, successThreshold)),
 			UnhealthyThreshold: int(ptr.Deref(p.FailureThreshold, failureThreshold)),
 		},
-		least: ptr.Deref(p.MinUnhealthy, intstr.FromString("50%")),
+		minUnhealthy: ptr.Deref(p.MinUnhealthy, intstr.FromString("50%")),
 	}
 	var port int32
 	switch {
 	case p.HTTPGet != nil:
 		port, made.host = p.HTTPGet.Port, p.HTTPGet.Host
-		made.asksHTTP(p.HTTPGet)
+		made.setHTTP(p.HTTPGet)
 	case p.TCPSocket != nil:
 		port, made.host = p.TCPSocket.Port, p.TCPSocket.Host
 	case p.GRPC != nil:
@@ -76,7 +76,7 @@ func planOf(p *autorebootv1.Probe) plan {
 	case p.Exec != nil:
 		return plan{unsupported: ExecUnsupported}
 	}
-	if _, err := required(made.least, 1); err != nil || port < 1 || port > math.MaxUint16 || !hostlike(made.host) {
+	if _, err := requiredUnhealthy(made.minUnhealthy, 1); err != nil || port < 1 || port > math.MaxUint16 || !isHostLike(made.host) {
 		made.unsupported = Invalid
 		return made
 	}
@@ -84,7 +84,7 @@ func planOf(p *autorebootv1.Probe) plan {
 	return made
 }
 
-func (p *plan) asksHTTP(get *autorebootv1.HTTPGet) {
+func (p *plan) setHTTP(get *autorebootv1.HTTPGet) {
 	p.Kind = probe.KindHTTP
 	p.HTTP = probe.HTTP{
 		Path: ptr.Deref(get.Path, "/"), HTTPS: ptr.Deref(get.Scheme, autorebootv1.SchemeHTTP) == autorebootv1.SchemeHTTPS,
@@ -93,7 +93,7 @@ func (p *plan) asksHTTP(get *autorebootv1.HTTPGet) {
 		p.TLS = &probe.TLS{SkipVerify: true}
 	}
 	for _, given := range get.Headers {
-		if strings.EqualFold(given.Name, "Host") && hostlike(given.Value) {
+		if strings.EqualFold(given.Name, "Host") && isHostLike(given.Value) {
 			p.HTTP.Host = given.Value
 			continue
 		}
@@ -105,8 +105,8 @@ func (p *plan) asksHTTP(get *autorebootv1.HTTPGet) {
 	}
 }
 
-// hostlike says that a text cannot be anything but a name, an address or one of them with a port.
-func hostlike(text string) bool {
+// isHostLike says that a text cannot be anything but a name, an address or one of them with a port.
+func isHostLike(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/\?#@"<>^{|}`+"`", r)
 	})

@@ -45,18 +45,18 @@ func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
 		"a host that is a path":     {header("Host", "a/b"), HeaderRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withSuite(t, func(s *suite) {
 				s.Set(policy("p"), of(tc.probe, pods(1, 2)))
-				s.pass(time.Minute)
-				s.says("after a minute", Verdict{Checked: 2, Unknown: 2, Unsupported: tc.want})
+				s.advance(time.Minute)
+				s.expect("after a minute", Result{Checked: 2, Unknown: 2, Unsupported: tc.want})
 				if got := s.dialed(); len(got) > 0 {
 					t.Errorf("dialed %v", got)
 				}
 				s.Set(policy("p"), of(newProbe(), pods(1, 2)))
-				s.pass(time.Second)
-				s.says("once it is another probe", Verdict{Checked: 2})
+				s.advance(time.Second)
+				s.expect("once it is another probe", Result{Checked: 2})
 				s.Set(policy("p"), of(tc.probe, pods(1, 2)))
-				s.says("and this one again", Verdict{Checked: 2, Unknown: 2, Unsupported: tc.want})
+				s.expect("and this one again", Result{Checked: 2, Unknown: 2, Unsupported: tc.want})
 			})
 		})
 	}
@@ -78,7 +78,7 @@ func TestDefaultsOfAProbe(t *testing.T) {
 		if got.Interval != tc.wantPeriod || got.UnhealthyInterval != tc.wantPeriod || got.Timeout != tc.wantTimeout {
 			t.Errorf("%s: every %s and %s, for %s; want %s for %s", name, got.Interval, got.UnhealthyInterval, got.Timeout, tc.wantPeriod, tc.wantTimeout)
 		}
-		if got.HealthyThreshold != 1 || got.UnhealthyThreshold != 5 || got.least != intstr.FromString("50%") || got.unsupported != "" {
+		if got.HealthyThreshold != 1 || got.UnhealthyThreshold != 5 || got.minUnhealthy != intstr.FromString("50%") || got.unsupported != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -86,7 +86,7 @@ func TestFiveThousandPodsThatAnswerAreCheckedEveryPeriod(t *testing.T) {
 		if got := total.Load(); got < 29_000 || got > 31_000 {
 			t.Errorf("%d checks in a minute, want 30,000", got)
 		}
-		if got := c.Verdict(types.NamespacedName{Namespace: "team-3", Name: "p"}, "wedged", "w-37"); got != (Verdict{Checked: 50}) {
+		if got := c.Result(types.NamespacedName{Namespace: "team-3", Name: "p"}, "wedged", "w-37"); got != (Result{Checked: 50}) {
 			t.Errorf("%+v, want 50 healthy pods", got)
 		}
 	})
@@ -102,12 +102,12 @@ func BenchmarkSetUnchanged(b *testing.B) {
 	}
 }
 
-// BenchmarkVerdict is that of one workload of 50 pods.
-func BenchmarkVerdict(b *testing.B) {
+// BenchmarkResult is that of one workload of 50 pods.
+func BenchmarkResult(b *testing.B) {
 	c := New(Options{Dial: func(context.Context, egress.Query) (net.Conn, error) { return nil, net.ErrClosed }})
 	c.Set(policy("p"), many(0, 100))
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Verdict(policy("p"), "wedged", "w-7")
+		c.Result(policy("p"), "wedged", "w-7")
 	}
 }

@@ -174,11 +174,11 @@ func TestWhatAProbeSaysOfAServer(t *testing.T) {
 		"gRPC, of another server": {plain(200), ask(""), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := Verdict{Checked: 1}
+			want := Result{Checked: 1}
 			if tc.fails {
 				want.Unhealthy, want.Firing = 1, true
 			}
-			got := newWorld(policy).judge(t, once(tc.server(t), tc.probe), []Pod{{UID: "1", IP: podIP}})
+			got := newProbeCluster(policy).check(t, once(tc.server(t), tc.probe), []Pod{{UID: "1", IP: podIP}})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
@@ -192,8 +192,8 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	port := serve(t, (*httptest.Server).Start, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://"+netip.AddrPortFrom(outside, canary).String()+"/", http.StatusFound)
 	})
-	w := newWorld(clusterPolicy(t))
-	if got := w.judge(t, once(port, get), []Pod{{UID: "1", IP: podIP}}); got != (Verdict{Checked: 1}) {
+	w := newProbeCluster(clusterPolicy(t))
+	if got := w.check(t, once(port, get), []Pod{{UID: "1", IP: podIP}}); got != (Result{Checked: 1}) {
 		t.Errorf("%+v", got)
 	}
 	if visited.Load() != 0 || w.opened.Load() != 1 {
@@ -228,7 +228,7 @@ func TestWhatARequestSays(t *testing.T) {
 			})
 			p := once(port, get)
 			tc.change(p.HTTPGet)
-			if got := newWorld(clusterPolicy(t)).judge(t, p, []Pod{{UID: "1", IP: podIP}}); got != (Verdict{Checked: 1}) {
+			if got := newProbeCluster(clusterPolicy(t)).check(t, p, []Pod{{UID: "1", IP: podIP}}); got != (Result{Checked: 1}) {
 				t.Fatalf("%+v", got)
 			}
 			if diff := cmp.Diff(tc.want, <-said); diff != "" {
@@ -244,7 +244,7 @@ func TestRunEndsWhileAServerHangs(t *testing.T) {
 		began <- struct{}{}
 		hang(conn)
 	})
-	c := New(Options{Dial: newWorld(clusterPolicy(t)).dialer.Dial})
+	c := New(Options{Dial: newProbeCluster(clusterPolicy(t)).dialer.Dial})
 	c.Set(policy("p"), of(once(port, get), []Pod{{UID: "1", IP: podIP}}))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -259,7 +259,7 @@ func TestRunEndsWhileAServerHangs(t *testing.T) {
 	case <-time.After(20 * time.Second): // less than the timeout of the probe
 		t.Error("Run goes on")
 	}
-	if got := c.Verdict(policy("p"), "wedged", "w"); got != (Verdict{Checked: 1, Unknown: 1}) {
+	if got := c.Result(policy("p"), "wedged", "w"); got != (Result{Checked: 1, Unknown: 1}) {
 		t.Errorf("what was cut short counts: %+v", got)
 	}
 }

@@ -28,8 +28,8 @@ type Want struct {
 	Pods []Pod
 }
 
-// slot is where a policy has a Want.
-type slot struct {
+// wantKey is where a policy has a Want.
+type wantKey struct {
 	trigger  string
 	workload types.UID
 }
@@ -38,19 +38,19 @@ type slot struct {
 // keeps what is known of it. Of two Wants for the same trigger and workload the last one counts. It
 // is cheap where nothing changed.
 func (c *Checks) Set(policy types.NamespacedName, wants []Want) {
-	c.setting.Lock()
-	defer c.setting.Unlock()
-	slots := make(map[slot]*check, len(wants))
+	c.setMu.Lock()
+	defer c.setMu.Unlock()
+	slots := make(map[wantKey]*check, len(wants))
 	kept := make(map[types.NamespacedName]*check, len(wants))
 	for i := range wants {
 		want := &wants[i]
-		about := c.begin(policy, want, kept)
+		about := c.start(policy, want, kept)
 		if about.unsupported == "" {
 			kept[about.key] = about
 		}
-		slots[slot{want.Trigger, want.Workload}] = about
+		slots[wantKey{want.Trigger, want.Workload}] = about
 	}
-	for _, key := range c.replace(policy, slots, kept) {
+	for _, key := range c.swap(policy, slots, kept) {
 		c.prober.Forget(key)
 	}
 }
@@ -58,13 +58,13 @@ func (c *Checks) Set(policy types.NamespacedName, wants []Want) {
 // Forget drops all checks of a policy.
 func (c *Checks) Forget(policy types.NamespacedName) { c.Set(policy, nil) }
 
-// begin hands a Want to the prober.
-func (c *Checks) begin(policy types.NamespacedName, want *Want, kept map[types.NamespacedName]*check) *check {
+// start hands a Want to the prober.
+func (c *Checks) start(policy types.NamespacedName, want *Want, kept map[types.NamespacedName]*check) *check {
 	p := planOf(want.Probe)
-	about := &check{policy: policy, least: p.least, unsupported: p.unsupported}
+	about := &check{policy: policy, minUnhealthy: p.minUnhealthy, unsupported: p.unsupported}
 	switch {
 	case p.unsupported != "":
-		about.without = len(want.Pods)
+		about.podsWithoutIP = len(want.Pods)
 	case p.host != "":
 		about.key = hostKey(policy, want.Trigger, p.host)
 		if begun, ok := kept[about.key]; ok {
@@ -74,15 +74,15 @@ func (c *Checks) begin(policy types.NamespacedName, want *Want, kept map[types.N
 	default:
 		about.key = podsKey(policy, want.Trigger, want.Workload)
 		targets, without := p.targets(want.Pods)
-		about.without = without
+		about.podsWithoutIP = without
 		c.prober.Set(about.key, p.Check, targets)
 	}
 	return about
 }
 
-// replace exchanges what a policy has, and returns the keys that are over. Who calls Set looks at
+// swap exchanges what a policy has, and returns the keys that are over. Who calls Set looks at
 // the verdicts next: what they are now is no news.
-func (c *Checks) replace(policy types.NamespacedName, slots map[slot]*check, kept map[types.NamespacedName]*check) []types.NamespacedName {
+func (c *Checks) swap(policy types.NamespacedName, slots map[wantKey]*check, kept map[types.NamespacedName]*check) []types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var over []types.NamespacedName
@@ -95,7 +95,7 @@ func (c *Checks) replace(policy types.NamespacedName, slots map[slot]*check, kep
 	}
 	for key, about := range kept {
 		c.byKey[key] = about
-		about.told = c.newsOf(about)
+		about.notified = c.notifiedStateOf(about)
 	}
 	if c.policies[policy] = slots; len(slots) == 0 {
 		delete(c.policies, policy)

@@ -26,31 +26,31 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// stage is Checks in a bubble, before a world of which one can say what is down.
-type stage struct {
+// suite is Checks in a bubble, before a world of which one can say what is down.
+type suite struct {
 	*Checks
 
 	t     *testing.T
 	began time.Time
 
-	mu       sync.Mutex
-	down     map[netip.Addr]error
-	dials    []string
-	notified []string
-	answers  map[string]dns.Answer
+	mu            sync.Mutex
+	down          map[netip.Addr]error
+	dials         []string
+	notifications []string
+	answers       map[string]dns.Answer
 }
 
-// onStage runs Checks in a bubble. Every random number is one half.
-func onStage(t *testing.T, act func(*stage)) {
+// withSuite runs Checks in a bubble. Every random number is one half.
+func withSuite(t *testing.T, act func(*suite)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{t: t, began: time.Now(), down: map[netip.Addr]error{}, answers: map[string]dns.Answer{}}
+		s := &suite{t: t, began: time.Now(), down: map[netip.Addr]error{}, answers: map[string]dns.Answer{}}
 		s.Checks = New(Options{
 			Dial: s.dial, Lookup: s.lookup, Rand: func() float64 { return 0.5 },
 			Notify: func(policy types.NamespacedName) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				s.notified = append(s.notified, policy.Name)
+				s.notifications = append(s.notifications, policy.Name)
 			},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -64,7 +64,7 @@ func onStage(t *testing.T, act func(*stage)) {
 	})
 }
 
-func (s *stage) dial(_ context.Context, to egress.Query) (net.Conn, error) {
+func (s *suite) dial(_ context.Context, to egress.Query) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dials = append(s.dials, fmt.Sprintf("%s %s:%d", time.Since(s.began), to.IP, to.Port))
@@ -76,14 +76,14 @@ func (s *stage) dial(_ context.Context, to egress.Query) (net.Conn, error) {
 	return here, nil
 }
 
-func (s *stage) lookup(_ context.Context, name string, _ networkingv1.RecordType) dns.Answer {
+func (s *suite) lookup(_ context.Context, name string, _ networkingv1.RecordType) dns.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answers[name]
 }
 
 // resolves has a name lead to addresses from now on, or nowhere.
-func (s *stage) resolves(name string, all ...netip.Addr) {
+func (s *suite) resolves(name string, all ...netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := dns.Answer{IPv4: dns.FamilyAnswer{Outcome: dns.NXDomain}, IPv6: dns.FamilyAnswer{Outcome: dns.NXDomain}}
@@ -94,14 +94,14 @@ func (s *stage) resolves(name string, all ...netip.Addr) {
 	s.answers[name] = a
 }
 
-// pass lets the bubble's clock run.
-func (s *stage) pass(d time.Duration) {
+// advance lets the bubble's clock run.
+func (s *suite) advance(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
 // fail has addresses fail from now on, or answer again where err is nil.
-func (s *stage) fail(err error, all ...netip.Addr) {
+func (s *suite) fail(err error, all ...netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, ip := range all {
@@ -109,17 +109,17 @@ func (s *stage) fail(err error, all ...netip.Addr) {
 	}
 }
 
-// told returns who was notified since the last call, each once.
-func (s *stage) told() []string {
+// notified returns who was notified since the last call, each once.
+func (s *suite) notified() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := s.notified
-	s.notified = nil
+	all := s.notifications
+	s.notifications = nil
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-func (s *stage) dialed() []string {
+func (s *suite) dialed() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.dials
@@ -128,10 +128,10 @@ func (s *stage) dialed() []string {
 	return all
 }
 
-// says demands a verdict on the workload "w" of the policy "p".
-func (s *stage) says(when string, want Verdict) {
+// expect demands a verdict on the workload "w" of the policy "p".
+func (s *suite) expect(when string, want Result) {
 	s.t.Helper()
-	if diff := cmp.Diff(want, s.Verdict(policy("p"), "wedged", "w")); diff != "" {
+	if diff := cmp.Diff(want, s.Result(policy("p"), "wedged", "w")); diff != "" {
 		s.t.Errorf("%s (-want +got):\n%s", when, diff)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestMassFailureIsOurOwnFault(t *testing.T) {
 	for name, settled := range map[string]time.Duration{"of what was healthy": time.Minute, "from the start": 0} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withSuite(t, func(s *suite) {
 				set := func() {
 					for i, name := range []string{"p", "q", "r"} {
 						s.Set(policy(name), []Want{{Trigger: "wedged", Workload: types.UID(rune('w' + i)), Probe: newProbe(), Pods: pods(2*i, 2*i+1)}})
@@ -23,56 +23,56 @@ func TestMassFailureIsOurOwnFault(t *testing.T) {
 				}
 				if settled > 0 {
 					set()
-					s.pass(settled)
+					s.advance(settled)
 				}
 				s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2), ip(3), ip(4), ip(5))
 				set()
-				s.pass(50 * time.Minute)
-				if got := s.Verdict(policy("p"), "wedged", "w"); !s.Suspect() || got.Firing || got.Unhealthy > 0 {
-					t.Errorf("suspect %t, %+v", s.Suspect(), got)
+				s.advance(50 * time.Minute)
+				if got := s.Result(policy("p"), "wedged", "w"); !s.SuspectAny() || got.Firing || got.Unhealthy > 0 {
+					t.Errorf("suspect %t, %+v", s.SuspectAny(), got)
 				}
 				s.fail(nil, ip(2), ip(3), ip(4), ip(5))
-				s.pass(time.Minute)
-				if s.Suspect() {
+				s.advance(time.Minute)
+				if s.SuspectAny() {
 					t.Error("suspect although most answer")
 				}
-				s.says("afterwards", Verdict{Checked: 2, Unhealthy: 2, Firing: true})
+				s.expect("afterwards", Result{Checked: 2, Unhealthy: 2, Firing: true})
 			})
 		})
 	}
 }
 
 func TestOneWorkloadIsNoEvidenceAgainstUs(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		var wants []Want
 		for _, trigger := range []string{"wedged", "b", "c", "d"} {
 			wants = append(wants, Want{Trigger: trigger, Workload: "w", Probe: newProbe(), Pods: pods(1, 2)})
 		}
 		s.Set(policy("p"), wants)
-		s.pass(time.Minute)
+		s.advance(time.Minute)
 		s.fail(syscall.ECONNREFUSED, ip(1), ip(2))
-		s.pass(time.Minute)
-		if s.Suspect() {
+		s.advance(time.Minute)
+		if s.SuspectAny() {
 			t.Error("suspect since one workload has four triggers")
 		}
-		s.says("all of it down", Verdict{Checked: 2, Unhealthy: 2, Firing: true})
+		s.expect("all of it down", Result{Checked: 2, Unhealthy: 2, Firing: true})
 	})
 }
 
 func TestASuspicionIsNewsWhereSomethingFires(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withSuite(t, func(s *suite) {
 		s.fail(syscall.ECONNREFUSED, ip(0))
 		for i, name := range []string{"p", "q", "r", "s", "t"} {
 			s.Set(policy(name), []Want{{Trigger: "wedged", Workload: types.UID(name), Probe: newProbe(), Pods: pods(i)}})
 		}
-		s.pass(time.Minute)
-		if got := s.told(); !slices.Equal(got, []string{"p"}) {
+		s.advance(time.Minute)
+		if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("notified %v, want p", got)
 		}
 		s.fail(syscall.ENETUNREACH, ip(1), ip(2), ip(3), ip(4))
-		s.pass(time.Minute)
-		if got := s.told(); !s.Suspect() || !slices.Equal(got, []string{"p"}) {
-			t.Errorf("suspect %t, notified %v, want p", s.Suspect(), got)
+		s.advance(time.Minute)
+		if got := s.notified(); !s.SuspectAny() || !slices.Equal(got, []string{"p"}) {
+			t.Errorf("suspect %t, notified %v, want p", s.SuspectAny(), got)
 		}
 	})
 }

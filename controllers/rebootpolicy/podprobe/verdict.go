@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Verdict is what a trigger says about a workload.
-type Verdict struct {
+// Result is what a trigger says about a workload.
+type Result struct {
 	// Checked is how many pods were given; 1 where the probe names a host.
 	Checked int
 	// Unhealthy are those that failed often enough in a row, and Unknown those of which nothing is
@@ -27,54 +27,54 @@ type Verdict struct {
 type check struct {
 	policy types.NamespacedName
 	// key of the prober's targets; none where unsupported says why there are none.
-	key         types.NamespacedName
-	least       intstr.IntOrString
-	without     int
-	unsupported string
-	told        news
+	key           types.NamespacedName
+	minUnhealthy  intstr.IntOrString
+	podsWithoutIP int
+	unsupported   string
+	notified      notifiedState
 }
 
-// news is what of a verdict is worth a notification.
-type news struct {
+// notifiedState is what of a verdict is worth a notification.
+type notifiedState struct {
 	firing, held bool
 	unsupported  string
 }
 
-// Verdict says what is known now. It is zero where nothing is Set, and not Firing where no pod was
+// Result says what is known now. It is zero where nothing is Set, and not Firing where no pod was
 // given.
-func (c *Checks) Verdict(policy types.NamespacedName, trigger string, workload types.UID) Verdict {
+func (c *Checks) Result(policy types.NamespacedName, trigger string, workload types.UID) Result {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	about, ok := c.policies[policy][slot{trigger, workload}]
+	about, ok := c.policies[policy][wantKey{trigger, workload}]
 	if !ok {
-		return Verdict{}
+		return Result{}
 	}
-	return c.verdictOf(about)
+	return c.resultOf(about)
 }
 
-func (c *Checks) verdictOf(about *check) Verdict {
+func (c *Checks) resultOf(about *check) Result {
 	if about.unsupported != "" {
-		return Verdict{Checked: about.without, Unknown: about.without, Unsupported: about.unsupported}
+		return Result{Checked: about.podsWithoutIP, Unknown: about.podsWithoutIP, Unsupported: about.unsupported}
 	}
 	counted := c.prober.Summary(about.key)
-	v := Verdict{
-		Checked:   counted.Healthy + counted.Unhealthy + counted.Unknown + about.without,
-		Unhealthy: counted.Unhealthy, Unknown: counted.Unknown + about.without,
+	v := Result{
+		Checked:   counted.Healthy + counted.Unhealthy + counted.Unknown + about.podsWithoutIP,
+		Unhealthy: counted.Unhealthy, Unknown: counted.Unknown + about.podsWithoutIP,
 		Unsupported: counted.NotProbed,
 	}
-	least, err := required(about.least, v.Checked)
+	least, err := requiredUnhealthy(about.minUnhealthy, v.Checked)
 	v.Firing = err == nil && v.Unhealthy >= least
 	return v
 }
 
-// newsOf is the news about a check as it is now.
-func (c *Checks) newsOf(about *check) news {
-	v := c.verdictOf(about)
-	return news{firing: v.Firing, held: v.Firing && c.prober.IsFrozen(about.key), unsupported: v.Unsupported}
+// notifiedStateOf is the news about a check as it is now.
+func (c *Checks) notifiedStateOf(about *check) notifiedState {
+	v := c.resultOf(about)
+	return notifiedState{firing: v.Firing, held: v.Firing && c.prober.IsFrozen(about.key), unsupported: v.Unsupported}
 }
 
-// required is how many of so many pods must be unhealthy.
-func required(least intstr.IntOrString, of int) (int, error) {
+// requiredUnhealthy is how many of so many pods must be unhealthy.
+func requiredUnhealthy(least intstr.IntOrString, of int) (int, error) {
 	n, err := intstr.GetScaledValueFromIntOrPercent(&least, of, true)
 	if err != nil {
 		return 0, fmt.Errorf("minUnhealthy %s: %w", least.String(), err)

@@ -14,70 +14,70 @@ const (
 	secret    = autorebootv1.SourceSecret
 )
 
-func (f found) container(c *corev1.Container) {
+func (f collector) addContainer(c *corev1.Container) {
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom
 		if from == nil {
 			continue
 		}
 		if ref := from.ConfigMapKeyRef; ref != nil {
-			f.keys(configMap, ref.Name, ref.Optional, ref.Key)
+			f.addKeys(configMap, ref.Name, ref.Optional, ref.Key)
 		}
 		if ref := from.SecretKeyRef; ref != nil {
-			f.keys(secret, ref.Name, ref.Optional, ref.Key)
+			f.addKeys(secret, ref.Name, ref.Optional, ref.Key)
 		}
 	}
 	for i := range c.EnvFrom {
 		if ref := c.EnvFrom[i].ConfigMapRef; ref != nil {
-			f.all(configMap, ref.Name, ref.Optional)
+			f.addAll(configMap, ref.Name, ref.Optional)
 		}
 		if ref := c.EnvFrom[i].SecretRef; ref != nil {
-			f.all(secret, ref.Name, ref.Optional)
+			f.addAll(secret, ref.Name, ref.Optional)
 		}
 	}
 }
 
-func (f found) volume(v *corev1.VolumeSource) {
+func (f collector) addVolume(v *corev1.VolumeSource) {
 	if v.ConfigMap != nil {
-		f.items(configMap, v.ConfigMap.Name, v.ConfigMap.Optional, v.ConfigMap.Items)
+		f.addItems(configMap, v.ConfigMap.Name, v.ConfigMap.Optional, v.ConfigMap.Items)
 	}
 	if v.Secret != nil {
-		f.items(secret, v.Secret.SecretName, v.Secret.Optional, v.Secret.Items)
+		f.addItems(secret, v.Secret.SecretName, v.Secret.Optional, v.Secret.Items)
 	}
 	if v.Projected != nil {
 		for i := range v.Projected.Sources {
-			f.projection(&v.Projected.Sources[i])
+			f.addProjection(&v.Projected.Sources[i])
 		}
 	}
-	f.credentials(v)
+	f.addCredentials(v)
 }
 
-func (f found) projection(p *corev1.VolumeProjection) {
+func (f collector) addProjection(p *corev1.VolumeProjection) {
 	if p.ConfigMap != nil {
-		f.items(configMap, p.ConfigMap.Name, p.ConfigMap.Optional, p.ConfigMap.Items)
+		f.addItems(configMap, p.ConfigMap.Name, p.ConfigMap.Optional, p.ConfigMap.Items)
 	}
 	if p.Secret != nil {
-		f.items(secret, p.Secret.Name, p.Secret.Optional, p.Secret.Items)
+		f.addItems(secret, p.Secret.Name, p.Secret.Optional, p.Secret.Items)
 	}
 }
 
-// items notes the keys that a volume shows, which are all where none is listed.
-func (f found) items(kind autorebootv1.SourceKind, name string, optional *bool, items []corev1.KeyToPath) {
+// addItems notes the keys that a volume shows, which are all where none is listed.
+func (f collector) addItems(kind autorebootv1.SourceKind, name string, optional *bool, items []corev1.KeyToPath) {
 	if len(items) == 0 {
-		f.all(kind, name, optional)
+		f.addAll(kind, name, optional)
 		return
 	}
 	keys := make([]string, len(items))
 	for i := range items {
 		keys[i] = items[i].Key
 	}
-	f.keys(kind, name, optional, keys...)
+	f.addKeys(kind, name, optional, keys...)
 }
 
-// credentials notes the Secrets with which volumes are mounted.
-func (f found) credentials(v *corev1.VolumeSource) {
+// addCredentials notes the Secrets with which volumes are mounted.
+func (f collector) addCredentials(v *corev1.VolumeSource) {
 	if v.AzureFile != nil {
-		f.all(secret, v.AzureFile.SecretName, nil)
+		f.addAll(secret, v.AzureFile.SecretName, nil)
 	}
 	var refs []*corev1.LocalObjectReference
 	if v.CephFS != nil {
@@ -106,7 +106,7 @@ func (f found) credentials(v *corev1.VolumeSource) {
 	}
 	for _, ref := range refs {
 		if ref != nil {
-			f.all(secret, ref.Name, nil)
+			f.addAll(secret, ref.Name, nil)
 		}
 	}
 }

@@ -24,16 +24,16 @@ type Reference struct {
 
 // Of returns what the template refers to, ordered by kind and name.
 func Of(template *corev1.PodTemplateSpec) []Reference {
-	found := found{}
+	found := collector{}
 	spec := &template.Spec
 	for i := range spec.InitContainers {
-		found.container(&spec.InitContainers[i])
+		found.addContainer(&spec.InitContainers[i])
 	}
 	for i := range spec.Containers {
-		found.container(&spec.Containers[i])
+		found.addContainer(&spec.Containers[i])
 	}
 	for i := range spec.Volumes {
-		found.volume(&spec.Volumes[i].VolumeSource)
+		found.addVolume(&spec.Volumes[i].VolumeSource)
 	}
 	return found.sorted()
 }
@@ -43,18 +43,18 @@ type id struct {
 	name string
 }
 
-// found gathers references.
-type found map[id]*Reference
+// collector gathers references.
+type collector map[id]*Reference
 
-// all notes that every key of an object is used.
-func (f found) all(kind autorebootv1.SourceKind, name string, optional *bool) {
+// addAll notes that every key of an object is used.
+func (f collector) addAll(kind autorebootv1.SourceKind, name string, optional *bool) {
 	if r := f.reference(kind, name, optional); r != nil {
 		r.Keys = nil
 	}
 }
 
-// keys notes that some keys of an object are used.
-func (f found) keys(kind autorebootv1.SourceKind, name string, optional *bool, keys ...string) {
+// addKeys notes that some keys of an object are used.
+func (f collector) addKeys(kind autorebootv1.SourceKind, name string, optional *bool, keys ...string) {
 	_, known := f[id{kind, name}]
 	r := f.reference(kind, name, optional)
 	if r == nil || known && r.Keys == nil {
@@ -64,7 +64,7 @@ func (f found) keys(kind autorebootv1.SourceKind, name string, optional *bool, k
 }
 
 // reference finds or makes a reference; nil is one to nothing.
-func (f found) reference(kind autorebootv1.SourceKind, name string, optional *bool) *Reference {
+func (f collector) reference(kind autorebootv1.SourceKind, name string, optional *bool) *Reference {
 	if name == "" { // the API lets it pass, and the kubelet does not
 		return nil
 	}
@@ -78,7 +78,7 @@ func (f found) reference(kind autorebootv1.SourceKind, name string, optional *bo
 	return r
 }
 
-func (f found) sorted() []Reference {
+func (f collector) sorted() []Reference {
 	all := make([]Reference, 0, len(f))
 	for _, r := range f {
 		slices.Sort(r.Keys)

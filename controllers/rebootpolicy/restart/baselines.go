@@ -43,7 +43,7 @@ func (r *run) signals(w *Workload) []*Signal {
 		}
 		if !s.Level && s.Unknown == "" {
 			if remembered == maxBaselines {
-				r.blind[s.Trigger] = tooManySources
+				r.unobservable[s.Trigger] = tooManySources
 				continue
 			}
 			remembered++
@@ -53,9 +53,9 @@ func (r *run) signals(w *Workload) []*Signal {
 	return kept
 }
 
-// remember brings the baselines of a target in line with its signals: what is seen for the first
+// updateBaselines brings the baselines of a target in line with its signals: what is seen for the first
 // time, and what changes silently, becomes the baseline; what is gone from the spec is dropped.
-func (r *run) remember(t *target) {
+func (r *run) updateBaselines(t *target) {
 	t.signals = r.signals(t.workload)
 	old := make(map[[2]string]autorebootv1.Baseline, len(t.Baselines))
 	for _, b := range t.Baselines {
@@ -66,8 +66,8 @@ func (r *run) remember(t *target) {
 	told := map[string]bool{}
 	for _, s := range t.signals {
 		if s.Unknown != "" {
-			if r.blind[s.Trigger] == "" {
-				r.blind[s.Trigger] = clip(s.Unknown, maxFingerprint)
+			if r.unobservable[s.Trigger] == "" {
+				r.unobservable[s.Trigger] = clip(s.Unknown, maxFingerprint)
 			}
 			told[s.Trigger] = false
 			continue
@@ -78,21 +78,21 @@ func (r *run) remember(t *target) {
 		if s.Level {
 			continue
 		}
-		if !s.Settles.IsZero() {
-			r.settles[s.Trigger] = s.Settles
+		if !s.SettlesAt.IsZero() {
+			r.settlesAt[s.Trigger] = s.SettlesAt
 		}
 		key := [2]string{s.Trigger, s.Source}
 		b, ok := old[key]
 		delete(old, key)
 		switch {
-		case !ok && s.Trigger == autorebootv1.RestartNowTrigger && !t.fresh:
+		case !ok && s.Trigger == autorebootv1.RestartNowTrigger && !t.isNew:
 			// There was no annotation before.
 			b = autorebootv1.Baseline{Trigger: s.Trigger, Source: s.Source}
 		case !ok:
 			b = baselineOf(s)
-		case b.Fingerprint != s.fingerprint() && s.silent(b.Fingerprint):
+		case b.Fingerprint != s.fingerprint() && s.isSilent(b.Fingerprint):
 			b = baselineOf(s)
-			r.moved[s.Trigger] = true
+			r.changed[s.Trigger] = true
 		case b.Fingerprint == s.fingerprint() && s.Keys != "" && (b.Keys == "" || s.Recorded.After(timeOf(b.WrittenTime).Add(refreshAfter))):
 			// It was stored by a version that did not remember all of it; or the source was written, and a
 			// key that is removed later must not be taken for that.
@@ -112,10 +112,10 @@ func (r *run) remember(t *target) {
 	t.Baselines = baselines
 }
 
-// accept makes the baseline what is there now: of one signal, or of all where it is nil.
-func (r *run) accept(t *target, only *Signal) {
+// setBaselines makes the baseline what is there now: of one signal, or of all where it is nil.
+func (r *run) setBaselines(t *target, only *Signal) {
 	for _, s := range t.signals {
-		if s.Level || s.Unknown != "" || (only != nil && s != only) || s.withdrawn() {
+		if s.Level || s.Unknown != "" || (only != nil && s != only) || s.isWithdrawn() {
 			continue
 		}
 		if b := t.baseline(s); b != nil {
@@ -135,22 +135,22 @@ func (t *target) baseline(s *Signal) *autorebootv1.Baseline {
 
 func (s *Signal) fingerprint() string { return clip(s.Fingerprint, maxFingerprint) }
 
-// withdrawn is the annotation that was taken away: it asks for nothing, and its token stays the one
+// isWithdrawn is the annotation that was taken away: it asks for nothing, and its token stays the one
 // that was acted on.
-func (s *Signal) withdrawn() bool {
+func (s *Signal) isWithdrawn() bool {
 	return s.Trigger == autorebootv1.RestartNowTrigger && s.Fingerprint == ""
 }
 
-func (s *Signal) silent(baseline string) bool {
+func (s *Signal) isSilent(baseline string) bool {
 	switch {
-	case s.withdrawn():
+	case s.isWithdrawn():
 		return false
-	case s.Moot:
+	case s.Incomparable:
 		return true
 	case baseline == "":
-		return s.SilentAppear
+		return s.SilentCreate
 	default:
-		return s.Fingerprint == "" && s.SilentVanish
+		return s.Fingerprint == "" && s.SilentDelete
 	}
 }
 

@@ -21,50 +21,50 @@ func Decide(p *autorebootv1.RebootPolicy, o Observation) Decision {
 }
 
 func (r *run) decide() Decision {
-	r.vanish()
-	r.adopt()
+	r.dropGone()
+	r.trackTargets()
 	r.resume()
 	r.advance()
-	r.sense()
-	r.start()
-	r.summary()
-	r.forget()
-	r.report()
+	r.evaluateTriggers()
+	r.startPending()
+	r.summarize()
+	r.dropUnselected()
+	r.reportTriggers()
 	d := r.decision()
 	d.Actions = r.actions()
-	d.Message = r.waiting.message
+	d.PendingMessage = r.longestPending.text
 	return d
 }
 
-// vanish ends what was in flight for workloads that are gone.
-func (r *run) vanish() {
+// dropGone ends what was in flight for workloads that are gone.
+func (r *run) dropGone() {
 	for _, f := range slices.Clone(r.status.InFlight) {
-		id := nameOf(f.Kind, f.Name)
+		id := targetOf(f.Kind, f.Name)
 		if w := r.workloads[id]; w != nil && (f.UID == "" || f.UID == w.UID) {
 			continue
 		}
 		t := target{TargetStatus: &autorebootv1.TargetStatus{Kind: f.Kind, Name: f.Name}}
 		for i := range r.status.Targets {
-			if old := &r.status.Targets[i]; nameOf(old.Kind, old.Name) == id {
+			if old := &r.status.Targets[i]; targetOf(old.Kind, old.Name) == id {
 				t.TargetStatus = old
 			}
 		}
-		r.apply(&t, occurrence{event: Vanished, reason: autorebootv1.ReasonTargetGone})
+		r.apply(&t, occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone})
 	}
 }
 
-// adopt gives each workload its place in the status, and takes baselines of what is new.
-func (r *run) adopt() {
+// trackTargets gives each workload its place in the status, and takes baselines of what is new.
+func (r *run) trackTargets() {
 	known := make(map[autorebootv1.RestartTarget]autorebootv1.TargetStatus, len(r.status.Targets))
 	for _, t := range r.status.Targets {
-		known[nameOf(t.Kind, t.Name)] = t
+		known[targetOf(t.Kind, t.Name)] = t
 	}
 	r.status.Targets = make([]autorebootv1.TargetStatus, 0, len(r.workloads))
 	r.targets = make([]target, 0, len(r.workloads))
-	for i := range r.seen.Workloads[:min(len(r.seen.Workloads), maxTargets)] {
-		w := &r.seen.Workloads[i]
-		id := nameOf(w.Kind, w.Name)
-		if r.workloads[id] != w || (w.Unselected && r.flight(id) == nil) {
+	for i := range r.observed.Workloads[:min(len(r.observed.Workloads), maxTargets)] {
+		w := &r.observed.Workloads[i]
+		id := targetOf(w.Kind, w.Name)
+		if r.workloads[id] != w || (w.Unselected && r.inFlight(id) == nil) {
 			continue
 		}
 		status, ok := known[id]
@@ -74,11 +74,11 @@ func (r *run) adopt() {
 		}
 		status.UID = w.UID
 		r.status.Targets = append(r.status.Targets, status)
-		r.targets = append(r.targets, target{workload: w, fresh: fresh})
+		r.targets = append(r.targets, target{workload: w, isNew: fresh})
 	}
 	for i := range r.targets {
 		r.targets[i].TargetStatus = &r.status.Targets[i]
-		r.remember(&r.targets[i])
+		r.updateBaselines(&r.targets[i])
 	}
 	if len(r.status.Targets) == 0 {
 		r.status.Targets = nil
@@ -97,7 +97,7 @@ func (r *run) resume() {
 			return
 		}
 		if at.After(r.now) {
-			r.look(at)
+			r.requeueAt(at)
 			return
 		}
 	}
@@ -108,8 +108,8 @@ func (r *run) resume() {
 		}
 		event := ResumedIdle
 		switch {
-		case t.owed():
-			event = ResumedOwing
+		case t.retryPending():
+			event = ResumedRetry
 		case t.Pending != nil:
 			event = Resumed
 		}
@@ -117,12 +117,12 @@ func (r *run) resume() {
 		return
 	}
 	// The target that halted is gone or in flight no more: there is nothing left to report on.
-	r.absolve()
+	r.clearHalt()
 }
 
-// start judges those that wait: retries, since others may wait for them, then a lower wave before a
+// startPending judges those that wait: retries, since others may wait for them, then a lower wave before a
 // higher one, then the longest first.
-func (r *run) start() {
+func (r *run) startPending() {
 	queue := make([]*target, 0, len(r.targets))
 	for i := range r.targets {
 		if t := &r.targets[i]; t.Pending != nil && !t.workload.Unselected {
@@ -130,7 +130,7 @@ func (r *run) start() {
 		}
 	}
 	slices.SortStableFunc(queue, func(a, b *target) int {
-		if first := r.first(a); first != r.first(b) {
+		if first := r.hasPriority(a); first != r.hasPriority(b) {
 			if first {
 				return -1
 			}
@@ -140,29 +140,29 @@ func (r *run) start() {
 	})
 	// One that is over its limit stops all others, also those before it in the queue.
 	for _, t := range queue {
-		if v := r.judge(t); v.event == OverLimit {
+		if v := r.admit(t); v.event == OverLimit {
 			r.apply(t, v.occurrence)
 			break
 		}
 	}
 	for _, t := range queue {
-		v := r.judge(t)
+		v := r.admit(t)
 		if v.event != Held || v.reason != t.Pending.Reason {
 			r.apply(t, v.occurrence)
 		}
 		if v.event == Held {
-			r.look(v.until)
-			r.waits = r.waits || v.others
-			r.waiting.add(t, v)
+			r.requeueAt(v.until)
+			r.waitsForOthers = r.waitsForOthers || v.waitsForOthers
+			r.longestPending.add(t, v)
 		}
 	}
 }
 
-// forget drops targets that are only here for a restart that has ended.
-func (r *run) forget() {
+// dropUnselected drops targets that are only here for a restart that has ended.
+func (r *run) dropUnselected() {
 	kept := r.status.Targets[:0]
 	for i := range r.targets {
-		if t := &r.targets[i]; !t.workload.Unselected || r.flight(t.id()) != nil {
+		if t := &r.targets[i]; !t.workload.Unselected || r.inFlight(t.id()) != nil {
 			kept = append(kept, *t.TargetStatus)
 		}
 	}
@@ -171,5 +171,5 @@ func (r *run) forget() {
 		r.status.Targets = nil
 	}
 	r.targets = nil
-	r.trim()
+	r.trimHistory()
 }

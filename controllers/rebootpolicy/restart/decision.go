@@ -16,16 +16,16 @@ type Decision struct {
 	Status autorebootv1.RebootPolicyStatus
 	// Actions to do once Status is stored, in order.
 	Actions []Action
-	// Notices tell people what happened, in order. Each is told once.
-	Notices []Notice
-	// Again is when to decide again though nothing changed; zero for never.
-	Again time.Time
-	// Message is a sentence on the restart that waits longest, for the condition RestartPending; its
+	// Messages tell people what happened, in order. Each is told once.
+	Messages []Message
+	// RequeueAt is when to decide again though nothing changed; zero for never.
+	RequeueAt time.Time
+	// PendingMessage is a sentence on the restart that waits longest, for the condition RestartPending; its
 	// reason is the one in Status. It is empty while none waits.
-	Message string
-	// Waits says that a restart waits for a slot of the group or the cluster, or for a workload that
+	PendingMessage string
+	// WaitsForOthers says that a restart waits for a slot of the group or the cluster, or for a workload that
 	// another actor disrupts, and for nothing else.
-	Waits bool
+	WaitsForOthers bool
 }
 
 // Verb is what an Action does.
@@ -48,16 +48,16 @@ type Action struct {
 	Pod      *Pod      // to evict
 }
 
-// Notice is something that people are told, as an event about the policy and the workload.
-type Notice struct {
+// Message is something that people are told, as an event about the policy and the workload.
+type Message struct {
 	// Reason is one of RestartPlanned, RestartHeld, RestartStarted, RestartVerified, RestartFailed,
 	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached.
 	Reason  string
 	Warning bool
 	// Target that it is about.
 	Target autorebootv1.RestartTarget
-	// Message is our own words, and the names of triggers and workloads: nothing of a source.
-	Message string
+	// Text is our own words, and the names of triggers and workloads: nothing of a source.
+	Text string
 	// Ended is set for a restart that has ended: it goes into the metrics.
 	Ended *autorebootv1.RestartRecord
 }
@@ -77,8 +77,8 @@ const (
 	Forbidden Outcome = "Forbidden"
 	// Gone says that the workload is not the one that was meant.
 	Gone Outcome = "Gone"
-	// Again failed for now, such as by a conflict: the next decision repeats it.
-	Again Outcome = "Again"
+	// Retry failed for now, such as by a conflict: the next decision repeats it.
+	Retry Outcome = "Again"
 )
 
 // Result is an Action that was tried.

@@ -15,17 +15,17 @@ import (
 
 func noon() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }
 
-// bench is a policy that is stored after each decision, and what it observes.
-type bench struct {
+// suite is a policy that is stored after each decision, and what it observes.
+type suite struct {
 	t *testing.T
 	p *autorebootv1.RebootPolicy
 	o Observation
-	// all are the notices so far.
-	all []string
+	// messages are the notices so far.
+	messages []string
 }
 
-// newBench has one Deployment that the policy has seen: quiet, whole and with two old pods.
-func newBench(t *testing.T, names ...string) *bench {
+// newSuite has one Deployment that the policy has seen: quiet, whole and with two old pods.
+func newSuite(t *testing.T, names ...string) *suite {
 	t.Helper()
 	p := &autorebootv1.RebootPolicy{}
 	p.UID, p.Generation = "0123abcd-4567", 1
@@ -33,7 +33,7 @@ func newBench(t *testing.T, names ...string) *bench {
 		{Name: "config", Type: autorebootv1.TriggerConfigChange}, {Name: "tick", Type: autorebootv1.TriggerSchedule},
 		{Name: "probe", Type: autorebootv1.TriggerProbe},
 	}
-	b := &bench{t: t, p: p, o: Observation{Now: noon(), Calendar: Calendar{Window: true, NextOpen: noon(), BlackoutEnds: noon()}, Others: Others{Free: 10}}}
+	b := &suite{t: t, p: p, o: Observation{Now: noon(), Calendar: Calendar{Window: true, NextOpen: noon(), BlackoutEnds: noon()}, Others: Others{Free: 10}}}
 	if len(names) == 0 {
 		names = []string{"api"}
 	}
@@ -49,17 +49,17 @@ func newBench(t *testing.T, names ...string) *bench {
 		})
 	}
 	b.decide()
-	if len(b.all) > 0 {
-		t.Fatalf("the first sight is told of: %v", b.all)
+	if len(b.messages) > 0 {
+		t.Fatalf("the first sight is told of: %v", b.messages)
 	}
 	return b
 }
 
-func (b *bench) workload(i int) *Workload { return &b.o.Workloads[i] }
+func (b *suite) workload(i int) *Workload { return &b.o.Workloads[i] }
 
-func (b *bench) target(i int) *autorebootv1.TargetStatus { return &b.p.Status.Targets[i] }
+func (b *suite) target(i int) *autorebootv1.TargetStatus { return &b.p.Status.Targets[i] }
 
-func (b *bench) pass(d time.Duration) {
+func (b *suite) advance(d time.Duration) {
 	b.o.Now = b.o.Now.Add(d)
 	if !b.o.Calendar.Blackout {
 		b.o.Calendar.BlackoutEnds = b.o.Now
@@ -67,31 +67,31 @@ func (b *bench) pass(d time.Duration) {
 }
 
 // change writes the source of every workload.
-func (b *bench) change(fingerprint string) {
+func (b *suite) change(fingerprint string) {
 	for i := range b.o.Workloads {
 		b.o.Workloads[i].Signals[0].Fingerprint = fingerprint
 		b.o.Workloads[i].Signals[0].Written = b.o.Now.Truncate(time.Second)
 	}
 }
 
-func (b *bench) keep(d Decision) Decision {
+func (b *suite) store(d Decision) Decision {
 	b.p.Status = d.Status
-	for _, n := range d.Notices {
-		b.all = append(b.all, n.Reason)
+	for _, n := range d.Messages {
+		b.messages = append(b.messages, n.Reason)
 	}
 	return d
 }
 
-func (b *bench) decide() Decision { return b.keep(Decide(b.p, b.o)) }
+func (b *suite) decide() Decision { return b.store(Decide(b.p, b.o)) }
 
 // after lets time pass, and decides.
-func (b *bench) after(d time.Duration) Decision {
-	b.pass(d)
+func (b *suite) after(d time.Duration) Decision {
+	b.advance(d)
 	return b.decide()
 }
 
 // record says what came of the actions.
-func (b *bench) record(d Decision, outcome Outcome) Decision {
+func (b *suite) record(d Decision, outcome Outcome) Decision {
 	results := make([]Result, 0, len(d.Actions))
 	for _, a := range d.Actions {
 		r := Result{Action: a, Outcome: outcome}
@@ -102,29 +102,29 @@ func (b *bench) record(d Decision, outcome Outcome) Decision {
 		}
 		results = append(results, r)
 	}
-	return b.keep(Record(b.p, results, b.o.Now))
+	return b.store(Record(b.p, results, b.o.Now))
 }
 
 // start changes the source, waits, and lets the restart begin.
-func (b *bench) start() {
+func (b *suite) start() {
 	b.t.Helper()
 	b.change("new at " + b.o.Now.String())
 	b.decide()
 	d := b.after(time.Minute)
 	if len(d.Actions) == 0 {
-		b.t.Fatalf("nothing starts: %s", d.Message)
+		b.t.Fatalf("nothing starts: %s", d.PendingMessage)
 	}
 	b.record(d, Done)
 }
 
-// fails lets the restart in flight time out.
-func (b *bench) fails() Decision {
+// timeOut lets the restart in flight time out.
+func (b *suite) timeOut() Decision {
 	b.workload(0).Complete, b.workload(0).Available = false, false
 	return b.after(15 * time.Minute)
 }
 
-// wants sees that a target waits for a reason, and until when nothing else is due.
-func (b *bench) wants(d Decision, i int, reason string, again time.Duration) {
+// expectPending sees that a target waits for a reason, and until when nothing else is due.
+func (b *suite) expectPending(d Decision, i int, reason string, again time.Duration) {
 	b.t.Helper()
 	pending := b.target(i).Pending
 	if pending == nil || pending.Reason != reason {
@@ -134,10 +134,10 @@ func (b *bench) wants(d Decision, i int, reason string, again time.Duration) {
 	if again > 0 {
 		want = b.o.Now.Add(again)
 	}
-	if !d.Again.Equal(want) {
-		b.t.Errorf("again at %s, want %s", d.Again, want)
+	if !d.RequeueAt.Equal(want) {
+		b.t.Errorf("again at %s, want %s", d.RequeueAt, want)
 	}
-	if reason != "" && d.Message == "" {
+	if reason != "" && d.PendingMessage == "" {
 		b.t.Error("no message")
 	}
 }

@@ -33,13 +33,13 @@ func (r *run) advance() {
 	for i := range r.targets {
 		t := &r.targets[i]
 		for range stepsAtOnce {
-			f := r.flight(t.id())
+			f := r.inFlight(t.id())
 			if f == nil {
 				break
 			}
-			o, ok := r.next(t, f)
+			o, ok := r.nextEvent(t, f)
 			if !ok {
-				r.expect(f)
+				r.requeueInFlight(f)
 				break
 			}
 			r.apply(t, o)
@@ -47,37 +47,37 @@ func (r *run) advance() {
 	}
 }
 
-// next is what has become of a restart, if anything. What is good comes before what is too late:
+// nextEvent is what has become of a restart, if anything. What is good comes before what is too late:
 // while there was no reconcile, time has passed but the workload has not waited.
-func (r *run) next(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
+func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w := t.workload
 	started := timeOf(f.StartedTime)
 	// The annotation is not missed before it was seen to be there, nor in a view that is older.
 	if f.Phase != autorebootv1.PhasePlanned && f.Generation > 0 && w.Generation >= f.Generation && w.RestartID != f.ID {
 		return r.failure(t, autorebootv1.ReasonTargetReverted), true
 	}
-	if f.Phase != autorebootv1.PhasePlanned && w.restarts(started) > r.maxContainerRestarts {
+	if f.Phase != autorebootv1.PhasePlanned && w.containerRestarts(started) > r.maxContainerRestarts {
 		return r.failure(t, autorebootv1.ReasonContainerRestarts), true
 	}
 	switch f.Phase {
 	case autorebootv1.PhasePlanned:
 		switch {
 		case w.Unselected && w.RestartID != f.ID:
-			return occurrence{event: Vanished, reason: autorebootv1.ReasonTargetGone}, true // nothing was done yet
+			return occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone}, true // nothing was done yet
 		case w.RestartID == f.ID:
 			return occurrence{event: Annotated, generation: w.Generation}, true
-		case r.evict && w.renewed(started):
-			return occurrence{event: EvictionBegun}, true
+		case r.evict && w.allPodsNew(started):
+			return occurrence{event: EvictionStarted}, true
 		}
 	case autorebootv1.PhaseRollingOut:
 		// Every pod is of the revision that carries the id. When each was made is not asked: that is
 		// told by the clock of another machine.
 		if w.Complete && w.Generation >= f.Generation {
-			return occurrence{event: Renewed}, true
+			return occurrence{event: PodsReplaced}, true
 		}
 	case autorebootv1.PhaseEvicting:
-		if w.Available && w.staffed(started) {
-			return occurrence{event: Renewed}, true
+		if w.Available && w.allPodsNewAndReady(started) {
+			return occurrence{event: PodsReplaced}, true
 		}
 		if f.BlockedTime != nil && !r.now.Before(f.BlockedTime.Add(r.evictTimeout)) {
 			o := r.failure(t, autorebootv1.ReasonEvictionBlocked)
@@ -87,48 +87,48 @@ func (r *run) next(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool
 			return o, true
 		}
 	case autorebootv1.PhaseSoaking:
-		return r.soaking(t, f)
+		return r.nextSoakEvent(t, f)
 	}
 	if !r.now.Before(started.Add(r.timeout)) {
 		if w.Unselected {
-			return occurrence{event: Vanished, reason: autorebootv1.ReasonTargetGone}, true
+			return occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone}, true
 		}
 		return r.failure(t, autorebootv1.ReasonTimedOut), true
 	}
 	return occurrence{}, false
 }
 
-// soaking is what has become of a restart that is watched. Its pods may be unavailable for a moment. Those
+// nextSoakEvent is what has become of a restart that is watched. Its pods may be unavailable for a moment. Those
 // that the workload could do without in a rollout, and those whose successors have yet to start, may be
 // until verification.timeout; without them all at the end, nothing is verified.
-func (r *run) soaking(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
+func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w, ends := t.workload, timeOf(f.PhaseTime).Add(r.soakTime)
-	short := w.short(f)
+	short := w.podsMissing(f)
 	if short <= 0 {
 		f.UnavailableTime = nil
-		return occurrence{event: Verified, message: w.left()}, !r.now.Before(ends)
+		return occurrence{event: Verified, message: w.keptPodsText()}, !r.now.Before(ends)
 	}
 	if f.UnavailableTime == nil {
-		f.UnavailableTime = r.at()
+		f.UnavailableTime = r.timestampPtr()
 	}
 	until := f.UnavailableTime.Add(unavailableFor)
-	if short <= min(w.MaxUnavailable, w.wanted(f)-1) || short <= w.starting(f) {
+	if short <= min(w.MaxUnavailable, w.podsWanted(f)-1) || short <= w.podsStarting(f) {
 		until = latest(until, latest(ends, timeOf(f.StartedTime).Add(r.timeout)))
 	}
-	r.look(until)
+	r.requeueAt(until)
 	return r.failure(t, autorebootv1.ReasonUnavailable), !r.now.Before(until)
 }
 
-// wanted is how many pods must be available: those that are desired now, and were when the soak began.
-func (w *Workload) wanted(f *autorebootv1.InFlightRestart) int32 {
+// podsWanted is how many pods must be available: those that are desired now, and were when the soak began.
+func (w *Workload) podsWanted(f *autorebootv1.InFlightRestart) int32 {
 	if f.Desired == nil {
 		return w.Desired
 	}
 	return min(w.Desired, *f.Desired)
 }
 
-// short is how many pods too few are available.
-func (w *Workload) short(f *autorebootv1.InFlightRestart) int32 {
+// podsMissing is how many pods too few are available.
+func (w *Workload) podsMissing(f *autorebootv1.InFlightRestart) int32 {
 	if w.Available || w.Generation < f.Generation {
 		return 0 // or a view from before the restart
 	}
@@ -142,11 +142,11 @@ func (w *Workload) short(f *autorebootv1.InFlightRestart) int32 {
 		}
 		available = max(available, ready)
 	}
-	return w.wanted(f) - available
+	return w.podsWanted(f) - available
 }
 
-// starting is how many pods were made after the soak began and are not ready.
-func (w *Workload) starting(f *autorebootv1.InFlightRestart) int32 {
+// podsStarting is how many pods were made after the soak began and are not ready.
+func (w *Workload) podsStarting(f *autorebootv1.InFlightRestart) int32 {
 	n := int32(0)
 	for i := range w.Pods {
 		if pod := &w.Pods[i]; !pod.Ready && !pod.Terminating && pod.Created.After(timeOf(f.PhaseTime)) {
@@ -156,8 +156,8 @@ func (w *Workload) starting(f *autorebootv1.InFlightRestart) int32 {
 	return n
 }
 
-// left says which pods a restart has left as they were; empty where none.
-func (w *Workload) left() string {
+// keptPodsText says which pods a restart has left as they were; empty where none.
+func (w *Workload) keptPodsText() string {
 	if len(w.Kept) == 0 || w.RestartID == "" {
 		return ""
 	}
@@ -189,26 +189,26 @@ func (r *run) failure(t *target, reason string) occurrence {
 	case hopeless && r.status.Halt == nil && reason == autorebootv1.ReasonTargetReverted:
 		o.event = Reverted
 	case (hopeless || (exhausted && r.haltOnFailure)) && r.status.Halt == nil:
-		o.event = FailedForGood
+		o.event = FailedAndHalted
 	case exhausted && !r.haltOnFailure && !hopeless:
-		o.event = Abandoned
+		o.event = FailedAndGivenUp
 	}
 	return o
 }
 
-// expect sets when a restart in flight may change by the mere passing of time.
-func (r *run) expect(f *autorebootv1.InFlightRestart) {
+// requeueInFlight sets when a restart in flight may change by the mere passing of time.
+func (r *run) requeueInFlight(f *autorebootv1.InFlightRestart) {
 	if f.Phase == autorebootv1.PhaseSoaking {
-		r.look(timeOf(f.PhaseTime).Add(r.soakTime))
+		r.requeueAt(timeOf(f.PhaseTime).Add(r.soakTime))
 		return
 	}
-	r.look(timeOf(f.StartedTime).Add(r.timeout))
+	r.requeueAt(timeOf(f.StartedTime).Add(r.timeout))
 	if f.Phase == autorebootv1.PhasePlanned {
-		r.look(r.now.Add(repeatAfter))
+		r.requeueAt(r.now.Add(repeatAfter))
 	}
 	if f.BlockedTime != nil {
-		r.look(r.now.Add(blockedAfter))
-		r.look(f.BlockedTime.Add(r.evictTimeout))
+		r.requeueAt(r.now.Add(blockedAfter))
+		r.requeueAt(f.BlockedTime.Add(r.evictTimeout))
 	}
 }
 
@@ -218,7 +218,7 @@ func (r *run) actions() []Action {
 	var actions []Action
 	for i := range r.status.InFlight {
 		f := &r.status.InFlight[i]
-		w := r.workloads[nameOf(f.Kind, f.Name)]
+		w := r.workloads[targetOf(f.Kind, f.Name)]
 		if w == nil || w.Unselected {
 			continue // whatever the status says of it, the policy does not name it
 		}
@@ -226,7 +226,7 @@ func (r *run) actions() []Action {
 		switch {
 		case f.Phase == autorebootv1.PhaseEvicting, f.Phase == autorebootv1.PhasePlanned && r.evict:
 			action.Verb = Evict
-			for _, pod := range w.victims(action.Started, share(r.maxUnavailable, int(w.Desired))) {
+			for _, pod := range w.podsToEvict(action.Started, scaledValue(r.maxUnavailable, int(w.Desired))) {
 				action.Pod = pod
 				actions = append(actions, action)
 			}
@@ -237,9 +237,9 @@ func (r *run) actions() []Action {
 	return actions
 }
 
-// victims are the pods to evict now, those first that serve no traffic. No more places may be empty
+// podsToEvict are the pods to evict now, those first that serve no traffic. No more places may be empty
 // because of the restart than allowed; a place is filled by an old pod or by a new one that is ready.
-func (w *Workload) victims(started time.Time, allowed int) []*Pod {
+func (w *Workload) podsToEvict(started time.Time, allowed int) []*Pod {
 	var old []*Pod
 	filled := 0
 	for i := range w.Pods {
@@ -267,8 +267,8 @@ func (w *Workload) victims(started time.Time, allowed int) []*Pod {
 	return old[:min(max(allowed-empty, 0), len(old))]
 }
 
-// renewed says that no pod is left from before.
-func (w *Workload) renewed(started time.Time) bool {
+// allPodsNew says that no pod is left from before.
+func (w *Workload) allPodsNew(started time.Time) bool {
 	for i := range w.Pods {
 		if pod := &w.Pods[i]; !pod.Terminating && pod.Created.Before(started) {
 			return false
@@ -277,20 +277,20 @@ func (w *Workload) renewed(started time.Time) bool {
 	return true
 }
 
-// staffed says that no pod is left from before, and that as many as are desired are ready. The workload
+// allPodsNewAndReady says that no pod is left from before, and that as many as are desired are ready. The workload
 // and its pods are seen by two caches, of which either may be behind.
-func (w *Workload) staffed(started time.Time) bool {
+func (w *Workload) allPodsNewAndReady(started time.Time) bool {
 	ready := 0
 	for i := range w.Pods {
 		if pod := &w.Pods[i]; pod.Ready && !pod.Terminating {
 			ready++
 		}
 	}
-	return ready >= int(w.Desired) && w.renewed(started)
+	return ready >= int(w.Desired) && w.allPodsNew(started)
 }
 
-// restarts of containers in pods that were made since.
-func (w *Workload) restarts(started time.Time) int64 {
+// containerRestarts of containers in pods that were made since.
+func (w *Workload) containerRestarts(started time.Time) int64 {
 	var n int64
 	for i := range w.Pods {
 		if pod := &w.Pods[i]; !pod.Created.Before(started) {
@@ -300,8 +300,8 @@ func (w *Workload) restarts(started time.Time) int64 {
 	return n
 }
 
-// youngest is when the latest pod was made; zero where there is none.
-func (w *Workload) youngest() time.Time {
+// newestPod is when the latest pod was made; zero where there is none.
+func (w *Workload) newestPod() time.Time {
 	var at time.Time
 	for i := range w.Pods {
 		if pod := &w.Pods[i]; !pod.Terminating && pod.Created.After(at) {

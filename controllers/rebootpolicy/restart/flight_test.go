@@ -15,17 +15,17 @@ import (
 )
 
 func TestARestartIsVerified(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.start()
 	if b.p.Status.InFlight[0].Phase != autorebootv1.PhaseRollingOut {
 		t.Fatalf("%+v", b.p.Status.InFlight)
 	}
 	b.after(time.Minute)
-	if d := b.after(2 * time.Minute); !d.Again.IsZero() {
-		t.Errorf("again at %s", d.Again)
+	if d := b.after(2 * time.Minute); !d.RequeueAt.IsZero() {
+		t.Errorf("again at %s", d.RequeueAt)
 	}
 	want := []string{"TriggerFired", "RestartStarted", "RestartVerified"}
-	if diff := cmp.Diff(want, b.all); diff != "" {
+	if diff := cmp.Diff(want, b.messages); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	h := b.p.Status.History
@@ -36,7 +36,7 @@ func TestARestartIsVerified(t *testing.T) {
 
 // Whatever is lost after the plan was stored, the same values are written again, or found to be there.
 func TestAPlannedRestartIsRepeatedWithTheSameValues(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.change("new")
 	b.decide()
 	first := b.after(time.Minute)
@@ -45,7 +45,7 @@ func TestAPlannedRestartIsRepeatedWithTheSameValues(t *testing.T) {
 		if diff := cmp.Diff(first.Actions, d.Actions); diff != "" {
 			t.Fatalf("the action differs (-first +again):\n%s", diff)
 		}
-		b.record(d, Again)
+		b.record(d, Retry)
 	}
 	// It was done, and that was not recorded.
 	b.workload(0).RestartID, b.workload(0).Generation = first.Actions[0].ID, 2
@@ -56,40 +56,40 @@ func TestAPlannedRestartIsRepeatedWithTheSameValues(t *testing.T) {
 }
 
 func TestNotRecordedIsNotAnError(t *testing.T) {
-	for outcome, again := range map[Outcome]time.Duration{Again: repeatAfter, Forbidden: forbiddenAfter, Blocked: repeatAfter} {
-		b := newBench(t)
+	for outcome, again := range map[Outcome]time.Duration{Retry: repeatAfter, Forbidden: forbiddenAfter, Blocked: repeatAfter} {
+		b := newSuite(t)
 		b.change("new")
 		b.decide()
 		d := b.record(b.after(time.Minute), outcome)
-		if b.p.Status.InFlight[0].Phase != autorebootv1.PhasePlanned || !d.Again.Equal(b.o.Now.Add(again)) {
-			t.Errorf("%s: %+v, again at %s", outcome, b.p.Status.InFlight, d.Again)
+		if b.p.Status.InFlight[0].Phase != autorebootv1.PhasePlanned || !d.RequeueAt.Equal(b.o.Now.Add(again)) {
+			t.Errorf("%s: %+v, again at %s", outcome, b.p.Status.InFlight, d.RequeueAt)
 		}
 	}
 }
 
 func TestFailures(t *testing.T) {
 	for name, c := range map[string]struct {
-		fail   func(b *bench)
+		fail   func(b *suite)
 		reason string
 	}{
-		"not available in time": {func(b *bench) { b.fails() }, autorebootv1.ReasonTimedOut},
-		"not through the soak": {func(b *bench) {
+		"not available in time": {func(b *suite) { b.timeOut() }, autorebootv1.ReasonTimedOut},
+		"not through the soak": {func(b *suite) {
 			b.after(time.Second)
 			b.workload(0).Available = false
 			b.after(time.Second)
 			b.after(unavailableFor)
 		}, autorebootv1.ReasonUnavailable},
-		"containers restart": {func(b *bench) {
+		"containers restart": {func(b *suite) {
 			b.workload(0).Complete = false
 			b.workload(0).Pods = []Pod{{Created: b.o.Now, Ready: true, Restarts: 1}}
 			b.after(time.Second)
 		}, autorebootv1.ReasonContainerRestarts},
-		"the owner reverts": {func(b *bench) { b.workload(0).RestartID = ""; b.after(time.Second) }, autorebootv1.ReasonTargetReverted},
-		"gone":              {func(b *bench) { b.o.Workloads = nil; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
-		"recreated":         {func(b *bench) { b.workload(0).UID = "other"; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
+		"the owner reverts": {func(b *suite) { b.workload(0).RestartID = ""; b.after(time.Second) }, autorebootv1.ReasonTargetReverted},
+		"gone":              {func(b *suite) { b.o.Workloads = nil; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
+		"recreated":         {func(b *suite) { b.workload(0).UID = "other"; b.after(time.Second) }, autorebootv1.ReasonTargetGone},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			b.start()
 			c.fail(b)
 			h := b.p.Status.History
@@ -109,7 +109,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestAWorkloadThatIsAnotherThanMeantIsLeftAlone(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.change("new")
 	b.decide()
 	b.record(b.after(time.Minute), Gone)
@@ -121,7 +121,7 @@ func TestAWorkloadThatIsAnotherThanMeantIsLeftAlone(t *testing.T) {
 }
 
 func TestAnOlderViewIsNoRevert(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.start()
 	b.workload(0).RestartID, b.workload(0).Generation = "", 1
 	b.after(time.Second)
@@ -131,7 +131,7 @@ func TestAnOlderViewIsNoRevert(t *testing.T) {
 }
 
 // retryOf lets the restart of the first target fail once more, right when its retry is due.
-func retryOf(b *bench, wait time.Duration) {
+func retryOf(b *suite, wait time.Duration) {
 	b.t.Helper()
 	b.workload(0).Complete, b.workload(0).Available = true, true
 	if d := b.after(wait - time.Second); len(d.Actions) > 0 {
@@ -139,23 +139,23 @@ func retryOf(b *bench, wait time.Duration) {
 	}
 	d := b.after(time.Second)
 	if len(d.Actions) != 1 {
-		b.t.Fatalf("not retried after %s: %s", wait, d.Message)
+		b.t.Fatalf("not retried after %s: %s", wait, d.PendingMessage)
 	}
 	b.record(d, Done)
-	b.fails()
+	b.timeOut()
 }
 
 func TestRetriesBackOffAndThenHaltOrGiveUp(t *testing.T) {
 	for _, policy := range []autorebootv1.FailurePolicy{autorebootv1.FailureHalt, autorebootv1.FailureContinue} {
 		t.Run(string(policy), func(t *testing.T) {
-			b := newBench(t, "api", "web")
+			b := newSuite(t, "api", "web")
 			b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &policy}
 			two := int32(2)
 			b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &two}
-			b.o.Others.Busy = nil
+			b.o.Others.Disrupted = nil
 			b.workload(1).Obstacle = autorebootv1.ReasonPaused
 			b.start()
-			b.fails()
+			b.timeOut()
 			retryOf(b, 10*time.Minute)
 			retryOf(b, 20*time.Minute)
 			b.workload(1).Obstacle = ""
@@ -187,7 +187,7 @@ func TestTheStateIsWhatIsToBeKnownFirst(t *testing.T) {
 	for policy, want := range map[autorebootv1.FailurePolicy]autorebootv1.PolicyState{
 		autorebootv1.FailureHalt: autorebootv1.StateHalted, autorebootv1.FailureContinue: autorebootv1.StateFailed,
 	} {
-		b, none := newBench(t), int32(0)
+		b, none := newSuite(t), int32(0)
 		b.p.Spec.Verification = &autorebootv1.Verification{OnFailure: &policy}
 		b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &none}
 		is := func(when string, want autorebootv1.PolicyState) {
@@ -204,7 +204,7 @@ func TestTheStateIsWhatIsToBeKnownFirst(t *testing.T) {
 		is("planned", autorebootv1.StateRollingOut)
 		b.record(d, Done)
 		is("begun", autorebootv1.StateRollingOut)
-		b.fails()
+		b.timeOut()
 		is("failed", want)
 		b.after(24 * time.Hour)
 		is("a day later", want)
@@ -213,33 +213,33 @@ func TestTheStateIsWhatIsToBeKnownFirst(t *testing.T) {
 
 func TestAHumanEndsAHalt(t *testing.T) {
 	for name, c := range map[string]struct {
-		act   func(b *bench)
+		act   func(b *suite)
 		clear bool
 	}{
-		"nothing":              {func(*bench) {}, false},
-		"a change of the spec": {func(b *bench) { b.p.Generation++ }, true},
-		"a resume": {func(b *bench) {
+		"nothing":              {func(*suite) {}, false},
+		"a change of the spec": {func(b *suite) { b.p.Generation++ }, true},
+		"a resume": {func(b *suite) {
 			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(time.Second).Format(time.RFC3339)}
-			b.pass(time.Second)
+			b.advance(time.Second)
 		}, true},
-		"a resume from before": {func(b *bench) {
+		"a resume from before": {func(b *suite) {
 			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Format(time.RFC3339)}
 		}, false},
-		"a resume to come": {func(b *bench) {
+		"a resume to come": {func(b *suite) {
 			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(time.Hour).Format(time.RFC3339)}
 		}, false},
-		"no time": {func(b *bench) { b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: "now"} }, false},
+		"no time": {func(b *suite) { b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: "now"} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			b.start()
 			b.workload(0).RestartID = "theirs"
 			b.decide()
 			c.act(b)
-			b.pass(time.Millisecond)
+			b.advance(time.Millisecond)
 			d := b.decide()
 			if (b.p.Status.Halt == nil) != c.clear || (len(d.Actions) == 1) != c.clear {
-				t.Errorf("halt %+v, actions %+v: %s", b.p.Status.Halt, d.Actions, d.Message)
+				t.Errorf("halt %+v, actions %+v: %s", b.p.Status.Halt, d.Actions, d.PendingMessage)
 			}
 			if name == "a resume to come" && b.after(time.Hour).Status.Halt != nil {
 				t.Error("it never comes")
@@ -249,13 +249,13 @@ func TestAHumanEndsAHalt(t *testing.T) {
 }
 
 func TestTheLimitHaltsOnceARestartMoreIsDue(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.p.Spec.Limit = &autorebootv1.Limit{MaxRestarts: 2, Within: "24h"}
 	for range 2 {
 		b.start()
 		b.after(time.Second)
 		b.after(2 * time.Minute)
-		b.pass(time.Hour)
+		b.advance(time.Hour)
 	}
 	if b.p.Status.Halt != nil {
 		t.Fatal("halted before another restart was due")
@@ -263,17 +263,17 @@ func TestTheLimitHaltsOnceARestartMoreIsDue(t *testing.T) {
 	b.change("third")
 	b.decide()
 	b.after(time.Minute)
-	if h := b.p.Status.Halt; h == nil || h.Reason != autorebootv1.ReasonLimitReached || b.all[len(b.all)-1] != "LimitReached" {
-		t.Fatalf("halt %+v, told %v", h, b.all)
+	if h := b.p.Status.Halt; h == nil || h.Reason != autorebootv1.ReasonLimitReached || b.messages[len(b.messages)-1] != "LimitReached" {
+		t.Fatalf("halt %+v, told %v", h, b.messages)
 	}
 	b.p.Generation++
 	if d := b.after(time.Second); len(d.Actions) != 1 {
-		t.Errorf("restarts from before a resume count: %s", d.Message)
+		t.Errorf("restarts from before a resume count: %s", d.PendingMessage)
 	}
 }
 
 func TestEvictionsKeepTheirDistanceAndTheirBudget(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	half := intstr.FromString("50%")
 	b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{MaxUnavailable: &half}}
 	w := b.workload(0)
@@ -318,7 +318,7 @@ func TestEvictionsKeepTheirDistanceAndTheirBudget(t *testing.T) {
 }
 
 func TestTwoBudgetsForAPodHaltThePolicy(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict}
 	b.change("new")
 	b.decide()

@@ -14,20 +14,20 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// verdict is what follows for a restart that waits.
-type verdict struct {
+// admission is what follows for a restart that waits.
+type admission struct {
 	occurrence
 	// until is when time alone may change it; zero for never.
 	until time.Time
-	// others says that it waits for restarts or disruptions outside of the policy.
-	others bool
+	// waitsForOthers says that it waits for restarts or disruptions outside of the policy.
+	waitsForOthers bool
 }
 
-func held(reason, words string) verdict {
-	return verdict{occurrence: occurrence{event: Held, reason: reason, message: words}}
+func held(reason, words string) admission {
+	return admission{occurrence: occurrence{event: Held, reason: reason, message: words}}
 }
 
-func heldUntil(reason, words string, until time.Time) verdict {
+func heldUntil(reason, words string, until time.Time) admission {
 	v := held(reason, words)
 	if !until.IsZero() {
 		v.message += " until " + until.UTC().Format(time.RFC3339)
@@ -36,45 +36,45 @@ func heldUntil(reason, words string, until time.Time) verdict {
 	return v
 }
 
-// judge says why a restart may not start yet: the first of the checks that holds it. Whether it is
+// admit says why a restart may not start yet: the first of the checks that holds it. Whether it is
 // still needed comes before everything else, so that nothing holds a restart that is not; then comes
 // what only a human can change.
-func (r *run) judge(t *target) verdict {
-	checks := []func(*target) (verdict, bool){
-		r.superseded, r.stopped, r.obstructed, r.settling, r.progressing, r.backing, r.cooling,
-		r.limited, r.outside, r.gated, r.bereft, r.below, r.crowded, r.rehearsed,
+func (r *run) admit(t *target) admission {
+	checks := []func(*target) (admission, bool){
+		r.checkSuperseded, r.checkSuspendedOrHalted, r.checkObstacle, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
+		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkSourceMissing, r.checkLowerWave, r.checkConcurrencyLimit, r.checkDryRun,
 	}
 	for _, check := range checks {
 		if v, ok := check(t); ok {
 			if v.event == Held {
-				v.message = "the restart of " + titled(t.id()) + " for " + named(t.Pending.Triggers) + " waits: " + v.message
+				v.message = "the restart of " + targetText(t.id()) + " for " + triggersText(t.Pending.Triggers) + " waits: " + v.message
 			}
 			return v
 		}
 	}
-	return verdict{occurrence: occurrence{event: Start}}
+	return admission{occurrence: occurrence{event: Start}}
 }
 
-func (r *run) stopped(*target) (verdict, bool) {
+func (r *run) checkSuspendedOrHalted(*target) (admission, bool) {
 	switch {
 	case r.suspend:
 		return held(autorebootv1.ReasonSuspended, "the policy is suspended"), true
 	case r.status.Halt != nil:
-		return held(autorebootv1.ReasonHalted, "the policy was halted by "+titled(r.status.Halt.Target)+": "+r.status.Halt.Reason), true
+		return held(autorebootv1.ReasonHalted, "the policy was halted by "+targetText(r.status.Halt.Target)+": "+r.status.Halt.Reason), true
 	}
-	return verdict{}, false
+	return admission{}, false
 }
 
-func (r *run) obstructed(t *target) (verdict, bool) {
+func (r *run) checkObstacle(t *target) (admission, bool) {
 	if t.workload.Obstacle == "" {
-		return verdict{}, false
+		return admission{}, false
 	}
 	return held(clip(t.workload.Obstacle, maxFingerprint), "the workload is "+t.workload.Obstacle), true
 }
 
-func (r *run) settling(t *target) (verdict, bool) {
-	if t.asks.now || t.owed() {
-		return verdict{}, false
+func (r *run) checkDebouncing(t *target) (admission, bool) {
+	if t.requested.now || t.retryPending() {
+		return admission{}, false
 	}
 	until := t.Pending.Changed.Add(r.quiet)
 	if latest := t.Pending.Since.Add(r.maxDelay); latest.Before(until) {
@@ -83,13 +83,13 @@ func (r *run) settling(t *target) (verdict, bool) {
 	return heldUntil(autorebootv1.ReasonDebouncing, "for further changes", until), until.After(r.now)
 }
 
-// superseded drops a restart for changes that every pod was made after. A restart that failed is
+// checkSuperseded drops a restart for changes that every pod was made after. A restart that failed is
 // dropped only once every pod was made after its failure, and the workload is whole again.
-func (r *run) superseded(t *target) (verdict, bool) {
-	q, w := &t.asks, t.workload
-	owed := t.owed()
-	if q.level || q.now || q.undated || !owed && !q.lasting || owed && !w.Complete || r.stateOf(t) == Halted {
-		return verdict{}, false
+func (r *run) checkSuperseded(t *target) (admission, bool) {
+	q, w := &t.requested, t.workload
+	owed := t.retryPending()
+	if q.level || q.now || q.undated || !owed && !q.edge || owed && !w.Complete || r.stateOf(t) == Halted {
+		return admission{}, false
 	}
 	all := w.Pods
 	if w.Obstacle == autorebootv1.ReasonPartitioned {
@@ -101,18 +101,18 @@ func (r *run) superseded(t *target) (verdict, bool) {
 		if pod.Terminating {
 			continue
 		}
-		if slices.ContainsFunc(q.dated, func(s *Signal) bool { return !pod.since(s) }) || owed && !pod.Created.After(t.LastRestartTime.Time) {
-			return verdict{}, false
+		if slices.ContainsFunc(q.dated, func(s *Signal) bool { return !pod.createdAfter(s) }) || owed && !pod.Created.After(t.LastRestartTime.Time) {
+			return admission{}, false
 		}
 		pods++
 	}
-	return verdict{occurrence: occurrence{event: Superseded, reason: autorebootv1.ReasonNewerPods}}, pods > 0
+	return admission{occurrence: occurrence{event: Superseded, reason: autorebootv1.ReasonNewerPods}}, pods > 0
 }
 
-// since says whether a pod was made after a source was written. Times of the API are whole seconds; of
+// createdAfter says whether a pod was made after a source was written. Times of the API are whole seconds; of
 // what happened within one, the versions tell. They are asked no further: the API server may keep
 // kinds in several stores, whose versions mean nothing to each other.
-func (p *Pod) since(s *Signal) bool {
+func (p *Pod) createdAfter(s *Signal) bool {
 	written := s.Written.UTC().Truncate(time.Second)
 	if !p.Created.Equal(written) || s.Version == "" {
 		return p.Created.After(written)
@@ -121,30 +121,30 @@ func (p *Pod) since(s *Signal) bool {
 		order, err := resourceversion.CompareResourceVersion(p.Version, s.Version)
 		return err == nil && order > 0
 	}
-	order, err := resourceversion.CompareResourceVersion(p.Absent, s.Version)
+	order, err := resourceversion.CompareResourceVersion(p.AbsentAt, s.Version)
 	return err == nil && order >= 0
 }
 
-// progressing holds while a rollout that another actor began is under way. A workload that is broken,
+// checkRolloutInProgress holds while a rollout that another actor began is under way. A workload that is broken,
 // rather than on its way, is not held: it may be what the restart is to heal.
-func (r *run) progressing(t *target) (verdict, bool) {
+func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	w := t.workload
-	youngest := w.youngest()
+	youngest := w.newestPod()
 	if r.evict && youngest.IsZero() {
 		return held(autorebootv1.ReasonRolloutInProgress, "there is no pod to evict"), true
 	}
 	// A pod that was made within this second could not be told from its successor by its age.
-	if r.evict && !youngest.Before(r.stamp.Time) {
-		return heldUntil(autorebootv1.ReasonRolloutInProgress, "a pod was just made", r.stamp.Add(time.Second)), true
+	if r.evict && !youngest.Before(r.timestamp.Time) {
+		return heldUntil(autorebootv1.ReasonRolloutInProgress, "a pod was just made", r.timestamp.Add(time.Second)), true
 	}
-	if w.Complete || (w.Updated && (t.asks.level || t.asks.now || t.owed())) {
-		return verdict{}, false
+	if w.Complete || (w.Updated && (t.requested.level || t.requested.now || t.retryPending())) {
+		return admission{}, false
 	}
 	quiet := youngest.Add(r.timeout)
 	// Our own rollout that never ended is no reason to leave it so.
-	ours := t.owed() && w.RestartID == t.LastRestartID && w.RestartID != ""
+	ours := t.retryPending() && w.RestartID == t.LastRestartID && w.RestartID != ""
 	if ours && !youngest.After(t.LastRestartTime.Time) {
-		return verdict{}, false
+		return admission{}, false
 	}
 	v := held(autorebootv1.ReasonRolloutInProgress, "a rollout is in progress")
 	if w.Updated || ours || (r.evict && w.Available) {
@@ -154,46 +154,46 @@ func (r *run) progressing(t *target) (verdict, bool) {
 	return v, true
 }
 
-func (r *run) backing(t *target) (verdict, bool) {
-	if t.owed() {
-		until := t.LastRestartTime.Add(r.wait(t.Attempts))
-		return heldUntil(autorebootv1.ReasonBackoff, "its last restart failed; next attempt not", until), until.After(r.now) && !t.asks.now
+func (r *run) checkBackoff(t *target) (admission, bool) {
+	if t.retryPending() {
+		until := t.LastRestartTime.Add(r.backoffAfter(t.Attempts))
+		return heldUntil(autorebootv1.ReasonBackoff, "its last restart failed; next attempt not", until), until.After(r.now) && !t.requested.now
 	}
 	if !r.haltOnFailure {
-		return verdict{}, false
+		return admission{}, false
 	}
 	for i := range r.targets {
 		other := &r.targets[i]
 		// A retry under way has not shown yet that the next one will fare better.
-		retrying := other.Attempts > 0 && r.flight(other.id()) != nil
-		if (other.owed() || retrying) && !other.workload.Unselected && other.id() != t.id() {
-			return held(autorebootv1.ReasonBackoff, "the restart of "+titled(other.id())+" failed and is to be tried again first"), true
+		retrying := other.Attempts > 0 && r.inFlight(other.id()) != nil
+		if (other.retryPending() || retrying) && !other.workload.Unselected && other.id() != t.id() {
+			return held(autorebootv1.ReasonBackoff, "the restart of "+targetText(other.id())+" failed and is to be tried again first"), true
 		}
 	}
-	return verdict{}, false
+	return admission{}, false
 }
 
-func (r *run) cooling(t *target) (verdict, bool) {
-	if t.owed() || t.asks.now || t.LastRestartTime == nil {
-		return verdict{}, false
+func (r *run) checkCooldown(t *target) (admission, bool) {
+	if t.retryPending() || t.requested.now || t.LastRestartTime == nil {
+		return admission{}, false
 	}
 	until := t.LastRestartTime.Add(r.cooldown)
 	return heldUntil(autorebootv1.ReasonCooldown, "for the cooldown", until), until.After(r.now)
 }
 
-func (r *run) limited(t *target) (verdict, bool) {
+func (r *run) checkLimitReached(t *target) (admission, bool) {
 	n := 0
 	for _, at := range t.RecentRestarts {
-		if r.recent(at) {
+		if r.countsForLimit(at) {
 			n++
 		}
 	}
-	return verdict{occurrence: occurrence{event: OverLimit, message: titled(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + r.within.String() +
+	return admission{occurrence: occurrence{event: OverLimit, message: targetText(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + r.within.String() +
 		": the policy stalls until its spec changes or it is told to resume"}}, n >= r.maxRestarts
 }
 
-func (r *run) outside(t *target) (verdict, bool) {
-	c := &r.seen.Calendar
+func (r *run) checkOutsideWindow(t *target) (admission, bool) {
+	c := &r.observed.Calendar
 	switch {
 	case c.Cluster != "":
 		v := held(autorebootv1.ReasonBlackout, c.Cluster)
@@ -208,11 +208,11 @@ func (r *run) outside(t *target) (verdict, bool) {
 		}
 		return v, true
 	case c.Window, slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger):
-		return verdict{}, false
+		return admission{}, false
 	}
-	urgent := t.asks.urgent
+	urgent := t.requested.urgent
 	if !urgent.IsZero() && !urgent.After(r.now) {
-		return verdict{}, false
+		return admission{}, false
 	}
 	words := "no window is open"
 	if c.NextOpen.IsZero() {
@@ -225,27 +225,27 @@ func (r *run) outside(t *target) (verdict, bool) {
 	return v, true
 }
 
-func (r *run) gated(t *target) (verdict, bool) {
-	if len(r.seen.Gates) > 0 {
-		return held(autorebootv1.ReasonGateClosed, strings.Join(r.seen.Gates, "; ")), true
+func (r *run) checkGateClosed(t *target) (admission, bool) {
+	if len(r.observed.Gates) > 0 {
+		return held(autorebootv1.ReasonGateClosed, strings.Join(r.observed.Gates, "; ")), true
 	}
-	if !r.seen.Suspect {
-		return verdict{}, false
+	if !r.observed.Suspect {
+		return admission{}, false
 	}
 	for _, name := range t.Pending.Triggers {
 		if r.types[name] != autorebootv1.TriggerProbe {
-			return verdict{}, false
+			return admission{}, false
 		}
 	}
 	return held(autorebootv1.ReasonProbeSelfSuspect, "so many checks fail that the fault is probably the operator's own"), true
 }
 
-// bereft holds a restart whose pods could not start: a rollout would at best come to a stop, and at
+// checkSourceMissing holds a restart whose pods could not start: a rollout would at best come to a stop, and at
 // worst take away pods that run.
-func (r *run) bereft(t *target) (verdict, bool) {
+func (r *run) checkSourceMissing(t *target) (admission, bool) {
 	missing := t.workload.Missing
 	if len(missing) == 0 {
-		return verdict{}, false
+		return admission{}, false
 	}
 	words := strings.Join(missing[:min(len(missing), maxNamed)], ", ")
 	if more := len(missing) - maxNamed; more > 0 {
@@ -254,29 +254,29 @@ func (r *run) bereft(t *target) (verdict, bool) {
 	return held(autorebootv1.ReasonSourceMissing, "new pods cannot start without "+words), true
 }
 
-// below holds a wave while one below it restarts, or waits to, for a trigger that both share. One
+// checkLowerWave holds a wave while one below it restarts, or waits to, for a trigger that both share. One
 // that cannot be restarted as it is, such as scaled to zero, would hold the others for ever: it does
 // not count. Nor does any that waits count for one that others wait for.
-func (r *run) below(t *target) (verdict, bool) {
+func (r *run) checkLowerWave(t *target) (admission, bool) {
 	for i := range r.targets {
 		other := &r.targets[i]
 		if other.workload.Wave >= t.workload.Wave {
 			continue
 		}
-		waits := other.Pending != nil && !r.first(t) && other.workload.Obstacle == "" && len(other.workload.Missing) == 0 && !other.workload.Unselected &&
+		waits := other.Pending != nil && !r.hasPriority(t) && other.workload.Obstacle == "" && len(other.workload.Missing) == 0 && !other.workload.Unselected &&
 			slices.ContainsFunc(other.Pending.Triggers, func(name string) bool { return slices.Contains(t.Pending.Triggers, name) })
-		if waits || r.flight(other.id()) != nil {
-			return held(autorebootv1.ReasonLowerWave, "for "+titled(other.id())+" of a lower wave"), true
+		if waits || r.inFlight(other.id()) != nil {
+			return held(autorebootv1.ReasonLowerWave, "for "+targetText(other.id())+" of a lower wave"), true
 		}
 	}
-	return verdict{}, false
+	return admission{}, false
 }
 
-func (r *run) crowded(t *target) (verdict, bool) {
-	others := &r.seen.Others
-	if others.Busy[t.UID] {
+func (r *run) checkConcurrencyLimit(t *target) (admission, bool) {
+	others := &r.observed.Others
+	if others.Disrupted[t.UID] {
 		v := held(autorebootv1.ReasonChaosActive, "the workload is disrupted by another policy or a ChaosPod")
-		v.others = true
+		v.waitsForOthers = true
 		return v, true
 	}
 	selected := 0
@@ -285,20 +285,20 @@ func (r *run) crowded(t *target) (verdict, bool) {
 			selected++
 		}
 	}
-	most, own := share(r.maxTargets, selected), len(r.status.InFlight)
+	most, own := scaledValue(r.maxTargets, selected), len(r.status.InFlight)
 	switch {
 	case own >= most:
 		return held(autorebootv1.ReasonConcurrencyLimit, "for another restart to end"), true
-	case r.evict && share(r.maxUnavailable, int(t.workload.Desired)) == 0:
+	case r.evict && scaledValue(r.maxUnavailable, int(t.workload.Desired)) == 0:
 		return held(autorebootv1.ReasonConcurrencyLimit, "strategy.evict.maxUnavailable lets no pod be evicted"), true
 	case own+others.Group >= most, r.started >= others.Free:
 		v := held(autorebootv1.ReasonConcurrencyLimit, "for restarts of other policies to end")
-		v.others = true
+		v.waitsForOthers = true
 		return v, true
 	}
-	return verdict{}, false
+	return admission{}, false
 }
 
-func (r *run) rehearsed(*target) (verdict, bool) {
+func (r *run) checkDryRun(*target) (admission, bool) {
 	return held(autorebootv1.ReasonDryRun, "it would start now if dryRun were false"), r.dryRun
 }

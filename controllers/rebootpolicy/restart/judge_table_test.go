@@ -18,60 +18,60 @@ import (
 type obstacle struct {
 	reason string
 	again  time.Duration
-	put    func(b *bench)
+	put    func(b *suite)
 }
 
 func obstacles() []obstacle {
 	on := true
 	return []obstacle{
-		{autorebootv1.ReasonSuspended, 0, func(b *bench) { b.p.Spec.Suspend = &on }},
-		{autorebootv1.ReasonHalted, 0, func(b *bench) {
+		{autorebootv1.ReasonSuspended, 0, func(b *suite) { b.p.Spec.Suspend = &on }},
+		{autorebootv1.ReasonHalted, 0, func(b *suite) {
 			b.p.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Time: *stampOf(noon()), Generation: 1, Target: autorebootv1.RestartTarget{Kind: "Deployment", Name: "other"}}
 		}},
-		{autorebootv1.ReasonPaused, 0, func(b *bench) { b.workload(1).Obstacle = autorebootv1.ReasonPaused }},
-		{autorebootv1.ReasonDebouncing, 10 * time.Second, func(b *bench) {
+		{autorebootv1.ReasonPaused, 0, func(b *suite) { b.workload(1).Obstacle = autorebootv1.ReasonPaused }},
+		{autorebootv1.ReasonDebouncing, 10 * time.Second, func(b *suite) {
 			b.target(1).Pending.Since, b.workload(1).Signals[0].Written = *stampOf(b.o.Now.Add(-time.Minute)), b.o.Now.Add(-5*time.Second)
 		}},
-		{autorebootv1.ReasonRolloutInProgress, 0, func(b *bench) { b.workload(1).Complete, b.workload(1).Updated = false, false }},
-		{autorebootv1.ReasonBackoff, 0, func(b *bench) {
+		{autorebootv1.ReasonRolloutInProgress, 0, func(b *suite) { b.workload(1).Complete, b.workload(1).Updated = false, false }},
+		{autorebootv1.ReasonBackoff, 0, func(b *suite) {
 			b.target(0).LastRestartTime = stampOf(b.o.Now)
 			b.target(0).Pending = &autorebootv1.PendingRestart{Triggers: []string{"config"}, Since: *stampOf(b.o.Now), Changed: *stampOf(b.o.Now), Reason: "Paused"}
 			b.workload(0).Obstacle = autorebootv1.ReasonPaused
 		}},
-		{autorebootv1.ReasonCooldown, 7 * time.Minute, func(b *bench) {
+		{autorebootv1.ReasonCooldown, 7 * time.Minute, func(b *suite) {
 			b.target(1).LastRestartTime = stampOf(b.o.Now.Add(-3 * time.Minute))
 			b.target(1).Pending.Since = *stampOf(b.o.Now.Add(-2 * time.Minute))
 		}},
-		{autorebootv1.ReasonBlackout, time.Hour, func(b *bench) {
+		{autorebootv1.ReasonBlackout, time.Hour, func(b *suite) {
 			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = true, b.o.Now.Add(time.Hour)
 		}},
-		{autorebootv1.ReasonOutsideWindow, 2 * time.Hour, func(b *bench) { b.o.Calendar.Window, b.o.Calendar.NextOpen = false, b.o.Now.Add(2*time.Hour) }},
-		{autorebootv1.ReasonGateClosed, 0, func(b *bench) { b.o.Gates = []string{"a gate is closed"} }},
-		{autorebootv1.ReasonSourceMissing, 0, func(b *bench) { b.workload(1).Missing = []string{"Secret/req"} }},
-		{autorebootv1.ReasonLowerWave, 0, func(b *bench) {
+		{autorebootv1.ReasonOutsideWindow, 2 * time.Hour, func(b *suite) { b.o.Calendar.Window, b.o.Calendar.NextOpen = false, b.o.Now.Add(2*time.Hour) }},
+		{autorebootv1.ReasonGateClosed, 0, func(b *suite) { b.o.Gates = []string{"a gate is closed"} }},
+		{autorebootv1.ReasonSourceMissing, 0, func(b *suite) { b.workload(1).Missing = []string{"Secret/req"} }},
+		{autorebootv1.ReasonLowerWave, 0, func(b *suite) {
 			b.target(0).Pending = b.target(1).Pending.DeepCopy()
 			b.workload(0).Signals[0] = b.workload(1).Signals[0]
 			b.workload(0).Complete, b.workload(0).Updated = false, false
 		}},
-		{autorebootv1.ReasonChaosActive, 0, func(b *bench) { b.o.Others.Busy = map[types.UID]bool{"uid-b": true} }},
-		{autorebootv1.ReasonConcurrencyLimit, 0, func(b *bench) { b.o.Others.Free = 0 }},
-		{autorebootv1.ReasonDryRun, 0, func(b *bench) { b.p.Spec.DryRun = &on }},
+		{autorebootv1.ReasonChaosActive, 0, func(b *suite) { b.o.Others.Disrupted = map[types.UID]bool{"uid-b": true} }},
+		{autorebootv1.ReasonConcurrencyLimit, 0, func(b *suite) { b.o.Others.Free = 0 }},
+		{autorebootv1.ReasonDryRun, 0, func(b *suite) { b.p.Spec.DryRun = &on }},
 	}
 }
 
 // waiting is a bench whose second workload, of a higher wave, would start.
-func waitingBench(t *testing.T) *bench {
-	b := newBench(t, "a", "b")
+func pendingSuite(t *testing.T) *suite {
+	b := newSuite(t, "a", "b")
 	b.workload(1).Wave = 1
 	b.workload(1).Signals[0].Fingerprint, b.workload(1).Signals[0].Written = "new", b.o.Now
 	b.decide()
-	b.pass(time.Hour)
-	b.all = nil
+	b.advance(time.Hour)
+	b.messages = nil
 	return b
 }
 
 func TestNothingHoldsARestartForWhichAllIsWell(t *testing.T) {
-	b := waitingBench(t)
+	b := pendingSuite(t)
 	if d := b.decide(); len(d.Actions) != 1 || d.Actions[0].Workload.Name != "b" {
 		t.Fatalf("%+v", d)
 	}
@@ -81,11 +81,11 @@ func TestReasonsAreJudgedInTheirOrder(t *testing.T) {
 	all := obstacles()
 	for i, first := range all {
 		t.Run(first.reason, func(t *testing.T) {
-			alone := waitingBench(t)
+			alone := pendingSuite(t)
 			first.put(alone)
-			alone.wants(alone.decide(), 1, first.reason, first.again)
+			alone.expectPending(alone.decide(), 1, first.reason, first.again)
 			for _, second := range all[i+1:] {
-				b := waitingBench(t)
+				b := pendingSuite(t)
 				second.put(b)
 				first.put(b)
 				b.decide()
@@ -101,85 +101,85 @@ func TestRestartNowPassesWhatOnlyWaitsForTime(t *testing.T) {
 	passes := map[string]bool{autorebootv1.ReasonDebouncing: true, autorebootv1.ReasonCooldown: true, autorebootv1.ReasonOutsideWindow: true}
 	for _, o := range obstacles() {
 		t.Run(o.reason, func(t *testing.T) {
-			b := waitingBench(t)
+			b := pendingSuite(t)
 			b.workload(1).Signals = append(b.workload(1).Signals, Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"})
 			o.put(b)
 			if d := b.decide(); (len(d.Actions) > 0) != passes[o.reason] {
-				t.Errorf("started: %t; %s", len(d.Actions) > 0, d.Message)
+				t.Errorf("started: %t; %s", len(d.Actions) > 0, d.PendingMessage)
 			}
 		})
 	}
 }
 
 func TestSeveralReasonsOfTheirOwn(t *testing.T) {
-	evict := func(b *bench, most string) {
+	evict := func(b *suite, most string) {
 		v := intstr.Parse(most)
 		b.p.Spec.Strategy = &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict, Evict: &autorebootv1.EvictStrategy{MaxUnavailable: &v}}
 	}
-	probes := func(b *bench) {
+	probes := func(b *suite) {
 		b.workload(1).Signals[0].Fingerprint = "old"
 		b.workload(1).Signals[2].Firing = true
 	}
 	expires := noon().Add(30 * time.Hour)
 	for name, c := range map[string]struct {
-		put    func(b *bench)
+		put    func(b *suite)
 		reason string // empty: it starts
 		again  time.Duration
 		waits  bool
 	}{
-		"a calendar that cannot be read": {func(b *bench) { b.o.Calendar.Broken = true }, autorebootv1.ReasonOutsideWindow, 0, false},
-		"suspect checks":                 {func(b *bench) { probes(b); b.o.Suspect = true }, autorebootv1.ReasonProbeSelfSuspect, 0, false},
-		"suspect checks and a change":    {func(b *bench) { b.workload(1).Signals[2].Firing = true; b.o.Suspect = true }, "", 0, false},
-		"a broken workload and a probe":  {func(b *bench) { probes(b); b.workload(1).Complete = false }, "", 0, false},
-		"a broken workload and a change": {func(b *bench) {
+		"a calendar that cannot be read": {func(b *suite) { b.o.Calendar.Broken = true }, autorebootv1.ReasonOutsideWindow, 0, false},
+		"suspect checks":                 {func(b *suite) { probes(b); b.o.Suspect = true }, autorebootv1.ReasonProbeSelfSuspect, 0, false},
+		"suspect checks and a change":    {func(b *suite) { b.workload(1).Signals[2].Firing = true; b.o.Suspect = true }, "", 0, false},
+		"a broken workload and a probe":  {func(b *suite) { probes(b); b.workload(1).Complete = false }, "", 0, false},
+		"a broken workload and a change": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Available = false, false
 		}, "", 0, false},
-		"a workload that is not available yet": {func(b *bench) {
+		"a workload that is not available yet": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Available, b.workload(1).Pods[0].Created = false, false, b.o.Now.Add(-5*time.Minute)
 		}, autorebootv1.ReasonRolloutInProgress, 10 * time.Minute, false},
-		"no target at once": {func(b *bench) {
+		"no target at once": {func(b *suite) {
 			v := intstr.FromString("0%")
 			b.p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: &v}
 		}, autorebootv1.ReasonConcurrencyLimit, 0, false},
-		"the group":              {func(b *bench) { b.o.Others.Group = 1 }, autorebootv1.ReasonConcurrencyLimit, 0, true},
-		"the cluster":            {func(b *bench) { b.o.Others.Free = 0 }, autorebootv1.ReasonConcurrencyLimit, 0, true},
-		"another's disruption":   {func(b *bench) { b.o.Others.Busy = map[types.UID]bool{"uid-b": true} }, autorebootv1.ReasonChaosActive, 0, true},
-		"nothing may be evicted": {func(b *bench) { evict(b, "0%") }, autorebootv1.ReasonConcurrencyLimit, 0, false},
-		"no pod to evict":        {func(b *bench) { evict(b, "1"); b.workload(1).Pods = nil }, autorebootv1.ReasonRolloutInProgress, 0, false},
-		"a pod of this second": {func(b *bench) {
+		"the group":              {func(b *suite) { b.o.Others.Group = 1 }, autorebootv1.ReasonConcurrencyLimit, 0, true},
+		"the cluster":            {func(b *suite) { b.o.Others.Free = 0 }, autorebootv1.ReasonConcurrencyLimit, 0, true},
+		"another's disruption":   {func(b *suite) { b.o.Others.Disrupted = map[types.UID]bool{"uid-b": true} }, autorebootv1.ReasonChaosActive, 0, true},
+		"nothing may be evicted": {func(b *suite) { evict(b, "0%") }, autorebootv1.ReasonConcurrencyLimit, 0, false},
+		"no pod to evict":        {func(b *suite) { evict(b, "1"); b.workload(1).Pods = nil }, autorebootv1.ReasonRolloutInProgress, 0, false},
+		"a pod of this second": {func(b *suite) {
 			evict(b, "1")
 			b.workload(1).Pods[0].Created = b.o.Now
-			b.pass(300 * time.Millisecond)
+			b.advance(300 * time.Millisecond)
 		}, autorebootv1.ReasonRolloutInProgress, 700 * time.Millisecond, false},
-		"a lower wave that waits for something else": {func(b *bench) {
+		"a lower wave that waits for something else": {func(b *suite) {
 			b.workload(0).Signals[1].Fingerprint = "tuesday"
 		}, "", 0, false},
-		"a lower wave whose source is missing": {func(b *bench) {
+		"a lower wave whose source is missing": {func(b *suite) {
 			b.workload(0).Signals[0] = b.workload(1).Signals[0]
 			b.workload(0).Missing = []string{"Secret/req"}
 		}, "", 0, false},
-		"a lower wave that cannot be restarted": {func(b *bench) {
+		"a lower wave that cannot be restarted": {func(b *suite) {
 			b.workload(0).Signals[0] = b.workload(1).Signals[0]
 			b.workload(0).Obstacle = autorebootv1.ReasonOnDelete
 		}, "", 0, false},
-		"urgent soon": {func(b *bench) {
+		"urgent soon": {func(b *suite) {
 			b.o.Calendar.Window, b.o.Calendar.NextOpen = false, b.o.Now.Add(48*time.Hour)
 			b.target(1).Baselines[0].Expires = stampOf(expires)
 			b.workload(1).Signals[0].Urgent = 24 * time.Hour
 		}, autorebootv1.ReasonOutsideWindow, 5 * time.Hour, false},
-		"urgent now": {func(b *bench) {
+		"urgent now": {func(b *suite) {
 			b.o.Calendar.Window = false
 			b.target(1).Baselines[0].Expires = stampOf(expires)
 			b.workload(1).Signals[0].Urgent = 29 * time.Hour
 		}, "", 0, false},
-		"urgent now in a blackout": {func(b *bench) {
+		"urgent now in a blackout": {func(b *suite) {
 			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = true, b.o.Now.Add(time.Hour)
 			b.target(1).Baselines[0].Expires = stampOf(expires)
 			b.workload(1).Signals[0].Urgent = 29 * time.Hour
 		}, autorebootv1.ReasonBlackout, time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := waitingBench(t)
+			b := pendingSuite(t)
 			c.put(b)
 			d := b.decide()
 			if c.reason == "" {
@@ -188,22 +188,22 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 						return
 					}
 				}
-				t.Fatalf("it does not start: %s", d.Message)
+				t.Fatalf("it does not start: %s", d.PendingMessage)
 			}
-			b.wants(d, 1, c.reason, c.again)
-			if d.Waits != c.waits {
-				t.Errorf("waits for others: %t", d.Waits)
+			b.expectPending(d, 1, c.reason, c.again)
+			if d.WaitsForOthers != c.waits {
+				t.Errorf("waits for others: %t", d.WaitsForOthers)
 			}
 		})
 	}
 }
 
 func TestQuietPeriodCountsFromTheLatestChangeUpToTheLongestDelay(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.change("1")
-	b.wants(b.decide(), 0, autorebootv1.ReasonDebouncing, 15*time.Second)
+	b.expectPending(b.decide(), 0, autorebootv1.ReasonDebouncing, 15*time.Second)
 	for i := range 29 {
-		b.pass(10 * time.Second)
+		b.advance(10 * time.Second)
 		b.change(string(rune('a' + i)))
 		b.decide()
 		if b.target(0).Pending == nil {
@@ -211,7 +211,7 @@ func TestQuietPeriodCountsFromTheLatestChangeUpToTheLongestDelay(t *testing.T) {
 		}
 	}
 	if d := b.after(10 * time.Second); len(d.Actions) != 1 {
-		t.Errorf("a stream of changes holds the restart for longer than maxDelay: %s", d.Message)
+		t.Errorf("a stream of changes holds the restart for longer than maxDelay: %s", d.PendingMessage)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestSharesAreRoundedDownButNotToNothing(t *testing.T) {
 		{intstr.FromString("50%"), 5, 2}, {intstr.FromString("10%"), 5, 1}, {intstr.FromString("0%"), 5, 0},
 		{intstr.FromString("100%"), 7, 7}, {intstr.FromString("50%"), 0, 1}, {intstr.FromString("many"), 7, 1},
 	} {
-		if got := share(c.of, c.whole); got != c.want {
+		if got := scaledValue(c.of, c.whole); got != c.want {
 			t.Errorf("%s of %d is %d, want %d", c.of.String(), c.whole, got, c.want)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// judge holds a decision to the rules, from what it has itself seen and written down.
-func (m *model) judge(o Observation, d Decision) {
-	m.note(d)
+// check holds a decision to the rules, from what it has itself seen and written down.
+func (m *model) check(o Observation, d Decision) {
+	m.countMessages(d)
 	stored := map[string]bool{}
 	for _, f := range m.policy.Status.InFlight {
 		stored[f.ID] = true
@@ -35,12 +35,12 @@ func (m *model) judge(o Observation, d Decision) {
 		m.fail("%d are planned with %d in flight, %d of the group and %d free", len(planned), len(d.Status.InFlight), m.group, o.Others.Free)
 	}
 	for _, f := range planned {
-		m.judgePlan(o, d, f)
+		m.checkPlan(o, d, f)
 	}
-	m.bounds(d.Status)
+	m.checkBounds(d.Status)
 }
 
-func (m *model) judgePlan(o Observation, d Decision, f autorebootv1.InFlightRestart) {
+func (m *model) checkPlan(o Observation, d Decision, f autorebootv1.InFlightRestart) {
 	spec := &m.policy.Spec
 	now := slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger)
 	switch {
@@ -80,15 +80,15 @@ func (m *model) judgePlan(o Observation, d Decision, f autorebootv1.InFlightRest
 	}
 	last, retried := m.ended[f.UID]
 	retried = retried && last.Result == autorebootv1.ResultFailed
-	m.judgeCause(f, retried)
-	m.judgePace(f, now, last, retried)
+	m.checkCause(f, retried)
+	m.checkPace(f, now, last, retried)
 	m.starts[f.UID] = append(m.starts[f.UID], m.now)
 	delete(m.ended, f.UID)
 	delete(m.abandoned, f.UID)
 }
 
-// judgeCause sees that no change restarts a workload twice, but by a retry.
-func (m *model) judgeCause(f autorebootv1.InFlightRestart, retried bool) {
+// checkCause sees that no change restarts a workload twice, but by a retry.
+func (m *model) checkCause(f autorebootv1.InFlightRestart, retried bool) {
 	before, restarted := m.asked[f.UID]
 	if restarted && !retried {
 		for i, name := range []string{"config", "plain", "tick", autorebootv1.RestartNowTrigger} {
@@ -100,7 +100,7 @@ func (m *model) judgeCause(f autorebootv1.InFlightRestart, retried bool) {
 	m.asked[f.UID] = m.shown
 }
 
-func (m *model) judgePace(f autorebootv1.InFlightRestart, now bool, last autorebootv1.RestartRecord, retried bool) {
+func (m *model) checkPace(f autorebootv1.InFlightRestart, now bool, last autorebootv1.RestartRecord, retried bool) {
 	limit := 0
 	for _, at := range m.starts[f.UID] {
 		if at.Add(time.Hour).After(m.now) {
@@ -122,8 +122,8 @@ func (m *model) judgePace(f autorebootv1.InFlightRestart, now bool, last autoreb
 	}
 }
 
-// bounds are those of the schema.
-func (m *model) bounds(s autorebootv1.RebootPolicyStatus) {
+// checkBounds are those of the schema.
+func (m *model) checkBounds(s autorebootv1.RebootPolicyStatus) {
 	if n := len(s.History); n > int(*m.policy.Spec.HistoryLimit) {
 		m.fail("%d records of history", n)
 	}
@@ -144,8 +144,8 @@ func (m *model) bounds(s autorebootv1.RebootPolicyStatus) {
 	}
 }
 
-// settle takes everything out of the way, and follows the operator until it has nothing to do.
-func (m *model) settle() {
+// runUntilIdle takes everything out of the way, and follows the operator until it has nothing to do.
+func (m *model) runUntilIdle() {
 	off := false
 	m.policy.Spec.Suspend, m.policy.Spec.DryRun = &off, &off
 	m.gate, m.suspect, m.group, m.free, m.busy, m.blackout = false, false, 0, 3, map[types.UID]bool{}, time.Time{}
@@ -156,50 +156,50 @@ func (m *model) settle() {
 		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.wedged = false, false, false, false, false, false
 		s.desired = max(s.desired, 1)
 		if s.uid == "" {
-			m.birth(s)
+			m.createPod(s)
 		}
 	}
-	m.pass(time.Minute)
+	m.advance(time.Minute)
 	m.old = nil
 	for range 2000 {
 		if m.failure != nil {
 			return
 		}
 		if m.policy.Status.Halt != nil {
-			m.pass(2 * time.Second)
+			m.advance(2 * time.Second)
 			m.event(step{what: "resume"})
 		}
 		before := m.bytes(m.policy.Status)
-		again := m.round("")
+		again := m.reconcile("")
 		quiet := before == m.bytes(m.policy.Status)
 		switch {
 		case quiet && again.IsZero():
 			m.settled = true
-			m.verdict()
+			m.checkFinalState()
 			return
 		case !again.IsZero() && !again.After(m.now):
 			m.fail("told to come back in the past, at %s", again)
 		case quiet:
-			m.pass(min(again.Sub(m.now), 10*time.Second))
+			m.advance(min(again.Sub(m.now), 10*time.Second))
 			if m.policy.Status.InFlight == nil && again.Sub(m.now) > 0 {
-				m.pass(again.Sub(m.now))
+				m.advance(again.Sub(m.now))
 			}
 		default:
-			m.pass(time.Second)
+			m.advance(time.Second)
 		}
 	}
 	m.fail("it never comes to rest: %s", m.bytes(m.policy.Status))
 }
 
-// verdict is that nothing was lost: everybody runs with what there is now.
-func (m *model) verdict() {
+// checkFinalState is that nothing was lost: everybody runs with what there is now.
+func (m *model) checkFinalState() {
 	for id, n := range m.rollouts {
 		if n > 1 && !m.reverted[id] {
 			m.fail("%s was rolled out %d times", id, n)
 		}
 	}
 	for _, t := range m.policy.Status.Targets {
-		s := m.named(t.Name)
+		s := m.workload(t.Name)
 		switch {
 		case t.Pending != nil:
 			m.fail("%s still waits: %+v", t.Name, t.Pending)

@@ -3,28 +3,28 @@
 
 package restart
 
-// State is where one target stands. It is read off the status, never stored.
+// State is the state of one target. It is derived from the status, never stored.
 type State string
 
 // The states of a target.
 const (
-	// Idle has nothing to restart for.
+	// Idle: nothing asks for a restart.
 	Idle State = "Idle"
-	// Pending has, and waits until it may.
+	// Pending: a restart is asked for, and waits until it is admitted.
 	Pending State = "Pending"
-	// BackingOff waits for the retry of a restart that failed.
+	// BackingOff: a restart failed, and waits for its retry.
 	BackingOff State = "BackingOff"
-	// Planned is stored, and the workload may or may not have been touched.
+	// Planned: the restart is stored in the status; the workload may or may not have been changed.
 	Planned State = "Planned"
-	// RollingOut waits for the workload's controller.
+	// RollingOut: the workload's controller replaces the pods.
 	RollingOut State = "RollingOut"
-	// Evicting replaces pod after pod.
+	// Evicting: pods are evicted one after the other.
 	Evicting State = "Evicting"
-	// Soaking is watched for a while.
+	// Soaking: the restarted workload is observed for verification.soak.
 	Soaking State = "Soaking"
-	// GivenUp has failed too often, and is left alone until its triggers change.
+	// GivenUp: restarts failed too often; none starts until a trigger fires again.
 	GivenUp State = "GivenUp"
-	// Halted has halted the policy, until a human acts.
+	// Halted: the target halted the policy until a user acts.
 	Halted State = "Halted"
 )
 
@@ -33,48 +33,48 @@ type Event string
 
 // The events of a target.
 const (
-	// Fired says that a trigger asks for a restart that did not before, or asks again.
+	// Fired: a trigger asks for a restart that did not before, or asks again.
 	Fired Event = "Fired"
-	// Eased says that some of the triggers do not ask any more, Recovered that none does.
-	Eased     Event = "Eased"
-	Recovered Event = "Recovered"
-	// Expired says that the last trigger that asked has given up.
+	// PartlyRecovered: some of the triggers do not ask any more. Recovered: none does.
+	PartlyRecovered Event = "PartlyRecovered"
+	Recovered       Event = "Recovered"
+	// Expired: the last trigger that asked has passed its deadline.
 	Expired Event = "Expired"
-	// Superseded says that all pods are newer than what they would be restarted for.
+	// Superseded: all pods are newer than what they would be restarted for.
 	Superseded Event = "Superseded"
-	// Held says that the reason to wait is another than before.
+	// Held: the reason to wait is another than before.
 	Held Event = "Held"
-	// Start says that nothing stands against the restart.
+	// Start: every check admits the restart.
 	Start Event = "Start"
-	// OverLimit says that one more restart would be too many.
+	// OverLimit: one more restart would exceed spec.limit.
 	OverLimit Event = "OverLimit"
-	// Annotated says that the pod template carries the restart's id.
+	// Annotated: the pod template carries the restart's id.
 	Annotated Event = "Annotated"
-	// EvictionBegun says that evictions were asked for.
-	EvictionBegun Event = "EvictionBegun"
-	// Renewed says that every pod is new and available.
-	Renewed Event = "Renewed"
-	// Verified says that the soak is over.
+	// EvictionStarted: evictions were requested.
+	EvictionStarted Event = "EvictionStarted"
+	// PodsReplaced: every pod is new and available.
+	PodsReplaced Event = "PodsReplaced"
+	// Verified: the soak is over.
 	Verified Event = "Verified"
-	// Failed says that the restart was not verified, and will be tried again.
+	// Failed: the restart was not verified, and is tried again.
 	Failed Event = "Failed"
-	// Abandoned is the last failure with onFailure Continue, FailedForGood the one that halts.
-	Abandoned     Event = "Abandoned"
-	FailedForGood Event = "FailedForGood"
-	// Reverted says that the workload's owner has taken the restart back.
+	// FailedAndGivenUp is the last failure with onFailure Continue, FailedAndHalted the one with Halt.
+	FailedAndGivenUp Event = "FailedAndGivenUp"
+	FailedAndHalted  Event = "FailedAndHalted"
+	// Reverted: the workload's owner removed the annotation.
 	Reverted Event = "Reverted"
-	// Vanished says that the workload is gone, or another one of its name.
-	Vanished Event = "Vanished"
-	// Rested says that the target was healthy for long enough to forget its failures.
-	Rested Event = "Rested"
-	// Resumed says that a human acted. ResumedOwing is the same where a failed restart is still
-	// owed, and ResumedIdle where nothing is asked for.
+	// TargetGone: the workload is deleted, or another one has its name.
+	TargetGone Event = "TargetGone"
+	// AttemptsReset: the target was healthy for long enough that its failures do not count any more.
+	AttemptsReset Event = "AttemptsReset"
+	// Resumed: a user ended the halt. ResumedRetry: the same while the retry of a failed restart is
+	// pending. ResumedIdle: the same where no restart is asked for.
 	Resumed      Event = "Resumed"
-	ResumedOwing Event = "ResumedOwing"
+	ResumedRetry Event = "ResumedRetry"
 	ResumedIdle  Event = "ResumedIdle"
 )
 
-// Stay in place of Transition.To leaves the state as it was.
+// Stay as Transition.To leaves the state as it is.
 const Stay State = ""
 
 // Transition is one row of the table.
@@ -85,13 +85,13 @@ type Transition struct {
 	do    func(*run, *target, occurrence)
 }
 
-// Transitions is the life of a target's restarts: whatever is not here does not happen.
+// Transitions returns all transitions: an event that has no row for a state does nothing in it.
 func Transitions() []Transition {
 	inFlight := []State{Planned, RollingOut, Evicting, Soaking}
 	return []Transition{
 		{[]State{Idle, GivenUp}, Fired, Pending, (*run).fire},
 		{[]State{Pending, BackingOff, Halted}, Fired, Stay, (*run).fire},
-		{[]State{Pending, BackingOff, Halted}, Eased, Stay, (*run).ease},
+		{[]State{Pending, BackingOff, Halted}, PartlyRecovered, Stay, (*run).partlyRecovered},
 		{[]State{Pending, BackingOff}, Recovered, Idle, (*run).recovered},
 		{[]State{Halted}, Recovered, Stay, (*run).recovered},
 		{[]State{Idle, Pending, BackingOff}, Expired, Idle, (*run).expire},
@@ -102,19 +102,19 @@ func Transitions() []Transition {
 		{[]State{Pending, BackingOff}, Start, Planned, (*run).plan},
 
 		{[]State{Planned}, Annotated, RollingOut, (*run).annotated},
-		{[]State{Planned}, EvictionBegun, Evicting, (*run).evicting},
-		{[]State{RollingOut, Evicting}, Renewed, Soaking, (*run).soak},
+		{[]State{Planned}, EvictionStarted, Evicting, (*run).evicting},
+		{[]State{RollingOut, Evicting}, PodsReplaced, Soaking, (*run).soak},
 		{[]State{Soaking}, Verified, Idle, (*run).verified},
 
 		{inFlight, Failed, BackingOff, (*run).failed},
-		{inFlight, Abandoned, GivenUp, (*run).abandoned},
-		{inFlight, FailedForGood, Halted, (*run).failedForGood},
+		{inFlight, FailedAndGivenUp, GivenUp, (*run).failedAndGivenUp},
+		{inFlight, FailedAndHalted, Halted, (*run).failedAndHalted},
 		{[]State{RollingOut, Soaking}, Reverted, Halted, (*run).reverted},
-		{inFlight, Vanished, Idle, (*run).vanished},
+		{inFlight, TargetGone, Idle, (*run).targetGone},
 
-		{[]State{Idle, GivenUp}, Rested, Idle, (*run).rested},
+		{[]State{Idle, GivenUp}, AttemptsReset, Idle, (*run).attemptsReset},
 		{[]State{Halted}, Resumed, Pending, (*run).resumed},
-		{[]State{Halted}, ResumedOwing, BackingOff, (*run).resumed},
+		{[]State{Halted}, ResumedRetry, BackingOff, (*run).resumed},
 		{[]State{Halted}, ResumedIdle, Idle, (*run).resumed},
 	}
 }

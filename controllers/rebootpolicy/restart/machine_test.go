@@ -23,8 +23,8 @@ func states() []State {
 	return []State{Idle, Pending, BackingOff, Planned, RollingOut, Evicting, Soaking, GivenUp, Halted}
 }
 
-// reach are the states that can be come to from one, over the events that are not left out.
-func reach(from State, without ...Event) map[State]bool {
+// reachable are the states that can be come to from one, over the events that are not left out.
+func reachable(from State, without ...Event) map[State]bool {
 	seen := map[State]bool{from: true}
 	for todo := []State{from}; len(todo) > 0; todo = todo[1:] {
 		for _, row := range Transitions() {
@@ -38,7 +38,7 @@ func reach(from State, without ...Event) map[State]bool {
 }
 
 func TestEveryStateIsReachable(t *testing.T) {
-	seen := reach(Idle)
+	seen := reachable(Idle)
 	for _, s := range states() {
 		if !seen[s] {
 			t.Errorf("nothing leads to %s", s)
@@ -51,7 +51,7 @@ func TestEveryStateIsReachable(t *testing.T) {
 
 func TestEveryPathEnds(t *testing.T) {
 	for _, s := range states() {
-		if !reach(s)[Idle] {
+		if !reachable(s)[Idle] {
 			t.Errorf("nothing leads from %s back to Idle", s)
 		}
 	}
@@ -76,7 +76,7 @@ func TestEveryPathEnds(t *testing.T) {
 		}
 	}
 	// Only a human leads out of a halt.
-	if seen := reach(Halted, Resumed, ResumedOwing, ResumedIdle); len(seen) != 1 {
+	if seen := reachable(Halted, Resumed, ResumedRetry, ResumedIdle); len(seen) != 1 {
 		t.Errorf("Halted leads to %v without a human", seen)
 	}
 }
@@ -128,7 +128,7 @@ func reference() []byte {
 	b.WriteString(`# The states of a restart
 
 Every target of a RebootPolicy is in one of these states. This page is made from the table in
-[controllers/rebootpolicy/restart/machine.go](../../internal/restart/machine.go) that the operator runs on.
+[controllers/rebootpolicy/restart/machine.go](../../controllers/rebootpolicy/restart/machine.go) that the operator runs on.
 
 ` + "```mermaid\nstateDiagram-v2\n    [*] --> Idle\n")
 	edges := map[string][]string{}
@@ -186,7 +186,7 @@ A restart that ` + "`restart-now`" + ` asks for waits neither for ` + "`Debounci
 func reasons() []string {
 	return []string{
 		"`Suspended`: `spec.suspend` is true.",
-		"`Halted`: the policy needs a human; see `status.halt`.",
+		"`Halted`: a user must act; see `status.halt`.",
 		"`Terminating`, `Paused`, `ScaledToZero`, `OnDelete`, `Partitioned`: the workload cannot be restarted as it is.",
 		"`Debouncing`: something changed within `debounce.quietPeriod`, and the first change is younger than `debounce.maxDelay`.",
 		"`RolloutInProgress`: a rollout that another user or controller began. A workload whose pods are all of the latest revision and yet unavailable counts as broken and not as rolling out: at once for a Probe or PodAge trigger, a retry and `restart-now`, and for others once no pod is younger than `verification.timeout`.",
@@ -209,33 +209,33 @@ func descriptions() map[string]string {
 		"Idle":       "nothing but `baselines`|A trigger.",
 		"Pending":    "`pending`|What its `reason` says.",
 		"BackingOff": "`pending`, not younger than `lastRestartTime`|The time of its retry, and then what its `reason` says.",
-		"Planned":    "`inFlight`, phase `Planned`|The operator itself: the workload may or may not have been touched.",
+		"Planned":    "`inFlight`, phase `Planned`|The operator itself: the workload may or may not have been changed.",
 		"RollingOut": "`inFlight`, phase `RollingOut`|The workload's controller.",
 		"Evicting":   "`inFlight`, phase `Evicting`|Evictions, and the pods that take the places.",
 		"Soaking":    "`inFlight`, phase `Soaking`|The end of `verification.soak`.",
-		"GivenUp":    "`attempts` above `retry.maxAttempts`|A new change, or peace for `retry.resetAfter`.",
-		"Halted":     "`status.halt` names it|A human: a change of the spec, or the annotation `resume`.",
+		"GivenUp":    "`attempts` above `retry.maxAttempts`|A new change, or `retry.resetAfter` without one.",
+		"Halted":     "`status.halt` names it|A user: a change of the spec, or the annotation `resume`.",
 
-		"Fired":         "A trigger asks that did not before, or asks again.",
-		"Eased":         "Some of its triggers do not ask any more.",
-		"Recovered":     "None of its triggers asks any more.",
-		"Expired":       "The last trigger that asked has passed its deadline.",
-		"Superseded":    "Every pod was made after what changed; for a retry, also after the restart that failed, and the workload is whole.",
-		"Held":          "It waits for another reason than before.",
-		"Start":         "Nothing stands against it. Baselines move, and the restart's id is stored.",
-		"OverLimit":     "One more restart would exceed `limit`.",
-		"Annotated":     "The pod template carries the restart's id.",
-		"EvictionBegun": "The first eviction was asked for.",
-		"Renewed":       "Every pod is new, and all are available.",
-		"Verified":      "It stayed available through the soak.",
-		"Failed":        "It was not verified, and will be tried again.",
-		"Abandoned":     "It failed once more than `retry.maxAttempts` allows, with `onFailure: Continue`.",
-		"FailedForGood": "The same with `onFailure: Halt`; or the eviction API cannot decide.",
-		"Reverted":      "The workload's owner took the annotation away.",
-		"Vanished":      "The workload is gone, or another one of its name.",
-		"Rested":        "`retry.resetAfter` has passed in peace, and it is healthy.",
-		"Resumed":       "A human acted, and it is asked for.",
-		"ResumedOwing":  "A human acted, and its retry is due.",
-		"ResumedIdle":   "A human acted, and nothing is asked for.",
+		"Fired":            "A trigger asks that did not before, or asks again.",
+		"PartlyRecovered":  "Some of its triggers do not ask any more.",
+		"Recovered":        "None of its triggers asks any more.",
+		"Expired":          "The last trigger that asked has passed its deadline.",
+		"Superseded":       "Every pod was made after what changed; for a retry, also after the restart that failed, and the workload is complete.",
+		"Held":             "The reason to wait is another than before.",
+		"Start":            "Every check admits it. Baselines move, and the restart's id is stored.",
+		"OverLimit":        "One more restart would exceed `limit`.",
+		"Annotated":        "The pod template carries the restart's id.",
+		"EvictionStarted":  "The first eviction was asked for.",
+		"PodsReplaced":     "Every pod is new, and all are available.",
+		"Verified":         "It stayed available through the soak.",
+		"Failed":           "It was not verified, and will be tried again.",
+		"FailedAndGivenUp": "It failed once more than `retry.maxAttempts` allows, with `onFailure: Continue`.",
+		"FailedAndHalted":  "The same with `onFailure: Halt`; or the eviction API cannot decide.",
+		"Reverted":         "The workload's owner took the annotation away.",
+		"TargetGone":       "The workload is gone, or another one of its name.",
+		"AttemptsReset":    "No trigger asked for `retry.resetAfter`, and it is healthy.",
+		"Resumed":          "A user acted, and it is asked for.",
+		"ResumedRetry":     "A user acted, and its retry is pending.",
+		"ResumedIdle":      "A user acted, and nothing is asked for.",
 	}
 }

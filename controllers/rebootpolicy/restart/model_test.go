@@ -30,7 +30,7 @@ func crashes() []string {
 	return []string{"", "", "", "", "before the store", "after the store", "after the actions", "the record is refused", "a stale view"}
 }
 
-func whats() []string {
+func eventKinds() []string {
 	return []string{
 		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass",
 		"change", "change", "change back", "tick", "wedge", "heal", "break", "mend", "loop", "deploy", "revert", "budget", "two budgets",
@@ -42,7 +42,7 @@ func whats() []string {
 func schedule(seed uint64) []step {
 	random := rand.New(rand.NewPCG(seed, 17))
 	spans := []time.Duration{time.Second, 3 * time.Second, 16 * time.Second, time.Minute, 3 * time.Minute, 11 * time.Minute, 70 * time.Minute}
-	whats, crashes := whats(), crashes()
+	whats, crashes := eventKinds(), crashes()
 	steps := make([]step, 20+random.IntN(60))
 	for i := range steps {
 		steps[i] = step{whats[random.IntN(len(whats))], random.IntN(8), spans[random.IntN(len(spans))], crashes[random.IntN(len(crashes))]}
@@ -52,7 +52,7 @@ func schedule(seed uint64) []step {
 
 // model is the operator, the cluster and a judge who has seen everything.
 type model struct {
-	world
+	simCluster
 	policy  *autorebootv1.RebootPolicy
 	old     *Observation // what a stale view shows
 	seen    map[string]int
@@ -100,17 +100,17 @@ func newModel(seed uint64, seen map[string]int) *model {
 	}
 	m := &model{policy: p, seen: seen, told: map[string]int{}, asked: map[types.UID][4]int{}, ended: map[types.UID]autorebootv1.RestartRecord{},
 		starts: map[types.UID][]time.Time{}, lapsed: map[types.UID]bool{}, abandoned: map[types.UID]bool{}}
-	m.world = world{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}}
+	m.simCluster = simCluster{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), free: 3, busy: map[types.UID]bool{}, rollouts: map[string]int{}, reverted: map[string]bool{}}
 	for i := range m.sources {
 		m.sources[i].written = m.now.Add(-time.Hour)
 	}
 	for i := range 1 + random.IntN(4) {
 		s := &simWorkload{name: fmt.Sprintf("w%d", i), wave: int32(i / 2 * random.IntN(2)), desired: 1 + random.IntN(3)}
-		m.birth(s)
+		m.createPod(s)
 		m.workloads = append(m.workloads, s)
 	}
 	slices.SortStableFunc(m.workloads, func(a, b *simWorkload) int { return int(a.wave - b.wave) })
-	m.pass(time.Minute)
+	m.advance(time.Minute)
 	return m
 }
 
@@ -125,7 +125,7 @@ func (m *model) event(s step) {
 	src := &m.sources[s.which%2]
 	switch s.what {
 	case "pass":
-		m.pass(s.span)
+		m.advance(s.span)
 	case "change":
 		src.changes(src.change+1, m.now)
 	case "change back":
@@ -180,7 +180,7 @@ func (m *model) event(s step) {
 	case "withdraw":
 		delete(m.policy.Annotations, autorebootv1.RestartNowAnnotation)
 	case "recreate":
-		m.birth(target)
+		m.createPod(target)
 	case "delete":
 		target.uid = ""
 	case "scale":
@@ -206,8 +206,8 @@ func (m *model) event(s step) {
 	}
 }
 
-// round is one reconciliation. It says when to come back.
-func (m *model) round(crash string) time.Time {
+// reconcile is one reconciliation. It says when to come back.
+func (m *model) reconcile(crash string) time.Time {
 	now := m.observe(m.policy.Annotations[autorebootv1.RestartNowAnnotation])
 	o := now
 	if crash == "a stale view" && m.old != nil {
@@ -229,19 +229,19 @@ func (m *model) round(crash string) time.Time {
 	if m.bytes(m.policy) != before {
 		m.fail("Decide changed its argument")
 	}
-	m.repeat(o, d)
+	m.checkRepeatable(o, d)
 	if crash == "before the store" || crash == "after the store" || crash == "after the actions" {
 		for i := range m.sources {
 			m.sources[i].unseen = true // by the next process
 		}
 	}
 	if crash == "before the store" {
-		return d.Again
+		return d.RequeueAt
 	}
-	m.judge(o, d)
+	m.check(o, d)
 	m.store(d)
 	if crash == "after the store" {
-		return d.Again
+		return d.RequeueAt
 	}
 	var results []Result
 	for _, a := range d.Actions {
@@ -251,34 +251,34 @@ func (m *model) round(crash string) time.Time {
 		results = append(results, m.do(a))
 	}
 	if crash == "after the actions" || len(results) == 0 {
-		return d.Again
+		return d.RequeueAt
 	}
 	recorded := m.record(m.policy, results)
 	if crash != "the record is refused" {
-		m.note(recorded)
+		m.countMessages(recorded)
 		m.store(recorded)
 	}
-	if d.Again.IsZero() || (!recorded.Again.IsZero() && recorded.Again.Before(d.Again)) {
-		return recorded.Again
+	if d.RequeueAt.IsZero() || (!recorded.RequeueAt.IsZero() && recorded.RequeueAt.Before(d.RequeueAt)) {
+		return recorded.RequeueAt
 	}
-	return d.Again
+	return d.RequeueAt
 }
 
 func (m *model) decide(p *autorebootv1.RebootPolicy, o Observation) Decision {
 	r := newRun(p, o)
-	r.passed = m.passed
+	r.onTransition = m.onTransition
 	return r.decide()
 }
 
 func (m *model) record(p *autorebootv1.RebootPolicy, results []Result) Decision {
 	r := newRun(p, Observation{Now: m.now})
-	r.passed = m.passed
-	return r.fold(results)
+	r.onTransition = m.onTransition
+	return r.recordAll(results)
 }
 
-func (m *model) passed(r *run, t *target, from State, event Event, to State) {
+func (m *model) onTransition(r *run, t *target, from State, event Event, to State) {
 	m.seen[string(from)+" "+string(event)]++
-	if event == Abandoned {
+	if event == FailedAndGivenUp {
 		m.abandoned[t.UID] = true
 	}
 	if to == Stay {
@@ -297,8 +297,8 @@ func (m *model) bytes(v any) string {
 	return string(data)
 }
 
-// repeat decides once more from what is stored: nothing may have changed, nothing is reported again.
-func (m *model) repeat(o Observation, d Decision) {
+// checkRepeatable decides once more from what is stored: nothing may have changed, nothing is reported again.
+func (m *model) checkRepeatable(o Observation, d Decision) {
 	p := m.policy.DeepCopy()
 	p.Status = d.Status
 	// What ended has not left the ledger yet: its slot goes to the target that waits longest.
@@ -311,17 +311,17 @@ func (m *model) repeat(o Observation, d Decision) {
 	if a, b := m.bytes(d.Status), m.bytes(again.Status); a != b {
 		m.fail("a second decision differs:\n%s\n%s", a, b)
 	}
-	if len(again.Notices) > 0 {
-		m.fail("told twice: %+v", again.Notices)
+	if len(again.Messages) > 0 {
+		m.fail("told twice: %+v", again.Messages)
 	}
-	if len(again.Actions) != len(d.Actions) || again.Message != d.Message {
+	if len(again.Actions) != len(d.Actions) || again.PendingMessage != d.PendingMessage {
 		m.fail("a second decision does or says other things")
 	}
 }
 
 func (m *model) store(d Decision) {
-	for _, n := range d.Notices {
-		if s := m.named(n.Target.Name); s != nil && (n.Reason == "TriggerRecovered" || n.Reason == "TriggerFired") {
+	for _, n := range d.Messages {
+		if s := m.workload(n.Target.Name); s != nil && (n.Reason == "TriggerRecovered" || n.Reason == "TriggerFired") {
 			// Pods that came and went of themselves may have read what has changed back since.
 			m.lapsed[types.UID(s.uid)] = n.Reason == "TriggerRecovered"
 		}
@@ -340,21 +340,21 @@ func (m *model) store(d Decision) {
 	m.policy.Status = status
 }
 
-// note writes down what a decision that is about to be stored has ended, or forgiven.
-func (m *model) note(d Decision) {
+// countMessages writes down what a decision that is about to be stored has ended, or forgiven.
+func (m *model) countMessages(d Decision) {
 	if m.policy.Status.Halt != nil && (d.Status.Halt == nil || d.Status.Halt.Time != m.policy.Status.Halt.Time) {
 		m.ended = map[types.UID]autorebootv1.RestartRecord{}
 		m.starts = map[types.UID][]time.Time{}
 		m.asked = map[types.UID][4]int{}
 	}
-	for _, n := range d.Notices {
-		if s := m.named(n.Target.Name); s != nil && n.Ended != nil && n.Ended.Result != autorebootv1.ResultSuperseded && n.Ended.Reason != autorebootv1.ReasonTargetGone {
+	for _, n := range d.Messages {
+		if s := m.workload(n.Target.Name); s != nil && n.Ended != nil && n.Ended.Result != autorebootv1.ResultSuperseded && n.Ended.Reason != autorebootv1.ReasonTargetGone {
 			m.ended[types.UID(s.uid)] = *n.Ended
 		}
 	}
 }
 
-func (m *model) named(name string) *simWorkload {
+func (m *model) workload(name string) *simWorkload {
 	for _, s := range m.workloads {
 		if s.name == name {
 			return s

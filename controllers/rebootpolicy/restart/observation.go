@@ -50,8 +50,8 @@ type Others struct {
 	// Free is how many more restarts the whole cluster may have; what is in flight of this policy has
 	// been subtracted already.
 	Free int
-	// Busy are the workloads that another policy or a ChaosPod disrupts.
-	Busy map[types.UID]bool
+	// Disrupted are the workloads that another policy or a ChaosPod disrupts.
+	Disrupted map[types.UID]bool
 }
 
 // Workload is one target as it is.
@@ -103,9 +103,9 @@ type Pod struct {
 	Created time.Time // whole seconds
 	// Version is the pod's resourceVersion when it was made, and Absent one at which it had not been made
 	// yet. Each is empty where it is not known.
-	Version, Absent string
-	Ready           bool
-	Terminating     bool
+	Version, AbsentAt string
+	Ready             bool
+	Terminating       bool
 	// Restarts of all its containers together.
 	Restarts int32
 }
@@ -130,7 +130,7 @@ type Signal struct {
 	Unknown string
 	// Silent lists the changes that become the baseline without firing: a source that appears, or
 	// one that goes away. Where Moot is set, any change does.
-	SilentAppear, SilentVanish, Moot bool
+	SilentCreate, SilentDelete, Incomparable bool
 	// Written is when the source was last written; zero where that means nothing. Pods that were
 	// made later hold it already. Version is the resourceVersion of that or a later write: it tells
 	// what was later within one second, and is empty where it is not known.
@@ -152,8 +152,8 @@ type Signal struct {
 	// Deadline is when the trigger gives up on a restart that has not started; zero for never. What
 	// it saw becomes the baseline then.
 	Deadline time.Time
-	// Settles is when what changed counts if it stays until then; zero where nothing is on its way.
-	Settles time.Time
-	// Again is when a signal without memory may fire by the mere passing of time; zero for never.
-	Again time.Time
+	// SettlesAt is when what changed counts if it stays until then; zero where nothing is on its way.
+	SettlesAt time.Time
+	// RequeueAt is when a signal without memory may fire by the mere passing of time; zero for never.
+	RequeueAt time.Time
 }

@@ -16,10 +16,10 @@ import (
 // What is not recorded, since the process ended or the write was refused, is found out again by
 // Decide: from the annotation on the workload, and from the pods that are left.
 func Record(p *autorebootv1.RebootPolicy, results []Result, now time.Time) Decision {
-	return newRun(p, Observation{Now: now}).fold(results)
+	return newRun(p, Observation{Now: now}).recordAll(results)
 }
 
-func (r *run) fold(results []Result) Decision {
+func (r *run) recordAll(results []Result) Decision {
 	r.targets = make([]target, len(r.status.Targets))
 	for i := range r.status.Targets {
 		r.targets[i] = target{TargetStatus: &r.status.Targets[i]}
@@ -35,12 +35,12 @@ func (r *run) fold(results []Result) Decision {
 		if f == nil {
 			continue
 		}
-		r.foldOne(t, f, result, evicted[result.Action.ID])
+		r.recordOne(t, f, result, evicted[result.Action.ID])
 	}
 	return r.decision()
 }
 
-func (r *run) foldOne(t *target, f *autorebootv1.InFlightRestart, result Result, evicted bool) {
+func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Result, evicted bool) {
 	annotate := result.Action.Verb == Annotate
 	switch result.Outcome {
 	case Done:
@@ -52,29 +52,29 @@ func (r *run) foldOne(t *target, f *autorebootv1.InFlightRestart, result Result,
 			r.apply(t, occurrence{event: Annotated, generation: generation})
 			return
 		}
-		r.apply(t, occurrence{event: EvictionBegun})
+		r.apply(t, occurrence{event: EvictionStarted})
 		f.BlockedTime, f.BlockedBy = nil, ""
 	case Blocked:
 		if annotate {
-			r.look(r.now.Add(repeatAfter))
+			r.requeueAt(r.now.Add(repeatAfter))
 			return
 		}
-		r.apply(t, occurrence{event: EvictionBegun})
+		r.apply(t, occurrence{event: EvictionStarted})
 		if f.BlockedTime == nil && !evicted {
-			f.BlockedTime = r.at()
+			f.BlockedTime = r.timestampPtr()
 		}
 		if f.BlockedTime != nil && result.Budget != "" {
 			f.BlockedBy = clip(result.Budget, maxName)
 		}
-		r.look(r.now.Add(blockedAfter))
+		r.requeueAt(r.now.Add(blockedAfter))
 	case Misconfigured:
 		r.apply(t, r.failure(t, autorebootv1.ReasonEvictionMisconfigured))
 	case Gone:
-		r.apply(t, occurrence{event: Vanished, reason: autorebootv1.ReasonTargetGone})
+		r.apply(t, occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone})
 	case Forbidden:
-		r.look(r.now.Add(forbiddenAfter))
-	case Again:
-		r.look(r.now.Add(repeatAfter))
+		r.requeueAt(r.now.Add(forbiddenAfter))
+	case Retry:
+		r.requeueAt(r.now.Add(repeatAfter))
 	}
 }
 
@@ -85,7 +85,7 @@ func (r *run) find(id string) (*target, *autorebootv1.InFlightRestart) {
 			continue
 		}
 		for j := range r.targets {
-			if r.targets[j].id() == nameOf(f.Kind, f.Name) {
+			if r.targets[j].id() == targetOf(f.Kind, f.Name) {
 				return &r.targets[j], f
 			}
 		}

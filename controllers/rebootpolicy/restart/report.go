@@ -15,20 +15,20 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// waiting is what is said of the restart that waits longest.
-type waiting struct {
-	since   time.Time
-	message string
+// longestPending is what is said of the restart that waits longest.
+type longestPending struct {
+	since time.Time
+	text  string
 }
 
-func (w *waiting) add(t *target, v verdict) {
-	if w.message == "" || t.Pending.Since.Time.Before(w.since) {
-		w.since, w.message = t.Pending.Since.Time, v.message
+func (w *longestPending) add(t *target, v admission) {
+	if w.text == "" || t.Pending.Since.Time.Before(w.since) {
+		w.since, w.text = t.Pending.Since.Time, v.message
 	}
 }
 
-// report says what each trigger has seen.
-func (r *run) report() {
+// reportTriggers says what each trigger has seen.
+func (r *run) reportTriggers() {
 	known := make(map[string]autorebootv1.TriggerStatus, len(r.status.Triggers))
 	for _, s := range r.status.Triggers {
 		known[s.Name] = s
@@ -56,30 +56,30 @@ func (r *run) report() {
 		s := known[name]
 		s.Name, s.Fingerprint = name, digest(baselines[name])
 		if r.fired[name] {
-			s.LastFiredTime = r.at()
+			s.LastFiredTime = r.timestampPtr()
 		}
-		if r.fired[name] || r.moved[name] {
-			s.LastObservedTime = r.at()
+		if r.fired[name] || r.changed[name] {
+			s.LastObservedTime = r.timestampPtr()
 		}
 		s.State, s.Reason = autorebootv1.TriggerIdle, ""
 		switch {
 		case busy[name]:
 			s.State = autorebootv1.TriggerPending
-		case r.blind[name] != "":
-			s.State, s.Reason = autorebootv1.TriggerUnknown, r.blind[name]
-		case !r.settles[name].IsZero():
+		case r.unobservable[name] != "":
+			s.State, s.Reason = autorebootv1.TriggerUnknown, r.unobservable[name]
+		case !r.settlesAt[name].IsZero():
 			s.State, s.Reason = autorebootv1.TriggerPending, autorebootv1.ReasonSettling
 			if known[name].Reason != autorebootv1.ReasonSettling {
-				r.tell(Notice{Reason: "RestartExpected", Message: "trigger " + name + " asks for restarts at " +
-					r.settles[name].UTC().Format(time.RFC3339) + " if the addresses stay as they are"})
+				r.addMessage(Message{Reason: "RestartExpected", Text: "trigger " + name + " asks for restarts at " +
+					r.settlesAt[name].UTC().Format(time.RFC3339) + " if the addresses stay as they are"})
 			}
 		}
 		r.status.Triggers = append(r.status.Triggers, s)
 	}
 }
 
-// summary says where the policy stands, and whether the latest token was acted on with success.
-func (r *run) summary() {
+// summarize says where the policy stands, and whether the latest token was acted on with success.
+func (r *run) summarize() {
 	st := &r.status
 	st.WatchedTargets = 0
 	waits, asked := false, false
@@ -99,7 +99,7 @@ func (r *run) summary() {
 			phase = f.Phase
 		}
 	}
-	if r.answered && !asked {
+	if r.restartNowDone && !asked {
 		st.VerifiedRestartNow = st.LastRestartNow
 		if token := r.policy.Annotations[autorebootv1.RestartNowAnnotation]; token != "" && len(token) <= maxToken {
 			st.VerifiedRestartNow = token
@@ -173,9 +173,9 @@ func (r *run) nextID() string {
 	return prefix + strconv.Itoa(highest+1)
 }
 
-func titled(id autorebootv1.RestartTarget) string { return string(id.Kind) + " " + id.Name }
+func targetText(id autorebootv1.RestartTarget) string { return string(id.Kind) + " " + id.Name }
 
-func named(triggers []string) string {
+func triggersText(triggers []string) string {
 	if len(triggers) == 1 {
 		return "trigger " + triggers[0]
 	}

@@ -30,31 +30,31 @@ const maxNamed = 3
 // run is one decision in the making.
 type run struct {
 	settings
-	policy *autorebootv1.RebootPolicy
-	seen   Observation
-	now    time.Time
-	stamp  metav1.Time
-	table  []Transition
-	// passed is told of each transition, in tests.
-	passed func(*run, *target, State, Event, State)
+	policy    *autorebootv1.RebootPolicy
+	observed  Observation
+	now       time.Time
+	timestamp metav1.Time
+	table     []Transition
+	// onTransition is told of each transition, in tests.
+	onTransition func(*run, *target, State, Event, State)
 
 	status    autorebootv1.RebootPolicyStatus
 	targets   []target
 	workloads map[autorebootv1.RestartTarget]*Workload
 
-	notices []Notice
-	again   time.Time
-	started int
-	waits   bool
-	// answered says that a restart which RestartNow had asked for was verified, or not needed.
-	answered bool
+	messages       []Message
+	requeue        time.Time
+	started        int
+	waitsForOthers bool
+	// restartNowDone says that a restart which RestartNow had asked for was verified, or not needed.
+	restartNowDone bool
 	// fired and moved are the triggers that asked for a restart, and those whose sources changed.
-	fired, moved map[string]bool
-	// settles is when what a trigger has seen counts.
-	settles map[string]time.Time
-	// blind says in one word why a trigger cannot be observed.
-	blind   map[string]string
-	waiting waiting
+	fired, changed map[string]bool
+	// settlesAt is when what a trigger has seen counts.
+	settlesAt map[string]time.Time
+	// unobservable says in one word why a trigger cannot be observed.
+	unobservable   map[string]string
+	longestPending longestPending
 }
 
 // target is a workload's place in the status, and the workload where it exists.
@@ -63,10 +63,10 @@ type target struct {
 	workload *Workload
 	// signals of the workload that count, in order.
 	signals []*Signal
-	// asks is what they ask for, where it is not in flight.
-	asks request
-	// fresh says that it is seen for the first time.
-	fresh bool
+	// requested is what they ask for, where it is not in flight.
+	requested request
+	// isNew says that it is seen for the first time.
+	isNew bool
 }
 
 // occurrence is an event with what there is to say about it.
@@ -75,8 +75,8 @@ type occurrence struct {
 	reason   string
 	message  string
 	triggers []string
-	// news are triggers that did not ask before, lost those that do not ask any more.
-	news, lost []string
+	// added are triggers that did not ask before, lost those that do not ask any more.
+	added, removed []string
 	// changed is when one last asked again.
 	changed    time.Time
 	generation int64
@@ -84,39 +84,39 @@ type occurrence struct {
 
 func newRun(p *autorebootv1.RebootPolicy, o Observation) *run {
 	r := &run{
-		settings: settingsOf(p), policy: p, seen: o, now: o.Now,
-		stamp: metav1.NewTime(o.Now.UTC().Truncate(time.Second)), table: Transitions(),
+		settings: settingsOf(p), policy: p, observed: o, now: o.Now,
+		timestamp: metav1.NewTime(o.Now.UTC().Truncate(time.Second)), table: Transitions(),
 		workloads: map[autorebootv1.RestartTarget]*Workload{},
-		fired:     map[string]bool{}, moved: map[string]bool{}, blind: map[string]string{},
-		settles: map[string]time.Time{},
+		fired:     map[string]bool{}, changed: map[string]bool{}, unobservable: map[string]string{},
+		settlesAt: map[string]time.Time{},
 	}
 	p.Status.DeepCopyInto(&r.status)
 	for i := range o.Workloads[:min(len(o.Workloads), maxTargets)] {
 		w := &o.Workloads[i]
-		r.workloads[nameOf(w.Kind, w.Name)] = w
+		r.workloads[targetOf(w.Kind, w.Name)] = w
 	}
 	return r
 }
 
-func nameOf(kind autorebootv1.TargetKind, name string) autorebootv1.RestartTarget {
+func targetOf(kind autorebootv1.TargetKind, name string) autorebootv1.RestartTarget {
 	return autorebootv1.RestartTarget{Kind: kind, Name: name}
 }
 
-func (t *target) id() autorebootv1.RestartTarget { return nameOf(t.Kind, t.Name) }
+func (t *target) id() autorebootv1.RestartTarget { return targetOf(t.Kind, t.Name) }
 
-// owed says that the pending restart is the retry of one that failed: it was asked for before the
+// retryPending says that the pending restart is the retry of one that failed: it was asked for before the
 // latest one ended. What asks later is a new request.
-func (t *target) owed() bool {
+func (t *target) retryPending() bool {
 	return t.Pending != nil && t.LastRestartTime != nil && !t.Pending.Since.After(t.LastRestartTime.Time)
 }
 
-// first says that others wait for this one, whatever their wave: it failed, and is to be tried again
+// hasPriority says that others wait for this one, whatever their wave: it failed, and is to be tried again
 // before anything else is risked.
-func (r *run) first(t *target) bool { return r.haltOnFailure && t.owed() }
+func (r *run) hasPriority(t *target) bool { return r.haltOnFailure && t.retryPending() }
 
-func (r *run) flight(id autorebootv1.RestartTarget) *autorebootv1.InFlightRestart {
+func (r *run) inFlight(id autorebootv1.RestartTarget) *autorebootv1.InFlightRestart {
 	for i := range r.status.InFlight {
-		if f := &r.status.InFlight[i]; nameOf(f.Kind, f.Name) == id {
+		if f := &r.status.InFlight[i]; targetOf(f.Kind, f.Name) == id {
 			return f
 		}
 	}
@@ -124,13 +124,13 @@ func (r *run) flight(id autorebootv1.RestartTarget) *autorebootv1.InFlightRestar
 }
 
 func (r *run) stateOf(t *target) State {
-	if f := r.flight(t.id()); f != nil {
+	if f := r.inFlight(t.id()); f != nil {
 		return State(f.Phase)
 	}
 	switch {
 	case r.status.Halt != nil && r.status.Halt.Target == t.id():
 		return Halted
-	case t.owed():
+	case t.retryPending():
 		return BackingOff
 	case t.Pending != nil:
 		return Pending
@@ -149,21 +149,21 @@ func (r *run) apply(t *target, o occurrence) {
 			continue
 		}
 		row.do(r, t, o)
-		if r.passed != nil {
-			r.passed(r, t, from, o.event, row.To)
+		if r.onTransition != nil {
+			r.onTransition(r, t, from, o.event, row.To)
 		}
 		return
 	}
 }
 
-func (r *run) look(at time.Time) {
-	if at.After(r.now) && (r.again.IsZero() || at.Before(r.again)) {
-		r.again = at
+func (r *run) requeueAt(at time.Time) {
+	if at.After(r.now) && (r.requeue.IsZero() || at.Before(r.requeue)) {
+		r.requeue = at
 	}
 }
 
-func (r *run) tell(n Notice) { r.notices = append(r.notices, n) }
+func (r *run) addMessage(n Message) { r.messages = append(r.messages, n) }
 
 func (r *run) decision() Decision {
-	return Decision{Status: r.status, Notices: r.notices, Again: r.again, Waits: r.waits}
+	return Decision{Status: r.status, Messages: r.messages, RequeueAt: r.requeue, WaitsForOthers: r.waitsForOthers}
 }

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// play runs a schedule, and returns what it broke.
-func play(seed uint64, steps []step, seen map[string]int) error {
+// runModel runs a schedule, and returns what it broke.
+func runModel(seed uint64, steps []step, seen map[string]int) error {
 	m := newModel(seed, seen)
-	m.round("")
+	m.reconcile("")
 	for _, s := range steps {
 		m.event(s)
-		again := m.round(s.crash)
+		again := m.reconcile(s.crash)
 		if m.failure != nil {
 			return m.failure
 		}
@@ -23,7 +23,7 @@ func play(seed uint64, steps []step, seen map[string]int) error {
 			return fmt.Errorf("told to come back in the past, at %s", again)
 		}
 	}
-	m.settle()
+	m.runUntilIdle()
 	return m.failure
 }
 
@@ -31,7 +31,7 @@ func play(seed uint64, steps []step, seen map[string]int) error {
 func shrink(seed uint64, steps []step) []step {
 	for size := len(steps) / 2; size > 0; size /= 2 {
 		for i := 0; i+size <= len(steps); {
-			if less := slices.Delete(slices.Clone(steps), i, i+size); play(seed, less, map[string]int{}) != nil {
+			if less := slices.Delete(slices.Clone(steps), i, i+size); runModel(seed, less, map[string]int{}) != nil {
 				steps = less
 			} else {
 				i += size
@@ -51,11 +51,11 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		steps := schedule(seed)
-		if play(seed, steps, seen) == nil {
+		if runModel(seed, steps, seen) == nil {
 			continue
 		}
 		steps = shrink(seed, steps)
-		t.Errorf("seed %d: %v", seed, play(seed, steps, seen))
+		t.Errorf("seed %d: %v", seed, runModel(seed, steps, seen))
 		for _, s := range steps {
 			t.Errorf("\t%+v", s)
 		}

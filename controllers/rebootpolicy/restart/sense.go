@@ -16,10 +16,10 @@ import (
 type request struct {
 	// triggers that fire, in order; blind are those of which nothing can be seen, settled those of
 	// which something can.
-	triggers       []string
-	blind, settled map[string]bool
-	// lasting says that one with memory is among them, level one without, now RestartNow.
-	lasting, level, now bool
+	triggers               []string
+	unobservable, observed map[string]bool
+	// edge says that one with memory is among them, level one without, now RestartNow.
+	edge, level, now bool
 	// undated says that one with memory fires, and when it was written means nothing.
 	undated bool
 	// dated are those with memory, and written is the latest time that one of them was written.
@@ -33,23 +33,23 @@ type request struct {
 	expired []*Signal
 }
 
-func (r *run) ask(t *target) request {
-	q := request{blind: map[string]bool{}, settled: map[string]bool{}}
+func (r *run) requestOf(t *target) request {
+	q := request{unobservable: map[string]bool{}, observed: map[string]bool{}}
 	for _, s := range t.signals {
 		if s.Unknown != "" {
-			q.blind[s.Trigger] = true
+			q.unobservable[s.Trigger] = true
 			continue
 		}
-		q.settled[s.Trigger] = true
+		q.observed[s.Trigger] = true
 		if s.Level {
 			if !s.Firing {
-				r.look(s.Again)
+				r.requeueAt(s.RequeueAt)
 				continue
 			}
 			q.level = true
 		} else {
 			b := t.baseline(s)
-			if b == nil || b.Fingerprint == s.fingerprint() || s.withdrawn() {
+			if b == nil || b.Fingerprint == s.fingerprint() || s.isWithdrawn() {
 				continue
 			}
 			if !s.Deadline.IsZero() {
@@ -57,12 +57,12 @@ func (r *run) ask(t *target) request {
 					q.expired = append(q.expired, s)
 					continue
 				}
-				r.look(s.Deadline)
+				r.requeueAt(s.Deadline)
 			}
-			q.lasting = true
+			q.edge = true
 			q.now = q.now || s.Trigger == autorebootv1.RestartNowTrigger
 			q.dated = append(q.dated, s)
-			if at := s.urgent(b); !at.IsZero() && (q.urgent.IsZero() || at.Before(q.urgent)) {
+			if at := s.urgentFrom(b); !at.IsZero() && (q.urgent.IsZero() || at.Before(q.urgent)) {
 				q.urgent = at
 			}
 		}
@@ -88,7 +88,7 @@ func (t *target) date(q *request) {
 		stored = timeOf(t.Pending.WrittenTime)
 	}
 	for i, s := range q.dated {
-		if at := s.written(t.baseline(s), stored); !at.Equal(s.Written) {
+		if at := s.writtenTime(t.baseline(s), stored); !at.Equal(s.Written) {
 			dated := *s
 			dated.Written = at
 			q.dated[i] = &dated
@@ -101,7 +101,7 @@ func (t *target) date(q *request) {
 	}
 }
 
-func (s *Signal) written(b *autorebootv1.Baseline, stored time.Time) time.Time {
+func (s *Signal) writtenTime(b *autorebootv1.Baseline, stored time.Time) time.Time {
 	recorded := timeOf(b.WrittenTime)
 	switch {
 	case !s.FirstSeen:
@@ -116,38 +116,38 @@ func (s *Signal) written(b *autorebootv1.Baseline, stored time.Time) time.Time {
 	return s.Written
 }
 
-// urgent is when the certificate that the pods hold is near its end.
-func (s *Signal) urgent(b *autorebootv1.Baseline) time.Time {
+// urgentFrom is when the certificate that the pods hold is near its end.
+func (s *Signal) urgentFrom(b *autorebootv1.Baseline) time.Time {
 	if s.Urgent <= 0 || b.Expires == nil {
 		return time.Time{}
 	}
 	return b.Expires.Add(-s.Urgent)
 }
 
-// sense turns the signals of those that are not in flight into events.
-func (r *run) sense() {
+// evaluateTriggers turns the signals of those that are not in flight into events.
+func (r *run) evaluateTriggers() {
 	for i := range r.targets {
 		t := &r.targets[i]
-		if t.workload.Unselected || r.flight(t.id()) != nil {
+		if t.workload.Unselected || r.inFlight(t.id()) != nil {
 			continue
 		}
-		t.asks = r.ask(t)
-		r.senseOne(t, t.asks)
+		t.requested = r.requestOf(t)
+		r.evaluateTarget(t, t.requested)
 		if p := t.Pending; p != nil {
 			p.Fingerprint, p.WrittenTime = "", nil
-			if !t.asks.written.IsZero() {
-				written := metav1.NewTime(t.asks.written)
-				p.Fingerprint, p.WrittenTime = t.asks.fingerprint, &written
+			if !t.requested.written.IsZero() {
+				written := metav1.NewTime(t.requested.written)
+				p.Fingerprint, p.WrittenTime = t.requested.fingerprint, &written
 			}
 		}
 	}
 }
 
-func (r *run) senseOne(t *target, q request) {
+func (r *run) evaluateTarget(t *target, q request) {
 	for _, s := range q.expired {
-		r.accept(t, s)
+		r.setBaselines(t, s)
 	}
-	wanted := r.wanted(t, q)
+	wanted := r.wantedTriggers(t, q)
 	if len(wanted) == 0 {
 		switch {
 		case len(q.expired) > 0:
@@ -158,45 +158,45 @@ func (r *run) senseOne(t *target, q request) {
 			o.triggers = slices.Compact(o.triggers)
 			r.apply(t, o)
 		case t.Pending != nil:
-			r.apply(t, occurrence{event: Recovered, lost: t.lost(wanted, q)})
+			r.apply(t, occurrence{event: Recovered, removed: t.removedTriggers(wanted, q)})
 		default:
-			r.rest(t)
+			r.resetAttempts(t)
 		}
 		return
 	}
 	o := occurrence{event: Fired, triggers: wanted, changed: q.written}
 	if t.Pending == nil {
-		if r.stateOf(t) == GivenUp && !q.lasting {
+		if r.stateOf(t) == GivenUp && !q.edge {
 			return
 		}
-		o.news = wanted
+		o.added = wanted
 		r.apply(t, o)
 		return
 	}
 	for _, name := range wanted {
 		if !slices.Contains(t.Pending.Triggers, name) {
-			o.news = append(o.news, name)
+			o.added = append(o.added, name)
 		}
 	}
-	o.lost = t.lost(wanted, q)
+	o.removed = t.removedTriggers(wanted, q)
 	switch {
-	case len(o.news) > 0 || q.written.After(t.Pending.Changed.Time):
+	case len(o.added) > 0 || q.written.After(t.Pending.Changed.Time):
 		r.apply(t, o)
 	case !slices.Equal(wanted, t.Pending.Triggers):
-		o.event = Eased
+		o.event = PartlyRecovered
 		r.apply(t, o)
 	}
 }
 
-// wanted are the triggers that ask, with those that a failed restart still owes: only a trigger
+// wantedTriggers are the triggers that ask, with those that a failed restart still owes: only a trigger
 // without memory can say that it is not needed any more, since for all others the baseline has
 // moved already.
-func (r *run) wanted(t *target, q request) []string {
+func (r *run) wantedTriggers(t *target, q request) []string {
 	wanted := slices.Clone(q.triggers)
-	if t.owed() {
+	if t.retryPending() {
 		for _, name := range t.Pending.Triggers {
 			_, specified := r.order[name]
-			if !specified || slices.Contains(wanted, name) || (r.level(name) && q.settled[name]) {
+			if !specified || slices.Contains(wanted, name) || (r.isLevel(name) && q.observed[name]) {
 				continue
 			}
 			wanted = append(wanted, name)
@@ -206,30 +206,30 @@ func (r *run) wanted(t *target, q request) []string {
 	return wanted
 }
 
-// lost are the pending triggers that have gone quiet, as opposed to those that cannot be seen.
-func (t *target) lost(wanted []string, q request) []string {
+// removedTriggers are the pending triggers that have gone quiet, as opposed to those that cannot be seen.
+func (t *target) removedTriggers(wanted []string, q request) []string {
 	var lost []string
 	for _, name := range t.Pending.Triggers {
 		expired := slices.ContainsFunc(q.expired, func(s *Signal) bool { return s.Trigger == name })
-		if !slices.Contains(wanted, name) && !q.blind[name] && !expired {
+		if !slices.Contains(wanted, name) && !q.unobservable[name] && !expired {
 			lost = append(lost, name)
 		}
 	}
 	return lost
 }
 
-// rest lets a target forget its failures once it has been left in peace for long enough and is
+// resetAttempts lets a target forget its failures once it has been left in peace for long enough and is
 // healthy. How long it has been healthy is not remembered: that no trigger has asked since its
 // latest restart, and that it is healthy at the end, stands for it.
-func (r *run) rest(t *target) {
+func (r *run) resetAttempts(t *target) {
 	if t.Attempts == 0 || !t.workload.Available || r.stateOf(t) == Halted {
 		return
 	}
 	if t.LastRestartTime != nil {
 		if at := t.LastRestartTime.Add(r.resetAfter); at.After(r.now) {
-			r.look(at)
+			r.requeueAt(at)
 			return
 		}
 	}
-	r.apply(t, occurrence{event: Rested})
+	r.apply(t, occurrence{event: AttemptsReset})
 }

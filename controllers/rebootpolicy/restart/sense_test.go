@@ -18,36 +18,36 @@ import (
 func TestWhatFires(t *testing.T) {
 	token := Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"}
 	for name, c := range map[string]struct {
-		put  func(b *bench)
+		put  func(b *suite)
 		want []string
 	}{
-		"a change":                      {func(b *bench) { b.change("new") }, []string{"config"}},
-		"two triggers, in their order":  {func(b *bench) { b.workload(0).Signals[1].Fingerprint = "tuesday"; b.change("new") }, []string{"config", "tick"}},
-		"a new source":                  {func(b *bench) { b.workload(0).Signals[0].Source = "Secret/other" }, nil},
-		"a new workload of that name":   {func(b *bench) { b.change("new"); b.workload(0).UID = "other" }, nil},
-		"a trigger that the spec lacks": {func(b *bench) { b.change("new"); b.p.Spec.Triggers = b.p.Spec.Triggers[1:] }, nil},
-		"an unknown source":             {func(b *bench) { b.change("new"); b.workload(0).Signals[0].Unknown = "Forbidden" }, nil},
-		"a level":                       {func(b *bench) { b.workload(0).Signals[2].Firing = true }, []string{"probe"}},
-		"the annotation":                {func(b *bench) { b.workload(0).Signals = append(b.workload(0).Signals, token) }, []string{"RestartNow"}},
-		"the annotation on a workload that is new": {func(b *bench) {
+		"a change":                      {func(b *suite) { b.change("new") }, []string{"config"}},
+		"two triggers, in their order":  {func(b *suite) { b.workload(0).Signals[1].Fingerprint = "tuesday"; b.change("new") }, []string{"config", "tick"}},
+		"a new source":                  {func(b *suite) { b.workload(0).Signals[0].Source = "Secret/other" }, nil},
+		"a new workload of that name":   {func(b *suite) { b.change("new"); b.workload(0).UID = "other" }, nil},
+		"a trigger that the spec lacks": {func(b *suite) { b.change("new"); b.p.Spec.Triggers = b.p.Spec.Triggers[1:] }, nil},
+		"an unknown source":             {func(b *suite) { b.change("new"); b.workload(0).Signals[0].Unknown = "Forbidden" }, nil},
+		"a level":                       {func(b *suite) { b.workload(0).Signals[2].Firing = true }, []string{"probe"}},
+		"the annotation":                {func(b *suite) { b.workload(0).Signals = append(b.workload(0).Signals, token) }, []string{"RestartNow"}},
+		"the annotation on a workload that is new": {func(b *suite) {
 			b.workload(0).Signals = append(b.workload(0).Signals, token)
 			b.workload(0).UID = "other"
 		}, nil},
-		"a silent appearance": {func(b *bench) {
+		"a silent appearance": {func(b *suite) {
 			b.target(0).Baselines[0].Fingerprint = ""
-			b.workload(0).Signals[0].SilentAppear = true
+			b.workload(0).Signals[0].SilentCreate = true
 		}, nil},
-		"an appearance":                   {func(b *bench) { b.change("old"); b.target(0).Baselines[0].Fingerprint = "" }, []string{"config"}},
-		"a silent end":                    {func(b *bench) { b.change(""); b.workload(0).Signals[0].SilentVanish = true }, nil},
-		"an end":                          {func(b *bench) { b.change("") }, []string{"config"}},
-		"a change where an end is silent": {func(b *bench) { b.change("new"); b.workload(0).Signals[0].SilentVanish = true }, []string{"config"}},
-		"a moot change":                   {func(b *bench) { b.change("new"); b.workload(0).Signals[0].Moot = true }, nil},
-		"a run that is past its deadline": {func(b *bench) {
+		"an appearance":                   {func(b *suite) { b.change("old"); b.target(0).Baselines[0].Fingerprint = "" }, []string{"config"}},
+		"a silent end":                    {func(b *suite) { b.change(""); b.workload(0).Signals[0].SilentDelete = true }, nil},
+		"an end":                          {func(b *suite) { b.change("") }, []string{"config"}},
+		"a change where an end is silent": {func(b *suite) { b.change("new"); b.workload(0).Signals[0].SilentDelete = true }, []string{"config"}},
+		"a moot change":                   {func(b *suite) { b.change("new"); b.workload(0).Signals[0].Incomparable = true }, nil},
+		"a run that is past its deadline": {func(b *suite) {
 			b.workload(0).Signals[1].Fingerprint, b.workload(0).Signals[1].Deadline = "tuesday", b.o.Now
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			b.o.Others.Free = 0
 			c.put(b)
 			b.decide()
@@ -63,7 +63,7 @@ func TestWhatFires(t *testing.T) {
 }
 
 func TestATokenRestartsOnceEvenIfItComesBack(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.p.Annotations = map[string]string{autorebootv1.RestartNowAnnotation: "plain token"}
 	b.workload(0).Signals = append(b.workload(0).Signals, Signal{Trigger: autorebootv1.RestartNowTrigger, Fingerprint: "token"})
 	b.record(b.decide(), Done)
@@ -81,7 +81,7 @@ func TestATokenRestartsOnceEvenIfItComesBack(t *testing.T) {
 }
 
 func TestAChangeBackNeedsNoRestart(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.change("new")
 	b.decide()
 	b.change("old")
@@ -89,50 +89,50 @@ func TestAChangeBackNeedsNoRestart(t *testing.T) {
 	if b.target(0).Pending != nil {
 		t.Errorf("%+v", b.target(0).Pending)
 	}
-	if diff := cmp.Diff([]string{"TriggerFired", "TriggerRecovered"}, b.all); diff != "" {
+	if diff := cmp.Diff([]string{"TriggerFired", "TriggerRecovered"}, b.messages); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 
 func TestNewerPodsSupersedeARestart(t *testing.T) {
 	for name, c := range map[string]struct {
-		put  func(b *bench)
+		put  func(b *suite)
 		want bool
 	}{
-		"all pods are newer":    {func(*bench) {}, true},
-		"one is of that moment": {func(b *bench) { b.workload(0).Pods[0].Created = noon() }, false},
-		"one is of that moment, and a later version": {func(b *bench) {
+		"all pods are newer":    {func(*suite) {}, true},
+		"one is of that moment": {func(b *suite) { b.workload(0).Pods[0].Created = noon() }, false},
+		"one is of that moment, and a later version": {func(b *suite) {
 			pod := &b.workload(0).Pods[0]
 			pod.Created, pod.Version, b.workload(0).Signals[0].Version = noon(), "1002", "999"
 		}, true},
-		"one is of that moment, and an earlier version": {func(b *bench) {
+		"one is of that moment, and an earlier version": {func(b *suite) {
 			pod := &b.workload(0).Pods[0]
 			pod.Created, pod.Version, b.workload(0).Signals[0].Version = noon(), "999", "1002"
 		}, false},
-		"one is older, and of a later version": {func(b *bench) {
+		"one is older, and of a later version": {func(b *suite) {
 			pod := &b.workload(0).Pods[0]
 			pod.Created, pod.Version, b.workload(0).Signals[0].Version = noon().Add(-time.Second), "1002", "999"
 		}, false},
-		"an old one goes":                      {func(b *bench) { b.workload(0).Pods[0].Created, b.workload(0).Pods[0].Terminating = noon(), true }, true},
-		"a probe fires too":                    {func(b *bench) { b.workload(0).Signals[2].Firing = true }, false},
-		"a run is due too":                     {func(b *bench) { b.workload(0).Signals[1].Fingerprint = "tuesday" }, false},
-		"there is no pod":                      {func(b *bench) { b.workload(0).Pods = nil }, false},
-		"the workload rolls out by hand alone": {func(b *bench) { b.workload(0).Obstacle = autorebootv1.ReasonOnDelete }, true},
-		"a partition keeps the pods, which are new": {func(b *bench) {
+		"an old one goes":                      {func(b *suite) { b.workload(0).Pods[0].Created, b.workload(0).Pods[0].Terminating = noon(), true }, true},
+		"a probe fires too":                    {func(b *suite) { b.workload(0).Signals[2].Firing = true }, false},
+		"a run is due too":                     {func(b *suite) { b.workload(0).Signals[1].Fingerprint = "tuesday" }, false},
+		"there is no pod":                      {func(b *suite) { b.workload(0).Pods = nil }, false},
+		"the workload rolls out by hand alone": {func(b *suite) { b.workload(0).Obstacle = autorebootv1.ReasonOnDelete }, true},
+		"a partition keeps the pods, which are new": {func(b *suite) {
 			b.workload(0).Obstacle, b.workload(0).Kept, b.workload(0).Pods = autorebootv1.ReasonPartitioned, b.workload(0).Pods, nil
 		}, true},
-		"a partition keeps the pods, of which one is old": {func(b *bench) {
+		"a partition keeps the pods, of which one is old": {func(b *suite) {
 			b.workload(0).Obstacle, b.workload(0).Kept, b.workload(0).Pods = autorebootv1.ReasonPartitioned, b.workload(0).Pods, nil
 			b.workload(0).Kept[0].Created = noon()
 		}, false},
-		"the policy is suspended": {func(b *bench) { on := true; b.p.Spec.Suspend = &on }, true},
-		"the policy was halted by another target": {func(b *bench) {
+		"the policy is suspended": {func(b *suite) { on := true; b.p.Spec.Suspend = &on }, true},
+		"the policy was halted by another target": {func(b *suite) {
 			b.p.Status.Halt = &autorebootv1.Halt{Reason: autorebootv1.ReasonLimitReached, Time: *stampOf(noon()), Generation: 1, Target: autorebootv1.RestartTarget{Kind: "Deployment", Name: "other"}}
 		}, true},
-		"no window is open": {func(b *bench) { b.o.Calendar.Window = false }, true},
+		"no window is open": {func(b *suite) { b.o.Calendar.Window = false }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			b.change("new")
 			b.decide()
 			for i := range b.workload(0).Pods {
@@ -140,7 +140,7 @@ func TestNewerPodsSupersedeARestart(t *testing.T) {
 			}
 			c.put(b)
 			b.after(time.Minute)
-			superseded := slices.Contains(b.all, "RestartSuperseded")
+			superseded := slices.Contains(b.messages, "RestartSuperseded")
 			if superseded != c.want || (c.want && (b.target(0).Pending != nil || b.target(0).Baselines[0].Fingerprint != "new" || b.p.Status.History[0].Reason != autorebootv1.ReasonNewerPods)) {
 				t.Errorf("superseded %t: %+v", superseded, b.p.Status)
 			}
@@ -159,9 +159,9 @@ func TestARolloutByOthersSupersedesARetryOnceAllIsNewAndWhole(t *testing.T) {
 		"a probe fires":                 {func(w *Workload, _ time.Time) { w.Signals[2].Firing = true }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			b.start()
-			b.fails()
+			b.timeOut()
 			failed := b.o.Now.Truncate(time.Second)
 			w := b.workload(0)
 			w.Complete, w.Available = true, true
@@ -170,7 +170,7 @@ func TestARolloutByOthersSupersedesARetryOnceAllIsNewAndWhole(t *testing.T) {
 			}
 			c.put(w, failed)
 			d := b.after(time.Minute)
-			superseded := slices.Contains(b.all, "RestartSuperseded")
+			superseded := slices.Contains(b.messages, "RestartSuperseded")
 			if superseded != c.want || (b.target(0).Pending == nil) != c.want {
 				t.Errorf("superseded %t: %+v", superseded, b.target(0))
 			}
@@ -182,12 +182,12 @@ func TestARolloutByOthersSupersedesARetryOnceAllIsNewAndWhole(t *testing.T) {
 }
 
 func TestARunThatCouldNotStartInTimeIsRecorded(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.o.Calendar.Window, b.o.Calendar.NextOpen = false, time.Time{}
 	b.workload(0).Signals[1].Fingerprint, b.workload(0).Signals[1].Deadline = "tuesday", noon().Add(time.Hour)
 	b.decide()
-	if d := b.after(time.Minute); !d.Again.Equal(noon().Add(time.Hour)) {
-		t.Errorf("again at %s", d.Again)
+	if d := b.after(time.Minute); !d.RequeueAt.Equal(noon().Add(time.Hour)) {
+		t.Errorf("again at %s", d.RequeueAt)
 	}
 	b.after(time.Hour)
 	if h := b.p.Status.History; len(h) != 1 || h[0].Result != autorebootv1.ResultSuperseded || h[0].Reason != autorebootv1.ReasonStartingDeadline || b.target(0).Pending != nil {
@@ -209,7 +209,7 @@ func TestBaselinesOutliveWhatCannotBeSeen(t *testing.T) {
 		"another one took its place": {func(w *Workload) { w.Signals[0].Source = "Secret/next" }, []string{"config Secret/next", "tick "}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newSuite(t)
 			c.put(b.workload(0))
 			b.decide()
 			var got []string
@@ -227,7 +227,7 @@ func TestBaselinesOutliveWhatCannotBeSeen(t *testing.T) {
 }
 
 func TestTheStatusStaysWithinItsBounds(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	w := b.workload(0)
 	w.Signals = nil
 	for i := range 200 {
@@ -248,7 +248,7 @@ func TestTheStatusStaysWithinItsBounds(t *testing.T) {
 }
 
 func TestARehearsalPlansNothing(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	on := true
 	b.p.Spec.DryRun = &on
 	b.change("new")
@@ -258,13 +258,13 @@ func TestARehearsalPlansNothing(t *testing.T) {
 			t.Fatalf("%+v", d)
 		}
 	}
-	if diff := cmp.Diff([]string{"TriggerFired", "RestartPlanned"}, b.all); diff != "" {
+	if diff := cmp.Diff([]string{"TriggerFired", "RestartPlanned"}, b.messages); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 
 func TestDecidingChangesNeitherThePolicyNorASettledStatus(t *testing.T) {
-	b := newBench(t, "a", "b", "c")
+	b := newSuite(t, "a", "b", "c")
 	b.change("new")
 	b.decide()
 	b.after(time.Minute)
@@ -274,14 +274,14 @@ func TestDecidingChangesNeitherThePolicyNorASettledStatus(t *testing.T) {
 	if string(before) != string(after) {
 		t.Error("the policy was changed")
 	}
-	b.pass(time.Second / 2)
+	b.advance(time.Second / 2)
 	if diff := cmp.Diff(d.Status, Decide(b.p, b.o).Status); diff != "" {
 		t.Errorf("the status changes by itself:\n%s", diff)
 	}
 }
 
 func TestAWindowThatClosesHoldsTheRest(t *testing.T) {
-	b := newBench(t, "a", "b")
+	b := newSuite(t, "a", "b")
 	b.change("new")
 	b.decide()
 	b.record(b.after(time.Minute), Done)
@@ -297,7 +297,7 @@ func TestAWindowThatClosesHoldsTheRest(t *testing.T) {
 }
 
 func TestOneThatIsNotSelectedAnyMoreIsOnlySeenThrough(t *testing.T) {
-	b := newBench(t)
+	b := newSuite(t)
 	b.start()
 	b.workload(0).Unselected = true
 	b.change("newest")

@@ -51,18 +51,18 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 	spec := &whole.Spec
 	s := settings{
 		suspend: *spec.Suspend, dryRun: *spec.DryRun,
-		quiet:                span(spec.Debounce.QuietPeriod, rules.DefaultQuietPeriod),
-		maxDelay:             span(spec.Debounce.MaxDelay, rules.DefaultMaxDelay),
-		cooldown:             span(spec.Cooldown, rules.DefaultCooldown),
+		quiet:                durationOr(spec.Debounce.QuietPeriod, rules.DefaultQuietPeriod),
+		maxDelay:             durationOr(spec.Debounce.MaxDelay, rules.DefaultMaxDelay),
+		cooldown:             durationOr(spec.Cooldown, rules.DefaultCooldown),
 		maxRestarts:          int(spec.Limit.MaxRestarts),
-		within:               span(&spec.Limit.Within, rules.DefaultWithin),
+		within:               durationOr(&spec.Limit.Within, rules.DefaultWithin),
 		maxAttempts:          *spec.Retry.MaxAttempts,
-		backoff:              span(spec.Retry.Backoff, rules.DefaultBackoff),
-		maxBackoff:           span(spec.Retry.MaxBackoff, rules.DefaultMaxBackoff),
-		resetAfter:           span(spec.Retry.ResetAfter, rules.DefaultResetAfter),
+		backoff:              durationOr(spec.Retry.Backoff, rules.DefaultBackoff),
+		maxBackoff:           durationOr(spec.Retry.MaxBackoff, rules.DefaultMaxBackoff),
+		resetAfter:           durationOr(spec.Retry.ResetAfter, rules.DefaultResetAfter),
 		maxTargets:           *spec.Concurrency.MaxTargets,
-		timeout:              span(spec.Verification.Timeout, rules.DefaultVerifyTimeout),
-		soakTime:             span(spec.Verification.Soak, rules.DefaultSoak),
+		timeout:              durationOr(spec.Verification.Timeout, rules.DefaultVerifyTimeout),
+		soakTime:             durationOr(spec.Verification.Soak, rules.DefaultSoak),
 		maxContainerRestarts: int64(*spec.Verification.MaxContainerRestarts),
 		haltOnFailure:        *spec.Verification.OnFailure != autorebootv1.FailureContinue,
 		history:              min(max(int(*spec.HistoryLimit), 0), maxHistory),
@@ -75,11 +75,11 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 	if spec.Strategy.Type == autorebootv1.StrategyEvict {
 		s.evict = true
 		s.maxUnavailable = *spec.Strategy.Evict.MaxUnavailable
-		s.evictTimeout = span(spec.Strategy.Evict.Timeout, rules.DefaultEvictTimeout)
+		s.evictTimeout = durationOr(spec.Strategy.Evict.Timeout, rules.DefaultEvictTimeout)
 	} else {
 		// A restart that began by eviction goes on so, whatever the strategy has become.
 		s.maxUnavailable = intstr.FromInt32(rules.DefaultMaxUnavailable)
-		s.evictTimeout = span(nil, rules.DefaultEvictTimeout)
+		s.evictTimeout = durationOr(nil, rules.DefaultEvictTimeout)
 	}
 	for i := range spec.Triggers {
 		s.order[spec.Triggers[i].Name] = i
@@ -88,14 +88,14 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 	return s
 }
 
-// level says whether the trigger has no memory.
-func (s *settings) level(trigger string) bool {
+// isLevel says whether the trigger has no memory.
+func (s *settings) isLevel(trigger string) bool {
 	t := s.types[trigger]
 	return t == autorebootv1.TriggerProbe || t == autorebootv1.TriggerPodAge
 }
 
-// wait before a retry, which doubles with each one.
-func (s *settings) wait(attempts int32) time.Duration {
+// backoffAfter before a retry, which doubles with each one.
+func (s *settings) backoffAfter(attempts int32) time.Duration {
 	if attempts <= 0 {
 		return 0
 	}
@@ -106,13 +106,13 @@ func (s *settings) wait(attempts int32) time.Duration {
 	return min(d, s.maxBackoff)
 }
 
-func span(d *common.Duration, fallback common.Duration) time.Duration {
+func durationOr(d *common.Duration, fallback common.Duration) time.Duration {
 	return d.Or((&fallback).Or(0))
 }
 
-// share is a number, or a percentage of a whole, rounded down but never below one unless it is 0
+// scaledValue is a number, or a percentage of a whole, rounded down but never below one unless it is 0
 // itself. What cannot be read is one.
-func share(v intstr.IntOrString, whole int) int {
+func scaledValue(v intstr.IntOrString, whole int) int {
 	if v.Type == intstr.Int {
 		return max(int(v.IntVal), 0)
 	}

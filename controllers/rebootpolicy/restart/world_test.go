@@ -63,8 +63,8 @@ func (s *source) changes(content int, now time.Time) {
 	}
 }
 
-// world is a small cluster.
-type world struct {
+// simCluster is a small cluster.
+type simCluster struct {
 	now       time.Time
 	workloads []*simWorkload
 	sources   [2]source
@@ -82,7 +82,7 @@ type world struct {
 	reverted map[string]bool
 }
 
-func (w *world) podOf(s *simWorkload) simPod {
+func (w *simCluster) podOf(s *simWorkload) simPod {
 	s.made++
 	s.wedged = false
 	p := simPod{name: s.name + "-" + strconv.Itoa(s.made), created: w.now.Truncate(time.Second), ready: w.now.Add(4 * time.Second), revision: s.revision}
@@ -92,7 +92,7 @@ func (w *world) podOf(s *simWorkload) simPod {
 	return p
 }
 
-func (w *world) birth(s *simWorkload) {
+func (w *simCluster) createPod(s *simWorkload) {
 	w.born++
 	s.uid, s.generation, s.revision, s.restartID, s.pods = fmt.Sprintf("uid-%d", w.born), 1, 1, "", nil
 	for range s.desired {
@@ -106,8 +106,8 @@ func (s *simWorkload) ready(p *simPod, now time.Time) bool {
 	return !p.ready.After(now) && !s.broken
 }
 
-// pass lets time go by for controllers, owners and containers.
-func (w *world) pass(d time.Duration) {
+// advance lets time go by for controllers, owners and containers.
+func (w *simCluster) advance(d time.Duration) {
 	for end := w.now.Add(d); w.now.Before(end); {
 		step := min(5*time.Second, end.Sub(w.now))
 		if d > 10*time.Minute {
@@ -122,7 +122,7 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-func (w *world) reconcile(s *simWorkload) {
+func (w *simCluster) reconcile(s *simWorkload) {
 	if s.reverts && s.restartID != "" {
 		w.reverted[s.restartID+" of "+s.uid] = true
 		s.restartID, s.restarted = "", ""
@@ -155,7 +155,7 @@ func (w *world) reconcile(s *simWorkload) {
 }
 
 // calendar has a window of four minutes in every ten, before a blackout.
-func (w *world) calendar() Calendar {
+func (w *simCluster) calendar() Calendar {
 	const period, open = 10 * time.Minute, 4 * time.Minute
 	start := w.now.Truncate(period)
 	c := Calendar{Window: w.now.Sub(start) < open, Blackout: w.blackout.After(w.now), NextOpen: w.now, BlackoutEnds: w.now}
@@ -170,13 +170,13 @@ func (w *world) calendar() Calendar {
 	return c
 }
 
-func (w *world) observe(token string) Observation {
-	o := Observation{Now: w.now, Calendar: w.calendar(), Suspect: w.suspect, Others: Others{Group: w.group, Free: w.free, Busy: map[types.UID]bool{}}}
+func (w *simCluster) observe(token string) Observation {
+	o := Observation{Now: w.now, Calendar: w.calendar(), Suspect: w.suspect, Others: Others{Group: w.group, Free: w.free, Disrupted: map[types.UID]bool{}}}
 	if w.gate {
 		o.Gates = []string{"ExternalService db is not Healthy"}
 	}
 	for uid := range w.busy {
-		o.Others.Busy[uid] = true
+		o.Others.Disrupted[uid] = true
 	}
 	for _, s := range w.workloads {
 		if s.uid != "" {
@@ -186,7 +186,7 @@ func (w *world) observe(token string) Observation {
 	return o
 }
 
-func (w *world) view(s *simWorkload, token string) Workload {
+func (w *simCluster) view(s *simWorkload, token string) Workload {
 	v := Workload{
 		Kind: autorebootv1.TargetDeployment, Name: s.name, UID: types.UID(s.uid), Wave: s.wave,
 		Generation: s.generation, RestartID: s.restartID, Desired: int32(s.desired),
@@ -214,7 +214,7 @@ func (w *world) view(s *simWorkload, token string) Workload {
 	return v
 }
 
-func (w *world) signal(trigger, name string, i int, dated bool) Signal {
+func (w *simCluster) signal(trigger, name string, i int, dated bool) Signal {
 	s := Signal{Trigger: trigger, Source: name, Fingerprint: fmt.Sprintf("content-%d", w.sources[i].content)}
 	if src := &w.sources[i]; dated {
 		if src.unseen {
@@ -232,7 +232,7 @@ func (w *world) signal(trigger, name string, i int, dated bool) Signal {
 }
 
 // do is the API server.
-func (w *world) do(a Action) Result {
+func (w *simCluster) do(a Action) Result {
 	result := Result{Action: a, Outcome: Gone}
 	for _, s := range w.workloads {
 		if s.name != a.Workload.Name || s.uid != string(a.Workload.UID) {
@@ -246,7 +246,7 @@ func (w *world) do(a Action) Result {
 		if s.restartID != a.ID || s.restarted != at {
 			// As by resourceVersion: a stale actor gets a conflict.
 			if s.generation != a.Workload.Generation {
-				result.Outcome = Again
+				result.Outcome = Retry
 				return result
 			}
 			s.restartID, s.restarted = a.ID, at
@@ -259,7 +259,7 @@ func (w *world) do(a Action) Result {
 	return result
 }
 
-func (w *world) evict(s *simWorkload, a Action) Outcome {
+func (w *simCluster) evict(s *simWorkload, a Action) Outcome {
 	for i := range s.pods {
 		if s.pods[i].name != a.Pod.Name {
 			continue

@@ -27,7 +27,7 @@ var _ toolscache.ResourceEventHandler = (*handler)(nil)
 // OnAdd is called for what appears, and for everything that there is at first.
 func (h *handler) OnAdd(in any, _ bool) {
 	if added, ok := in.(*metav1.PartialObjectMetadata); ok {
-		h.sources.event(h.kind, nil, added, added.ResourceVersion)
+		h.sources.handleEvent(h.kind, nil, added, added.ResourceVersion)
 	}
 }
 
@@ -38,7 +38,7 @@ func (h *handler) OnUpdate(from, to any) {
 		return
 	}
 	if after, ok := to.(*metav1.PartialObjectMetadata); ok && before.ResourceVersion != after.ResourceVersion {
-		h.sources.event(h.kind, before, after, after.ResourceVersion)
+		h.sources.handleEvent(h.kind, before, after, after.ResourceVersion)
 	}
 }
 
@@ -47,18 +47,18 @@ func (h *handler) OnUpdate(from, to any) {
 func (h *handler) OnDelete(in any) {
 	if late, ok := in.(toolscache.DeletedFinalStateUnknown); ok {
 		if gone, ok := late.Obj.(*metav1.PartialObjectMetadata); ok {
-			h.sources.event(h.kind, gone, nil, "")
+			h.sources.handleEvent(h.kind, gone, nil, "")
 		}
 		return
 	}
 	if gone, ok := in.(*metav1.PartialObjectMetadata); ok {
-		h.sources.event(h.kind, gone, nil, gone.ResourceVersion)
+		h.sources.handleEvent(h.kind, gone, nil, gone.ResourceVersion)
 	}
 }
 
-// event marks a source that changed, and notifies whom it concerns. Owners are notified even where a
+// handleEvent marks a source that changed, and notifies whom it concerns. Owners are notified even where a
 // read has seen the change already, since it may have been the read of another one.
-func (s *Sources) event(kind autorebootv1.SourceKind, before, after *metav1.PartialObjectMetadata, version string) {
+func (s *Sources) handleEvent(kind autorebootv1.SourceKind, before, after *metav1.PartialObjectMetadata, version string) {
 	about := after
 	if about == nil {
 		about = before
@@ -70,14 +70,14 @@ func (s *Sources) event(kind autorebootv1.SourceKind, before, after *metav1.Part
 	}
 	concerned := map[types.NamespacedName]struct{}{}
 	if o := s.objects[Ref{Kind: kind, Namespace: about.Namespace, Name: about.Name}]; o != nil {
-		o.changed(version, after == nil)
+		o.recordEvent(version, after == nil)
 		for _, v := range o.views {
 			maps.Copy(concerned, v.owners)
 		}
 	}
 	from := scope{kind, about.Namespace}
-	for by := range s.selecting[from] {
-		if s.owners[by].selected(from, before, after) {
+	for by := range s.selectorOwners[from] {
+		if s.owners[by].selectionChanged(from, before, after) {
 			concerned[by] = struct{}{}
 		}
 	}
@@ -85,9 +85,9 @@ func (s *Sources) event(kind autorebootv1.SourceKind, before, after *metav1.Part
 	s.notify(slices.Collect(maps.Keys(concerned)))
 }
 
-// selected says whether any selector matches an object now and did not, or the reverse.
-func (o *owner) selected(from scope, before, after *metav1.PartialObjectMetadata) bool {
-	for _, selectors := range []map[selection]labels.Selector{o.selects, o.next} {
+// selectionChanged says whether any selector matches an object now and did not, or the reverse.
+func (o *owner) selectionChanged(from scope, before, after *metav1.PartialObjectMetadata) bool {
+	for _, selectors := range []map[selection]labels.Selector{o.selectors, o.nextSelectors} {
 		for what, selector := range selectors {
 			if what.from == from && matches(selector, before) != matches(selector, after) {
 				return true

@@ -21,29 +21,29 @@ type content struct {
 	data    map[string][]byte
 }
 
-// look is what one view shows of a content; Missing where there is none.
-type look struct {
+// viewResult is what one view shows of a content; Missing where there is none.
+type viewResult struct {
 	state State
-	written
+	writeTimes
 }
 
-// look makes fingerprints of a content; nil is a source that is missing, or was not read.
-func (s *Sources) look(found *content, wants map[viewKey]Want) map[viewKey]look {
-	looks := make(map[viewKey]look, len(wants))
+// evaluate makes fingerprints of a content; nil is a source that is missing, or was not read.
+func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]viewResult {
+	looks := make(map[viewKey]viewResult, len(wants))
 	for key, want := range wants {
 		if found == nil {
-			looks[key] = look{state: State{Missing: true}}
+			looks[key] = viewResult{state: State{Missing: true}}
 			continue
 		}
 		keys := want.Keys
 		if want.Certificate != "" {
 			keys = []string{want.Certificate}
 		}
-		seen := look{state: s.fingerprint(found, &want)}
+		seen := viewResult{state: s.fingerprint(found, &want)}
 		if seen.state.Unknown == "" {
 			seen.state.Version, seen.state.Keys = found.version, s.keysOf(found, &want, keys)
 		}
-		seen.written = found.recorded(keys)
+		seen.writeTimes = found.writeTimes(keys)
 		looks[key] = seen
 	}
 	return looks
@@ -96,14 +96,14 @@ func leafOf(file []byte) (*x509.Certificate, error) {
 	}
 }
 
-// take compares what is seen with what was, to say when it was written.
-func (v *view) take(seen look, now time.Time) {
+// update compares what is seen with what was, to say when it was written.
+func (v *view) update(seen viewResult, now time.Time) {
 	state, before := seen.state, v.state
 	same := v.known && before.Missing == state.Missing && before.Fingerprint == state.Fingerprint
-	moved := v.known && seen.values.After(v.recorded)
+	moved := v.known && seen.values.After(v.valuesSet)
 	switch {
 	case state.Unknown != "":
-	case seen.sure:
+	case seen.exact:
 		state.Written = seen.values
 	case same && !moved:
 		state = before
@@ -114,14 +114,14 @@ func (v *view) take(seen look, now time.Time) {
 	default:
 		// The source does not say: the time of a write that removes a key is recorded nowhere.
 		state.Written, state.FirstSeen = now, !v.known
-		if seen.covered {
+		if seen.allKeysSet {
 			state.ValuesWritten = seen.values
 		}
 	}
 	if state.Unknown == "" {
-		state.Recorded = seen.any
+		state.Recorded = seen.latest
 	}
-	v.state, v.known, v.recorded = state, true, latest(v.recorded, seen.values)
+	v.state, v.known, v.valuesSet = state, true, latest(v.valuesSet, seen.values)
 }
 
 func latest(a, b time.Time) time.Time {

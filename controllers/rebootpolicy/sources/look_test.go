@@ -36,7 +36,7 @@ func TestTheLeafCertificateAloneCounts(t *testing.T) {
 	leaf, renewed, authority := certificate(t, 1, until), certificate(t, 2, until.Add(time.Hour)), certificate(t, 3, until.Add(time.Minute))
 	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")})
 	look := func(file []byte) State {
-		s := newStand(t, Watch)
+		s := newSuite(t, Watch)
 		s.put(secret("tls"), epoch, func(data map[string][]byte) {
 			if data["other"] = []byte("x"); file != nil {
 				data["tls.crt"] = file
@@ -80,7 +80,7 @@ func TestTheLeafCertificateAloneCounts(t *testing.T) {
 }
 
 func TestKeysThatAreNotChosenDoNotCount(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	before := s.observe(alice, want("a", "k"), want("a", "k", "x"), want("a"), Want{Ref: ref, Keys: []string{}})
@@ -158,33 +158,33 @@ func TestWrittenIsNeverEarlierThanTheLastWrite(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, Watch)
+			s := newSuite(t, Watch)
 			s.put(ref, time.Time{}, func(data map[string][]byte) { data["k"], data["old"] = []byte("1"), []byte("1") })
-			s.world.objects[ref].fields = c.first
-			s.pass(minute)
+			s.fakeAPI.objects[ref].fields = c.first
+			s.advance(minute)
 			if got := s.observe(alice, c.want)[0]; !got.Written.Equal(epoch.Add(c.atFirst)) {
 				t.Errorf("at first sight: got %s, want %s", got.Written, epoch.Add(c.atFirst))
 			}
-			s.pass(10 * minute)
+			s.advance(10 * minute)
 			s.put(ref, time.Time{}, func(data map[string][]byte) {
 				if c.change != nil {
 					c.change(data)
 				}
 			})
-			s.world.objects[ref].fields = c.then
+			s.fakeAPI.objects[ref].fields = c.then
 			s.updated(ref)
 			if got := s.observe(alice, c.want)[0]; !got.Written.Equal(epoch.Add(c.at)) {
 				t.Errorf("after the change: got %s, want %s", got.Written, epoch.Add(c.at))
 			}
 			s.remove(ref)
 			s.events.OnDelete(meta(ref, s.version, nil))
-			s.pass(minute)
+			s.advance(minute)
 			if got := s.observe(alice, c.want)[0]; !got.Missing || !got.Written.Equal(epoch.Add(12*minute)) {
 				t.Errorf("after it was removed: got %+v, want %s", got, epoch.Add(12*minute))
 			}
 			s.write(ref, "k", "1", epoch.Add(13*minute))
 			s.events.OnAdd(meta(ref, s.version, nil), false)
-			s.pass(5 * minute)
+			s.advance(5 * minute)
 			if got := s.observe(alice, want("a"))[0]; got.Missing || got.Written.Before(epoch.Add(13*minute)) {
 				t.Errorf("after it came back: got %+v", got)
 			}

@@ -18,7 +18,7 @@ import (
 
 // model is a world whose watch lags behind, and owners who look only when they are notified.
 type model struct {
-	*stand
+	*suite
 	rnd   *rand.Rand
 	names []string
 
@@ -36,7 +36,7 @@ type model struct {
 
 func newModel(t *testing.T, seed uint64) *model {
 	m := &model{
-		stand: newStand(t, Watch), rnd: rand.New(rand.NewPCG(seed, 1)), names: []string{"a", "b", "c"},
+		suite: newSuite(t, Watch), rnd: rand.New(rand.NewPCG(seed, 1)), names: []string{"a", "b", "c"},
 		shown: map[Ref]*metav1.PartialObjectMetadata{}, told: map[types.NamespacedName]bool{},
 		seen: map[types.NamespacedName][]State{}, set: map[Ref]time.Time{},
 		again: map[types.NamespacedName]bool{},
@@ -45,7 +45,7 @@ func newModel(t *testing.T, seed uint64) *model {
 	m.Cache = &fakeCache{absent: func(key client.ObjectKey) bool { return m.shown[secret(key.Name)] == nil }}
 	m.during = func(Ref) {
 		for m.rnd.IntN(3) == 0 {
-			m.turn()
+			m.step()
 		}
 	}
 	return m
@@ -67,22 +67,22 @@ func (m *model) owners() []types.NamespacedName {
 	return []types.NamespacedName{alice, bob, {Namespace: shop, Name: "carol"}}
 }
 
-// turn is something that happens outside: a write, a deletion, an event, a watch that begins again.
-func (m *model) turn() {
+// step is something that happens outside: a write, a deletion, an event, a watch that begins again.
+func (m *model) step() {
 	ref := secret(m.names[m.rnd.IntN(len(m.names))])
-	m.pass(time.Second)
+	m.advance(time.Second)
 	switch m.rnd.IntN(8) {
 	case 0, 1:
 		m.write(ref, "k", fmt.Sprint(m.rnd.IntN(3)), m.now())
 		m.set[ref] = m.now()
 		m.follow(ref)
 	case 2: // nothing that counts
-		if m.world.objects[ref] != nil {
+		if m.fakeAPI.objects[ref] != nil {
 			m.put(ref, time.Time{}, func(map[string][]byte) {})
 			m.follow(ref)
 		}
 	case 3:
-		if m.world.objects[ref] != nil {
+		if m.fakeAPI.objects[ref] != nil {
 			m.remove(ref)
 			delete(m.set, ref)
 			m.follow(ref)
@@ -96,7 +96,7 @@ func (m *model) turn() {
 
 // follow queues the event about a source as it is now.
 func (m *model) follow(ref Ref) {
-	version, exists := m.version, m.world.objects[ref] != nil
+	version, exists := m.version, m.fakeAPI.objects[ref] != nil
 	m.pending = append(m.pending, func() {
 		before, now := m.shown[ref], meta(ref, version, nil)
 		switch {
@@ -126,7 +126,7 @@ func (m *model) relist() {
 	m.pending = nil
 	for _, name := range m.names {
 		ref := secret(name)
-		before, now := m.shown[ref], m.world.objects[ref]
+		before, now := m.shown[ref], m.fakeAPI.objects[ref]
 		switch {
 		case now == nil && before != nil:
 			delete(m.shown, ref)
@@ -155,8 +155,8 @@ func (m *model) open(by types.NamespacedName) {
 	}
 }
 
-// look lets an owner who was notified observe.
-func (m *model) look() {
+// observe lets an owner who was notified observe.
+func (m *model) observeAll() {
 	for _, by := range m.owners() {
 		if m.told[by] {
 			delete(m.told, by)
@@ -177,9 +177,9 @@ func TestNoChangeIsEverMissed(t *testing.T) {
 		}
 		for range 60 {
 			if m.rnd.IntN(3) == 0 {
-				m.look()
+				m.observeAll()
 			} else {
-				m.turn()
+				m.step()
 			}
 		}
 		m.during = nil
@@ -187,9 +187,9 @@ func TestNoChangeIsEverMissed(t *testing.T) {
 			m.deliver()
 		}
 		for len(m.told) > 0 {
-			m.look()
+			m.observeAll()
 		}
-		m.remind()
+		m.poll()
 		m.check(seed)
 		if t.Failed() {
 			return
@@ -197,22 +197,22 @@ func TestNoChangeIsEverMissed(t *testing.T) {
 	}
 }
 
-// remind does what Run does after an interval.
-func (m *model) remind() {
-	m.pass(m.Interval)
+// poll does what Run does after an interval.
+func (m *model) poll() {
+	m.advance(m.Interval)
 	for by := range m.again {
 		m.told[by] = true
 	}
 	for len(m.told) > 0 {
-		m.look()
+		m.observeAll()
 	}
 }
 
 func (m *model) check(seed uint64) {
 	m.t.Helper()
 	// These were not observed before: they are read now.
-	truth := newStand(m.t, Watch)
-	truth.world.objects = m.world.objects
+	truth := newSuite(m.t, Watch)
+	truth.fakeAPI.objects = m.fakeAPI.objects
 	for _, by := range m.owners() {
 		wants := m.wants(by)
 		actual := truth.observe(by, wants...)
@@ -238,7 +238,7 @@ func (m *model) check(seed uint64) {
 
 func (m *model) total() (total int) {
 	for _, name := range m.names {
-		total += m.asked(secret(name))
+		total += m.readCount(secret(name))
 	}
 	return total
 }

@@ -18,17 +18,17 @@ import (
 type object struct {
 	views map[viewKey]*view
 
-	// busy is closed when the read that is under way has ended; nil while none is.
-	busy chan struct{}
+	// reading is closed when the read that is under way has ended; nil while none is.
+	reading chan struct{}
 	// stale says that the source may have changed since it was read.
 	stale bool
-	// heard is the version of an event that came while a read was under way.
-	heard string
-	// unseen says that a read found the source, and the watch does not show it yet: if it goes while
+	// eventVersion is the version of an event that came while a read was under way.
+	eventVersion string
+	// notInWatch says that a read found the source, and the watch does not show it yet: if it goes while
 	// the watch is cut off, no event tells. Until the watch shows it, it is polled.
-	unseen bool
-	// latest is what the latest event since the read began has told.
-	latest event
+	notInWatch bool
+	// lastEvent is what the latest event since the read began has told.
+	lastEvent event
 
 	readAt  time.Time // zero: never
 	version string    // that was read; empty where there was nothing
@@ -43,9 +43,9 @@ type viewKey string
 type event int
 
 const (
-	none event = iota
-	exists
-	gone
+	noEvent event = iota
+	existsEvent
+	deletedEvent
 )
 
 // view is what one or more owners want of a source.
@@ -55,8 +55,8 @@ type view struct {
 	// known says that state is what was read last with success.
 	known bool
 	state State
-	// recorded is when the source says that this was written last.
-	recorded time.Time
+	// valuesSet is when the source says that this was written last.
+	valuesSet time.Time
 }
 
 func viewOf(w *Want) viewKey {
@@ -83,8 +83,8 @@ func (o *object) wants(ref Ref) map[viewKey]Want {
 	return wants
 }
 
-// complete says whether every view has been read.
-func (o *object) complete() bool {
+// isComplete says whether every view has been read.
+func (o *object) isComplete() bool {
 	for _, v := range o.views {
 		if !v.known {
 			return false
@@ -103,18 +103,18 @@ func (o *object) state(key viewKey) State {
 	return State{Unknown: Unreadable}
 }
 
-// take remembers what a read has found, or why it failed, and whether the watch shows it as well.
-func (o *object) take(found *content, err error, shown bool, looks map[viewKey]look, now time.Time) {
+// recordRead remembers what a read has found, or why it failed, and whether the watch shows it as well.
+func (o *object) recordRead(found *content, err error, shown bool, looks map[viewKey]viewResult, now time.Time) {
 	o.readAt = now
 	switch {
 	case err == nil:
 		o.version = found.version
-		o.unseen = o.latest == gone || o.latest == none && !shown
-		if o.stale && covers(o.version, o.heard) {
+		o.notInWatch = o.lastEvent == deletedEvent || o.lastEvent == noEvent && !shown
+		if o.stale && isAtOrAfter(o.version, o.eventVersion) {
 			o.stale = false
 		}
 	case apierrors.IsNotFound(err):
-		o.version, o.unseen = "", false
+		o.version, o.notInWatch = "", false
 	case apierrors.IsForbidden(err):
 		o.unknown, o.err = Forbidden, err
 		return
@@ -125,35 +125,35 @@ func (o *object) take(found *content, err error, shown bool, looks map[viewKey]l
 	o.unknown, o.err = "", nil
 	for key, seen := range looks {
 		if v := o.views[key]; v != nil {
-			v.take(seen, now)
+			v.update(seen, now)
 		}
 	}
 }
 
-// changed takes note of an event: the source is now at a version, or was when it was deleted. An
+// recordEvent takes note of an event: the source is now at a version, or was when it was deleted. An
 // empty version is an unknown one.
-func (o *object) changed(version string, deleted bool) {
-	o.latest = exists
+func (o *object) recordEvent(version string, deleted bool) {
+	o.lastEvent = existsEvent
 	if deleted {
-		o.latest = gone
+		o.lastEvent = deletedEvent
 	}
-	o.unseen = deleted && o.version != ""
+	o.notInWatch = deleted && o.version != ""
 	switch {
-	case o.busy != nil && !o.stale:
-		o.heard = version
-	case o.busy != nil && o.heard != "" && (version == "" || covers(version, o.heard)):
-		o.heard = version
-	case o.busy != nil:
+	case o.reading != nil && !o.stale:
+		o.eventVersion = version
+	case o.reading != nil && o.eventVersion != "" && (version == "" || isAtOrAfter(version, o.eventVersion)):
+		o.eventVersion = version
+	case o.reading != nil:
 	case deleted && o.version == "" && !o.readAt.IsZero() && o.unknown == "":
 		return // a read was earlier to see it gone, and what appears has an event of its own
-	case covers(o.version, version):
+	case isAtOrAfter(o.version, version):
 		return // a read was earlier to see it
 	}
 	o.stale = true
 }
 
-// covers says whether who has read one version has seen all that there was at another.
-func covers(read, version string) bool {
+// isAtOrAfter says whether who has read one version has seen all that there was at another.
+func isAtOrAfter(read, version string) bool {
 	order, err := resourceversion.CompareResourceVersion(read, version)
 	return err == nil && order >= 0
 }

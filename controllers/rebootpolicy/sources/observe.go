@@ -22,7 +22,7 @@ import (
 // The error is that of ctx. Whatever else goes wrong is in the State it concerns, and the owner is
 // notified again after an interval.
 func (s *Sources) Observe(ctx context.Context, by types.NamespacedName, wants []Want) ([]State, error) {
-	s.adopt(by, wants)
+	s.setViews(by, wants)
 	asked := make(map[Ref]struct{}, len(wants))
 	for i := range wants {
 		ref := wants[i].Ref
@@ -36,7 +36,7 @@ func (s *Sources) Observe(ctx context.Context, by types.NamespacedName, wants []
 	}
 	states, again := s.states(wants)
 	if again {
-		s.agenda.Set(by, time.Now().Add(s.Interval))
+		s.queue.Set(by, time.Now().Add(s.Interval))
 	}
 	return states, nil
 }
@@ -47,11 +47,11 @@ func (s *Sources) refresh(ctx context.Context, ref Ref) error {
 	for {
 		s.mu.Lock()
 		o := s.objects[ref]
-		if o == nil || o.busy == nil && s.fresh(o) {
+		if o == nil || o.reading == nil && s.isCurrent(o) {
 			s.mu.Unlock()
 			return nil
 		}
-		if busy := o.busy; busy != nil {
+		if busy := o.reading; busy != nil {
 			s.mu.Unlock()
 			select {
 			case <-busy:
@@ -61,7 +61,7 @@ func (s *Sources) refresh(ctx context.Context, ref Ref) error {
 			}
 		}
 		done := make(chan struct{})
-		o.busy, o.stale, o.heard, o.latest = done, false, "", none
+		o.reading, o.stale, o.eventVersion, o.lastEvent = done, false, "", noEvent
 		wants := o.wants(ref)
 		s.mu.Unlock()
 		return s.readOnce(ctx, ref, o, wants, done)
@@ -74,12 +74,12 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 	var found *content
 	var failed error
 	var shown bool
-	var looks map[viewKey]look
+	var looks map[viewKey]viewResult
 	broken := panics.Try("sources", func() error {
 		found, failed = s.reader.read(ctx, ref)
 		s.metrics.read(ref.Kind, failed)
-		shown = failed == nil && s.shown(ctx, ref)
-		looks = s.look(found, wants)
+		shown = failed == nil && s.isInWatch(ctx, ref)
+		looks = s.evaluate(found, wants)
 		return nil
 	})
 	now := s.Now()
@@ -87,37 +87,37 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 	defer s.mu.Unlock()
 	switch {
 	case broken != nil:
-		o.take(nil, broken, false, nil, now)
+		o.recordRead(nil, broken, false, nil, now)
 	case ctx.Err() != nil:
 		o.stale = true // says nothing about the source
 	default:
-		o.take(found, failed, shown, looks, now)
+		o.recordRead(found, failed, shown, looks, now)
 	}
-	o.busy = nil
+	o.reading = nil
 	close(done)
 	return ctx.Err()
 }
 
-// fresh says whether what is remembered of a source still stands. The lock is held.
-func (s *Sources) fresh(o *object) bool {
+// isCurrent says whether what is remembered of a source still stands. The lock is held.
+func (s *Sources) isCurrent(o *object) bool {
 	recent := !o.readAt.IsZero() && s.Now().Sub(o.readAt) < s.Interval/2
 	switch {
 	case o.unknown == Forbidden: // no event says when it ends
 		return recent
-	case o.stale || !o.complete():
+	case o.stale || !o.isComplete():
 		return false
 	default:
-		return s.watched && !o.unseen || recent
+		return s.watched && !o.notInWatch || recent
 	}
 }
 
-// shown says whether the watch has shown a source, at whatever version.
-func (s *Sources) shown(ctx context.Context, ref Ref) bool {
+// isInWatch says whether the watch has shown a source, at whatever version.
+func (s *Sources) isInWatch(ctx context.Context, ref Ref) bool {
 	s.mu.Lock()
 	watched := s.watched
 	s.mu.Unlock()
 	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-	return watched && s.Cache.Get(ctx, key, partial(ref.Kind)) == nil
+	return watched && s.Cache.Get(ctx, key, partialObject(ref.Kind)) == nil
 }
 
 // states returns what is remembered, and whether the owner should ask again though nothing changes.
@@ -133,8 +133,8 @@ func (s *Sources) states(wants []Want) (states []State, again bool) {
 			continue
 		}
 		states[i] = o.state(viewOf(&wants[i]))
-		states[i].Watched = s.watched && !o.stale && !o.unseen && states[i].Unknown == "" && !states[i].Missing
-		again = again || o.unknown != "" || o.unseen
+		states[i].Watched = s.watched && !o.stale && !o.notInWatch && states[i].Unknown == "" && !states[i].Missing
+		again = again || o.unknown != "" || o.notInWatch
 	}
 	return states, again && s.watched
 }

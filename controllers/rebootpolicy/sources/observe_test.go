@@ -22,14 +22,14 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-func (s *stand) reads(ref Ref, wanted int) {
+func (s *suite) expectReads(ref Ref, wanted int) {
 	s.t.Helper()
-	if got := s.asked(ref); got != wanted {
+	if got := s.readCount(ref); got != wanted {
 		s.t.Errorf("%s was read %d times, not %d", ref.Name, got, wanted)
 	}
 }
 
-func (s *stand) bellsFor(owners ...types.NamespacedName) {
+func (s *suite) expectNotified(owners ...types.NamespacedName) {
 	s.t.Helper()
 	if got := s.notified(); !slices.Equal(got, owners) {
 		s.t.Errorf("notified %v, not %v", got, owners)
@@ -37,7 +37,7 @@ func (s *stand) bellsFor(owners ...types.NamespacedName) {
 }
 
 func TestStatesComeInTheOrderOfWants(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	s.write(secret("b"), "k", "1", epoch)
 	s.write(secret("a"), "k", "1", epoch)
 	states := s.observe(alice, want("b"), want("gone"), want("a"), want("b", "k"), want("b"))
@@ -50,39 +50,39 @@ func TestStatesComeInTheOrderOfWants(t *testing.T) {
 	if states[0].Fingerprint == states[2].Fingerprint {
 		t.Error("two Secrets with the same content have the same fingerprint: who may make one can test guesses of another")
 	}
-	s.reads(secret("b"), 1)
+	s.expectReads(secret("b"), 1)
 }
 
 func TestASourceIsReadAgainOnlyAfterAnEvent(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	first := s.observe(alice, want("a"))[0]
-	s.pass(24 * time.Hour)
+	s.advance(24 * time.Hour)
 	if again := s.observe(alice, want("a"))[0]; again != first {
 		t.Errorf("got %+v, then %+v", first, again)
 	}
-	s.reads(ref, 1)
+	s.expectReads(ref, 1)
 
 	s.write(ref, "k", "2", epoch.Add(time.Hour))
 	s.updated(ref)
-	s.bellsFor(alice)
+	s.expectNotified(alice)
 	second := s.observe(alice, want("a"))[0]
 	if second.Fingerprint == first.Fingerprint {
 		t.Error("the change was not seen")
 	}
-	s.reads(ref, 2)
+	s.expectReads(ref, 2)
 
 	s.put(ref, time.Time{}, func(map[string][]byte) {}) // a label, say
 	s.updated(ref)
 	if third := s.observe(alice, want("a"))[0]; third != second {
 		t.Errorf("got %+v, then %+v", second, third)
 	}
-	s.reads(ref, 3)
+	s.expectReads(ref, 3)
 }
 
 func TestAReadThatIsAheadOfTheWatchIsNotRepeated(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	s.events.OnAdd(meta(ref, s.version, nil), true)
@@ -90,15 +90,15 @@ func TestAReadThatIsAheadOfTheWatchIsNotRepeated(t *testing.T) {
 	s.observe(alice, want("a"))
 	s.updated(ref)
 	s.observe(alice, want("a"))
-	s.reads(ref, 1)
+	s.expectReads(ref, 1)
 	s.events.OnUpdate(meta(ref, s.version, nil), meta(ref, s.version, nil)) // a resync
 	s.notified()
 	s.observe(alice, want("a"))
-	s.reads(ref, 1)
+	s.expectReads(ref, 1)
 }
 
 func TestVersionsThatCannotBeOrderedAreReadAgain(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	s.observe(alice, want("a"))
@@ -106,21 +106,21 @@ func TestVersionsThatCannotBeOrderedAreReadAgain(t *testing.T) {
 	odd.ResourceVersion = "x9"
 	s.events.OnUpdate(meta(ref, 1, nil), odd)
 	s.observe(alice, want("a"))
-	s.reads(ref, 2)
+	s.expectReads(ref, 2)
 }
 
 func TestWhatOneOwnerReadsIsNewToTheOther(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	s.write(ref, "other", "1", epoch)
 	s.observe(alice, want("a"))
 	keyed := s.observe(bob, want("a", "k"))[0]
-	s.reads(ref, 2) // bob's view is a new one
+	s.expectReads(ref, 2) // bob's view is a new one
 
 	s.write(ref, "k", "2", epoch)
 	s.observe(types.NamespacedName{Namespace: shop, Name: "carol"}, want("a", "other"))
-	s.reads(ref, 3)
+	s.expectReads(ref, 3)
 	// The event is about what carol's read has seen already; bob must hear of it all the same.
 	s.updated(ref)
 	if !slices.Contains(s.notified(), bob) {
@@ -129,11 +129,11 @@ func TestWhatOneOwnerReadsIsNewToTheOther(t *testing.T) {
 	if got := s.observe(bob, want("a", "k"))[0]; got.Fingerprint == keyed.Fingerprint {
 		t.Error("bob still sees what there was")
 	}
-	s.reads(ref, 3)
+	s.expectReads(ref, 3)
 }
 
 func TestOnlyThoseWhoObserveAreNotified(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	s.observe(alice, want("a"), want("b"))
 	s.observe(bob, want("b"))
 	for _, c := range []struct {
@@ -146,29 +146,29 @@ func TestOnlyThoseWhoObserveAreNotified(t *testing.T) {
 		{Ref{Kind: autorebootv1.SourceSecret, Namespace: "elsewhere", Name: "a"}, nil},
 	} {
 		s.events.OnAdd(meta(c.event, s.version, nil), false)
-		s.bellsFor(c.wants...)
+		s.expectNotified(c.wants...)
 	}
 	other := &handler{s.Sources, autorebootv1.SourceConfigMap}
 	other.OnAdd(meta(secret("a"), s.version, nil), false)
-	s.bellsFor()
+	s.expectNotified()
 
 	s.observe(alice, want("b"))
 	s.updated(secret("a"))
-	s.bellsFor()
+	s.expectNotified()
 	s.Forget(bob)
 	s.updated(secret("b"))
-	s.bellsFor(alice)
+	s.expectNotified(alice)
 	s.Forget(alice)
 	s.Forget(alice)
 	s.updated(secret("b"))
-	s.bellsFor()
+	s.expectNotified()
 	if len(s.Sources.objects)+len(s.owners) != 0 {
 		t.Errorf("%d sources and %d owners are remembered without an observer", len(s.Sources.objects), len(s.owners))
 	}
 }
 
 func TestASourceThatGoesAndComesIsFollowed(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	was := s.observe(alice, want("a"))[0]
@@ -177,14 +177,14 @@ func TestASourceThatGoesAndComesIsFollowed(t *testing.T) {
 	}
 	s.remove(ref)
 	s.events.OnDelete(meta(ref, s.version, nil))
-	s.bellsFor(alice)
+	s.expectNotified(alice)
 	if got := s.observe(alice, want("a"))[0]; !got.Missing || got.Watched {
 		t.Errorf("got %+v", got)
 	}
 	// A read that saw it gone is ahead of events about how it went.
 	s.events.OnDelete(meta(ref, s.version, nil))
 	s.observe(alice, want("a"))
-	s.reads(ref, 2)
+	s.expectReads(ref, 2)
 
 	s.write(ref, "k", "1", epoch)
 	s.events.OnAdd(meta(ref, s.version, nil), false)
@@ -194,14 +194,14 @@ func TestASourceThatGoesAndComesIsFollowed(t *testing.T) {
 }
 
 func TestADeletionThatTheWatchMissedIsFound(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	s.observe(alice, want("a"))
 	last := meta(ref, s.version, nil)
 	s.remove(ref)
 	s.events.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "shop/a", Obj: last})
-	s.bellsFor(alice)
+	s.expectNotified(alice)
 	if got := s.observe(alice, want("a"))[0]; !got.Missing {
 		t.Errorf("got %+v", got)
 	}
@@ -209,44 +209,44 @@ func TestADeletionThatTheWatchMissedIsFound(t *testing.T) {
 
 func TestAnEventDuringAReadIsNotLost(t *testing.T) {
 	for name, c := range map[string]struct {
-		event func(s *stand, ref Ref)
+		event func(s *suite, ref Ref)
 		reads int
 	}{
-		"newer than what was read": {func(s *stand, ref Ref) { s.write(ref, "k", "2", epoch); s.updated(ref) }, 2},
-		"what was read":            {func(s *stand, ref Ref) { s.updated(ref) }, 1},
-		"newer, then older": {func(s *stand, ref Ref) {
+		"newer than what was read": {func(s *suite, ref Ref) { s.write(ref, "k", "2", epoch); s.updated(ref) }, 2},
+		"what was read":            {func(s *suite, ref Ref) { s.updated(ref) }, 1},
+		"newer, then older": {func(s *suite, ref Ref) {
 			s.write(ref, "k", "2", epoch)
 			s.updated(ref)
 			s.events.OnUpdate(meta(ref, 1, nil), meta(ref, 2, nil))
 		}, 2},
-		"older, then newer": {func(s *stand, ref Ref) {
+		"older, then newer": {func(s *suite, ref Ref) {
 			s.events.OnUpdate(meta(ref, 1, nil), meta(ref, 2, nil))
 			s.write(ref, "k", "2", epoch)
 			s.updated(ref)
 		}, 2},
-		"unknown, then older": {func(s *stand, ref Ref) {
+		"unknown, then older": {func(s *suite, ref Ref) {
 			s.events.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: meta(ref, 1, nil)})
 			s.updated(ref)
 		}, 2},
-		"older, then unknown": {func(s *stand, ref Ref) {
+		"older, then unknown": {func(s *suite, ref Ref) {
 			s.updated(ref)
 			s.events.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: meta(ref, 1, nil)})
 		}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, Watch)
+			s := newSuite(t, Watch)
 			ref := secret("a")
 			s.write(ref, "k", "1", epoch)
 			s.during = func(ref Ref) { s.during = nil; c.event(s, ref) }
 			s.observe(alice, want("a"))
 			s.observe(alice, want("a"))
-			s.reads(ref, c.reads)
+			s.expectReads(ref, c.reads)
 		})
 	}
 }
 
 func TestASourceThatMayNotBeReadIsAskedForOnceInAWhile(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	before := s.observe(alice, want("a"))[0]
@@ -260,16 +260,16 @@ func TestASourceThatMayNotBeReadIsAskedForOnceInAWhile(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	}
-	s.reads(ref, 2)
+	s.expectReads(ref, 2)
 	s.fail = nil
-	s.pass(s.Interval)
+	s.advance(s.Interval)
 	if got := s.observe(alice, want("a"))[0]; got != before {
 		t.Errorf("got %+v, want %+v", got, before)
 	}
 }
 
 func TestAReadThatFailedIsRepeated(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	before := s.observe(alice, want("a"))[0]
@@ -283,11 +283,11 @@ func TestAReadThatFailedIsRepeated(t *testing.T) {
 	if got := s.observe(alice, want("a"))[0]; got.Fingerprint == before.Fingerprint || got.Unknown != "" || got.Err != nil {
 		t.Errorf("got %+v", got)
 	}
-	s.reads(ref, 3)
+	s.expectReads(ref, 3)
 }
 
 func TestAReadThatIsCutOffSaysNothing(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	s.write(secret("a"), "k", "1", epoch)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.during = func(Ref) { cancel() }
@@ -298,11 +298,11 @@ func TestAReadThatIsCutOffSaysNothing(t *testing.T) {
 	if got := s.observe(alice, want("a"))[0]; got.Unknown != "" || got.Fingerprint == "" {
 		t.Errorf("got %+v", got)
 	}
-	s.reads(secret("a"), 2)
+	s.expectReads(secret("a"), 2)
 }
 
 func TestAPanicWhileASourceIsReadHoldsNoOther(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("creds")
 	s.write(ref, "password", "first", epoch)
 	s.during = func(Ref) { panic("broken") } //nolint:forbidigo // what is tested
@@ -319,7 +319,7 @@ func TestAPanicWhileASourceIsReadHoldsNoOther(t *testing.T) {
 
 func TestOneReadServesAllWhoWaitForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, Watch)
+		s := newSuite(t, Watch)
 		s.write(secret("a"), "k", "1", epoch)
 		answer := make(chan struct{})
 		s.during = func(Ref) { <-answer }
@@ -344,18 +344,18 @@ func TestOneReadServesAllWhoWaitForIt(t *testing.T) {
 		if second, third := <-states, <-states; first != second || second != third || first.Fingerprint == "" {
 			t.Errorf("got %+v, %+v and %+v", first, second, third)
 		}
-		s.reads(secret("a"), 1)
+		s.expectReads(secret("a"), 1)
 	})
 }
 
 func TestThereIsABoundToWhatIsObserved(t *testing.T) {
-	s := newStand(t, Watch)
-	s.Most = 2
+	s := newSuite(t, Watch)
+	s.MaxSources = 2
 	states := s.observe(alice, want("a"), want("b"), want("c"), want("a", "k"))
 	if states[2].Unknown != TooManySources || states[0].Unknown != "" || states[3].Unknown != "" {
 		t.Errorf("got %+v", states)
 	}
-	s.reads(secret("c"), 0)
+	s.expectReads(secret("c"), 0)
 	if got := s.observe(alice, want("c"), want("b")); got[0].Unknown != "" {
 		t.Errorf("what the owner let go of still counts: %+v", got)
 	}
@@ -363,7 +363,7 @@ func TestThereIsABoundToWhatIsObserved(t *testing.T) {
 
 // A source that is made and deleted while the watch is cut off has no event at all.
 func TestASourceThatTheWatchNeverShowedIsPolled(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	s.Cache = &fakeCache{absent: func(client.ObjectKey) bool { return true }}
@@ -371,7 +371,7 @@ func TestASourceThatTheWatchNeverShowedIsPolled(t *testing.T) {
 		t.Errorf("got %+v, which the watch does not show", got)
 	}
 	s.remove(ref)
-	s.pass(s.Interval)
+	s.advance(s.Interval)
 	if got := s.observe(alice, want("a"))[0]; !got.Missing {
 		t.Errorf("got %+v", got)
 	}
@@ -380,11 +380,11 @@ func TestASourceThatTheWatchNeverShowedIsPolled(t *testing.T) {
 	for range 3 {
 		s.observe(alice, want("a"))
 	}
-	s.reads(ref, 3)
+	s.expectReads(ref, 3)
 	s.updated(ref) // the watch shows it
 	for range 3 {
-		s.pass(s.Interval)
+		s.advance(s.Interval)
 		s.observe(alice, want("a"))
 	}
-	s.reads(ref, 3)
+	s.expectReads(ref, 3)
 }

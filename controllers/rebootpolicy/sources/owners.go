@@ -18,8 +18,8 @@ import (
 // owner is one that observes.
 type owner struct {
 	views map[viewID]struct{}
-	// selects are the selectors that notify; next are those since the latest Observe, which do too.
-	selects, next map[selection]labels.Selector
+	// selectors are the selectors that notify; next are those since the latest Observe, which do too.
+	selectors, nextSelectors map[selection]labels.Selector
 }
 
 // viewID is a view of a source.
@@ -40,15 +40,15 @@ type selection struct {
 	selector string
 }
 
-// adopt makes wants all that the owner observes. What it lets go of goes first, and makes room.
-func (s *Sources) adopt(by types.NamespacedName, wants []Want) {
+// setViews makes wants all that the owner observes. What it lets go of goes first, and makes room.
+func (s *Sources) setViews(by types.NamespacedName, wants []Want) {
 	ids := make([]viewID, len(wants))
 	for i := range wants {
 		ids[i] = viewID{wants[i].Ref, viewOf(&wants[i])}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	who := s.owner(by)
+	who := s.ownerFor(by)
 	before := who.views
 	who.views = make(map[viewID]struct{}, len(ids))
 	for _, id := range ids {
@@ -63,14 +63,14 @@ func (s *Sources) adopt(by types.NamespacedName, wants []Want) {
 			who.views[id] = struct{}{}
 		}
 	}
-	s.reselect(by, who)
+	s.updateSelectors(by, who)
 }
 
 // acquire begins an owner's interest in a view, unless too much is observed. The lock is held.
 func (s *Sources) acquire(by types.NamespacedName, id viewID, want *Want) bool {
 	o := s.objects[id.ref]
 	if o == nil {
-		if len(s.objects) >= s.Most {
+		if len(s.objects) >= s.MaxSources {
 			return false
 		}
 		o = &object{views: map[viewKey]*view{}}
@@ -87,16 +87,16 @@ func (s *Sources) acquire(by types.NamespacedName, id viewID, want *Want) bool {
 	return true
 }
 
-// owner finds or makes an owner. The lock is held.
-func (s *Sources) owner(by types.NamespacedName) *owner {
+// ownerFor finds or makes an owner. The lock is held.
+func (s *Sources) ownerFor(by types.NamespacedName) *owner {
 	who := s.owners[by]
 	if who == nil {
-		who = &owner{next: map[selection]labels.Selector{}}
+		who = &owner{nextSelectors: map[selection]labels.Selector{}}
 		s.owners[by] = who
 		if !s.watched {
 			// Owners that were made together must not read together for ever after.
 			first := time.Duration((0.5 + s.jitter()) * float64(s.Interval))
-			s.agenda.Set(by, time.Now().Add(first))
+			s.queue.Set(by, time.Now().Add(first))
 		}
 	}
 	return who
@@ -117,25 +117,25 @@ func (s *Sources) release(by types.NamespacedName, views map[viewID]struct{}) {
 	}
 }
 
-// reselect makes the selectors since the latest Observe all that the owner has. The lock is held.
-func (s *Sources) reselect(by types.NamespacedName, who *owner) {
-	before := who.selects
-	who.selects, who.next = who.next, map[selection]labels.Selector{}
+// updateSelectors makes the selectors since the latest Observe all that the owner has. The lock is held.
+func (s *Sources) updateSelectors(by types.NamespacedName, who *owner) {
+	before := who.selectors
+	who.selectors, who.nextSelectors = who.nextSelectors, map[selection]labels.Selector{}
 	still := map[scope]bool{}
-	for selected := range who.selects {
+	for selected := range who.selectors {
 		still[selected.from] = true
 	}
 	for selected := range before {
 		if !still[selected.from] {
-			s.unselect(by, selected.from)
+			s.removeSelector(by, selected.from)
 		}
 	}
 }
 
-func (s *Sources) unselect(by types.NamespacedName, from scope) {
-	delete(s.selecting[from], by)
-	if len(s.selecting[from]) == 0 {
-		delete(s.selecting, from)
+func (s *Sources) removeSelector(by types.NamespacedName, from scope) {
+	delete(s.selectorOwners[from], by)
+	if len(s.selectorOwners[from]) == 0 {
+		delete(s.selectorOwners, from)
 	}
 }
 
@@ -144,23 +144,23 @@ func (s *Sources) Forget(by types.NamespacedName) {
 	s.mu.Lock()
 	if who := s.owners[by]; who != nil {
 		s.release(by, who.views)
-		for selected := range who.selects {
-			s.unselect(by, selected.from)
+		for selected := range who.selectors {
+			s.removeSelector(by, selected.from)
 		}
-		for selected := range who.next {
-			s.unselect(by, selected.from)
+		for selected := range who.nextSelectors {
+			s.removeSelector(by, selected.from)
 		}
 		delete(s.owners, by)
 	}
 	s.mu.Unlock()
-	s.agenda.Remove(by)
+	s.queue.Remove(by)
 }
 
-// remind notifies an owner, and returns when to do so again: never while events arrive.
-func (s *Sources) remind(_ context.Context, by types.NamespacedName) time.Time {
+// poll notifies an owner, and returns when to do so again: never while events arrive.
+func (s *Sources) poll(_ context.Context, by types.NamespacedName) time.Time {
 	s.mu.Lock()
 	who, watched := s.owners[by], s.watched
-	idle := who != nil && len(who.views)+len(who.selects)+len(who.next) == 0
+	idle := who != nil && len(who.views)+len(who.selectors)+len(who.nextSelectors) == 0
 	s.mu.Unlock()
 	if who == nil {
 		return time.Time{}
@@ -174,8 +174,8 @@ func (s *Sources) remind(_ context.Context, by types.NamespacedName) time.Time {
 	return time.Now().Add(s.Interval)
 }
 
-// everybody is all owners. The lock is held.
-func (s *Sources) everybody() []types.NamespacedName {
+// ownerKeys is all owners. The lock is held.
+func (s *Sources) ownerKeys() []types.NamespacedName {
 	return slices.Collect(maps.Keys(s.owners))
 }
 

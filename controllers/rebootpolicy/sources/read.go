@@ -23,14 +23,14 @@ type reader interface {
 	list(ctx context.Context, from scope, selector labels.Selector, most int64) ([]string, error)
 }
 
-type live struct {
+type apiReader struct {
 	client   kubernetes.Interface
 	metadata metadata.Interface
 }
 
-var _ reader = (*live)(nil)
+var _ reader = (*apiReader)(nil)
 
-func (l *live) read(ctx context.Context, ref Ref) (*content, error) {
+func (l *apiReader) read(ctx context.Context, ref Ref) (*content, error) {
 	if ref.Kind == autorebootv1.SourceConfigMap {
 		found, err := l.client.CoreV1().ConfigMaps(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
@@ -56,7 +56,7 @@ func contentOf(meta *metav1.ObjectMeta, data map[string][]byte) *content {
 	return &content{version: meta.ResourceVersion, fields: meta.ManagedFields, data: data}
 }
 
-func (l *live) list(ctx context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {
+func (l *apiReader) list(ctx context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {
 	list, err := l.metadata.Resource(resource(from.kind)).Namespace(from.namespace).
 		List(ctx, metav1.ListOptions{LabelSelector: selector.String(), Limit: most})
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 func TestALiveReadTakesAllThatASourceHolds(t *testing.T) {
 	object := metav1.ObjectMeta{Namespace: shop, Name: "a", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{owns(epoch, "k")}}
-	l := &live{client: kubefake.NewClientset(
+	l := &apiReader{client: kubefake.NewClientset(
 		&corev1.ConfigMap{ObjectMeta: object, Data: map[string]string{"k": "v"}, BinaryData: map[string][]byte{"b": {0xff}}},
 		&corev1.Secret{ObjectMeta: object, Data: map[string][]byte{"k": []byte("secret")}},
 	)}
@@ -52,14 +52,14 @@ func TestALiveListAsksForMetadataAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := func(kind autorebootv1.SourceKind, namespace, name, color string) *metav1.PartialObjectMetadata {
-		made := partial(kind)
+		made := partialObject(kind)
 		made.Namespace, made.Name, made.Labels = namespace, name, map[string]string{"color": color}
 		return made
 	}
 	client := metafake.NewSimpleMetadataClient(scheme,
 		object(autorebootv1.SourceSecret, shop, "a", "red"), object(autorebootv1.SourceSecret, shop, "b", "blue"),
 		object(autorebootv1.SourceSecret, "elsewhere", "c", "red"), object(autorebootv1.SourceConfigMap, shop, "d", "red"))
-	l := &live{metadata: client}
+	l := &apiReader{metadata: client}
 	red, _ := labels.Parse("color=red")
 	for kind, wanted := range map[autorebootv1.SourceKind]string{autorebootv1.SourceSecret: "a", autorebootv1.SourceConfigMap: "d"} {
 		if got, err := l.list(t.Context(), scope{kind, shop}, red, 10); err != nil || !slices.Equal(got, []string{wanted}) {
@@ -95,7 +95,7 @@ func TestNewWantsWhatItNeeds(t *testing.T) {
 		if (err == nil) != c.fine {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if err == nil && (s.Interval != defaultInterval || s.Most != defaultMost || s.Now == nil) {
+		if err == nil && (s.Interval != defaultInterval || s.MaxSources != defaultMaxSources || s.Now == nil) {
 			t.Errorf("%s: got %+v", name, s.Options)
 		}
 	}
@@ -109,7 +109,7 @@ func TestNewWantsWhatItNeeds(t *testing.T) {
 }
 
 func TestMetricsCountAndNameNoObject(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(s.metrics)
 	s.write(secret("a"), "k", "1", epoch)

@@ -85,7 +85,7 @@ func (r *fakeRegistration) Name() string                             { return "f
 func (r *fakeRegistration) Done() <-chan struct{}                    { return r.done }
 
 // running runs Sources until the function it returns is called.
-func running(t *testing.T, s *stand) (end func()) {
+func running(t *testing.T, s *suite) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -98,15 +98,15 @@ func running(t *testing.T, s *stand) (end func()) {
 	}
 }
 
-func (s *stand) sleep(span time.Duration) {
-	s.pass(span)
+func (s *suite) wait(span time.Duration) {
+	s.advance(span)
 	<-time.After(span) // of the bubble
 	synctest.Wait()
 }
 
 func TestPolledOwnersAreNotifiedEachInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, Poll)
+		s := newSuite(t, Poll)
 		end := running(t, s)
 		defer end()
 		turn := map[string]float64{"alice": 0, "bob": 0.999}
@@ -116,7 +116,7 @@ func TestPolledOwnersAreNotifiedEachInterval(t *testing.T) {
 		s.observe(bob, want("a"))
 		var got []string
 		for second := 1; second <= 110; second++ {
-			s.sleep(time.Second)
+			s.wait(time.Second)
 			for _, by := range s.notified() {
 				got = append(got, by.Name+"@"+strconv.Itoa(second))
 				s.observe(by, want("a"))
@@ -133,53 +133,53 @@ func TestPolledOwnersAreNotifiedEachInterval(t *testing.T) {
 		s.Forget(alice)
 		s.Forget(bob)
 		s.notified()
-		s.sleep(time.Hour)
-		s.bellsFor()
+		s.wait(time.Hour)
+		s.expectNotified()
 	})
 }
 
 func TestPollingReadsWhatIsSharedOnce(t *testing.T) {
-	s := newStand(t, Poll)
+	s := newSuite(t, Poll)
 	ref := secret("a")
 	s.write(ref, "k", "1", epoch)
 	first := s.observe(alice, want("a"))[0]
 	s.write(ref, "k", "2", epoch)
-	s.pass(s.Interval/2 - 1)
+	s.advance(s.Interval/2 - 1)
 	if got := s.observe(bob, want("a"))[0]; got != first {
 		t.Errorf("got %+v", got)
 	}
-	s.reads(ref, 1)
-	s.pass(1)
+	s.expectReads(ref, 1)
+	s.advance(1)
 	if got := s.observe(bob, want("a"))[0]; got.Fingerprint == first.Fingerprint {
 		t.Errorf("got %+v", got)
 	}
-	s.reads(ref, 2)
+	s.expectReads(ref, 2)
 }
 
 func TestAnOwnerOfNothingIsNotNotified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, Poll)
+		s := newSuite(t, Poll)
 		defer running(t, s)()
 		s.observe(alice)
-		s.sleep(time.Hour)
-		s.bellsFor()
+		s.wait(time.Hour)
+		s.expectNotified()
 		s.observe(alice, want("a"))
-		s.sleep(time.Minute)
-		s.bellsFor(alice)
+		s.wait(time.Minute)
+		s.expectNotified(alice)
 	})
 }
 
 func TestSourcesArePolledUntilTheWatchHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, Poll)
+		s := newSuite(t, Poll)
 		c := &fakeCache{synced: make(chan struct{}), handlers: map[string]toolscache.ResourceEventHandler{}}
 		s.Mode, s.Cache = Watch, c
 		end := running(t, s)
 		ref := secret("a")
 		s.write(ref, "k", "1", epoch)
 		before := s.observe(alice, want("a"))[0]
-		s.sleep(s.Interval * 2)
-		s.bellsFor(alice)
+		s.wait(s.Interval * 2)
+		s.expectNotified(alice)
 
 		// What changes before the watch has begun is found when it does, with or without an event.
 		s.observe(alice, want("a"))
@@ -188,20 +188,20 @@ func TestSourcesArePolledUntilTheWatchHasBegun(t *testing.T) {
 		s.notified()
 		close(c.synced)
 		synctest.Wait()
-		s.bellsFor(alice)
+		s.expectNotified(alice)
 		if got := s.observe(alice, want("a"))[0]; got.Fingerprint == before.Fingerprint {
 			t.Error("the change was not seen")
 		}
-		s.sleep(s.Interval * 2) // one reminder may be left
+		s.wait(s.Interval * 2) // one reminder may be left
 		s.notified()
-		s.sleep(time.Hour)
-		s.bellsFor()
-		reads := s.asked(ref)
+		s.wait(time.Hour)
+		s.expectNotified()
+		reads := s.readCount(ref)
 		s.observe(alice, want("a"))
-		s.reads(ref, reads)
+		s.expectReads(ref, reads)
 
 		c.handlers["Secret"].OnUpdate(meta(ref, 1, nil), meta(ref, s.version+1, nil))
-		s.bellsFor(alice)
+		s.expectNotified(alice)
 		end()
 		if len(c.handlers) != 0 {
 			t.Errorf("%d handlers were left behind", len(c.handlers))
@@ -211,7 +211,7 @@ func TestSourcesArePolledUntilTheWatchHasBegun(t *testing.T) {
 
 func TestAnOwnerThatCouldNotReadIsNotifiedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, Watch)
+		s := newSuite(t, Watch)
 		c := &fakeCache{synced: make(chan struct{}), handlers: map[string]toolscache.ResourceEventHandler{}}
 		close(c.synced)
 		s.Cache = c
@@ -220,17 +220,17 @@ func TestAnOwnerThatCouldNotReadIsNotifiedAgain(t *testing.T) {
 		s.observe(alice, want("a"))
 		s.observe(bob)
 		s.notified()
-		s.sleep(s.Interval + time.Second)
-		s.bellsFor(alice)
+		s.wait(s.Interval + time.Second)
+		s.expectNotified(alice)
 		s.fail = nil
 		s.observe(alice, want("a"))
-		s.sleep(time.Hour)
-		s.bellsFor()
+		s.wait(time.Hour)
+		s.expectNotified()
 	})
 }
 
 func TestRunFailsWhereNothingCanBeWatched(t *testing.T) {
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	s.Cache = &fakeCache{fail: errors.New("no such kind")}
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no such kind") {
 		t.Errorf("got %v", err)
@@ -247,7 +247,7 @@ func names(refs []Ref) (names []string) {
 func TestSelectAnswersTheSourcesOfTheOwnersNamespace(t *testing.T) {
 	red, _ := labels.Parse("color=red")
 	for _, mode := range []Mode{Watch, Poll} {
-		s := newStand(t, mode)
+		s := newSuite(t, mode)
 		c := &fakeCache{}
 		s.Cache = c
 		add := func(ref Ref, color string) {
@@ -266,10 +266,10 @@ func TestSelectAnswersTheSourcesOfTheOwnersNamespace(t *testing.T) {
 		if s.lists != int(mode) || len(c.listed) != 1-int(mode) {
 			t.Errorf("mode %v: %d live lists, %v from the cache", mode, s.lists, c.listed)
 		}
-		for i := range MostSelected - 2 {
+		for i := range MaxSelected - 2 {
 			add(secret("more-"+strconv.Itoa(i)), "red")
 		}
-		if refs, err = s.Select(t.Context(), alice, autorebootv1.SourceSecret, red); err != nil || len(refs) != MostSelected {
+		if refs, err = s.Select(t.Context(), alice, autorebootv1.SourceSecret, red); err != nil || len(refs) != MaxSelected {
 			t.Errorf("mode %v: got %d, %v", mode, len(refs), err)
 		}
 		add(secret("one-more"), "red")
@@ -277,7 +277,7 @@ func TestSelectAnswersTheSourcesOfTheOwnersNamespace(t *testing.T) {
 			t.Errorf("mode %v: got %v", mode, err)
 		}
 	}
-	s := newStand(t, Poll)
+	s := newSuite(t, Poll)
 	s.fail = apierrors.NewForbidden(corev1.Resource("secrets"), "", nil)
 	if _, err := s.Select(t.Context(), alice, autorebootv1.SourceSecret, red); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v", err)
@@ -287,7 +287,7 @@ func TestSelectAnswersTheSourcesOfTheOwnersNamespace(t *testing.T) {
 func TestSelectorsNotifyWhenOthersMatch(t *testing.T) {
 	red, _ := labels.Parse("color=red")
 	redSet, blueSet := labels.Set{"color": "red"}, labels.Set{"color": "blue"}
-	s := newStand(t, Watch)
+	s := newSuite(t, Watch)
 	s.Cache = &fakeCache{}
 	pick := func(by types.NamespacedName) {
 		if _, err := s.Select(t.Context(), by, autorebootv1.SourceSecret, red); err != nil {
@@ -299,19 +299,19 @@ func TestSelectorsNotifyWhenOthersMatch(t *testing.T) {
 	check := func(wanted ...types.NamespacedName) {
 		t.Helper()
 		s.events.OnAdd(meta(ref, 5, redSet), false)
-		s.bellsFor(wanted...)
+		s.expectNotified(wanted...)
 		s.events.OnUpdate(meta(ref, 5, redSet), meta(ref, 6, redSet))
-		s.bellsFor()
+		s.expectNotified()
 		s.events.OnUpdate(meta(ref, 6, redSet), meta(ref, 7, blueSet))
-		s.bellsFor(wanted...)
+		s.expectNotified(wanted...)
 		s.events.OnUpdate(meta(ref, 7, blueSet), meta(ref, 8, blueSet))
-		s.bellsFor()
+		s.expectNotified()
 		s.events.OnUpdate(meta(ref, 8, blueSet), meta(ref, 9, redSet))
-		s.bellsFor(wanted...)
+		s.expectNotified(wanted...)
 		s.events.OnDelete(meta(ref, 10, redSet))
-		s.bellsFor(wanted...)
+		s.expectNotified(wanted...)
 		s.events.OnAdd(meta(Ref{autorebootv1.SourceSecret, "elsewhere", "a"}, 5, redSet), false)
-		s.bellsFor()
+		s.expectNotified()
 	}
 	check(alice) // before its Observe
 	s.observe(alice)
@@ -325,8 +325,8 @@ func TestSelectorsNotifyWhenOthersMatch(t *testing.T) {
 	check(bob)
 	s.Forget(bob)
 	check()
-	if len(s.selecting) != 0 {
-		t.Errorf("%d namespaces are selected from without an owner", len(s.selecting))
+	if len(s.selectorOwners) != 0 {
+		t.Errorf("%d namespaces are selected from without an owner", len(s.selectorOwners))
 	}
 }
 

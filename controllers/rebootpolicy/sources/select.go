@@ -18,8 +18,8 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// MostSelected is how many sources a selector may match.
-const MostSelected = 64
+// MaxSelected is how many sources a selector may match.
+const MaxSelected = 64
 
 // ErrTooMany says that a selector matches more than MostSelected sources.
 var ErrTooMany = errors.New("too many sources")
@@ -29,16 +29,16 @@ var ErrTooMany = errors.New("too many sources")
 // of anything. The error is ErrTooMany, or that of the API server, as for a list that is forbidden.
 func (s *Sources) Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]Ref, error) {
 	from := scope{kind, by.Namespace}
-	watched := s.selects(by, selection{from, selector.String()}, selector)
+	watched := s.addSelector(by, selection{from, selector.String()}, selector)
 	var names []string
 	var err error
 	if watched {
-		names, err = s.cached(ctx, from, selector)
+		names, err = s.listCached(ctx, from, selector)
 	} else {
-		names, err = s.reader.list(ctx, from, selector, MostSelected+1)
+		names, err = s.reader.list(ctx, from, selector, MaxSelected+1)
 	}
-	if err == nil && len(names) > MostSelected {
-		err = fmt.Errorf("%w: more than %d match", ErrTooMany, MostSelected)
+	if err == nil && len(names) > MaxSelected {
+		err = fmt.Errorf("%w: more than %d match", ErrTooMany, MaxSelected)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("select %ss of namespace %s by %q: %w", strings.ToLower(string(kind)), by.Namespace, selector, err)
@@ -51,24 +51,24 @@ func (s *Sources) Select(ctx context.Context, by types.NamespacedName, kind auto
 	return refs, nil
 }
 
-// selects notes a selector of an owner, and says whether events arrive.
-func (s *Sources) selects(by types.NamespacedName, what selection, selector labels.Selector) bool {
+// addSelector notes a selector of an owner, and says whether events arrive.
+func (s *Sources) addSelector(by types.NamespacedName, what selection, selector labels.Selector) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owner(by).next[what] = selector
-	if s.selecting[what.from] == nil {
-		s.selecting[what.from] = map[types.NamespacedName]struct{}{}
+	s.ownerFor(by).nextSelectors[what] = selector
+	if s.selectorOwners[what.from] == nil {
+		s.selectorOwners[what.from] = map[types.NamespacedName]struct{}{}
 	}
-	s.selecting[what.from][by] = struct{}{}
+	s.selectorOwners[what.from][by] = struct{}{}
 	return s.watched
 }
 
-// cached lists from the cache, which hands out its own objects: they are read, and left alone.
-func (s *Sources) cached(ctx context.Context, from scope, selector labels.Selector) ([]string, error) {
+// listCached lists from the cache, which hands out its own objects: they are read, and left alone.
+func (s *Sources) listCached(ctx context.Context, from scope, selector labels.Selector) ([]string, error) {
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(gvk(from.kind + "List"))
 	if err := s.Cache.List(ctx, &list, client.InNamespace(from.namespace),
-		client.MatchingLabelsSelector{Selector: selector}, client.Limit(MostSelected+1)); err != nil {
+		client.MatchingLabelsSelector{Selector: selector}, client.Limit(MaxSelected+1)); err != nil {
 		return nil, err
 	}
 	names := make([]string, len(list.Items))

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	defaultInterval = 30 * time.Second
-	defaultMost     = 20000
+	defaultInterval   = 30 * time.Second
+	defaultMaxSources = 20000
 )
 
 // Ref names a ConfigMap or Secret.
@@ -110,8 +110,8 @@ type Options struct {
 	// Interval is the time between two notifications of an owner where nothing is watched, and of one
 	// that could not read all it wants. The default is 30s.
 	Interval time.Duration
-	// Most is how many sources are observed at most. The default is 20000, or about 30 MB.
-	Most int
+	// MaxSources is how many sources are observed at most. The default is 20000, or about 30 MB.
+	MaxSources int
 	// Notify is told of an owner for whom something may have changed. It must not block, and may be
 	// told the same thing twice. Required.
 	Notify func(owner types.NamespacedName)
@@ -125,7 +125,7 @@ type Options struct {
 type Sources struct {
 	Options
 	reader  reader
-	agenda  *delayqueue.Queue[types.NamespacedName]
+	queue   *delayqueue.Queue[types.NamespacedName]
 	metrics *metrics
 	// jitter returns a number from 0 to 1.
 	jitter func() float64
@@ -134,8 +134,8 @@ type Sources struct {
 	watched bool // events arrive
 	objects map[Ref]*object
 	owners  map[types.NamespacedName]*owner
-	// selecting are the owners with a selector, by what it selects from.
-	selecting map[scope]map[types.NamespacedName]struct{}
+	// selectorOwners are the owners with a selector, by what it selects from.
+	selectorOwners map[scope]map[types.NamespacedName]struct{}
 }
 
 // New makes Sources that observe nothing yet.
@@ -146,7 +146,7 @@ func New(o Options) (*Sources, error) {
 	case o.Mode == Watch && o.Cache == nil:
 		return nil, errors.New("sources: Cache is required to watch; use Poll without one")
 	}
-	s := newSources(o, &live{client: o.Client, metadata: o.Metadata})
+	s := newSources(o, &apiReader{client: o.Client, metadata: o.Metadata})
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(s.metrics); err != nil {
 			return nil, err
@@ -159,20 +159,20 @@ func newSources(o Options, from reader) *Sources {
 	if o.Interval <= 0 {
 		o.Interval = defaultInterval
 	}
-	if o.Most <= 0 {
-		o.Most = defaultMost
+	if o.MaxSources <= 0 {
+		o.MaxSources = defaultMaxSources
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	s := &Sources{
 		Options: o, reader: from, jitter: rand.Float64,
-		objects:   map[Ref]*object{},
-		owners:    map[types.NamespacedName]*owner{},
-		selecting: map[scope]map[types.NamespacedName]struct{}{},
+		objects:        map[Ref]*object{},
+		owners:         map[types.NamespacedName]*owner{},
+		selectorOwners: map[scope]map[types.NamespacedName]struct{}{},
 	}
 	s.metrics = newMetrics(s.count)
-	s.agenda = delayqueue.New(delayqueue.Options[types.NamespacedName]{Workers: 1, Process: s.remind})
+	s.queue = delayqueue.New(delayqueue.Options[types.NamespacedName]{Workers: 1, Process: s.poll})
 	return s
 }
 

@@ -38,8 +38,8 @@ func secret(name string) Ref {
 
 func want(name string, keys ...string) Want { return Want{Ref: secret(name), Keys: keys} }
 
-// world is an API server's ConfigMaps and Secrets.
-type world struct {
+// fakeAPI is an API server's ConfigMaps and Secrets.
+type fakeAPI struct {
 	mu      sync.Mutex
 	version int
 	objects map[Ref]*content
@@ -51,9 +51,9 @@ type world struct {
 	during func(Ref)
 }
 
-var _ reader = (*world)(nil)
+var _ reader = (*fakeAPI)(nil)
 
-func (w *world) read(_ context.Context, ref Ref) (*content, error) {
+func (w *fakeAPI) read(_ context.Context, ref Ref) (*content, error) {
 	w.mu.Lock()
 	w.reads[ref]++
 	found, err, during := w.objects[ref], w.fail, w.during
@@ -70,7 +70,7 @@ func (w *world) read(_ context.Context, ref Ref) (*content, error) {
 	return found, nil
 }
 
-func (w *world) list(_ context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {
+func (w *fakeAPI) list(_ context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lists++
@@ -84,12 +84,12 @@ func (w *world) list(_ context.Context, from scope, selector labels.Selector, mo
 }
 
 // write sets one key of a source, as a manager whose write is recorded at a time.
-func (w *world) write(ref Ref, key, value string, at time.Time) {
+func (w *fakeAPI) write(ref Ref, key, value string, at time.Time) {
 	w.put(ref, at, func(data map[string][]byte) { data[key] = []byte(value) })
 }
 
 // put changes the data of a source. Nothing that was handed out changes.
-func (w *world) put(ref Ref, at time.Time, change func(map[string][]byte)) {
+func (w *fakeAPI) put(ref Ref, at time.Time, change func(map[string][]byte)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next := &content{data: map[string][]byte{}}
@@ -108,14 +108,14 @@ func (w *world) put(ref Ref, at time.Time, change func(map[string][]byte)) {
 	w.objects[ref] = next
 }
 
-func (w *world) remove(ref Ref) {
+func (w *fakeAPI) remove(ref Ref) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.version++
 	delete(w.objects, ref)
 }
 
-func (w *world) asked(ref Ref) int {
+func (w *fakeAPI) readCount(ref Ref) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.reads[ref]
@@ -153,10 +153,10 @@ func meta(ref Ref, version int, set labels.Set) *metav1.PartialObjectMetadata {
 		Namespace: ref.Namespace, Name: ref.Name, ResourceVersion: strconv.Itoa(version), Labels: set}}
 }
 
-// stand is Sources in a world.
-type stand struct {
+// suite is Sources in a world.
+type suite struct {
 	*Sources
-	*world
+	*fakeAPI
 	t      testing.TB
 	events *handler
 
@@ -165,31 +165,31 @@ type stand struct {
 	clock time.Time
 }
 
-// newStand makes Sources that hear of events, unless the mode is Poll.
-func newStand(t testing.TB, mode Mode) *stand {
+// newSuite makes Sources that hear of events, unless the mode is Poll.
+func newSuite(t testing.TB, mode Mode) *suite {
 	t.Helper()
 	key, err := fingerprint.NewKey(bytes.Repeat([]byte{1}, fingerprint.Size))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{t: t, clock: epoch, world: &world{
+	s := &suite{t: t, clock: epoch, fakeAPI: &fakeAPI{
 		version: 100, objects: map[Ref]*content{}, labels: map[Ref]labels.Set{}, reads: map[Ref]int{}}}
-	s.Sources = newSources(Options{Key: key, Mode: mode, Notify: s.bell, Now: s.now, Cache: &fakeCache{}}, s.world)
+	s.Sources = newSources(Options{Key: key, Mode: mode, Notify: s.notify, Now: s.now, Cache: &fakeCache{}}, s.fakeAPI)
 	s.events = &handler{s.Sources, autorebootv1.SourceSecret}
 	if mode == Watch {
-		s.begin()
+		s.startWatching()
 	}
 	return s
 }
 
-func (s *stand) bell(by types.NamespacedName) {
+func (s *suite) notify(by types.NamespacedName) {
 	s.noted.Lock()
 	defer s.noted.Unlock()
 	s.bells = append(s.bells, by)
 }
 
 // notified returns who was, once each and in order, since it was asked last.
-func (s *stand) notified() []types.NamespacedName {
+func (s *suite) notified() []types.NamespacedName {
 	s.noted.Lock()
 	defer s.noted.Unlock()
 	bells := s.bells
@@ -198,19 +198,19 @@ func (s *stand) notified() []types.NamespacedName {
 	return slices.Compact(bells)
 }
 
-func (s *stand) now() time.Time {
+func (s *suite) now() time.Time {
 	s.noted.Lock()
 	defer s.noted.Unlock()
 	return s.clock
 }
 
-func (s *stand) pass(span time.Duration) {
+func (s *suite) advance(span time.Duration) {
 	s.noted.Lock()
 	defer s.noted.Unlock()
 	s.clock = s.clock.Add(span)
 }
 
-func (s *stand) observe(by types.NamespacedName, wants ...Want) []State {
+func (s *suite) observe(by types.NamespacedName, wants ...Want) []State {
 	s.t.Helper()
 	states, err := s.Observe(context.Background(), by, wants)
 	if err != nil {
@@ -223,6 +223,6 @@ func (s *stand) observe(by types.NamespacedName, wants ...Want) []State {
 }
 
 // updated is an event that a source is at the world's latest version.
-func (s *stand) updated(ref Ref) {
+func (s *suite) updated(ref Ref) {
 	s.events.OnUpdate(meta(ref, 1, nil), meta(ref, s.version, nil))
 }

@@ -17,19 +17,19 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// endless is a world of Secrets that are made when they are read.
-type endless struct {
+// endlessAPI is a world of Secrets that are made when they are read.
+type endlessAPI struct {
 	version int
 	size    int
 	reads   int
 }
 
-func (e *endless) read(context.Context, Ref) (*content, error) {
+func (e *endlessAPI) read(context.Context, Ref) (*content, error) {
 	e.reads++
 	return &content{version: strconv.Itoa(e.version), data: map[string][]byte{"k": bytes.Repeat([]byte{byte(e.version)}, e.size)}}, nil
 }
 
-func (e *endless) list(context.Context, scope, labels.Selector, int64) ([]string, error) {
+func (e *endlessAPI) list(context.Context, scope, labels.Selector, int64) ([]string, error) {
 	return nil, nil
 }
 
@@ -38,10 +38,10 @@ const (
 	stormOwners  = 1000
 )
 
-// storm is a stand in which 1,000 owners observe four Secrets each.
-func storm(t testing.TB, size int) (*stand, *endless, map[types.NamespacedName][]Want) {
-	s := newStand(t, Watch)
-	e := &endless{version: 10, size: size}
+// newStorm is a stand in which 1,000 owners observe four Secrets each.
+func newStorm(t testing.TB, size int) (*suite, *endlessAPI, map[types.NamespacedName][]Want) {
+	s := newSuite(t, Watch)
+	e := &endlessAPI{version: 10, size: size}
 	s.reader = e
 	all := map[types.NamespacedName][]Want{}
 	for i := range stormOwners {
@@ -54,7 +54,7 @@ func storm(t testing.TB, size int) (*stand, *endless, map[types.NamespacedName][
 	return s, e, all
 }
 
-func (s *stand) change(all map[types.NamespacedName][]Want, version int) {
+func (s *suite) change(all map[types.NamespacedName][]Want, version int) {
 	for _, wants := range all {
 		for i := range wants {
 			s.events.OnUpdate(meta(wants[i].Ref, version-1, nil), meta(wants[i].Ref, version, nil))
@@ -63,16 +63,16 @@ func (s *stand) change(all map[types.NamespacedName][]Want, version int) {
 }
 
 func TestAStormReadsEachSecretOnce(t *testing.T) {
-	s, e, all := storm(t, 10)
+	s, e, all := newStorm(t, 10)
 	if e.reads != stormSecrets {
 		t.Fatalf("%d reads at first", e.reads)
 	}
-	s.bellsFor()
+	s.expectNotified()
 	// What is not observed costs no notification and no read.
 	for i := range stormSecrets {
 		s.events.OnAdd(meta(secret(fmt.Sprint("other-", i)), 11, nil), false)
 	}
-	s.bellsFor()
+	s.expectNotified()
 	e.version = 11
 	s.change(all, 11)
 	told := s.notified()
@@ -98,7 +98,7 @@ func TestMemoryDoesNotGrowWithContent(t *testing.T) {
 		return stats.HeapAlloc
 	}
 	before := held()
-	s, _, all := storm(t, 32<<10) // 128 MiB of content
+	s, _, all := newStorm(t, 32<<10) // 128 MiB of content
 	grown := int64(held()) - int64(before)
 	t.Logf("%d Secrets of 32 KiB and %d owners: %d KiB", stormSecrets, stormOwners, grown>>10)
 	if grown > 16<<20 {
@@ -114,7 +114,7 @@ func TestMemoryDoesNotGrowWithContent(t *testing.T) {
 
 // BenchmarkEvent is what each Secret of the cluster costs that is not observed.
 func BenchmarkEvent(b *testing.B) {
-	s, _, _ := storm(b, 10)
+	s, _, _ := newStorm(b, 10)
 	before, after := meta(Ref{autorebootv1.SourceSecret, "elsewhere", "a"}, 1, nil), meta(Ref{autorebootv1.SourceSecret, "elsewhere", "a"}, 2, nil)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -124,7 +124,7 @@ func BenchmarkEvent(b *testing.B) {
 
 // BenchmarkStorm is 4,000 Secrets that change at once, for 1,000 owners.
 func BenchmarkStorm(b *testing.B) {
-	s, e, all := storm(b, 1<<10)
+	s, e, all := newStorm(b, 1<<10)
 	b.ReportAllocs()
 	for b.Loop() {
 		e.version++

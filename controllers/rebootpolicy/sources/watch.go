@@ -29,8 +29,8 @@ func ByObject() map[client.Object]cache.ByObject {
 	shared := true
 	each := cache.ByObject{Transform: Transform, UnsafeDisableDeepCopy: &shared}
 	return map[client.Object]cache.ByObject{
-		partial(autorebootv1.SourceConfigMap): each,
-		partial(autorebootv1.SourceSecret):    each,
+		partialObject(autorebootv1.SourceConfigMap): each,
+		partialObject(autorebootv1.SourceSecret):    each,
 	}
 }
 
@@ -46,7 +46,7 @@ func Transform(in any) (any, error) {
 	return in, nil
 }
 
-func partial(kind autorebootv1.SourceKind) *metav1.PartialObjectMetadata {
+func partialObject(kind autorebootv1.SourceKind) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(gvk(kind))
 	return object
@@ -65,7 +65,7 @@ func (s *Sources) Run(ctx context.Context) error {
 			}
 		})
 	}
-	start(s.agenda.Run)
+	start(s.queue.Run)
 	if s.Mode == Watch {
 		start(s.watch)
 	}
@@ -82,7 +82,7 @@ func (s *Sources) watch(ctx context.Context) error {
 	kinds := []autorebootv1.SourceKind{autorebootv1.SourceConfigMap, autorebootv1.SourceSecret}
 	synced := make([]<-chan struct{}, len(kinds))
 	for i, kind := range kinds {
-		informer, err := s.Cache.GetInformer(ctx, partial(kind), cache.BlockUntilSynced(false))
+		informer, err := s.Cache.GetInformer(ctx, partialObject(kind), cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("sources: watch the metadata of %s: %w", kind, err)
 		}
@@ -100,25 +100,25 @@ func (s *Sources) watch(ctx context.Context) error {
 			return nil
 		}
 	}
-	s.begin()
+	s.startWatching()
 	<-ctx.Done()
-	s.end()
+	s.stopWatching()
 	return nil
 }
 
-// begin trusts events from now on. Whatever was read before may have changed without one.
-func (s *Sources) begin() {
+// startWatching trusts events from now on. Whatever was read before may have changed without one.
+func (s *Sources) startWatching() {
 	s.mu.Lock()
 	s.watched = true
 	for _, o := range s.objects {
-		o.stale, o.heard = true, ""
+		o.stale, o.eventVersion = true, ""
 	}
-	owners := s.everybody()
+	owners := s.ownerKeys()
 	s.mu.Unlock()
 	s.notify(owners)
 }
 
-func (s *Sources) end() {
+func (s *Sources) stopWatching() {
 	s.mu.Lock()
 	s.watched = false
 	s.mu.Unlock()

@@ -12,68 +12,68 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// owned is what a managedFields entry says of data: {"f:data":{"f:key":{}}}.
-type owned struct {
+// dataFields is what a managedFields entry says of data: {"f:data":{"f:key":{}}}.
+type dataFields struct {
 	Data       map[string]json.RawMessage `json:"f:data"`
 	BinaryData map[string]json.RawMessage `json:"f:binaryData"`
 }
 
-// written is what managedFields say of keys, or of all where there are none.
-type written struct {
+// writeTimes is what managedFields say of keys, or of all where there are none.
+type writeTimes struct {
 	// values is when a manager last set one of them; zero where none is known to have.
 	values time.Time
-	// covered says that each key that is there has such a manager: only a removal can be later.
-	covered bool
-	// sure says that nothing can be later, since every chosen key is there.
-	sure bool
-	// any is when any manager last set anything.
-	any time.Time
+	// allKeysSet says that each key that is there has such a manager: only a removal can be later.
+	allKeysSet bool
+	// exact says that nothing can be later, since every chosen key is there.
+	exact bool
+	// latest is when any manager last set anything.
+	latest time.Time
 }
 
-// recorded is when managedFields say that keys, or all where nil, were written last.
+// writeTimes is when managedFields say that keys, or all where nil, were written last.
 //
 // The API server notes the time when a manager sets a value, together with all else that the manager
 // owns, so the time is that of the write or later. It notes nothing when a key is removed.
-func (c *content) recorded(keys []string) written {
-	var w written
+func (c *content) writeTimes(keys []string) writeTimes {
+	var w writeTimes
 	held := make(map[string]bool, len(c.data))
 	for i := range c.fields {
 		e := &c.fields[i]
 		if e.Time == nil {
 			continue
 		}
-		w.any = latest(w.any, e.Time.Time)
-		fields, ok := dataOf(e)
-		if !ok || !fields.holds(keys, held) {
+		w.latest = latest(w.latest, e.Time.Time)
+		fields, ok := dataFieldsOf(e)
+		if !ok || !fields.ownsAny(keys, held) {
 			continue
 		}
 		w.values = latest(w.values, e.Time.Time)
 	}
-	w.covered = !w.values.IsZero()
+	w.allKeysSet = !w.values.IsZero()
 	for key := range c.data {
 		if (keys == nil || slices.Contains(keys, key)) && !held[key] {
-			w.covered = false
+			w.allKeysSet = false
 		}
 	}
-	w.sure = w.covered && keys != nil
+	w.exact = w.allKeysSet && keys != nil
 	for _, key := range keys {
 		if _, ok := c.data[key]; !ok {
-			w.sure = false
+			w.exact = false
 		}
 	}
 	return w
 }
 
-func dataOf(e *metav1.ManagedFieldsEntry) (owned, bool) {
-	var fields owned
+func dataFieldsOf(e *metav1.ManagedFieldsEntry) (dataFields, bool) {
+	var fields dataFields
 	if e.FieldsV1 == nil || e.Subresource != "" {
 		return fields, false
 	}
 	return fields, json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) == nil
 }
 
-// holds says whether any of keys, or any key at all where nil, is among the fields.
-func (f *owned) holds(keys []string, held map[string]bool) bool {
+// ownsAny says whether any of keys, or any key at all where nil, is among the fields.
+func (f *dataFields) ownsAny(keys []string, held map[string]bool) bool {
 	if keys == nil {
 		for _, of := range []map[string]json.RawMessage{f.Data, f.BinaryData} {
 			for key := range of {
