@@ -26,7 +26,7 @@ var documentedReason = regexp.MustCompile("^\\| `([A-Z]\\w+)` \\|")
 
 func TestTheReferenceListsTheEventsThatTheCodeWrites(t *testing.T) {
 	written, source := map[string]string{}, strings.Builder{}
-	for _, folder := range []string{"../cmd", "../controllers", "../internal", "../certs"} {
+	for _, folder := range []string{"../cmd", "../controllers", "../internal", "../certs", "../webhooks"} {
 		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

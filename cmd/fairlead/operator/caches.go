@@ -152,7 +152,7 @@ func (a *assembly) reportUndecodable(p *parts) error {
 	if err != nil {
 		return fmt.Errorf("notices: %w", err)
 	}
-	a.tell, a.conversions.tell = told.Record, told.Record
+	a.tell = told.Record
 	a.undecodable = tolerantcache.NewUndecodable(tolerantcache.UndecodableOptions{
 		Logger:        a.Logger.WithName("containment"),
 		OnUndecodable: func(e tolerantcache.Entry) { told.Record(undecodableEvent(e)) },

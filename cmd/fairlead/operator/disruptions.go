@@ -100,10 +100,10 @@ func (i *leaderControllers) newFreeze() (*freeze.Freeze, error) {
 		ConfigMaps: client.CoreV1().ConfigMaps(i.identity.namespace),
 		Name:       c.ConfigMap,
 		OnUnreadable: func(cause string) {
-			if i.conversions.tell == nil {
+			if i.tell == nil {
 				return
 			}
-			i.conversions.tell(events.Event{
+			i.tell(events.Event{
 				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read",
 				Note: "The blackouts of the cluster cannot be read: what was last known of them stands, and where nothing was, no restart begins: " + cause,
 			})
@@ -152,8 +152,8 @@ func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 			notice.Reason = kind + "ProbesBelieved"
 			notice.Note = "Failed health checks of " + kind + " objects decide again. They were taken for a fault of the operator's own network: " + cause + "."
 		}
-		if a.conversions.tell != nil {
-			a.conversions.tell(notice)
+		if a.tell != nil {
+			a.tell(notice)
 		}
 	}
 }

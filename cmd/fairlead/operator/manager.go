@@ -104,7 +104,6 @@ type assembly struct {
 	healthy       func(context.Context) error // whether objects may be rewritten that may need a conversion
 
 	tell        func(events.Event)         // writes an Event
-	conversions conversions                // whether any has failed lately
 	undecodable *tolerantcache.Undecodable // what is stored and does not fit its type
 }
 

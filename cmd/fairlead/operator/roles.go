@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
+	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 )
 
 // A replica serves webhooks, reconciles, or does both. These are the reasons that /statusz shows.
@@ -25,7 +26,8 @@ func (a *assembly) withWebhooks(p *parts, untyped dynamic.Interface) (ready func
 	if err != nil {
 		return nil, err
 	}
-	byPath := handlers(a.config.Webhook, a.reviews(), a.conversions.Failed, a.Metrics, a.Logger)
+	failures := conversion.NewFailureRecorder(ownKinds(), a.tell)
+	byPath := handlers(a.config.Webhook, a.reviews(), failures.Record, a.Metrics, a.Logger)
 	callers, err := callersOf(a.config, a.Metrics, a.Logger)
 	if err != nil {
 		return nil, err
@@ -34,7 +36,7 @@ func (a *assembly) withWebhooks(p *parts, untyped dynamic.Interface) (ready func
 	if err != nil {
 		return nil, err
 	}
-	a.healthy = a.conversions.healthy
+	a.healthy = failures.Healthy
 	p.prepare, p.refresh = source.Prepare, source.Run
 	p.webhook, p.ready = webhook.Start, webhook.WaitReady
 	if callers != nil {

@@ -1,0 +1,65 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
+)
+
+// unhealthyFor is how long after a failure Healthy returns an error.
+const unhealthyFor = time.Minute
+
+// FailureRecorder creates Events about objects that could not be converted, and reports whether any failed
+// lately.
+type FailureRecorder struct {
+	kinds  []schema.GroupVersionKind
+	record func(events.Event)
+	last   atomic.Int64
+}
+
+// NewFailureRecorder returns a recorder of failures of these kinds, at any version: a sender may write any
+// other into a review. Record must not block.
+func NewFailureRecorder(kinds []schema.GroupVersionKind, record func(events.Event)) *FailureRecorder {
+	return &FailureRecorder{kinds: kinds, record: record}
+}
+
+// Record is the Failed of Options.
+func (r *FailureRecorder) Record(f Failure) {
+	r.last.Store(time.Now().UnixNano())
+	version, err := schema.ParseGroupVersion(f.APIVersion)
+	if err != nil || !slices.ContainsFunc(r.kinds, func(known schema.GroupVersionKind) bool {
+		return known.Group == version.Group && known.Kind == f.Kind
+	}) {
+		return
+	}
+	r.record(events.Event{
+		Regarding: corev1.ObjectReference{
+			APIVersion: f.APIVersion, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name, UID: types.UID(f.UID),
+		},
+		Reason: "ConversionFailed", Action: "Convert",
+		Note: fmt.Sprintf("This object cannot be converted to %s, so that every list at that version fails. `%s` names what to mend; so does the operator's log.",
+			f.Desired, tolerantcache.Remedy),
+	})
+}
+
+// Healthy returns an error where a conversion failed on this replica within the last minute: no objects should
+// be rewritten then that may need one.
+func (r *FailureRecorder) Healthy(context.Context) error {
+	last := r.last.Load()
+	if since := time.Since(time.Unix(0, last)); last != 0 && since < unhealthyFor {
+		return fmt.Errorf("a conversion failed %s ago: the log names the object", since.Round(time.Second))
+	}
+	return nil
+}
