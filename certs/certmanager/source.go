@@ -16,7 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/keypair"
-	"github.com/fairlead-dev/fairlead/internal/follow"
+	"github.com/fairlead-dev/fairlead/internal/objectwatch"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
@@ -218,24 +218,15 @@ func (s *Source) runFallback(ctx context.Context, running *sync.WaitGroup) conte
 	return cancel
 }
 
-// watchSecret nudges changed whenever the watch tells of a Secret. It never gives up before ctx ends. A
-// watch that the API server has ended in good order is taken up again soon: until then a bundle that
-// another replica has added to would be published as it was.
+// watchSecret signals changes of a Secret until ctx ends. A watch that the API server has closed starts
+// again soon: until then a bundle that another replica has extended would be published as it was.
 func (s *Source) watchSecret(ctx context.Context, name string, changed chan<- struct{}) {
-	var seen retry.Distinct
-	for ctx.Err() == nil {
-		err := follow.Object(ctx, s.secrets, name, changed)
-		pause := min(retryInterval, s.options.Interval)
-		if err != nil {
-			pause = s.options.Interval
-		}
-		if err != nil && ctx.Err() == nil && seen.Add(err) {
+	objectwatch.Run(ctx, objectwatch.Options{
+		Client: s.secrets, Name: name, Changed: changed, Work: "certificates", Clock: s.options.Clock,
+		MinDelay: min(retryInterval, s.options.Interval), MaxDelay: s.options.Interval,
+		OnError: func(err error) {
 			s.options.Log.Info("the Secret cannot be watched, so changes count only when it is next read",
 				"secret", s.options.Namespace+"/"+name, "interval", s.options.Interval.String(), "reason", err.Error())
-		}
-		select {
-		case <-ctx.Done():
-		case <-s.options.Clock.After(pause):
-		}
-	}
+		},
+	})
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/follow"
+	"github.com/fairlead-dev/fairlead/internal/objectwatch"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
@@ -104,28 +104,14 @@ func firstAllowedAt(err error) time.Time {
 	return time.Time{}
 }
 
-// watchTarget leaves a note in changed whenever something happens to the target, until ctx ends. A watch that the
-// API server has ended in good order begins again at once, one that fails after a pause that grows.
+// watchTarget signals changes of the target until ctx ends.
 func (i *Injector) watchTarget(ctx context.Context, t target, changed chan<- struct{}) {
-	var seen retry.Distinct
-	for failures := 0; ctx.Err() == nil; {
-		began := i.options.Clock.Now()
-		err := panics.Try("CA injection", func() error {
-			return follow.Object(ctx, i.options.Client.Resource(t.kind.resource), t.name, changed)
-		})
-		if err == nil || i.options.Clock.Since(began) > i.options.Interval {
-			failures = 0
-		}
-		if err != nil && ctx.Err() == nil {
-			failures++
-			if seen.Add(err) {
-				i.options.Log.Info("cannot be watched, so that a lost CA bundle is noticed only when it is next looked for",
-					"kind", t.kind.name, "name", t.name, "interval", i.options.Interval.String(), "reason", err.Error())
-			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-i.options.Clock.After(i.options.Jitter(min(minInterval<<min(failures, 12), i.options.Interval))):
-		}
-	}
+	objectwatch.Run(ctx, objectwatch.Options{
+		Client: i.options.Client.Resource(t.kind.resource), Name: t.name, Changed: changed, Work: "CA injection",
+		Clock: i.options.Clock, MinDelay: minInterval, MaxDelay: i.options.Interval, Jitter: i.options.Jitter,
+		OnError: func(err error) {
+			i.options.Log.Info("cannot be watched, so that a lost CA bundle is noticed only when it is next looked for",
+				"kind", t.kind.name, "name", t.name, "interval", i.options.Interval.String(), "reason", err.Error())
+		},
+	})
 }

@@ -18,8 +18,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
-	"github.com/fairlead-dev/fairlead/internal/follow"
 	"github.com/fairlead-dev/fairlead/internal/metrics"
+	"github.com/fairlead-dev/fairlead/internal/objectwatch"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
@@ -271,18 +271,14 @@ func (a *Authority) isCheckDue() bool {
 	return now
 }
 
-// watchSecret nudges changed whenever the watch tells of the Secret. It never gives up before ctx
-// ends, and never asks more often than once per interval.
+// watchSecret signals changes of the Secret until ctx ends, with at most one watch for each interval.
 func (a *Authority) watchSecret(ctx context.Context, changed chan<- struct{}) {
-	var seen retry.Distinct
-	for ctx.Err() == nil {
-		if err := follow.Object(ctx, a.secrets, a.options.Name, changed); err != nil && ctx.Err() == nil && seen.Add(err) {
+	objectwatch.Run(ctx, objectwatch.Options{
+		Client: a.secrets, Name: a.options.Name, Changed: changed, Work: "certificates", Clock: a.options.Clock,
+		MinDelay: a.options.Interval, MaxDelay: a.options.Interval,
+		OnError: func(err error) {
 			a.options.Log.Info("the Secret cannot be watched, so changes count only when it is next read",
 				"secret", a.String(), "interval", a.options.Interval.String(), "reason", err.Error())
-		}
-		select {
-		case <-ctx.Done():
-		case <-a.options.Clock.After(a.options.Interval):
-		}
-	}
+		},
+	})
 }

@@ -17,7 +17,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fairlead-dev/fairlead/internal/cron"
-	"github.com/fairlead-dev/fairlead/internal/follow"
+	"github.com/fairlead-dev/fairlead/internal/objectwatch"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
@@ -151,7 +151,7 @@ func (f *Freeze) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for ctx.Err() == nil {
-			if err := panics.Try("calendar", func() error { return follow.Object(ctx, f.ConfigMaps, f.Name, changed) }); err != nil {
+			if err := panics.Try("calendar", func() error { return objectwatch.Watch(ctx, f.ConfigMaps, f.Name, changed) }); err != nil {
 				f.Logger.V(1).Info("The ConfigMap with the cluster's blackouts is not watched", "configMap", f.Name, "cause", err.Error())
 			}
 			waitFor(ctx, nil, retry)

@@ -18,40 +18,40 @@ type marked struct {
 
 func (m marked) Unwrap() error { return m.error }
 
-// Bounded marks an error that waiting seldom heals, such as a missing permission: it is retried
-// for the policy's time only, since the installation of the operator may still be under way.
+// Bounded marks an error that retrying seldom resolves, such as a missing permission: it is retried
+// for Policy.BoundedTimeout only, since the installation of the operator may still be in progress.
 func Bounded(err error) error { return marked{err, bounded} }
 
-// Final marks an error that waiting cannot heal; it is not retried.
+// Final marks an error that retrying cannot resolve; it is returned at once.
 func Final(err error) error { return marked{err, final} }
 
-// kindOf finds the gravest mark in the tree of errors, joined ones included.
+// kindOf returns the most severe mark in the tree of errors, joined ones included.
 func kindOf(err error) kind {
-	grave := transient
+	severest := transient
 	if one, ok := err.(marked); ok { //nolint:errorlint // errors.As stops at the first mark of the tree
-		grave = one.kind
+		severest = one.kind
 	}
 	switch inner := err.(type) { //nolint:errorlint // this is what walks the tree
 	case interface{ Unwrap() []error }:
 		for _, each := range inner.Unwrap() {
-			grave = max(grave, kindOf(each))
+			severest = max(severest, kindOf(each))
 		}
 	case interface{ Unwrap() error }:
 		if next := inner.Unwrap(); next != nil {
-			grave = max(grave, kindOf(next))
+			severest = max(severest, kindOf(next))
 		}
 	}
-	return grave
+	return severest
 }
 
-// Distinct remembers which errors were seen, by their text, up to a bound. The zero value is
-// ready to use; it is not safe for concurrent use.
+// Distinct tells errors that were logged from new ones, by their text. The zero value is usable. It is
+// not safe for concurrent use.
 type Distinct struct{ seen map[string]struct{} }
 
-// maxDistinct bounds the memory; beyond it the memory starts afresh and a line may repeat.
+// maxDistinct bounds the memory. Beyond it Distinct starts empty, and a line may repeat.
 const maxDistinct = 64
 
-// Add says whether the error is new.
+// Add adds the error and reports whether it is new.
 func (d *Distinct) Add(err error) bool {
 	text := err.Error()
 	if _, known := d.seen[text]; known {
@@ -64,5 +64,5 @@ func (d *Distinct) Add(err error) bool {
 	return true
 }
 
-// Reset forgets all errors, as after a success: the same failure is then news again.
+// Reset removes all errors, as after a success: the same error is then new again.
 func (d *Distinct) Reset() { d.seen = nil }

@@ -1,9 +1,6 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retry repeats a step against something that may be slow, dead or not yet there, until
-// it succeeds or it is plain that it will not. It never repeats without a wait, and never logs
-// the same error twice in one call.
 package retry
 
 import (
@@ -17,24 +14,28 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Policy says how long and how often.
+// Policy says how often and for how long to retry. The zero value retries with the defaults.
 type Policy struct {
-	// Clock tells the time and waits. Default: the real one.
+	// Clock tells the time and waits. Defaults to the real clock.
 	Clock clock.Clock
 
-	// Log takes one line for each distinct error that is retried.
+	// Log gets one line for each distinct error that is retried. Not used where OnRetry is set.
 	Log logr.Logger
 
-	// MinDelay is the wait after the first failure; it doubles up to Most, each with up to a fifth
-	// on top. Defaults: 200 ms and 5 s.
+	// OnRetry is called after each failed attempt that is followed by another one, before the delay,
+	// for callers that log or report in words of their own. Defaults to nil: Log is used.
+	OnRetry func(err error, delay time.Duration)
+
+	// MinDelay is the delay after the first failure. It doubles up to MaxDelay; each delay is
+	// lengthened by up to a fifth. Equal values give a constant delay. Defaults: 200 ms, and 5 s or
+	// MinDelay where that is longer.
 	MinDelay, MaxDelay time.Duration
 
-	// AttemptTimeout bounds one attempt, so that a server which never answers is noticed and named.
-	// Default: 10 s.
+	// AttemptTimeout bounds one attempt, so that a server which never responds is noticed and named.
+	// Negative means no bound, for an attempt that lasts as long as it succeeds. Default: 10 s.
 	AttemptTimeout time.Duration
 
-	// BoundedTimeout is how long an error marked by Stubborn is retried. Zero gives up at its first
-	// appearance.
+	// BoundedTimeout is how long errors marked by Bounded are retried. Zero returns them at once.
 	BoundedTimeout time.Duration
 }
 
@@ -46,27 +47,34 @@ func (p Policy) withDefaults() Policy {
 		p.MinDelay = 200 * time.Millisecond
 	}
 	if p.MaxDelay <= 0 {
-		p.MaxDelay = 5 * time.Second
+		p.MaxDelay = max(p.MinDelay, 5*time.Second)
 	}
-	if p.AttemptTimeout <= 0 {
+	if p.AttemptTimeout == 0 {
 		p.AttemptTimeout = 10 * time.Second
+	}
+	if p.OnRetry == nil {
+		var logged Distinct
+		p.OnRetry = func(err error, _ time.Duration) {
+			if logged.Add(err) {
+				p.Log.Info("waiting", "reason", err.Error())
+			}
+		}
 	}
 	return p
 }
 
-// Until calls step until it returns nil, until it returns a final error, until a stubborn error
-// has lasted for the policy's time, or until ctx ends. The error is the last one of step; when ctx
-// ended it says so too.
-func Until(ctx context.Context, policy Policy, step func(context.Context) error) error {
+// Until calls attempt until it returns nil, until it returns a final error, until bounded errors have
+// lasted for the policy's time, or until ctx ends. It returns the last error of attempt; where ctx
+// ended, the error wraps its cause too.
+func Until(ctx context.Context, policy Policy, attempt func(context.Context) error) error {
 	policy = policy.withDefaults()
-	var seen Distinct
-	var stubbornSince time.Time
+	var boundedSince time.Time
 	var last error
-	for pause := policy.MinDelay; ; pause = min(2*pause, policy.MaxDelay) {
+	for delay := policy.MinDelay; ; delay = min(2*delay, policy.MaxDelay) {
 		if ctx.Err() != nil {
 			return ended(ctx, last)
 		}
-		err := attempt(ctx, policy.AttemptTimeout, step)
+		err := withTimeout(ctx, policy.AttemptTimeout, attempt)
 		if err == nil {
 			return nil
 		}
@@ -79,32 +87,39 @@ func Until(ctx context.Context, policy Policy, step func(context.Context) error)
 		case final:
 			return err
 		case bounded:
-			if stubbornSince.IsZero() {
-				stubbornSince = now
+			if boundedSince.IsZero() {
+				boundedSince = now
 			}
-			if now.Sub(stubbornSince) >= policy.BoundedTimeout {
+			if now.Sub(boundedSince) >= policy.BoundedTimeout {
 				return err
 			}
 		default:
-			stubbornSince = time.Time{}
+			boundedSince = time.Time{}
 		}
-		if seen.Add(err) {
-			policy.Log.Info("waiting", "reason", err.Error())
+		if ctx.Err() != nil {
+			return ended(ctx, err)
 		}
+		jittered := wait.Jitter(delay, 0.2)
+		policy.OnRetry(err, jittered)
+		timer := policy.Clock.NewTimer(jittered)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return ended(ctx, err)
-		case <-policy.Clock.After(wait.Jitter(pause, 0.2)):
+		case <-timer.C():
 		}
 	}
 }
 
-func attempt(ctx context.Context, limit time.Duration, step func(context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, limit)
+func withTimeout(ctx context.Context, timeout time.Duration, attempt func(context.Context) error) error {
+	if timeout < 0 {
+		return attempt(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := step(bounded)
-	if err != nil && ctx.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %s: %w", limit, err)
+	err := attempt(limited)
+	if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %s: %w", timeout, err)
 	}
 	return err
 }

@@ -1,0 +1,101 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objectwatch
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
+	"github.com/fairlead-dev/fairlead/internal/retry"
+)
+
+// Watcher starts watches, as the client of a resource does.
+type Watcher interface {
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// Options of Run. All but Jitter are required.
+type Options struct {
+	Client Watcher
+	// Name is the name of the object.
+	Name string
+	// Changed gets the signals; see Watch.
+	Changed chan<- struct{}
+	// Work is the label of a panic in the metrics.
+	Work  string
+	Clock clock.Clock
+	// MinDelay is the time between a watch that the API server closed and the next one. It doubles with
+	// each watch that fails, up to MaxDelay.
+	MinDelay, MaxDelay time.Duration
+	// Jitter lengthens a delay. Defaults to nil: it is used as it is.
+	Jitter func(time.Duration) time.Duration
+	// OnError is called once for each distinct error of a watch.
+	OnError func(error)
+}
+
+// Run watches until ctx ends, and starts the watch again whenever it ends.
+func Run(ctx context.Context, o Options) {
+	var reported retry.Distinct
+	for failures := 0; ctx.Err() == nil; {
+		began := o.Clock.Now()
+		err := panics.Try(o.Work, func() error { return Watch(ctx, o.Client, o.Name, o.Changed) })
+		if err == nil || o.Clock.Since(began) > o.MaxDelay {
+			failures = 0
+		}
+		if err != nil && ctx.Err() == nil {
+			failures++
+			if reported.Add(err) {
+				o.OnError(err)
+			}
+		}
+		delay := min(o.MinDelay<<min(failures, 12), o.MaxDelay)
+		if o.Jitter != nil {
+			delay = o.Jitter(delay)
+		}
+		select {
+		case <-ctx.Done():
+		case <-o.Clock.After(delay):
+		}
+	}
+}
+
+// Watch sends to changed when the watch starts, since no earlier change was seen, and on each event of
+// the object. It never blocks: changed needs room for one signal, and is not sent another while one is
+// pending. It returns nil where ctx ends or the API server closes the watch.
+func Watch(ctx context.Context, client Watcher, name string, changed chan<- struct{}) error {
+	events, err := client.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	notify(changed)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event, open := <-events.ResultChan():
+			if !open {
+				return nil
+			}
+			if event.Type == watch.Error {
+				return apierrors.FromObject(event.Object)
+			}
+			notify(changed)
+		}
+	}
+}
+
+func notify(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default:
+	}
+}
