@@ -62,28 +62,28 @@ type spokeStatus struct {
 // when it is written back, since a pod's spec requires its containers.
 const noTemplate = `{"spec":{"containers":[]}}`
 
-// present says whether a template is there at all.
-func present(template json.RawMessage) bool {
+// hasTemplate reports whether there is a template.
+func hasTemplate(template json.RawMessage) bool {
 	return len(template) > 0 && !bytes.Equal(bytes.TrimSpace(template), []byte("null"))
 }
 
-// blank says whether a template holds nothing. A client with types of its own writes noTemplate
-// back with an empty metadata or a null for the list.
-func blank(template json.RawMessage) bool {
-	if !present(template) {
+// isBlankTemplate reports whether a template has no values. A client with its own types writes noTemplate back
+// with an empty metadata or a null for the list.
+func isBlankTemplate(template json.RawMessage) bool {
+	if !hasTemplate(template) {
 		return true
 	}
 	var value any
-	return json.Unmarshal(template, &value) == nil && hollow(value)
+	return json.Unmarshal(template, &value) == nil && isEmptyValue(value)
 }
 
-func hollow(value any) bool {
+func isEmptyValue(value any) bool {
 	switch value := value.(type) {
 	case nil:
 		return true
 	case map[string]any:
 		for _, member := range value {
-			if !hollow(member) {
+			if !isEmptyValue(member) {
 				return false
 			}
 		}

@@ -28,7 +28,7 @@ func New() *hubspoke.Converter {
 	return hubspoke.New(hubspoke.Pair[hubForm, spokeForm]{
 		Group: chaosv1.GroupVersion.Group, Kind: "ChaosPod",
 		Hub: chaosv1.GroupVersion.Version, Spoke: v1alpha1.GroupVersion.Version,
-		Up: up, Down: down, CompleteHub: complete, CompleteSpoke: oneBlank, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
+		Up: up, Down: down, CompleteHub: complete, CompleteSpoke: normalizeBlank, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
 		Bulk: []hubspoke.Bulk{{Hub: []string{"spec", "target", "template"}, Spoke: []string{"spec", "template"}}},
 	})
 }
@@ -52,7 +52,7 @@ func up(s spokeForm) hubForm {
 	h.Spec.Schedule.At = s.Spec.NextStop
 	h.Status.ObservedGeneration, h.Status.Conditions = s.Status.ObservedGeneration, s.Status.Conditions
 	h.Status.LastRunTime = s.Status.LastRun
-	if present(s.Spec.Template) {
+	if hasTemplate(s.Spec.Template) {
 		h.Spec.Target.Template = s.Spec.Template
 	}
 	return h
@@ -64,7 +64,7 @@ func down(h hubForm) spokeForm {
 	s.Status.ObservedGeneration, s.Status.Conditions = h.Status.ObservedGeneration, h.Status.Conditions
 	s.Status.LastRun = h.Status.LastRunTime
 	switch {
-	case present(h.Spec.Target.Template):
+	case hasTemplate(h.Spec.Target.Template):
 		s.Spec.Template = h.Spec.Target.Template
 	case h.Spec.Target.Workload != nil || h.Spec.Target.Selector != nil:
 		s.Spec.Template = []byte(noTemplate)
@@ -89,13 +89,13 @@ func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 		saved.Status.Conditions = after.Status.Conditions
 	}
 	switch {
-	case bytes.Equal(before.Spec.Template, after.Spec.Template) || blank(before.Spec.Template) && blank(after.Spec.Template):
-	case present(saved.Spec.Target.Template):
+	case bytes.Equal(before.Spec.Template, after.Spec.Template) || isBlankTemplate(before.Spec.Template) && isBlankTemplate(after.Spec.Template):
+	case hasTemplate(saved.Spec.Target.Template):
 		saved.Spec.Target.Template = nil
-		if present(after.Spec.Template) {
+		if hasTemplate(after.Spec.Template) {
 			saved.Spec.Target.Template = after.Spec.Template
 		}
-	case !blank(after.Spec.Template):
+	case !isBlankTemplate(after.Spec.Template):
 		saved.Spec.Target = hubTarget{Template: after.Spec.Template}
 	}
 	return saved
@@ -105,11 +105,11 @@ func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 func overlaySpoke(_ spokeForm, _, after hubForm) spokeForm { return down(after) }
 
 // complete fills in the defaults of v1.
-func complete(h *hubForm) { applyDefaults(h, present(h.Spec.Target.Template)) }
+func complete(h *hubForm) { applyDefaults(h, hasTemplate(h.Spec.Target.Template)) }
 
-// oneBlank writes a template of nothing in one way, however a client wrote it.
-func oneBlank(s *spokeForm) {
-	if present(s.Spec.Template) && blank(s.Spec.Template) {
+// normalizeBlank writes a template of nothing in one way, however a client wrote it.
+func normalizeBlank(s *spokeForm) {
+	if hasTemplate(s.Spec.Template) && isBlankTemplate(s.Spec.Template) {
 		s.Spec.Template = []byte(noTemplate)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 )
 
-// down is the view at v1alpha1. Spans of a probe are rounded up to whole seconds; refreshSeconds is
+// down returns the view at v1alpha1. Durations of a probe are rounded up to whole seconds; refreshSeconds is
 // shown only where it would be exact.
 func down(h hub) spoke {
 	var s spoke
@@ -62,22 +62,22 @@ func byPriority(endpoints []v1.Endpoint) iter.Seq2[int, string] {
 	return func(yield func(endpoint int, host string) bool) {
 		if ordered(endpoints) {
 			for i := range endpoints {
-				if !places(endpoints, i, yield) {
+				if !yieldHosts(endpoints, i, yield) {
 					return
 				}
 			}
 			return
 		}
 		for _, i := range failover(endpoints) {
-			if !places(endpoints, i, yield) {
+			if !yieldHosts(endpoints, i, yield) {
 				return
 			}
 		}
 	}
 }
 
-// places yields the hosts of one endpoint.
-func places(endpoints []v1.Endpoint, i int, yield func(endpoint int, host string) bool) bool {
+// yieldHosts yields the hosts of one endpoint.
+func yieldHosts(endpoints []v1.Endpoint, i int, yield func(endpoint int, host string) bool) bool {
 	if name := endpoints[i].DNS; name != nil && !yield(i, name.Name) {
 		return false
 	}
@@ -89,7 +89,7 @@ func places(endpoints []v1.Endpoint, i int, yield func(endpoint int, host string
 	return true
 }
 
-// ordered says that the endpoints stand in the order of failover, which they nearly always do.
+// ordered reports whether the endpoints are in the order of failover, as they nearly always are.
 func ordered(endpoints []v1.Endpoint) bool {
 	for i := 1; i < len(endpoints); i++ {
 		if priority(&endpoints[i]) < priority(&endpoints[i-1]) {

@@ -16,7 +16,7 @@ import (
 // maxAddresses is how many addresses v1 allows in one endpoint.
 const maxAddresses = 100
 
-// run is a stretch of the edited hosts that becomes one endpoint: origin is the index of the
+// run is a range of the edited hosts that becomes one endpoint: origin is the index of the
 // saved endpoint that it continues, or -1 for a new one. A split run continues only a part of it.
 type run struct {
 	origin    int
@@ -25,13 +25,13 @@ type run struct {
 	addresses []v1.IPAddress
 }
 
-// overlayHosts carries the edited hosts onto the saved endpoints. A host keeps its endpoint
-// wherever it moved; a host written over another takes that one's endpoint; addresses of one
-// endpoint stay together as long as they stand together.
+// overlayHosts applies the edited hosts to the saved endpoints. A host keeps its endpoint wherever it is moved;
+// a host that replaces another gets its endpoint; addresses of one endpoint remain together as long as they are
+// adjacent.
 func overlayHosts(spec *v1.ExternalServiceSpec, before, after *v1alpha1.ExternalServiceSpec) {
 	edited := !slices.Equal(before.Hosts, after.Hosts)
 	if edited {
-		spec.Endpoints = rebuild(spec.Endpoints, after.Hosts)
+		spec.Endpoints = rebuildEndpoints(spec.Endpoints, after.Hosts)
 	}
 	switch {
 	case after.Probe == nil && (edited || before.Probe != nil):
@@ -47,8 +47,8 @@ func overlayHosts(spec *v1.ExternalServiceSpec, before, after *v1alpha1.External
 	}
 }
 
-// rebuild returns the endpoints that show as the given hosts.
-func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
+// rebuildEndpoints returns the endpoints whose view is the given hosts.
+func rebuildEndpoints(saved []v1.Endpoint, after []string) []v1.Endpoint {
 	var (
 		before  []string
 		origins []int
@@ -56,10 +56,10 @@ func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
 	for origin, host := range byPriority(saved) {
 		before, origins = append(before, host), append(origins, origin)
 	}
-	runs := runsOf(after, match(before, after), origins)
+	runs := splitRuns(after, matchHosts(before, after), origins)
 
-	if undisturbed(runs, origins) {
-		// Only removals and replacements: the list keeps its own order, which need not be that of
+	if inOldOrder(runs, origins) {
+		// Only removals and replacements: the list keeps its own order, which may differ from that of
 		// the priorities.
 		byOrigin := make(map[int]run, len(runs))
 		for _, r := range runs {
@@ -68,7 +68,7 @@ func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
 		var kept []v1.Endpoint
 		for i := range saved {
 			if r, stays := byOrigin[i]; stays {
-				kept = append(kept, r.onto(saved[i]))
+				kept = append(kept, r.applyTo(saved[i]))
 			}
 		}
 		return kept
@@ -91,20 +91,20 @@ func rebuild(saved []v1.Endpoint, after []string) []v1.Endpoint {
 		if r.origin < 0 || r.split {
 			endpoint.Name = freeName(i, used)
 		}
-		out = append(out, r.onto(endpoint))
+		out = append(out, r.applyTo(endpoint))
 	}
 	prioritize(out, runs)
-	return inPlace(saved, out, runs, after)
+	return restoreOrder(saved, out, runs, after)
 }
 
-// inPlace puts endpoints that were there before into their former order, and new ones behind them, where the
-// priorities alone make them show as the given hosts: an edit that is taken back then leaves no trace.
-func inPlace(saved, out []v1.Endpoint, runs []run, after []string) []v1.Endpoint {
+// restoreOrder returns existing endpoints in their old order, followed by new ones, if their priorities alone
+// result in the given hosts: an edit that is undone then changes nothing.
+func restoreOrder(saved, out []v1.Endpoint, runs []run, after []string) []v1.Endpoint {
 	order := make([]int, len(runs))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(runs[a].place(len(saved)), runs[b].place(len(saved))) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(runs[a].oldIndex(len(saved)), runs[b].oldIndex(len(saved))) })
 	placed := make([]v1.Endpoint, len(out))
 	for i, from := range order {
 		placed[i] = out[from]
@@ -119,17 +119,17 @@ func inPlace(saved, out []v1.Endpoint, runs []run, after []string) []v1.Endpoint
 	return placed
 }
 
-// place is where the endpoint of a run stood among so many.
-func (r run) place(saved int) int {
+// oldIndex returns the old index of the endpoint of a run, or saved for a new one.
+func (r run) oldIndex(saved int) int {
 	if r.origin < 0 || r.split {
 		return saved
 	}
 	return r.origin
 }
 
-// match returns for every host of after the index of the host of before that it continues, or -1:
-// the same text first, wherever it stands, and then whatever it was written over.
-func match(before, after []string) []int {
+// matchHosts returns for every host of after the index of the host of before that it continues, or -1:
+// the same text first, at any index, and then the one that it replaces.
+func matchHosts(before, after []string) []int {
 	waiting := make(map[string][]int, len(before))
 	for i, host := range before {
 		waiting[host] = append(waiting[host], i)
@@ -169,10 +169,10 @@ func match(before, after []string) []int {
 	return matched
 }
 
-// runsOf cuts the hosts into endpoints.
-func runsOf(after []string, matched, origins []int) []run {
-	// following is the endpoint of the next host that had one, to tell whether a new address
-	// stands amid those of one endpoint.
+// splitRuns splits the hosts into endpoints.
+func splitRuns(after []string, matched, origins []int) []run {
+	// following is the endpoint of the next host that had one, to decide whether a new address is between
+	// those of one endpoint.
 	following := make([]int, len(after))
 	next := -1
 	for j := len(after) - 1; j >= 0; j-- {
@@ -192,8 +192,8 @@ func runsOf(after []string, matched, origins []int) []run {
 		address := isAddress(host)
 		if address && len(runs) > 0 {
 			last := &runs[len(runs)-1]
-			amid := origin < 0 && last.origin == following[j]
-			if last.origin >= 0 && last.dns == nil && len(last.addresses) < maxAddresses && (last.origin == origin || amid) {
+			between := origin < 0 && last.origin == following[j]
+			if last.origin >= 0 && last.dns == nil && len(last.addresses) < maxAddresses && (last.origin == origin || between) {
 				last.addresses = append(last.addresses, v1.IPAddress(host))
 				continue
 			}
@@ -210,24 +210,24 @@ func runsOf(after []string, matched, origins []int) []run {
 	return runs
 }
 
-// undisturbed says that every run continues an endpoint of its own, in the order as before.
-func undisturbed(runs []run, origins []int) bool {
-	place := make(map[int]int, len(origins))
+// inOldOrder reports whether every run continues an endpoint of its own, in the old order.
+func inOldOrder(runs []run, origins []int) bool {
+	index := make(map[int]int, len(origins))
 	for i, origin := range origins {
-		place[origin] = i
+		index[origin] = i
 	}
 	last := -1
 	for _, r := range runs {
-		if r.origin < 0 || r.split || place[r.origin] < last {
+		if r.origin < 0 || r.split || index[r.origin] < last {
 			return false
 		}
-		last = place[r.origin]
+		last = index[r.origin]
 	}
 	return true
 }
 
-// onto puts the hosts of the run into the endpoint.
-func (r run) onto(endpoint v1.Endpoint) v1.Endpoint {
+// applyTo returns the endpoint with the hosts of the run.
+func (r run) applyTo(endpoint v1.Endpoint) v1.Endpoint {
 	if r.dns == nil {
 		endpoint.DNS, endpoint.Addresses = nil, r.addresses
 		return endpoint
@@ -246,10 +246,10 @@ func freeName(i int, used map[string]bool) string {
 	return hostName(i)
 }
 
-// prioritize gives the endpoints, which stand in the order of failover, priorities that say the
-// same. Endpoints that were there before share out the priorities that they had among them, so
-// that tiers of several endpoints remain; a new one gets a tier of its own, pushing later ones
-// down as far as they are in its way, unless it stands within a tier.
+// prioritize sets priorities in the order of the endpoints, which is that of failover. Existing endpoints keep
+// their priorities as a set, so that several endpoints of one priority remain together. A new one gets a
+// priority of its own, which increases later ones where they conflict, unless it is between endpoints of one
+// priority.
 func prioritize(endpoints []v1.Endpoint, runs []run) {
 	var had []int32
 	for i, r := range runs {

@@ -157,7 +157,7 @@ func TestHostsThatSplitAnEndpointCostNoSquare(t *testing.T) {
 		hosts[n/2] = "edited.example.com"
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if got := rebuild(saved, hosts); len(got) != n {
+		if got := rebuildEndpoints(saved, hosts); len(got) != n {
 			t.Errorf("%d hosts became %d endpoints", n, len(got))
 		}
 		runtime.ReadMemStats(&after)

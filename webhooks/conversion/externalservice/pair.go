@@ -15,7 +15,7 @@ type (
 	hub struct {
 		Spec   v1.ExternalServiceSpec   `json:"spec"`
 		Status v1.ExternalServiceStatus `json:"status"`
-		room   *room
+		arena  *endpointArena
 	}
 	spoke struct {
 		Spec   v1alpha1.ExternalServiceSpec   `json:"spec"`
@@ -23,7 +23,7 @@ type (
 	}
 )
 
-// New makes the converter of the kind.
+// New returns the converter of the kind.
 func New() *hubspoke.Converter {
 	return hubspoke.New(hubspoke.Pair[hub, spoke]{
 		Group:        v1.GroupVersion.Group,
@@ -34,14 +34,13 @@ func New() *hubspoke.Converter {
 		UpInto:       upInto,
 		Down:         down,
 		CompleteHub:  complete,
-		Whole:        whole,
+		HasImplied:   hasImplied,
 		OverlayHub:   overlayHub,
 		OverlaySpoke: overlaySpoke,
 	})
 }
 
-// implied is what every v1alpha1 object means and cannot say: the defaults of v1 that hold whatever
-// else is set. Those of the blocks belong to the probe and to refreshSeconds.
+// implied is what every v1alpha1 object means and cannot express: the defaults of v1 that apply in any case. Those of the blocks belong to the probe and to refreshSeconds.
 var implied, impliedCheck, impliedResolution = func() (v1.ExternalServiceSpec, v1.HealthCheck, v1.Resolution) {
 	var bare hub
 	complete(&bare)
@@ -52,8 +51,8 @@ var implied, impliedCheck, impliedResolution = func() (v1.ExternalServiceSpec, v
 		v1.Resolution{OnFailure: resolution.OnFailure, KeepLastFor: resolution.KeepLastFor}
 }()
 
-// whole says that a hub form has all that up would write of itself.
-func whole(h *hub) bool {
+// hasImplied reports whether a hub form has everything that up always writes.
+func hasImplied(h *hub) bool {
 	s := &h.Spec
 	if s.Suspend == nil || s.DeletionPolicy == nil || s.Service == nil || s.Service.Type == nil {
 		return false
@@ -64,10 +63,23 @@ func whole(h *hub) bool {
 	return refresh(s.Resolution) == nil || s.Resolution.OnFailure != nil && s.Resolution.KeepLastFor != nil
 }
 
-// complete fills in the defaults of v1, but inside list items: a value that stands there was written by
-// someone.
+// complete fills in the defaults of v1, except within list items: a value there was written by a user.
 func complete(h *hub) {
 	obj := v1.ExternalService{Spec: h.Spec}
 	rules.DefaultMaps(&obj)
 	h.Spec = obj.Spec
+}
+
+// PlainUp returns the v1 form, without defaults, of what v1alpha1 can say. It may share memory
+// with its arguments. Alone, without the restore annotations that hubspoke makes, it loses what v1
+// cannot say: it is what the benchmarks give to handlers that have no such annotation.
+func PlainUp(spec v1alpha1.ExternalServiceSpec, status v1alpha1.ExternalServiceStatus) (v1.ExternalServiceSpec, v1.ExternalServiceStatus) {
+	h := up(spoke{Spec: spec, Status: status})
+	return h.Spec, h.Status
+}
+
+// PlainDown returns the view at v1alpha1. The notes of PlainUp hold for it as well.
+func PlainDown(spec v1.ExternalServiceSpec, status v1.ExternalServiceStatus) (v1alpha1.ExternalServiceSpec, v1alpha1.ExternalServiceStatus) {
+	s := down(hub{Spec: spec, Status: status})
+	return s.Spec, s.Status
 }

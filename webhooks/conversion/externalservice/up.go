@@ -6,6 +6,7 @@ package externalservice
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,23 +17,23 @@ import (
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 )
 
-// up is the plain mapping to the hub. Of the status of v1alpha1 it maps what both versions have.
+// up maps to the hub. Of the status it maps what both versions have.
 func up(s spoke) hub {
 	var h hub
 	upInto(s, &h)
-	h.room = nil
+	h.arena = nil
 	return h
 }
 
 // upInto is up into the memory of another form.
 func upInto(s spoke, into *hub) {
-	h := hub{room: into.room}
-	if h.room == nil {
-		h.room = new(room)
+	h := hub{arena: into.arena}
+	if h.arena == nil {
+		h.arena = new(endpointArena)
 	}
-	h.Spec = impliedSpec()
+	h.Spec = newImpliedSpec()
 	h.Spec.Ports = upPorts(s.Spec.Ports)
-	h.Spec.Endpoints = h.room.endpointsOf(s.Spec.Hosts, s.Spec.Probe != nil)
+	h.Spec.Endpoints = h.arena.endpointsOf(s.Spec.Hosts, s.Spec.Probe != nil)
 	if s.Spec.RefreshSeconds != nil {
 		every := seconds(*s.Spec.RefreshSeconds)
 		h.Spec.Resolution = impliedResolution.DeepCopy()
@@ -45,8 +46,8 @@ func upInto(s spoke, into *hub) {
 	*into = h
 }
 
-// impliedSpec is a copy of implied, whose values others may change.
-func impliedSpec() v1.ExternalServiceSpec { return *implied.DeepCopy() }
+// newImpliedSpec returns a copy of implied that the caller may change.
+func newImpliedSpec() v1.ExternalServiceSpec { return *implied.DeepCopy() }
 
 // upPorts makes a port of every name, in their order.
 func upPorts(numbers map[string]v1alpha1.PortNumber) []v1.ServicePort {
@@ -61,7 +62,7 @@ func upPorts(numbers map[string]v1alpha1.PortNumber) []v1.ServicePort {
 	return ports
 }
 
-// isAddress looks at the end first, since to be told why a name is no address costs more.
+// isAddress checks the last byte first, since the error of a failed parse costs more.
 func isAddress(host string) bool {
 	if host == "" || !strings.Contains(host, ":") && (host[len(host)-1] < '0' || host[len(host)-1] > '9') {
 		return false
@@ -93,7 +94,7 @@ func upHandlers(h *v1.HealthCheck, p *v1alpha1.Probe) {
 	}
 }
 
-// probePort is the port of the probe's handler; ok is false where it has none.
+// probePort returns the port of the probe's handler; false where it has none.
 func probePort(p *v1alpha1.Probe) (v1alpha1.PortNumber, bool) {
 	switch {
 	case p == nil:
@@ -107,7 +108,7 @@ func probePort(p *v1alpha1.Probe) (v1alpha1.PortNumber, bool) {
 	return 0, false
 }
 
-// portName finds a port by number; it is empty where there is none.
+// portName returns the name of the port with a number, or "".
 func portName(ports []v1.ServicePort, number v1alpha1.PortNumber) string {
 	for _, port := range ports {
 		if port.Port == int32(number) {
@@ -127,3 +128,57 @@ func optionalSeconds(n *int32) *common.Duration {
 	}
 	return ptr.To(seconds(*n))
 }
+
+// lowestPriority is the last priority of v1; further hosts of a long list share it, in order.
+const lowestPriority = 9
+
+// maxReused bounds the list of hosts whose memory is reused: v1 allows no more endpoints.
+const maxReused = 32
+
+// endpointArena is reusable memory for the endpoints of a list of hosts, and for what they point to. Lists may be
+// long, so it is allocated once.
+type endpointArena struct {
+	endpoints []v1.Endpoint
+	hosts     []host
+}
+
+type host struct {
+	endpoint string // its name, which depends on the index alone
+	name     v1.DNSName
+	address  [1]v1.IPAddress
+	priority int32
+}
+
+// endpointsOf returns an endpoint for every host, and invalidates those that it returned before. Every host that
+// is no IP address counts as a DNS name.
+func (r *endpointArena) endpointsOf(hosts []string, ranked bool) []v1.Endpoint {
+	if len(hosts) == 0 {
+		return nil
+	}
+	if len(hosts) > maxReused {
+		r = new(endpointArena)
+	}
+	r.endpoints = slices.Grow(r.endpoints[:0], len(hosts))[:len(hosts)]
+	r.hosts = slices.Grow(r.hosts[:0], len(hosts))[:len(hosts)]
+	for i, text := range hosts {
+		e, h := &r.endpoints[i], &r.hosts[i]
+		if h.endpoint == "" {
+			h.endpoint = hostName(i)
+		}
+		*e, *h = v1.Endpoint{Name: h.endpoint}, host{endpoint: h.endpoint}
+		if isAddress(text) {
+			h.address[0] = v1.IPAddress(text)
+			e.Addresses = h.address[:]
+		} else {
+			h.name.Name = text
+			e.DNS = &h.name
+		}
+		if ranked && len(hosts) > 1 {
+			h.priority = int32(min(i, lowestPriority))
+			e.Priority = &h.priority
+		}
+	}
+	return r.endpoints
+}
+
+func hostName(i int) string { return "host-" + strconv.Itoa(i) }

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
-// envelope is an object taken apart.
+// envelope is the parts of an object.
 type envelope struct {
 	apiVersion, kind, metadata jsonindex.Value
 
@@ -20,14 +20,14 @@ type envelope struct {
 	body        sections
 }
 
-// annotations as they stand there.
+// annotations of an object.
 type annotations struct {
 	object     jsonindex.Value
-	hub, spoke jsonindex.Value // ours
+	hub, spoke jsonindex.Value // the restore annotations
 	size       int             // bytes of the others, at most
 }
 
-func (a annotations) ours() bool { return a.hub.Exists() || a.spoke.Exists() }
+func (a annotations) hasRestore() bool { return a.hub.Exists() || a.spoke.Exists() }
 
 func (a annotations) get(k restoreKey) jsonindex.Value {
 	if k.annotation == common.ConversionDataAnnotation {
@@ -36,9 +36,9 @@ func (a annotations) get(k restoreKey) jsonindex.Value {
 	return a.spoke
 }
 
-// openEnvelope returns false for what is not an ordinary object: one without kind or metadata, with
-// members that no Kubernetes object has, or with names that stand twice.
-func openEnvelope(object jsonindex.Value) (e envelope, ok bool) {
+// parseEnvelope returns false where an object has no kind, members that no Kubernetes object has, or duplicate
+// names.
+func parseEnvelope(object jsonindex.Value) (e envelope, ok bool) {
 	for name, value := range object.Fields() {
 		switch string(name) {
 		case "apiVersion":
@@ -48,13 +48,13 @@ func openEnvelope(object jsonindex.Value) (e envelope, ok bool) {
 			ok = !e.kind.Exists()
 			e.kind = value
 		case "metadata":
-			ok = !e.metadata.Exists() && e.openMetadata(value)
+			ok = !e.metadata.Exists() && e.parseMetadata(value)
 		case "spec":
 			ok = !e.body.spec.exists() && value.Kind() == '{'
-			e.body.spec = given(value)
+			e.body.spec = sectionOf(value)
 		case "status":
-			ok = !e.body.status.exists() && filled(value)
-			e.body.status = given(value)
+			ok = !e.body.status.exists() && hasMembers(value)
+			e.body.status = sectionOf(value)
 		default:
 			ok = false
 		}
@@ -65,8 +65,8 @@ func openEnvelope(object jsonindex.Value) (e envelope, ok bool) {
 	return e, e.apiVersion.Kind() == '"' && e.kind.Kind() == '"'
 }
 
-// filled says that this is an object with a member that is not null.
-func filled(object jsonindex.Value) bool {
+// hasMembers reports whether this is an object with a member that is not null.
+func hasMembers(object jsonindex.Value) bool {
 	for _, value := range object.Fields() {
 		if value.Kind() != 'n' {
 			return true
@@ -75,17 +75,17 @@ func filled(object jsonindex.Value) bool {
 	return false
 }
 
-func (e *envelope) openMetadata(metadata jsonindex.Value) bool {
+func (e *envelope) parseMetadata(metadata jsonindex.Value) bool {
 	e.metadata = metadata
 	for name, value := range metadata.Fields() {
-		if string(name) == "annotations" && (e.annotations.object.Exists() || !e.annotations.open(value)) {
+		if string(name) == "annotations" && (e.annotations.object.Exists() || !e.annotations.parse(value)) {
 			return false
 		}
 	}
 	return metadata.Kind() == '{'
 }
 
-func (a *annotations) open(object jsonindex.Value) bool {
+func (a *annotations) parse(object jsonindex.Value) bool {
 	a.object = object
 	for name, value := range object.Fields() {
 		if value.Kind() != '"' {
@@ -97,7 +97,7 @@ func (a *annotations) open(object jsonindex.Value) bool {
 		case common.V1Alpha1DataAnnotation:
 			a.spoke = value
 		default:
-			if !qualified(name) {
+			if !isQualifiedName(name) {
 				return false
 			}
 			a.size += len(name) + len(value.Bytes())
@@ -106,23 +106,23 @@ func (a *annotations) open(object jsonindex.Value) bool {
 	return object.Kind() == '{' && a.size <= apivalidation.TotalAnnotationSizeLimitB
 }
 
-// qualified says that this is surely a name that the API server takes for an annotation. Of another one
-// it may still be; the long way asks it.
-func qualified(name []byte) bool {
+// isQualifiedName reports whether the API server certainly accepts a name of an annotation. It may accept
+// others too; total uses its own validation.
+func isQualifiedName(name []byte) bool {
 	prefix, rest, both := bytes.Cut(name, []byte{'/'})
 	if !both {
-		return segment(prefix, 63)
+		return isNameSegment(prefix, 63)
 	}
 	for label := range bytes.SplitSeq(prefix, []byte{'.'}) {
-		if !segment(label, 63) || bytes.IndexByte(label, '_') >= 0 {
+		if !isNameSegment(label, 63) || bytes.IndexByte(label, '_') >= 0 {
 			return false
 		}
 	}
-	return len(prefix) <= 253 && segment(rest, 63)
+	return len(prefix) <= 253 && isNameSegment(rest, 63)
 }
 
-// segment is letters and digits, with other signs between them.
-func segment(part []byte, most int) bool {
+// isNameSegment reports whether a part has letters and digits, with other signs only between them.
+func isNameSegment(part []byte, most int) bool {
 	if len(part) == 0 || len(part) > most || !alphanumeric(part[0]) || !alphanumeric(part[len(part)-1]) {
 		return false
 	}
@@ -138,15 +138,14 @@ func alphanumeric(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
 }
 
-// seal appends the object at its new version. Metadata stays as it came, but for the restore
-// annotations.
-func (e envelope) seal(out []byte, apiVersion string, r quickResult) []byte {
+// append appends the object at its new version. Of metadata, only the restore annotations change.
+func (e envelope) append(out []byte, apiVersion string, r fastResult) []byte {
 	out = jsonindex.Quote(append(out, `{"apiVersion":`...), apiVersion)
 	out = append(append(out, `,"kind":`...), e.kind.Bytes()...)
 	out = append(out, `,"metadata":`...)
 	switch {
-	case r.value != nil || e.annotations.ours():
-		out = e.sealMetadata(out, r)
+	case r.value != nil || e.annotations.hasRestore():
+		out = e.appendMetadata(out, r)
 	case !e.metadata.Exists():
 		out = append(out, "{}"...)
 	default:
@@ -161,8 +160,8 @@ func (e envelope) seal(out []byte, apiVersion string, r quickResult) []byte {
 	return append(out, '}')
 }
 
-// sealMetadata writes metadata with other restore annotations.
-func (e envelope) sealMetadata(out []byte, r quickResult) []byte {
+// appendMetadata appends metadata with other restore annotations.
+func (e envelope) appendMetadata(out []byte, r fastResult) []byte {
 	var metadata jsonindex.Object
 	for name, value := range e.metadata.Fields() {
 		if string(name) != "annotations" {
@@ -170,14 +169,14 @@ func (e envelope) sealMetadata(out []byte, r quickResult) []byte {
 		}
 	}
 	if r.value != nil || e.annotations.size > 0 {
-		out = e.sealAnnotations(metadata.Name(out, annotationsName), r)
+		out = e.appendAnnotations(metadata.Name(out, annotationsName), r)
 	}
 	return metadata.End(out)
 }
 
 var annotationsName = []byte("annotations")
 
-func (e envelope) sealAnnotations(out []byte, r quickResult) []byte {
+func (e envelope) appendAnnotations(out []byte, r fastResult) []byte {
 	var annotations jsonindex.Object
 	for name, value := range e.annotations.object.Fields() {
 		if string(name) != common.ConversionDataAnnotation && string(name) != common.V1Alpha1DataAnnotation {

@@ -8,24 +8,24 @@ import "github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 // Quick and Thorough are the two ways, for the tests that hold the kinds to them, and what
 // makes two answers the same.
 var (
-	Quick    = (*Converter).quickly
-	Thorough = (*Converter).thoroughly
-	Meaning  = meaning
+	Fast       = (*Converter).fastBytes
+	Total      = (*Converter).totalBytes
+	Normalized = normalized
 )
 
-// quickly is quick for bytes, which may be no JSON.
-func (c *Converter) quickly(raw []byte, toVersion string) ([]byte, bool) {
+// fastBytes is fast for bytes, which may be no JSON.
+func (c *Converter) fastBytes(raw []byte, toVersion string) ([]byte, bool) {
 	document := jsonindex.NewDocument()
 	defer document.Release()
 	object, err := document.Read(raw)
 	if err != nil {
 		return nil, false
 	}
-	converted, ok := c.quick(nil, object, toVersion)
+	converted, ok := c.fast(nil, object, toVersion)
 	return converted.Object, ok
 }
 
-func (c *Converter) thoroughly(raw []byte, toVersion string) ([]byte, error) {
-	converted, err := c.thorough(raw, toVersion)
+func (c *Converter) totalBytes(raw []byte, toVersion string) ([]byte, error) {
+	converted, err := c.total(raw, toVersion)
 	return converted.Object, err
 }

@@ -11,20 +11,18 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
-// fingerprint is a hash of a JSON value that does not depend on the order of names or on white
-// space, and passes over members that are null. Two spellings of one number or string differ:
-// the comparison takes that for a difference, and looks more closely. The value must be valid
-// JSON.
+// fingerprint is a hash of a JSON value that depends neither on the order of names nor on white space, and
+// ignores members that are null. Two spellings of one number or string differ: the values are compared then.
+// The value must be valid JSON.
 //
-// It is two hashes of 64 bits side by side, which a processor computes in the time of one. It only
-// ever tells an edited view from an untouched one of the same object: a user who forged one would deceive
-// only themselves.
+// It is two hashes of 64 bits, which a processor computes in the time of one. It only distinguishes an edited
+// view from an unedited one of the same object: a forged one affects no other object.
 type fingerprint struct{ one, two uint64 }
 
-// start is the fingerprint of nothing; the digits are those of pi.
-var start = fingerprint{0x243f6a8885a308d3, 0x13198a2e03707344}
+// seed is the initial fingerprint, the digits of pi.
+var seed = fingerprint{0x243f6a8885a308d3, 0x13198a2e03707344}
 
-// String is the digest that a restore annotation has.
+// String returns the digest for a restore annotation.
 func (f fingerprint) String() string {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:8], f.one)
@@ -32,16 +30,16 @@ func (f fingerprint) String() string {
 	return hex.EncodeToString(raw[:])
 }
 
-// digest names a JSON value.
+// digest returns the digest of a JSON value.
 func digest(value []byte) string {
 	r := reader{json: value}
-	return r.value(start).String()
+	return r.value(seed).String()
 }
 
-// digest is that of the spec as an object's only member. The status does not count: it changes by
-// itself.
+// digest returns the digest of an object with the spec as its only member. The status does not count: it
+// changes by itself.
 func (s sections) digest() string {
-	sum := start.word('{')
+	sum := seed.word('{')
 	if s.spec.exists() {
 		r := reader{json: s.spec.json}
 		sum = sum.plus(r.value(specName))
@@ -51,20 +49,20 @@ func (s sections) digest() string {
 
 var specName = pathOf(`"spec"`)
 
-// pathOf is the hash that a member begins from, of an object that is all there is.
+// pathOf returns the hash of a member's name at the top level.
 func pathOf(quoted string) fingerprint {
 	r := reader{json: []byte(quoted), at: len(quoted)}
-	return r.bytes(start, 0)
+	return r.bytes(seed, 0)
 }
 
-// reader hashes the values of a text, which it goes through once. Of anything else than JSON it makes
-// nonsense, but it ends, and never looks beyond it.
+// reader hashes the values of a text in one pass. For a text that is not JSON the hash is meaningless, but it
+// terminates, and never reads beyond the text.
 type reader struct {
 	json []byte
 	at   int
 }
 
-// peek passes over white space, and returns what comes then; 0 at the end.
+// peek skips white space, and returns the next byte; 0 at the end.
 func (r *reader) peek() byte {
 	for r.at < len(r.json) {
 		if b := r.json[r.at]; b > ' ' {
@@ -86,14 +84,14 @@ func (r *reader) value(f fingerprint) fingerprint {
 		return r.text(f)
 	}
 	begin := min(r.at, len(r.json))
-	for r.at < len(r.json) && !ends(r.json[r.at]) {
+	for r.at < len(r.json) && !endsScalar(r.json[r.at]) {
 		r.at++
 	}
 	return r.bytes(f, begin)
 }
 
-// ends says that a number or a word is over.
-func ends(b byte) bool { return b <= ' ' || b == ',' || b == '}' || b == ']' }
+// endsScalar reports whether a byte ends a number or a word.
+func endsScalar(b byte) bool { return b <= ' ' || b == ',' || b == '}' || b == ']' }
 
 func (r *reader) object(f fingerprint) fingerprint {
 	sum := f.word('{')
@@ -113,7 +111,7 @@ func (r *reader) object(f fingerprint) fingerprint {
 
 func (r *reader) list(f fingerprint) fingerprint {
 	sum, n := f.word('['), uint64(0)
-	for r.at++; !over(r.peek()); r.next() {
+	for r.at++; !endsList(r.peek()); r.next() {
 		n++
 		sum = sum.plus(r.value(f.word(n)))
 	}
@@ -121,9 +119,9 @@ func (r *reader) list(f fingerprint) fingerprint {
 	return sum
 }
 
-func over(b byte) bool { return b == ']' || b == '}' || b == 0 }
+func endsList(b byte) bool { return b == ']' || b == '}' || b == 0 }
 
-// next passes over a comma.
+// next skips a comma.
 func (r *reader) next() {
 	if r.peek() == ',' {
 		r.at++
@@ -136,14 +134,14 @@ func (r *reader) text(f fingerprint) fingerprint {
 	return r.bytes(f, begin)
 }
 
-// bytes takes in the text from begin on, eight bytes at a time, and the rest of them with its length.
+// bytes hashes the text from begin on, eight bytes at a time, and the rest with its length.
 func (r *reader) bytes(f fingerprint, begin int) fingerprint {
 	end := min(r.at, len(r.json))
 	for ; end-begin >= 8; begin += 8 {
 		f = f.word(binary.LittleEndian.Uint64(r.json[begin:]))
 	}
 	rest := uint64(end - begin)
-	if begin+8 <= len(r.json) { // what follows is masked
+	if begin+8 <= len(r.json) { // the bytes after it are masked
 		return f.word(rest<<56 | binary.LittleEndian.Uint64(r.json[begin:])&(1<<(8*rest)-1))
 	}
 	last := rest << 56
@@ -163,12 +161,12 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// plus adds a finished hash to a sum, spread over all bits, so that sums of them do not cancel out.
+// plus adds a finished hash to a sum, mixed so that sums do not cancel out.
 func (f fingerprint) plus(other fingerprint) fingerprint {
-	return fingerprint{f.one + settle(other.one), f.two + settle(other.two)}
+	return fingerprint{f.one + avalanche(other.one), f.two + avalanche(other.two)}
 }
 
-func settle(hash uint64) uint64 {
+func avalanche(hash uint64) uint64 {
 	hash ^= hash >> 33
 	hash *= 0xff51afd7ed558ccd
 	hash ^= hash >> 33

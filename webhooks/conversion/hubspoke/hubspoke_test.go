@@ -64,7 +64,7 @@ func down(h hub) spoke {
 	return s
 }
 
-func toy() *Converter {
+func newToyConverter() *Converter {
 	pair := toyPair()
 	pair.Bulk = []Bulk{{Hub: []string{"spec", "payload"}, Spoke: []string{"spec", "payload"}}}
 	return New(pair)
@@ -91,7 +91,7 @@ func toyPair() Pair[hub, spoke] {
 
 func convert(t *testing.T, raw, version string) string {
 	t.Helper()
-	out, err := toy().Convert([]byte(raw), version)
+	out, err := newToyConverter().Convert([]byte(raw), version)
 	if err != nil {
 		t.Fatalf("Convert(%s, %s): %v", raw, version, err)
 	}
@@ -222,7 +222,7 @@ func TestRestoreBytesMeasureTheSpecAlsoWhereItDoesNotFit(t *testing.T) {
 		"only the spec": {300 << 10, 300 << 10, 300 << 10, 301 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := toy().RestoreBytes(object(c.note, c.text), "v1alpha1")
+			got, err := newToyConverter().RestoreBytes(object(c.note, c.text), "v1alpha1")
 			if err != nil || got < c.atLeast || got >= c.below {
 				t.Errorf("RestoreBytes = %d, %v, want %d to %d", got, err, c.atLeast, c.below)
 			}
@@ -251,7 +251,7 @@ func TestErrorsNameTheVersion(t *testing.T) {
 		"cut":       {`{"apiVersion":`, "v1", "cannot convert"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := toy().Convert([]byte(c.raw), c.to); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := newToyConverter().Convert([]byte(c.raw), c.to); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error = %v, want %q in it", err, c.want)
 			}
 		})
@@ -270,7 +270,7 @@ func FuzzArbitraryJSONSurvivesBothWays(f *testing.F) {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)
 	}
-	converter := toy()
+	converter := newToyConverter()
 	f.Fuzz(func(t *testing.T, raw []byte, fromHub bool) {
 		made, err := parseTree(raw)
 		if err != nil {
@@ -297,7 +297,7 @@ func FuzzArbitraryJSONSurvivesBothWays(f *testing.F) {
 		if err != nil {
 			t.Fatalf("back: %v", err)
 		}
-		if !fromHub && !writable(object{metadata: tree{"annotations": annotations}}.annotations()) {
+		if !fromHub && !canAnnotate(object{metadata: tree{"annotations": annotations}}.annotations()) {
 			return // beside what the API server takes for no annotation there is no restore annotation
 		}
 		got, err := parseTree(back)

@@ -15,7 +15,7 @@ import (
 
 // Kept is a hub object as an update at the spoke version should leave it.
 type Kept struct {
-	// Spec is nil where the object is that already.
+	// Spec is nil where the object needs no change.
 	Spec json.RawMessage
 	// Saved is the restore annotation that belongs to the spec, empty for none.
 	Saved string
@@ -23,25 +23,25 @@ type Kept struct {
 	Fields []string
 }
 
-// Keep returns what an update at the spoke version makes of a stored object, both in their hub form: the
-// fields that the spoke shows as the update has them, and all others as they are stored. That is the
-// object itself where the update carried the restore annotation of the stored object, and another one
-// where it carried none, an old one or a forged one.
+// Keep returns the result of an update at the spoke version of a stored object, both in their hub form: the
+// fields that the spoke version has are those of the update, and all others those of the stored object. It is
+// the updated object itself where the update had the restore annotation of the stored object, and another one
+// where it had none, an old one or a forged one.
 func (c *Converter) Keep(updated, stored []byte) (Kept, error) {
 	object, view, was, before := jsonindex.NewDocument(), jsonindex.NewDocument(), jsonindex.NewDocument(), jsonindex.NewDocument()
 	defer object.Release()
 	defer view.Release()
 	defer was.Release()
 	defer before.Release()
-	is, seen, err := c.viewed(updated, object, view)
+	is, seen, err := c.view(updated, object, view)
 	if err != nil {
 		return Kept{}, err
 	}
-	_, old, err := c.viewed(stored, was, before)
+	_, old, err := c.view(stored, was, before)
 	if err != nil {
 		return Kept{}, err
 	}
-	raw, err := c.Convert(bare(seen, common.ConversionDataAnnotation, annotation(old, common.ConversionDataAnnotation)), c.hub)
+	raw, err := c.Convert(withAnnotation(seen, common.ConversionDataAnnotation, annotation(old, common.ConversionDataAnnotation)), c.hub)
 	if err != nil {
 		return Kept{}, err
 	}
@@ -63,13 +63,13 @@ func (c *Converter) Keep(updated, stored []byte) (Kept, error) {
 	return Kept{Spec: bytes.Clone(spec), Saved: saved, Fields: fields}, nil
 }
 
-// viewed reads a hub object, and makes its view without a status, and without annotations that could leave
-// no room for ours.
-func (c *Converter) viewed(raw []byte, into, view *jsonindex.Document) (object, spoke jsonindex.Value, err error) {
+// view reads a hub object, and returns it with its view, without a status and without annotations that could
+// leave no space for the restore annotation.
+func (c *Converter) view(raw []byte, into, view *jsonindex.Document) (object, spoke jsonindex.Value, err error) {
 	if object, err = into.Read(raw); err != nil {
 		return object, spoke, err
 	}
-	converted, err := c.Convert(bare(object, common.V1Alpha1DataAnnotation, annotation(object, common.V1Alpha1DataAnnotation)), c.spoke)
+	converted, err := c.Convert(withAnnotation(object, common.V1Alpha1DataAnnotation, annotation(object, common.V1Alpha1DataAnnotation)), c.spoke)
 	if err != nil {
 		return object, spoke, err
 	}
@@ -77,8 +77,8 @@ func (c *Converter) viewed(raw []byte, into, view *jsonindex.Document) (object, 
 	return object, spoke, err
 }
 
-// bare is an object without its status, and with no other metadata than an annotation; none is none.
-func bare(object jsonindex.Value, name string, annotation jsonindex.Value) []byte {
+// withAnnotation returns an object without its status and metadata, but with one annotation if it exists.
+func withAnnotation(object jsonindex.Value, name string, annotation jsonindex.Value) []byte {
 	var written jsonindex.Object
 	out := make([]byte, 0, len(object.Bytes()))
 	for member, value := range object.Fields() {
@@ -98,7 +98,7 @@ func annotation(object jsonindex.Value, name string) jsonindex.Value {
 	return object.Field("metadata").Field("annotations").Field(name)
 }
 
-// differing lists the members in which two objects differ, in order.
+// differing returns the names of the members in which two objects differ, sorted.
 func differing(a, b []byte) ([]string, error) {
 	one, err := members(a)
 	if err != nil {
@@ -113,7 +113,7 @@ func differing(a, b []byte) ([]string, error) {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return equal(one[name], other[name]) }), nil
 }
 
-// members reads an object; what is none has none.
+// members reads the members of an object; anything else has none.
 func members(raw []byte) (tree, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return tree{}, nil
@@ -121,7 +121,7 @@ func members(raw []byte) (tree, error) {
 	return parseTree(raw)
 }
 
-// Readable says that a restore annotation of a hub object saves something.
+// Readable reports whether a restore annotation of a hub object can be read.
 func Readable(annotation string) bool {
 	_, ok := spokeData.decode(source{annotations: map[string]string{spokeData.annotation: annotation}}, nil)
 	return ok

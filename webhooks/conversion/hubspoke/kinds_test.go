@@ -28,7 +28,7 @@ func TestTheKindsConvertAlikeBothWays(t *testing.T) {
 			if err != nil || len(files) == 0 {
 				t.Fatalf("no golden objects: %v", err)
 			}
-			quick, all := 0, 0
+			fastCount, all := 0, 0
 			for _, file := range files {
 				text, err := os.ReadFile(file)
 				if err != nil {
@@ -40,21 +40,21 @@ func TestTheKindsConvertAlikeBothWays(t *testing.T) {
 				}
 				for _, version := range []string{"v1", "v1alpha1"} {
 					all++
-					fast, ok := hubspoke.Quick(c, raw, version)
+					fast, ok := hubspoke.Fast(c, raw, version)
 					if !ok {
 						continue
 					}
-					quick++
-					slow, err := hubspoke.Thorough(c, raw, version)
+					fastCount++
+					slow, err := hubspoke.Total(c, raw, version)
 					if err != nil {
 						t.Fatal(err)
 					}
 					if diff := cmp.Diff(body(t, slow), body(t, fast)); diff != "" {
-						t.Errorf("%s to %s (-thorough +quick):\n%s", file, version, diff)
+						t.Errorf("%s to %s (-total +fast):\n%s", file, version, diff)
 					}
 				}
 			}
-			t.Logf("%d of %d conversions took the quick way", quick, all)
+			t.Logf("%d of %d conversions were fast", fastCount, all)
 		})
 	}
 }
@@ -71,7 +71,7 @@ func body(t *testing.T, raw []byte) map[string]any {
 	return object
 }
 
-// FuzzTheKindsConvertAlikeBothWays holds the real mappings to what FuzzBothWaysAnswerAlike asks of
+// FuzzTheKindsConvertAlikeBothWays holds the real mappings to what FuzzBothConversionsGiveTheSame asks of
 // a toy, restore annotations included, and their views as well.
 func FuzzTheKindsConvertAlikeBothWays(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("..", "*", "testdata", "*.yaml"))
@@ -96,8 +96,8 @@ func FuzzTheKindsConvertAlikeBothWays(f *testing.F) {
 		}
 		for _, c := range kinds {
 			for _, there := range []string{"v1", "v1alpha1"} {
-				view, quick := alike(t, c, raw, there)
-				if quick {
+				view, wasFast := alike(t, c, raw, there)
+				if wasFast {
 					alike(t, c, view, map[string]string{"v1": "v1alpha1", "v1alpha1": "v1"}[there])
 				}
 			}
@@ -105,18 +105,18 @@ func FuzzTheKindsConvertAlikeBothWays(f *testing.F) {
 	})
 }
 
-func alike(t *testing.T, c *hubspoke.Converter, raw []byte, to string) (view []byte, quick bool) {
+func alike(t *testing.T, c *hubspoke.Converter, raw []byte, to string) (view []byte, wasFast bool) {
 	t.Helper()
-	fast, ok := hubspoke.Quick(c, raw, to)
+	fast, ok := hubspoke.Fast(c, raw, to)
 	if !ok {
 		return nil, false
 	}
-	slow, err := hubspoke.Thorough(c, raw, to)
+	slow, err := hubspoke.Total(c, raw, to)
 	if err != nil {
-		t.Fatalf("the quick way converts what the thorough one does not: %v: %s", err, raw)
+		t.Fatalf("the fast conversion converts what the total one does not: %v: %s", err, raw)
 	}
-	if diff := cmp.Diff(hubspoke.Meaning(t, slow), hubspoke.Meaning(t, fast)); diff != "" {
-		t.Errorf("%s to %s (-thorough +quick):\n%s", raw, to, diff)
+	if diff := cmp.Diff(hubspoke.Normalized(t, slow), hubspoke.Normalized(t, fast)); diff != "" {
+		t.Errorf("%s to %s (-total +fast):\n%s", raw, to, diff)
 	}
 	return fast, true
 }

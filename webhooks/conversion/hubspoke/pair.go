@@ -20,35 +20,34 @@ type Pair[H, S any] struct {
 	// "v1" and "v1alpha1".
 	Group, Kind, Hub, Spoke string
 
-	// Up maps a spoke form to the hub, and Down a hub form to its view at the spoke version. A field
-	// that is absent in the one is absent in the other: a default that a conversion wrote would
-	// outlive the value that a client takes back. What every spoke object implies is no default, and
-	// Up writes it.
+	// Up maps a spoke form to the hub, and Down a hub form to its view at the spoke version. A field that is
+	// absent in one is absent in the other: a default that a conversion wrote would remain after a client
+	// removes the value. What every spoke object implies is no default, and Up writes it.
 	Up   func(S) H
 	Down func(H) S
 
-	// UpInto is Up into a hub form that UpInto has filled before and that is no longer used, or into a
-	// zero one: what it returns may use the memory of that again. Default: Up.
+	// UpInto is Up into a zero hub form, or into one that UpInto has filled before, whose memory it may use
+	// again. Defaults to Up.
 	UpInto func(from S, into *H)
 
-	// CompleteHub and CompleteSpoke fill in what a form leaves to the defaults, to tell whether
-	// anything would be lost: a field that is absent and its default mean the same. What they make is
-	// compared, and never part of a converted object. Default: they change nothing.
+	// CompleteHub and CompleteSpoke set the defaults in a form, to decide whether anything would be lost: an
+	// absent field and its default mean the same. The result is only compared, and never part of a
+	// converted object. By default they change nothing.
 	CompleteHub   func(*H)
 	CompleteSpoke func(*S)
 
-	// Whole says that a hub form has all that Up writes of itself, so that the way back adds nothing.
-	// Default: it has.
-	Whole func(*H) bool
+	// HasImplied reports whether a hub form has everything that Up always writes, so that the way back adds
+	// nothing. Defaults to true.
+	HasImplied func(*H) bool
 
-	// OverlayHub carries the edit of a view, from before to after, onto the saved hub form, where
-	// before is Down(saved). It keeps whatever the view cannot say. OverlaySpoke does the same the
-	// other way, where before is Up(saved).
+	// OverlayHub applies the edit of a view, from before to after, to the saved hub form, where before is
+	// Down(saved). It keeps what the view cannot express. OverlaySpoke does the same in the other direction,
+	// where before is Up(saved).
 	OverlayHub   func(saved H, before, after S) H
 	OverlaySpoke func(saved S, before, after H) S
 
-	// Bulk lists heavy parts that stand in both forms with the same bytes. They are left out of
-	// the restore annotation and taken from the view.
+	// Bulk lists large parts that both forms have with the same bytes. They are not saved in the restore
+	// annotation, and taken from the view.
 	Bulk []Bulk
 }
 
@@ -62,13 +61,13 @@ type Converter struct {
 	toHub       func(source) result
 	toSpoke     func(source) result
 
-	quickToHub   func(e envelope, scratch []byte, saved *jsonindex.Document) (quickResult, bool)
-	quickToSpoke func(e envelope, scratch []byte, saved *jsonindex.Document) (quickResult, bool)
+	fastToHub   func(e envelope, scratch []byte, saved *jsonindex.Document) (fastResult, bool)
+	fastToSpoke func(e envelope, scratch []byte, saved *jsonindex.Document) (fastResult, bool)
 
 	hub, spoke string
 }
 
-// New makes the converter of a pair.
+// New returns the converter of a pair.
 func New[H, S any](p Pair[H, S]) *Converter {
 	if p.CompleteHub == nil {
 		p.CompleteHub = func(*H) {}
@@ -79,18 +78,18 @@ func New[H, S any](p Pair[H, S]) *Converter {
 	if p.UpInto == nil {
 		p.UpInto = func(s S, into *H) { *into = p.Up(s) }
 	}
-	if p.Whole == nil {
-		p.Whole = func(*H) bool { return true }
+	if p.HasImplied == nil {
+		p.HasImplied = func(*H) bool { return true }
 	}
 	up := direction[S, H]{
-		forward: p.Up, into: p.UpInto, back: p.Down, overlay: p.OverlayHub, complete: p.CompleteSpoke, whole: func(*S) bool { return true },
-		saved: hubData, save: spokeData, theirs: carriage{name: p.Hub}, ours: carriage{name: p.Spoke, sealed: true},
-		source: formOf[S](), target: formOf[H](), forms: new(sync.Pool),
+		forward: p.Up, into: p.UpInto, back: p.Down, overlay: p.OverlayHub, complete: p.CompleteSpoke, hasImplied: func(*S) bool { return true },
+		saved: hubData, save: spokeData, targetStatus: carriedStatus{name: p.Hub}, sourceStatus: carriedStatus{name: p.Spoke, digested: true},
+		source: typedOf[S](), target: typedOf[H](), pool: new(sync.Pool),
 	}
 	down := direction[H, S]{
-		forward: p.Down, into: func(h H, into *S) { *into = p.Down(h) }, back: p.Up, overlay: p.OverlaySpoke, complete: p.CompleteHub, whole: p.Whole, exact: true,
-		saved: spokeData, save: hubData, theirs: carriage{name: p.Spoke, sealed: true}, ours: carriage{name: p.Hub},
-		source: formOf[H](), target: formOf[S](), forms: new(sync.Pool),
+		forward: p.Down, into: func(h H, into *S) { *into = p.Down(h) }, back: p.Up, overlay: p.OverlaySpoke, complete: p.CompleteHub, hasImplied: p.HasImplied, exact: true,
+		saved: spokeData, save: hubData, targetStatus: carriedStatus{name: p.Spoke, digested: true}, sourceStatus: carriedStatus{name: p.Hub},
+		source: typedOf[H](), target: typedOf[S](), pool: new(sync.Pool),
 	}
 	for _, b := range p.Bulk {
 		up.bulk = append(up.bulk, bulkPath{from: b.Spoke, to: b.Hub})
@@ -102,8 +101,8 @@ func New[H, S any](p Pair[H, S]) *Converter {
 		toHub:       up.convert,
 		toSpoke:     down.convert,
 
-		quickToHub:   up.quick,
-		quickToSpoke: down.quick,
+		fastToHub:   up.fast,
+		fastToSpoke: down.fast,
 
 		hub:   p.Hub,
 		spoke: p.Spoke,
@@ -113,5 +112,5 @@ func New[H, S any](p Pair[H, S]) *Converter {
 // Kind is that of the objects.
 func (c *Converter) Kind() schema.GroupKind { return c.kind }
 
-// Versions are the bare ones that it converts between.
+// Versions returns the versions that it converts between, without the group.
 func (c *Converter) Versions() []string { return []string{c.hub, c.spoke} }

@@ -6,13 +6,15 @@ package hubspoke
 import (
 	"encoding/json"
 
+	"github.com/go-json-experiment/json/jsontext"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
 
-// MaxAnnotations is what all annotations of an object may take together, in bytes, with a restore
-// annotation among them: the API server's limit
+// MaxAnnotations bounds all annotations of an object together, in bytes, where a restore annotation is among
+// them: the API server's limit
 // (k8s.io/apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB), less a margin for other
 // writers.
 const MaxAnnotations = apivalidation.TotalAnnotationSizeLimitB - margin
@@ -32,16 +34,16 @@ var (
 
 // record is the value of a restore annotation.
 type record struct {
-	// Digest is that of the body which carries the annotation, as it was written: while it still
-	// holds, the view was not edited.
+	// Digest of the body of the object that has the annotation, as it was written. As long as it matches, the
+	// view was not edited.
 	Digest string `json:"digest"`
-	// Bulk counts the heavy parts left out of the form, as a bit for each entry of Pair.Bulk.
+	// Bulk has a bit for each entry of Pair.Bulk that was left out of the form.
 	Bulk uint64 `json:"bulk,omitempty"`
-	// Partial says that the spec was left out, since plain conversion tells it in full.
+	// Partial: the spec was left out, since the plain mapping restores it.
 	Partial bool `json:"partial,omitempty"`
 
-	// Dropped is how many bytes the annotation would take in full, where they found no room. Then
-	// there is nothing else in it: it tells admission that something is missing.
+	// Dropped is the size of the annotation in full, in bytes, where it did not fit. Then it has nothing else,
+	// and tells admission that something is missing.
 	Dropped int `json:"dropped,omitempty"`
 
 	Hub   json.RawMessage `json:"hub,omitempty"`
@@ -56,14 +58,13 @@ func (r *record) of(k restoreKey) *json.RawMessage {
 	return &r.Spoke
 }
 
-// saved is a record that was read back, its bulk filled in again.
+// saved is a decoded record, with its bulk.
 type saved struct {
 	record
 	body tree
 }
 
-// decode reads the saved form of the target from the source. Whatever is missing or corrupt is
-// as if it had never been saved.
+// decode reads the saved form of the target from the source. A corrupt one counts as absent.
 func (k restoreKey) decode(s source, bulk []bulkPath) (saved, bool) {
 	var out saved
 	value, has := s.annotations[k.annotation]
@@ -74,7 +75,7 @@ func (k restoreKey) decode(s source, bulk []bulkPath) (saved, bool) {
 	if out.body, err = parseTree(*out.of(k)); err != nil {
 		return out, false
 	}
-	delete(out.body, "status") // which no annotation supplies; earlier versions saved it
+	delete(out.body, "status") // an annotation never supplies it; earlier versions saved it
 	for i, b := range bulk {
 		if out.Bulk&(1<<i) == 0 {
 			continue
@@ -86,8 +87,8 @@ func (k restoreKey) decode(s source, bulk []bulkPath) (saved, bool) {
 	return out, true
 }
 
-// encode writes the annotation that saves what would be lost of the source, or one that only says so
-// where that does not fit; wanted is its size in full, in bytes.
+// encode returns the annotation that saves the lost parts of the source, or that of encodeDropped where it does
+// not fit; wanted is its size in full, in bytes.
 func (k restoreKey) encode(s source, lost, target tree, bulk []bulkPath) (annotation string, wanted int) {
 	r := record{Digest: target.digest(), Partial: len(lost) < len(s.body)}
 	for i, b := range bulk {
@@ -99,22 +100,22 @@ func (k restoreKey) encode(s source, lost, target tree, bulk []bulkPath) (annota
 	}
 	*r.of(k) = marshal(lost)
 	value := marshal(r)
-	if room := k.room(s.annotations); len(value) > room {
-		return droppedNote(len(value), room+margin), len(value)
+	if space := k.space(s.annotations); len(value) > space {
+		return encodeDropped(len(value), space+margin), len(value)
 	}
 	return string(value), len(value)
 }
 
-// droppedNote is an annotation that says that so many bytes found no room; empty where it finds none
+// encodeDropped returns an annotation that says that so many bytes did not fit; empty where it does not fit
 // itself.
-func droppedNote(bytes, room int) string {
-	if note := marshal(record{Dropped: bytes}); len(note) <= room {
+func encodeDropped(bytes, space int) string {
+	if note := marshal(record{Dropped: bytes}); len(note) <= space {
 		return string(note)
 	}
 	return ""
 }
 
-// Dropped returns how many bytes a restore annotation lacks, as it says itself; 0 for none.
+// Dropped returns how many bytes a restore annotation says that it lacks; 0 for none.
 func Dropped(annotation string) int {
 	var r record
 	if annotation == "" || json.Unmarshal([]byte(annotation), &r) != nil {
@@ -123,13 +124,56 @@ func Dropped(annotation string) int {
 	return r.Dropped
 }
 
-// room is what the other annotations leave, in bytes.
-func (k restoreKey) room(annotations map[string]string) int {
-	room := MaxAnnotations - len(k.annotation)
+// space returns how many bytes the other annotations leave.
+func (k restoreKey) space(annotations map[string]string) int {
+	space := MaxAnnotations - len(k.annotation)
 	for key, value := range annotations {
 		if key != common.ConversionDataAnnotation && key != common.V1Alpha1DataAnnotation {
-			room -= len(key) + len(value)
+			space -= len(key) + len(value)
 		}
 	}
-	return room
+	return space
+}
+
+// fastDecode reads the saved spec of the target into the document; has is false where there is none, and ok
+// where only decode can read it, or the view was edited.
+func (k restoreKey) fastDecode(e envelope, into *jsonindex.Document) (spec section, has, ok bool) {
+	quoted := e.annotations.get(k)
+	if !quoted.Exists() {
+		return spec, false, true
+	}
+	text, err := jsontext.AppendUnquote(make([]byte, 0, len(quoted.Bytes())), quoted.Bytes())
+	if err != nil {
+		return spec, true, false
+	}
+	saved, err := into.Read(text)
+	if err != nil {
+		return spec, true, false
+	}
+	var digest string
+	for name, value := range saved.Fields() {
+		switch string(name) {
+		case "digest":
+			digest, ok = value.Text()
+		case k.form:
+			spec, ok = savedSpec(value)
+		default:
+			ok = false // such as bulk
+		}
+		if !ok {
+			return spec, true, false
+		}
+	}
+	return spec, true, digest == e.body.digest()
+}
+
+// fastEncode appends the annotation that saves the spec of the source to scratch and returns it; false where it
+// does not fit.
+func (k restoreKey) fastEncode(scratch []byte, e envelope, target section) ([]byte, bool) {
+	begin := len(scratch)
+	out := append(append(append(scratch, `{"digest":"`...), sections{spec: target}.digest()...), '"')
+	out = append(append(append(out, `,"`...), k.form...), `":{"spec":`...)
+	out = append(append(out, e.body.spec.json...), '}', '}')
+	value := out[begin:]
+	return value, len(value)+len(k.annotation)+e.annotations.size <= MaxAnnotations
 }

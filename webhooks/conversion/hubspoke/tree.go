@@ -30,16 +30,16 @@ func parseTree(raw []byte) (tree, error) {
 	return t, nil
 }
 
-// decode reads what fits into a form. The decoder goes on behind a value of the wrong type, so
-// one mistyped field costs no other; what was not read is kept by covers and the annotation.
+// decode reads what fits into a form. The decoder continues after a value of the wrong type, so that the
+// other fields are read; covers finds what was not read, and the annotation keeps it.
 func decode[F any](t tree) F {
 	var form F
-	_ = kjson.UnmarshalCaseSensitivePreserveInts(marshal(t), &form) // covers finds what did not fit
+	_ = kjson.UnmarshalCaseSensitivePreserveInts(marshal(t), &form) // see covers
 	return form
 }
 
-// encode writes a form as a body. Empty parts are as good as none, and nulls are left out: a nil
-// list would otherwise be one, and a schema refuses that in words that do not help.
+// encode writes a form as a body, without empty parts and without nulls: a nil list would be one, and a
+// schema refuses that with a message that does not help.
 func encode[F any](form F) tree {
 	t, err := parseTree(marshal(form))
 	if err != nil {
@@ -52,8 +52,8 @@ func encode[F any](form F) tree {
 	return t
 }
 
-// marshal writes v without escaping for HTML. The forms are structs and the trees were JSON
-// before, so it cannot fail; were it to, the empty answer reads as an absent part.
+// marshal writes v without escaping for HTML. It cannot fail, since the forms are structs and the trees were
+// JSON before. If it did, the part would be absent.
 func marshal(v any) []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -64,12 +64,12 @@ func marshal(v any) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// digest names the content of a body.
+// digest returns the digest of a body.
 func (t tree) digest() string { return digest(marshal(map[string]any(t))) }
 
 func (t tree) shallow() tree { return maps.Clone(t) }
 
-// set puts a part in place, or takes it away where value is nil.
+// set sets a part, or deletes it where value is nil.
 func (t tree) set(key string, value any) {
 	if value == nil {
 		delete(t, key)
@@ -93,18 +93,18 @@ func (t tree) at(path []string) (any, bool) {
 	return value, true
 }
 
-// with returns a copy that holds value at a path; parents that are no objects are replaced.
+// with returns a copy with a value at a path; parents that are no objects are replaced.
 func (t tree) with(path []string, value any) tree {
-	return rewrite(t, path, func(parent map[string]any, key string) { parent[key] = value })
+	return rewritten(t, path, func(parent map[string]any, key string) { parent[key] = value })
 }
 
-// without returns a copy that lacks the value at a path.
+// without returns a copy without the value at a path.
 func (t tree) without(path []string) tree {
-	return rewrite(t, path, func(parent map[string]any, key string) { delete(parent, key) })
+	return rewritten(t, path, func(parent map[string]any, key string) { delete(parent, key) })
 }
 
-// rewrite copies the objects along a path, and lets edit change the last of them.
-func rewrite(t map[string]any, path []string, edit func(parent map[string]any, key string)) tree {
+// rewritten returns a copy of the objects along a path, of which edit changes the last.
+func rewritten(t map[string]any, path []string, edit func(parent map[string]any, key string)) tree {
 	out := maps.Clone(t)
 	if out == nil {
 		out = map[string]any{}
@@ -114,6 +114,157 @@ func rewrite(t map[string]any, path []string, edit func(parent map[string]any, k
 		return out
 	}
 	child, _ := out[path[0]].(map[string]any)
-	out[path[0]] = map[string]any(rewrite(child, path[1:], edit))
+	out[path[0]] = map[string]any(rewritten(child, path[1:], edit))
 	return out
+}
+
+// equal compares two JSON values; a null member equals an absent one.
+func equal(a, b any) bool { return covers(a, b) && covers(b, a) }
+
+// covers reports whether typed has every value of raw, and possibly others. A null counts as absent: the API
+// server prunes it.
+func covers(typed, raw any) bool {
+	switch raw := raw.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		object, ok := typed.(map[string]any)
+		if !ok {
+			return false
+		}
+		for key, value := range raw {
+			if value == nil {
+				continue
+			}
+			if mine, has := object[key]; !has || !covers(mine, value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		list, ok := typed.([]any)
+		if !ok || len(list) != len(raw) {
+			return false
+		}
+		for i := range raw {
+			if (raw[i] == nil) != (list[i] == nil) || !covers(list[i], raw[i]) {
+				return false
+			}
+		}
+		return true
+	case json.Number:
+		number, ok := typed.(json.Number)
+		return ok && sameNumber(number, raw)
+	default:
+		return typed == raw
+	}
+}
+
+// sameNumber compares two numbers by value, so that 5 and 5.0 agree. Integers that a float cannot
+// hold are compared by their digits.
+func sameNumber(a, b json.Number) bool {
+	if a == b {
+		return true
+	}
+	_, errA := a.Int64()
+	_, errB := b.Int64()
+	if errA == nil && errB == nil {
+		return false
+	}
+	x, errX := a.Float64()
+	y, errY := b.Float64()
+	return errX == nil && errY == nil && x == y
+}
+
+// keepUnknown adds to the new value the fields of the saved one that its type does not know: those that saved
+// has and typed does not. Items of lists are matched by name, or else by index where no item was added or
+// removed.
+func keepUnknown(value, saved, typed any) any {
+	switch saved := saved.(type) {
+	case map[string]any:
+		object, ok := value.(map[string]any)
+		if !ok {
+			return value
+		}
+		known, _ := typed.(map[string]any)
+		out := maps.Clone(object)
+		for key, old := range saved {
+			mine, has := object[key]
+			switch theirs, understood := known[key]; {
+			case has:
+				out[key] = keepUnknown(mine, old, theirs)
+			case !understood && old != nil:
+				out[key] = old
+			}
+		}
+		return out
+	case []any:
+		list, ok := value.([]any)
+		known, _ := typed.([]any)
+		if !ok || len(known) != len(saved) {
+			return value
+		}
+		out, byName := make([]any, len(list)), indexByName(saved)
+		for i, item := range list {
+			out[i] = item
+			if j := savedIndex(item, i, len(list) == len(saved), byName); j >= 0 {
+				out[i] = keepUnknown(item, saved[j], known[j])
+			}
+		}
+		return out
+	}
+	return value
+}
+
+// savedIndex returns the index of the saved item that corresponds to an item, or -1. The index i counts where
+// sameLength says that no item was added or removed.
+func savedIndex(item any, i int, sameLength bool, byName map[string]int) int {
+	name, named := nameOf(item)
+	if j, has := byName[name]; named && has {
+		return j
+	}
+	if !named && sameLength {
+		return i
+	}
+	return -1
+}
+
+// indexByName returns the index of the first item of each name. A list may be as long as a request: a search
+// for each item would take minutes.
+func indexByName(list []any) map[string]int {
+	indexes := make(map[string]int, len(list))
+	for i, item := range list {
+		name, named := nameOf(item)
+		if _, has := indexes[name]; named && !has {
+			indexes[name] = i
+		}
+	}
+	return indexes
+}
+
+func nameOf(item any) (string, bool) {
+	object, _ := item.(map[string]any)
+	name, ok := object["name"].(string)
+	return name, ok
+}
+
+// withoutNulls returns the value without null members, at any depth.
+func withoutNulls(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for key, member := range value {
+			if member != nil {
+				out[key] = withoutNulls(member)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, item := range value {
+			out[i] = withoutNulls(item)
+		}
+		return out
+	}
+	return value
 }

@@ -4,12 +4,16 @@
 package rebootpolicy
 
 import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
 )
 
-// overlayHub carries the edit of a view onto the saved hub. Whatever both views say alike keeps
-// the saved value, down to the way that a duration is written.
+// overlayHub applies the edit of a view to the saved hub. Whatever is equal in both views keeps the saved value,
+// including the spelling of a duration.
 func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 	from, to := up(before), up(after)
 	out := saved
@@ -22,8 +26,8 @@ func overlayHub(saved hubForm, before, after spokeForm) hubForm {
 	return out
 }
 
-// overlayTargets edits the first target alone. A name that the view was given takes the place of
-// a selector; the wave stays.
+// overlayTargets edits only the first target. A name that was added to the view replaces a selector; the wave is
+// unchanged.
 func overlayTargets(saved []autorebootv1.Target, before, after v1alpha1.Target) []autorebootv1.Target {
 	if len(saved) == 0 {
 		return up(spokeForm{Spec: v1alpha1.RebootPolicySpec{Target: after}}).Spec.Targets
@@ -38,12 +42,12 @@ func overlayTargets(saved []autorebootv1.Target, before, after v1alpha1.Target) 
 	return out
 }
 
-// overlayTriggers keeps the triggers that the view does not show. As long as none was added or
-// removed, each of the view's triggers takes a place that one of them had before; otherwise those
-// that are left stay between the same neighbors, and a new one follows its predecessor.
+// overlayTriggers keeps the triggers that the view does not have. As long as none was added or removed, the
+// view's triggers take the positions that they had together; otherwise the remaining ones keep their neighbors,
+// and a new one follows its predecessor.
 func overlayTriggers(saved, before, after []autorebootv1.Trigger) []autorebootv1.Trigger {
 	name := func(t *autorebootv1.Trigger) string { return t.Name }
-	edited, places := mergeNamed(probes(saved), before, after, name), placesOf(after, name)
+	edited, indexes := mergeNamed(probes(saved), before, after, name), indexByName(after, name)
 	sameCount := len(before) == len(after)
 	var out []autorebootv1.Trigger
 	next := 0
@@ -54,7 +58,7 @@ func overlayTriggers(saved, before, after []autorebootv1.Trigger) []autorebootv1
 		}
 		upTo := next + 1
 		if !sameCount {
-			upTo = 1 + find(places, saved[i].Name)
+			upTo = 1 + indexOf(indexes, saved[i].Name)
 		}
 		for ; next < min(upTo, len(edited)); next++ {
 			out = append(out, edited[next])
@@ -73,7 +77,7 @@ func probes(triggers []autorebootv1.Trigger) []autorebootv1.Trigger {
 	return out
 }
 
-// overlaySpoke carries the edit of a hub onto the saved view, which holds what v1 cannot say.
+// overlaySpoke applies the edit of a hub to the saved view, which has what v1 cannot express.
 func overlaySpoke(saved spokeForm, before, after hubForm) spokeForm {
 	from, to := down(before), down(after)
 	out := saved
@@ -82,4 +86,78 @@ func overlaySpoke(saved spokeForm, before, after hubForm) spokeForm {
 	out.Spec.Policies = mergeNamed(saved.Spec.Policies, from.Spec.Policies, to.Spec.Policies,
 		func(p *v1alpha1.Policy) string { return p.Name })
 	return out
+}
+
+// merge returns the saved value with whatever differs between before and after, field by field.
+// Lists and maps are one value.
+func merge[T any](saved, before, after T) T {
+	var out T
+	mergeInto(reflect.ValueOf(&out).Elem(), reflect.ValueOf(&saved).Elem(), reflect.ValueOf(&before).Elem(), reflect.ValueOf(&after).Elem())
+	return out
+}
+
+func mergeInto(out, saved, before, after reflect.Value) {
+	switch {
+	case equality.Semantic.DeepEqual(before.Interface(), after.Interface()):
+		out.Set(saved)
+	case out.Kind() == reflect.Pointer && !saved.IsNil() && !before.IsNil() && !after.IsNil():
+		out.Set(reflect.New(out.Type().Elem()))
+		mergeInto(out.Elem(), saved.Elem(), before.Elem(), after.Elem())
+	case out.Kind() == reflect.Struct && isPlainStruct(out.Type()):
+		for i := range out.NumField() {
+			mergeInto(out.Field(i), saved.Field(i), before.Field(i), after.Field(i))
+		}
+	default:
+		out.Set(after)
+	}
+}
+
+// isPlainStruct reports whether the fields of a struct are independent, unlike those of metav1.Time and
+// intstr.IntOrString.
+func isPlainStruct(t reflect.Type) bool {
+	for i := range t.NumField() {
+		if !t.Field(i).IsExported() || t.Field(i).Anonymous {
+			return false
+		}
+	}
+	return t.Name() != "IntOrString"
+}
+
+// mergeNamed returns the items of after, each merged with the saved item that it corresponds to: the one of its
+// name, or, where no item was added or removed, the one of its index if that name was removed. The saved items are
+// in the order of before.
+func mergeNamed[T any](saved, before, after []T, name func(*T) string) []T {
+	var out []T
+	were, are := indexByName(before, name), indexByName(after, name)
+	for i := range after {
+		j := indexOf(were, name(&after[i]))
+		if j < 0 && len(before) == len(after) && indexOf(are, name(&before[i])) < 0 {
+			j = i
+		}
+		if j < 0 || j >= len(saved) {
+			out = append(out, after[i])
+			continue
+		}
+		out = append(out, merge(saved[j], before[j], after[i]))
+	}
+	return out
+}
+
+// indexByName returns the index of the first item of each name: a list may be as long as a request.
+func indexByName[T any](items []T, name func(*T) string) map[string]int {
+	indexes := make(map[string]int, len(items))
+	for i := range items {
+		if _, has := indexes[name(&items[i])]; !has {
+			indexes[name(&items[i])] = i
+		}
+	}
+	return indexes
+}
+
+// indexOf returns the index of the first item of a name, or -1.
+func indexOf(indexes map[string]int, name string) int {
+	if i, has := indexes[name]; has {
+		return i
+	}
+	return -1
 }

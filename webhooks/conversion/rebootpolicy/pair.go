@@ -20,17 +20,16 @@ type spokeForm struct {
 	Status v1alpha1.RebootPolicyStatus `json:"status"`
 }
 
-// New makes the converter of the kind.
+// New returns the converter of the kind.
 func New() *hubspoke.Converter {
 	return hubspoke.New(hubspoke.Pair[hubForm, spokeForm]{
 		Group: autorebootv1.GroupVersion.Group, Kind: "RebootPolicy",
 		Hub: autorebootv1.GroupVersion.Version, Spoke: v1alpha1.GroupVersion.Version,
-		Up: up, Down: down, CompleteHub: completeHub, CompleteSpoke: completeSpoke, Whole: whole, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
+		Up: up, Down: down, CompleteHub: completeHub, CompleteSpoke: completeSpoke, HasImplied: hasImplied, OverlayHub: overlayHub, OverlaySpoke: overlaySpoke,
 	})
 }
 
-// implied is what every v1alpha1 object means and cannot say: the defaults of v1 that hold whatever
-// else is set. The cooldown is among them, although v1 demands that the author of a Probe trigger
+// implied is what every v1alpha1 object means and cannot express: the defaults of v1 that apply in any case. The cooldown is among them, although v1 demands that the author of a Probe trigger
 // choose one: v1alpha1 has no field to choose it with.
 var implied = func() autorebootv1.RebootPolicySpec {
 	var h hubForm
@@ -38,16 +37,15 @@ var implied = func() autorebootv1.RebootPolicySpec {
 	return h.Spec
 }()
 
-// completeHub fills in the defaults of v1, but inside list items: a value that stands there was written by
-// someone.
+// completeHub fills in the defaults of v1, except within list items: a value there was written by a user.
 func completeHub(h *hubForm) {
 	obj := autorebootv1.RebootPolicy{Spec: h.Spec}
 	rebootpolicy.DefaultMaps(&obj)
 	h.Spec = obj.Spec
 }
 
-// whole says that a hub form has all of implied.
-func whole(h *hubForm) bool {
+// hasImplied reports whether a hub form has all of implied.
+func hasImplied(h *hubForm) bool {
 	s := &h.Spec
 	return s.Suspend != nil && s.DryRun != nil && s.Cooldown != nil && s.HistoryLimit != nil && s.Limit != nil &&
 		s.Strategy != nil && s.Debounce != nil && s.Debounce.QuietPeriod != nil && s.Debounce.MaxDelay != nil &&

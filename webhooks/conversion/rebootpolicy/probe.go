@@ -19,8 +19,8 @@ func probeUp(p *v1alpha1.Probe) *autorebootv1.Probe {
 		return nil
 	}
 	out := &autorebootv1.Probe{
-		Period:           span(p.PeriodSeconds),
-		Timeout:          span(p.TimeoutSeconds),
+		Period:           durationOf(p.PeriodSeconds),
+		Timeout:          durationOf(p.TimeoutSeconds),
 		FailureThreshold: p.FailureThreshold,
 		SuccessThreshold: p.SuccessThreshold,
 	}
@@ -82,9 +82,9 @@ func number(port intstr.IntOrString) int32 {
 	return 0
 }
 
-// span writes seconds in the shortest form, which is how people write durations at v1: the view of
+// durationOf writes seconds in the shortest form, which is how people write durations at v1: the view of
 // most objects then needs no annotation.
-func span(seconds *int32) *common.Duration {
+func durationOf(seconds *int32) *common.Duration {
 	if seconds == nil {
 		return nil
 	}

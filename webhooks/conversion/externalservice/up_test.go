@@ -14,7 +14,7 @@ import (
 )
 
 func TestAFormThatWasUsedBeforeIsFilledLikeANewOne(t *testing.T) {
-	long := make([]string, mostKept+8)
+	long := make([]string, maxReused+8)
 	for i := range long {
 		long[i] = fmt.Sprintf("db-%d.example.com", i)
 	}
@@ -24,7 +24,7 @@ func TestAFormThatWasUsedBeforeIsFilledLikeANewOne(t *testing.T) {
 		{Hosts: []string{"db.example.com", "192.0.2.1"}, RefreshSeconds: ptr.To[int32](30)},
 		{},
 		{Hosts: long, Ports: map[string]v1alpha1.PortNumber{"sql": 5432}},
-		{Hosts: long[:mostKept]},
+		{Hosts: long[:maxReused]},
 		{Hosts: []string{"2001:db8::1"}},
 	} {
 		upInto(spoke{Spec: spec}, &used)
@@ -32,8 +32,8 @@ func TestAFormThatWasUsedBeforeIsFilledLikeANewOne(t *testing.T) {
 		if diff := cmp.Diff(want.Spec, used.Spec); diff != "" {
 			t.Errorf("form %d (-new +used):\n%s", i, diff)
 		}
-		if used.room == nil || len(used.room.hosts) > mostKept {
-			t.Errorf("form %d keeps %+v", i, used.room)
+		if used.arena == nil || len(used.arena.hosts) > maxReused {
+			t.Errorf("form %d keeps %+v", i, used.arena)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 )
 
-// overlayHub carries an edit of the view onto the saved hub form, field by field: what was not
-// edited stays as the hub has it, and what was taken away is absent.
+// overlayHub applies an edit of the view to the saved hub form, field by field: unedited fields keep the value of
+// the hub, and removed ones are absent.
 func overlayHub(saved hub, before, after spoke) hub {
 	spec := &saved.Spec
 	names := overlayPorts(spec, before.Spec.Ports, after.Spec.Ports)
@@ -26,28 +26,28 @@ func overlayHub(saved hub, before, after spoke) hub {
 	if !equality.Semantic.DeepEqual(before.Spec.RefreshSeconds, after.Spec.RefreshSeconds) {
 		overlayRefresh(spec, after.Spec.RefreshSeconds)
 	}
-	take(&saved.Status.ObservedGeneration, before.Status.ObservedGeneration, after.Status.ObservedGeneration)
-	take(&saved.Status.Conditions, before.Status.Conditions, after.Status.Conditions)
+	overlayField(&saved.Status.ObservedGeneration, before.Status.ObservedGeneration, after.Status.ObservedGeneration)
+	overlayField(&saved.Status.Conditions, before.Status.Conditions, after.Status.Conditions)
 	return saved
 }
 
-// overlayPorts takes over the edited ports, and returns the new name of every old one that is
-// still there. A port that came where another of the same number went is that one under a new
-// name. Ports keep their order; new ones follow, by name.
+// overlayPorts applies the edited ports, and returns the new name of every old one that remains. A port that
+// replaces another of the same number is that one with a new name. Ports keep their order, and new ones follow,
+// by name.
 func overlayPorts(spec *v1.ExternalServiceSpec, before, after map[string]v1alpha1.PortNumber) map[string]string {
 	byNumber := map[v1alpha1.PortNumber]string{}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(after))) {
-		if _, stood := before[name]; !stood {
+		if _, existed := before[name]; !existed {
 			byNumber[after[name]] = name
 		}
 	}
 	names := make(map[string]string, len(spec.Ports))
-	taken := make(map[string]bool, len(after))
+	used := make(map[string]bool, len(after))
 	kept := make([]v1.ServicePort, 0, len(after))
 	for _, port := range spec.Ports {
 		old := port.Name
 		number, stays := after[old]
-		if renamed, ok := byNumber[before[old]]; !stays && ok && !taken[renamed] {
+		if renamed, ok := byNumber[before[old]]; !stays && ok && !used[renamed] {
 			port.Name, number, stays = renamed, before[old], true
 		}
 		if !stays {
@@ -56,11 +56,11 @@ func overlayPorts(spec *v1.ExternalServiceSpec, before, after map[string]v1alpha
 		if number != before[old] {
 			port.Port = int32(number)
 		}
-		names[old], taken[port.Name] = port.Name, true
+		names[old], used[port.Name] = port.Name, true
 		kept = append(kept, port)
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if !taken[name] {
+		if !used[name] {
 			kept = append(kept, v1.ServicePort{Name: name, Port: int32(after[name])})
 		}
 	}
@@ -68,7 +68,7 @@ func overlayPorts(spec *v1.ExternalServiceSpec, before, after map[string]v1alpha
 	return names
 }
 
-// overlayEndpointPorts follows the names of ports, and drops what was said of a port that went.
+// overlayEndpointPorts renames the ports of endpoints, and drops those of removed ports.
 func overlayEndpointPorts(spec *v1.ExternalServiceSpec, names map[string]string) {
 	for i := range spec.Endpoints {
 		var kept []v1.EndpointPort
@@ -84,7 +84,7 @@ func overlayEndpointPorts(spec *v1.ExternalServiceSpec, names map[string]string)
 func overlayProbe(spec *v1.ExternalServiceSpec, names map[string]string, before, after *v1alpha1.Probe) {
 	switch {
 	case after == nil:
-		// Without a check there is no failover either, v1 refuses one.
+		// v1 refuses a failover without a check.
 		spec.HealthCheck, spec.Failover = nil, nil
 		return
 	case spec.HealthCheck == nil || before == nil:
@@ -92,8 +92,8 @@ func overlayProbe(spec *v1.ExternalServiceSpec, names map[string]string, before,
 		return
 	}
 	h := spec.HealthCheck
-	overlaySpan(&h.Interval, before.PeriodSeconds, after.PeriodSeconds)
-	overlaySpan(&h.Timeout, before.TimeoutSeconds, after.TimeoutSeconds)
+	overlayDuration(&h.Interval, before.PeriodSeconds, after.PeriodSeconds)
+	overlayDuration(&h.Timeout, before.TimeoutSeconds, after.TimeoutSeconds)
 	overlayValue(&h.HealthyThreshold, before.SuccessThreshold, after.SuccessThreshold)
 	overlayValue(&h.UnhealthyThreshold, before.FailureThreshold, after.FailureThreshold)
 
@@ -125,14 +125,14 @@ func overlayHandlers(h *v1.HealthCheck, before, after *v1alpha1.Probe) {
 	if h.GRPC != nil && old.GRPC != nil {
 		h.GRPC.Authority = old.GRPC.Authority
 	}
-	// What TLS was for may be gone.
+	// The handler that TLS was for may have been removed.
 	plain := h.HTTP != nil && ptr.Deref(h.HTTP.Scheme, v1.SchemeHTTPS) == v1.SchemeHTTP && (old.HTTP == nil || !equality.Semantic.DeepEqual(old.HTTP.Scheme, h.HTTP.Scheme))
 	if h.TCP != nil && old.TCP == nil || plain {
 		h.TLS = nil
 	}
 }
 
-// overlayRefresh leaves no block of which nothing but defaults remain: a DNS name brings it back.
+// overlayRefresh removes a block that has only defaults left: defaulting adds it again for a DNS name.
 func overlayRefresh(spec *v1.ExternalServiceSpec, after *int32) {
 	if spec.Resolution == nil {
 		spec.Resolution = impliedResolution.DeepCopy()
@@ -157,8 +157,55 @@ func overlayValue[T comparable](value **T, before, after *T) {
 	}
 }
 
-func overlaySpan(value **common.Duration, before, after *int32) {
+func overlayDuration(value **common.Duration, before, after *int32) {
 	if !ptr.Equal(before, after) {
 		*value = optionalSeconds(after)
+	}
+}
+
+// overlaySpoke applies an edit of the hub to the saved spoke form: every field whose view changed is that of the
+// new view, and every other one is unchanged.
+func overlaySpoke(saved spoke, before, after hub) spoke {
+	was, is := down(before), down(after)
+	overlayField(&saved.Spec.Hosts, was.Spec.Hosts, is.Spec.Hosts)
+	overlayField(&saved.Spec.Ports, was.Spec.Ports, is.Spec.Ports)
+	overlayField(&saved.Spec.RefreshSeconds, was.Spec.RefreshSeconds, is.Spec.RefreshSeconds)
+	overlayField(&saved.Status, was.Status, is.Status)
+	if saved.Spec.Probe == nil || was.Spec.Probe == nil || is.Spec.Probe == nil {
+		overlayField(&saved.Spec.Probe, was.Spec.Probe, is.Spec.Probe)
+		return saved
+	}
+	probe := *saved.Spec.Probe
+	overlayProbeView(&probe, was.Spec.Probe, is.Spec.Probe)
+	saved.Spec.Probe = &probe
+	return saved
+}
+
+func overlayProbeView(probe, was, is *v1alpha1.Probe) {
+	overlayField(&probe.TCPSocket, was.TCPSocket, is.TCPSocket)
+	overlayGetView(probe, was.HTTPGet, is.HTTPGet)
+	overlayField(&probe.GRPC, was.GRPC, is.GRPC)
+	overlayField(&probe.PeriodSeconds, was.PeriodSeconds, is.PeriodSeconds)
+	overlayField(&probe.TimeoutSeconds, was.TimeoutSeconds, is.TimeoutSeconds)
+	overlayField(&probe.SuccessThreshold, was.SuccessThreshold, is.SuccessThreshold)
+	overlayField(&probe.FailureThreshold, was.FailureThreshold, is.FailureThreshold)
+}
+
+func overlayGetView(probe *v1alpha1.Probe, was, is *v1alpha1.HTTPGetAction) {
+	if probe.HTTPGet == nil || was == nil || is == nil {
+		overlayField(&probe.HTTPGet, was, is)
+		return
+	}
+	get := *probe.HTTPGet
+	overlayField(&get.Port, was.Port, is.Port)
+	overlayField(&get.Path, was.Path, is.Path)
+	overlayField(&get.Host, was.Host, is.Host)
+	overlayField(&get.Scheme, was.Scheme, is.Scheme)
+	probe.HTTPGet = &get
+}
+
+func overlayField[T any](value *T, was, is T) {
+	if !equality.Semantic.DeepEqual(was, is) {
+		*value = is
 	}
 }

@@ -20,12 +20,12 @@ func TestWhatIsTakenForAQualifiedNameIsOneToTheAPIServer(t *testing.T) {
 		long, "example.com/" + long, long + ".com/a", strings.Repeat("a.", 130) + "a/b", "ä", "a\x00",
 	} {
 		refused := apivalidation.ValidateAnnotations(map[string]string{name: ""}, field.NewPath("annotations"))
-		if qualified([]byte(name)) && len(refused) > 0 {
+		if isQualifiedName([]byte(name)) && len(refused) > 0 {
 			t.Errorf("%q is taken for a name that the API server takes, and it says %v", name, refused)
 		}
 	}
 	for _, usual := range []string{"a", "example.com/a", "kubectl.kubernetes.io/last-applied-configuration"} {
-		if !qualified([]byte(usual)) {
+		if !isQualifiedName([]byte(usual)) {
 			t.Errorf("%q goes the long way", usual)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// meaning is an object whose restore annotations are read as well, since the two ways may order
+// normalized is an object whose restore annotations are read as well, since the two ways may order
 // what stands in them differently.
-func meaning(t *testing.T, raw []byte) tree {
+func normalized(t *testing.T, raw []byte) tree {
 	t.Helper()
 	object, err := parseTree(raw)
 	if err != nil {
@@ -35,30 +35,30 @@ func meaning(t *testing.T, raw []byte) tree {
 	return withoutNulls(map[string]any(object)).(map[string]any)
 }
 
-func sameBothWays(t *testing.T, c *Converter, raw []byte, to string) (quick bool) {
+func equalBothWays(t *testing.T, c *Converter, raw []byte, to string) (converted bool) {
 	t.Helper()
-	fast, ok := c.quickly(raw, to)
+	fast, ok := c.fastBytes(raw, to)
 	if !ok {
 		return false
 	}
-	slow, err := c.thoroughly(raw, to)
+	slow, err := c.totalBytes(raw, to)
 	if err != nil {
-		t.Fatalf("the quick way converts what the thorough one does not: %v: %s", err, raw)
+		t.Fatalf("the fast conversion converts what the total one does not: %v: %s", err, raw)
 	}
-	if diff := cmp.Diff(meaning(t, slow), meaning(t, fast)); diff != "" {
-		t.Errorf("%s to %s (-thorough +quick):\n%s", raw, to, diff)
+	if diff := cmp.Diff(normalized(t, slow), normalized(t, fast)); diff != "" {
+		t.Errorf("%s to %s (-total +fast):\n%s", raw, to, diff)
 	}
 	return true
 }
 
-func TestTheQuickWayTakesOrdinaryObjects(t *testing.T) {
+func TestTheFastConversionTakesOrdinaryObjects(t *testing.T) {
 	c := New(toyPair())
 	const head = `{"kind":"Toy","metadata":{"name":"a","annotations":{"x":"y"},"managedFields":[{"a":1}]},`
 	hubForm := head + `"apiVersion":"toy.fairlead.dev/v1",`
 	spokeForm := head + `"apiVersion":"toy.fairlead.dev/v1alpha1",`
 	for name, o := range map[string]struct {
 		raw, to string
-		quick   bool
+		fast    bool
 	}{
 		"nothing lost":       {spokeForm + `"spec":{"port":1}}`, "v1", true},
 		"hub content":        {hubForm + `"spec":{"ports":[1,2],"note":"<n>"},"status":{"ready":true,"text":"t"}}`, "v1alpha1", true},
@@ -78,8 +78,8 @@ func TestTheQuickWayTakesOrdinaryObjects(t *testing.T) {
 		"other number":       {hubForm + `"spec":{"ports":[1.0]}}`, "v1alpha1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := sameBothWays(t, c, []byte(o.raw), o.to); got != o.quick {
-				t.Errorf("quick = %v, want %v", got, o.quick)
+			if got := equalBothWays(t, c, []byte(o.raw), o.to); got != o.fast {
+				t.Errorf("fast = %v, want %v", got, o.fast)
 			}
 		})
 	}
@@ -96,22 +96,22 @@ func TestAnUneditedViewComesBackQuickly(t *testing.T) {
 			if strings.Contains(raw, `dev/v1"`) {
 				there, back = back, there
 			}
-			view, ok := c.quickly([]byte(raw), there)
+			view, ok := c.fastBytes([]byte(raw), there)
 			if !ok {
-				t.Fatal("the view is not made quickly")
+				t.Fatal("the view is not made by the fast conversion")
 			}
-			if !sameBothWays(t, c, view, back) {
-				t.Error("the view does not come back quickly")
+			if !equalBothWays(t, c, view, back) {
+				t.Error("the view does not come back by the fast conversion")
 			}
 			edited := []byte(strings.Replace(string(view), `"port":1`, `"port":7`, 1))
-			if strings.Contains(raw, `dev/v1"`) && sameBothWays(t, c, edited, back) {
+			if strings.Contains(raw, `dev/v1"`) && equalBothWays(t, c, edited, back) {
 				t.Error("an edited view must be merged")
 			}
 		})
 	}
 }
 
-func FuzzBothWaysAnswerAlike(f *testing.F) {
+func FuzzBothConversionsGiveTheSame(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"spec":{"ports":[1,2],"note":"n"},"status":{"ready":true}}`, `{"spec":{"port":1,"label":"x"},"status":{"ready":true}}`,
 		`{"spec":{"port":1,"payload":{"b":[1,null],"a":"\u003c"}}}`, `{"spec":{"port":null},"status":{}}`, `{"spec":[],"status":7}`,
@@ -133,10 +133,10 @@ func FuzzBothWaysAnswerAlike(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !sameBothWays(t, c, whole, to) {
+		if !equalBothWays(t, c, whole, to) {
 			return
 		}
-		view, _ := c.quickly(whole, to)
-		sameBothWays(t, c, view, from)
+		view, _ := c.fastBytes(whole, to)
+		equalBothWays(t, c, view, from)
 	})
 }

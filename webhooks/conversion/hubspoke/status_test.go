@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/conversion/externalservice"
 )
 
-// A status of v1alpha1 that v1 cannot express travels quickly both ways, as the thorough way writes it, and
+// A status of v1alpha1 that v1 cannot express is converted fast both ways, as the total conversion writes it, and
 // no longer counts once the status beside it has changed.
 func TestACarriedStatusIsConvertedQuickly(t *testing.T) {
 	c := externalservice.New()
@@ -50,16 +50,16 @@ func TestACarriedStatusIsConvertedQuickly(t *testing.T) {
 			}
 		})
 	}
-	stored, quick := alike(t, c, []byte(object), "v1")
-	if !quick {
-		t.Error("the way to v1 is not quick")
+	stored, fast := alike(t, c, []byte(object), "v1")
+	if !fast {
+		t.Error("the conversion to v1 is not fast")
 	}
-	if _, quick := alike(t, c, stored, "v1alpha1"); !quick {
-		t.Error("the way back is not quick")
+	if _, fast := alike(t, c, stored, "v1alpha1"); !fast {
+		t.Error("the conversion back is not fast")
 	}
-	seal := strings.Index(string(stored), `"digest":"`) + len(`"digest":"`)
-	broken := append(append(bytes.Clone(stored[:seal]), '0'^'1'^stored[seal]), stored[seal+1:]...)
-	if _, quick := alike(t, c, broken, "v1alpha1"); quick {
-		t.Error("a broken seal is not looked at by the thorough way")
+	digest := strings.Index(string(stored), `"digest":"`) + len(`"digest":"`)
+	broken := append(append(bytes.Clone(stored[:digest]), '0'^'1'^stored[digest]), stored[digest+1:]...)
+	if _, fast := alike(t, c, broken, "v1alpha1"); fast {
+		t.Error("a wrong digest does not lead to the total conversion")
 	}
 }
