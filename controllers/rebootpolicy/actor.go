@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,20 +18,134 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
 const (
+	// actRetry is the wait after an action that failed for now.
+	actRetry = time.Second
 	// restartOwner is the field owner of the two annotations, and of nothing else.
 	restartOwner = "fairlead-restart"
 	// restartedAt is the annotation of kubectl rollout restart.
 	restartedAt = "kubectl.kubernetes.io/restartedAt"
 )
 
-// actor restarts workloads through the API server, in whose name a policy says.
+// act runs the actions of a decision one after the other, and returns their results.
+func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision) ([]restart.Result, error) {
+	if len(d.Actions) == 0 || o.blockedBy != "" {
+		return nil, nil // the status alone of a policy that is blocked must not restart anything
+	}
+	if err := r.confirm(ctx, o); err != nil {
+		return nil, err
+	}
+	var results []restart.Result
+	for _, action := range d.Actions {
+		if ctx.Err() != nil {
+			return results, ctx.Err()
+		}
+		uid := action.Workload.UID
+		if refused, ok := o.state.refused[uid]; ok && o.now.Before(refused.Until) {
+			o.reportRefusal(refused)
+			continue
+		}
+		version := ""
+		if w := o.workload(uid); w != nil {
+			version = w.Version
+		}
+		result, err := r.Actor.Do(ctx, o.stored, action, version)
+		if err != nil {
+			ctrllog.FromContext(ctx).Info("A restart did not go on", "restart", action.ID, "kind", action.Workload.Kind,
+				"workload", action.Workload.Name, "verb", action.Verb, "outcome", result.Outcome, "cause", err.Error())
+		}
+		switch result.Outcome {
+		case restart.Forbidden:
+			refused := o.state.refused[uid]
+			refused.Record(o.now, o.forbiddenText(action, err))
+			o.state.refused[uid] = refused
+			o.reportRefusal(refused)
+		case restart.Retry:
+			o.requeueAt(o.now.Add(actRetry))
+		case restart.Done, restart.Gone:
+			delete(o.state.refused, uid)
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+func (o *observation) reportRefusal(refused controller.Refusal) {
+	o.addProblem(autorebootv1.ReasonForbidden, refused.Message)
+	o.requeueAt(refused.Until)
+}
+
+// forbiddenText returns whose rights an action lacks.
+func (o *observation) forbiddenText(action restart.Action, err error) string {
+	who := "the operator"
+	if name := o.policy.Spec.ServiceAccountName; name != "" {
+		who = "ServiceAccount " + name
+	}
+	what := fmt.Sprintf("patch %s %s", action.Workload.Kind, action.Workload.Name)
+	if action.Verb == restart.Evict {
+		what = fmt.Sprintf("evict the pods of %s %s", action.Workload.Kind, action.Workload.Name)
+	}
+	switch {
+	case err == nil:
+		return fmt.Sprintf("%s may not %s", who, what)
+	case strings.Contains(err.Error(), "impersonate"):
+		return fmt.Sprintf("the operator may not impersonate %s: grant it that verb on the resource serviceaccounts of namespace %s", who, o.key.Namespace)
+	}
+	return fmt.Sprintf("%s may not %s, or an admission webhook forbids it", who, what)
+}
+
+// recordResults stores the results of the actions, and returns when to reconcile again.
+func (r *Reconciler) recordResults(ctx context.Context, o *observation, d restart.Decision, results []restart.Result) (time.Time, error) {
+	if o.postponeRecord(d, results) {
+		return d.RequeueAt, nil
+	}
+	status, pending, messages, requeue := &o.stored.Status, d.PendingMessage, []restart.Message(nil), d.RequeueAt
+	if len(results) > 0 {
+		next := restart.Record(o.effectivePolicy(), results, r.Now())
+		status, messages, requeue = &next.Status, next.Messages, controller.Earliest(requeue, next.RequeueAt)
+		if next.PendingMessage != "" {
+			pending = next.PendingMessage
+		}
+	}
+	if err := r.writeStatus(ctx, o, o.withConditions(status, pending, messages), messages); err != nil {
+		return requeue, err
+	}
+	r.releaseClaims(o, d.WaitsForOthers)
+	return requeue, nil
+}
+
+// postponeRecord leaves it to the next reconcile to record that workloads were annotated, where nothing else has
+// happened: one write of the status is enough for both. If the process ends before that, the next one finds the
+// restart's id on the workload.
+func (o *observation) postponeRecord(d restart.Decision, results []restart.Result) bool {
+	other := func(r restart.Result) bool { return r.Action.Verb != restart.Annotate || r.Outcome != restart.Done }
+	if len(results) == 0 || len(results) < len(d.Actions) || slices.ContainsFunc(results, other) {
+		return false
+	}
+	o.state.unrecorded = results
+	o.requeueAt(o.now.Add(controller.CoalescingInterval))
+	return true
+}
+
+// recordPostponed records what was postponed. A workload that was restarted under another id since is skipped.
+func (o *observation) recordPostponed() []restart.Message {
+	if len(o.state.unrecorded) == 0 {
+		return nil
+	}
+	recorded := restart.Record(o.effectivePolicy(), o.state.unrecorded, o.now)
+	o.policy.Status = recorded.Status
+	return recorded.Messages
+}
+
+// actor restarts workloads through the API server, as the ServiceAccount that a policy names.
 type actor struct {
 	// as returns a client that acts as a ServiceAccount, or as the operator where the name is empty.
 	as func(namespace, serviceAccount string) (client.Client, error)
@@ -37,28 +153,33 @@ type actor struct {
 
 var _ Actor = (*actor)(nil)
 
-// Do does one action. version is that of the workload that the decision was made from: on another one
-// an annotation is a conflict.
-func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) ActionResult {
+// Do runs one action. version is the resourceVersion of the workload that was decided about: if the workload has
+// changed since, an annotation is a conflict.
+func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) (restart.Result, error) {
+	result := restart.Result{Action: action, Outcome: restart.Retry}
 	c, err := a.as(policy.Namespace, policy.Spec.ServiceAccountName)
 	if err != nil {
-		return ActionResult{Outcome: restart.Retry, Err: fmt.Errorf("client for ServiceAccount %s: %w", policy.Spec.ServiceAccountName, err)}
+		return result, fmt.Errorf("client for ServiceAccount %s: %w", policy.Spec.ServiceAccountName, err)
 	}
-	switch action.Verb {
-	case restart.Annotate:
-		return annotate(ctx, c, policy.Namespace, action, version)
-	case restart.Evict:
-		return evict(ctx, c, policy.Namespace, action.Pod)
+	switch {
+	case action.Verb == restart.Annotate:
+		result.Outcome, result.Generation, err = annotate(ctx, c, policy.Namespace, action, version)
+	case action.Verb == restart.Evict && action.Pod != nil:
+		pod := types.NamespacedName{Namespace: policy.Namespace, Name: action.Pod.Name}
+		evicted := eviction.Evict(ctx, c, pod, action.Pod.UID, eviction.Options{})
+		result.Outcome, result.Budget, err = evictionOutcome(evicted.Outcome), evicted.Budget, evicted.Err
+	default:
+		err = fmt.Errorf("action %q cannot be done", action.Verb)
 	}
-	return ActionResult{Outcome: restart.Retry, Err: fmt.Errorf("unknown action %q", action.Verb)}
+	return result, err
 }
 
-// annotate puts the restart's id on the pod template of the workload that was looked at, and of no
-// other: the uid and the version must be the same.
-func annotate(ctx context.Context, c client.Client, namespace string, action restart.Action, version string) ActionResult {
+// annotate puts the restart's id on the pod template of the workload that was decided about: its UID and its
+// version must be the same.
+func annotate(ctx context.Context, c client.Client, namespace string, action restart.Action, version string) (restart.Outcome, int64, error) {
 	w := action.Workload
 	if version == "" {
-		return ActionResult{Outcome: restart.Retry, Err: errors.New("the workload was not looked at")}
+		return restart.Retry, 0, errors.New("the workload was not read")
 	}
 	template := corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{
 		autorebootv1.RestartIDAnnotation: action.ID,
@@ -80,32 +201,23 @@ func annotate(ctx context.Context, c client.Client, namespace string, action res
 			WithSpec(appsv1ac.DaemonSetSpec().WithTemplate(template))
 		wanted, generation = d, func() *int64 { return d.Generation }
 	default:
-		return ActionResult{Outcome: restart.Retry, Err: fmt.Errorf("a %s cannot be restarted", w.Kind)}
+		return restart.Retry, 0, fmt.Errorf("a %s cannot be restarted", w.Kind)
 	}
-	// The answer is written into what was sent.
+	// Apply decodes the response into what was sent.
 	err := c.Apply(ctx, wanted, client.FieldOwner(restartOwner), client.ForceOwnership)
 	switch {
 	case err == nil:
-		return ActionResult{Outcome: restart.Done, Generation: ptr.Deref(generation(), 0)}
+		return restart.Done, ptr.Deref(generation(), 0), nil
 	case apierrors.IsNotFound(err):
-		return ActionResult{Outcome: restart.Gone, Err: err}
+		return restart.Gone, 0, err
 	case apierrors.IsForbidden(err):
-		return ActionResult{Outcome: restart.Forbidden, Err: err}
+		return restart.Forbidden, 0, err
 	}
-	return ActionResult{Outcome: restart.Retry, Err: err}
+	return restart.Retry, 0, err
 }
 
-// evict asks for the eviction of the pod that was looked at, and of none of the same name.
-func evict(ctx context.Context, c client.Client, namespace string, pod *restart.Pod) ActionResult {
-	if pod == nil {
-		return ActionResult{Outcome: restart.Retry, Err: errors.New("there is no pod to evict")}
-	}
-	r := eviction.Evict(ctx, c, types.NamespacedName{Namespace: namespace, Name: pod.Name}, pod.UID, eviction.Options{})
-	return ActionResult{Outcome: evicted(r.Outcome), Err: r.Err, Budget: r.Budget}
-}
-
-// evicted is what the outcome of an eviction means for a restart.
-func evicted(outcome eviction.Outcome) restart.Outcome {
+// evictionOutcome returns what the outcome of an eviction means for a restart.
+func evictionOutcome(outcome eviction.Outcome) restart.Outcome {
 	switch outcome {
 	case eviction.Done, eviction.Gone:
 		return restart.Done

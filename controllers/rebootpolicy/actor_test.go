@@ -8,7 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
@@ -68,11 +72,10 @@ func TestAnnotateAppliesTwoAnnotationsToTheWorkloadThatWasSeen(t *testing.T) {
 	for _, kind := range []autorebootv1.TargetKind{autorebootv1.TargetDeployment, autorebootv1.TargetStatefulSet, autorebootv1.TargetDaemonSet} {
 		t.Run(string(kind), func(t *testing.T) {
 			w := &fakeAPI{}
-			deed := w.actor().Do(t.Context(), actingPolicy("deployer"), restart.Action{
-				Verb: restart.Annotate, ID: "x-1", Started: epoch, Workload: &restart.Workload{Kind: kind, Name: "api", UID: "u"},
-			}, "41")
-			if deed != (ActionResult{Outcome: restart.Done, Generation: 7}) {
-				t.Errorf("deed %+v", deed)
+			action := restart.Action{Verb: restart.Annotate, ID: "x-1", Started: epoch, Workload: &restart.Workload{Kind: kind, Name: "api", UID: "u"}}
+			result, err := w.actor().Do(t.Context(), actingPolicy("deployer"), action, "41")
+			if err != nil || result != (restart.Result{Action: action, Outcome: restart.Done, Generation: 7}) {
+				t.Errorf("result %+v, error %v", result, err)
 			}
 			want := fmt.Sprintf(`{"kind":"%s","apiVersion":"apps/v1","metadata":{"name":"api","namespace":"shop","uid":"u","resourceVersion":"41"},`+
 				`"spec":{"template":{"metadata":{"annotations":{"autoreboot.fairlead.dev/restart-id":"x-1","kubectl.kubernetes.io/restartedAt":"2026-03-02T14:00:00Z"}}}}}`, kind)
@@ -104,11 +107,11 @@ func TestWhatAnnotatingComesTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &fakeAPI{err: test.err}
-			deed := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
+			result, err := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
 				Verb: restart.Annotate, ID: "x-1", Workload: &restart.Workload{Kind: autorebootv1.TargetDeployment, Name: "api", UID: "u"},
 			}, test.version)
-			if deed.Outcome != test.want || deed.Err == nil {
-				t.Errorf("deed %+v", deed)
+			if result.Outcome != test.want || err == nil {
+				t.Errorf("result %+v, error %v", result, err)
 			}
 		})
 	}
@@ -116,11 +119,11 @@ func TestWhatAnnotatingComesTo(t *testing.T) {
 
 func TestEvictNamesThePodThatWasSeen(t *testing.T) {
 	w := &fakeAPI{}
-	deed := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
+	result, err := w.actor().Do(t.Context(), actingPolicy(""), restart.Action{
 		Verb: restart.Evict, Workload: &restart.Workload{}, Pod: &restart.Pod{Name: "api-1", UID: "p"},
 	}, "41")
-	if deed.Outcome != restart.Done || w.evicted == nil || w.evicted.Name != "api-1" || w.evicted.Namespace != "shop" || *w.evicted.DeleteOptions.Preconditions.UID != "p" {
-		t.Errorf("deed %+v, eviction %+v", deed, w.evicted)
+	if err != nil || result.Outcome != restart.Done || w.evicted == nil || w.evicted.Name != "api-1" || w.evicted.Namespace != "shop" || *w.evicted.DeleteOptions.Preconditions.UID != "p" {
+		t.Errorf("result %+v, error %v, eviction %+v", result, err, w.evicted)
 	}
 }
 
@@ -129,8 +132,62 @@ func TestWhatAnEvictionMeansForARestart(t *testing.T) {
 		eviction.Done: restart.Done, eviction.Gone: restart.Done, eviction.Replaced: restart.Retry, eviction.Blocked: restart.Blocked,
 		eviction.Misconfigured: restart.Misconfigured, eviction.Forbidden: restart.Forbidden, eviction.Retry: restart.Retry,
 	} {
-		if got := evicted(outcome); got != want {
+		if got := evictionOutcome(outcome); got != want {
 			t.Errorf("%s means %s, want %s", outcome, got, want)
 		}
+	}
+}
+
+// planned is a stand on which a workload was just told to restart.
+func planned(t *testing.T) *suite {
+	t.Helper()
+	s := newSuite(t, config, deployment("api", 2, nil)...)
+	s.reconcile()
+	s.changeSource("Secret/creds", "hmac:2")
+	s.reconcile()
+	s.advance(time.Minute)
+	s.writes, s.events = 0, nil
+	return s
+}
+
+func (s *suite) phase() autorebootv1.RestartPhase {
+	s.Helper()
+	flight := s.object().Status.InFlight
+	if len(flight) != 1 {
+		s.Fatalf("%d in flight", len(flight))
+	}
+	return flight[0].Phase
+}
+
+func TestWhatWasDoneIsRecordedByTheNextWrite(t *testing.T) {
+	s := planned(t)
+	if again := s.reconcile().RequeueAfter; again > controller.CoalescingInterval {
+		t.Errorf("looks again after %s", again)
+	}
+	s.expectActions("Annotate api " + theRestart)
+	if s.writes != 1 || s.phase() != autorebootv1.PhasePlanned {
+		t.Errorf("%d writes, phase %s", s.writes, s.phase())
+	}
+	s.completeRollout("api")
+	s.advance(controller.CoalescingInterval)
+	s.reconcile()
+	if s.writes != 2 || s.phase() != autorebootv1.PhaseSoaking {
+		t.Errorf("%d writes, phase %s", s.writes, s.phase())
+	}
+	started := slices.DeleteFunc(slices.Clone(s.events), func(told string) bool { return !strings.HasPrefix(told, "RestartStarted") })
+	if len(started) != 1 { // on the workload
+		t.Errorf("told %q", s.events)
+	}
+	s.expectActions()
+	s.expectNoWrite("the soak goes on")
+}
+
+func TestWhatWasNotDoneIsRecordedAtOnce(t *testing.T) {
+	s := planned(t)
+	s.doer.outcome = restart.Gone
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+	if history := s.object().Status.History; len(history) != 1 || history[0].Reason != autorebootv1.ReasonTargetGone {
+		t.Errorf("history %+v", history)
 	}
 }

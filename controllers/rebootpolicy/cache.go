@@ -24,11 +24,10 @@ import (
 // lastApplied is kubectl's copy of a whole object in an annotation of it.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// Cache is what the cache must hold for the controller, and how little of it: there are many pods,
-// and ReplicaSets, ConfigMaps and Secrets are held as their metadata alone, the latter two only where
-// they are watched.
+// Cache returns what the cache must hold for the controller. To save memory, pods are stripped, and ReplicaSets,
+// ConfigMaps and Secrets are held as metadata, the latter two only where they are watched.
 func Cache(mode sources.Mode) map[client.Object]cache.ByObject {
-	held := map[client.Object]cache.ByObject{
+	objects := map[client.Object]cache.ByObject{
 		&appsv1.Deployment{}:    {Transform: stripWorkload},
 		&appsv1.StatefulSet{}:   {Transform: stripWorkload},
 		&appsv1.DaemonSet{}:     {Transform: stripWorkload},
@@ -36,16 +35,16 @@ func Cache(mode sources.Mode) map[client.Object]cache.ByObject {
 		&corev1.Pod{}:           {Transform: stripPod},
 	}
 	if mode == sources.Watch {
-		maps.Copy(held, sources.ByObject())
+		maps.Copy(objects, sources.ByObject())
 	}
-	return held
+	return objects
 }
 
-// Index has the cache keep the index by which this controller and that of ChaosPods find pods. It must be
-// called once for each cache.
+// Index adds the index by which this controller and that of ChaosPods find pods. It must be called once for each
+// cache.
 func Index(ctx context.Context, in client.FieldIndexer) error { return workloads.Index(ctx, in) }
 
-// Kinds are all that the controller reads from the cache.
+// Kinds returns all that the controller reads from the cache.
 func Kinds(mode sources.Mode) []client.Object {
 	return append(slices.Collect(maps.Keys(Cache(mode))), &autorebootv1.RebootPolicy{}, &networkingv1.ExternalService{}, &chaosv1.ChaosPod{})
 }
@@ -73,7 +72,7 @@ func stripReplicaSet(in any) (any, error) {
 	return rs, nil
 }
 
-// stripPod leaves of a pod what decisions are made from.
+// stripPod keeps what decisions are made from.
 func stripPod(in any) (any, error) {
 	pod, ok := in.(*corev1.Pod)
 	if !ok {
@@ -84,9 +83,9 @@ func stripPod(in any) (any, error) {
 	pod.Labels = labels // the gate NoPods selects by them
 	pod.Spec = corev1.PodSpec{}
 	pod.Status = corev1.PodStatus{
-		Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: readyAlone(pod.Status.Conditions),
-		ContainerStatuses:     restartsAlone(pod.Status.ContainerStatuses),
-		InitContainerStatuses: restartsAlone(pod.Status.InitContainerStatuses),
+		Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: readyCondition(pod.Status.Conditions),
+		ContainerStatuses:     restartCounts(pod.Status.ContainerStatuses),
+		InitContainerStatuses: restartCounts(pod.Status.InitContainerStatuses),
 	}
 	return pod, nil
 }
@@ -102,8 +101,9 @@ func identity(of *metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
-// readyAlone leaves none where there were none, which is how a pod looks that was just made.
-func readyAlone(all []corev1.PodCondition) []corev1.PodCondition {
+// readyCondition returns only the condition Ready, and none where there were none, as in a pod that was just
+// created.
+func readyCondition(all []corev1.PodCondition) []corev1.PodCondition {
 	if len(all) == 0 {
 		return nil
 	}
@@ -116,8 +116,8 @@ func readyAlone(all []corev1.PodCondition) []corev1.PodCondition {
 	return []corev1.PodCondition{ready}
 }
 
-// restartsAlone sums up: which container it was does not matter.
-func restartsAlone(all []corev1.ContainerStatus) []corev1.ContainerStatus {
+// restartCounts returns the sum over all containers.
+func restartCounts(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	total := int32(0)
 	for i := range all {
 		total += all[i].RestartCount
@@ -128,7 +128,7 @@ func restartsAlone(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return []corev1.ContainerStatus{{RestartCount: total}}
 }
 
-// samePod says whether two pods lead to the same decisions.
+// samePod reports whether two pods lead to the same decisions.
 func samePod(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && a.Status.Phase == b.Status.Phase && a.Status.PodIP == b.Status.PodIP &&
 		workloads.IsReady(a) == workloads.IsReady(b) && workloads.Restarts(a) == workloads.Restarts(b) &&

@@ -13,55 +13,59 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 // maxMessage keeps a message readable in `kubectl describe`, in bytes.
 const maxMessage = 1024
 
-// conditions builds the conditions of a status upon those that stand in it, so that they keep their
-// transition times.
+// conditions sets the conditions of a status. Those that do not change keep their transition times.
 type conditions struct {
 	status     *autorebootv1.RebootPolicyStatus
 	generation int64
 	now        metav1.Time
 }
 
-func (r *conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&r.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: cut(message),
-		ObservedGeneration: r.generation, LastTransitionTime: r.now,
+func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&c.status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: events.Truncate(message, maxMessage),
+		ObservedGeneration: c.generation, LastTransitionTime: c.now,
 	})
 }
 
-// clear removes a condition. Never clear and set: the condition would be a new one at each look,
-// with a new time, and the status would be written for that alone.
-func (r *conditions) clear(kind string) { meta.RemoveStatusCondition(&r.status.Conditions, kind) }
+// clear removes a condition. A condition that is cleared and then set has a new transition time, and each
+// reconcile would write the status.
+func (c *conditions) clear(kind string) { meta.RemoveStatusCondition(&c.status.Conditions, kind) }
 
-func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
+// setIf sets a condition to True if it holds, and removes it otherwise.
+func (c *conditions) setIf(holds bool, kind, reason, message string) {
+	if holds {
+		c.set(kind, metav1.ConditionTrue, reason, message)
+	} else {
+		c.clear(kind)
 	}
-	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }
 
-// withConditions completes a status that was decided: conditions, and what the calendar allows. message is
-// on the restart that waits longest, and notices tell what has ended.
-func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, message string, notices []restart.Message) *autorebootv1.RebootPolicyStatus {
+// withConditions returns a decided status with its conditions and nextAllowedTime. pending is about the restart
+// that waits longest, and messages are about restarts that have ended.
+func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, pending string, messages []restart.Message) *autorebootv1.RebootPolicyStatus {
 	out := status.DeepCopy()
 	out.ObservedGeneration = o.policy.Generation
 	out.NextAllowedTime = o.nextAllowed()
-	r := &conditions{status: out, generation: o.policy.Generation, now: metav1.NewTime(o.now)}
-	r.ready(o)
-	r.pending(o, message)
-	r.progressing()
-	r.verified(notices)
-	r.stalled(o)
-	r.suspended(o)
-	r.blocked(o)
+	c := &conditions{status: out, generation: o.policy.Generation, now: metav1.NewTime(o.now)}
+	c.setReady(o)
+	c.setRestartPending(o, pending)
+	c.setProgressing()
+	c.setVerified(messages)
+	c.setStalled(o)
+	c.setIf(ptr.Deref(o.policy.Spec.Suspend, false), autorebootv1.ConditionSuspended, autorebootv1.ReasonSuspended,
+		"no restart starts while spec.suspend is true; one in flight is seen through")
+	c.setIf(len(o.budgetBlocks) > 0, autorebootv1.ConditionDisruptionBudgetBlocks, autorebootv1.ReasonDisruptionBudgetBlocks,
+		events.Summarize(o.budgetBlocks)+"; a restart would be refused as well")
 	return out
 }
 
-// nextAllowed is when windows and blackouts let a restart start; nil while they do.
+// nextAllowed returns when windows and blackouts next allow a restart; nil while they do, and if they never do.
 func (o *observation) nextAllowed() *metav1.Time {
 	c := o.calendar
 	if c.Broken || c.Window && !c.Blackout || c.NextOpen.IsZero() {
@@ -70,29 +74,39 @@ func (o *observation) nextAllowed() *metav1.Time {
 	return ptr.To(metav1.NewTime(c.NextOpen.UTC()))
 }
 
-// ready tells whether everything that the spec names is watched. That a restart waits, or has failed,
-// does not make it false.
-func (r *conditions) ready(o *observation) {
+// setReady sets whether everything that the spec names is watched. A restart that waits or has failed does not
+// make it false.
+func (c *conditions) setReady(o *observation) {
 	if reason, messages := o.worstProblem(); reason != "" {
-		r.set(autorebootv1.ConditionReady, metav1.ConditionFalse, reason, some(messages))
+		c.set(autorebootv1.ConditionReady, metav1.ConditionFalse, reason, events.Summarize(messages))
 		return
 	}
-	c := o.calendar
-	message := fmt.Sprintf("%s by %s",
-		plural(o.selectedCount(), "workload is watched", "workloads are watched"), plural(len(o.policy.Spec.Triggers), "trigger", "triggers"))
-	if c.Cluster != "" {
-		message += "; no restart starts now: " + c.Cluster
-	} else if !c.Broken && (!c.Window || c.Blackout) && c.NextOpen.IsZero() {
+	message := fmt.Sprintf("%s by %s", events.Plural(o.selectedCount(), "workload is watched", "workloads are watched"),
+		events.Plural(len(o.policy.Spec.Triggers), "trigger", "triggers"))
+	if calendar := o.calendar; calendar.Cluster != "" {
+		message += "; no restart starts now: " + calendar.Cluster
+	} else if !calendar.Broken && (!calendar.Window || calendar.Blackout) && calendar.NextOpen.IsZero() {
 		message += "; no restart ever starts: no window is open outside of the blackouts"
 	}
-	r.set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)
+	c.set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)
 }
 
-// pending tells what a restart waits for.
-func (r *conditions) pending(o *observation, message string) {
-	longest := longestWaiting(r.status)
+// setRestartPending sets why the target that waits longest does.
+func (c *conditions) setRestartPending(o *observation, message string) {
+	var longest *autorebootv1.TargetStatus
+	others := -1
+	for i := range c.status.Targets {
+		t := &c.status.Targets[i]
+		if t.Pending == nil || t.Pending.Reason == "" {
+			continue
+		}
+		others++
+		if longest == nil || t.Pending.Since.Before(&longest.Pending.Since) {
+			longest = t
+		}
+	}
 	if longest == nil {
-		r.clear(autorebootv1.ConditionRestartPending)
+		c.clear(autorebootv1.ConditionRestartPending)
 		return
 	}
 	if message == "" {
@@ -101,56 +115,26 @@ func (r *conditions) pending(o *observation, message string) {
 	if o.blockedBy != "" {
 		message = fmt.Sprintf("%s %s: blocked until Ready is no longer %s", longest.Kind, longest.Name, o.blockedBy)
 	}
-	if n := waiting(r.status); n > 1 {
-		message += fmt.Sprintf(" (and %s)", plural(n-1, "more workload waits", "more workloads wait"))
+	if others > 0 {
+		message += fmt.Sprintf(" (and %s)", events.Plural(others, "more workload waits", "more workloads wait"))
 	}
-	r.set(autorebootv1.ConditionRestartPending, metav1.ConditionTrue, longest.Pending.Reason, message)
+	c.set(autorebootv1.ConditionRestartPending, metav1.ConditionTrue, longest.Pending.Reason, message)
 }
 
-// longestWaiting is the target that waits longest; nil where none does.
-func longestWaiting(status *autorebootv1.RebootPolicyStatus) *autorebootv1.TargetStatus {
-	var longest *autorebootv1.TargetStatus
-	for i := range status.Targets {
-		t := &status.Targets[i]
-		if t.Pending == nil || t.Pending.Reason == "" {
-			continue
-		}
-		if longest == nil || t.Pending.Since.Before(&longest.Pending.Since) {
-			longest = t
-		}
-	}
-	return longest
-}
-
-func waiting(status *autorebootv1.RebootPolicyStatus) int {
-	n := 0
-	for i := range status.Targets {
-		if p := status.Targets[i].Pending; p != nil && p.Reason != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// progressing tells what is being restarted.
-func (r *conditions) progressing() {
+// setProgressing sets what is being restarted.
+func (c *conditions) setProgressing() {
 	var all []string
-	for i := range r.status.InFlight {
-		f := &r.status.InFlight[i]
+	for i := range c.status.InFlight {
+		f := &c.status.InFlight[i]
 		what := phaseText(f.Phase)
 		if f.BlockedBy != "" {
 			what += ", which the PodDisruptionBudget " + f.BlockedBy + " refuses"
 		}
 		all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Kind, f.Name, what, strings.Join(f.Triggers, ", ")))
 	}
-	if len(all) == 0 {
-		r.clear(autorebootv1.ConditionProgressing)
-		return
-	}
-	r.set(autorebootv1.ConditionProgressing, metav1.ConditionTrue, autorebootv1.ReasonRestarting, some(all))
+	c.setIf(len(all) > 0, autorebootv1.ConditionProgressing, autorebootv1.ReasonRestarting, events.Summarize(all))
 }
 
-// phaseText is what a restart does in a phase, in words.
 func phaseText(phase autorebootv1.RestartPhase) string {
 	switch phase {
 	case autorebootv1.PhasePlanned:
@@ -165,10 +149,10 @@ func phaseText(phase autorebootv1.RestartPhase) string {
 	return string(phase)
 }
 
-// verified is the verdict on the latest restart. A restart that was not needed has none.
-func (r *conditions) verified(notices []restart.Message) {
-	for i := range notices {
-		ended := notices[i].Ended
+// setVerified sets the result of the latest restart. A restart that was not needed has none.
+func (c *conditions) setVerified(messages []restart.Message) {
+	for i := range messages {
+		ended := messages[i].Ended
 		if ended == nil || ended.Result == autorebootv1.ResultSuperseded {
 			continue
 		}
@@ -179,28 +163,24 @@ func (r *conditions) verified(notices []restart.Message) {
 		if ended.Message != "" {
 			what += ": " + ended.Message
 		}
-		r.set(autorebootv1.ConditionVerified, status, ended.Reason,
+		c.set(autorebootv1.ConditionVerified, status, ended.Reason,
 			fmt.Sprintf("restart %s of %s %s %s", ended.ID, ended.Target.Kind, ended.Target.Name, what))
 	}
 }
 
-// stalled tells that a person must act, and how.
-func (r *conditions) stalled(o *observation) {
-	halt := r.status.Halt
-	switch {
+// setStalled sets why a user must act, and how.
+func (c *conditions) setStalled(o *observation) {
+	reason, messages := o.worstProblem()
+	switch halt := c.status.Halt; {
 	case o.invalid != "":
-		r.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, o.invalid)
+		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonInvalidSpec, o.invalid)
 	case halt != nil:
-		r.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, halt.Reason, fmt.Sprintf(
+		c.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, halt.Reason, fmt.Sprintf(
 			"%s %s: %s; to go on, change the spec, or set the annotation %s to the present time (RFC 3339)",
 			halt.Target.Kind, halt.Target.Name, haltText(halt), autorebootv1.ResumeAnnotation))
 	default:
-		reason, messages := o.worstProblem()
-		if reason != autorebootv1.ReasonForbidden && reason != autorebootv1.ReasonTooManyTargets {
-			r.clear(autorebootv1.ConditionStalled)
-			return
-		}
-		r.set(autorebootv1.ConditionStalled, metav1.ConditionTrue, reason, some(messages))
+		c.setIf(reason == autorebootv1.ReasonForbidden || reason == autorebootv1.ReasonTooManyTargets,
+			autorebootv1.ConditionStalled, reason, events.Summarize(messages))
 	}
 }
 
@@ -214,23 +194,4 @@ func haltText(halt *autorebootv1.Halt) string {
 		return fmt.Sprintf("restart %s failed", halt.RestartID)
 	}
 	return fmt.Sprintf("restart %s ended with %s", halt.RestartID, halt.Reason)
-}
-
-func (r *conditions) suspended(o *observation) {
-	if !ptr.Deref(o.policy.Spec.Suspend, false) {
-		r.clear(autorebootv1.ConditionSuspended)
-		return
-	}
-	r.set(autorebootv1.ConditionSuspended, metav1.ConditionTrue, autorebootv1.ReasonSuspended,
-		"no restart starts while spec.suspend is true; one in flight is seen through")
-}
-
-// blocked tells of what would keep a restart from going on, before there is one.
-func (r *conditions) blocked(o *observation) {
-	if len(o.budgetBlocks) == 0 {
-		r.clear(autorebootv1.ConditionDisruptionBudgetBlocks)
-		return
-	}
-	r.set(autorebootv1.ConditionDisruptionBudgetBlocks, metav1.ConditionTrue, autorebootv1.ReasonDisruptionBudgetBlocks,
-		some(o.budgetBlocks)+"; a restart would be refused as well")
 }

@@ -169,7 +169,11 @@ func TestNextAllowedTimeIsThereWhileNothingMayStart(t *testing.T) {
 }
 
 func TestMessagesAreCutWithinACharacter(t *testing.T) {
-	if got := cut(strings.Repeat("é", maxMessage)); len(got) > maxMessage || !strings.HasSuffix(got, "é...") {
+	o := newObservation()
+	o.addProblem(autorebootv1.ReasonTargetNotFound, strings.Repeat("é", maxMessage))
+	status := o.withConditions(&autorebootv1.RebootPolicyStatus{}, "", nil)
+	got := meta.FindStatusCondition(status.Conditions, autorebootv1.ConditionReady).Message
+	if len(got) > maxMessage || !strings.HasSuffix(got, "é...") {
 		t.Errorf("%d bytes, ends with %q", len(got), got[len(got)-8:])
 	}
 }

@@ -12,16 +12,20 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/dns"
@@ -35,70 +39,67 @@ const Name = "rebootpolicy"
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many policies are reconciled at once. The default is 2.
+	// Concurrency is how many policies are reconciled at once. Defaults to 2.
 	Concurrency int
-	// CacheSyncTimeout bounds the wait for the caches. The default is 2m.
+	// CacheSyncTimeout bounds the wait for the caches. Defaults to 2m.
 	CacheSyncTimeout time.Duration
-	// Warmup starts the watches on a replica that does not lead, so that taking over is quick.
+	// Warmup starts the watches on a replica that does not lead, so that it takes over quickly.
 	Warmup bool
-	// Logger of the controller. The default drops everything.
+	// Logger defaults to logr.Discard().
 	Logger logr.Logger
 
-	// WebhookExemptNamespaces are namespaces that the webhooks are not called for. What is written there has no
-	// approval, and restarts nothing. The default is none.
+	// WebhookExemptNamespaces are namespaces that no admission webhook is called for. Policies there have no
+	// approval, and restart nothing. Defaults to none.
 	WebhookExemptNamespaces []string
-	// Ledger of all disruptions in this process. Required. Its Wake must reach Controller.Wake.
+	// Ledger of all disruptions in this process. Required. Its Wake must call Controller.Wake.
 	Ledger *disruption.Ledger
-	// Restore tells the ledger what all kinds had under way before this process. It is called before
-	// anything is decided. Required.
+	// Restore adds to the ledger what all kinds have in flight. It is called before the first decision. Required.
 	Restore func(ctx context.Context) error
 	// Key of fingerprints. Required.
 	Key *fingerprint.Key
-	// Kubernetes reads ConfigMaps and Secrets, and Metadata lists what they are called. Required.
+	// Kubernetes reads ConfigMaps and Secrets, and Metadata lists their names. Required.
 	Kubernetes kubernetes.Interface
 	Metadata   metadata.Interface
-	// SourcesMode says how their changes are noticed. The default is sources.Watch; the same must be
-	// given to Cache.
+	// SourcesMode is how their changes are noticed. Cache must be called with the same. Defaults to sources.Watch.
 	SourcesMode sources.Mode
-	// SourcesInterval is the time between two reads of one that is polled. The default is 30s.
+	// SourcesInterval is the time between two reads of a source that is polled. Defaults to 30s.
 	SourcesInterval time.Duration
 	// Dial opens the connections of Probe triggers. Required.
 	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
-	// Lookup asks what the host of a Probe trigger leads to. By default hosts must be IPs.
+	// Lookup resolves the hosts of Probe triggers. Defaults to nil: hosts must be IPs.
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
-	// Suspicions say whether anything finds that the network of this process is probably at fault: failed
-	// checks then decide nothing. The default is that nothing does.
+	// Suspicions report whether the network of this process is probably at fault: failed checks then decide
+	// nothing. Defaults to nil: never.
 	Suspicions *probe.Suspicions
-	// Reference says whether this process reaches what no tenant has a say in; it ends when ctx does.
-	// The default is that it does.
+	// Reference reports whether this process reaches a target that no tenant controls; it ends with ctx. Defaults
+	// to nil: it does.
 	Reference func(ctx context.Context) bool
-	// OnSuspect is told when failed checks begin and cease to be taken for a fault of this process,
-	// and why. It must not block. The default tells no one.
+	// OnSuspect is called when the process begins and ceases to suspect itself, with the cause. It must not
+	// block. Defaults to nil: it is not called.
 	OnSuspect func(suspect bool, cause string)
-	// ProbeWorkers is how many checks run at once. The default is 256.
+	// ProbeWorkers is how many checks run at once. Defaults to 256.
 	ProbeWorkers int
-	// Freeze knows the blackouts of the whole cluster, which hold restarts. The default is none.
+	// Freeze has the blackouts of the whole cluster, which hold restarts. Defaults to nil: none.
 	Freeze *freeze.Freeze
-	// Now is the clock. The default is time.Now.
+	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
-	// Registerer takes the metrics. The default takes none.
+	// Registerer of metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
-	// Wrap returns what is called in place of the reconciler, and calls it. The default is the
-	// reconciler itself.
+	// Wrap returns what is called instead of the reconciler, and calls it. Defaults to nil: the reconciler itself.
 	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 }
 
-// Controller reconciles RebootPolicies, and observes what they name.
+// Controller reconciles RebootPolicies, and observes the sources and pods that they name.
 type Controller struct {
-	restore     func(ctx context.Context) error
-	reconciling controller.Controller
-	reconciler  *Reconciler
-	sources     *sources.Sources
-	health      *podprobe.Checks
+	restore    func(ctx context.Context) error
+	controller controller.Controller
+	reconciler *Reconciler
+	sources    *sources.Sources
+	probes     *podprobe.Checks
 }
 
-// New makes the controller. The caller starts it, once this replica leads, and sees that the cluster's
-// cache runs and has the index of package workloads.
+// New returns a controller. The caller starts it once this replica leads, and runs the cluster's cache with the
+// index of package workloads.
 func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil {
 		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata and Dial are required")
@@ -114,56 +115,116 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sources of RebootPolicies: %w", err)
 	}
-	health := podprobe.New(podprobe.Options{
+	probes := podprobe.New(podprobe.Options{
 		Dial: o.Dial, Lookup: o.Lookup, Workers: o.ProbeWorkers, Notify: enqueuer.Enqueue, Registerer: o.Registerer,
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
-		Sources: observed, Probes: withSuspicion{health, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
+		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Ledger: o.Ledger, Key: o.Key,
 		Actor: &actor{as: impersonation.New(c.GetClient(), c.GetConfig()).As}, enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
 		Freeze: o.Freeze,
 	})
-	o.Freeze.Subscribe(reconciler.enqueueAll)
-	o.Suspicions.Subscribe(reconciler.enqueueAll)
+	enqueueAll := func() { reconciler.watchIndex.EnqueueAll(enqueuer) }
+	o.Freeze.Subscribe(enqueueAll)
+	o.Suspicions.Subscribe(enqueueAll)
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(reconciler.metrics); err != nil {
 			return nil, fmt.Errorf("metrics of RebootPolicies: %w", err)
 		}
 	}
-	reconciling, err := controller.New(Name, controller.Options{
+	inner, err := controller.New(Name, controller.Options{
 		Reconciler: reconciler, Wrap: o.Wrap,
 		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := reconciler.watch(c, reconciling); err != nil {
+	if err := reconciler.watch(c, inner); err != nil {
 		return nil, err
 	}
-	return &Controller{restore: o.Restore, reconciling: reconciling, reconciler: reconciler, sources: observed, health: health}, nil
+	return &Controller{restore: o.Restore, controller: inner, reconciler: reconciler, sources: observed, probes: probes}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled or observed before
 // Start.
 func (c *Controller) Warmup(ctx context.Context) error {
-	return controller.Warmup(ctx, Name, c.reconciling)
+	return controller.Warmup(ctx, Name, c.controller)
 }
 
-// Start reconciles and observes until ctx ends or a part fails, and returns when all have ended. No
-// policy decides before the ledger knows what all of them have in flight, and before the blackouts of the
-// cluster were read.
+// Start runs the controller until ctx ends or a part of it fails, and returns when all parts have ended. Nothing
+// is decided before the ledger has what is in flight, and before the blackouts of the cluster were read.
 func (c *Controller) Start(ctx context.Context) error {
 	if err := c.restore(ctx); err != nil {
 		return fmt.Errorf("controller %s: %w", Name, err)
 	}
 	c.reconciler.Freeze.Wait(ctx)
-	return controller.RunAll(ctx, c.sources.Run, c.health.Run, c.reconciling.Start)
+	return controller.RunAll(ctx, c.sources.Run, c.probes.Run, c.controller.Start)
 }
 
-// Wake has a policy reconciled that waits for others: the ledger calls it. It does not block.
+// Wake enqueues a policy that waits for others: the ledger calls it. It does not block.
 func (c *Controller) Wake(holder disruption.Holder) {
 	if holder.Kind == disruption.RebootPolicy {
 		c.reconciler.enqueuer.Enqueue(holder.NamespacedName)
 	}
 }
+
+// Sources observe ConfigMaps and Secrets.
+type Sources interface {
+	// Select returns the sources of a policy's namespace that a selector matches.
+	Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error)
+	// Observe returns the states of all sources of a policy, in the order of wants.
+	Observe(ctx context.Context, by types.NamespacedName, wants []sources.Want) ([]sources.State, error)
+	// Forget drops the sources of a policy.
+	Forget(by types.NamespacedName)
+}
+
+// Probes run the checks of Probe triggers.
+type Probes interface {
+	// Set sets what is checked for a policy.
+	Set(policy types.NamespacedName, wants []podprobe.Want)
+	// Result returns the result of a trigger for a workload.
+	Result(policy types.NamespacedName, trigger string, workload types.UID) podprobe.Result
+	// IsSuspect reports whether failures of some check of a policy decide nothing now.
+	IsSuspect(policy types.NamespacedName) bool
+	// Forget drops the checks of a policy.
+	Forget(policy types.NamespacedName)
+}
+
+// withSuspicion adds what others suspect of the network of this process.
+type withSuspicion struct {
+	Probes
+	suspicions *probe.Suspicions
+}
+
+func (w withSuspicion) IsSuspect(policy types.NamespacedName) bool {
+	return w.Probes.IsSuspect(policy) || w.suspicions.Any()
+}
+
+// Fingerprinter makes fingerprints that reveal nothing without the key of the installation.
+type Fingerprinter interface {
+	Sum(domain string, parts ...[]byte) string
+}
+
+// Actor restarts workloads.
+type Actor interface {
+	// Do runs one action for a policy. The error is for the log.
+	Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) (restart.Result, error)
+}
+
+// Ledger has the disruptions of all objects.
+type Ledger interface {
+	// Do decides what a policy disrupts, while nothing else does.
+	Do(policy disruption.Holder, group string, decide func(disruption.View) []disruption.Claim)
+	// Restore sets what a policy disrupted when the process started.
+	Restore(policy disruption.Holder, group string, claims []disruption.Claim)
+	// Forget drops a policy.
+	Forget(policy disruption.Holder)
+}
+
+var (
+	_ Sources       = (*sources.Sources)(nil)
+	_ Probes        = (*podprobe.Checks)(nil)
+	_ Fingerprinter = (*fingerprint.Key)(nil)
+	_ Ledger        = (*disruption.Ledger)(nil)
+)

@@ -6,6 +6,7 @@ package rebootpolicy
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,10 +20,11 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/events"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// closedGates says which gates are closed and why. One that cannot be read is closed.
+// closedGates returns why gates are closed. A gate that cannot be read is closed.
 func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
 	var why []string
 	for i := range o.policy.Spec.Gates {
@@ -33,9 +35,9 @@ func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
 	return append(why, r.injectedFaults(ctx, o)...)
 }
 
-// injectedFaults says which ExternalServices that the policy depends on have a fault injected. Restarts are held
-// meanwhile, unless the policy takes part: what the fault breaks is no reason to restart, and a restart
-// would make it worse. What cannot be read is for the gates and triggers to tell.
+// injectedFaults returns the faults that are injected into ExternalServices on which the policy depends. They
+// hold restarts, unless an annotation of the policy says otherwise: a restart would only make the fault worse.
+// An ExternalService that cannot be read is reported by the gates and triggers that name it.
 func (r *Reconciler) injectedFaults(ctx context.Context, o *observation) []string {
 	if restartsOnInjectedFault(o.policy) {
 		return nil
@@ -53,62 +55,56 @@ func (r *Reconciler) injectedFaults(ctx context.Context, o *observation) []strin
 	return why
 }
 
-// restartsOnInjectedFault says whether a policy treats a fault that is injected as one that is real.
+// restartsOnInjectedFault reports whether a policy treats an injected fault as a real one.
 func restartsOnInjectedFault(policy *autorebootv1.RebootPolicy) bool {
 	return policy.Annotations[autorebootv1.OnInjectedFaultAnnotation] == autorebootv1.OnInjectedFaultRestart
 }
 
-// gateClosed says why a gate is closed; "" where it is open.
+// gateClosed returns why a gate is closed; "" if it is open.
 func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebootv1.Gate) string {
+	key := types.NamespacedName{Namespace: o.key.Namespace, Name: g.Name}
 	switch g.Type {
 	case autorebootv1.GateExternalServiceHealthy:
-		return r.healthyGate(ctx, o.key.Namespace, g.Name)
+		var es networkingv1.ExternalService
+		if err := r.Client.Get(ctx, key, &es, shared); err != nil {
+			return readFailure("ExternalService", g.Name, err)
+		}
+		if !meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionHealthy) {
+			return fmt.Sprintf("ExternalService %s is not Healthy", g.Name)
+		}
+		return ""
 	case autorebootv1.GateWorkloadAvailable:
 		w, err := r.getWorkload(ctx, o.key.Namespace, g.Kind, g.Name, false)
 		switch {
 		case err != nil:
-			return fmt.Sprintf("%s %s cannot be read", g.Kind, g.Name)
+			return readFailure(string(g.Kind), g.Name, err)
 		case w == nil:
 			return fmt.Sprintf("%s %s does not exist", g.Kind, g.Name)
 		case !w.Available:
 			return fmt.Sprintf("%s %s is not available", g.Kind, g.Name)
 		}
 		return ""
+	case autorebootv1.GateChaosSurvived:
+		var c chaosv1.ChaosPod
+		if err := r.Client.Get(ctx, key, &c, shared); err != nil {
+			return readFailure("ChaosPod", g.Name, err)
+		}
+		within, err := g.Within.Parse()
+		if err != nil {
+			return "within of a gate cannot be read"
+		}
+		return chaos.Unproven(&c, within, o.now)
 	case autorebootv1.GateNoPods:
 		return r.noPodsGate(ctx, o.key.Namespace, g)
-	case autorebootv1.GateChaosSurvived:
-		return r.survivedGate(ctx, o, g)
 	}
 	return fmt.Sprintf("a gate of type %q is not known", g.Type)
 }
 
-func (r *Reconciler) healthyGate(ctx context.Context, namespace, name string) string {
-	var es networkingv1.ExternalService
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &es, shared)
-	switch {
-	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("ExternalService %s does not exist", name)
-	case err != nil:
-		return fmt.Sprintf("ExternalService %s cannot be read", name)
-	case !meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionHealthy):
-		return fmt.Sprintf("ExternalService %s is not Healthy", name)
+func readFailure(kind, name string, err error) string {
+	if apierrors.IsNotFound(err) {
+		return fmt.Sprintf("%s %s does not exist", kind, name)
 	}
-	return ""
-}
-
-func (r *Reconciler) survivedGate(ctx context.Context, o *observation, g *autorebootv1.Gate) string {
-	var c chaosv1.ChaosPod
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: g.Name}, &c, shared)
-	within, broken := g.Within.Parse()
-	switch {
-	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("ChaosPod %s does not exist", g.Name)
-	case err != nil:
-		return fmt.Sprintf("ChaosPod %s cannot be read", g.Name)
-	case broken != nil:
-		return "within of a gate cannot be read"
-	}
-	return chaos.Unproven(&c, within, o.now)
+	return fmt.Sprintf("%s %s cannot be read", kind, name)
 }
 
 func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autorebootv1.Gate) string {
@@ -120,25 +116,48 @@ func (r *Reconciler) noPodsGate(ctx context.Context, namespace string, g *autore
 	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, shared); err != nil {
 		return "the pods of a gate cannot be read"
 	}
-	first, more := "", 0
+	var names []string
 	for i := range pods.Items {
-		pod := &pods.Items[i]
-		switch {
-		case workloads.IsFinished(pod):
-		case first == "" || pod.Name < first:
-			if first != "" {
-				more++
-			}
-			first = pod.Name
-		default:
-			more++
+		if !workloads.IsFinished(&pods.Items[i]) {
+			names = append(names, pods.Items[i].Name)
 		}
 	}
-	switch {
-	case first == "":
+	switch len(names) {
+	case 0:
 		return ""
-	case more == 0:
-		return fmt.Sprintf("pod %s has not finished", first)
+	case 1:
+		return fmt.Sprintf("pod %s has not finished", names[0])
 	}
-	return fmt.Sprintf("pod %s and %d more have not finished", first, more)
+	return fmt.Sprintf("pod %s and %d more have not finished", slices.Min(names), len(names)-1)
+}
+
+// budgetBlocks describes the targets of which a ChaosPod could evict no pod although all were ready: where the
+// policy evicts, the same PodDisruptionBudget refuses its restart. A refusal counts only where at least as many
+// pods were ready as are desired now.
+func (r *Reconciler) budgetBlocks(ctx context.Context, o *observation) ([]string, error) {
+	if !o.evicts() {
+		return nil, nil
+	}
+	var all chaosv1.ChaosPodList
+	if err := r.Client.List(ctx, &all, client.InNamespace(o.key.Namespace), shared); err != nil {
+		return nil, fmt.Errorf("list ChaosPods: %w", err)
+	}
+	var blocks []string
+	for i := range all.Items {
+		c := &all.Items[i]
+		for j := range c.Status.Blocked {
+			b := &c.Status.Blocked[j]
+			if w := o.workload(b.UID); w == nil || w.Unselected || w.Desired == 0 || b.Ready < w.Desired {
+				continue
+			}
+			budget := "a PodDisruptionBudget"
+			if b.BlockedBy != "" {
+				budget = "PodDisruptionBudget " + b.BlockedBy
+			}
+			blocks = append(blocks, fmt.Sprintf("%s %s: %s let ChaosPod %s evict no pod although %s",
+				b.Kind, b.Name, budget, c.Name, events.Plural(int(b.Ready), "pod was ready", "pods were ready")))
+		}
+	}
+	slices.Sort(blocks) // the cache has no order
+	return blocks, nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
-// metrics are read from a table in memory with one row for each policy, which goes with it. Their
-// labels have the bounds of a spec, or of the words of this package; none names a source.
+// metrics collects from a table with one row for each policy, which is dropped with it. The values of labels are
+// bounded by specs and by the constants of this package; none names a source.
 type metrics struct {
 	now func() time.Time
 
@@ -27,20 +27,20 @@ type metrics struct {
 
 var _ prometheus.Collector = (*metrics)(nil)
 
-// row is what the metrics say of one policy.
+// row has the metrics of one policy.
 type row struct {
 	restarts map[ending]float64
 	duration controller.Histogram
-	// waits are the reasons for which targets wait, and held how long targets have waited for each.
+	// waits counts the targets that wait by reason, and held sums up how long targets have waited for each.
 	waits  map[string]int
 	held   map[string]float64
 	since  time.Time
 	states map[string]autorebootv1.TriggerState
-	// sources are the ConfigMaps and Secrets that are looked at.
+	// sources is how many ConfigMaps and Secrets are observed.
 	sources int
 }
 
-// ending is how restarts ended.
+// ending has the labels of a restart that has ended.
 type ending struct{ kind, trigger, result string }
 
 func newMetrics(now func() time.Time) *metrics {
@@ -73,7 +73,7 @@ func (m *metrics) row(key types.NamespacedName) *row {
 	return r
 }
 
-// record takes down where a policy stands.
+// record updates the row of a policy from its status.
 func (m *metrics) record(key types.NamespacedName, status *autorebootv1.RebootPolicyStatus, sources int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,7 +92,7 @@ func (m *metrics) record(key types.NamespacedName, status *autorebootv1.RebootPo
 	r.sources = sources
 }
 
-// accrue adds the time since the last look to what is waited for.
+// accrue adds the time since the last call to what is waited for.
 func (r *row) accrue(now time.Time) {
 	if !r.since.IsZero() {
 		for reason, n := range r.waits {
@@ -113,7 +113,7 @@ func (m *metrics) ended(policy *autorebootv1.RebootPolicy, record *autorebootv1.
 	}
 }
 
-// triggerType is that of the first trigger; one that the spec does not have any more is Unknown.
+// triggerType returns the type of the first trigger, Unknown if the spec does not have it any more.
 func triggerType(policy *autorebootv1.RebootPolicy, triggers []string) string {
 	if len(triggers) > 0 && triggers[0] == autorebootv1.RestartNowTrigger {
 		return autorebootv1.RestartNowTrigger
@@ -126,49 +126,37 @@ func triggerType(policy *autorebootv1.RebootPolicy, triggers []string) string {
 	return "Unknown"
 }
 
-// drop forgets a policy.
+// drop removes a policy.
 func (m *metrics) drop(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.rows, key)
 }
 
-// Describe sends what Collect may.
+// Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{m.restarts, m.duration, m.pending, m.held, m.state, m.sources} {
 		out <- desc
 	}
 }
 
-// Collect sends the table.
-func (m *metrics) Collect(out chan<- prometheus.Metric) {
-	// A reader that is slow must not hold the lock that reconcilers need.
-	for _, metric := range m.collected() {
-		out <- metric
-	}
-}
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(out chan<- prometheus.Metric) { m.samples().Send(out) }
 
-func (m *metrics) collected() []prometheus.Metric {
-	var all []prometheus.Metric
-	take := func(metric prometheus.Metric, err error) {
-		if err == nil {
-			all = append(all, metric)
-		}
-	}
+func (m *metrics) samples() *controller.Samples {
+	all := &controller.Samples{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
 	for key, r := range m.rows {
 		r.accrue(now)
 		add := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
-			take(prometheus.NewConstMetric(desc, kind, value, append([]string{key.Namespace, key.Name}, labels...)...))
+			all.Add(desc, kind, value, append([]string{key.Namespace, key.Name}, labels...)...)
 		}
 		for e, n := range r.restarts {
 			add(m.restarts, prometheus.CounterValue, n, e.kind, e.trigger, e.result)
 		}
-		if r.duration.Count > 0 {
-			take(prometheus.NewConstHistogram(m.duration, r.duration.Count, r.duration.Sum, r.duration.Cumulative(), key.Namespace, key.Name))
-		}
+		all.AddHistogram(m.duration, &r.duration, key.Namespace, key.Name)
 		for reason, n := range r.waits {
 			add(m.pending, prometheus.GaugeValue, float64(n), reason)
 		}

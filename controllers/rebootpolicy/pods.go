@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,29 +20,28 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
-// readPods reads the pods of the workloads, by who owns them: selectors may overlap. Whose pods are looked
-// at is said before they are read, so that what happens to them from then on is heard of.
+// readPods reads the pods that each workload controls: selectors of workloads may overlap. The owners are
+// watched before their pods are read, so that no later change is missed.
 func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 	owners := map[types.UID]bool{}
 	for _, w := range o.workloads {
 		owners[w.UID] = true
 	}
-	r.updateOwners(o.key, owners) // and so of any ReplicaSet that comes
-	through, err := r.replicaSets(ctx, o)
+	r.updateOwners(o.key, owners) // so that new ReplicaSets enqueue the policy
+	replicaSets, err := r.replicaSets(ctx, o)
 	if err != nil {
 		return err
 	}
-	all := map[types.UID]bool{}
-	for uid := range owners {
-		all[uid] = true
-		for _, set := range through[uid] {
-			all[set] = true
+	owners = maps.Clone(owners)
+	for _, sets := range replicaSets {
+		for _, set := range sets {
+			owners[set] = true
 		}
 	}
-	r.updateOwners(o.key, all)
+	r.updateOwners(o.key, owners)
 	for _, w := range o.workloads {
 		var owned []corev1.Pod
-		for _, owner := range append(through[w.UID], w.UID) {
+		for _, owner := range append(replicaSets[w.UID], w.UID) {
 			var list corev1.PodList
 			if err := r.Client.List(ctx, &list, client.InNamespace(o.key.Namespace), client.MatchingFields{workloads.ByOwner: string(owner)}, shared); err != nil {
 				return fmt.Errorf("list pods of %s %s: %w", w.Kind, w.Name, err)
@@ -53,9 +53,9 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// replicaSets are those of each Deployment.
+// replicaSets returns the UIDs of the ReplicaSets of each Deployment.
 func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types.UID][]types.UID, error) {
-	through := map[types.UID][]types.UID{}
+	all := map[types.UID][]types.UID{}
 	for _, w := range o.workloads {
 		if w.Kind != autorebootv1.TargetDeployment {
 			continue
@@ -66,14 +66,14 @@ func (r *Reconciler) replicaSets(ctx context.Context, o *observation) (map[types
 			return nil, fmt.Errorf("list ReplicaSets of Deployment %s: %w", w.Name, err)
 		}
 		for i := range list.Items {
-			through[w.UID] = append(through[w.UID], list.Items[i].UID)
+			all[w.UID] = append(all[w.UID], list.Items[i].UID)
 		}
 	}
-	return through, nil
+	return all, nil
 }
 
-// addPods adds the pods that have not finished; those that a rollout would leave as they are come apart.
-func (w *workload) addPods(pods []corev1.Pod, births *podCreationVersions) {
+// addPods adds the pods that have not finished. Kept has those that a rollout would not replace.
+func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {
 		p := &pods[i]
@@ -81,7 +81,7 @@ func (w *workload) addPods(pods []corev1.Pod, births *podCreationVersions) {
 			continue
 		}
 		pod := restart.Pod{
-			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: births.createdAt(p.UID), Ready: workloads.IsReady(p),
+			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: versions.createdAt(p.UID), Ready: workloads.IsReady(p),
 			Terminating: !p.DeletionTimestamp.IsZero(), Restarts: workloads.Restarts(p),
 		}
 		if w.KeptByRollout != nil && w.KeptByRollout(workloads.Ordinal(p)) {

@@ -23,37 +23,34 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-const (
-	// unreadableRetry is how often that is tried of which no event says when it works again.
-	unreadableRetry = 30 * time.Second
-)
-
-// Reconciler restarts what RebootPolicies name.
+// Reconciler restarts the workloads that RebootPolicies select.
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Events go on policies and workloads.
+	// Events are written about policies and workloads.
 	Events recorder.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
-	// Sources, Health and Ledger know what there is to know, and Key makes fingerprints of it.
+	// Sources observe ConfigMaps and Secrets, Probes run Probe triggers, Ledger has the disruptions of all
+	// objects, and Key makes fingerprints.
 	Sources Sources
 	Probes  Probes
 	Ledger  Ledger
 	Key     Fingerprinter
-	// Freeze knows the blackouts of the whole cluster; nil for none.
+	// Freeze has the blackouts of the whole cluster; nil for none.
 	Freeze *freeze.Freeze
 	// Actor restarts workloads.
 	Actor Actor
-	// WebhookExemptNamespaces are namespaces whose writers admission does not ask: nothing is restarted there.
+	// WebhookExemptNamespaces are namespaces that no admission webhook is called for: nothing is restarted
+	// there.
 	WebhookExemptNamespaces []string
 
 	enqueuer    *controller.CoalescingEnqueuer
 	watchIndex  *controller.WatchIndex[*watchSet]
 	podVersions *podCreationVersions
-	states      *stateStore
+	states      *controller.States[objectState]
 	metrics     *metrics
 }
 
@@ -61,11 +58,12 @@ func newReconciler(r Reconciler) *Reconciler {
 	if r.enqueuer == nil {
 		r.enqueuer = controller.NewCoalescingEnqueuer(r.Now)
 	}
-	r.watchIndex, r.podVersions, r.states, r.metrics = &controller.WatchIndex[*watchSet]{}, &podCreationVersions{}, &stateStore{}, newMetrics(r.Now)
+	r.watchIndex, r.podVersions = &controller.WatchIndex[*watchSet]{}, &podCreationVersions{}
+	r.states, r.metrics = &controller.States[objectState]{}, newMetrics(r.Now)
 	return &r
 }
 
-// Reconcile looks at one policy, decides, and restarts what may be restarted now.
+// Reconcile decides about one policy, and restarts the workloads that may be restarted now.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	policy := &autorebootv1.RebootPolicy{}
 	if err := r.Client.Get(ctx, req.NamespacedName, policy); err != nil {
@@ -78,58 +76,58 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	again, err := r.reconcile(ctx, policy)
+	requeue, err := r.reconcile(ctx, policy)
 	if client.IgnoreNotFound(err) != nil {
 		return controller.ResultOf(fmt.Errorf("rebootpolicy %s: %w", req.NamespacedName, err))
 	}
-	return controller.RequeueAt(r.Now(), again), nil
+	return controller.RequeueAt(r.Now(), requeue), nil
 }
 
-// reconcile goes through the steps, and returns when to do so again.
+// reconcile runs the steps, and returns when to run them again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *autorebootv1.RebootPolicy) (time.Time, error) {
-	s := r.begin(stored)
-	if s.state.lastWrite.NewerThan(stored, s.now) {
+	o := r.begin(stored)
+	if o.state.lastWrite.NewerThan(stored, o.now) {
 		return time.Time{}, controller.ErrStale
 	}
-	if err := r.observe(ctx, s); err != nil {
+	if err := r.observe(ctx, o); err != nil {
 		return time.Time{}, err
 	}
-	decided, err := r.decide(ctx, s)
+	decision, err := r.decide(ctx, o)
 	if err != nil {
 		return time.Time{}, err
 	}
-	results, err := r.act(ctx, s, decided)
+	results, err := r.act(ctx, o, decision)
 	if err != nil {
 		return time.Time{}, err
 	}
-	again, err := r.recordResults(ctx, s, decided, results)
+	requeue, err := r.recordResults(ctx, o, decision, results)
 	if err != nil {
 		return time.Time{}, err
 	}
-	r.metrics.record(s.key, &s.stored.Status, s.sourceCount)
-	return controller.Earliest(s.requeue, again), nil
+	r.metrics.record(o.key, &o.stored.Status, o.sourceCount)
+	return controller.Earliest(o.requeue, requeue), nil
 }
 
-// begin takes up a policy. From here on it is heard of what moves around it.
+// begin validates a policy and checks its approval. From here on the policy is enqueued when what its spec
+// names changes.
 func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *observation {
 	policy := stored.DeepCopy()
 	rules.Default(policy)
-	s := &observation{
-		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, state: r.states.get(policy),
+	o := &observation{
+		key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, policy: policy, state: r.stateOf(policy),
 	}
 	if errs := rules.Validate(policy, nil); len(errs) > 0 {
-		s.blockedBy, s.invalid = autorebootv1.ReasonInvalidSpec, errs.ToAggregate().Error()
-		s.addProblem(s.blockedBy, s.invalid)
+		o.blockedBy, o.invalid = autorebootv1.ReasonInvalidSpec, errs.ToAggregate().Error()
+		o.addProblem(o.blockedBy, o.invalid)
 	} else if !approval.RebootPolicyApproved(policy, r.WebhookExemptNamespaces...) {
-		s.blockedBy = autorebootv1.ReasonForbidden
-		s.addProblem(s.blockedBy, r.unapproved(policy))
+		o.blockedBy = autorebootv1.ReasonForbidden
+		o.addProblem(o.blockedBy, r.unapproved(policy))
 	}
-	r.updateWatchSet(s.key, watchSetOf(&policy.Spec))
-	return s
+	r.updateWatchSet(o.key, watchSetOf(&policy.Spec))
+	return o
 }
 
-// unapproved says what to do about a policy of which it is not known whether its writer may do what it
-// does.
+// unapproved returns what to do about a policy that no approval covers.
 func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
 	if slices.Contains(r.WebhookExemptNamespaces, policy.Namespace) {
 		return "no admission webhook is called in namespace " + policy.Namespace + ", so it is not known whether the writer of the policy has the rights to what it does: nothing is restarted here"
@@ -140,15 +138,15 @@ func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
 	return "it is not known whether the writer of the policy has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
-// observe finds out what there is to know.
-func (r *Reconciler) observe(ctx context.Context, o *observation) error {
-	if err := r.findTargets(ctx, o); err != nil {
+// observe reads everything that a decision is made from.
+func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
+	if o.workloads, err = r.findTargets(ctx, o); err != nil {
 		return err
 	}
 	if err := r.readPods(ctx, o); err != nil {
 		return err
 	}
-	if err := r.budgetBlocks(ctx, o); err != nil {
+	if o.budgetBlocks, err = r.budgetBlocks(ctx, o); err != nil {
 		return err
 	}
 	var until time.Time
@@ -160,13 +158,13 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 	return r.signals(ctx, o)
 }
 
-// forget ends everything that goes on for a policy.
+// forget drops everything that is kept for a policy.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.watchIndex.Forget(key)
 	r.Sources.Forget(key)
 	r.Probes.Forget(key)
 	r.Ledger.Forget(holderOf(key))
-	r.states.drop(key)
+	r.states.Forget(key)
 	r.metrics.drop(key)
 	r.enqueuer.Forget(key)
 }

@@ -238,7 +238,7 @@ func TestWhatIsForbiddenIsSaidAndNotTriedAllTheTime(t *testing.T) {
 	s.expectActions()
 	s.expectCondition(autorebootv1.ConditionReady, "False Forbidden")
 	s.doer.outcome = ""
-	s.advance(refusedRetry)
+	s.advance(10 * time.Second)
 	s.reconcile()
 	s.expectActions("Annotate api " + theRestart)
 	s.advance(time.Second)
@@ -349,7 +349,7 @@ func TestADeletedPolicyIsForgottenEverywhere(t *testing.T) {
 	s.reconcile()
 	s.must(s.store.Delete(t.Context(), s.object()))
 	s.reconcile()
-	if n := len(s.watchIndex.All()) + len(s.states.all) + len(s.metrics.rows) + s.enqueuer.Len() + len(s.content.wants); n > 0 {
+	if n := len(s.watchIndex.All()) + s.states.Len() + len(s.metrics.rows) + s.enqueuer.Len() + len(s.content.wants); n > 0 {
 		t.Errorf("%d things are remembered", n)
 	}
 	if held := s.ledger.Snapshot().Held[disruption.RebootPolicy]; held != 0 {
@@ -455,7 +455,7 @@ func TestARestartThatIsHeldLeavesItsSlot(t *testing.T) {
 func TestEventsOfOneKindHaveABound(t *testing.T) {
 	part := map[string]string{"part": "shop"}
 	var objects []client.Object
-	for i := range maxEvents + 5 {
+	for i := range controller.MaxEvents + 5 {
 		objects = append(objects, deployment(fmt.Sprintf("w%02d", i), 1, part)...)
 	}
 	s := newSuite(t, strings.Replace(config, "name: api", "selector: {matchLabels: {part: shop}}", 1), objects...)
@@ -466,7 +466,7 @@ func TestEventsOfOneKindHaveABound(t *testing.T) {
 	s.reconcile()
 	s.advance(time.Minute)
 	s.reconcile()
-	if len(s.events) != maxEvents {
+	if len(s.events) != controller.MaxEvents {
 		t.Errorf("told %d: %q", len(s.events), s.events)
 	}
 }

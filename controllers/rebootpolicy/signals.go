@@ -8,23 +8,27 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/internal/events"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 const (
-	// maxSignals is how many sources one workload may have over all triggers, and maxBaselines a whole
-	// policy: each has a baseline in the status, and all of the status must find room in the annotation
-	// that keeps it for a writer at v1alpha1.
+	// maxSignals is how many sources a workload may have, and maxBaselines all workloads of a policy. Each has
+	// a baseline in the status, which must fit into the annotation that preserves it for writers at v1alpha1.
 	maxSignals   = 64
 	maxBaselines = 1000
-	// maxFingerprint is how long a fingerprint in the status may be.
+	// maxFingerprint is the length of a fingerprint in the status.
 	maxFingerprint = 128
 )
 
-// signals gives every workload what the triggers see of it.
+// signals adds what each trigger sees to each workload.
 func (r *Reconciler) signals(ctx context.Context, o *observation) error {
 	if o.blockedBy != "" {
 		r.Probes.Forget(o.key)
@@ -55,17 +59,17 @@ func (r *Reconciler) signals(ctx context.Context, o *observation) error {
 	return r.orderByVersion(ctx, o)
 }
 
-// heldSignals stands for triggers that cannot be read: what was seen stays, and nothing fires.
+// heldSignals returns signals that keep the baselines of a workload, and do not fire.
 func (o *observation) heldSignals(w *workload) []restart.Signal {
-	var out []restart.Signal
-	for _, b := range o.baselines(w) {
-		out = append(out, restart.Signal{Trigger: b.Trigger, Source: b.Source, Unknown: o.blockedBy})
+	var held []restart.Signal
+	for _, b := range o.targetStatus(w).Baselines {
+		held = append(held, restart.Signal{Trigger: b.Trigger, Source: b.Source, Unknown: o.blockedBy})
 	}
-	return out
+	return held
 }
 
-// limitSignals leaves out what the status has no room for: the last sources of a workload, and the
-// last workloads as a whole. What sources there are comes last among the signals.
+// limitSignals leaves out what the status has no room for: the last sources of a workload, which come last
+// among its signals, and the last workloads as a whole.
 func (o *observation) limitSignals() {
 	total := 0
 	for i, w := range o.workloads {
@@ -83,7 +87,7 @@ func (o *observation) limitSignals() {
 			w.Signals = w.Signals[:len(w.Signals)-excess]
 			o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
 				"%s %s has more than %d sources, restart-now and other triggers included: not watched: %s; list those that count, with discovery Explicit",
-				w.Kind, w.Name, maxSignals, some(left)))
+				w.Kind, w.Name, maxSignals, events.Summarize(left)))
 		}
 		total += len(w.Signals) - levels
 		if total > maxBaselines {
@@ -94,13 +98,13 @@ func (o *observation) limitSignals() {
 			}
 			o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
 				"the workloads have more than %d sources together, each counted for each workload, restart-now included: left alone: %s; spread them over several policies",
-				maxBaselines, some(left)))
+				maxBaselines, events.Summarize(left)))
 			return
 		}
 	}
 }
 
-// restartNowSignals is the restart that a user asks for by hand.
+// restartNowSignals adds the annotation by which a user requests a restart.
 func (o *observation) restartNowSignals() {
 	token := shortFingerprint(o.policy.Annotations[autorebootv1.RestartNowAnnotation])
 	for _, w := range o.workloads {
@@ -108,7 +112,7 @@ func (o *observation) restartNowSignals() {
 	}
 }
 
-// shortFingerprint makes a fingerprint of a text that is no secret.
+// shortFingerprint returns a text that is no secret, or its hash if it is too long.
 func shortFingerprint(text string) string {
 	if len(text) <= maxFingerprint {
 		return text
@@ -116,8 +120,71 @@ func shortFingerprint(text string) string {
 	return fingerprintOf(text)
 }
 
-// fingerprintOf is a fingerprint of what is no secret.
+// fingerprintOf returns a hash of what is no secret.
 func fingerprintOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return "sha256:" + base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// probeSignals sets which pods are checked, and adds the results. Nothing is checked while a gate is closed:
+// the results would count once it opens, though their cause lies elsewhere. Nor are the pods of a workload that
+// is being disrupted.
+func (r *Reconciler) probeSignals(o *observation) {
+	if !rules.HasProbe(&o.policy.Spec) {
+		r.Probes.Forget(o.key)
+		return
+	}
+	o.suspect = r.Probes.IsSuspect(o.key)
+	checked := func(w *workload) bool { return len(o.gates) == 0 && !o.inFlight(w.UID) && !o.state.disrupted[w.UID] }
+	var wants []podprobe.Want
+	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
+		if checked(w) {
+			wants = append(wants, podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Pods: podsToCheck(w)})
+		}
+	})
+	r.Probes.Set(o.key, wants)
+	o.eachProbe(func(t *autorebootv1.Trigger, w *workload) {
+		signal := restart.Signal{Trigger: t.Name, Level: true}
+		if checked(w) {
+			result := r.Probes.Result(o.key, t.Name, w.UID)
+			signal.Firing, signal.Unknown = result.Firing, result.Unsupported
+			switch result.Unsupported {
+			case podprobe.ExecUnsupported:
+				o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q never fires: commands are not run; use httpGet, tcpSocket or grpc", t.Name))
+			case networkingv1.ProbeDenied:
+				o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q does not fire: the egress policy refuses what it asks", t.Name))
+			}
+		}
+		w.Signals = append(w.Signals, signal)
+	})
+}
+
+// eachProbe calls do for each Probe trigger and workload.
+func (o *observation) eachProbe(do func(*autorebootv1.Trigger, *workload)) {
+	for i := range o.policy.Spec.Triggers {
+		t := &o.policy.Spec.Triggers[i]
+		if t.Probe == nil {
+			continue
+		}
+		for _, w := range o.workloads {
+			do(t, w)
+		}
+	}
+}
+
+// podsToCheck returns the pods that are not terminating.
+func podsToCheck(w *workload) []podprobe.Pod {
+	pods := make([]podprobe.Pod, 0, len(w.Pods))
+	for i := range w.Pods {
+		p := &w.Pods[i]
+		if p.Terminating {
+			continue
+		}
+		ip, err := netip.ParseAddr(w.ips[i])
+		if err != nil {
+			ip = netip.Addr{} // it has none yet
+		}
+		pods = append(pods, podprobe.Pod{Name: p.Name, UID: p.UID, IP: ip})
+	}
+	return pods
 }

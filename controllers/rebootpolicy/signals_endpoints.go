@@ -23,29 +23,29 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
-// failbackDelay is how long addresses must stay as they are where the ExternalService does not say.
+// failbackDelay is how long addresses must stay the same where the ExternalService does not say.
 const failbackDelay = 5 * time.Minute
 
-// What the fingerprints of conditions say.
+// The fingerprints of conditions.
 const (
 	failedOver = "FailedOver"
 	down       = "Down"
 )
 
-// endpointSignals sees what happens to an ExternalService: one signal for each event.
+// endpointSignals adds a signal for each event of an ExternalService that a trigger names.
 func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *autorebootv1.Trigger) error {
 	name := t.EndpointsChange.ExternalServiceName
 	var es networkingv1.ExternalService
-	var broken *tolerantcache.UndecodableError
+	var undecodable *tolerantcache.UndecodableError
 	unknown := ""
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: name}, &es, shared)
 	switch {
 	case apierrors.IsNotFound(err):
 		unknown = autorebootv1.ReasonSourceNotFound
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s does not exist", t.Name, name))
-	case errors.As(err, &broken): // which must not hold up the policy's other triggers
+	case errors.As(err, &undecodable): // it must not hold the policy's other triggers
 		unknown = sources.Unreadable
-		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, broken.Fault))
+		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, undecodable.Fault))
 	case err != nil:
 		return fmt.Errorf("read ExternalService %s: %w", name, err)
 	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected) && !restartsOnInjectedFault(o.policy):
@@ -59,7 +59,7 @@ func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *aut
 		for _, w := range o.workloads {
 			own := signal
 			if event == autorebootv1.EndpointsAddressesChanged && own.Unknown == "" {
-				o.stabilize(&own, w, &es)
+				o.stabilize(&own, w, es.Spec.Failover)
 			}
 			w.Signals = append(w.Signals, own)
 		}
@@ -67,12 +67,12 @@ func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *aut
 	return nil
 }
 
-// readEvent reads one event off the status.
+// readEvent reads one event from the status.
 func readEvent(signal *restart.Signal, event autorebootv1.EndpointsEvent, es *networkingv1.ExternalService) {
 	switch event {
 	case autorebootv1.EndpointsAddressesChanged:
 		if signal.Fingerprint = addressesOf(es); signal.Fingerprint == "" {
-			signal.Unknown = networkingv1.ReasonNoAddresses // an outage is no move
+			signal.Unknown = networkingv1.ReasonNoAddresses // an outage is no change
 		}
 	case autorebootv1.EndpointsFailedOver, autorebootv1.EndpointsFailedBack:
 		if meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFailedOver) {
@@ -92,7 +92,7 @@ func readEvent(signal *restart.Signal, event autorebootv1.EndpointsEvent, es *ne
 	}
 }
 
-// addressesOf is the fingerprint of the addresses that are published as healthy; "" without any.
+// addressesOf returns a fingerprint of the addresses that are published as healthy; "" without any.
 func addressesOf(es *networkingv1.ExternalService) string {
 	if es.Status.ActivePriority == nil {
 		return ""
@@ -124,41 +124,40 @@ func addressesOf(es *networkingv1.ExternalService) string {
 	return fingerprintOf(slices.Compact(all)...)
 }
 
-// stableFingerprint is what a trigger has seen of addresses that come and go.
+// stableFingerprint is what a trigger has seen of addresses: those that count, and the latest.
 type stableFingerprint struct {
-	was, is string
-	since   time.Time
+	stable, latest string
+	since          time.Time // of latest
 }
 
-// stabilize lets new addresses count only after they have stayed for the delay of the ExternalService's
-// failback: what flaps restarts no workload. Until then the former ones stand, which a process that has
-// just begun finds among the baselines.
-func (o *observation) stabilize(signal *restart.Signal, w *workload, es *networkingv1.ExternalService) {
+// stabilize has new addresses count only once they stayed for the failback delay of the ExternalService: ones
+// that flap must not restart workloads. Until then the previous ones count, which a new process takes from the
+// baselines.
+func (o *observation) stabilize(signal *restart.Signal, w *workload, failover *networkingv1.Failover) {
 	key := signal.Trigger + "/" + signal.Source
 	seen := o.state.stable[key]
-	if seen.is != signal.Fingerprint {
-		seen.is, seen.since = signal.Fingerprint, o.now
+	if seen.latest != signal.Fingerprint {
+		seen.latest, seen.since = signal.Fingerprint, o.now
 	}
 	delay := failbackDelay
-	if f := es.Spec.Failover; f != nil {
-		delay = f.FailbackDelay.Or(failbackDelay)
+	if failover != nil {
+		delay = failover.FailbackDelay.Or(failbackDelay)
 	}
-	settles := seen.since.Add(delay)
-	if !settles.After(o.now) {
-		seen.was = seen.is
+	settlesAt := seen.since.Add(delay)
+	if !settlesAt.After(o.now) {
+		seen.stable = seen.latest
 	}
 	o.state.stable[key] = seen
-	former := seen.was
-	if former == "" {
-		if known, ok := o.baseline(w, signal.Trigger, signal.Source); ok {
-			former = known
-		} else {
-			former = signal.Fingerprint // a first sight
+	stable := seen.stable
+	if stable == "" {
+		known, ok := o.baseline(w, signal.Trigger, signal.Source)
+		if !ok {
+			return // it becomes the baseline
 		}
+		stable = known
 	}
-	if former == signal.Fingerprint {
-		return
+	if stable != signal.Fingerprint {
+		signal.Fingerprint, signal.RequeueAt, signal.SettlesAt = stable, settlesAt, settlesAt
+		o.requeueAt(settlesAt)
 	}
-	signal.Fingerprint, signal.RequeueAt, signal.SettlesAt = former, settles, settles
-	o.requeueAt(settles)
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
@@ -22,33 +23,36 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// sourceRef is a ConfigMap or Secret that one trigger looks at for one workload.
+// unreadableRetry is the wait after a selector could not be evaluated: no event says when it can.
+const unreadableRetry = 30 * time.Second
+
+// sourceRef is a ConfigMap or Secret that one trigger observes for one workload.
 type sourceRef struct {
 	trigger  *autorebootv1.Trigger
 	workload *workload
 	want     sources.Want
-	// listed says that the spec names it, and demanded that it must exist for the policy to be Ready.
+	// listed means that the spec names it, and mustExist that the policy is not Ready without it.
 	listed, mustExist bool
-	// former says that nothing leads to it any more but its baseline.
+	// former means that only its baseline refers to it any more.
 	former bool
-	// required says that it is looked at only because a restart waits for it to exist.
+	// required means that it is observed only because a restart waits for it to exist.
 	required bool
 }
 
-// sourceSignals looks at all ConfigMaps and Secrets together, each once however many look at it.
+// sourceSignals observes all ConfigMaps and Secrets, each once, and adds a signal for each.
 func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 	var all []sourceRef
 	for i := range o.policy.Spec.Triggers {
 		t := &o.policy.Spec.Triggers[i]
 		switch {
 		case t.ConfigChange != nil:
-			listed := r.listed(ctx, o, t)
+			listed := r.listedSources(ctx, o, t)
 			for _, w := range o.workloads {
-				all = append(all, configOf(o, t, w, listed)...)
+				all = append(all, configSources(o, t, w, listed)...)
 			}
 		case t.CertificateRenewal != nil:
 			for _, w := range o.workloads {
-				all = append(all, certificateOf(o, t, w))
+				all = append(all, certificateSource(o, t, w))
 			}
 		}
 	}
@@ -75,7 +79,7 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 			continue
 		}
 		if from.former && !state.Missing && state.Unknown == "" {
-			continue // it is there, and does not count any more
+			continue // it exists, and does not count any more
 		}
 		o.addSourceProblem(from, state)
 		from.workload.Signals = append(from.workload.Signals, r.signalOf(o, from, state))
@@ -83,8 +87,8 @@ func (r *Reconciler) sourceSignals(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// listed are the sources that a spec lists, by name or by labels.
-func (r *Reconciler) listed(ctx context.Context, o *observation, t *autorebootv1.Trigger) []sourceRef {
+// listedSources returns the sources that a spec lists by name or by labels.
+func (r *Reconciler) listedSources(ctx context.Context, o *observation, t *autorebootv1.Trigger) []sourceRef {
 	var out []sourceRef
 	for i := range t.ConfigChange.Sources {
 		c := &t.ConfigChange.Sources[i]
@@ -109,7 +113,7 @@ func (r *Reconciler) listed(ctx context.Context, o *observation, t *autorebootv1
 	return out
 }
 
-// addSelectorProblem notes that a selector could not be followed.
+// addSelectorProblem reports that a selector could not be evaluated.
 func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, c *autorebootv1.ConfigSource, err error) {
 	switch {
 	case errors.Is(err, sources.ErrTooMany):
@@ -126,9 +130,9 @@ func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, c *autorebootv
 	}
 }
 
-// configOf are the sources of a ConfigChange for one workload: those that are listed, and those that
-// its pod template refers to. One that is both counts once, with the keys of both.
-func configOf(o *observation, t *autorebootv1.Trigger, w *workload, listed []sourceRef) []sourceRef {
+// configSources returns the sources of a ConfigChange for one workload: those that are listed, and those that its
+// pod template refers to. One that is both counts once, with the keys of both.
+func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed []sourceRef) []sourceRef {
 	found := map[sources.Ref]*sourceRef{}
 	add := func(from sourceRef) {
 		from.trigger, from.workload = t, w
@@ -153,18 +157,19 @@ func configOf(o *observation, t *autorebootv1.Trigger, w *workload, listed []sou
 			add(from)
 		}
 	}
-	out := make([]sourceRef, 0, len(found))
+	all := make([]sourceRef, 0, len(found))
 	for _, from := range found {
-		out = append(out, *from)
+		all = append(all, *from)
 	}
-	slices.SortFunc(out, func(a, b sourceRef) int { return cmp.Compare(nameOf(&a.want), nameOf(&b.want)) })
-	// What the spec lists comes first: it is the last that the bound leaves out.
-	slices.SortStableFunc(out, func(a, b sourceRef) int { return cmp.Compare(rank(a.listed), rank(b.listed)) })
-	return out
+	// What the spec lists comes first: limitSignals leaves out the last.
+	slices.SortFunc(all, func(a, b sourceRef) int {
+		return cmp.Or(cmp.Compare(orderFirst(a.listed), orderFirst(b.listed)), cmp.Compare(nameOf(&a.want), nameOf(&b.want)))
+	})
+	return all
 }
 
-// formerRefs are the sources that a selector may have led to before: where one that goes away has its
-// workloads restarted, it must be found out whether it is gone, or only has other labels.
+// formerRefs returns the sources that a selector may have matched before: where a deleted source restarts its
+// workloads, it must be known whether it is deleted, or only has other labels.
 func formerRefs(o *observation, t *autorebootv1.Trigger, w *workload) []sourceRef {
 	c := t.ConfigChange
 	bySelector := slices.ContainsFunc(c.Sources, func(c autorebootv1.ConfigSource) bool { return c.Selector != nil })
@@ -172,7 +177,7 @@ func formerRefs(o *observation, t *autorebootv1.Trigger, w *workload) []sourceRe
 		return nil
 	}
 	var out []sourceRef
-	for _, b := range o.baselines(w) {
+	for _, b := range o.targetStatus(w).Baselines {
 		kind, name, ok := strings.Cut(b.Source, "/")
 		if b.Trigger != t.Name || b.Fingerprint == "" || !ok {
 			continue
@@ -183,7 +188,7 @@ func formerRefs(o *observation, t *autorebootv1.Trigger, w *workload) []sourceRe
 	return out
 }
 
-// union is all keys of two lists; none at all stands for every key.
+// union returns all keys of two lists; an empty list stands for every key.
 func union(a, b []string) []string {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
@@ -193,7 +198,7 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-func certificateOf(o *observation, t *autorebootv1.Trigger, w *workload) sourceRef {
+func certificateSource(o *observation, t *autorebootv1.Trigger, w *workload) sourceRef {
 	c := t.CertificateRenewal
 	ref := sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: o.key.Namespace, Name: c.SecretName}
 	return sourceRef{
@@ -204,7 +209,7 @@ func certificateOf(o *observation, t *autorebootv1.Trigger, w *workload) sourceR
 
 func nameOf(w *sources.Want) string { return string(w.Kind) + "/" + w.Name }
 
-// distinctWants drops what is wanted twice, and says for each where its state will be.
+// distinctWants returns what to observe, each once, and its index for each source.
 func distinctWants(all []sourceRef) (wants []sources.Want, at []int) {
 	index := map[string]int{}
 	for i := range all {
@@ -222,7 +227,7 @@ func distinctWants(all []sourceRef) (wants []sources.Want, at []int) {
 	return wants, at
 }
 
-// addSourceProblem notes what keeps a source from being watched.
+// addSourceProblem reports why a source is not observed.
 func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 	what := fmt.Sprintf("trigger %s: %s %s", from.trigger.Name, from.want.Kind, from.want.Name)
 	switch {
@@ -239,7 +244,7 @@ func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 	}
 }
 
-// signalOf is what a trigger sees of a source.
+// signalOf returns what a trigger sees of a source.
 func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.State) restart.Signal {
 	t := from.trigger
 	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written, Version: state.Version,
@@ -263,7 +268,7 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 	switch {
 	case known == "":
 	case state.Missing && out.SilentCreate && out.SilentDelete:
-		// It may come back with other content, and whether a reconcile reads in between is chance.
+		// It may come back with other content, and whether a reconcile happens in between is random.
 		out.Fingerprint = known
 	case out.Fingerprint != "":
 		before, _, _ := strings.Cut(known, "/")
@@ -272,9 +277,9 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 	return out
 }
 
-// scope stands for the keys that count, and for the key of the installation. It leads a fingerprint:
-// where it is another one, the two cannot be compared, and what is there now is a first sight. To
-// look at other keys of a Secret, or to lose the installation's key, must not restart anything.
+// scope returns the prefix of a fingerprint, which depends on the keys that count and on the key of the
+// installation. Fingerprints of two scopes cannot be compared, and the new one becomes the baseline: neither other
+// keys in a spec, nor a new key of the installation, restart anything.
 func (r *Reconciler) scope(w *sources.Want) string {
 	parts := [][]byte{[]byte(w.Certificate)}
 	for _, key := range w.Keys {

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 const target = "targets: [{kind: Deployment, name: api}]\n"
@@ -243,7 +244,7 @@ func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
 		t.Errorf("while a gate is closed: %+v, checks %+v", got, closed.checks.wants)
 	}
 
-	s.states.get(s.object()).disrupted = map[types.UID]bool{"uid-api": true}
+	s.stateOf(s.object()).disrupted = map[types.UID]bool{"uid-api": true}
 	if got := s.observe().signalsOf("wedged")[0]; got.Firing || len(s.checks.wants) != 0 {
 		t.Errorf("while others disrupt the workload: %+v", got)
 	}
@@ -274,7 +275,7 @@ func TestAProbeThatNeverFiresIsToldByTheCondition(t *testing.T) {
 	} {
 		s := newSuite(t, probed, deployment("api", 1, nil)...)
 		s.checks.verdicts = map[types.UID]podprobe.Result{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}
-		if reason, messages := s.observe().worstProblem(); reason != want || want != "" && !strings.Contains(some(messages), `"wedged"`) {
+		if reason, messages := s.observe().worstProblem(); reason != want || want != "" && !strings.Contains(events.Summarize(messages), `"wedged"`) {
 			t.Errorf("%q: Ready has %q, %q; want %q", unsupported, reason, messages, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,9 +18,10 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// maxTargets is how many workloads a policy watches; what the status holds of each has its size.
+// maxTargets is how many workloads a policy watches: each has its part of the status, whose size is bounded.
 const maxTargets = 100
 
 // shared reads objects as the cache holds them. They must not be changed.
@@ -28,24 +30,24 @@ const shared = client.UnsafeDisableDeepCopy
 // workload is a target as the cache has it.
 type workload struct {
 	workloads.Workload
-	// requiredChecked says that Missing is whole.
+	// requiredChecked means that Missing is complete.
 	requiredChecked bool
-	// ips are the addresses of the pods of Workload, in their order.
+	// ips are the addresses of Pods, in the same order.
 	ips []string
 }
 
-// findTargets finds the workloads of a policy, each once with its lowest wave, ordered by wave, kind and
-// name. Notes about what is missing, or beyond the bound, go into the survey.
-func (r *Reconciler) findTargets(ctx context.Context, o *observation) error {
-	found := map[types.UID]*workload{}
+// findTargets returns the workloads of a policy, each once with its lowest wave, ordered by wave, kind and
+// name. What is missing, or too much, becomes a problem.
+func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*workload, error) {
 	if o.blockedBy != "" {
 		return r.statusTargets(ctx, o)
 	}
+	found := map[types.UID]*workload{}
 	for i := range o.policy.Spec.Targets {
 		t := &o.policy.Spec.Targets[i]
 		matched, err := r.match(ctx, o.policy.Namespace, t, o.evicts())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(matched) == 0 {
 			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
@@ -57,35 +59,31 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) error {
 			}
 		}
 	}
-	all := make([]*workload, 0, len(found))
-	for _, w := range found {
-		all = append(all, w)
-	}
 	unselected, err := r.unselectedInFlight(ctx, o, found)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o.workloads = o.limitTargets(append(all, unselected...))
-	return nil
+	return o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...)), nil
 }
 
-// statusTargets finds the workloads that the status speaks of: a spec that breaks a rule is not followed.
-func (r *Reconciler) statusTargets(ctx context.Context, o *observation) error {
+// statusTargets returns the workloads that the status names: a spec that is blocked selects none.
+func (r *Reconciler) statusTargets(ctx context.Context, o *observation) ([]*workload, error) {
+	var all []*workload
 	for i := range o.policy.Status.Targets {
 		t := &o.policy.Status.Targets[i]
 		w, err := r.getWorkload(ctx, o.key.Namespace, t.Kind, t.Name, o.evicts())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if w != nil {
-			o.workloads = append(o.workloads, w)
+			all = append(all, w)
 		}
 	}
-	return nil
+	return all, nil
 }
 
-// unselectedInFlight are workloads that the spec does not name any more, and whose restart is in flight: it
-// is seen through to its end.
+// unselectedInFlight returns workloads that the spec does not select any more, and whose restart is in flight:
+// it goes on until its end.
 func (r *Reconciler) unselectedInFlight(ctx context.Context, o *observation, selected map[types.UID]*workload) ([]*workload, error) {
 	var out []*workload
 	for i := range o.policy.Status.InFlight {
@@ -106,8 +104,8 @@ func (r *Reconciler) unselectedInFlight(ctx context.Context, o *observation, sel
 	return out, nil
 }
 
-// limitTargets keeps as many workloads as a policy may watch: those that it watches already come first, so
-// that a newcomer ends no restart that is in flight.
+// limitTargets keeps as many workloads as a policy may watch, first those that it watches already: a new
+// workload must not end a restart in flight.
 func (o *observation) limitTargets(all []*workload) []*workload {
 	watched := map[types.UID]bool{}
 	for i := range o.policy.Status.Targets {
@@ -115,17 +113,17 @@ func (o *observation) limitTargets(all []*workload) []*workload {
 	}
 	slices.SortFunc(all, compareTargets)
 	if excess := len(all) - maxTargets; excess > 0 {
-		slices.SortStableFunc(all, func(a, b *workload) int { return cmp.Compare(rank(watched[a.UID]), rank(watched[b.UID])) })
+		slices.SortStableFunc(all, func(a, b *workload) int { return cmp.Compare(orderFirst(watched[a.UID]), orderFirst(watched[b.UID])) })
 		all = all[:maxTargets]
 		slices.SortFunc(all, compareTargets)
 		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf(
 			"%d workloads match, and a policy watches at most %d: %s left alone; make the selectors narrower, or spread them over several policies",
-			maxTargets+excess, maxTargets, plural(excess, "is", "are")))
+			maxTargets+excess, maxTargets, events.Plural(excess, "is", "are")))
 	}
 	return all
 }
 
-func rank(first bool) int {
+func orderFirst(first bool) int {
 	if first {
 		return 0
 	}
@@ -143,7 +141,7 @@ func missingText(i int, t *autorebootv1.Target) string {
 	return fmt.Sprintf("%s %s does not exist", t.Kind, t.Name)
 }
 
-// match reads the workloads of one target.
+// match returns the workloads of one target.
 func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv1.Target, evicts bool) ([]*workload, error) {
 	if t.Selector == nil {
 		w, err := r.getWorkload(ctx, namespace, t.Kind, t.Name, evicts)
@@ -159,7 +157,7 @@ func (r *Reconciler) match(ctx context.Context, namespace string, t *autorebootv
 	return r.listWorkloads(ctx, namespace, t.Kind, selector, evicts)
 }
 
-// getWorkload reads one workload; nil where there is none.
+// getWorkload returns one workload; nil where there is none.
 func (r *Reconciler) getWorkload(ctx context.Context, namespace string, kind autorebootv1.TargetKind, name string, evicts bool) (*workload, error) {
 	found, err := workloads.Get(ctx, r.Client, types.NamespacedName{Namespace: namespace, Name: name}, kind, evicts)
 	if found == nil || err != nil {

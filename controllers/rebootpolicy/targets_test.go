@@ -12,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
 // observe returns what a reconcile would observe, and decides nothing.
@@ -73,8 +75,8 @@ func TestPodsAreThoseThatAWorkloadOwns(t *testing.T) {
 	if strings.Join(got, " ") != "api-1-0 api-1-1" {
 		t.Errorf("pods %q", got)
 	}
-	cares := s.watchIndex.In("shop", func(i *watchSet) bool { return i.matchesPod("rs-uid-api", nil) })
-	other := s.watchIndex.In("shop", func(i *watchSet) bool { return i.matchesPod("rs-uid-web", nil) })
+	cares := s.watchIndex.In("shop", func(w *watchSet) bool { return w.matchesPod("rs-uid-api", nil) })
+	other := s.watchIndex.In("shop", func(w *watchSet) bool { return w.matchesPod("rs-uid-web", nil) })
 	if len(cares) != 1 || len(other) != 0 {
 		t.Errorf("pods of the target are heard of by %v, others by %v", cares, other)
 	}
@@ -105,5 +107,27 @@ func TestBeyondTheBoundWhatIsWatchedStays(t *testing.T) {
 	}
 	if reason, messages := s.worstProblem(); reason != autorebootv1.ReasonTooManyTargets || !strings.HasPrefix(messages[0], "102 workloads match") {
 		t.Errorf("%s: %q", reason, messages)
+	}
+}
+
+func TestPodsThatARolloutLeavesAloneDoNotCount(t *testing.T) {
+	s := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
+		Replicas: ptr.To(int32(4)), Ordinals: &appsv1.StatefulSetOrdinals{Start: 5},
+		UpdateStrategy: appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(int32(2))}},
+	}}
+	pods := []corev1.Pod{*pod("db-8", nil), *pod("db-5", nil), *pod("db-6", nil), *pod("db-7", nil)}
+	pods[0].Status.Phase = corev1.PodFailed
+	pods[3].DeletionTimestamp = &metav1.Time{Time: epoch}
+	pods[3].Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 2}}
+	pods[3].Status.InitContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
+	w := &workload{Workload: *workloads.StatefulSet(s, false)}
+	w.addPods(pods, &podCreationVersions{})
+	if len(w.Pods) != 1 || w.Pods[0].Name != "db-7" || !w.Pods[0].Terminating || w.Pods[0].Restarts != 3 || !w.Pods[0].Ready {
+		t.Errorf("took %+v", w.Pods)
+	}
+	w = &workload{Workload: *workloads.StatefulSet(s, true)}
+	w.addPods(pods, &podCreationVersions{})
+	if len(w.Pods) != 3 || w.Pods[0].Name != "db-5" {
+		t.Errorf("to evict: %+v", w.Pods)
 	}
 }

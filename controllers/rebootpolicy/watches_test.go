@@ -88,7 +88,7 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 	r.updateOwners(policyKey, map[types.UID]bool{"uid-api": true, "rs-1": true})
 	r.updateWatchSet(policyKey, watchSetOf(spec)) // the owners stay
 	workload := func(kind autorebootv1.TargetKind, name string, set labels.Set) func(*watchSet) bool {
-		return func(i *watchSet) bool { return i.matchesWorkload(kind, name, "", set) }
+		return func(w *watchSet) bool { return w.matchesWorkload(kind, name, "", set) }
 	}
 	for name, test := range map[string]struct {
 		namespace string
@@ -101,16 +101,16 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		"a target by labels":        {"shop", workload(autorebootv1.TargetDeployment, "web", labels.Set{"part": "shop"}), true},
 		"other labels":              {"shop", workload(autorebootv1.TargetDeployment, "web", labels.Set{"part": "bank"}), false},
 		"a gate's workload":         {"shop", workload(autorebootv1.TargetStatefulSet, "ledger", nil), true},
-		"a pod of a target":         {"shop", func(i *watchSet) bool { return i.matchesPod("rs-1", nil) }, true},
-		"a pod of another workload": {"shop", func(i *watchSet) bool { return i.matchesPod("rs-2", nil) }, false},
-		"a pod that closes a gate":  {"shop", func(i *watchSet) bool { return i.matchesPod("", labels.Set{"job": "month-end"}) }, true},
-		"a gate's ExternalService":  {"shop", func(i *watchSet) bool { return i.externalServices["db"] }, true},
-		"a gate's ChaosPod":         {"shop", func(i *watchSet) bool { return i.chaosPods["c"] }, true},
-		"another ChaosPod":          {"shop", func(i *watchSet) bool { return i.chaosPods["db"] }, false},
-		"what budgets refused":      {"shop", func(i *watchSet) bool { return i.matchesBlocked(refused("shop", "db", "api", 1, "").Status.Blocked) }, true},
-		"of another workload":       {"shop", func(i *watchSet) bool { return i.matchesBlocked(refused("shop", "db", "web", 1, "").Status.Blocked) }, false},
-		"a trigger's":               {"shop", func(i *watchSet) bool { return i.externalServices["cache"] }, true},
-		"another ExternalService":   {"shop", func(i *watchSet) bool { return i.externalServices["other"] }, false},
+		"a pod of a target":         {"shop", func(w *watchSet) bool { return w.matchesPod("rs-1", nil) }, true},
+		"a pod of another workload": {"shop", func(w *watchSet) bool { return w.matchesPod("rs-2", nil) }, false},
+		"a pod that closes a gate":  {"shop", func(w *watchSet) bool { return w.matchesPod("", labels.Set{"job": "month-end"}) }, true},
+		"a gate's ExternalService":  {"shop", func(w *watchSet) bool { return w.externalServices["db"] }, true},
+		"a gate's ChaosPod":         {"shop", func(w *watchSet) bool { return w.chaosPods["c"] }, true},
+		"another ChaosPod":          {"shop", func(w *watchSet) bool { return w.chaosPods["db"] }, false},
+		"what budgets refused":      {"shop", func(w *watchSet) bool { return w.matchesBlocked(refused("shop", "db", "api", 1, "").Status.Blocked) }, true},
+		"of another workload":       {"shop", func(w *watchSet) bool { return w.matchesBlocked(refused("shop", "db", "web", 1, "").Status.Blocked) }, false},
+		"a trigger's":               {"shop", func(w *watchSet) bool { return w.externalServices["cache"] }, true},
+		"another ExternalService":   {"shop", func(w *watchSet) bool { return w.externalServices["other"] }, false},
 	} {
 		if got := len(r.watchIndex.In(test.namespace, test.cares)) == 1; got != test.want {
 			t.Errorf("%s: heard of: %t", name, got)
@@ -163,7 +163,7 @@ func TestTheAnnotationsOfAUserAreHeardOf(t *testing.T) {
 		return &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotation: value}}}
 	}
 	for annotation, want := range map[string]bool{autorebootv1.RestartNowAnnotation: true, autorebootv1.ResumeAnnotation: true, "note": false} {
-		if got := requestsChanged().Update(event.TypedUpdateEvent[*autorebootv1.RebootPolicy]{ObjectOld: policy(annotation, "a"), ObjectNew: policy(annotation, "b")}); got != want {
+		if got := controller.AnnotationsChanged[*autorebootv1.RebootPolicy](requestAnnotations()).Update(event.TypedUpdateEvent[*autorebootv1.RebootPolicy]{ObjectOld: policy(annotation, "a"), ObjectNew: policy(annotation, "b")}); got != want {
 			t.Errorf("%s: %t", annotation, got)
 		}
 	}

@@ -15,17 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// WatchIndex say what each object of a kind wants to hear of in its namespace. An event costs as much as
-// there are such objects in its namespace, and nothing where there are none. The zero value is ready for
-// use.
+// WatchIndex holds what each object of a kind watches in its namespace. An event costs as much as there are
+// such objects in its namespace, and nothing where there are none. The zero value is ready for use.
 type WatchIndex[I any] struct {
 	mu  sync.RWMutex
 	all map[string]map[string]I
 }
 
-// Set replaces the interest of an object, which is not changed from then on. It comes before what is of
-// interest is read: what happens after that is heard of.
-func (w *WatchIndex[I]) Set(key types.NamespacedName, interest I) {
+// Set replaces what an object watches, which is not changed from then on. Call it before what is watched is
+// read: what happens afterwards then enqueues the object.
+func (w *WatchIndex[I]) Set(key types.NamespacedName, watched I) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
@@ -34,17 +33,17 @@ func (w *WatchIndex[I]) Set(key types.NamespacedName, interest I) {
 	if w.all[key.Namespace] == nil {
 		w.all[key.Namespace] = map[string]I{}
 	}
-	w.all[key.Namespace][key.Name] = interest
+	w.all[key.Namespace][key.Name] = watched
 }
 
-// Get returns the interest of an object; the zero value where there is none.
+// Get returns what an object watches; the zero value where nothing is set.
 func (w *WatchIndex[I]) Get(key types.NamespacedName) I {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.all[key.Namespace][key.Name]
 }
 
-// Forget drops the interest of an object.
+// Forget drops an object.
 func (w *WatchIndex[I]) Forget(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,20 +53,20 @@ func (w *WatchIndex[I]) Forget(key types.NamespacedName) {
 	}
 }
 
-// Any says whether an object of a namespace has an interest.
+// Any reports whether an object of a namespace watches anything.
 func (w *WatchIndex[I]) Any(namespace string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return len(w.all[namespace]) > 0
 }
 
-// In returns the objects of a namespace that care.
-func (w *WatchIndex[I]) In(namespace string, cares func(I) bool) []types.NamespacedName {
+// In returns the objects of a namespace that watch something.
+func (w *WatchIndex[I]) In(namespace string, watches func(I) bool) []types.NamespacedName {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	var keys []types.NamespacedName
-	for name, interest := range w.all[namespace] {
-		if cares(interest) {
+	for name, watched := range w.all[namespace] {
+		if watches(watched) {
 			keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
 		}
 	}
@@ -87,11 +86,18 @@ func (w *WatchIndex[I]) All() []types.NamespacedName {
 	return keys
 }
 
-// EnqueueFor has those objects reconciled that care for another one, as it was or as it is.
-func EnqueueFor[T client.Object, I any](r *CoalescingEnqueuer, of *WatchIndex[I], cares func(T) func(I) bool) handler.TypedEventHandler[T, reconcile.Request] {
+// EnqueueAll enqueues every object.
+func (w *WatchIndex[I]) EnqueueAll(with *CoalescingEnqueuer) {
+	for _, key := range w.All() {
+		with.EnqueueCoalesced(key)
+	}
+}
+
+// EnqueueFor returns a handler that enqueues the objects that watch another one, as it was or as it is.
+func EnqueueFor[T client.Object, I any](r *CoalescingEnqueuer, of *WatchIndex[I], watches func(T) func(I) bool) handler.TypedEventHandler[T, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	enqueue := func(object T) {
-		for _, key := range of.In(object.GetNamespace(), cares(object)) {
+		for _, key := range of.In(object.GetNamespace(), watches(object)) {
 			r.EnqueueCoalesced(key)
 		}
 	}

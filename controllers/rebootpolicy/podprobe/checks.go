@@ -115,12 +115,9 @@ func (c *Checks) Run(ctx context.Context) error {
 	return nil
 }
 
-// SuspectAny says whether failures decide nothing now, since the fault is probably on this side.
-func (c *Checks) SuspectAny() bool { return c.prober.IsSuspect() }
-
-// Suspect says whether failures decide nothing now for some check of a policy: this process is suspect,
-// and nothing that the check is about succeeds.
-func (c *Checks) Suspect(policy types.NamespacedName) bool {
+// IsSuspect reports whether failures of some check of a policy decide nothing now: this process is suspect, and
+// nothing that the check is about succeeds.
+func (c *Checks) IsSuspect(policy types.NamespacedName) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, about := range c.policies[policy] {

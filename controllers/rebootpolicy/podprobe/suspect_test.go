@@ -28,12 +28,12 @@ func TestMassFailureIsOurOwnFault(t *testing.T) {
 				s.fail(syscall.ENETUNREACH, ip(0), ip(1), ip(2), ip(3), ip(4), ip(5))
 				set()
 				s.advance(50 * time.Minute)
-				if got := s.Result(policy("p"), "wedged", "w"); !s.SuspectAny() || got.Firing || got.Unhealthy > 0 {
-					t.Errorf("suspect %t, %+v", s.SuspectAny(), got)
+				if got := s.Result(policy("p"), "wedged", "w"); !s.prober.IsSuspect() || got.Firing || got.Unhealthy > 0 {
+					t.Errorf("suspect %t, %+v", s.prober.IsSuspect(), got)
 				}
 				s.fail(nil, ip(2), ip(3), ip(4), ip(5))
 				s.advance(time.Minute)
-				if s.SuspectAny() {
+				if s.prober.IsSuspect() {
 					t.Error("suspect although most answer")
 				}
 				s.expect("afterwards", Result{Checked: 2, Unhealthy: 2, Firing: true})
@@ -52,7 +52,7 @@ func TestOneWorkloadIsNoEvidenceAgainstUs(t *testing.T) {
 		s.advance(time.Minute)
 		s.fail(syscall.ECONNREFUSED, ip(1), ip(2))
 		s.advance(time.Minute)
-		if s.SuspectAny() {
+		if s.prober.IsSuspect() {
 			t.Error("suspect since one workload has four triggers")
 		}
 		s.expect("all of it down", Result{Checked: 2, Unhealthy: 2, Firing: true})
@@ -71,8 +71,8 @@ func TestASuspicionIsNewsWhereSomethingFires(t *testing.T) {
 		}
 		s.fail(syscall.ENETUNREACH, ip(1), ip(2), ip(3), ip(4))
 		s.advance(time.Minute)
-		if got := s.notified(); !s.SuspectAny() || !slices.Equal(got, []string{"p"}) {
-			t.Errorf("suspect %t, notified %v, want p", s.SuspectAny(), got)
+		if got := s.notified(); !s.prober.IsSuspect() || !slices.Equal(got, []string{"p"}) {
+			t.Errorf("suspect %t, notified %v, want p", s.prober.IsSuspect(), got)
 		}
 	})
 }

@@ -316,32 +316,34 @@ func (h *fakeProbes) Set(_ types.NamespacedName, wants []podprobe.Want) { h.want
 func (h *fakeProbes) Result(_ types.NamespacedName, _ string, workload types.UID) podprobe.Result {
 	return h.verdicts[workload]
 }
-func (h *fakeProbes) Suspect(types.NamespacedName) bool { return h.suspect }
-func (h *fakeProbes) Forget(types.NamespacedName)       { h.wants = nil }
+func (h *fakeProbes) IsSuspect(types.NamespacedName) bool { return h.suspect }
+func (h *fakeProbes) Forget(types.NamespacedName)         { h.wants = nil }
 
-// fakeActor rolls out what it is told to, and complains where that does not stand in the status.
+// fakeActor annotates workloads, and fails the test where the restart is not in the stored status.
 type fakeActor struct {
 	*suite
 	done    []string
 	outcome restart.Outcome
-	// dies lets the process end after an action, before anybody hears of it.
+	// dies ends the process after an action, before its result is recorded.
 	dies bool
 }
 
 var errDied = errors.New("the process ended")
 
-func (a *fakeActor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) ActionResult {
+func (a *fakeActor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, action restart.Action, version string) (restart.Result, error) {
+	result := restart.Result{Action: action, Outcome: a.outcome}
 	a.done = append(a.done, fmt.Sprintf("%s %s %s", action.Verb, action.Workload.Name, action.ID))
 	if !slices.ContainsFunc(a.object().Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.ID == action.ID }) {
 		a.Errorf("%s is not in the status that is stored", action.ID)
 	}
 	if a.outcome != "" {
-		return ActionResult{Outcome: a.outcome, Err: errors.New("refused")}
+		return result, errors.New("refused")
 	}
 	var d appsv1.Deployment
 	a.must(a.store.Get(ctx, types.NamespacedName{Namespace: policy.Namespace, Name: action.Workload.Name}, &d))
 	if d.ResourceVersion != version {
-		return ActionResult{Outcome: restart.Retry, Err: apierrors.NewConflict(appsv1.Resource("deployments"), d.Name, errors.New("another version"))}
+		result.Outcome = restart.Retry
+		return result, apierrors.NewConflict(appsv1.Resource("deployments"), d.Name, errors.New("another version"))
 	}
 	if d.Spec.Template.Annotations[autorebootv1.RestartIDAnnotation] != action.ID {
 		d.Spec.Template.Annotations = map[string]string{autorebootv1.RestartIDAnnotation: action.ID}
@@ -351,7 +353,8 @@ func (a *fakeActor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, a
 	if a.dies {
 		a.refusing = errDied
 	}
-	return ActionResult{Outcome: restart.Done, Generation: d.Generation}
+	result.Outcome, result.Generation = restart.Done, d.Generation
+	return result, nil
 }
 
 // completeRollout is what the cluster does with a Deployment that was restarted: new pods.

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 )
 
-// requiredSources are the ConfigMaps and Secrets without which no pod of a workload starts.
+// requiredSources returns the ConfigMaps and Secrets without which no pod of a workload starts.
 func (o *observation) requiredSources(w *workload) []sources.Want {
 	var wants []sources.Want
 	for _, ref := range references.Of(w.Template) {
@@ -29,11 +29,12 @@ func (o *observation) requiredSources(w *workload) []sources.Want {
 	return wants
 }
 
-// awaitedSources are the sources for which restarts wait: the policy is told when they appear.
+// awaitedSources returns the sources for which restarts wait: they are observed, so that the policy is enqueued
+// when they are created.
 func (o *observation) awaitedSources() []sourceRef {
 	var out []sourceRef
 	for _, w := range o.workloads {
-		if p := o.pending(w); p == nil || p.Reason != autorebootv1.ReasonSourceMissing {
+		if p := o.targetStatus(w).Pending; p == nil || p.Reason != autorebootv1.ReasonSourceMissing {
 			continue
 		}
 		for _, want := range o.requiredSources(w) {
@@ -43,41 +44,30 @@ func (o *observation) awaitedSources() []sourceRef {
 	return out
 }
 
-// pending is the restart that the status has of a workload; nil where none waits.
-func (o *observation) pending(w *workload) *autorebootv1.PendingRestart {
-	for i := range o.policy.Status.Targets {
-		if t := &o.policy.Status.Targets[i]; t.UID == w.UID && t.Kind == w.Kind {
-			return t.Pending
-		}
-	}
-	return nil
-}
-
-// checkRequiredSources looks for what the pods of each restart that would begin now cannot start without, and says
-// whether anything is missing. Only then are sources looked at that no trigger names; those that a watch
-// shows are not read again.
+// checkRequiredSources looks for the sources that the pods of each restart which is about to start need, and
+// reports whether any is missing. Sources that a watch shows are not read again.
 func (r *Reconciler) checkRequiredSources(ctx context.Context, o *observation, d *restart.Decision) (bool, error) {
-	begun := map[string]bool{}
+	started := map[string]bool{}
 	for i := range o.policy.Status.InFlight {
-		begun[o.policy.Status.InFlight[i].ID] = true
+		started[o.policy.Status.InFlight[i].ID] = true
 	}
-	missing, seen := false, map[sources.Ref]bool{}
-	maps.Copy(seen, o.watchedSources)
+	missing, known := false, map[sources.Ref]bool{}
+	maps.Copy(known, o.watchedSources)
 	for i := range d.Status.InFlight {
 		f := &d.Status.InFlight[i]
 		w := o.workload(f.UID)
-		if begun[f.ID] || w == nil || w.requiredChecked {
+		if started[f.ID] || w == nil || w.requiredChecked {
 			continue
 		}
 		w.requiredChecked = true
 		for _, want := range o.requiredSources(w) {
-			exists, ok := seen[want.Ref]
+			exists, ok := known[want.Ref]
 			if !ok {
 				var err error
 				if exists, err = r.exists(ctx, want.Ref); err != nil {
 					return false, err
 				}
-				seen[want.Ref] = exists
+				known[want.Ref] = exists
 			}
 			if !exists {
 				w.Missing, missing = append(w.Missing, nameOf(&want)), true
@@ -87,7 +77,7 @@ func (r *Reconciler) checkRequiredSources(ctx context.Context, o *observation, d
 	return missing, nil
 }
 
-// exists reads the metadata of a source. One that may not be read, or cannot be, holds nothing.
+// exists reports whether a source exists. One that may not be read counts as existing, and holds nothing.
 func (r *Reconciler) exists(ctx context.Context, ref sources.Ref) (bool, error) {
 	found := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: string(ref.Kind)}}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &found)

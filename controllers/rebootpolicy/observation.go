@@ -1,0 +1,174 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+)
+
+// observation is what one reconcile knows of a policy.
+type observation struct {
+	key types.NamespacedName
+	now time.Time
+	// stored is the policy as it was read or written last, and policy the same with defaults. Neither is
+	// changed in place.
+	stored, policy *autorebootv1.RebootPolicy
+	state          *objectState
+	// blockedBy is why no trigger is read and nothing starts: InvalidSpec or Forbidden; empty for a policy
+	// that is valid and approved. invalid are the rules that the spec breaks.
+	blockedBy, invalid string
+
+	workloads []*workload
+	gates     []string
+	calendar  restart.Calendar
+	suspect   bool
+	// sourceCount is how many ConfigMaps and Secrets are observed, and watchedSources those that a watch
+	// shows to exist.
+	sourceCount    int
+	watchedSources map[sources.Ref]bool
+	// problems are reasons of Ready=False.
+	problems []problem
+	// budgetBlocks describe the targets whose disruption budgets allow no eviction.
+	budgetBlocks []string
+
+	// confirmed means that stored is what the API server has: it was just written, or read from there.
+	confirmed bool
+	// claimed is what the ledger has for the policy.
+	claimed []disruption.Claim
+	// requeue is when to reconcile again, besides what the decision says.
+	requeue time.Time
+}
+
+type problem struct{ reason, message string }
+
+func (o *observation) addProblem(reason, message string) {
+	p := problem{reason, message}
+	if !slices.Contains(o.problems, p) {
+		o.problems = append(o.problems, p)
+	}
+}
+
+// worstProblem returns the most severe reason with all its messages: a condition has one reason.
+func (o *observation) worstProblem() (reason string, messages []string) {
+	for _, reason := range []string{
+		autorebootv1.ReasonInvalidSpec, autorebootv1.ReasonForbidden, autorebootv1.ReasonTooManyTargets,
+		autorebootv1.ReasonTargetNotFound, autorebootv1.ReasonSourceNotFound, autorebootv1.ReasonProbeUnavailable,
+	} {
+		for _, p := range o.problems {
+			if p.reason == reason {
+				messages = append(messages, p.message)
+			}
+		}
+		if len(messages) > 0 {
+			return reason, messages
+		}
+	}
+	return "", nil
+}
+
+func (o *observation) evicts() bool { return rules.Evicts(&o.policy.Spec) }
+
+func (o *observation) requeueAt(at time.Time) { o.requeue = controller.Earliest(o.requeue, at) }
+
+// inFlight reports whether the policy has a restart of a workload in flight.
+func (o *observation) inFlight(uid types.UID) bool {
+	return slices.ContainsFunc(o.policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.UID == uid })
+}
+
+// targetStatus returns what the status has of a workload; the zero value where it has nothing.
+func (o *observation) targetStatus(w *workload) autorebootv1.TargetStatus {
+	for i := range o.policy.Status.Targets {
+		if t := &o.policy.Status.Targets[i]; t.UID == w.UID && t.Kind == w.Kind {
+			return *t
+		}
+	}
+	return autorebootv1.TargetStatus{}
+}
+
+// baseline returns the stored fingerprint of a source for a trigger.
+func (o *observation) baseline(w *workload, trigger, source string) (string, bool) {
+	for _, b := range o.targetStatus(w).Baselines {
+		if b.Trigger == trigger && b.Source == source {
+			return b.Fingerprint, true
+		}
+	}
+	return "", false
+}
+
+// selectedCount returns how many workloads the spec selects.
+func (o *observation) selectedCount() int {
+	n := 0
+	for _, w := range o.workloads {
+		if !w.Unselected {
+			n++
+		}
+	}
+	return n
+}
+
+// workload returns the workload of a UID; nil if it is not a target.
+func (o *observation) workload(uid types.UID) *workload {
+	for _, w := range o.workloads {
+		if w.UID == uid {
+			return w
+		}
+	}
+	return nil
+}
+
+// decisionInput returns what package restart decides from.
+func (o *observation) decisionInput() restart.Observation {
+	in := restart.Observation{Now: o.now, Gates: o.gates, Calendar: o.calendar, Suspect: o.suspect}
+	for _, w := range o.workloads {
+		in.Workloads = append(in.Workloads, w.Workload.Workload)
+	}
+	return in
+}
+
+// objectState is what this process remembers of one policy. It can be lost at any time without a restart too
+// many or too few.
+type objectState struct {
+	calendar *calendarSpec
+	// stable is what EndpointsChange triggers have seen, by trigger and source. The spec bounds its size.
+	stable map[string]stableFingerprint
+	// disrupted are the workloads that other objects disrupted at the last decision.
+	disrupted map[types.UID]bool
+	// refused are the workloads that may not be restarted. A restart is tried again at once when the spec
+	// changes or one of the values in requested.
+	refused   map[types.UID]controller.Refusal
+	requested []string
+	// unrecorded are results of actions that the next reconcile records.
+	unrecorded []restart.Result
+	lastWrite  controller.LastWrite
+}
+
+// requestAnnotations are those by which a user requests something, or is approved.
+func requestAnnotations() []string {
+	return []string{autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.OnInjectedFaultAnnotation, common.ApprovedByAnnotation}
+}
+
+// stateOf returns the state of a policy, without what an earlier spec or request left there.
+func (r *Reconciler) stateOf(policy *autorebootv1.RebootPolicy) *objectState {
+	s := r.states.Get(policy)
+	requested := controller.AnnotationValues(policy, requestAnnotations())
+	newSpec := s.calendar == nil || s.calendar.generation != policy.Generation
+	if newSpec {
+		s.calendar, s.stable = parseCalendar(policy), map[string]stableFingerprint{}
+	}
+	if newSpec || !slices.Equal(requested, s.requested) {
+		s.requested, s.refused = requested, map[types.UID]controller.Refusal{}
+	}
+	return s
+}

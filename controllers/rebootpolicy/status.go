@@ -1,0 +1,103 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+)
+
+// writeStatus writes a status that differs from the stored one, upon the version that was read: if the policy has
+// changed since, the write is a conflict. Events follow a write that succeeded.
+func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *autorebootv1.RebootPolicyStatus, messages []restart.Message) error {
+	if apiequality.Semantic.DeepEqual(&o.stored.Status, status) {
+		return nil
+	}
+	before := o.stored.Status
+	updated := o.stored.DeepCopy()
+	updated.Status = *status
+	if err := r.Client.Status().Update(ctx, updated); err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	o.stored = updated
+	o.policy = o.policy.DeepCopy()
+	o.policy.Status, o.policy.ResourceVersion = updated.Status, updated.ResourceVersion
+	o.state.lastWrite.Record(updated, r.Now())
+	o.confirmed = true
+	if len(updated.Status.InFlight) < len(before.InFlight) {
+		o.requeueAt(o.now) // the pods of workloads that are not in flight any more are to be checked
+	}
+	r.writeEvents(o, &before, messages)
+	return nil
+}
+
+// confirm ensures that the status which is acted on is the one that the API server has.
+func (r *Reconciler) confirm(ctx context.Context, o *observation) error {
+	if o.confirmed {
+		return nil
+	}
+	if err := controller.ConfirmStored(ctx, r.Live, o.stored, &autorebootv1.RebootPolicy{}); err != nil {
+		return err
+	}
+	o.confirmed = true
+	return nil
+}
+
+// Actions of events: what the operator was doing.
+const (
+	actionRestart = "Restart"
+	actionWatch   = "Watch"
+)
+
+// writeEvents writes the events of one write of a status: the start of a restart about the workload, a failure
+// about the policy and the workload, everything else about the policy. A restart that succeeds has two.
+func (r *Reconciler) writeEvents(o *observation, before *autorebootv1.RebootPolicyStatus, messages []restart.Message) {
+	controller.WriteReadyEvent(r.Events, o.stored, before.Conditions, o.stored.Status.Conditions, actionWatch)
+	written := map[string]int{}
+	for i := range messages {
+		m := &messages[i]
+		if m.Ended != nil {
+			r.metrics.ended(o.policy, m.Ended)
+		}
+		if m.Reason == "TriggerFired" {
+			continue // the message of the restart names its triggers, and until then the status does
+		}
+		if written[m.Reason]++; written[m.Reason] > controller.MaxEvents {
+			continue
+		}
+		kind := controller.EventType(m.Warning)
+		target := o.reference(m.Target)
+		if target == nil {
+			r.Events.Eventf(o.stored, nil, kind, m.Reason, actionRestart, "%s", controller.Note(m.Text))
+			continue
+		}
+		started := m.Reason == "RestartStarted"
+		if m.Warning || !started {
+			r.Events.Eventf(o.stored, target, kind, m.Reason, actionRestart, "%s", controller.Note(m.Text))
+		}
+		if m.Warning || started {
+			r.Events.Eventf(target, o.stored, kind, m.Reason, actionRestart, "%s", controller.Note("RebootPolicy "+o.key.Name+": "+m.Text))
+		}
+	}
+}
+
+// reference returns a reference to a target; nil if it does not exist.
+func (o *observation) reference(target autorebootv1.RestartTarget) *corev1.ObjectReference {
+	for _, w := range o.workloads {
+		if w.Kind == target.Kind && w.Name == target.Name {
+			return &corev1.ObjectReference{
+				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: string(w.Kind), Namespace: o.key.Namespace, Name: w.Name, UID: w.UID,
+			}
+		}
+	}
+	return nil
+}
