@@ -58,8 +58,15 @@ test-unit: ## Run unit tests and the seeds of the fuzz tests.
 	$(GOTESTSUM) $(GOFLAGS) -timeout 20m
 
 .PHONY: test-integration
-test-integration: build control-plane ## Run the suites against a real control plane, two of them at a time.
+test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and two run beside each other.
+	@$(MAKE) --no-print-directory -j2 test-cluster test-suites
+
+.PHONY: test-cluster
+test-cluster:
 	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
+
+.PHONY: test-suites
+test-suites:
 	cd test && $(GOTESTSUM) $(GOFLAGS) -count=1 -p 2 -timeout 60m
 
 .PHONY: fuzz
