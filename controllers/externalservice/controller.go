@@ -155,7 +155,7 @@ func (c *Controller) EnqueueAll() {
 	}
 }
 
-// Resolution knows what DNS names lead to.
+// Resolution keeps the addresses of DNS names.
 type Resolution interface {
 	// Set replaces the names of an object, and returns the state of each, in order.
 	Set(key types.NamespacedName, names []resolution.Name) []resolution.State
@@ -165,7 +165,7 @@ type Resolution interface {
 	Forget(key types.NamespacedName)
 }
 
-// Probes know which addresses are healthy.
+// Probes keep the health of addresses.
 type Probes interface {
 	// Set replaces the targets of an object, and returns the health of each, in order.
 	Set(key types.NamespacedName, check probe.Check, targets []probe.Target) []probe.Health

@@ -146,7 +146,7 @@ type reference struct {
 	requests chan struct{}
 	// pending means that it is being checked: failures wait for it.
 	pending bool
-	// unreachable says that it was not reached.
+	// unreachable means that the last check failed.
 	unreachable bool
 	// lastReply is when it last replied.
 	lastReply time.Time
