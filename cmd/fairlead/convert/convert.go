@@ -56,7 +56,7 @@ type Conversion struct {
 	groups []string
 }
 
-// New makes a Conversion. It fails where no kind has the version.
+// New returns a Conversion. It fails where no kind has the version.
 func New(o Options) (*Conversion, error) {
 	c := &Conversion{Options: o, kinds: make(map[string]*Kind, len(o.Kinds))}
 	for i := range o.Kinds {
@@ -137,7 +137,7 @@ func (c *Conversion) Text(text []byte, form Form) (Result, error) {
 		if !blank(part.Text) {
 			out.Documents++
 		}
-		if form == AsIs && !c.mentioned(part.Text) {
+		if form == AsIs && !c.mentionsGroup(part.Text) {
 			out.JSON = false
 			out.Text = append(out.Text, part.Text...)
 			continue
@@ -155,7 +155,7 @@ func (c *Conversion) Text(text []byte, form Form) (Result, error) {
 	return out, nil
 }
 
-// blank says that a text has no lines but empty ones, comments and marks of documents.
+// blank reports whether a text has only empty lines, comments and markers of documents.
 func blank(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
@@ -166,9 +166,9 @@ func blank(text []byte) bool {
 	return true
 }
 
-// mentioned says whether a document may hold an object of ours. What does not is never parsed, and so
-// may be no YAML at all, such as a template.
-func (c *Conversion) mentioned(text []byte) bool {
+// mentionsGroup reports whether a document may have an object of a known group. Others are not parsed, and may be
+// no YAML, such as a template.
+func (c *Conversion) mentionsGroup(text []byte) bool {
 	return slices.ContainsFunc(c.groups, func(group string) bool { return strings.Contains(string(text), group) })
 }
 
@@ -184,7 +184,7 @@ func (c *Conversion) part(part manifest.Part, form Form, out *Result) ([]byte, e
 		return part.Text, nil
 	}
 	out.JSON = out.JSON && document.JSON()
-	w := walk{conversion: c, document: document, out: out}
+	w := converter{conversion: c, document: document, out: out}
 	value, order := w.value(document.Value(), nil)
 	text, notes, err := document.Rewrite(value, order)
 	if err != nil {
@@ -197,10 +197,10 @@ func (c *Conversion) part(part manifest.Part, form Form, out *Result) ([]byte, e
 	if form == AsIs {
 		return text, nil
 	}
-	return formed(manifest.Part{Text: text, Line: part.Line}, form)
+	return reformat(manifest.Part{Text: text, Line: part.Line}, form)
 }
 
-func formed(part manifest.Part, form Form) ([]byte, error) {
+func reformat(part manifest.Part, form Form) ([]byte, error) {
 	document, err := manifest.Parse(part)
 	switch {
 	case err != nil:

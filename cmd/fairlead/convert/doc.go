@@ -4,9 +4,9 @@
 // Package convert converts the objects in manifests between the served versions of their kinds, without
 // a cluster.
 //
-// It finds files and objects, hands each object to the converter of its kind, and has the answer
-// written into the text (package manifest). It holds no conversion itself and knows no kind: both are
-// given to it, so that what it returns is what the webhook would. Objects of other groups, and
-// everything between the objects, pass through as they are. It never writes half of a file, and
-// nothing at all on standard output where an object failed.
+// It finds files (files.go) and the objects in them (convert.go), converts each object with the converter of its kind
+// (object.go), and writes the result into the text (package manifest). run.go does that for a command line. The
+// converters and kinds are options, so that the result is that of the webhook. Objects of other groups, and the text
+// between objects, do not change. It never writes a part of a file, and nothing to the standard output where an
+// object failed.
 package convert

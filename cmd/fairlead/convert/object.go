@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
 )
 
-// walk converts the objects of one document.
-type walk struct {
+// converter converts the objects of one document.
+type converter struct {
 	conversion *Conversion
 	document   *manifest.Document
 	out        *Result
@@ -22,7 +22,7 @@ type walk struct {
 }
 
 // value returns what a value becomes, and the order of its fields. Failures are in the result.
-func (w *walk) value(value any, path []any) (any, *manifest.Order) {
+func (w *converter) value(value any, path []any) (any, *manifest.Order) {
 	object, ok := value.(map[string]any)
 	if !ok {
 		return value, nil
@@ -58,7 +58,7 @@ func (w *walk) value(value any, path []any) (any, *manifest.Order) {
 }
 
 // list converts the items of a list, and of a list of one kind also its version.
-func (w *walk) list(object map[string]any, path []any, kind *Kind, version string) (any, *manifest.Order) {
+func (w *converter) list(object map[string]any, path []any, kind *Kind, version string) (any, *manifest.Order) {
 	out := maps.Clone(object)
 	if kind != nil && version != w.conversion.To {
 		out["apiVersion"] = kind.Group + "/" + w.conversion.To
@@ -71,14 +71,14 @@ func (w *walk) list(object map[string]any, path []any, kind *Kind, version strin
 	orders := make([]*manifest.Order, len(items))
 	converted := make([]any, len(items))
 	for i, item := range items {
-		converted[i], orders[i] = w.element(item, append(slices.Clone(path), "items", i), kind, version)
+		converted[i], orders[i] = w.item(item, append(slices.Clone(path), "items", i), kind, version)
 	}
 	out["items"] = converted
 	return out, manifest.OrderOfList(func(i int) *manifest.Order { return orders[i] })
 }
 
-// element converts an item, which need not repeat the type that its list has.
-func (w *walk) element(item any, path []any, kind *Kind, version string) (any, *manifest.Order) {
+// item converts an item, which need not repeat the type that its list has.
+func (w *converter) item(item any, path []any, kind *Kind, version string) (any, *manifest.Order) {
 	object, ok := item.(map[string]any)
 	if !ok || kind == nil {
 		return w.value(item, path)
@@ -102,7 +102,7 @@ func (w *walk) element(item any, path []any, kind *Kind, version string) (any, *
 	return value, order
 }
 
-func (w *walk) object(object map[string]any, path []any, kind *Kind, version string) (any, *manifest.Order) {
+func (w *converter) object(object map[string]any, path []any, kind *Kind, version string) (any, *manifest.Order) {
 	if version == w.conversion.To {
 		return object, nil
 	}
@@ -123,14 +123,14 @@ func (w *walk) object(object map[string]any, path []any, kind *Kind, version str
 	}
 	if w.conversion.Vet != nil {
 		if raw, err := json.Marshal(converted); err == nil {
-			w.vetted(path, label, w.conversion.Vet(raw))
+			w.noteVet(path, label, w.conversion.Vet(raw))
 		}
 	}
 	return converted, manifest.OrderOf(kind.Types[w.conversion.To], kind.Successors)
 }
 
-// vetted notes what a cluster would refuse, which converters let through: a webhook has to.
-func (w *walk) vetted(path []any, label string, wrong []string) {
+// noteVet notes what a cluster would refuse, which converters let through: a webhook has to.
+func (w *converter) noteVet(path []any, label string, wrong []string) {
 	switch len(wrong) {
 	case 0:
 	case 1:
@@ -148,7 +148,7 @@ func (c *Conversion) object(object map[string]any, kind *Kind) (converted map[st
 			err = fmt.Errorf("the converter panicked, which is a bug of fairlead: %v", p)
 		}
 	}()
-	if err := plain(object); err != nil {
+	if err := checkMetadata(object); err != nil {
 		return nil, err
 	}
 	raw, err := json.Marshal(object)
@@ -187,8 +187,8 @@ func (c *Conversion) object(object map[string]any, kind *Kind) (converted map[st
 	return converted, nil
 }
 
-// plain refuses metadata that a converter would not give back whole.
-func plain(object map[string]any) error {
+// checkMetadata refuses metadata that a converter would not give back whole.
+func checkMetadata(object map[string]any) error {
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok && object["metadata"] != nil {
 		return fmt.Errorf("metadata must be an object")
@@ -248,15 +248,15 @@ func name(object map[string]any) string {
 	return fmt.Sprintf("%.400s", name)
 }
 
-func (w *walk) stale(path []any, object, version string) {
+func (w *converter) stale(path []any, object, version string) {
 	w.out.Stale = append(w.out.Stale, Finding{w.document.Position(path...), object, "is at " + version + ", not at " + w.conversion.To})
 }
 
-func (w *walk) note(path []any, object, text string) {
+func (w *converter) note(path []any, object, text string) {
 	w.out.Notes = append(w.out.Notes, Finding{w.document.Position(path...), object, text})
 }
 
-func (w *walk) fail(path []any, object map[string]any, err error) {
+func (w *converter) fail(path []any, object map[string]any, err error) {
 	kind, _ := object["kind"].(string)
 	w.out.Failed = append(w.out.Failed, Finding{w.document.Position(path...), fmt.Sprintf("%.100s %s", kind, name(object)), err.Error()})
 }

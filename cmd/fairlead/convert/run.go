@@ -37,16 +37,16 @@ type Request struct {
 // ErrFound is that objects could not be converted, or that Check found some at another version.
 var ErrFound = errors.New("found")
 
-// Run converts files. An error is ErrFound or ErrInput; what was wrong with each object has been said
-// on Messages by then. Without Write, one failure is enough for Out to get nothing at all; with it,
+// Run converts files. An error is ErrFound or ErrInput; what was wrong with each object is written
+// to Messages. Without Write, one failure is enough for Out to get nothing at all; with it,
 // files without failures are written all the same.
 func (c *Conversion) Run(ctx context.Context, r Request) error {
 	if err := r.check(); err != nil {
-		return fmt.Errorf("%w%w", quiet{ErrInput}, err)
+		return fmt.Errorf("%w%w", silentError{ErrInput}, err)
 	}
 	files, err := find(ctx, r.Paths)
 	if err != nil {
-		return fmt.Errorf("%w%w", quiet{ErrInput}, err)
+		return fmt.Errorf("%w%w", silentError{ErrInput}, err)
 	}
 	w := run{Request: r, conversion: c}
 	for _, file := range files {
@@ -59,22 +59,22 @@ func (c *Conversion) Run(ctx context.Context, r Request) error {
 			if syntax := (*manifest.SyntaxError)(nil); errors.As(err, &syntax) {
 				at = syntax.Position
 			}
-			w.say(file, at, "error: ", err.Error())
+			w.message(file, at, "error: ", err.Error())
 		}
 		if w.read > MaxBytes {
-			return fmt.Errorf("%wthe files together are larger than %d bytes; convert them in parts", quiet{ErrInput}, MaxBytes)
+			return fmt.Errorf("%wthe files together are larger than %d bytes; convert them in parts", silentError{ErrInput}, MaxBytes)
 		}
 	}
-	return w.end()
+	return w.finish()
 }
 
 var errEmpty = errors.New("nothing was read: there is no document; give --allow-empty where that is no fault")
 
-// quiet marks an error without a word of its own.
-type quiet struct{ error }
+// silentError marks an error without adding to its message.
+type silentError struct{ error }
 
-func (quiet) Error() string   { return "" }
-func (q quiet) Unwrap() error { return q.error }
+func (silentError) Error() string   { return "" }
+func (q silentError) Unwrap() error { return q.error }
 
 func (r *Request) check() error {
 	switch {
@@ -99,7 +99,7 @@ type run struct {
 	Request
 	conversion *Conversion
 	out        bytes.Buffer
-	json       bool // whether what stands in out last is JSON
+	json       bool // whether the last text in out is JSON
 	read       int
 	documents  int
 	stale      int
@@ -123,18 +123,18 @@ func (w *run) file(path string) error {
 		return errEmpty
 	}
 	for _, failure := range result.Failed {
-		w.say(path, failure.Position, "error: ", failure.String())
+		w.message(path, failure.Position, "error: ", failure.String())
 	}
 	w.failed += len(result.Failed)
 	w.stale += len(result.Stale)
 	if w.Check {
 		for _, found := range result.Stale {
-			_, _ = fmt.Fprintf(&w.out, "%s:%d:%d: %s\n", shown(path), found.Line, found.Column, found)
+			_, _ = fmt.Fprintf(&w.out, "%s:%d:%d: %s\n", displayName(path), found.Line, found.Column, found)
 		}
 		return nil
 	}
 	for _, note := range result.Notes {
-		w.say(path, note.Position, "note: ", note.String())
+		w.message(path, note.Position, "note: ", note.String())
 	}
 	switch {
 	case !w.Write:
@@ -144,7 +144,7 @@ func (w *run) file(path string) error {
 			return err
 		}
 		w.written++
-		_, _ = fmt.Fprintln(&w.out, shown(path))
+		_, _ = fmt.Fprintln(&w.out, displayName(path))
 	}
 	return nil
 }
@@ -167,12 +167,12 @@ func (w *run) append(result Result) {
 	w.out.Write(result.Text)
 }
 
-// end writes what was collected, and sums up.
-func (w *run) end() error {
+// finish writes the output, and returns the error of the run.
+func (w *run) finish() error {
 	bad := w.failed+w.unread > 0
 	if !bad || w.Check || w.Write {
 		if _, err := w.Out.Write(w.out.Bytes()); err != nil {
-			return fmt.Errorf("%wwrite: %w", quiet{ErrInput}, err)
+			return fmt.Errorf("%wwrite: %w", silentError{ErrInput}, err)
 		}
 	}
 	nothing := ""
@@ -181,26 +181,26 @@ func (w *run) end() error {
 	}
 	switch {
 	case w.unread == 0 && w.documents == 0 && !w.AllowEmpty:
-		return fmt.Errorf("%w%w", quiet{ErrInput}, errEmpty)
+		return fmt.Errorf("%w%w", silentError{ErrInput}, errEmpty)
 	case w.unread > 0:
-		return fmt.Errorf("%w%s could not be read or written%s", quiet{ErrInput}, count(w.unread, "file"), nothing)
+		return fmt.Errorf("%w%s could not be read or written%s", silentError{ErrInput}, count(w.unread, "file"), nothing)
 	case w.failed > 0:
-		return fmt.Errorf("%w%s could not be converted%s", quiet{ErrFound}, count(w.failed, "object"), nothing)
+		return fmt.Errorf("%w%s could not be converted%s", silentError{ErrFound}, count(w.failed, "object"), nothing)
 	case w.Check && w.stale > 0:
-		return fmt.Errorf("%w%s not at %s; convert --to %[3]s --write", quiet{ErrFound}, count(w.stale, "object"), w.conversion.To)
+		return fmt.Errorf("%w%s not at %s; convert --to %[3]s --write", silentError{ErrFound}, count(w.stale, "object"), w.conversion.To)
 	}
 	return nil
 }
 
-func (w *run) say(path string, at manifest.Position, what, text string) {
-	place := shown(path)
+func (w *run) message(path string, at manifest.Position, what, text string) {
+	place := displayName(path)
 	if at.Line > 0 {
 		place = fmt.Sprintf("%s:%d:%d", place, at.Line, at.Column)
 	}
 	_, _ = fmt.Fprintf(w.Messages, "%s: %s%s\n", place, what, text)
 }
 
-func shown(path string) string {
+func displayName(path string) string {
 	if path == Stdin {
 		return "stdin"
 	}

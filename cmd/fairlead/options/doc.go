@@ -1,13 +1,15 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config is the component configuration of the operator: a versioned YAML file, its
+// Package options is the component configuration of the operator: a versioned YAML file, its
 // defaults and its rules, and the command line flags that override it.
 //
 // A file is decoded strictly: an unknown field is an error that names it and its line,
-// because a misspelled option that is ignored is found out only when it is missed. Flags override
-// the file, and only those that were really given.
+// because a misspelled option that is ignored is noticed too late. Flags that were given override the file.
 //
-// The package reads the file and nothing else: no environment, no cluster, no defaults that
-// depend on the machine. What depends on where the process runs is resolved by cmd/fairlead/operator.
+// configuration.go, controllers.go, egress.go and webhook.go have the types with their defaults and rules, load.go
+// reads the file, flags.go declares the flags, and validate.go validates the whole.
+//
+// It never reads anything but the file: no environment, no cluster, and no defaults that depend on the machine.
+// cmd/fairlead/operator resolves what depends on where the process runs.
 package options

@@ -92,13 +92,13 @@ func TestEveryFlagHasHelpAndTheDefaultOfTheConfiguration(t *testing.T) {
 			if !strings.HasSuffix(flag.Usage, ".") {
 				t.Errorf("%s: --%s: help %q is no sentence", name, flag.Name, flag.Usage)
 			}
-			if _, carried := flags.carry[flag.Name]; !carried && flag.Name != "config" {
+			if _, carried := flags.apply[flag.Name]; !carried && flag.Name != "config" {
 				t.Errorf("--%s overrides nothing", flag.Name)
 			}
 		})
 	}
-	if count != len(flags.carry)+1 {
-		t.Errorf("%d flags, %d carried", count, len(flags.carry))
+	if count != len(flags.apply)+1 {
+		t.Errorf("%d flags, %d carried", count, len(flags.apply))
 	}
 	if diff := cmp.Diff(Default(), flags.given); diff != "" {
 		t.Errorf("declaring flags changed a default:\n%s", diff)

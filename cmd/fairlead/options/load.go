@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	yaml3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -37,13 +38,13 @@ func Load(path string) (*Configuration, error) {
 	return parse(path, content)
 }
 
-// parse decodes the content of a file; name stands in the errors.
+// parse decodes the content of a file; name is for the errors.
 func parse(name string, content []byte) (*Configuration, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
 		return nil, fmt.Errorf("configuration file %s: %w", name, err)
 	}
-	lines := locate(content)
+	lines := findLines(content)
 	var header struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -59,7 +60,7 @@ func parse(name string, content []byte) (*Configuration, error) {
 	configuration := Default()
 	unknown, err := kjson.UnmarshalStrict(asJSON, configuration)
 	if err != nil {
-		return nil, mistyped(name, lines, err)
+		return nil, decodeError(name, lines, err)
 	}
 	var problems []error
 	for _, strict := range unknown {
@@ -77,11 +78,58 @@ func parse(name string, content []byte) (*Configuration, error) {
 	return configuration, nil
 }
 
-// mistyped words a decoding error with the field's path and line.
-func mistyped(name string, lines positions, err error) error {
+// decodeError words a decoding error with the field's path and line.
+func decodeError(name string, lines fieldLines, err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {
 		return fmt.Errorf("configuration file %s: %s: cannot be a %s", lines.at(name, wrong.Field), wrong.Field, wrong.Value)
 	}
 	return fmt.Errorf("configuration file %s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// fieldLines are the lines of a file's fields, by path such as "webhook.tls.minVersion".
+type fieldLines map[string]int
+
+// findLines finds the line of every field. A file that does not parse has none; the decoder that
+// comes after says what is wrong with it.
+func findLines(content []byte) fieldLines {
+	found := fieldLines{}
+	var document yaml3.Node
+	if err := yaml3.Unmarshal(content, &document); err != nil {
+		return found
+	}
+	for _, root := range document.Content {
+		found.walk("", root)
+	}
+	return found
+}
+
+// walk visits mappings and sequences. It does not follow aliases, so it ends on any document.
+func (p fieldLines) walk(path string, node *yaml3.Node) {
+	switch node.Kind {
+	case yaml3.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key, value := node.Content[i], node.Content[i+1]
+			field := key.Value
+			if path != "" {
+				field = path + "." + field
+			}
+			p[field] = key.Line
+			p.walk(field, value)
+		}
+	case yaml3.SequenceNode:
+		for i, item := range node.Content {
+			element := fmt.Sprintf("%s[%d]", path, i)
+			p[element] = item.Line
+			p.walk(element, item)
+		}
+	}
+}
+
+// at returns "file:line" of a field, or the file alone where the line is not known.
+func (p fieldLines) at(file, field string) string {
+	if line, ok := p[field]; ok {
+		return fmt.Sprintf("%s:%d", file, line)
+	}
+	return file
 }

@@ -20,7 +20,7 @@ var kinds = []string{"ChaosPod", "ExternalService", "RebootPolicy"}
 
 // Validate returns every problem of the configuration, with the paths of the fields.
 func (c *Configuration) Validate() field.ErrorList {
-	errs := c.roles()
+	errs := c.validateRoles()
 	errs = append(errs, c.ClientConnection.validate(field.NewPath("clientConnection"))...)
 	errs = append(errs, c.Service.validate(field.NewPath("service"))...)
 	errs = append(errs, namespaces(field.NewPath("namespaces"), c.Namespaces)...)
@@ -34,7 +34,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	if c.Controllers.Enabled { // otherwise there is no election
 		errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)
 	}
-	errs = append(errs, c.serving()...)
+	errs = append(errs, c.validateServers()...)
 	errs = append(errs, c.Logging.validate(field.NewPath("logging"))...)
 	timeout := field.NewPath("gracefulShutdownTimeout")
 	errs = append(errs, positive(timeout, c.GracefulShutdownTimeout)...)
@@ -53,8 +53,8 @@ func (c *Configuration) Drain() time.Duration {
 	return c.Webhook.DrainDelay.Duration + c.Webhook.DrainTimeout.Duration
 }
 
-// roles demands that there is something to do.
-func (c *Configuration) roles() field.ErrorList {
+// validateRoles demands that there is something to do.
+func (c *Configuration) validateRoles() field.ErrorList {
 	if c.Webhook.Enabled || c.Controllers.Enabled {
 		return nil
 	}
@@ -144,8 +144,8 @@ func (l LeaderElection) validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// serving checks the servers beside the webhook's.
-func (c *Configuration) serving() field.ErrorList {
+// validateServers checks the servers beside the webhook's.
+func (c *Configuration) validateServers() field.ErrorList {
 	var errs field.ErrorList
 	metrics, health, profiling := field.NewPath("metrics"), field.NewPath("health"), field.NewPath("profiling")
 	errs = append(errs, address(metrics.Child("bindAddress"), c.Metrics.BindAddress)...)
@@ -212,4 +212,29 @@ func address(path *field.Path, at string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, at, "the port must be from 0 to 65535")}
 	}
 	return nil
+}
+
+// QuietLevel is the verbosity of level error, at which only errors are written.
+const QuietLevel = -1
+
+// maxLevel leaves out what client-go logs from 8 on: the bodies of its requests and answers, among
+// them the Secret with the webhooks' private key.
+const maxLevel = 7
+
+// Verbosity is the level as logr counts: 0 for info, 1 for debug, more for more detail, and
+// QuietLevel for errors alone.
+func (l Logging) Verbosity() (int, error) {
+	switch l.Level {
+	case "error":
+		return QuietLevel, nil
+	case "info", "0":
+		return 0, nil
+	case "debug":
+		return 1, nil
+	}
+	n, err := strconv.Atoi(l.Level)
+	if err != nil || n < 1 || n > maxLevel {
+		return 0, fmt.Errorf("must be error, info, debug, or a number from 1 to %d (0 is info): above it, client-go would log Secrets", maxLevel)
+	}
+	return n, nil
 }

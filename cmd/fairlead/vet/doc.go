@@ -1,11 +1,17 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vet checks manifests of Fairlead's kinds without a cluster, with the very code that a
-// cluster would run: the schema and CEL of the definitions, the defaults and rules of the webhooks,
-// and the conversion to every served version and back.
+// Package vet checks manifests of Fairlead's kinds without a cluster, with the code that a cluster would run: the
+// schema and CEL of the CRDs, the defaults and rules of the webhooks, and the conversion to every served version
+// and back.
 //
-// It sends nothing anywhere, reads no cluster, and changes no file; package cluster hands over what a
-// cluster has stored. What only a cluster knows it does not judge: whether the writer has the rights, whether an address is the cluster's own, and
-// whether the things exist that an object names.
+// vet.go cuts files into documents, and checks them with several workers. document.go finds the objects of a
+// document. For each, check.go runs the steps in the order of a cluster: metadata.go, then rules.go with the
+// schema and the webhook's rules, then conversion.go. kind.go has what the steps need of each kind. message.go and
+// suggestion.go word the findings, finding.go lists their ids, and collector.go numbers them and compares objects
+// with each other.
+//
+// It sends nothing, reads no cluster, and changes no file; package cluster passes it the objects that a cluster has
+// stored. It never checks what only a cluster knows: the rights of the writer, whether an address is the cluster's
+// own, and whether the objects exist that an object names.
 package vet

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,41 +19,41 @@ import (
 const (
 	// domain is what the groups of Fairlead end with.
 	domain = "fairlead.dev"
-	// configuration is the group of the operator's own configuration file, which is no object.
+	// configuration is the group of the operator's configuration file, which is no object.
 	configuration = "config." + domain
 	// maxNested bounds lists within lists.
 	maxNested = 4
 )
 
-// document finds the objects in a document and checks them.
-func (v *Vet) document(ctx context.Context, part manifest.Part, parsed manifest.Reading) document {
+// checkDocument finds the objects in a document and checks them.
+func (v *Vet) checkDocument(ctx context.Context, part manifest.Part, parsed manifest.Reading) document {
 	if p := parsed.Err; p != nil {
 		finding := Finding{Severity: Error, Rule: Rule(p.Rule), Line: p.Line, Column: p.Column, Message: p.Message}
-		if templated(part) {
-			finding.Message = v.template()
+		if isTemplated(part) {
+			finding.Message = v.templateMessage()
 		}
 		if !bytes.Contains(part.Text, []byte(domain)) {
-			// Folders hold templates and more; they are not ours to judge.
+			// Folders also have templates and other files.
 			finding.Severity = Warning
 			finding.Message += " (skipped: it does not mention " + domain + ")"
 		}
-		return document{objects: []checked{{Object: Object{Line: p.Line, Findings: []Finding{finding}}}}}
+		return document{objects: []result{{Object: Object{Line: p.Line, Findings: []Finding{finding}}}}}
 	}
-	d := document{templated: templated(part)}
-	v.collect(ctx, &d, parsed.Root, schema.GroupVersionKind{}, 0)
+	d := document{templated: isTemplated(part)}
+	v.checkNode(ctx, &d, parsed.Root, schema.GroupVersionKind{}, 0)
 	return d
 }
 
-// templated says that a text has what templates of Helm have.
-func templated(part manifest.Part) bool { return bytes.Contains(part.Text, []byte("{{")) }
+// isTemplated reports whether a text has actions of a Helm template.
+func isTemplated(part manifest.Part) bool { return bytes.Contains(part.Text, []byte("{{")) }
 
-func (v *Vet) template() string {
+func (v *Vet) templateMessage() string {
 	return "looks like a Helm template: run `helm template . | " + v.program + " vet -` instead"
 }
 
-// collect checks what a node is, or what its items are; items of a typed list may leave to it what
+// checkNode checks what a node is, or what its items are; items of a typed list may leave to it what
 // they are.
-func (v *Vet) collect(ctx context.Context, d *document, node *manifest.Node, implied schema.GroupVersionKind, nested int) {
+func (v *Vet) checkNode(ctx context.Context, d *document, node *manifest.Node, implied schema.GroupVersionKind, nested int) {
 	apiVersion, name := node.Text("apiVersion"), node.Text("kind")
 	if implied.Kind != "" && apiVersion == "" && name == "" {
 		apiVersion, name = implied.GroupVersion().String(), implied.Kind
@@ -64,7 +66,7 @@ func (v *Vet) collect(ctx context.Context, d *document, node *manifest.Node, imp
 		item, list := strings.CutSuffix(name, "List")
 		if known := v.kinds[schema.GroupKind{Group: gv.Group, Kind: item}]; list && (known != nil || item == "" && gv.Group == "") {
 			for _, child := range items.Items {
-				v.collect(ctx, d, child, gv.WithKind(item), nested+1)
+				v.checkNode(ctx, d, child, gv.WithKind(item), nested+1)
 			}
 			return
 		}
@@ -77,27 +79,27 @@ func (v *Vet) collect(ctx context.Context, d *document, node *manifest.Node, imp
 		}
 	}
 	if known := v.kinds[schema.GroupKind{Group: gv.Group, Kind: name}]; known != nil {
-		c := &checking{checked: checked{Object: object, kind: known}, node: node, version: gv.Version, served: v.stored[known.GroupKind]}
+		c := &objectCheck{result: result{Object: object, kind: known}, node: node, version: gv.Version, served: v.stored[known.GroupKind]}
 		if d.templated {
-			c.template = v.template()
+			c.template = v.templateMessage()
 		}
 		c.run(ctx)
-		d.objects = append(d.objects, c.checked)
+		d.objects = append(d.objects, c.result)
 		return
 	}
-	if message := v.mistaken(gv, name); message != "" {
+	if message := v.typeMessage(gv, name); message != "" {
 		at, _ := node.Find("apiVersion")
 		object.Findings = []Finding{{Severity: Error, Rule: RuleAPIVersion, Line: at.Line, Column: at.Column, Field: "apiVersion", Message: message}}
-		d.objects = append(d.objects, checked{Object: object})
+		d.objects = append(d.objects, result{Object: object})
 		return
 	}
-	d.passed++
+	d.otherKinds++
 }
 
-// mistaken says what is wrong with a type that is none of ours, and was meant to be.
-func (v *Vet) mistaken(gv schema.GroupVersion, name string) string {
+// typeMessage says what is wrong with a type that is none of ours, and was meant to be.
+func (v *Vet) typeMessage(gv schema.GroupVersion, name string) string {
 	var ours, groups []string
-	for _, k := range v.ours {
+	for _, k := range v.all {
 		ours = append(ours, k.Group+"/"+hub+" "+k.Kind)
 		if k.Kind == name {
 			groups = append(groups, k.Group)
@@ -114,4 +116,73 @@ func (v *Vet) mistaken(gv schema.GroupVersion, name string) string {
 		return fmt.Sprintf("there is no %s in %q; use %s/%s", name, gv.Group, groups[0], hub)
 	}
 	return fmt.Sprintf("there is no %q in %q; the kinds are %s", name, gv.Group, strings.Join(ours, ", "))
+}
+
+// ignoreComments are the comments of a document that disable checks:
+//
+//	# fairlead:ignore            before its first field: the document is not checked
+//	# fairlead:ignore FL1604     before its first field: nor is this, anywhere in the document
+//	zone: a # fairlead:ignore    behind a field, or on a line of its own above it: nor is this line
+type ignoreComments struct {
+	all      bool
+	ids      []string         // of the document
+	lines    map[int][]string // by line; nothing in the list: all ids
+	findings []Finding        // ids that there are not
+}
+
+var ignoreComment = regexp.MustCompile(`(^|[ \t])#[ \t]*fairlead:ignore(?:[ \t]+(.*?))?[ \t\r]*$`)
+
+// parseIgnore reads the comments of a document.
+func parseIgnore(part manifest.Part) ignoreComments {
+	var i ignoreComments
+	if !bytes.Contains(part.Text, []byte("fairlead:ignore")) {
+		return i
+	}
+	number, begun := part.Line, false
+	for line := range bytes.Lines(part.Text) {
+		text := strings.TrimRight(string(line), "\n")
+		bare := strings.TrimSpace(text)
+		comment := strings.HasPrefix(bare, "#")
+		if found := ignoreComment.FindStringSubmatch(text); found != nil {
+			i.add(found[2], number, comment, begun)
+		}
+		begun = begun || bare != "" && !comment && !strings.HasPrefix(bare, "---") && !strings.HasPrefix(bare, "%")
+		number++
+	}
+	return i
+}
+
+func (i *ignoreComments) add(names string, line int, alone, begun bool) {
+	ids := strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	for n, id := range ids {
+		if known, ok := Known(id); ok {
+			ids[n] = known.ID
+			continue
+		}
+		i.findings = append(i.findings, Finding{Severity: Warning, Rule: RuleIgnore, Line: line, Column: 1,
+			Message: fmt.Sprintf("fairlead:ignore names %.32q, which is no rule; %s lists them", id, Pages)})
+	}
+	switch {
+	case !begun && len(ids) == 0:
+		i.all = true
+	case !begun:
+		i.ids = append(i.ids, ids...)
+	default:
+		if alone {
+			line++
+		}
+		if i.lines == nil {
+			i.lines = map[int][]string{}
+		}
+		i.lines[line] = ids
+	}
+}
+
+// hides reports whether a finding, with its id set, is not reported.
+func (i *ignoreComments) hides(f *Finding) bool {
+	if slices.Contains(i.ids, f.ID) {
+		return true
+	}
+	ids, has := i.lines[f.Line]
+	return has && (len(ids) == 0 || slices.Contains(ids, f.ID))
 }

@@ -4,10 +4,12 @@
 package vet
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -28,7 +30,7 @@ import (
 // hub is the version at which objects are stored, and the rules written.
 const hub = "v1"
 
-// kind is all that decides about the objects of one kind.
+// kind is what the checks need of one kind.
 type kind struct {
 	schema.GroupKind
 	plural string
@@ -36,62 +38,50 @@ type kind struct {
 	definition func() (*crdschema.Kind, error)
 	schemas    func() schemas
 	converter  *hubspoke.Converter
-	judge      func(raw []byte) (verdict, error)
-	overlaps   overlapping
+	validate   func(raw []byte) (admissionResult, error)
+	overlaps   overlapFinder
 }
 
-// verdict is what the webhooks say about an object at the hub version.
-type verdict struct {
+// admissionResult is what the webhooks say about an object at the hub version.
+type admissionResult struct {
 	object   any // a pointer to the type of the kind, with its defaults
 	errors   field.ErrorList
 	warnings []string
 }
 
-// typed are the webhooks' rules of a kind.
-type typed[T any] struct {
+// webhookRules are the webhooks' rules of a kind.
+type webhookRules[T any] struct {
 	Default  func(obj *T)
 	Validate func(obj, old *T) field.ErrorList
 	Warnings func(obj, old *T) []string
 }
 
-// judge is what the webhooks do to an object that is created. The error is that of decoding.
-func (t typed[T]) judge(raw []byte) (verdict, error) {
+// validate is what the webhooks do to an object that is created. The error is that of decoding.
+func (t webhookRules[T]) validate(raw []byte) (admissionResult, error) {
 	obj := new(T)
 	if err := jsonv2.Unmarshal(raw, obj); err != nil {
-		return verdict{}, err
+		return admissionResult{}, err
 	}
 	t.Default(obj)
-	return verdict{obj, t.Validate(obj, nil), t.Warnings(obj, nil)}, nil
+	return admissionResult{obj, t.Validate(obj, nil), t.Warnings(obj, nil)}, nil
 }
 
 func kinds() []*kind {
 	return []*kind{
-		{
-			GroupKind:  networkingv1.GroupVersion.WithKind("ExternalService").GroupKind(),
-			plural:     "externalservices",
-			definition: definition(networkingv1.GroupVersion.Group, "externalservices"),
-			schemas:    schemasOf(networkingv1.GroupVersion.Group, "externalservices"),
-			converter:  conversionofexternalservice.New(),
-			judge:      typed[networkingv1.ExternalService]{externalservice.Default, externalservice.Validate, externalservice.Warnings}.judge,
-		},
-		{
-			GroupKind:  autorebootv1.GroupVersion.WithKind("RebootPolicy").GroupKind(),
-			plural:     "rebootpolicies",
-			definition: definition(autorebootv1.GroupVersion.Group, "rebootpolicies"),
-			schemas:    schemasOf(autorebootv1.GroupVersion.Group, "rebootpolicies"),
-			converter:  conversionofrebootpolicy.New(),
-			judge:      typed[autorebootv1.RebootPolicy]{rebootpolicy.Default, rebootpolicy.Validate, rebootpolicy.Warnings}.judge,
-			overlaps:   overlapsOf(targetsOf, rebootpolicy.Overlaps),
-		},
-		{
-			GroupKind:  chaosv1.GroupVersion.WithKind("ChaosPod").GroupKind(),
-			plural:     "chaospods",
-			definition: definition(chaosv1.GroupVersion.Group, "chaospods"),
-			schemas:    schemasOf(chaosv1.GroupVersion.Group, "chaospods"),
-			converter:  conversionofchaospod.New(),
-			judge:      typed[chaosv1.ChaosPod]{chaospod.Default, chaospod.Validate, chaospod.Warnings}.judge,
-			overlaps:   overlapsOf(workloadOf, chaospod.Overlaps),
-		},
+		newKind(networkingv1.GroupVersion, "ExternalService", "externalservices", conversionofexternalservice.New(), nil,
+			webhookRules[networkingv1.ExternalService]{externalservice.Default, externalservice.Validate, externalservice.Warnings}),
+		newKind(autorebootv1.GroupVersion, "RebootPolicy", "rebootpolicies", conversionofrebootpolicy.New(), overlapsOf(targetsOf, rebootpolicy.Overlaps),
+			webhookRules[autorebootv1.RebootPolicy]{rebootpolicy.Default, rebootpolicy.Validate, rebootpolicy.Warnings}),
+		newKind(chaosv1.GroupVersion, "ChaosPod", "chaospods", conversionofchaospod.New(), overlapsOf(workloadOf, chaospod.Overlaps),
+			webhookRules[chaosv1.ChaosPod]{chaospod.Default, chaospod.Validate, chaospod.Warnings}),
+	}
+}
+
+func newKind[T any](gv schema.GroupVersion, name, plural string, converter *hubspoke.Converter, overlaps overlapFinder, rules webhookRules[T]) *kind {
+	return &kind{
+		GroupKind: gv.WithKind(name).GroupKind(), plural: plural,
+		definition: definition(gv.Group, plural), schemas: schemasOf(gv.Group, plural),
+		converter: converter, validate: rules.validate, overlaps: overlaps,
 	}
 }
 
@@ -117,4 +107,71 @@ func schemasOf(group, plural string) func() schemas {
 		}
 		return readSchemas(text)
 	})
+}
+
+const (
+	// maxOverlaps bounds with how many other objects one is compared.
+	maxOverlaps = 3
+	// maxRemembered bounds the objects that later ones are compared with: they stay in memory.
+	maxRemembered = 20_000
+)
+
+// overlapFinder returns, of the objects of a kind in the order in which they come, what the webhook
+// would say of each about those before it. It is nil for kinds that do not act on workloads.
+type overlapFinder func() func(obj any) []string
+
+// overlapsOf finds those that name the same workload, so that thousands of objects are not compared
+// with one another.
+func overlapsOf[T any, P interface {
+	*T
+	metav1.Object
+}](names func(obj *T) []string, overlaps func(obj *T, others []T) []string) overlapFinder {
+	return func() func(obj any) []string {
+		before, remembered := map[string][]P{}, 0
+		return func(given any) []string {
+			obj, ok := given.(*T)
+			if !ok {
+				return nil
+			}
+			var others []T
+			met := map[P]bool{}
+			for _, name := range names(obj) {
+				key := P(obj).GetNamespace() + "/" + name
+				for _, other := range before[key] {
+					if !met[other] && len(others) < maxOverlaps {
+						met[other] = true
+						others = append(others, *other)
+					}
+				}
+				if len(before[key]) < maxOverlaps && remembered < maxRemembered {
+					remembered++
+					before[key] = append(before[key], obj)
+				}
+			}
+			return overlaps(obj, others)
+		}
+	}
+}
+
+// targetsOf names what a RebootPolicy restarts.
+func targetsOf(obj *autorebootv1.RebootPolicy) []string {
+	names := make([]string, 0, len(obj.Spec.Targets))
+	for i := range obj.Spec.Targets {
+		t := &obj.Spec.Targets[i]
+		name := string(t.Kind) + "/" + t.Name
+		if selector, err := json.Marshal(t.Selector); err == nil && t.Selector != nil {
+			name += "?" + string(selector)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// workloadOf names what a ChaosPod acts on; pods chosen by labels take a cluster to know.
+func workloadOf(obj *chaosv1.ChaosPod) []string {
+	w := obj.Spec.Target.Workload
+	if w == nil {
+		return nil
+	}
+	return []string{string(w.Kind) + "/" + w.Name}
 }

@@ -5,11 +5,15 @@ package vet
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // maxShown bounds the characters of a value that a message repeats.
@@ -23,9 +27,9 @@ func fieldOf(err *field.Error) string {
 	return err.Field
 }
 
-// message words an error for the author of the field: what is wrong, and with which value.
+// message returns what is wrong with a field, and with which value.
 func message(err *field.Error) string {
-	detail := plain(err)
+	detail := detailOf(err)
 	switch err.Type {
 	case field.ErrorTypeRequired:
 		switch {
@@ -36,9 +40,9 @@ func message(err *field.Error) string {
 		}
 		return "is required: " + detail
 	case field.ErrorTypeNotSupported:
-		return with(err.BadValue, "is not supported", strings.Replace(detail, "supported values: ", "use one of ", 1))
+		return withValue(err.BadValue, "is not supported", strings.Replace(detail, "supported values: ", "use one of ", 1))
 	case field.ErrorTypeDuplicate:
-		return with(err.BadValue, twice, "")
+		return withValue(err.BadValue, twice, "")
 	case field.ErrorTypeForbidden:
 		return "is not allowed: " + detail
 	case field.ErrorTypeTooLong, field.ErrorTypeTooMany:
@@ -47,12 +51,12 @@ func message(err *field.Error) string {
 		return detail
 	}
 	if wrong := typeOf.FindStringSubmatch(detail); wrong != nil {
-		return mismatch(wrong[1], wrong[2])
+		return wrongTypeMessage(wrong[1], wrong[2])
 	}
-	shown := show(err.BadValue)
+	shown := shownValue(err.BadValue)
 	switch {
 	case detail == "":
-		return with(err.BadValue, "is not valid", "")
+		return withValue(err.BadValue, "is not valid", "")
 	case shown == "", strings.Contains(detail, shown), strings.HasPrefix(detail, "must have at"):
 		return detail
 	}
@@ -62,11 +66,11 @@ func message(err *field.Error) string {
 const twice = "is listed twice; remove one of them"
 
 var (
-	// typeOf is how OpenAPI validation speaks of types, and of formats.
+	// typeOf matches the errors of OpenAPI validation about types, and about formats.
 	typeOf = regexp.MustCompile(`^must be of type (\S+): "(.*)"$`)
-	// unfitNumber is what it says, of no field, about a number that an integer of 32 bits cannot hold.
+	// unfitNumber matches its error, without a field, about a number that does not fit into 32 bits.
 	unfitNumber = regexp.MustCompile(`^Checked value must be of type integer with format int32 in (.+)$`)
-	// syntax is the part of a message that is left out where an example is given.
+	// syntax matches the part of a message that is left out where there is an example.
 	syntax = regexp.MustCompile(`, regex used for validation is '.*'\)$`)
 )
 
@@ -75,8 +79,8 @@ var types = map[string]string{
 	"object": "an object", "array": "a list", "null": "null",
 }
 
-// mismatch says what a value must be, and what it is; or what its format must be, and what it reads.
-func mismatch(wanted, got string) string {
+// wrongTypeMessage says what a value must be, and what it is; or what its format must be, and what it reads.
+func wrongTypeMessage(wanted, got string) string {
 	want, known := types[wanted]
 	if !known {
 		if wanted == "date-time" {
@@ -103,8 +107,8 @@ func mismatch(wanted, got string) string {
 	return text
 }
 
-// plain returns the detail without the words that OpenAPI validation puts around it.
-func plain(err *field.Error) string {
+// detailOf returns the detail without the words that OpenAPI validation puts around it.
+func detailOf(err *field.Error) string {
 	detail := syntax.ReplaceAllString(err.Detail, ")")
 	if _, after, found := strings.Cut(detail, " in body "); found && strings.HasPrefix(detail, err.Field) {
 		detail = after
@@ -118,9 +122,9 @@ func plain(err *field.Error) string {
 	return strings.Replace(detail, "should ", "must ", 1)
 }
 
-func with(value any, verb, rest string) string {
+func withValue(value any, verb, rest string) string {
 	text := verb
-	if shown := show(value); shown != "" {
+	if shown := shownValue(value); shown != "" {
 		text = shown + " " + verb
 	}
 	if rest != "" {
@@ -129,8 +133,8 @@ func with(value any, verb, rest string) string {
 	return text
 }
 
-// show returns a value that is short enough to be repeated; "" for others.
-func show(value any) string {
+// shownValue returns a value that is short enough for a message; "" for others.
+func shownValue(value any) string {
 	switch value := value.(type) {
 	case field.OmitValueType, nil:
 		return ""
@@ -142,11 +146,80 @@ func show(value any) string {
 	case bool, int, int32, int64, float64:
 		return fmt.Sprint(value)
 	case fmt.Stringer:
-		return show(value.String())
+		return shownValue(value.String())
 	case *string:
 		if value != nil {
-			return show(*value)
+			return shownValue(*value)
 		}
 	}
 	return ""
+}
+
+// message returns the message of an error, with what the manifest adds to it.
+func (c *objectCheck) message(err *field.Error) string {
+	path := fieldOf(err)
+	value, scalar := c.node.ScalarAt(path)
+	switch {
+	case err.Type == field.ErrorTypeDuplicate:
+		return c.duplicateMessage(path, err)
+	case err.Type == field.ErrorTypeTypeInvalid && scalar && c.isDuration(path):
+		switch value.(type) {
+		case int64, float64:
+			return fmt.Sprintf("durations need a unit: write \"%vs\"", value)
+		}
+	case strings.HasSuffix(err.Detail, "must be in canonical form"):
+		if address, parsed := netip.ParseAddr(fmt.Sprint(value)); parsed == nil {
+			return message(err) + ", which is " + address.String()
+		}
+	}
+	return message(err)
+}
+
+// isDuration reports whether a field of the written version is a duration.
+func (c *objectCheck) isDuration(path string) bool {
+	parent, name := "", path
+	if i := strings.LastIndexByte(path, '.'); i >= 0 {
+		parent, name = path[:i], path[i+1:]
+	}
+	for _, rule := range properties(c.kind.schemas()[c.version], parent)[name].XValidations {
+		if rule.Message == rules.DurationMessage {
+			return true
+		}
+	}
+	return false
+}
+
+// duplicateMessage names the items of a list that are the same, and by which value: spec.triggers[2], where the
+// definition says so, or spec.triggers[2].name, where a rule does.
+func (c *objectCheck) duplicateMessage(path string, err *field.Error) string {
+	open := strings.LastIndexByte(path, '[')
+	list, rest, closed := strings.Cut(path[max(open, 0):], "]")
+	index, broken := strconv.Atoi(strings.TrimPrefix(list, "["))
+	if open < 0 || !closed || broken != nil {
+		return message(err)
+	}
+	parent, key := path[:open], strings.TrimPrefix(rest, ".")
+	if keys, ok := err.BadValue.(map[string]any); ok && len(keys) == 1 {
+		for name := range keys {
+			key = name
+		}
+	}
+	at := func(i int) (any, bool) {
+		item := fmt.Sprintf("%s[%d]", parent, i)
+		if key != "" {
+			item += "." + key
+		}
+		return c.node.ScalarAt(item)
+	}
+	value, ok := at(index)
+	name := parent[strings.LastIndexByte(parent, '.')+1:]
+	for first := 0; ok && first < index; first++ {
+		if other, has := at(first); has && other == value {
+			if key == "" {
+				return fmt.Sprintf("%q is listed twice, as %s[%d] and %s[%d]", fmt.Sprint(value), name, first, name, index)
+			}
+			return fmt.Sprintf("%s %q is used by %s[%d] and %s[%d]", key, fmt.Sprint(value), name, first, name, index)
+		}
+	}
+	return message(err)
 }

@@ -19,16 +19,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// placeholder stands for the name that the API server makes up.
+// placeholder stands for the name that the API server generates.
 const placeholder = "xxxxx"
 
-// metadata checks what is common to all kinds. What is of the wrong type is taken away afterwards, and a
-// name that is missing filled in, so that neither counts a second time.
-func (c *checking) metadata() {
+// checkMetadata checks the metadata. Afterwards it removes fields of the wrong type, and sets a missing name, so
+// that neither is reported a second time.
+func (c *objectCheck) checkMetadata() {
 	given, ok := c.data["metadata"].(map[string]any)
 	if !ok {
 		if c.data["metadata"] != nil {
-			c.add(RuleMetadata, "metadata", "must be an object, not "+describe(c.data["metadata"]))
+			c.add(RuleMetadata, "metadata", "must be an object, not "+typeOfValue(c.data["metadata"]))
 			c.data["metadata"] = map[string]any{"name": placeholder}
 			return
 		}
@@ -36,7 +36,7 @@ func (c *checking) metadata() {
 		c.data["metadata"] = given
 	}
 	for _, part := range []string{"labels", "annotations"} {
-		c.texts(given, part)
+		c.checkStrings(given, part)
 	}
 	var meta metav1.ObjectMeta
 	raw, err := json.Marshal(given)
@@ -50,7 +50,7 @@ func (c *checking) metadata() {
 		return
 	}
 	if meta.Namespace == "" {
-		meta.Namespace = metav1.NamespaceDefault // as kubectl would fill it in, or the namespace of the context
+		meta.Namespace = metav1.NamespaceDefault // kubectl sets it, or that of the context
 	}
 	if meta.Name == "" && meta.GenerateName != "" {
 		meta.Name = meta.GenerateName + placeholder
@@ -58,16 +58,16 @@ func (c *checking) metadata() {
 	}
 	for _, err := range validation.ValidateObjectMeta(&meta, true, validation.NameIsDNSSubdomain, field.NewPath("metadata")) {
 		path, text := fieldOf(err), message(err)
-		c.said[path] = append(c.said[path], text)
+		c.reported[path] = append(c.reported[path], text)
 		c.add(RuleMetadata, path, text)
 	}
 	if meta.Name == "" {
-		given["name"] = placeholder // of which nothing more is to be said
+		given["name"] = placeholder // so that it is not reported again
 	}
 }
 
-// texts refuses labels and annotations that are no strings, which is what YAML makes of true and 1.
-func (c *checking) texts(metadata map[string]any, part string) {
+// checkStrings reports labels and annotations that are no strings, as true and 1 are not in YAML.
+func (c *objectCheck) checkStrings(metadata map[string]any, part string) {
 	values, ok := metadata[part].(map[string]any)
 	if !ok {
 		return
@@ -76,12 +76,12 @@ func (c *checking) texts(metadata map[string]any, part string) {
 		if _, text := values[key].(string); text || values[key] == nil {
 			continue
 		}
-		c.add(RuleMetadata, "metadata."+part+"["+key+"]", fmt.Sprintf("must be a string, not %s; put it in quotes", describe(values[key])))
+		c.add(RuleMetadata, "metadata."+part+"["+key+"]", fmt.Sprintf("must be a string, not %s; put it in quotes", typeOfValue(values[key])))
 		delete(values, key)
 	}
 }
 
-func describe(value any) string {
+func typeOfValue(value any) string {
 	switch value := value.(type) {
 	case nil:
 		return "null"
@@ -103,7 +103,7 @@ func mistyped(value any, err error) (path, text string) {
 		return "", err.Error()
 	}
 	path, found := pathOf(value, semantic.JSONPointer)
-	text = "is of the wrong type: " + describe(found)
+	text = "is of the wrong type: " + typeOfValue(found)
 	if semantic.Err != nil {
 		text = semantic.Err.Error()
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
 )
 
-// schema checks against the definition at the written version, and fills in its defaults.
-func (c *checking) schema(ctx context.Context, definition *crdschema.Kind) {
+// checkSchema checks against the definition at the written version, and fills in its defaults.
+func (c *objectCheck) checkSchema(ctx context.Context, definition *crdschema.Kind) {
 	for _, path := range definition.Prune(c.version, c.data) {
-		c.said[path] = append(c.said[path], "")
-		c.add(RuleUnknownField, path, "unknown field; "+c.instead(path))
+		c.reported[path] = append(c.reported[path], "")
+		c.add(RuleUnknownField, path, "unknown field; "+c.suggestion(path))
 	}
 	if c.served == nil {
 		// The API server takes no status from those who create an object.
@@ -31,10 +31,10 @@ func (c *checking) schema(ctx context.Context, definition *crdschema.Kind) {
 	c.schemaErrors(definition.Validate(ctx, c.version, c.data, nil))
 }
 
-// rules checks with the rules of the webhooks, at v1, and returns the object as they saw it; false
-// where its fields could not be read.
-func (c *checking) rules() (raw []byte, ok bool) {
-	raw, err := json.Marshal(c.usable())
+// checkRules checks the rules of the webhooks, at v1, and returns the object that they got; false where its fields
+// could not be read.
+func (c *objectCheck) checkRules() (raw []byte, ok bool) {
+	raw, err := json.Marshal(c.withoutMistyped())
 	if err != nil {
 		c.add(RuleInternal, "", err.Error())
 		return nil, false
@@ -43,124 +43,124 @@ func (c *checking) rules() (raw []byte, ok bool) {
 	if c.version != hub {
 		if atHub, err = c.kind.converter.Convert(raw, hub); err != nil {
 			c.add(RuleConversion, "", "cannot be converted to "+hub+": "+err.Error())
-			c.unchecked()
+			c.addUnchecked()
 			return nil, false
 		}
 		c.atHub = atHub
 	}
-	verdict, err := c.kind.judge(atHub)
+	admitted, err := c.kind.validate(atHub)
 	if err != nil {
-		c.unread(atHub, err)
+		c.addDecodeError(atHub, err)
 		return nil, false
 	}
-	c.typed, c.placed = verdict.object, c.place
-	c.ruleErrors(verdict.errors)
-	for _, text := range verdict.warnings {
-		advice := c.place(Warning, RuleAdvice, text)
+	c.typed, c.newFinding = admitted.object, c.findingFor
+	c.ruleErrors(admitted.errors)
+	for _, text := range admitted.warnings {
+		advice := c.findingFor(Warning, RuleAdvice, text)
 		if !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Severity == Error && f.Field == advice.Field }) {
-			c.put(advice)
+			c.addFinding(advice)
 		}
 	}
 	return raw, true
 }
 
-// unread speaks of a field that is of the wrong type, unless the schema did.
-func (c *checking) unread(atHub []byte, err error) {
+// addDecodeError adds an error of a field of the wrong type, unless the schema has reported it.
+func (c *objectCheck) addDecodeError(atHub []byte, err error) {
 	if c.failed() {
-		c.unchecked()
+		c.addUnchecked()
 		return
 	}
 	var value any
 	_ = json.Unmarshal(atHub, &value) // without it there are no paths, and the message still holds
 	path, text := mistyped(value, err)
-	at := c.translated(path)
+	at := c.findHubField(path)
 	at.Severity, at.Rule, at.Message = Error, RuleValid, text
-	c.put(at)
+	c.addFinding(at)
 }
 
-// unchecked says that there may be more to correct.
-func (c *checking) unchecked() {
-	c.put(Finding{Severity: Warning, Rule: RuleUnchecked, Line: c.Line, Column: 1, Message: "further rules were not checked: correct the errors of this object first"})
+// addUnchecked adds a warning that not all rules were checked.
+func (c *objectCheck) addUnchecked() {
+	c.addFinding(Finding{Severity: Warning, Rule: RuleUnchecked, Line: c.Line, Column: 1, Message: "further rules were not checked: correct the errors of this object first"})
 }
 
-// ruleErrors records what the schema did not say already: CEL has most rules too, and of a field
-// that is wrong one word is enough.
-func (c *checking) ruleErrors(errs field.ErrorList) {
+// ruleErrors adds the errors that the schema has not reported: most rules are in CEL as well, and one finding per
+// field is enough.
+func (c *objectCheck) ruleErrors(errs field.ErrorList) {
 	var derived []*field.Error
 	hidden := false
 	for _, err := range errs {
-		at, own := c.own(err)
+		at, own := c.toWritten(err)
 		_, written := c.node.Find(at.Field)
 		switch {
-		case c.spoken(at):
-			// An error of an object of which a part could not be read may be one all the same.
-			hidden = hidden || len(c.mistyped) > 0 && len(c.said[at.Field]) == 0
-		case c.sharpened(at, own), c.compared(at, own):
+		case c.alreadyReported(at):
+			// An error of an object with an unreadable part may be an error nevertheless.
+			hidden = hidden || len(c.mistyped) > 0 && len(c.reported[at.Field]) == 0
+		case c.refined(at, own), c.comparedWithDefault(at, own):
 		case !written && own.Type != field.ErrorTypeRequired && !strings.HasPrefix(own.Detail, "must have at least"):
 			derived = append(derived, err)
 		default:
-			c.rule(at, own)
+			c.addRuleError(at, own)
 		}
 	}
 	// The value of a field that is not written is a default, and may follow from a wrong one beside it.
 	wrong := map[string]bool{}
 	for i := range c.Findings {
 		if f := &c.Findings[i]; f.Severity == Error {
-			wrong[above(f.Field)] = true
+			wrong[parentPath(f.Field)] = true
 		}
 	}
 	for _, err := range derived {
-		if at, own := c.own(err); !wrong[above(at.Field)] {
-			c.rule(at, own)
+		if at, own := c.toWritten(err); !wrong[parentPath(at.Field)] {
+			c.addRuleError(at, own)
 		}
 	}
 	if hidden {
-		c.unchecked()
+		c.addUnchecked()
 	}
 }
 
-// own returns an error, and its place, as the author of the object knows them.
-func (c *checking) own(err *field.Error) (Finding, *field.Error) {
+// toWritten returns an error and its position at the written version.
+func (c *objectCheck) toWritten(err *field.Error) (Finding, *field.Error) {
 	known := translation.Field{Path: fieldOf(err)}
 	if c.version != hub {
-		err, known = c.author().Own(err)
+		err, known = c.translator().Own(err)
 	}
 	return c.find(known), err
 }
 
-func (c *checking) rule(at Finding, err *field.Error) {
+func (c *objectCheck) addRuleError(at Finding, err *field.Error) {
 	at.Severity, at.Rule, at.Message = Error, RuleValid, c.message(err)
-	c.put(at)
+	c.addFinding(at)
 }
 
-// compared says that an error compares a field with one beside it that could not be read: the
-// comparison was with a default.
-func (c *checking) compared(at Finding, err *field.Error) bool {
+// comparedWithDefault reports whether an error compares a field with a sibling that could not be read: it was
+// compared with a default.
+func (c *objectCheck) comparedWithDefault(at Finding, err *field.Error) bool {
 	for path := range c.mistyped {
-		if above(path) == above(at.Field) && path != at.Field && strings.Contains(err.Detail, path[strings.LastIndexByte(path, '.')+1:]) {
+		if parentPath(path) == parentPath(at.Field) && path != at.Field && strings.Contains(err.Detail, path[strings.LastIndexByte(path, '.')+1:]) {
 			return true
 		}
 	}
 	return false
 }
 
-// above is the path of the object that has a field.
-func above(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
+// parentPath returns the path of the object that has a field.
+func parentPath(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 
-// usable is the object without the values of another type, so that the rules can be asked about the
-// rest. An item of a list stays as an empty one, or the others would have other indexes.
-func (c *checking) usable() map[string]any {
+// withoutMistyped returns the object without values of the wrong type, so that the rules can check the rest. An
+// item of a list becomes an empty one, so that the others keep their indexes.
+func (c *objectCheck) withoutMistyped() map[string]any {
 	if len(c.mistyped) == 0 {
 		return c.data
 	}
 	object := runtime.DeepCopyJSON(c.data)
 	for path, wanted := range c.mistyped {
-		blank(object, path, wanted)
+		clearValue(object, path, wanted)
 	}
 	return object
 }
 
-func blank(value any, path, wanted string) {
+func clearValue(value any, path, wanted string) {
 	switch value := value.(type) {
 	case []any:
 		number, rest, _ := strings.Cut(strings.TrimPrefix(path, "["), "]")
@@ -168,7 +168,7 @@ func blank(value any, path, wanted string) {
 		switch {
 		case err != nil || i < 0 || i >= len(value):
 		case rest != "":
-			blank(value[i], rest, wanted)
+			clearValue(value[i], rest, wanted)
 		default:
 			value[i] = map[string]any{"string": "", "integer": int64(0), "boolean": false, "object": map[string]any{}, "array": []any{}}[wanted]
 		}
@@ -189,47 +189,47 @@ func blank(value any, path, wanted string) {
 			delete(value, best)
 			return
 		}
-		blank(value[best], rest, wanted)
+		clearValue(value[best], rest, wanted)
 	}
 }
 
-// spoken says that the schema has spoken of a field, or of one above or below it that must be corrected
-// before, or, where the field is but the nearest one, of any below.
-func (c *checking) spoken(at Finding) bool {
-	if at.StoredField == "" && len(c.said[at.Field]) > 0 {
+// alreadyReported reports whether the schema check has reported a field, or one above or below it that must be
+// corrected first, or, where the field is only the nearest one, any below it.
+func (c *objectCheck) alreadyReported(at Finding) bool {
+	if at.StoredField == "" && len(c.reported[at.Field]) > 0 {
 		return true
 	}
-	for path := range c.said {
-		if at.StoredField != "" && (path == at.Field || under(path, at.Field)) ||
-			c.unusable[path] && (under(at.Field, path) || under(path, at.Field)) {
+	for path := range c.reported {
+		if at.StoredField != "" && (path == at.Field || isBelow(path, at.Field)) ||
+			c.unusable[path] && (isBelow(at.Field, path) || isBelow(path, at.Field)) {
 			return true
 		}
 	}
 	return false
 }
 
-// under says that a path leads to something inside of another.
-func under(path, above string) bool {
+// isBelow reports whether a path is within another.
+func isBelow(path, above string) bool {
 	inside, below := strings.CutPrefix(path, above)
 	return below && inside != "" && (above == "" || inside[0] == '.' || inside[0] == '[')
 }
 
-// sharpened moves what the schema says about an object to the member which the same rule in Go names.
-func (c *checking) sharpened(at Finding, err *field.Error) bool {
+// refined moves a finding of the schema about an object to the member that the same rule in Go names.
+func (c *objectCheck) refined(at Finding, err *field.Error) bool {
 	for i := range c.Findings {
 		f := &c.Findings[i]
 		same := f.Message == err.Detail || err.Type == field.ErrorTypeDuplicate && f.Message == c.message(err)
-		if f.Rule == RuleSchema && same && under(at.Field, f.Field) {
+		if f.Rule == RuleSchema && same && isBelow(at.Field, f.Field) {
 			f.Field, f.Line, f.Column, f.Message = at.Field, at.Line, at.Column, c.message(err)
-			c.said[at.Field] = append(c.said[at.Field], f.Message)
+			c.reported[at.Field] = append(c.reported[at.Field], f.Message)
 			return true
 		}
 	}
 	return false
 }
 
-// place makes a finding of a text that begins with the path of a field.
-func (c *checking) place(severity Severity, rule Rule, text string) Finding {
+// findingFor returns a finding for a text that begins with the path of a field.
+func (c *objectCheck) findingFor(severity Severity, rule Rule, text string) Finding {
 	path, rest, ok := strings.Cut(text, ": ")
 	f := Finding{}
 	switch written, alpha := strings.CutPrefix(path, "v1alpha1 "); {
@@ -243,9 +243,9 @@ func (c *checking) place(severity Severity, rule Rule, text string) Finding {
 		at, _ := c.node.Find("metadata.annotations")
 		f = Finding{Field: path, Line: at.Line, Column: at.Column}
 	default:
-		f = c.translated(path)
+		f = c.findHubField(path)
 		if c.version != hub {
-			rest = c.author().Words(rest)
+			rest = c.translator().Words(rest)
 		}
 	}
 	f.Severity, f.Rule, f.Message = severity, rule, rest

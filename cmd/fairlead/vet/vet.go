@@ -24,8 +24,8 @@ type Options struct {
 	Workers int
 	// MaxDocument bounds a document, in bytes. Default files.DefaultMaxBytes.
 	MaxDocument int
-	// Stored says that the objects were read from a cluster, which has stored them and serves their
-	// kinds at these versions: then what became of them there is checked, too. Default: they were not.
+	// Stored are the served versions of the cluster that has stored the objects: what it adds to them is
+	// checked as well. Defaults to none, for files.
 	Stored map[schema.GroupKind][]string
 	// Disabled are the ids of checks whose findings are not reported. Default: none.
 	Disabled map[string]bool
@@ -36,10 +36,10 @@ type Options struct {
 	Program string
 }
 
-// Vet checks manifests. It is made once, and compiles the definition of a kind when it first meets it.
+// Vet checks manifests. It compiles the CRD of a kind once, for the first object of that kind.
 type Vet struct {
 	kinds       map[schema.GroupKind]*kind
-	ours        []*kind
+	all         []*kind
 	workers     int
 	maxDocument int
 	stored      map[schema.GroupKind][]string
@@ -48,12 +48,12 @@ type Vet struct {
 	program     string
 }
 
-// New makes a Vet for all kinds of Fairlead.
+// New returns a Vet for all kinds of Fairlead.
 func New(o Options) *Vet {
 	v := &Vet{kinds: map[schema.GroupKind]*kind{}, workers: o.Workers, maxDocument: o.MaxDocument, stored: o.Stored,
 		disabled: o.Disabled, allowEmpty: o.AllowEmpty, program: cmp.Or(o.Program, "fairlead")}
-	v.ours = kinds()
-	for _, k := range v.ours {
+	v.all = kinds()
+	for _, k := range v.all {
 		v.kinds[k.GroupKind] = k
 	}
 	if v.workers <= 0 {
@@ -73,42 +73,42 @@ type Kind struct {
 
 // Kinds lists all of them.
 func (v *Vet) Kinds() []Kind {
-	all := make([]Kind, 0, len(v.ours))
-	for _, k := range v.ours {
+	all := make([]Kind, 0, len(v.all))
+	for _, k := range v.all {
 		all = append(all, Kind{k.GroupKind, k.plural})
 	}
 	return all
 }
 
-// Source hands over files, one after the other, such as files.Walk does.
+// Source visits files one after the other, as files.Walk does.
 type Source func(files.Visit) error
 
 // job is a part of a file on its way through the workers.
 type job struct {
 	file  string
-	above []byte // comments that stand in front of the marker of the document
+	above []byte // comments before the marker of the document
 	part  manifest.Part
 	done  chan []document
 }
 
-// document is what became of one document.
+// document is the result of one document.
 type document struct {
-	objects []checked
-	passed  int // of other kinds
-	// templated says that the text has what templates of Helm have.
+	objects    []result
+	otherKinds int // of other kinds
+	// templated: the text has actions of a Helm template.
 	templated bool
-	ignore    ignoring
+	ignore    ignoreComments
 }
 
-// checked is an object, and what is needed to compare it with others.
-type checked struct {
+// result is an object, and what is needed to compare it with others.
+type result struct {
 	Object
-	kind  *kind // nil where it could not be told
+	kind  *kind // nil where it is unknown
 	typed any   // at the hub version; nil where it could not be read
-	// placed makes a finding of a text that begins with a path.
-	placed func(Severity, Rule, string) Finding
-	// restore is how large the largest annotation is that another version has to carry.
-	restore int
+	// newFinding returns a finding for a text that begins with a path.
+	newFinding func(Severity, Rule, string) Finding
+	// restoreBytes is the size of the largest restore annotation at another version.
+	restoreBytes int
 }
 
 // Run checks what a source has, and reports every object of Fairlead's kinds, and every document that
@@ -120,7 +120,7 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 	var (
 		queue = make(chan job)
 		order = make(chan job, 4*v.workers) // which bounds what is in memory at a time
-		tally = newTally(report, v.disabled)
+		tally = newCollector(report, v.disabled)
 		group sync.WaitGroup
 		read  error
 	)
@@ -130,7 +130,7 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 		read = source(func(name string, content io.Reader) error {
 			tally.files.Add(1)
 			return v.split(ctx, name, content, func(j job) error {
-				// A job is done once it was taken, so a waiter always gets its result in order.
+				// A job that was sent is always done, so its result can be waited for in order.
 				select {
 				case queue <- j:
 					order <- j
@@ -144,7 +144,7 @@ func (v *Vet) Run(ctx context.Context, source Source, report func(Object) error)
 	for range v.workers {
 		group.Go(func() {
 			for j := range queue {
-				j.done <- v.documents(ctx, j)
+				j.done <- v.checkPart(ctx, j)
 			}
 		})
 	}
@@ -193,29 +193,29 @@ func (v *Vet) split(ctx context.Context, name string, content io.Reader, send fu
 	return files.ErrStop
 }
 
-// documents checks a part. Should a rule, or a library, panic, then that is a finding.
-func (v *Vet) documents(ctx context.Context, j job) (all []document) {
+// checkPart checks a part. Should a rule, or a library, panic, then that is a finding.
+func (v *Vet) checkPart(ctx context.Context, j job) (all []document) {
 	defer func() {
 		if p := recover(); p != nil {
-			all = append(all, document{objects: []checked{{Object: Object{Line: j.part.Line, Findings: []Finding{{
+			all = append(all, document{objects: []result{{Object: Object{Line: j.part.Line, Findings: []Finding{{
 				Severity: Error, Rule: RuleInternal, Line: j.part.Line, Column: 1,
 				Message: fmt.Sprintf("the check broke off with a panic: %v; please report it, with this document", p),
 			}}}}}})
 		}
 	}()
-	ignore := ignored(j.part)
-	before := ignored(manifest.Part{Text: j.above, Line: 1})
-	if before.whole || ignore.whole {
-		return []document{{ignore: ignoring{whole: true}}}
+	ignore := parseIgnore(j.part)
+	before := parseIgnore(manifest.Part{Text: j.above, Line: 1})
+	if before.all || ignore.all {
+		return []document{{ignore: ignoreComments{all: true}}}
 	}
 	ignore.ids = append(ignore.ids, before.ids...)
 	for _, parsed := range manifest.Read(j.part) {
-		d := v.document(ctx, j.part, parsed)
+		d := v.checkDocument(ctx, j.part, parsed)
 		d.ignore = ignore
 		all = append(all, d)
 	}
-	if len(ignore.wrong) > 0 {
-		all = append(all, document{objects: []checked{{Object: Object{Line: j.part.Line, Findings: ignore.wrong}}}})
+	if len(ignore.findings) > 0 {
+		all = append(all, document{objects: []result{{Object: Object{Line: j.part.Line, Findings: ignore.findings}}}})
 	}
 	return all
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
 )
 
-// errEnough ends a search that has found all it may name, or has found that it is about no object.
-var errEnough = errors.New("enough")
+// errDone ends a search that has found all it may name, or has found that it is about no object.
+var errDone = errors.New("enough")
 
 // object names one.
 type object struct{ namespace, name string }
@@ -28,9 +28,9 @@ type object struct{ namespace, name string }
 // cannot be read. Those that can are handed over where take is given.
 func (r *run) byName(ctx context.Context, version string, failed error, take func(raw []byte) error) error {
 	s := &search{run: r, version: version, take: take}
-	if down(failed) {
+	if isWebhookDown(failed) {
 		s.webhook = failed
-	} else if err := s.all(ctx); err != nil {
+	} else if err := s.readAll(ctx); err != nil {
 		return fmt.Errorf("LIST at %s fails (%s), and so do the names of its objects: %w", version, brief(failed), err)
 	}
 	switch {
@@ -41,7 +41,7 @@ func (r *run) byName(ctx context.Context, version string, failed error, take fun
 	default:
 		r.finding(vet.Warning, fmt.Sprintf("LIST at %s fails, though every object can be read by its name: %s", version, brief(failed)))
 	}
-	if s.left {
+	if s.incomplete {
 		r.finding(vet.Error, fmt.Sprintf("more than %d objects cannot be read at %s; the others were not asked for", r.MaxUnreadable, version))
 	}
 	slices.SortFunc(s.unreadable, func(a, b vet.Object) int {
@@ -61,14 +61,14 @@ type search struct {
 	version string
 	take    func(raw []byte) error
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // protects the fields below
 	unreadable []vet.Object
-	left       bool
+	incomplete bool
 	webhook    error // that it does not answer
 }
 
-// all takes the names from the first version at which they can be listed, at metadata alone.
-func (s *search) all(ctx context.Context) error {
+// readAll takes the names from the first version at which they can be listed, at metadata alone.
+func (s *search) readAll(ctx context.Context) error {
 	var last error
 	for _, version := range s.served {
 		if version == s.version {
@@ -79,7 +79,7 @@ func (s *search) all(ctx context.Context) error {
 		for range readers {
 			group.Go(func() {
 				for o := range asking {
-					s.ask(ctx, o)
+					s.read(ctx, o)
 				}
 			})
 		}
@@ -90,15 +90,15 @@ func (s *search) all(ctx context.Context) error {
 			if err := json.Unmarshal(raw, &item); err != nil {
 				return err
 			}
-			if s.enough() {
-				return errEnough
+			if s.isDone() {
+				return errDone
 			}
 			asking <- object{item.Metadata.Namespace, item.Metadata.Name}
 			return nil
 		})
 		close(asking)
 		group.Wait()
-		if last == nil || errors.Is(last, errEnough) || ctx.Err() != nil {
+		if last == nil || errors.Is(last, errDone) || ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -108,14 +108,14 @@ func (s *search) all(ctx context.Context) error {
 	return last
 }
 
-func (s *search) enough() bool {
+func (s *search) isDone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left = s.left || len(s.unreadable) >= s.MaxUnreadable
-	return s.left || s.webhook != nil
+	s.incomplete = s.incomplete || len(s.unreadable) >= s.MaxUnreadable
+	return s.incomplete || s.webhook != nil
 }
 
-func (s *search) ask(ctx context.Context, o object) {
+func (s *search) read(ctx context.Context, o object) {
 	accept := namesOnly
 	if s.take != nil {
 		accept = ""
@@ -127,18 +127,18 @@ func (s *search) ask(ctx context.Context, o object) {
 	case apierrors.IsNotFound(err), ctx.Err() != nil: // it was deleted in the meantime
 	case err == nil && s.take != nil:
 		if err := s.take(raw); err != nil {
-			s.left = true
+			s.incomplete = true
 		}
 	case err == nil:
-	case down(err):
+	case isWebhookDown(err):
 		s.webhook = err
 	default:
-		s.unreadable = append(s.unreadable, s.named(o, err))
+		s.unreadable = append(s.unreadable, s.unreadableObject(o, err))
 	}
 }
 
-// named names an object that cannot be read, and what to do.
-func (s *search) named(o object, err error) vet.Object {
+// unreadableObject names an object that cannot be read, and what to do.
+func (s *search) unreadableObject(o object, err error) vet.Object {
 	resource := s.Plural + "." + s.storage + "." + s.Group
 	remedy := fmt.Sprintf("correct it with `kubectl edit %s -n %s %s`, or delete it", resource, o.namespace, o.name)
 	if s.version == s.storage {
@@ -151,9 +151,9 @@ func (s *search) named(o object, err error) vet.Object {
 	}
 }
 
-// down says that it is the conversion webhook that does not answer, whatever the object holds: the API
-// server names its URL then (k8s.io/apiextensions-apiserver, pkg/apiserver/conversion).
-func down(err error) bool {
+// isWebhookDown reports whether the conversion webhook does not respond, for whatever object: the API server names
+// its URL then (k8s.io/apiextensions-apiserver, pkg/apiserver/conversion).
+func isWebhookDown(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "conversion webhook for") && strings.Contains(err.Error(), `failed: Post "`)
 }
 

@@ -55,7 +55,7 @@ type Cluster struct {
 	client rest.Interface
 }
 
-// New makes a Cluster. It sends nothing.
+// New returns a Cluster. It sends nothing.
 func New(o Options) (*Cluster, error) {
 	config := rest.CopyConfig(o.Config)
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -97,8 +97,8 @@ func (c *Cluster) Check(ctx context.Context, report func(vet.Object) error) (vet
 	}
 	v := vet.New(vet.Options{Stored: served, Disabled: c.Disabled}) //nolint:contextcheck // schemas are parsed without one
 	for _, d := range found {
-		run := &run{Cluster: c, definition: d, vet: v, report: func(o vet.Object) error { return report(c.plain(o)) }}
-		err := run.all(ctx)
+		run := &run{Cluster: c, definition: d, vet: v, report: func(o vet.Object) error { return report(c.withoutPosition(o)) }}
+		err := run.check(ctx)
 		total.Add(run.summary)
 		if err != nil {
 			unread = append(unread, fmt.Errorf("%s: %w", d.name, err))
@@ -110,8 +110,8 @@ func (c *Cluster) Check(ctx context.Context, report func(vet.Object) error) (vet
 	return total, errors.Join(unread...)
 }
 
-// plain takes away what only a file has.
-func (c *Cluster) plain(o vet.Object) vet.Object {
+// withoutPosition removes what only a file has.
+func (c *Cluster) withoutPosition(o vet.Object) vet.Object {
 	o.File, o.Document, o.Line = c.Name, 0, 0
 	for i := range o.Findings {
 		o.Findings[i].Line, o.Findings[i].Column = 0, 0

@@ -61,12 +61,12 @@ func (c *Cluster) definition(ctx context.Context, kind vet.Kind) (*definition, e
 			d.storage = version.Name
 		}
 	}
-	d.judge(crd.Status.StoredVersions)
+	d.checkVersions(crd.Status.StoredVersions)
 	return d, nil
 }
 
-// judge looks at what a definition says about versions.
-func (d *definition) judge(stored []string) {
+// checkVersions checks the versions of a CRD.
+func (d *definition) checkVersions(stored []string) {
 	if d.storage != hub {
 		d.find(vet.Warning, fmt.Sprintf("objects are stored at %s, and Fairlead stores them at %s: apply the definitions that belong to this version of it", d.storage, hub))
 	}

@@ -26,8 +26,8 @@ const (
 const (
 	// requestTimeout bounds a request.
 	requestTimeout = time.Minute
-	// maxAnswer bounds what is read of one object, in bytes: etcd takes 1.5 MiB, definitions included.
-	maxAnswer = 16 << 20
+	// maxResponse bounds what is read of one object, in bytes: etcd takes 1.5 MiB, definitions included.
+	maxResponse = 16 << 20
 )
 
 // get reads one object.
@@ -42,9 +42,9 @@ func (c *Cluster) get(ctx context.Context, path, accept string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
-	if err == nil && len(raw) > maxAnswer {
-		err = fmt.Errorf("%s is larger than %d bytes", path, maxAnswer)
+	raw, err := io.ReadAll(io.LimitReader(body, maxResponse+1))
+	if err == nil && len(raw) > maxResponse {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxResponse)
 	}
 	return raw, errors.Join(err, body.Close())
 }
@@ -56,12 +56,12 @@ type listing struct {
 	retries      int
 }
 
-// list hands over every item as it arrives, so that no more than one is in memory.
+// list calls item for every item as it arrives, so that only one is in memory.
 func (c *Cluster) list(ctx context.Context, l listing, item func(raw []byte) error) error {
 	next := ""
 	for {
 		more, err := c.page(ctx, l, next, item)
-		if expired := continued(err); expired != "" && expired != next {
+		if expired := freshToken(err); expired != "" && expired != next {
 			// What follows is of a later moment, which does not matter here.
 			next = expired
 			continue
@@ -73,8 +73,8 @@ func (c *Cluster) list(ctx context.Context, l listing, item func(raw []byte) err
 	}
 }
 
-// continued returns how to go on after a token has expired; "" where it has not.
-func continued(err error) string {
+// freshToken returns how to go on after a token has expired; "" where it has not.
+func freshToken(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
 		return ""

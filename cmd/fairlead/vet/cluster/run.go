@@ -25,12 +25,12 @@ type run struct {
 	unread  []vet.Object // that cannot be read
 }
 
-// all checks the kind, the objects as they are stored, and whether they can be read at the other
+// check checks the kind, the objects as they are stored, and whether they can be read at the other
 // versions.
-func (r *run) all(ctx context.Context) error {
-	stored := r.stored(ctx)
-	if refused(stored) {
-		return r.refusal(stored)
+func (r *run) check(ctx context.Context) error {
+	stored := r.checkStored(ctx)
+	if isForbidden(stored) {
+		return r.forbiddenError(stored)
 	}
 	var unread []error
 	if stored != nil {
@@ -40,57 +40,57 @@ func (r *run) all(ctx context.Context) error {
 		if version == r.storage || ctx.Err() != nil {
 			continue
 		}
-		if err := r.readable(ctx, version); err != nil {
+		if err := r.checkReadable(ctx, version); err != nil {
 			unread = append(unread, err)
 		}
 	}
 	r.unread = append(r.unread, vet.Object{Kind: r.Kind.Kind, APIVersion: r.Group + "/" + r.storage, Findings: r.findings})
 	for _, o := range r.unread {
-		if err := r.say(o); err != nil {
+		if err := r.reportFindings(o); err != nil {
 			return errors.Join(append(unread, err)...)
 		}
 	}
 	return errors.Join(unread...)
 }
 
-// stored checks every object as it is stored, with the rules for files.
-func (r *run) stored(ctx context.Context) error {
+// checkStored checks every object as it is stored, with the rules for files.
+func (r *run) checkStored(ctx context.Context) error {
 	var failed error
 	summary, err := r.vet.Run(ctx, func(visit files.Visit) error {
 		check := func(raw []byte) error { return visit(r.Name, bytes.NewReader(raw)) }
 		failed = r.list(ctx, listing{path: r.path(r.storage, r.Namespace, ""), timeout: requestTimeout, retries: 3}, check)
-		if failed == nil || errors.Is(failed, files.ErrStop) || refused(failed) || ctx.Err() != nil {
-			return nil //nolint:nilerr // what failed is told of below
+		if failed == nil || errors.Is(failed, files.ErrStop) || isForbidden(failed) || ctx.Err() != nil {
+			return nil //nolint:nilerr // failed is returned below
 		}
 		return r.byName(ctx, r.storage, failed, check)
 	}, r.report)
 	summary.Files = 0
 	r.summary.Add(summary)
-	if refused(failed) {
+	if isForbidden(failed) {
 		return failed
 	}
 	return err
 }
 
-// readable sees that every object can be read at a version.
-func (r *run) readable(ctx context.Context, version string) error {
+// checkReadable checks that every object can be read at a version.
+func (r *run) checkReadable(ctx context.Context, version string) error {
 	nothing := func([]byte) error { return nil }
 	err := r.list(ctx, listing{path: r.path(version, r.Namespace, ""), accept: listOnly, timeout: r.ConvertTimeout}, nothing)
 	switch {
 	case err == nil:
 		return nil
-	case refused(err):
-		return r.refusal(err)
+	case isForbidden(err):
+		return r.forbiddenError(err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
 	return r.byName(ctx, version, err, nil)
 }
 
-// refused says that the API server does not let us list.
-func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+// isForbidden reports whether the API server refuses the LIST.
+func isForbidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
-func (r *run) refusal(err error) error {
+func (r *run) forbiddenError(err error) error {
 	where, remedy := "in namespace "+r.Namespace, ""
 	if r.Namespace == "" {
 		where, remedy = "in all namespaces", ", or name a namespace with -n"
@@ -98,8 +98,8 @@ func (r *run) refusal(err error) error {
 	return fmt.Errorf("nothing of it was checked: list %s is needed%s: %w", where, remedy, err)
 }
 
-// say reports what was found otherwise than by the rules.
-func (r *run) say(o vet.Object) error {
+// reportFindings reports findings that are not of the rules.
+func (r *run) reportFindings(o vet.Object) error {
 	for _, f := range o.Findings {
 		if f.Severity == vet.Error {
 			r.summary.Errors++

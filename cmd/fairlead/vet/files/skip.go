@@ -20,16 +20,16 @@ const (
 	maxKustomization = 1 << 20
 )
 
-// skipping tells the files that are no manifests of their own: what is excluded, what a kustomization
+// skipper decides which files are no manifests of their own: what is excluded, what a kustomization
 // patches with, and the templates of a chart.
-type skipping struct {
+type skipper struct {
 	excluded []string
 	patches  map[string]map[string]bool // by folder: the files that its kustomization patches with
 }
 
-// skips says that a file is not to be read. Only the kustomizations of the folders above it are looked
+// skip reports whether a file is not read. Only the kustomizations of the folders above it are looked
 // at: kustomize itself reads no file beyond its own folder.
-func (s *skipping) skips(name string) bool {
+func (s *skipper) skip(name string) bool {
 	for _, pattern := range s.excluded {
 		if matches(pattern, filepath.ToSlash(filepath.Clean(name))) {
 			return true
@@ -62,7 +62,7 @@ func exists(name string) bool {
 }
 
 // patchesOf lists, by absolute name, the files that the kustomization of a folder patches with.
-func (s *skipping) patchesOf(folder string) map[string]bool {
+func (s *skipper) patchesOf(folder string) map[string]bool {
 	if listed, known := s.patches[folder]; known {
 		return listed
 	}
@@ -78,7 +78,7 @@ func (s *skipping) patchesOf(folder string) map[string]bool {
 	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
 		content, err := readBounded(filepath.Join(folder, name))
 		if err != nil || yaml.Unmarshal(content, &k) != nil {
-			continue // it is no business of ours what is wrong with it
+			continue // kustomize reports what is wrong with it
 		}
 		for _, patch := range slices.Concat(k.Patches, k.PatchesJSON6902) {
 			if patch.Path != "" {
@@ -110,21 +110,21 @@ func readBounded(name string) ([]byte, error) {
 func matches(pattern, name string) bool {
 	parts, wanted := strings.Split(name, "/"), strings.Split(strings.Trim(path.Clean(pattern), "/"), "/")
 	for from := range parts {
-		if begins(wanted, parts[from:]) {
+		if matchesPrefix(wanted, parts[from:]) {
 			return true
 		}
 	}
 	return false
 }
 
-// begins says that the first parts of a name match the parts of a pattern.
-func begins(wanted, parts []string) bool {
+// matchesPrefix reports whether the first parts of a name match the parts of a pattern.
+func matchesPrefix(wanted, parts []string) bool {
 	switch {
 	case len(wanted) == 0:
 		return true
 	case wanted[0] == "**":
 		for skipped := range len(parts) + 1 {
-			if begins(wanted[1:], parts[skipped:]) && (skipped < len(parts) || len(wanted) == 1) {
+			if matchesPrefix(wanted[1:], parts[skipped:]) && (skipped < len(parts) || len(wanted) == 1) {
 				return true
 			}
 		}
@@ -133,5 +133,5 @@ func begins(wanted, parts []string) bool {
 		return false
 	}
 	matched, err := path.Match(wanted[0], parts[0])
-	return err == nil && matched && begins(wanted[1:], parts[1:])
+	return err == nil && matched && matchesPrefix(wanted[1:], parts[1:])
 }

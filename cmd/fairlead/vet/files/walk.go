@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Stdin is the argument that stands for the standard input, and StdinName what it is called then.
+// Stdin is the argument for the standard input, and StdinName its name in findings.
 const (
 	Stdin     = "-"
 	StdinName = "stdin"
@@ -43,8 +43,8 @@ type Options struct {
 	// Exclude are patterns of files that are not read, as path.Match has them; ** is any number of
 	// folders, and a pattern without a slash is compared with each part of a name. Default: none.
 	Exclude []string
-	// Skipped is told of each file that is not read because it is excluded, a patch of a kustomization
-	// or a template of a chart. Default: nothing is told.
+	// Skipped is called for each file that is not read because it is excluded, a patch of a kustomization
+	// or a template of a chart. Defaults to nil.
 	Skipped func(name string)
 }
 
@@ -64,16 +64,15 @@ type walk struct {
 	visited int
 	skipped int
 	stdin   bool
-	skip    skipping
+	skip    skipper
 	errs    []error
 }
 
 // Walk visits what the arguments name, in their order and within a folder by name. A file named by
 // an argument is read whatever it is called; in folders *.yaml, *.yml and *.json are, and what is
-// hidden is passed over. What cannot be read does not keep the rest from being visited: the error
-// tells of it at the end.
+// hidden is skipped. After a file that cannot be read the walk continues, and returns the error at the end.
 func Walk(arguments []string, o Options, visit Visit) error {
-	w := &walk{Options: o, visit: visit, seen: map[string]bool{}, skip: skipping{excluded: o.Exclude}}
+	w := &walk{Options: o, visit: visit, seen: map[string]bool{}, skip: skipper{excluded: o.Exclude}}
 	for _, pattern := range o.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fmt.Errorf("exclude %q: %w", pattern, err)
@@ -116,7 +115,7 @@ func (w *walk) argument(name string) error {
 			return nil
 		}
 		w.stdin = true
-		return w.hand(StdinName, w.Stdin)
+		return w.visitFile(StdinName, w.Stdin)
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -192,7 +191,7 @@ func (w *walk) entry(name string, entry fs.DirEntry, depth int) error {
 }
 
 func (w *walk) file(name string, info fs.FileInfo) error {
-	if w.skip.skips(name) {
+	if w.skip.skip(name) {
 		w.skipped++
 		w.Skipped(name)
 		return nil
@@ -204,10 +203,10 @@ func (w *walk) file(name string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.hand(name, file), file.Close())
+	return errors.Join(w.visitFile(name, file), file.Close())
 }
 
-func (w *walk) hand(name string, content io.Reader) error {
+func (w *walk) visitFile(name string, content io.Reader) error {
 	if w.visited >= w.MaxFiles {
 		w.fail(fmt.Errorf("%s: not read, nor any file after it: there are more than %d; name fewer", name, w.MaxFiles))
 		return ErrStop

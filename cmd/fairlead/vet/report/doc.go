@@ -5,5 +5,5 @@
 // JUnit for what they build with. The same input gives the same bytes: there is no time and no
 // random number in them.
 //
-// It judges nothing but which findings its reader asked for.
+// It never changes a finding, and only leaves out those that its options exclude.
 package report

@@ -69,7 +69,7 @@ func (j *junit) Object(o vet.Object) error {
 	var failed, said []string
 	for i := range o.Findings {
 		f := &o.Findings[i]
-		line := fmt.Sprintf("%s: %s: ", place(o.File, f), f.Severity)
+		line := fmt.Sprintf("%s: %s: ", location(o.File, f), f.Severity)
 		if f.Field != "" {
 			line += f.Field + ": "
 		}

@@ -36,7 +36,7 @@ type Report interface {
 	End(summary vet.Summary, unread error) error
 }
 
-// New makes a report that writes in one of the formats.
+// New returns a report in one of the formats.
 func New(format string, to io.Writer, o Options) (Report, error) {
 	var r Report
 	switch format {
@@ -71,8 +71,8 @@ func (e errorsOnly) Object(o vet.Object) error {
 	return e.Report.Object(o)
 }
 
-// place is where a finding stands: in a file, or in a cluster.
-func place(file string, f *vet.Finding) string {
+// location returns the position of a finding in a file, or the cluster.
+func location(file string, f *vet.Finding) string {
 	if f.Line == 0 {
 		return file
 	}

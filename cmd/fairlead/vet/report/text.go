@@ -29,7 +29,7 @@ func (t *text) Object(o vet.Object) error {
 			said += " [" + f.ID + "]"
 		}
 		parts = append(parts, said)
-		if _, err := fmt.Fprintf(t.to, "%s: %s\n", place(o.File, f), strings.Join(parts, ": ")); err != nil {
+		if _, err := fmt.Fprintf(t.to, "%s: %s\n", location(o.File, f), strings.Join(parts, ": ")); err != nil {
 			return err
 		}
 	}

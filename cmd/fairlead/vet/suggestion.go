@@ -16,7 +16,7 @@ import (
 // maxListed bounds how many fields a message lists.
 const maxListed = 12
 
-// schemas are the schemas of a definition by version, to name the fields that there are.
+// schemas are the schemas of a CRD by version.
 type schemas map[string]*apiextensionsv1.JSONSchemaProps
 
 // readSchemas returns nothing where the definition cannot be read: crdschema says so.
@@ -34,8 +34,8 @@ func readSchemas(text []byte) schemas {
 	return all
 }
 
-// instead says what to do about an unknown field.
-func (c *checking) instead(path string) string {
+// suggestion returns what to do about an unknown field.
+func (c *objectCheck) suggestion(path string) string {
 	all := c.kind.schemas()
 	parent, name := "", path
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {
@@ -82,7 +82,7 @@ func properties(schema *apiextensionsv1.JSONSchemaProps, path string) map[string
 	return schema.Properties
 }
 
-// nearest returns the name that differs by a slip of the finger, or by case.
+// nearest returns the known name that differs by a typing error, or by case.
 func nearest(name string, known []string) string {
 	best, least := "", 3
 	for _, candidate := range known {
@@ -96,8 +96,7 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance is how many letters must be changed, added or taken away; most is an answer as good as
-// any above it.
+// distance returns how many letters must be changed, added or removed, at most most.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most

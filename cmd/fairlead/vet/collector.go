@@ -9,36 +9,36 @@ import (
 	"sync/atomic"
 )
 
-// tally numbers and counts what was checked, and compares objects with those before them.
-type tally struct {
-	report   func(Object) error
-	disabled map[string]bool
-	files    atomic.Int64
-	counts   Summary
-	file     string
-	document int
-	seen     map[string]string // where each object was given first
-	overlaps map[*kind]func(obj any) []string
+// collector numbers and counts documents, and compares objects with earlier ones.
+type collector struct {
+	report     func(Object) error
+	disabled   map[string]bool
+	files      atomic.Int64
+	counts     Summary
+	file       string
+	document   int
+	firstGiven map[string]string // file and line of each object
+	overlaps   map[*kind]func(obj any) []string
 }
 
-func newTally(report func(Object) error, disabled map[string]bool) *tally {
-	return &tally{report: report, disabled: disabled, seen: map[string]string{}, overlaps: map[*kind]func(obj any) []string{}}
+func newCollector(report func(Object) error, disabled map[string]bool) *collector {
+	return &collector{report: report, disabled: disabled, firstGiven: map[string]string{}, overlaps: map[*kind]func(obj any) []string{}}
 }
 
-func (t *tally) summary() Summary {
+func (t *collector) summary() Summary {
 	t.counts.Files = int(t.files.Load())
 	return t.counts
 }
 
-func (t *tally) add(file string, documents []document) error {
+func (t *collector) add(file string, documents []document) error {
 	if file != t.file {
 		t.file, t.document = file, 0
 	}
 	for _, d := range documents {
 		t.document++
 		t.counts.Documents++
-		t.counts.PassedOver += d.passed
-		if d.ignore.whole {
+		t.counts.PassedOver += d.otherKinds
+		if d.ignore.all {
 			t.counts.Ignored++
 		}
 		for i := range d.objects {
@@ -50,16 +50,16 @@ func (t *tally) add(file string, documents []document) error {
 	return nil
 }
 
-func (t *tally) object(c *checked, ignore *ignoring) error {
+func (t *collector) object(c *result, ignore *ignoreComments) error {
 	c.File, c.Document = t.file, t.document
 	if c.kind != nil {
 		t.counts.Objects++
-		if c.restore > 0 {
+		if c.restoreBytes > 0 {
 			t.counts.Restored++
-			t.counts.LargestRestore = max(t.counts.LargestRestore, c.restore)
+			t.counts.LargestRestore = max(t.counts.LargestRestore, c.restoreBytes)
 		}
 		t.compare(c)
-		inOrder(c.Findings)
+		sortByPosition(c.Findings)
 	}
 	for i := range c.Findings {
 		Identify(&c.Findings[i])
@@ -75,16 +75,16 @@ func (t *tally) object(c *checked, ignore *ignoring) error {
 	return t.report(c.Object)
 }
 
-// compare looks for the object, and for its workload, among those before it.
-func (t *tally) compare(c *checked) {
+// compare compares an object, and its workload, with earlier ones.
+func (t *collector) compare(c *result) {
 	if c.Name != "" {
 		id := c.kind.String() + " " + c.Namespace + "/" + c.Name
-		if first, twice := t.seen[id]; twice {
+		if first, twice := t.firstGiven[id]; twice {
 			c.Findings = append(c.Findings, Finding{Severity: Warning, Rule: RuleTwice, Line: c.Line, Column: 1,
 				Message: fmt.Sprintf("is given twice, first at %s; where both are applied, the later one wins", first)})
 			return
 		}
-		t.seen[id] = fmt.Sprintf("%s:%d", c.File, c.Line)
+		t.firstGiven[id] = fmt.Sprintf("%s:%d", c.File, c.Line)
 	}
 	if c.typed == nil || c.kind.overlaps == nil {
 		return
@@ -93,6 +93,6 @@ func (t *tally) compare(c *checked) {
 		t.overlaps[c.kind] = c.kind.overlaps()
 	}
 	for _, text := range t.overlaps[c.kind](c.typed) {
-		c.Findings = append(c.Findings, c.placed(Warning, RuleOverlap, text))
+		c.Findings = append(c.Findings, c.newFinding(Warning, RuleOverlap, text))
 	}
 }
