@@ -22,8 +22,8 @@ const (
 // fairlead_certificate_expiry_timestamp_seconds{certificate}.
 type Expiries struct{ vec *prometheus.GaugeVec }
 
-// NewExpiries registers the gauge; a nil registerer counts without publishing. It fails where the
-// registerer holds something else under the name.
+// NewExpiries registers the gauge. A nil registerer keeps it unpublished. It fails where the registerer
+// holds a different collector under the name.
 func NewExpiries(registerer prometheus.Registerer) (*Expiries, error) {
 	vec, err := metrics.Gauge(registerer, "fairlead_certificate_expiry_timestamp_seconds",
 		"When a certificate expires, in seconds since 1970: the serving one, the root that signs it, and the next root during a rotation.", "certificate")
@@ -33,7 +33,7 @@ func NewExpiries(registerer prometheus.Registerer) (*Expiries, error) {
 	return &Expiries{vec: vec}, nil
 }
 
-// Set publishes the expiry of a certificate. The zero time takes it away, as there is none.
+// Set publishes the expiry of a certificate. The zero time removes it.
 func (e *Expiries) Set(certificate string, at time.Time) {
 	if at.IsZero() {
 		e.vec.DeleteLabelValues(certificate)
@@ -48,12 +48,12 @@ const (
 	ReloadFailed  = "failed"  // what was found cannot be used; the last good certificate stays
 )
 
-// Reloads counts how often a source took up a certificate or failed to:
+// Reloads counts how often a source loaded another certificate or failed to:
 // fairlead_certificate_reloads_total{result}.
 type Reloads struct{ vec *prometheus.CounterVec }
 
-// NewReloads registers the counter; a nil registerer counts without publishing. It fails where
-// the registerer holds something else under the name.
+// NewReloads registers the counter. A nil registerer keeps it unpublished. It fails where the registerer
+// holds a different collector under the name.
 func NewReloads(registerer prometheus.Registerer) (*Reloads, error) {
 	vec, err := metrics.Counter(registerer, "fairlead_certificate_reloads_total",
 		"How often the webhook's serving certificate or CA bundle was read again (changed), or could not be (failed).", "result")

@@ -9,28 +9,27 @@ import (
 	"errors"
 )
 
-// Source provides the serving certificate of the webhook server. GetCertificate and CABundle may
-// be called from any goroutine at any time; Prepare and then Run are called once each.
+// Source provides the serving certificate of the webhook server. GetCertificate and CABundle are safe for
+// concurrent use. Prepare and then Run are called once each.
 type Source interface {
-	// Prepare returns nil once a first certificate and, where the source has one, its CA bundle
-	// are there. Its error names what is missing and what to do about it.
+	// Prepare returns nil once a first certificate and, where the source has one, its CA bundle are
+	// available. Its error names what is missing and what to do about it.
 	Prepare(ctx context.Context) error
 
-	// Run keeps certificate and bundle fresh until ctx ends, and then returns nil. What goes
-	// wrong meanwhile is logged and counted; the last good certificate stays in use.
+	// Run keeps certificate and bundle current until ctx ends, and then returns nil. Failures are logged
+	// and counted; the last valid certificate stays in use.
 	Run(ctx context.Context) error
 
 	// GetCertificate returns the current certificate, for tls.Config. It fails before Prepare
 	// has succeeded.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
-	// CABundle returns the PEM certificates that clients must trust. The bytes change only when
-	// the set of authorities does, since every change makes the API server convert all stored
-	// objects again. Nil means that another component brings the trust to the clients. The caller
-	// must not change the bytes.
+	// CABundle returns the PEM certificates that clients must trust. The bytes change only when the set
+	// of authorities does, since each change makes the API server convert all stored objects again. Nil
+	// means that another component distributes the bundle. The caller must not modify the bytes.
 	CABundle() []byte
 }
 
-// ErrBundleMissing marks what was read back and does not carry all of a CA bundle. An error without
-// it, about whether a bundle has arrived, says only that the targets could not be read.
+// ErrBundleMissing marks an object that was read and lacks part of a CA bundle. An error about a bundle
+// that does not wrap it means only that an object could not be read.
 var ErrBundleMissing = errors.New("does not carry all of the CA bundle")

@@ -1,25 +1,28 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certmanager has cert-manager issue the webhook's serving certificate. It makes the
-// Certificate, and an authority for it where no issuer is named, or uses a Certificate that
-// another user or tool has made; it serves what is in the Certificate's Secret, which it reads from
-// the API server, so that nothing waits for a kubelet.
+// Package certmanager obtains the webhook's serving certificate from cert-manager. It creates the
+// Certificate, and an authority for it where no issuer is named, or uses a Certificate that another user or
+// tool has created. It serves what is in the Certificate's Secret, which it reads from the API server, so
+// that nothing waits for a kubelet.
 //
-// All replicas share the one certificate, and cert-manager replaces it and its authority at one
-// instant. So that no handshake fails then, an authority that is new is first trusted beside the
-// former ones, and its certificate is served only once every target was seen to trust it; a former
-// authority stays trusted until the last certificate under it has expired. Who is trusted stands in
-// a Secret of the operator's own, fairlead-webhook-trust, so that every replica publishes the same
-// bytes, also after a restart. cert-manager's CA injector may take the bundle from there.
+// The steps of one pass: synchronize.go ensures the objects of cert-manager (objects.go), reads the issued
+// certificate (issued.go), adds its authority to the trust Secret (trust.go), publishes the bundle, and
+// serves the certificate once every target trusts its authority.
 //
-// The package never changes an Issuer, a Certificate or a Secret that others have made, never
-// writes into the Secret that cert-manager fills, and never logs what a Secret holds. A certificate
-// that cannot be used leaves the last good one in use.
+// All replicas share one certificate, and cert-manager replaces it and its authority at once. So that no
+// handshake fails then, a new authority is first trusted in addition to the former ones, and a former one
+// stays trusted until the last certificate of it has expired. The trusted authorities are in a Secret of the
+// operator's own, fairlead-webhook-trust, so that every replica publishes the same bytes, also after a
+// restart. cert-manager's CA injector may read the bundle from there.
 //
-// It needs, in its namespace: create on secrets, and get, update and watch on the trust; get and
-// watch on the Certificate's Secret; create on certificates and issuers, get and patch on its own, and
-// get on issuers to tell what is wrong with one.
+// The package never changes an Issuer, a Certificate or a Secret that others have created, never writes
+// into the Secret that cert-manager writes, and never logs the content of a Secret. An invalid certificate
+// leaves the last valid one in use.
+//
+// It needs, in its namespace: create on secrets, and get, update and watch on the trust Secret; get and
+// watch on the Certificate's Secret; create on certificates and issuers, get and patch on its own, and get
+// on issuers to explain why one is not ready.
 package certmanager
 
 // The operator's own authority and Certificate, and that of another user that has the name.

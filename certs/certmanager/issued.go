@@ -17,8 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// explainUnusable says what cert-manager has to say about a Secret that cannot be used: err says what is wrong
-// with it.
+// explainUnusable adds what cert-manager reports about a Secret that cannot be used to the error.
 func (s *Source) explainUnusable(ctx context.Context, err error) error {
 	object, getErr := s.options.Dynamic.Resource(certificates.resource).Namespace(s.options.Namespace).Get(ctx, s.options.Certificate, metav1.GetOptions{})
 	if getErr != nil {
@@ -28,39 +27,39 @@ func (s *Source) explainUnusable(ctx context.Context, err error) error {
 	if convertErr := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &certificate); convertErr != nil {
 		return err
 	}
-	told := conditionSummary(certificate.Status.Conditions)
+	ready := conditionSummary(certificate.Status.Conditions)
 	if issuer := s.issuerProblem(ctx, certificate.Spec.IssuerRef); issuer != "" {
-		told += "; " + issuer
+		ready += "; " + issuer
 	}
 	return retry.Bounded(fmt.Errorf("certificate %s/%s: %s (kubectl describe certificate -n %s %s says more): %w",
-		s.options.Namespace, s.options.Certificate, told, s.options.Namespace, s.options.Certificate, err))
+		s.options.Namespace, s.options.Certificate, ready, s.options.Namespace, s.options.Certificate, err))
 }
 
 // conditionSummary puts the conditions of a Certificate into one line.
 func conditionSummary(conditions []certmanagerv1.CertificateCondition) string {
-	told, said := "", ""
+	ready, issuing := "", ""
 	for _, one := range conditions {
 		switch {
 		case one.Type == certmanagerv1.CertificateConditionReady && one.Status == cmmeta.ConditionTrue:
-			told = "is ready"
+			ready = "is ready"
 		case one.Type == certmanagerv1.CertificateConditionReady:
-			told = fmt.Sprintf("is not ready, %s: %s", one.Reason, one.Message)
+			ready = fmt.Sprintf("is not ready, %s: %s", one.Reason, one.Message)
 		case one.Type == certmanagerv1.CertificateConditionIssuing:
-			said = fmt.Sprintf("issuing is %s, %s: %s", one.Status, one.Reason, one.Message)
+			issuing = fmt.Sprintf("issuing is %s, %s: %s", one.Status, one.Reason, one.Message)
 		}
 	}
 	switch {
-	case told == "" && said == "":
+	case ready == "" && issuing == "":
 		return "cert-manager has not looked at it yet; are its controllers running?"
-	case told == "":
-		return said
-	case said == "" || strings.HasSuffix(said, strings.TrimPrefix(told, "is not ready, ")):
-		return told
+	case ready == "":
+		return issuing
+	case issuing == "" || strings.HasSuffix(issuing, strings.TrimPrefix(ready, "is not ready, ")):
+		return ready
 	}
-	return told + "; " + said
+	return ready + "; " + issuing
 }
 
-// issuerProblem says what is wrong with an Issuer of the namespace, as far as the operator may look.
+// issuerProblem returns why an Issuer of the namespace is not ready, as far as the operator may read it.
 func (s *Source) issuerProblem(ctx context.Context, reference cmmeta.IssuerReference) string {
 	if reference.Kind != certmanagerv1.IssuerKind || reference.Group != group {
 		return ""

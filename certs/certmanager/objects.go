@@ -26,7 +26,7 @@ import (
 // group is the API group of cert-manager.
 const group = "cert-manager.io"
 
-// kind is a kind of cert-manager, with the field that errors call it by.
+// kind is a kind of cert-manager, with its name in errors.
 type kind struct {
 	name     string
 	resource schema.GroupVersionResource
@@ -37,15 +37,15 @@ var (
 	issuers      = kind{certmanagerv1.IssuerKind, certmanagerv1.SchemeGroupVersion.WithResource("issuers")}
 )
 
-// desired is an object that must be there.
+// desired is an object that must exist.
 type desired struct {
 	kind kind
 	name string
 	spec any
 }
 
-// The authority that is made where no issuer is named: an Issuer that lets certificates sign
-// themselves, the root, and the Issuer that signs with it.
+// The authority that is created where no issuer is named: an Issuer for self-signed certificates, the root,
+// and the Issuer that signs with it.
 func (o Options) bootstrapName() string { return o.Certificate + "-bootstrap" }
 func (o Options) rootName() string      { return o.Certificate + "-root" }
 
@@ -98,7 +98,7 @@ func (o Options) desiredObjects() []desired {
 	return append(all, desired{certificates, o.Certificate, spec})
 }
 
-// object is what is applied. It has no status, which is cert-manager's.
+// object is what is applied. It has no status.
 func (w desired) object(namespace string) (*unstructured.Unstructured, error) {
 	var spec map[string]any
 	var err error
@@ -120,60 +120,60 @@ func (w desired) object(namespace string) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// FieldOwner is the server-side-apply field manager of what the operator asks cert-manager for.
+// FieldOwner is the server-side-apply field manager of the objects of cert-manager.
 const FieldOwner = "fairlead-certificates"
 
 var (
 	// errNotInstalled marks that the API server does not serve the kinds of cert-manager.
 	errNotInstalled = errors.New("cert-manager is not installed in this cluster")
 
-	// errRefused marks a choice that a person has to change.
+	// errRefused marks a configuration that an administrator has to change.
 	errRefused = errors.New("refused")
 )
 
-// ensureObjects sees that the Certificate is there and fits. One that others have made is all that is
-// needed. Otherwise it and what signs it are made as far as they are missing, and where correct is
-// set, what the operator made before is brought up to date.
-func (s *Source) ensureObjects(ctx context.Context, correct bool) error {
+// ensureObjects ensures that the Certificate exists and matches the options. One that others have created
+// is used as it is. Otherwise missing objects are created and, where update is set, those that the operator
+// created are updated.
+func (s *Source) ensureObjects(ctx context.Context, update bool) error {
 	chain := s.options.desiredObjects()
 	last := chain[len(chain)-1]
-	standing, err := s.get(ctx, last)
-	if err == nil && standing.GetLabels()[common.ManagedByLabel] != common.ManagedBy {
-		return s.checkCertificate(standing)
+	existing, err := s.get(ctx, last)
+	if err == nil && existing.GetLabels()[common.ManagedByLabel] != common.ManagedBy {
+		return s.checkCertificate(existing)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return s.explain(last, err)
 	}
 	for _, one := range chain {
-		if standing, err = s.ensureObject(ctx, one, correct); err != nil {
+		if existing, err = s.ensureObject(ctx, one, update); err != nil {
 			return s.explain(one, err)
 		}
 	}
-	return s.checkCertificate(standing)
+	return s.checkCertificate(existing)
 }
 
 func (s *Source) get(ctx context.Context, one desired) (*unstructured.Unstructured, error) {
 	return s.options.Dynamic.Resource(one.kind.resource).Namespace(s.options.Namespace).Get(ctx, one.name, metav1.GetOptions{})
 }
 
-func (s *Source) ensureObject(ctx context.Context, one desired, correct bool) (*unstructured.Unstructured, error) {
+func (s *Source) ensureObject(ctx context.Context, one desired, update bool) (*unstructured.Unstructured, error) {
 	object, err := one.object(s.options.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	standing, err := s.get(ctx, one)
+	existing, err := s.get(ctx, one)
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return nil, err
-	case standing.GetLabels()[common.ManagedByLabel] != common.ManagedBy, !correct, includes(standing.Object["spec"], object.Object["spec"]):
-		return standing, nil
+	case existing.GetLabels()[common.ManagedByLabel] != common.ManagedBy, !update, includes(existing.Object["spec"], object.Object["spec"]):
+		return existing, nil
 	}
-	// Without force: what a user has changed in an object of ours stays as it is.
+	// Without force: changes that a user has made to our objects are kept.
 	applied, err := s.options.Dynamic.Resource(one.kind.resource).Namespace(s.options.Namespace).Apply(ctx, one.name, object, metav1.ApplyOptions{FieldManager: FieldOwner})
-	if apierrors.IsConflict(err) && standing != nil {
+	if apierrors.IsConflict(err) && existing != nil {
 		s.options.Log.Info("used as it is, since another manager has changed it", "kind", one.kind.name, "name", one.name, "reason", err.Error())
-		return standing, nil
+		return existing, nil
 	}
 	if err == nil {
 		s.options.Log.Info("asked cert-manager", "kind", one.kind.name, "namespace", s.options.Namespace, "name", one.name)
@@ -181,25 +181,25 @@ func (s *Source) ensureObject(ctx context.Context, one desired, correct bool) (*
 	return applied, err
 }
 
-// includes says whether all that is wanted stands there, perhaps with more beside it.
-func includes(standing, wanted any) bool {
+// includes reports whether existing has all fields of the wanted value.
+func includes(existing, wanted any) bool {
 	fields, ok := wanted.(map[string]any)
 	if !ok {
-		return fmt.Sprint(standing) == fmt.Sprint(wanted)
+		return fmt.Sprint(existing) == fmt.Sprint(wanted)
 	}
-	existing, ok := standing.(map[string]any)
+	found, ok := existing.(map[string]any)
 	if !ok {
 		return false
 	}
 	for name, value := range fields {
-		if !includes(existing[name], value) {
+		if !includes(found[name], value) {
 			return false
 		}
 	}
 	return true
 }
 
-// checkCertificate sees that the Certificate fits, regardless of who made it.
+// checkCertificate checks that the Certificate matches the options, regardless of who created it.
 func (s *Source) checkCertificate(object *unstructured.Unstructured) error {
 	var certificate certmanagerv1.Certificate
 	refuse := func(format string, a ...any) error {
@@ -248,7 +248,8 @@ func (s *Source) explain(one desired, err error) error {
 	return fmt.Errorf("%s: %w", identity, err)
 }
 
-// isNotInstalled says whether the kinds are not served at all, which an object that is not found looks like.
+// isNotInstalled reports whether the kinds are not served at all, which returns the same error as an object
+// that is not found.
 func (s *Source) isNotInstalled() bool {
 	_, err := s.options.Client.Discovery().ServerResourcesForGroupVersion(certmanagerv1.SchemeGroupVersion.String())
 	return apierrors.IsNotFound(err)

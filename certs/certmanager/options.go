@@ -20,103 +20,102 @@ import (
 
 // Options of a Source. Only Client and Dynamic must be set.
 type Options struct {
-	// Client reads and writes Secrets, and Dynamic the objects of cert-manager. They should have a
-	// rate limiter of their own.
+	// Client reads and writes Secrets, and Dynamic the objects of cert-manager. They should have a rate
+	// limiter of their own.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 
-	// Namespace is where everything is. Default: fairlead-system.
+	// Namespace of all objects. Default: fairlead-system.
 	Namespace string
 
-	// Certificate is the name of the Certificate, and SecretName of the Secret that it fills.
-	// Defaults: fairlead-webhook and fairlead-webhook-tls.
+	// Certificate is the name of the Certificate, and SecretName of the Secret that cert-manager writes for
+	// it. Defaults: fairlead-webhook and fairlead-webhook-tls.
 	Certificate, SecretName string
 
-	// TrustSecretName is the name of the Secret that says who is trusted. Default: fairlead-webhook-trust.
+	// TrustSecretName is the name of the Secret with the trusted authorities. Default:
+	// fairlead-webhook-trust.
 	TrustSecretName string
 
-	// IssuerName, IssuerKind and IssuerGroup say who signs. Without a name an authority is made. The
+	// IssuerName, IssuerKind and IssuerGroup name the issuer. Without a name an authority is created. The
 	// others default to Issuer and cert-manager.io.
 	IssuerName, IssuerKind, IssuerGroup string
 
-	// Service is the Service through which the API server reaches the webhooks. The certificate is
-	// good for <service>.<namespace>.svc and <service>.<namespace>.svc.cluster.local.
-	// Default: fairlead-webhook.
+	// Service is the Service through which API servers reach the webhooks. The certificate is valid for
+	// <service>.<namespace>.svc and <service>.<namespace>.svc.cluster.local. Default: fairlead-webhook.
 	Service string
 
 	// ExtraNames are further DNS names and IP addresses of the certificate, such as localhost.
 	ExtraNames []string
 
-	// Validity is how long a certificate is valid that is asked for here; it is renewed after two
-	// thirds of it. At least 1 hour, the least that cert-manager takes. Default: 7 days.
+	// Validity of the certificate that is requested; it is renewed after two thirds of it. At least 1 hour,
+	// the minimum of cert-manager. Default: 7 days.
 	Validity time.Duration
 
-	// RootValidity is how long the authority is valid that is made here; it is replaced after two
-	// thirds of it. At least ten times Validity. Default: 10 years.
+	// RootValidity of the authority that is created; it is replaced after two thirds of it. At least ten
+	// times Validity. Default: 10 years.
 	RootValidity time.Duration
 
-	// Observe looks whether every target carries all of the bundle, and returns nil where it does, an
-	// error that wraps certs.ErrNotCarried where it was seen not to, and any other where it could not
-	// look. Defaults to nil: what cert-manager issues is served at once.
+	// Observe returns nil where every target has the whole bundle, an error that wraps
+	// certs.ErrBundleMissing where a target lacks part of it, and any other error where a target could not
+	// be read. Defaults to nil: what cert-manager issues is served at once.
 	Observe func(ctx context.Context, bundle []byte) error
 
-	// Publish brings the bundle to every target, before Prepare returns, where an authority is trusted
-	// beside that of the certificate: others serve already, and what is served here reaches all who
-	// call. Defaults to nil: another component does it, and Prepare waits for that.
+	// Publish writes the bundle to every target. Prepare calls it where other authorities are trusted too,
+	// since other replicas serve already and clients may reach this one at once. Defaults to nil: another
+	// component publishes, and Prepare waits for that.
 	Publish func(ctx context.Context, bundle []byte) error
 
-	// FormerAuthorities returns the authorities, as PEM, under which replicas may serve that are configured for
-	// another source. It is asked once, when the trust is first written. Default: there are none.
+	// FormerAuthorities returns, as PEM, the authorities of replicas that are configured for another
+	// source. It is called once, when the trust Secret is created. Defaults to nil.
 	FormerAuthorities func(ctx context.Context) []byte
 
-	// Settle is how long after a new authority was observed everywhere its certificate is served:
-	// the time in which API servers take note of what they have stored. Default: 5 seconds.
+	// Settle is how long after a new authority was observed everywhere its certificate is served: the time
+	// in which API servers read what is stored. Default: 5 seconds.
 	Settle time.Duration
 
 	// TrustTimeout is how long Prepare waits for that publication. Default: 20 seconds.
 	TrustTimeout time.Duration
 
-	// Interval is how often Run reads everything, beside watching the Secrets. Default: 1 minute.
+	// Interval is how often Run reads everything in addition to watching the Secrets. Default: 1 minute.
 	Interval time.Duration
 
-	// PrepareTimeout is how long Prepare bears with what waiting seldom heals: a missing cert-manager, a
-	// missing permission, a Certificate that is not ready. Default: 45 seconds.
+	// PrepareTimeout is how long Prepare retries errors that retrying seldom resolves: a missing
+	// cert-manager, a missing permission, a Certificate that is not ready. Default: 45 seconds.
 	PrepareTimeout time.Duration
 
-	// AttemptTimeout bounds one exchange with the API server. Default: 10 seconds.
+	// AttemptTimeout bounds one request to the API server. Default: 10 seconds.
 	AttemptTimeout time.Duration
 
-	// Fallback serves while cert-manager is not installed, and FormerValidity is how long the
-	// certificates are valid that it or another source has signed. Defaults: a missing cert-manager is
-	// an error, and Validity.
+	// Fallback serves while cert-manager is not installed, and FormerValidity is the validity of what it
+	// or another source signs. Defaults: nil, a missing cert-manager is an error; Validity.
 	Fallback       certs.Source
 	FormerValidity time.Duration
 
-	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must
-	// not block. Default: nothing is called.
+	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must not
+	// block. Defaults to nil.
 	OnChange func()
 
-	// Clock tells the time. Default: the real one.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
 
-	// Log takes what happens. Default: nothing is logged.
+	// Log defaults to logr.Discard().
 	Log logr.Logger
 
-	// Registerer publishes the metrics. Default: they are not published.
+	// Registerer registers the metrics. Defaults to nil: they are not published.
 	Registerer prometheus.Registerer
 }
 
 const (
-	// leastValidity is what cert-manager's own webhook takes for spec.duration at least.
+	// leastValidity is the minimum of spec.duration in cert-manager.
 	leastValidity = time.Hour
 
 	// skew is how long after its expiry a certificate still counts, for clocks that are late.
 	skew = 5 * time.Minute
 
-	// retryInterval is how soon what is waited for is looked at once more.
+	// retryInterval is how soon a pending state is read again.
 	retryInterval = time.Second
 
-	// fallbackInterval is how often cert-manager is looked for while the fallback serves.
+	// fallbackInterval is how often cert-manager is looked up while the fallback serves.
 	fallbackInterval = 10 * time.Second
 )
 
@@ -164,10 +163,10 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// serverName is the name by which the API server calls.
+// serverName is the name that API servers connect to.
 func (o Options) serverName() string { return o.Service + "." + o.Namespace + ".svc" }
 
-// names are the DNS names and IP addresses that the certificate is asked for.
+// names are the DNS names and IP addresses that are requested.
 func (o Options) names() []string {
 	return append([]string{o.serverName(), o.serverName() + ".cluster.local"}, o.ExtraNames...)
 }

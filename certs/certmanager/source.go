@@ -31,18 +31,17 @@ type Source struct {
 	// What handshakes and handlers read: no lock, never half-changed.
 	served   atomic.Pointer[keypair.Pair]
 	bundle   atomic.Pointer[[]byte]
-	fallback atomic.Bool // the fallback serves
+	fallback atomic.Bool // whether the fallback serves
 
-	mu           sync.Mutex // held while the Secrets are read, and while a certificate is chosen
-	ensuredAt    time.Time  // when the chain was last seen to be there
+	mu           sync.Mutex // guards what follows, also while the Secrets are read
+	ensuredAt    time.Time  // when the objects were last found
 	pending      *keypair.Pair
-	pendingSince time.Time // when awaited was first trusted everywhere
+	pendingSince time.Time // when pending was first trusted everywhere
 }
 
 var _ certs.Source = (*Source)(nil)
 
-// New makes a source. It fails where options are missing or contradict each other, and exchanges
-// nothing with the API server.
+// New returns a Source. It fails where options are missing or contradict each other, and sends no request.
 func New(options Options) (*Source, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -62,9 +61,9 @@ func New(options Options) (*Source, error) {
 	}, nil
 }
 
-// Prepare asks cert-manager for a certificate, or finds the one that is there, and waits for it. It
-// bears with a dead or slow API server until ctx ends, and with anything else for Patience. One that
-// is there is served although cert-manager is away.
+// Prepare requests a certificate from cert-manager, or finds the existing one, and waits for it. It retries
+// a server that does not respond until ctx ends, and other errors for PrepareTimeout. An existing
+// certificate is served although cert-manager is unavailable.
 func (s *Source) Prepare(ctx context.Context) error {
 	err := retry.Until(ctx, s.policy(), func(ctx context.Context) error {
 		_, err := s.synchronize(ctx, true)
@@ -92,8 +91,8 @@ func (s *Source) policy() retry.Policy {
 	}
 }
 
-// awaitTrust has the targets trust the certificate before it is served, where they trust others that
-// serve already. A replica that is the only one publishes later, when it can be reached.
+// awaitTrust waits until the targets trust the certificate before it is served, where they trust others
+// that are served already. The only replica publishes later, once it can be reached.
 func (s *Source) awaitTrust(ctx context.Context) {
 	pair, bundle := s.served.Load(), s.bundle.Load()
 	if bundle == nil || string(*bundle) == string(pair.Bundle) {
@@ -113,7 +112,7 @@ func (s *Source) awaitTrust(ctx context.Context) {
 	}
 }
 
-// GetCertificate returns the certificate in use, for any server name.
+// GetCertificate returns the current certificate, for any server name.
 func (s *Source) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if s.fallback.Load() {
 		return s.options.Fallback.GetCertificate(hello)
@@ -124,8 +123,8 @@ func (s *Source) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 	return nil, fmt.Errorf("certificate %s/%s: none has been issued yet", s.options.Namespace, s.options.Certificate)
 }
 
-// CABundle returns the authorities of the trust Secret, or those of the fallback while nothing has
-// been issued; nil where the issuer knows no root.
+// CABundle returns the authorities of the trust Secret, or those of the fallback while nothing has been
+// issued; nil where the issuer has no root.
 func (s *Source) CABundle() []byte {
 	if bundle := s.bundle.Load(); bundle != nil {
 		return *bundle
@@ -136,9 +135,8 @@ func (s *Source) CABundle() []byte {
 	return nil
 }
 
-// Run takes up what cert-manager issues until ctx ends. Both Secrets are watched so that a change
-// counts at once, and read at every interval so that a watch that is refused or silently dead costs
-// no more than that.
+// Run loads what cert-manager issues until ctx ends. Both Secrets are watched so that a change counts at
+// once, and read at every interval, in case a watch is refused or broken.
 func (s *Source) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	changed := make(chan struct{}, 1)
@@ -168,15 +166,14 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// withTimeout bounds one exchange with the API server. What is bounded as a whole would never end well where each
-// of its parts is slow.
+// withTimeout bounds one request. A bound on a whole pass would be exceeded where each request is slow.
 func (s *Source) withTimeout(ctx context.Context, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, s.options.AttemptTimeout)
 	defer cancel()
 	return f(bounded)
 }
 
-// reportResult counts and logs what went wrong, each thing once.
+// reportResult counts and logs errors, each distinct one once.
 func (s *Source) reportResult(ctx context.Context, err error, seen *retry.Distinct) {
 	switch {
 	case err == nil:
@@ -190,7 +187,7 @@ func (s *Source) reportResult(ctx context.Context, err error, seen *retry.Distin
 	}
 }
 
-// pause is how long until everything is read again.
+// pause is the time until everything is read again.
 func (s *Source) pause(waits bool, err error) time.Duration {
 	switch {
 	case waits:
@@ -203,7 +200,7 @@ func (s *Source) pause(waits bool, err error) time.Duration {
 	return s.options.Interval
 }
 
-// runFallback runs the fallback, where it serves, until the answer is called or ctx ends.
+// runFallback runs the fallback, where it serves, until the returned function is called or ctx ends.
 func (s *Source) runFallback(ctx context.Context, running *sync.WaitGroup) context.CancelFunc {
 	if !s.fallback.Load() {
 		return func() {}

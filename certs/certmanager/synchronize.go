@@ -16,47 +16,47 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
-// synchronize brings this replica to what cert-manager has issued, and says whether it waits for a
-// new authority to be trusted everywhere. At the start it also brings the operator's own objects up
-// to date; later it makes only those that are missing, since replicas that are configured
-// differently, as during a rollout, would otherwise undo each other's work.
+// synchronize loads what cert-manager has issued, and reports whether it waits until a new authority is
+// trusted everywhere. Only at the start does it update the operator's own objects; later it creates missing
+// ones, since replicas with different configurations, as during a rollout, would otherwise revert each
+// other's changes.
 func (s *Source) synchronize(ctx context.Context, start bool) (waits bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Clock.Now()
-	var asked error
+	var ensureErr error
 	if start || now.Sub(s.ensuredAt) >= s.options.Interval || now.Before(s.ensuredAt) {
-		if asked = s.withTimeout(ctx, func(ctx context.Context) error { return s.ensureObjects(ctx, start) }); asked == nil {
+		if ensureErr = s.withTimeout(ctx, func(ctx context.Context) error { return s.ensureObjects(ctx, start) }); ensureErr == nil {
 			s.ensuredAt = now
 		}
-		if errors.Is(asked, errRefused) {
-			return false, asked
+		if errors.Is(ensureErr, errRefused) {
+			return false, ensureErr
 		}
 	}
 	var found *keypair.Pair
 	err = s.withTimeout(ctx, func(ctx context.Context) (err error) {
-		if found, err = s.readIssued(ctx); err != nil && asked == nil {
+		if found, err = s.readIssued(ctx); err != nil && ensureErr == nil {
 			err = s.explainUnusable(ctx, err)
 		}
 		return err
 	})
 	if err != nil {
-		return false, cmp.Or(asked, err)
+		return false, cmp.Or(ensureErr, err)
 	}
-	if asked != nil && !start {
-		err = asked // told, and no reason not to take up what is there
-	} else if asked != nil {
-		s.options.Log.Info("serving what was issued before", "reason", asked.Error())
+	if ensureErr != nil && !start {
+		err = ensureErr // reported, and no reason to ignore what is there
+	} else if ensureErr != nil {
+		s.options.Log.Info("serving what was issued before", "reason", ensureErr.Error())
 	}
-	waits, takeErr := s.useIssued(ctx, found)
-	return waits, errors.Join(err, takeErr)
+	waits, useErr := s.useIssued(ctx, found)
+	return waits, errors.Join(err, useErr)
 }
 
-// useIssued publishes who must be trusted for a pair, and serves it once it may.
+// useIssued publishes the authorities of a pair, and serves it once it may be served.
 func (s *Source) useIssued(ctx context.Context, found *keypair.Pair) (waits bool, err error) {
 	var others []byte
 	if s.fallback.Load() {
-		// Other replicas sign with it as long as they have not seen what is issued.
+		// Other replicas sign with it until they have read what is issued.
 		others = s.options.Fallback.CABundle()
 	}
 	var all trust
@@ -81,8 +81,8 @@ func (s *Source) useIssued(ctx context.Context, found *keypair.Pair) (waits bool
 	return false, nil
 }
 
-// otherSourcesExpiry is when the last certificate expires that another source signs about now. It moves on
-// seldom, since all replicas write it.
+// otherSourcesExpiry is when the last certificate expires that another source signs now. It changes rarely,
+// since all replicas write it.
 func (s *Source) otherSourcesExpiry() time.Time {
 	step := s.options.FormerValidity / 4
 	return s.options.Clock.Now().Truncate(step).Add(step + s.options.FormerValidity + skew)
@@ -103,7 +103,7 @@ func (s *Source) publish(bundle []byte) {
 	}
 }
 
-// serve sets the pair that GetCertificate returns, if it is another.
+// serve sets the pair that GetCertificate returns.
 func (s *Source) serve(found *keypair.Pair) {
 	s.pending, s.pendingSince = nil, time.Time{}
 	before := s.served.Load()
@@ -121,12 +121,12 @@ func (s *Source) serve(found *keypair.Pair) {
 		"expires", leaf.NotAfter, "chain", len(found.Served.Certificate), "bundle", found.Bundle != nil)
 }
 
-// mustWait says whether a pair must not be served yet, since not everybody trusts its authority while
-// the one in use is trusted still.
+// mustWait reports whether a pair must not be served yet, since some targets do not trust its authority
+// while the current one is still trusted.
 func (s *Source) mustWait(ctx context.Context, found *keypair.Pair, now time.Time) bool {
 	trustedSoFar, expires := s.servedTrust()
 	switch {
-	case trustedSoFar == nil: // nothing is served, or it is unknown by which targets it is trusted
+	case trustedSoFar == nil: // nothing is served, or it is unknown which targets trust it
 		return false
 	case s.options.Observe == nil, found.Bundle == nil:
 		return false
@@ -142,7 +142,7 @@ func (s *Source) mustWait(ctx context.Context, found *keypair.Pair, now time.Tim
 	}
 	s.pending = found
 	if err := s.observe(ctx, found.Bundle); err != nil {
-		if errors.Is(err, certs.ErrBundleMissing) { // one that could not look has seen nothing else
+		if errors.Is(err, certs.ErrBundleMissing) { // any other error observed nothing
 			s.pendingSince = time.Time{}
 		}
 		s.options.Log.V(1).Info("not trusted everywhere yet", "reason", err.Error())
@@ -151,21 +151,21 @@ func (s *Source) mustWait(ctx context.Context, found *keypair.Pair, now time.Tim
 	if s.pendingSince.IsZero() {
 		s.pendingSince = now
 	}
-	// Another user may have replaced the former authority instead of adding to it: then whatever is
-	// served meanwhile is refused.
+	// Another user may have replaced the former authority instead of adding to it: then the current
+	// certificate is refused too.
 	if err := s.observe(ctx, trustedSoFar); errors.Is(err, certs.ErrBundleMissing) {
 		return false
 	}
 	return now.Sub(s.pendingSince) < s.options.Settle
 }
 
-// observe looks whether every target carries the bundle.
+// observe returns nil where every target has the bundle.
 func (s *Source) observe(ctx context.Context, bundle []byte) error {
 	return s.withTimeout(ctx, func(ctx context.Context) error { return s.options.Observe(ctx, bundle) })
 }
 
-// servedTrust is by whom what is served now is trusted, and when it expires; no time for a fallback,
-// which renews itself.
+// servedTrust is the bundle of what is served now, and when that expires; no time for a fallback, which
+// renews itself.
 func (s *Source) servedTrust() ([]byte, time.Time) {
 	if s.fallback.Load() {
 		return s.options.Fallback.CABundle(), time.Time{}
@@ -176,14 +176,14 @@ func (s *Source) servedTrust() ([]byte, time.Time) {
 	return nil, time.Time{}
 }
 
-// includesAll says whether a bundle holds all of the authorities.
+// includesAll reports whether a bundle has all of the authorities.
 func includesAll(bundle []byte, authorities []*x509.Certificate) bool {
-	standing, err := pemfile.ParseCertificates(bundle)
+	current, err := pemfile.ParseCertificates(bundle)
 	if err != nil {
 		return false
 	}
 	for _, one := range authorities {
-		if !certs.Contains(standing, one) {
+		if !certs.Contains(current, one) {
 			return false
 		}
 	}

@@ -27,24 +27,24 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// untilKey is the key of the trust Secret, beside ca.crt, that says how long each authority stays.
+// untilKey is the key of the trust Secret, beside ca.crt, with the time until which each authority stays.
 const untilKey = "until.json"
 
-// maxTrusted bounds how many authorities are trusted at once. Beyond it the one goes first whose
-// certificates expire first.
+// maxTrusted bounds the trusted authorities. Beyond it the one is removed first whose certificates expire
+// first.
 const maxTrusted = 8
 
-// trusted is an authority and when the last certificate is gone that was seen under it. Without a
-// time it stays until it expires itself, such as one that an administrator has added.
+// trusted is an authority and when the last known certificate of it expires. Without a time it stays until
+// it expires itself, such as one that an administrator has added.
 type trusted struct {
 	certificate *x509.Certificate
 	until       time.Time
 }
 
-// trust is who is trusted, in the order in which they came. It is changed by making another.
+// trust is the list of trusted authorities in the order in which they were added. It is immutable.
 type trust []trusted
 
-// with adds the authorities, or lets those that are there stay longer.
+// with adds the authorities, or extends the time of existing ones.
 func (t trust) with(authorities []*x509.Certificate, until time.Time) trust {
 	next := slices.Clone(t)
 	for _, one := range authorities {
@@ -59,7 +59,7 @@ func (t trust) with(authorities []*x509.Certificate, until time.Time) trust {
 	return next
 }
 
-// without leaves out who has nothing left to be trusted for, but none of those in use.
+// without removes authorities that have no valid certificate left, but none that is in use.
 func (t trust) without(now time.Time, inUse []*x509.Certificate) trust {
 	var next trust
 	for _, one := range t {
@@ -101,7 +101,7 @@ func (t trust) certificates() []*x509.Certificate {
 // bundle is what clients must trust.
 func (t trust) bundle() []byte { return certs.EncodeCertificates(t.certificates()...) }
 
-// data is the trust as its Secret holds it.
+// data is the content of the trust Secret.
 func (t trust) data() (map[string][]byte, error) {
 	until := map[string]time.Time{}
 	for _, one := range t {
@@ -116,8 +116,8 @@ func (t trust) data() (map[string][]byte, error) {
 	return map[string][]byte{certs.CAKey: t.bundle(), untilKey: text}, nil
 }
 
-// readTrust is the reverse of data. What cannot be read is left out: those who are in use are added
-// again, and a bundle that does not parse must not be an outage.
+// readTrust is the reverse of data. Invalid content is ignored: authorities in use are added again, and an
+// invalid bundle must not cause an outage.
 func readTrust(data map[string][]byte) trust {
 	certificates, err := pemfile.ParseCertificates(data[certs.CAKey])
 	if err != nil {
@@ -141,10 +141,10 @@ func fingerprint(certificate *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// maxRaces bounds how often a lost race is answered by reading again at once.
+// maxRaces bounds how often a write conflict is followed by another attempt at once.
 const maxRaces = 5
 
-// readIssued reads what stands in the Certificate's Secret.
+// readIssued reads the Certificate's Secret.
 func (s *Source) readIssued(ctx context.Context) (*keypair.Pair, error) {
 	identity := "secret " + s.options.Namespace + "/" + s.options.SecretName
 	secret, err := s.secrets.Get(ctx, s.options.SecretName, metav1.GetOptions{})
@@ -165,9 +165,8 @@ func (s *Source) readIssued(ctx context.Context) (*keypair.Pair, error) {
 	return found, nil
 }
 
-// updateTrust adds the authorities of a pair, and those of other sources, to the trust Secret, takes out
-// those that are over, and returns who is trusted. Where another replica is faster, its trust is added
-// to.
+// updateTrust adds the authorities of a pair, and those of other sources, to the trust Secret, removes those
+// that are over, and returns the result. After a write conflict it reads again.
 func (s *Source) updateTrust(ctx context.Context, found *keypair.Pair, others []byte) (trust, error) {
 	identity := "secret " + s.options.Namespace + "/" + s.options.TrustSecretName
 	for range maxRaces {
@@ -203,13 +202,13 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 	if absent && s.options.FormerAuthorities != nil && found.Roots != nil {
 		others = append(bytes.Clone(others), s.options.FormerAuthorities(ctx)...)
 	}
-	// Nothing can be done about some that do not parse, and none of them was published either.
+	// Those that do not parse were never published either.
 	if authorities, err := pemfile.ParseCertificates(others); err == nil {
 		all = all.with(authorities, s.otherSourcesExpiry())
 	}
 	all = all.with(found.Roots, found.Served.Leaf.NotAfter.Add(skew)).without(s.options.Clock.Now(), found.Roots)
 	if len(all) == 0 {
-		return nil, nil // the issuer knows no root, and never did
+		return nil, nil // the issuer has no root, and never had
 	}
 	data, err := all.data()
 	if err != nil {
@@ -228,9 +227,9 @@ func (s *Source) updateTrustOnce(ctx context.Context, found *keypair.Pair, other
 	return all, err
 }
 
-// newTrustSecret is the trust Secret as it is created, without content. It holds no secret, but a user who may
-// write it decides whom the API server trusts, which is why it is no ConfigMap. The annotation lets
-// cert-manager's CA injector take ca.crt out of it.
+// newTrustSecret returns the trust Secret without content. It is a Secret and not a ConfigMap, since a user
+// who may write it decides what the API server trusts. The annotation lets cert-manager's CA injector read
+// ca.crt from it.
 func newTrustSecret(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

@@ -27,7 +27,7 @@ type Folder struct {
 
 var _ certs.Source = (*Folder)(nil)
 
-// New makes a source. It fails where options are missing, and reads nothing.
+// New returns a Folder. It fails where options are missing, and reads nothing.
 func New(options Options) (*Folder, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -44,8 +44,8 @@ func New(options Options) (*Folder, error) {
 	return &Folder{options: options, reloads: reloads, expiries: expires}, nil
 }
 
-// Prepare waits until the folder holds a certificate that can be served, for Options.Wait at
-// most. Its error is what was wrong with the folder last.
+// Prepare waits until the folder holds a valid certificate, at most for Options.PrepareTimeout. Its error
+// is the last one.
 func (f *Folder) Prepare(ctx context.Context) error {
 	policy := retry.Policy{Clock: f.options.Clock, Log: f.options.Log, MaxDelay: retryInterval, BoundedTimeout: f.options.PrepareTimeout}
 	err := retry.Until(ctx, policy, func(context.Context) error {
@@ -62,7 +62,7 @@ func (f *Folder) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// GetCertificate returns the last good certificate, for any server name.
+// GetCertificate returns the last valid certificate, for any server name.
 func (f *Folder) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if current := f.current.Load(); current != nil {
 		return current.Served, nil
@@ -71,7 +71,7 @@ func (f *Folder) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 }
 
 // CABundle returns the certificates of ca.crt, or nil where there is no such file: then the component that
-// fills the folder brings the trust to the clients.
+// writes the folder distributes the bundle.
 func (f *Folder) CABundle() []byte {
 	if current := f.current.Load(); current != nil {
 		return current.Bundle
@@ -79,8 +79,8 @@ func (f *Folder) CABundle() []byte {
 	return nil
 }
 
-// Run takes up every change of the folder until ctx ends. The interval alone suffices: a watch
-// that cannot be had, or ends, costs no more than that, and is tried again at every interval.
+// Run loads every change of the folder until ctx ends. A watch that fails is started again at every
+// interval.
 func (f *Folder) Run(ctx context.Context) error {
 	watcher, err := fsnotify.NewWatcher()
 	var events chan fsnotify.Event
@@ -95,10 +95,10 @@ func (f *Folder) Run(ctx context.Context) error {
 	var seen retry.Distinct
 	timer := f.options.Clock.NewTimer(0)
 	defer timer.Stop()
-	noticed := false
-	soon := func() {
-		if !noticed { // only the first of many notifications counts, or a busy folder is never read
-			noticed = true
+	scheduled := false
+	schedule := func() {
+		if !scheduled { // only the first of many notifications counts, or a busy folder is never read
+			scheduled = true
 			timer.Reset(settleDelay)
 		}
 	}
@@ -111,21 +111,21 @@ func (f *Folder) Run(ctx context.Context) error {
 				events = nil
 				continue
 			}
-			soon()
+			schedule()
 		case err, open := <-errs:
 			if !open {
 				errs = nil
 				continue
 			}
-			if seen.Add(err) { // such as an overflow of the queue: what was missed is read now
+			if seen.Add(err) { // such as an overflow of the queue
 				f.options.Log.Info("watching the certificate folder stumbled", "path", f.options.Path, "reason", err.Error())
 			}
-			soon()
+			schedule()
 		case <-timer.C():
-			noticed = false
+			scheduled = false
 			if watcher != nil {
-				// Harmless where it is watched already, and needed where the folder was moved
-				// away and made again. The reading below tells what is wrong with it.
+				// No-op where it is watched already; needed where the folder was replaced. Reading it
+				// below reports what is wrong with it.
 				_ = watcher.Add(f.options.Path)
 			}
 			timer.Reset(f.refresh(&seen))
@@ -133,7 +133,7 @@ func (f *Folder) Run(ctx context.Context) error {
 	}
 }
 
-// refresh reads the folder and says when to read it next.
+// refresh reads the folder and returns when to read it next.
 func (f *Folder) refresh(seen *retry.Distinct) time.Duration {
 	found, err := load(f.options.Path, f.options.ServerName, f.options.Clock.Now())
 	if err != nil {
@@ -148,7 +148,7 @@ func (f *Folder) refresh(seen *retry.Distinct) time.Duration {
 	return f.options.Interval
 }
 
-// use serves what was found from now on, if it is another.
+// use serves the pair from now on, unless it is the current one.
 func (f *Folder) use(found *keypair.Pair) {
 	before := f.current.Load()
 	if before != nil && before.Same(found) {

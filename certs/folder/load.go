@@ -19,8 +19,7 @@ import (
 // maxFile bounds what is read of one file, in bytes. A Secret holds 1 MiB at most.
 const maxFile = 1 << 20
 
-// load reads the folder and checks that a client could be served with it. Errors name the path,
-// the file and the remedy.
+// load reads and parses the folder. Errors name the path, the file and the remedy.
 func load(path, serverName string, now time.Time) (*keypair.Pair, error) {
 	info, err := os.Stat(path)
 	switch {

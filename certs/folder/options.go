@@ -14,40 +14,40 @@ import (
 
 // Options of a Folder. Only Path must be set.
 type Options struct {
-	// Path is the folder that holds tls.crt, tls.key and perhaps ca.crt.
+	// Path is the folder with tls.crt, tls.key and optionally ca.crt.
 	Path string
 
-	// ServerName is the name by which clients will call. Where it is set, a certificate that is
-	// not good for it is refused.
+	// ServerName is the name that clients connect to. Where it is set, a certificate that is not valid for
+	// it is refused.
 	ServerName string
 
-	// PrepareTimeout is how long Prepare waits for files that can be used, since the kubelet and
-	// cert-manager may be at it. Default: 1 minute.
+	// PrepareTimeout is how long Prepare waits for valid files, since the kubelet or cert-manager may
+	// still be writing them. Default: 1 minute.
 	PrepareTimeout time.Duration
 
-	// Interval is how often the files are read, beside being watched. Default: 10 seconds.
+	// Interval is how often the files are read, in addition to the watch. Default: 10 seconds.
 	Interval time.Duration
 
-	// OnChange is called after the bundle has changed; CABundle then returns the new one. It
-	// must not block. Default: nothing is called.
+	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must not
+	// block. Defaults to nil.
 	OnChange func()
 
-	// Clock tells the time. Default: the real one.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
 
-	// Log takes what happens. Default: nothing is logged.
+	// Log defaults to logr.Discard().
 	Log logr.Logger
 
-	// Registerer publishes the metrics. Default: they are not published.
+	// Registerer registers the metrics. Defaults to nil: they are not published.
 	Registerer prometheus.Registerer
 }
 
 const (
-	// settleDelay is how long after a notification the files are read: the swap of a mounted Secret
-	// comes as several.
+	// settleDelay is the time between a notification and reading: an update of a mounted Secret causes
+	// several.
 	settleDelay = 100 * time.Millisecond
 
-	// retryInterval is how soon files that cannot be used are read once more.
+	// retryInterval is how soon invalid files are read again.
 	retryInterval = time.Second
 )
 

@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	// initialBackoff is how long a bundle that was written and did not last is left alone: doubled each time
-	// that happens in a row, up to what the kind of the target allows.
+	// initialBackoff is how long a target whose bundle was lost is not written again with the same one. It
+	// doubles with each loss in a row, up to the maximum of the kind.
 	initialBackoff = 10 * time.Second
-	// stableAfter is how long a bundle must have lasted before the next loss is the first again. A delivery tool
-	// that takes it away every few minutes is thus met ever more seldom.
+	// stableAfter is how long a bundle must have lasted before the next loss counts as the first. A
+	// delivery tool that removes it every few minutes is thus overwritten ever more rarely.
 	stableAfter = 10 * time.Minute
 )
 
-// writeBudget bounds how often targets are written. Another writer who keeps changing a bundle, such as a
-// delivery tool whose manifests contain one, would otherwise be met by a write each time, and each write of
-// a definition makes the API server convert all stored objects.
+// writeBudget bounds how often targets are written. Otherwise each write of another manager that keeps
+// changing a bundle, such as a delivery tool whose manifests contain one, would be followed by one of ours,
+// and each write of a CRD makes the API server convert all stored objects.
 type writeBudget struct {
 	clock     clock.Clock
 	burst     int
 	refill    rate.Limit
 	mu        sync.Mutex
-	histories map[target]*writeHistory // one for each target there is
+	histories map[target]*writeHistory
 }
 
 // writeHistory is what is known of the writes to one target.
 type writeHistory struct {
 	tokens     *rate.Limiter
-	maxBackoff time.Duration // the longest rest
-	bundle     []byte        // that was put there last, by any replica
+	maxBackoff time.Duration // of the kind
+	bundle     []byte        // written last, by any replica
 	writtenAt  time.Time     // when
-	losses     int           // how often in a row it did not last
-	missing    bool          // it is not there now
-	hadBundle  bool          // a bundle of ours was there
+	losses     int           // losses in a row
+	missing    bool          // the bundle is not there now
+	hadBundle  bool          // since this process started
 }
 
 func newWriteBudget(o Options) *writeBudget {
@@ -51,7 +51,7 @@ func newWriteBudget(o Options) *writeBudget {
 	return b
 }
 
-// backoff is how long the target is left alone after its last write.
+// backoff is how long the target is not written again after its last write.
 func (l *writeHistory) backoff() time.Duration {
 	return min(initialBackoff<<min(l.losses, 12), l.maxBackoff)
 }
@@ -62,7 +62,7 @@ type withheldError struct {
 	until time.Time
 }
 
-// allow is nil where the target may be written now. The error is a *withheldError that names who keeps
+// allow returns nil where the target may be written now, and otherwise a *withheldError that names who keeps
 // changing it.
 func (b *writeBudget) allow(t target, bundle []byte, writer string) error {
 	b.mu.Lock()
@@ -80,14 +80,13 @@ func (b *writeBudget) allow(t target, bundle []byte, writer string) error {
 	return nil
 }
 
-// recordWrite notes a write.
 func (b *writeBudget) recordWrite(t target, bundle []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.histories[t].recordWrite(bundle, b.clock.Now())
 }
 
-// recordWrite notes that the bundle was written, by this replica or another.
+// recordWrite records a write of the bundle by this replica or another.
 func (l *writeHistory) recordWrite(bundle []byte, now time.Time) {
 	if l.bundle != nil && sameRoots(l.bundle, bundle) {
 		l.losses++
@@ -98,8 +97,8 @@ func (l *writeHistory) recordWrite(bundle []byte, now time.Time) {
 	l.tokens.AllowN(now, 1)
 }
 
-// recordPresent notes that the target was found with the bundle. Where it was not there before, another replica
-// has put it back: that counts as a write of this one, or each replica would fight for itself.
+// recordPresent records that the target has the bundle. Where it did not before, another replica has written
+// it: that counts as a write of this one, or each replica would compete separately.
 func (b *writeBudget) recordPresent(t target, bundle []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,8 +110,8 @@ func (b *writeBudget) recordPresent(t target, bundle []byte) {
 	l.resetIfStable(b.clock.Now())
 }
 
-// recordMissing notes that the target was found without the bundle, and reports whether that is news: it was there
-// before. A nil bundle means any.
+// recordMissing records that the target lacks the bundle, and reports whether it had it before. A nil bundle
+// means any.
 func (b *writeBudget) recordMissing(t target, bundle []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,14 +124,14 @@ func (b *writeBudget) recordMissing(t target, bundle []byte) bool {
 	return l.hadBundle && (bundle == nil || sameRoots(l.bundle, bundle))
 }
 
-// resetIfStable forgets former losses of a bundle that has lasted.
+// resetIfStable forgets the losses of a bundle that has lasted.
 func (l *writeHistory) resetIfStable(now time.Time) {
 	if !l.missing && !now.Before(l.writtenAt.Add(max(stableAfter, 2*l.backoff()))) {
 		l.losses = 0
 	}
 }
 
-// hadBundle reports whether the target had a bundle of ours since this process began.
+// hadBundle reports whether the target had a bundle of ours since this process started.
 func (b *writeBudget) hadBundle(t target) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,25 +17,25 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
-// certManagerAnnotations hand a target to cert-manager's own injector, which writes caBundle by
-// update and would win it back every time.
+// certManagerAnnotations name a target of cert-manager's own injector, which writes caBundle by update and
+// would overwrite it every time.
 var certManagerAnnotations = []string{
 	"cert-manager.io/inject-ca-from",
 	"cert-manager.io/inject-ca-from-secret",
 	"cert-manager.io/inject-apiserver-ca",
 }
 
-// action says what to do about a target.
+// action is what to do about a target.
 type action int
 
 const (
-	leave   action = iota // the bundle stands there
-	apply                 // apply, and be refused where another owner's bundle stands
-	replace               // apply, regardless of who else owns what stands there: it is ours, or no bundle at all
-	foreign               // cert-manager brings the bundle, and it is not ours
+	leave   action = iota // the target has the bundle
+	apply                 // apply; refused where another field manager owns a bundle
+	replace               // apply with force: what is there is ours, or no usable bundle
+	foreign               // cert-manager injects a bundle, and it is not ours
 )
 
-// decide compares what stands in the slots with the bundle.
+// decide compares the slots with the bundle.
 func decide(kind *kind, object *unstructured.Unstructured, slots []slot, bundle []byte) (action, string) {
 	for _, annotation := range certManagerAnnotations {
 		if _, found := object.GetAnnotations()[annotation]; found {
@@ -60,7 +60,7 @@ func decide(kind *kind, object *unstructured.Unstructured, slots []slot, bundle 
 	return outcome, ""
 }
 
-// isOwnBundle says whether what differs from the bundle is a bundle that the operator has put there.
+// isOwnBundle reports whether what differs from the bundle is another bundle that the operator wrote.
 func isOwnBundle(kind *kind, object *unstructured.Unstructured, slots []slot, bundle []byte) bool {
 	for _, one := range slots {
 		if !sameRoots(one.current, bundle) && (isUseless(one.current) || !ownedByInjector(object, kind.path(one))) {
@@ -70,19 +70,19 @@ func isOwnBundle(kind *kind, object *unstructured.Unstructured, slots []slot, bu
 	return true
 }
 
-// sameRoots says whether both trust the same roots. In another order they are worth no write.
-func sameRoots(standing, bundle []byte) bool {
-	return bytes.Equal(standing, bundle) || includes(standing, bundle) && includes(bundle, standing)
+// sameRoots reports whether both trust the same roots. Another order is not worth a write.
+func sameRoots(current, bundle []byte) bool {
+	return bytes.Equal(current, bundle) || includes(current, bundle) && includes(bundle, current)
 }
 
-// isUseless says whether no client could trust anybody by the bundle, such as the lone line feed of
-// old scaffolds: no client loses anything by its replacement.
-func isUseless(standing []byte) bool {
-	_, err := pemfile.ParseCertificates(standing)
+// isUseless reports whether clients can trust nothing by the bundle, such as the lone line feed of old
+// scaffolds: replacing it takes nothing from them.
+func isUseless(current []byte) bool {
+	_, err := pemfile.ParseCertificates(current)
 	return err != nil
 }
 
-// allInclude says whether every slot trusts all that the bundle trusts, and perhaps more.
+// allInclude reports whether every slot trusts all that the bundle trusts.
 func allInclude(slots []slot, bundle []byte) bool {
 	for _, one := range slots {
 		if !includes(one.current, bundle) {
@@ -92,13 +92,13 @@ func allInclude(slots []slot, bundle []byte) bool {
 	return true
 }
 
-// includes says whether all that the bundle trusts is trusted by what stands there.
-func includes(standing, bundle []byte) bool {
+// includes reports whether current trusts all that the bundle trusts.
+func includes(current, bundle []byte) bool {
 	wanted, err := pemfile.ParseCertificates(bundle)
 	if err != nil {
 		return false
 	}
-	trusted, err := pemfile.ParseCertificates(standing)
+	trusted, err := pemfile.ParseCertificates(current)
 	if err != nil {
 		return false
 	}
@@ -118,9 +118,9 @@ func validateBundle(bundle []byte) error {
 	return nil
 }
 
-// ownedByInjector says whether what stands at the path is what the injector applied last. A writer that changes it
-// takes the ownership away; one that only repeated it, as kubectl replace of a dump does, shares
-// it, and must not keep a new bundle out.
+// ownedByInjector reports whether the injector applied the current value of the path. A writer that changes
+// it takes the ownership away; one that writes the same value, as kubectl replace of a dump does, shares
+// it, and must not block a new bundle.
 func ownedByInjector(object *unstructured.Unstructured, path []string) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == FieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && owns(entry, path)
@@ -139,9 +139,8 @@ func owns(entry metav1.ManagedFieldsEntry, path []string) bool {
 	return found && err == nil
 }
 
-// writer names, for a person, who has put in what stands in the slots: the other managers that own
-// a caBundle of the target, or, where a bundle was taken away and no manager owns it, who changed the
-// target last.
+// writer names who wrote the slots: the other managers that own a caBundle of the target or, where none
+// does since a bundle was removed, the manager that changed the target last.
 func writer(kind *kind, object *unstructured.Unstructured, slots []slot) string {
 	var owners []string
 	var last *metav1.ManagedFieldsEntry

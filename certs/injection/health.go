@@ -10,18 +10,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// health is what was last seen of each target: whether it has the bundle, and if not, why.
+// health is whether each target had the bundle when it was last read, and if not, why.
 type health struct {
 	present *prometheus.GaugeVec
 	mu      sync.Mutex
-	missing map[target]error // nil: not known yet
+	missing map[target]error
 }
 
 func newHealth(present *prometheus.GaugeVec) *health {
 	return &health{present: present, missing: map[target]error{}}
 }
 
-// errBeingPutBack is shown until it is known how that went.
+// errBeingPutBack is reported until the outcome of writing the bundle is known.
 var errBeingPutBack = errors.New("its CA bundle is missing, and is being put back")
 
 func (h *health) set(t target, present bool) {
@@ -38,8 +38,8 @@ func (h *health) set(t target, present bool) {
 	}
 }
 
-// recordResult takes the outcome of an attempt. An error says nothing of a target that had the bundle when it was
-// last seen: perhaps only the API server was away.
+// recordResult records the outcome of an attempt. An error is ignored for a target that had the bundle when
+// it was last read: perhaps only the API server was unavailable.
 func (h *health) recordResult(t target, err error) {
 	if err == nil {
 		h.set(t, true)
@@ -52,8 +52,8 @@ func (h *health) recordResult(t target, err error) {
 	}
 }
 
-// Missing is nil where every target was last seen with the bundle. The error names each that was not, and
-// why. It exchanges nothing with the API server.
+// Missing returns nil where every target had the bundle when it was last read. The error names each that did
+// not, and why. It sends no request.
 func (i *Injector) Missing() error {
 	i.health.mu.Lock()
 	defer i.health.mu.Unlock()

@@ -17,14 +17,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// maxRaces bounds how often a target that changed between reading and writing is read again at
-// once.
+// maxRaces bounds how often a target that changed between reading and writing is read again at once.
 const maxRaces = 5
 
-// inject brings the bundle to the target and returns the result to count. Where a watch is why it looks, what
-// another replica has put there is left if it trusts all that the bundle trusts, as that of a replica with
-// another source does during a rolling update, or if no origin tells which bundle is the latest: that
-// replica may be ahead of this one by a moment.
+// inject writes the bundle to the target and returns the result to count. Where a watch is the reason, the
+// bundle of another replica is kept if it trusts all that ours trusts, as that of a replica with another
+// source does during a rolling update, or if Latest does not tell which is newer.
 func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch bool) (string, error) {
 	for range maxRaces {
 		object, slots, err := i.read(ctx, t)
@@ -56,7 +54,7 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 		if allInclude(slots, bundle) {
 			i.health.set(t, true)
 		} else if i.reportLoss(t, object.GetUID(), bundle, "changed by "+writer(t.kind, object, slots)); outcome == apply && i.budget.hadBundle(t) {
-			outcome = replace // it was there: a bundle that was put over ours leaves the webhooks without clients
+			outcome = replace // ours was overwritten: no client trusts the webhooks now
 		}
 		switch outcome {
 		case leave:
@@ -85,8 +83,8 @@ func (i *Injector) inject(ctx context.Context, t target, bundle []byte, byWatch 
 	return failed, fmt.Errorf("%s: changed %d times in a row between reading and writing", t, maxRaces)
 }
 
-// reportLoss notes that the target was seen without the bundle, and tells of it once where it was there before. A
-// nil bundle means any.
+// reportLoss records that the target lacks the bundle, and reports it once where it had it before. A nil
+// bundle means any.
 func (i *Injector) reportLoss(t target, uid types.UID, bundle []byte, how string) {
 	i.health.set(t, false)
 	if !i.budget.recordMissing(t, bundle) {
@@ -99,7 +97,7 @@ func (i *Injector) reportLoss(t target, uid types.UID, bundle []byte, how string
 	})
 }
 
-// latest is the bundle by its origin, learned after the target was read; nil where the origin cannot tell.
+// latest returns the current bundle of the source, read after the target; nil where the source has none.
 func (i *Injector) latest(ctx context.Context, t target) ([]byte, error) {
 	latest, err := i.options.Latest(ctx)
 	if err == nil && latest != nil {
@@ -111,8 +109,7 @@ func (i *Injector) latest(ctx context.Context, t target) ([]byte, error) {
 	return latest, nil
 }
 
-// observe reads the target again: another writer, or a mutating webhook, may have had the last
-// word.
+// observe reads the target again: another writer or a mutating webhook may have changed it.
 func (i *Injector) observe(ctx context.Context, t target, bundle []byte) error {
 	object, slots, err := i.read(ctx, t)
 	if err != nil {
@@ -124,8 +121,7 @@ func (i *Injector) observe(ctx context.Context, t target, bundle []byte) error {
 	return nil
 }
 
-// read gets the target and the places for a bundle in it. Where it has none it returns the target with the
-// error.
+// read returns the target and its slots. Where it has none it returns the target with the error.
 func (i *Injector) read(ctx context.Context, t target) (*unstructured.Unstructured, []slot, error) {
 	object, err := i.get(ctx, t)
 	if err != nil {
@@ -152,11 +148,11 @@ func (i *Injector) apply(ctx context.Context, t target, patch *unstructured.Unst
 	return err
 }
 
-// isStale says whether the target changed between reading and writing. A conflict of owners is the
-// same status, and no race.
+// isStale reports whether the target changed between reading and writing. A conflict of field managers has
+// the same status, and is not stale.
 func isStale(err error) bool { return apierrors.IsConflict(err) && !isOwnershipConflict(err) }
 
-// isOwnershipConflict says whether the write was refused because another field manager owns the bundle.
+// isOwnershipConflict reports whether the write was refused because another field manager owns the bundle.
 func isOwnershipConflict(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -25,8 +25,8 @@ const (
 	withheld  = "withheld" // not written, since another writer keeps changing it
 )
 
-// Injector keeps the CA bundle in its targets. Any number of replicas may run one: all write the
-// same bytes, and none writes what another has written.
+// Injector keeps the CA bundle in its targets. Any number of replicas may run one: all write the same
+// bytes, and none repeats the write of another.
 type Injector struct {
 	options    Options
 	targets    []target
@@ -37,8 +37,7 @@ type Injector struct {
 	mu         sync.Mutex // one pass over the targets at a time
 }
 
-// New makes an injector. It fails where options are missing, and exchanges nothing with the API
-// server.
+// New returns an Injector. It fails where options are missing, and sends no request.
 func New(options Options) (*Injector, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -60,10 +59,10 @@ func New(options Options) (*Injector, error) {
 	}, nil
 }
 
-// Publish brings the bundle to all targets and returns nil once it stands in every one. Targets
-// that fail do not keep the others waiting, and are tried again: against a dead or slow API
-// server until ctx ends, without a target, a permission or ownership for Options.Patience. A
-// bundle that is empty or does not parse is refused before anything is read.
+// Publish writes the bundle to all targets and returns nil once every one has it. A target that fails does
+// not delay the others, and is retried: until ctx ends where the API server does not respond, for
+// Options.PublishTimeout where a target, a permission or the ownership is missing. A bundle that is empty or
+// invalid is refused before anything is read.
 func (i *Injector) Publish(ctx context.Context, bundle []byte) error {
 	if err := validateBundle(bundle); err != nil {
 		return err
@@ -81,12 +80,11 @@ func (i *Injector) Publish(ctx context.Context, bundle []byte) error {
 	return nil
 }
 
-// Trigger makes Run look at the targets at once, as when the bundle has changed. It never blocks
-// and may be called at any time.
+// Trigger makes Run check the targets at once, as when the bundle has changed. It never blocks.
 func (i *Injector) Trigger() {
 	select {
 	case i.triggered <- struct{}{}:
-	default: // Run has been told and has not come to it yet
+	default: // one is pending
 	}
 }
 
@@ -103,14 +101,13 @@ func (i *Injector) injectAll(ctx context.Context, bundle []byte, byWatch bool) e
 	return err
 }
 
-// injectPending is a look that no watch is the reason for.
+// injectPending is injectInto without a watch as the reason.
 func (i *Injector) injectPending(ctx context.Context, targets []target, bundle []byte) ([]target, error) {
 	return i.injectInto(ctx, targets, bundle, false)
 }
 
-// injectInto tries each target once, all at the same time, and returns those that failed. One after the
-// other they take the larger part of a first start: the API server answers the write of a CRD only
-// after some 200 ms.
+// injectInto tries each target once, all concurrently, and returns those that failed. In sequence they would
+// take most of a first start: the API server takes some 200 ms to write a CRD.
 func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []byte, byWatch bool) ([]target, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -137,9 +134,9 @@ func (i *Injector) injectInto(ctx context.Context, targets []target, bundle []by
 	return remaining, errors.Join(errs...)
 }
 
-// Observed reads all targets and returns nil where every one trusts all that the bundle trusts,
-// regardless of who has put it there. An error that wraps certs.ErrNotCarried names a target that was seen
-// not to; any other tells why a target could not be read. It writes nothing.
+// Observed reads all targets and returns nil where every one trusts all that the bundle trusts, regardless
+// of who wrote it. The error wraps certs.ErrBundleMissing where a target lacks part of it; any other error
+// says why a target could not be read. Nothing is written.
 func (i *Injector) Observed(ctx context.Context, bundle []byte) error {
 	if err := validateBundle(bundle); err != nil {
 		return err

@@ -19,15 +19,15 @@ import (
 // FieldOwner is the server-side-apply field manager that owns the caBundle fields.
 const FieldOwner = "fairlead-ca-injector"
 
-// Loss is a target that had the bundle and has it no longer.
+// Loss is a target that had the bundle and no longer has it.
 type Loss struct {
 	APIVersion, Kind, Name string
 	UID                    types.UID // empty where the target is gone
 	Message                string    // a sentence or two for people
 }
 
-// Options of an Injector. Only Client must be set. A list of names that is nil means the default,
-// one that is empty but not nil means none.
+// Options of an Injector. Only Client must be set. A nil list of names means the default, an empty one
+// means none.
 type Options struct {
 	// Client reads and patches the targets. It should have a rate limiter of its own.
 	Client dynamic.Interface
@@ -40,49 +40,48 @@ type Options struct {
 	// three kinds of Fairlead.
 	CRDs []string
 
-	// TakeOver makes the injector overwrite a caBundle that another field manager owns. It does
-	// not extend to targets whose annotations hand them to cert-manager. Default: false.
+	// TakeOver makes the injector overwrite a caBundle that another field manager owns, except in targets
+	// whose annotations name cert-manager. Default: false.
 	TakeOver bool
 
-	// PublishTimeout is how long Publish bears with what waiting seldom heals: a missing target, a
+	// PublishTimeout is how long Publish retries errors that retrying seldom resolves: a missing target, a
 	// missing permission, another owner. Default: 1 minute.
 	PublishTimeout time.Duration
 
-	// AttemptTimeout bounds one exchange with the API server about all targets. Default: 30
-	// seconds: to apply a caBundle to a large CRD takes a busy API server more than 10.
+	// AttemptTimeout bounds one pass over all targets. Default: 30 seconds: a busy API server may take
+	// more than 10 to apply a caBundle to a large CRD.
 	AttemptTimeout time.Duration
 
-	// Interval is how often Run looks at the targets though no watch tells of a change, and the most that
-	// passes before a watch that was refused is tried again. After a failure it is a tenth at most.
-	// Default: 5 minutes.
+	// Interval is how often Run checks the targets without an event, and the longest delay before a failed
+	// watch is started again. After a failure it is a tenth at most. Default: 5 minutes.
 	Interval time.Duration
 
-	// OnLoss is called when a target that had the bundle was seen without it, once for each time. It must
-	// not block. Default: nothing is called.
+	// OnLoss is called when a target that had the bundle was read without it, once for each loss. It must
+	// not block. Defaults to nil.
 	OnLoss func(Loss)
 
-	// Latest returns the bundle as it stands at its origin now. It is asked after a target was read
-	// and before it is written, so that a replica which was cut off never brings an old bundle back:
-	// the write fails where the target has changed since it was read. Where it returns nil, and by
-	// default, the bundle that was handed over is taken for the latest.
+	// Latest returns the current bundle of the source. It is called after a target was read and before it
+	// is written, so that a replica that was disconnected never restores an old bundle: the write fails
+	// where the target has changed since it was read. Where it is nil or returns nil, the given bundle is
+	// used.
 	Latest func(ctx context.Context) ([]byte, error)
 
-	// WriteBurst is how often one target may be written in a row, and WriteEvery how long it takes
-	// until it may be written once more: each write of a CRD makes the API server convert all
-	// stored objects again. Defaults: 10 and 1 minute.
+	// WriteBurst is how often one target may be written in a row, and WriteEvery the time until it may be
+	// written once more: each write of a CRD makes the API server convert all stored objects again.
+	// Defaults: 10 and 1 minute.
 	WriteBurst int
 	WriteEvery time.Duration
 
-	// Jitter lengthens an interval, so that replicas drift apart. Default: up to a fifth on top.
+	// Jitter lengthens an interval, so that replicas do not act in step. Default: up to a fifth.
 	Jitter func(time.Duration) time.Duration
 
-	// Clock tells the time. Default: the real one.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
 
-	// Log takes what happens. Default: nothing is logged.
+	// Log defaults to logr.Discard().
 	Log logr.Logger
 
-	// Registerer publishes the metrics. Default: they are not published.
+	// Registerer registers the metrics. Defaults to nil: they are not published.
 	Registerer prometheus.Registerer
 }
 
@@ -122,8 +121,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// targets are all that the options name, the CRDs first: without their bundle even reading an
-// object at its other version fails.
+// targets are all that the options name. CRDs come first: without their bundle an object cannot even be
+// read at its other version.
 func (o Options) targets() []target {
 	var all []target
 	add := func(kind *kind, names []string) {

@@ -14,42 +14,41 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// minInterval is the least time between two looks at the targets, and the first pause after a failure: a target
-// that is changed without end costs a read per second, not one per change.
+// minInterval is the least time between two passes, and the first delay after a failure: a target that
+// changes continuously costs a read per second, not one per change.
 const minInterval = time.Second
 
-// Run keeps the bundle in the targets until ctx ends, and then returns nil. Each target is watched by its
-// name, so that a bundle that was lost, or a target that was installed again without it, is healed within
-// seconds; all are looked at in every interval, so that a watch that is refused or silently dead costs no
-// more than that. While bundle returns nil nothing is done: it is injected by others.
+// Run keeps the bundle in the targets until ctx ends, and then returns nil. Each target is watched by name,
+// so that a lost bundle is restored within seconds, and all are checked at every interval, in case a watch
+// is refused or broken. While bundle returns nil, another component injects it and nothing is done.
 func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer func() { cancel(); watching.Wait() }()
 	changed := make(chan struct{}, 1)
-	watched := false
+	started := false
 	var seen retry.Distinct
 	failures := 0
 	timer := i.options.Clock.NewTimer(i.options.Jitter(i.options.Interval))
 	defer timer.Stop()
-	heard, hearAgain := changed, (<-chan time.Time)(nil) // after a look nothing is heard for a while
+	events, watchAgain := changed, (<-chan time.Time)(nil) // watches are ignored for minInterval after a pass
 	for {
 		byWatch := false
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-hearAgain:
-			heard, hearAgain = changed, nil
+		case <-watchAgain:
+			events, watchAgain = changed, nil
 			continue
 		case <-i.triggered:
-		case <-heard:
+		case <-events:
 			byWatch = true
 		case <-timer.C():
 		}
 		pause := i.options.Interval
 		wanted := bundle()
-		if wanted != nil && !watched {
-			watched = true
+		if wanted != nil && !started {
+			started = true
 			for _, t := range i.targets {
 				watching.Go(func() { panics.Go("CA injection", func() { i.watchTarget(ctx, t, changed) }) })
 			}
@@ -67,12 +66,12 @@ func (i *Injector) Run(ctx context.Context, bundle func() []byte) error {
 			}
 		}
 		timer.Reset(i.options.Jitter(pause))
-		heard, hearAgain = nil, i.options.Clock.After(min(minInterval, i.options.Interval/10))
+		events, watchAgain = nil, i.options.Clock.After(min(minInterval, i.options.Interval/10))
 	}
 }
 
-// retryDelay is how long to wait after a failure: longer after each, and no longer than until the first target
-// may be written that the budget withholds a write from.
+// retryDelay is how long to wait after a failure: longer after each, and no longer than until the budget
+// allows the first write that it withholds.
 func (i *Injector) retryDelay(err error, failures int) time.Duration {
 	pause := min(minInterval<<min(failures-1, 12), i.options.Interval/10)
 	if until := firstAllowedAt(err); !until.IsZero() {
@@ -81,8 +80,7 @@ func (i *Injector) retryDelay(err error, failures int) time.Duration {
 	return pause
 }
 
-// firstAllowedAt is when the first of the writes that were withheld is allowed; zero where something else is
-// among the errors.
+// firstAllowedAt is when the first of the withheld writes is allowed; zero where there is any other error.
 func firstAllowedAt(err error) time.Time {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var first time.Time

@@ -13,35 +13,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kind is a sort of target.
+// kind is one of the kinds of targets.
 type kind struct {
 	name     string
 	resource schema.GroupVersionResource
 
-	// slots are the places of an object where a bundle belongs. It fails where the object has
-	// none, with what to do about that.
+	// slots are the fields of an object that take a bundle. It fails where there are none, with the remedy.
 	slots func(*unstructured.Unstructured) ([]slot, error)
 
-	// path is where the managed fields tell of the slot's owner.
+	// path is where the managed fields name the owner of a slot.
 	path func(slot) []string
 
-	// fill is the least content by which server-side apply sets the bundle in the slots. What
-	// the object's schema requires beside it stands in the object already.
+	// fill returns the least content that sets the bundle in the slots by server-side apply. What the
+	// schema requires in addition is in the object already.
 	fill func(slots []slot, bundle string) map[string]any
 
-	// maxBackoff is how long a target is left alone at most where another writer keeps taking its bundle
-	// away. A definition gets longer: each write of it makes the API server convert all stored objects.
+	// maxBackoff is the longest time without a write where another writer keeps removing the bundle. It is
+	// longer for CRDs: each write of one makes the API server convert all stored objects.
 	maxBackoff time.Duration
 }
 
-// slot is one place for a bundle: the name of the webhook, or nothing for a CRD, and what stands
-// there.
+// slot is one field for a bundle: the name of the webhook, empty for a CRD, and its current value.
 type slot struct {
 	webhook string
 	current []byte
 }
 
-// target is one object that must carry the bundle.
+// target is one object that must have the bundle.
 type target struct {
 	kind *kind
 	name string
@@ -100,11 +98,11 @@ func webhookSlots(object *unstructured.Unstructured) ([]slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		standing, err := bundleAt(webhook, "clientConfig", "caBundle")
+		current, err := bundleAt(webhook, "clientConfig", "caBundle")
 		if err != nil {
 			return nil, fmt.Errorf("webhook %q: %w", name, err)
 		}
-		found = append(found, slot{name, standing})
+		found = append(found, slot{name, current})
 	}
 	if len(found) == 0 {
 		return nil, errors.New("has no webhooks: install the webhook configurations again (make install)")
@@ -120,11 +118,11 @@ func crdSlots(object *unstructured.Unstructured) ([]slot, error) {
 	if strategy != "Webhook" {
 		return nil, fmt.Errorf("has conversion strategy %q, so its versions are relabelled and not converted: install the CRDs with the strategy Webhook (make install)", strategy)
 	}
-	standing, err := bundleAt(object.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	current, err := bundleAt(object.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 	if err != nil {
 		return nil, err
 	}
-	return []slot{{current: standing}}, nil
+	return []slot{{current: current}}, nil
 }
 
 func bundleAt(object map[string]any, path ...string) ([]byte, error) {
@@ -135,9 +133,8 @@ func bundleAt(object map[string]any, path ...string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(encoded)
 }
 
-// patch is what is applied to the object: the bundle in the slots, against the very object and
-// the resourceVersion that were read. The identity keeps apply from creating an object that has
-// gone meanwhile, and the version from bringing back a webhook that has.
+// patch is what is applied: the bundle in the slots, with the UID and resourceVersion that were read. The
+// UID keeps apply from creating a deleted object again, and the version from restoring a removed webhook.
 func (t target) patch(object *unstructured.Unstructured, slots []slot, bundle []byte) *unstructured.Unstructured {
 	content := t.kind.fill(slots, base64.StdEncoding.EncodeToString(bundle))
 	applied := &unstructured.Unstructured{Object: content}

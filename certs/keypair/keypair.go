@@ -17,7 +17,7 @@ import (
 // Contents are the keys of a TLS Secret. CA is empty where the issuer knows no root.
 type Contents struct{ Certificate, Key, CA []byte }
 
-// Pair is a serving certificate and who must be trusted to accept it.
+// Pair is a serving certificate with the authorities that clients must trust to accept it.
 type Pair struct {
 	Served *tls.Certificate    // with its leaf and the whole chain
 	Roots  []*x509.Certificate // nil where there is no ca.crt
@@ -41,7 +41,7 @@ func (p *Pair) RootExpiry() time.Time {
 	return first
 }
 
-// VerifyAgainst says why clients that trust the roots would refuse the certificate; nil if they do not.
+// VerifyAgainst returns why clients that trust the roots would refuse the certificate, or nil.
 func (p *Pair) VerifyAgainst(roots []*x509.Certificate, now time.Time) error {
 	options := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: now}
 	for _, one := range roots {
@@ -56,7 +56,7 @@ func (p *Pair) VerifyAgainst(roots []*x509.Certificate, now time.Time) error {
 	return err
 }
 
-// Parse checks that a client that calls by serverName could be served; an empty name is not
+// Parse returns the pair if a client that connects to serverName could be served. An empty name is not
 // compared.
 func Parse(c Contents, serverName string, now time.Time) (*Pair, error) {
 	chain, err := pemfile.ParseCertificates(c.Certificate)

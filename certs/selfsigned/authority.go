@@ -37,18 +37,18 @@ type Authority struct {
 	served atomic.Pointer[tls.Certificate]
 	bundle atomic.Pointer[[]byte]
 
-	mu          sync.Mutex  // held while the Secret is read and while a certificate is chosen
-	stored      *storedCA   // as last read from the Secret
-	signerSince time.Time   // when the root that signs was first met here
-	serving     *leaf       // what is served
-	phaseSeen   phaseSeen   // with the phase of a rotation
-	check       bundleCheck // for the bundle where clients find it
+	mu          sync.Mutex  // guards what follows, also while the Secret is read
+	stored      *storedCA   // as last read
+	signerSince time.Time   // when the root that signs was first read here
+	serving     *leaf       // the certificate that is served
+	phaseSeen   phaseSeen   // of the current phase
+	check       bundleCheck // whether clients have the bundle
 }
 
 var _ certs.Source = (*Authority)(nil)
 
-// New makes an authority. It fails where options are missing or contradict each other, and
-// exchanges nothing with the API server.
+// New returns an Authority. It fails where options are missing or contradict each other, and sends no
+// request.
 func New(options Options) (*Authority, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -66,9 +66,9 @@ func New(options Options) (*Authority, error) {
 	return a, err
 }
 
-// Prepare reads the root from the Secret, or makes it, and signs a first serving certificate. It
-// bears with a dead or slow API server until ctx ends, with missing permissions for
-// DeniedPatience, and with a Secret that is not the operator's not at all.
+// Prepare reads the root from the Secret, or creates it, and signs a first serving certificate. It retries
+// a server that does not respond until ctx ends, missing permissions for DeniedTimeout, and a Secret that
+// is not the operator's not at all.
 func (a *Authority) Prepare(ctx context.Context) error {
 	policy := retry.Policy{
 		Clock:          a.options.Clock,
@@ -97,7 +97,7 @@ func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	return nil, fmt.Errorf("secret %s: no serving certificate has been signed yet", a)
 }
 
-// CABundle returns the roots that the Secret says to trust; nil before Prepare has succeeded.
+// CABundle returns the roots that the Secret lists as trusted; nil before Prepare has succeeded.
 func (a *Authority) CABundle() []byte {
 	if bundle := a.bundle.Load(); bundle != nil {
 		return *bundle
@@ -105,10 +105,10 @@ func (a *Authority) CABundle() []byte {
 	return nil
 }
 
-// String is the Secret's namespace and name.
+// String returns the Secret's namespace and name.
 func (a *Authority) String() string { return a.options.Namespace + "/" + a.options.Name }
 
-// use takes up what the Secret holds: first who is trusted, then who signs.
+// use applies the content of the Secret: first the bundle, then the root that signs.
 func (a *Authority) use(found *storedCA) error {
 	now := a.options.Clock.Now()
 	if a.stored == nil || !a.stored.signer.certificate().Equal(found.signer.certificate()) {
@@ -132,7 +132,6 @@ func (a *Authority) use(found *storedCA) error {
 	return a.renew(now)
 }
 
-// publishMetrics publishes what is held.
 func (a *Authority) publishMetrics() {
 	var next time.Time
 	if a.stored.next != nil {
@@ -154,7 +153,7 @@ func (a *Authority) renew(now time.Time) error {
 	if a.stored == nil {
 		return nil
 	}
-	signer, complaint := a.signer(now)
+	signer, unobserved := a.signer(now)
 	if a.serving != nil && a.serving.isFresh(now) && a.serving.signer.certificate().Equal(signer.certificate()) {
 		return nil
 	}
@@ -162,8 +161,8 @@ func (a *Authority) renew(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if complaint != nil {
-		a.options.Log.Error(complaint, "the webhook's certificate is signed by a root that clients may not trust yet; their calls fail until the CA bundle has reached them", "secret", a.String())
+	if unobserved != nil {
+		a.options.Log.Error(unobserved, "the webhook's certificate is signed by a root that clients may not trust yet; their calls fail until the CA bundle has reached them", "secret", a.String())
 	}
 	if a.serving != nil {
 		a.reloads.Count(certs.ReloadChanged)
@@ -176,7 +175,7 @@ func (a *Authority) renew(now time.Time) error {
 	return nil
 }
 
-// formerRoots are the roots that a new one must keep company with: those that were trusted so far.
+// formerRoots are the roots trusted so far, which a new one is added to.
 func (a *Authority) formerRoots() []*x509.Certificate {
 	if a.stored == nil {
 		return nil
@@ -184,9 +183,9 @@ func (a *Authority) formerRoots() []*x509.Certificate {
 	return a.stored.trustedRoots()
 }
 
-// Run takes up what happens to the Secret, renews the serving certificate in time and carries
-// rotations on, until ctx ends. The Secret is watched so that a change counts at once, and read at every interval so that
-// a watch that is refused or silently dead costs no more than that.
+// Run applies changes of the Secret, renews the serving certificate in time and continues rotations until
+// ctx ends. The Secret is watched so that a change counts at once, and read at every interval, in case the
+// watch is refused or broken.
 func (a *Authority) Run(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	watching := make(chan struct{})
@@ -221,11 +220,11 @@ func (a *Authority) Run(ctx context.Context) error {
 	}
 }
 
-// minInterval bounds how often the Secret is read though no event says that it has changed.
+// minInterval is the least time between two reads without an event.
 const minInterval = 100 * time.Millisecond
 
-// untilNextWake is how long there is nothing to do. What failed is not repeated before the interval has
-// passed, and only the serving certificate does not wait for that.
+// untilNextWake is the time until there is something to do. After a failure that is the interval, or
+// the renewal of the serving certificate where that is sooner.
 func (a *Authority) untilNextWake(failure error) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -240,8 +239,8 @@ func (a *Authority) untilNextWake(failure error) time.Duration {
 	return max(at.Sub(now), minInterval)
 }
 
-// refresh synchronizes with the Secret, and looks for the bundle where that decides what follows.
-// The serving certificate is renewed whatever comes of it: that takes only what is in memory.
+// refresh synchronizes with the Secret, and checks the bundle where a decision depends on it. The serving
+// certificate is renewed even if that fails: it needs only what is in memory.
 func (a *Authority) refresh(ctx context.Context) error {
 	err := a.synchronizeBounded(ctx)
 	if err == nil && a.isCheckDue() && a.checkBundle(ctx) {

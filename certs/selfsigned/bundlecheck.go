@@ -17,22 +17,22 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// firstCheckDelay is how long after the bundle has changed it is first looked for: writing it takes the
-// API server some 200 ms for each CRD.
+// firstCheckDelay is the time between a change of the bundle and the first check: the API server takes
+// some 200 ms to write each CRD.
 const firstCheckDelay = time.Second
 
-// bundleCheck is what was last seen of a bundle, in one phase of a rotation.
+// bundleCheck is the last observation of a bundle in one phase of a rotation.
 type bundleCheck struct {
 	phase         string
 	bundle        string
 	propagation   rotation.Propagation
-	completeSince time.Time     // when it was seen to stand everywhere
-	backoff       time.Duration // doubled after every look in vain
-	nextAt        time.Time     // of the next look
+	completeSince time.Time     // when it was first observed everywhere
+	backoff       time.Duration // doubled after each check without success
+	nextAt        time.Time     // time of the next check
 	logged        retry.Distinct
 }
 
-// propagationOf says what was seen of the bundle that is held, in the phase that it is held in.
+// propagationOf returns what was observed of the stored bundle in its phase.
 func (l *bundleCheck) propagationOf(h *storedCA) rotation.Propagation {
 	if l.phase != h.phaseID() || l.bundle != string(h.bundle()) {
 		return rotation.Unknown
@@ -40,8 +40,8 @@ func (l *bundleCheck) propagationOf(h *storedCA) rotation.Propagation {
 	return l.propagation
 }
 
-// nextCheck says whether to look now for the bundle where clients find it, and else when. The zero
-// time means that nothing depends on it.
+// nextCheck reports whether a check is due now, and otherwise when the next one is. The zero time means
+// that no decision depends on one.
 func (a *Authority) nextCheck(now time.Time) (bool, time.Time) {
 	if a.options.Observe == nil || a.stored == nil {
 		return false, time.Time{}
@@ -54,13 +54,13 @@ func (a *Authority) nextCheck(now time.Time) (bool, time.Time) {
 		pause := min(firstCheckDelay, a.options.Interval/10)
 		*l = bundleCheck{phase: a.stored.phaseID(), bundle: string(a.stored.bundle()), backoff: pause, nextAt: now.Add(pause)}
 		if a.stored.status.Phase == rotation.Observed {
-			l.nextAt = now // it stood there a moment ago
+			l.nextAt = now // it was there a moment ago
 		}
 	}
 	return !now.Before(a.check.nextAt), a.check.nextAt
 }
 
-// checkBundle looks for the bundle where clients find it, and says whether that changes anything.
+// checkBundle observes the bundle, and reports whether that changes a decision.
 func (a *Authority) checkBundle(ctx context.Context) bool {
 	a.mu.Lock()
 	phase, bundle := a.check.phase, a.check.bundle
@@ -86,15 +86,15 @@ func (a *Authority) checkBundle(ctx context.Context) bool {
 	}
 	l.nextAt = a.options.Clock.Now().Add(l.backoff)
 	l.backoff = min(2*l.backoff, a.options.Interval)
-	if l.backoff > 4*firstCheckDelay && l.logged.Add(err) { // one or two looks in vain are usual
+	if l.backoff > 4*firstCheckDelay && l.logged.Add(err) { // the first checks usually fail
 		a.options.Log.Info("the CA bundle has not reached every client; the root that signs is not replaced before", "secret", a.String(), "reason", err.Error())
 	}
 	return l.propagation == rotation.Missing && a.stored.status.Phase == rotation.Observed
 }
 
-// Latest returns the bundle by the Secret as it stands now. A caller about to write a bundle over
-// another asks after having read that one: a replica that was cut off may hold a bundle that the
-// others have moved on from, and must not bring it back.
+// Latest returns the bundle of the Secret as it is stored now. A caller that is about to replace a bundle
+// calls it after having read that one: a replica that was disconnected may hold an old bundle, and must not
+// restore it.
 func (a *Authority) Latest(ctx context.Context) ([]byte, error) {
 	secret, err := a.secrets.Get(ctx, a.options.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -105,7 +105,7 @@ func (a *Authority) Latest(ctx context.Context) ([]byte, error) {
 	}
 	found, err := read(secret, a.options.Clock.Now())
 	if err != nil {
-		return a.CABundle(), nil //nolint:nilerr // Run complains of it; the last good bundle stays in use
+		return a.CABundle(), nil //nolint:nilerr // Run logs it; the last valid bundle stays in use
 	}
 	return found.bundle(), nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/certs"
 )
 
-// maxFormerRoots bounds how many former roots stay trusted beside the one that signs.
+// maxFormerRoots bounds the former roots that stay trusted.
 const maxFormerRoots = 4
 
 // root is a certificate that signs, and its key.
@@ -33,14 +33,14 @@ func (r *root) certificate() *x509.Certificate { return r.chain[0] }
 
 func (r *root) expiry() time.Time { return r.certificate().NotAfter }
 
-// createRoot makes a root on a curve that is valid from now.
+// createRoot creates a root that is valid from now.
 func createRoot(curve elliptic.Curve, now time.Time, validity, skew time.Duration) (*root, error) {
 	key, err := ecdsa.GenerateKey(curve, rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the root's key: %w", err)
 	}
-	// Serial number and subject key identifier are left to x509, which draws the one at random
-	// and derives the other from the key: authorities that reuse them cannot be told apart.
+	// x509 draws the serial number at random and derives the subject key identifier from the key:
+	// authorities that reuse them cannot be distinguished.
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "fairlead-webhook-ca", Organization: []string{"fairlead.dev"}},
 		NotBefore:             now.Add(-skew),
@@ -57,7 +57,7 @@ func createRoot(curve elliptic.Curve, now time.Time, validity, skew time.Duratio
 	return &root{chain: []*x509.Certificate{certificate}, key: key}, nil
 }
 
-// pair is the root as a Secret holds it.
+// pair returns the root in the form of a TLS Secret.
 func (r *root) pair() (certificate, key []byte, err error) {
 	der, err := x509.MarshalPKCS8PrivateKey(r.key)
 	if err != nil {
@@ -81,8 +81,8 @@ type leaf struct {
 	renewAt     time.Time
 }
 
-// isFresh says whether the leaf may be served on. A clock that was set back makes it stale too. One
-// that lasts as long as its root is not renewed: another of the same root would not last longer.
+// isFresh reports whether the leaf may still be served. It is not where the clock was set back. A leaf that
+// expires with its root is not renewed, since another one would expire at the same time.
 func (l *leaf) isFresh(now time.Time) bool {
 	until := l.renewAt
 	if end := l.certificate.Leaf.NotAfter; !end.Before(l.signer.expiry()) {
@@ -91,9 +91,9 @@ func (l *leaf) isFresh(now time.Time) bool {
 	return now.Before(until) && !now.Before(l.certificate.Leaf.NotBefore)
 }
 
-// sign makes a serving certificate for the names, valid for a time from now, and never beyond the root.
-// It is dated back to the root's own beginning: where this clock is ahead of the clients', or was set
-// ahead and back, they would refuse what begins now.
+// sign creates a serving certificate for the names, valid from now for a time but never beyond the root.
+// It is backdated to the root's own beginning: clients whose clocks are late, or a clock that was set back,
+// would otherwise refuse it.
 func sign(signer *root, names []string, now time.Time, validity time.Duration) (*leaf, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,24 +1,24 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selfsigned is the operator's own certificate authority: one root, shared by all
-// replicas through a Secret, and for each replica a short-lived serving certificate that exists
-// in memory only.
+// Package selfsigned is the operator's own certificate authority: one root, shared by all replicas through
+// a Secret, and for each replica a short-lived serving certificate that exists in memory only.
 //
-// The Secret is the truth. Its tls.crt and tls.key are the root that signs, its ca.crt are all
-// roots that clients must trust; the bundle is a pure function of it, so that every replica
-// publishes the same bytes. It is created if absent and otherwise updated against the
-// resourceVersion that was read; a replica that loses a race reads again. The Secret must not be mounted
-// into pods: the key in it signs for everybody who trusts the bundle.
+// The Secret is the source of truth: tls.crt and tls.key are the root that signs, ca.crt are all roots that
+// clients must trust. The bundle is a pure function of it, so that every replica publishes the same bytes.
+// It is created if absent and otherwise updated against the resourceVersion that was read; a replica whose
+// write conflicts reads again. The Secret must not be mounted into pods: its key signs for every client
+// that trusts the bundle.
 //
-// One root follows another in phases (certs/internal/rotation) that the Secret remembers in an
-// annotation, so that any replica carries a rotation on: the next root is published, seen where
-// clients look, signs, and the former one is forgotten when what it signed has expired. A root
-// that an administrator puts into the Secret, or that must be made at once, is held back by each
-// replica that still has the former key, until clients were seen to trust it.
+// The steps of one pass: synchronize.go reads the Secret, storedca.go parses it, rotation.go decides
+// whether a transition is due (certs/internal/rotation) and computes the Secret after it, and authority.go
+// publishes the bundle and signs with what certificates.go creates. bundlecheck.go observes whether clients
+// have the bundle. The phase of a rotation is stored in an annotation, so that any replica continues it.
+// A root that an administrator puts into the Secret, or that had to be created at once, is not used by a
+// replica that still has the former key until clients were observed to trust it.
 //
-// The package never touches a Secret that does not carry the operator's managed-by label, never
-// lets an unusable Secret empty the bundle, and never logs what a Secret holds.
+// The package never changes a Secret without the operator's managed-by label, never empties the bundle
+// because of an unusable Secret, and never logs the content of a Secret.
 //
 // It needs create on secrets in its namespace, and get, update and watch on the one name.
 package selfsigned

@@ -22,59 +22,55 @@ type Options struct {
 	// Client reads and writes the Secret. It should have a rate limiter of its own.
 	Client kubernetes.Interface
 
-	// Namespace and Name say where the Secret is. Defaults: fairlead-system and
-	// fairlead-webhook-ca.
+	// Namespace and Name are those of the Secret. Defaults: fairlead-system and fairlead-webhook-ca.
 	Namespace, Name string
 
-	// Service is the Service through which the API server reaches the webhooks. The certificate
-	// is good for <service>.<namespace>.svc and <service>.<namespace>.svc.cluster.local.
-	// Default: fairlead-webhook.
+	// Service is the Service through which API servers reach the webhooks. The certificate is valid for
+	// <service>.<namespace>.svc and <service>.<namespace>.svc.cluster.local. Default: fairlead-webhook.
 	Service string
 
 	// ExtraNames are further DNS names and IP addresses of the certificate, such as localhost.
 	ExtraNames []string
 
-	// RootValidity is how long a root that is made here is valid. Its rotation begins when a tenth
-	// of it is left. At least ten times LeafValidity. Default: 10 years.
+	// RootValidity is how long a root that is created here is valid. Its rotation begins when a tenth of
+	// it is left. At least ten times LeafValidity. Default: 10 years.
 	RootValidity time.Duration
 
 	// LeafValidity is how long a serving certificate is valid; it is renewed after two thirds of
 	// it. Default: 7 days.
 	LeafValidity time.Duration
 
-	// Interval is how often Run reads the Secret, beside watching it, and looks at the age of
-	// the serving certificate. Default: 1 minute, at most a sixth of LeafValidity.
+	// Interval is how often Run reads the Secret in addition to watching it, and checks the age of the
+	// serving certificate. Default: 1 minute, at most a sixth of LeafValidity.
 	Interval time.Duration
 
-	// Observe looks whether all of the bundle stands wherever clients find it, and returns nil where
-	// it does, an error that wraps certs.ErrNotCarried where it was seen not to, and any other where it
-	// could not look. A root signs only once it was observed. Defaults to nil: it cannot look, and Overlap
-	// counts.
+	// Observe returns nil where the whole bundle is in every place that clients read it from, an error
+	// that wraps certs.ErrBundleMissing where a place lacks part of it, and any other error where a place
+	// could not be read. A root signs only once it was observed. Defaults to nil: Overlap is used.
 	Observe func(ctx context.Context, bundle []byte) error
 
-	// Overlap is, without Observe, how long a root is only trusted before replicas sign with it: the
-	// time in which the bundle must have been carried to clients. Default: 2 minutes, at
-	// most a third of LeafValidity.
+	// Overlap is, without Observe, how long a root is trusted before replicas sign with it: the time in
+	// which the bundle must reach the clients. Default: 2 minutes, at most a third of LeafValidity.
 	Overlap time.Duration
 
-	// DeniedTimeout is how long Prepare bears with Forbidden and Unauthorized, since roles may
-	// be applied just after the Deployment. Default: 30 seconds.
+	// DeniedTimeout is how long Prepare retries Forbidden and Unauthorized, since roles may be applied
+	// just after the Deployment. Default: 30 seconds.
 	DeniedTimeout time.Duration
 
-	// AttemptTimeout bounds one exchange with the API server. Default: 10 seconds.
+	// AttemptTimeout bounds one pass of requests to the API server. Default: 10 seconds.
 	AttemptTimeout time.Duration
 
-	// OnChange is called after the bundle has changed; CABundle then returns the new one. It
-	// must not block. Default: nothing is called.
+	// OnChange is called after the bundle has changed; CABundle then returns the new one. It must not
+	// block. Defaults to nil.
 	OnChange func()
 
-	// Clock tells the time. Default: the real one.
+	// Clock defaults to the real clock.
 	Clock clock.WithTicker
 
-	// Log takes what happens. Default: nothing is logged.
+	// Log defaults to logr.Discard().
 	Log logr.Logger
 
-	// Registerer publishes the metrics. Default: they are not published.
+	// Registerer registers the metrics. Defaults to nil: they are not published.
 	Registerer prometheus.Registerer
 
 	// rootCurve is that of a root's key: P-384, whose signatures cost a test that makes thousands of
@@ -82,11 +78,11 @@ type Options struct {
 	rootCurve elliptic.Curve
 }
 
-// skew is how far clocks may differ: certificates are dated back by it, and a former root stays
-// trusted for as much longer than certificates of it live.
+// skew is the tolerated clock skew: certificates are backdated by it, and a former root stays trusted for
+// as much longer than its certificates are valid.
 func (o Options) skew() time.Duration { return min(5*time.Minute, o.LeafValidity/10) }
 
-// delays is how long a rotation waits for what it cannot observe.
+// delays are how long a rotation waits for what it cannot observe.
 func (o Options) delays() rotation.Delays {
 	// An API server follows its own storage by a watch, within milliseconds when it is well.
 	settle := min(10*time.Second, o.LeafValidity/10)
@@ -133,7 +129,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// names are the DNS names and IP addresses that the serving certificate is good for.
+// names are the DNS names and IP addresses of the serving certificate.
 func (o Options) names() []string {
 	service := o.Service + "." + o.Namespace + ".svc"
 	return append([]string{service, service + ".cluster.local"}, o.ExtraNames...)

@@ -14,26 +14,26 @@ import (
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
 )
 
-// phaseSeen is when this replica first met a phase. Waits that are short count from there: the clock
-// of the replica that wrote the phase may be ahead or late.
+// phaseSeen is when this replica first read a phase. Short delays count from there: the clock of the
+// replica that wrote the phase may be wrong.
 type phaseSeen struct {
 	phase string
 	at    time.Time
 }
 
-// phaseID identifies the phase among all that ever were.
+// phaseID identifies one phase of one rotation.
 func (h *storedCA) phaseID() string {
 	return fmt.Sprintf("%s %s %s", h.status.Phase, h.status.Since, h.status.Root)
 }
 
-// trackPhase notes when a phase is met for the first time.
+// trackPhase records when a phase is read for the first time.
 func (a *Authority) trackPhase(h *storedCA, now time.Time) {
 	if a.phaseSeen.phase != h.phaseID() {
 		a.phaseSeen = phaseSeen{h.phaseID(), now}
 	}
 }
 
-// decide says what follows for the rotation from what is held.
+// decide returns what is due in the rotation.
 func (a *Authority) decide(h *storedCA, now time.Time) rotation.Decision {
 	a.trackPhase(h, now)
 	since := h.status.Since
@@ -54,8 +54,8 @@ func (a *Authority) decide(h *storedCA, now time.Time) rotation.Decision {
 		})
 }
 
-// signer is the root of the Secret, except while it is held back. The error is that of a root that
-// must sign though it was not seen that clients trust it.
+// signer is the root of the Secret, unless it must wait for the clients. The error is set where a root
+// must sign that clients were not observed to trust.
 func (a *Authority) signer(now time.Time) (*root, error) {
 	if a.serving == nil || a.serving.signer.certificate().Equal(a.stored.signer.certificate()) {
 		return a.stored.signer, nil
@@ -72,22 +72,22 @@ func (a *Authority) signer(now time.Time) (*root, error) {
 	return a.stored.signer, fmt.Errorf("secret %s: the former root expired at %s, and its successor was not seen everywhere yet", a, a.serving.signer.expiry().Format(time.RFC3339))
 }
 
-// awaitsTrust says whether the root of the Secret is new here and not yet to be used, as clients may
-// not know it, while the previous one still serves.
+// awaitsTrust reports whether the root of the Secret is new here and must not be used yet, since clients
+// may not trust it while the previous one still serves.
 func (a *Authority) awaitsTrust(now time.Time) bool {
 	previous := a.serving.signer
 	return !previous.certificate().Equal(a.stored.signer.certificate()) && !a.isSignerTrusted(now) &&
 		now.Before(previous.expiry()) && certs.Contains(a.stored.trustedRoots(), previous.certificate())
 }
 
-// isSignerTrusted says whether clients trust the root of the Secret.
+// isSignerTrusted reports whether clients trust the root of the Secret.
 func (a *Authority) isSignerTrusted(now time.Time) bool {
 	at, known := a.signerTrustedAt()
 	return known && !now.Before(at)
 }
 
-// signerTrustedAt is when clients will have come to trust the root of the Secret: by the record of a
-// rotation, since it was seen where they look, or, where that cannot be read, by the time they need.
+// signerTrustedAt is when clients trust the root of the Secret: by the stored phase, by when the bundle was
+// observed or, where it cannot be, after Overlap.
 func (a *Authority) signerTrustedAt() (time.Time, bool) {
 	record := a.stored.status
 	switch {
@@ -103,34 +103,34 @@ func (a *Authority) signerTrustedAt() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// nextWake is when there is something to do though nothing happens.
+// nextWake is when there is something to do even if nothing happens.
 func (a *Authority) nextWake(now time.Time) time.Time {
 	at := now.Add(a.options.Interval)
 	if a.stored == nil || a.serving == nil {
 		return at
 	}
 	due, look := a.nextCheck(now)
-	verdict := a.decide(a.stored, now)
-	if due || verdict.Event != "" {
+	decision := a.decide(a.stored, now)
+	if due || decision.Event != "" {
 		return now
 	}
-	moments := []time.Time{look, verdict.RecheckAt, a.serving.renewAt}
+	times := []time.Time{look, decision.RecheckAt, a.serving.renewAt}
 	if a.stored.status.Phase == rotation.Stable {
-		moments = append(moments, a.stored.rotationDueAt())
+		times = append(times, a.stored.rotationDueAt())
 	}
 	if a.awaitsTrust(now) {
 		trusted, _ := a.signerTrustedAt()
-		moments = append(moments, a.serving.signer.expiry(), trusted)
+		times = append(times, a.serving.signer.expiry(), trusted)
 	}
-	for _, moment := range moments {
-		if moment.After(now) {
-			at = earlier(at, moment)
+	for _, at := range times {
+		if at.After(now) {
+			at = earlier(at, at)
 		}
 	}
 	return at
 }
 
-// transition is the Secret after a transition. The one that was read stays as it is.
+// transition returns the Secret after a transition. The Secret that was read is not changed.
 func (o Options) transition(h *storedCA, row rotation.Transition, now time.Time) (*corev1.Secret, error) {
 	secret := h.secret.DeepCopy()
 	record := h.status.withPhase(row.To, now, o.LeafValidity)
@@ -156,7 +156,7 @@ func (o Options) transition(h *storedCA, row rotation.Transition, now time.Time)
 	case rotation.Promote, rotation.PromoteUnobserved:
 		secret.Data[certs.CertKey], secret.Data[certs.PrivateKey] = secret.Data[NextCertKey], secret.Data[NextPrivateKey]
 		secret.Data[certs.CAKey] = h.bundle()
-		// The former key signs nothing any more: what is not there cannot be stolen.
+		// The former key signs nothing more: what is deleted cannot be stolen.
 		delete(secret.Data, NextCertKey)
 		delete(secret.Data, NextPrivateKey)
 		record.Root, record.Next = record.Next, ""
@@ -177,8 +177,8 @@ func (o Options) transition(h *storedCA, row rotation.Transition, now time.Time)
 	return secret, record.writeTo(secret)
 }
 
-// withNewRoot is the Secret with a new root that signs at once, as there is none that could. The former
-// roots stay trusted beside it until what they signed has expired.
+// withNewRoot returns the Secret with a new root that signs at once, since no other root could. The former
+// roots stay trusted until what they signed has expired.
 func (o Options) withNewRoot(secret *corev1.Secret, former []*x509.Certificate, reason string, now time.Time) (*corev1.Secret, error) {
 	made, err := createRoot(o.rootCurve, now, o.RootValidity, o.skew())
 	if err != nil {
@@ -201,7 +201,7 @@ func (o Options) withNewRoot(secret *corev1.Secret, former []*x509.Certificate, 
 	return secret, record.writeTo(secret)
 }
 
-// unexpired are those of the roots that have not expired, each once and no more than may be kept.
+// unexpired returns the roots that have not expired, each once, at most maxFormerRoots.
 func unexpired(now time.Time, roots []*x509.Certificate) []*x509.Certificate {
 	var kept []*x509.Certificate
 	for _, one := range roots {

@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
-// storedCA is what the Secret holds.
+// storedCA is the parsed content of the Secret.
 type storedCA struct {
 	secret  *corev1.Secret
 	signer  *root               // tls.crt and tls.key
@@ -31,8 +31,8 @@ type storedCA struct {
 	status  rotationStatus
 }
 
-// trustedRoots are all that clients must trust. The newest root comes first, as it does after it has
-// become the one that signs: the bytes are the same before and after.
+// trustedRoots are all roots that clients must trust. The newest comes first, as it does once it signs, so
+// that the bytes are the same before and after.
 func (h *storedCA) trustedRoots() []*x509.Certificate {
 	var all []*x509.Certificate
 	if h.next != nil {
@@ -55,7 +55,7 @@ func (h *storedCA) formerExpiry() time.Time {
 	return last
 }
 
-// rotationReason is why another root should follow; empty where nothing asks for it.
+// rotationReason is why another root is due; empty where none is.
 func (h *storedCA) rotationReason(now time.Time) string {
 	certificate := h.signer.certificate()
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
@@ -68,7 +68,7 @@ func (h *storedCA) rotationReason(now time.Time) string {
 	return ""
 }
 
-// rotationDueAt is when the age of the root will ask for another one.
+// rotationDueAt is when the age of the root makes another one due.
 func (h *storedCA) rotationDueAt() time.Time {
 	certificate := h.signer.certificate()
 	return certificate.NotAfter.Add(-certificate.NotAfter.Sub(certificate.NotBefore) / 10)
@@ -76,30 +76,30 @@ func (h *storedCA) rotationDueAt() time.Time {
 
 // The annotations of the Secret, and its keys beside those of every TLS Secret.
 const (
-	// RotateAnnotation asks for another root. Any value that is not in RotatedAnnotation does.
+	// RotateAnnotation requests another root by any value that differs from RotatedAnnotation.
 	RotateAnnotation = "fairlead.dev/rotate"
 
-	// RotatedAnnotation is the last value of RotateAnnotation that was answered.
+	// RotatedAnnotation is the last value of RotateAnnotation that was processed.
 	RotatedAnnotation = "fairlead.dev/rotated"
 
-	// RotationAnnotation is how far a rotation has come, as JSON. It is absent when there is none.
+	// RotationAnnotation is the state of a rotation as JSON. It is absent where none is in progress.
 	RotationAnnotation = "fairlead.dev/rotation"
 
-	// NextCertKey and NextPrivateKey hold the next root until it signs. They are keys of their own,
-	// so that an operator which knows nothing of rotations finds a pair that works in tls.crt.
+	// NextCertKey and NextPrivateKey hold the next root until it signs. They are separate keys, so that
+	// an older operator, which knows nothing of rotations, finds a working pair in tls.crt and tls.key.
 	NextCertKey    = "next.crt"
 	NextPrivateKey = "next.key"
 )
 
-// rotationStatus is a rotation as the Secret remembers it. It names the roots that it is about: when
-// a user replaces them, it means nothing any more.
+// rotationStatus is the state of a rotation as stored in the Secret. It names the roots it is about, and
+// has no effect once a user has replaced them.
 type rotationStatus struct {
 	Phase  rotation.Phase `json:"phase"`
 	Since  time.Time      `json:"since"`
 	Reason string         `json:"reason,omitempty"`
 
-	// Observed is whether the root that signs, in the phase Signing, was seen wherever clients look
-	// for it, and Settled whether API servers have had the time to take that up.
+	// Observed is whether, in the phase Signing, the root that signs was observed everywhere, and Settled
+	// whether API servers have had the time to read it.
 	Observed bool `json:"observed,omitempty"`
 	Settled  bool `json:"settled,omitempty"`
 
@@ -109,8 +109,7 @@ type rotationStatus struct {
 	Next   string   `json:"next,omitempty"`
 	Former []string `json:"former,omitempty"`
 
-	// LeafSeconds is the longest life of a serving certificate that any replica is configured for,
-	// as far as replicas have taken part.
+	// LeafSeconds is the longest validity of a serving certificate among the replicas that took part.
 	LeafSeconds int64 `json:"leafSeconds,omitempty"`
 }
 
@@ -119,8 +118,8 @@ func fingerprint(certificate *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readRotationStatus is what the Secret remembers of a rotation of these roots; Stable where it remembers
-// nothing, or something about others.
+// readRotationStatus returns the stored state of a rotation of these roots; Stable where there is none, or
+// one of other roots.
 func readRotationStatus(secret *corev1.Secret, current, next *root) rotationStatus {
 	stable := rotationStatus{Phase: rotation.Stable}
 	var found rotationStatus
@@ -140,7 +139,7 @@ func readRotationStatus(secret *corev1.Secret, current, next *root) rotationStat
 	return found
 }
 
-// writeTo puts the record into the Secret, or takes it away where there is nothing to remember.
+// writeTo sets the annotation, or removes it where no rotation is in progress.
 func (r rotationStatus) writeTo(secret *corev1.Secret) error {
 	if r.Phase == rotation.Stable {
 		delete(secret.Annotations, RotationAnnotation)
@@ -157,20 +156,20 @@ func (r rotationStatus) writeTo(secret *corev1.Secret) error {
 	return nil
 }
 
-// withPhase is the record of a phase that begins now.
+// withPhase returns the status in a phase that begins now.
 func (r rotationStatus) withPhase(phase rotation.Phase, now time.Time, leaf time.Duration) rotationStatus {
 	r.Phase, r.Since = phase, now.UTC()
 	r.LeafSeconds = max(r.LeafSeconds, int64(leaf/time.Second))
 	return r
 }
 
-// isFormer says whether the certificate is among the former roots.
+// isFormer reports whether the certificate is among the former roots.
 func (r rotationStatus) isFormer(certificate *x509.Certificate) bool {
 	return slices.Contains(r.Former, fingerprint(certificate))
 }
 
-// unusableError is the content of a Secret of ours that cannot be used and holds nothing that anybody
-// could want back: it is replaced. The roots that could be read out of it stay trusted.
+// unusableError is an invalid Secret of ours with nothing worth keeping: it is replaced. The roots that
+// could be parsed stay trusted.
 type unusableError struct {
 	reason string
 	former []*x509.Certificate
@@ -178,22 +177,22 @@ type unusableError struct {
 
 func (u *unusableError) Error() string { return u.reason }
 
-// errRefused marks a Secret that must not be overwritten, since another user put it there.
+// errRefused marks a Secret that must not be overwritten, since another user created it.
 var errRefused = errors.New("refused")
 
 func refuse(format string, a ...any) error {
 	return fmt.Errorf("%w: %w", errRefused, fmt.Errorf(format, a...))
 }
 
-// read takes the roots out of the Secret. The error is an *unusable where the content may be
-// replaced, and errRefused where a person has to decide.
+// read parses the Secret. The error is an *unusableError where the content may be replaced, and wraps
+// errRefused where an administrator has to decide.
 func read(secret *corev1.Secret, now time.Time) (*storedCA, error) {
 	if secret.Labels[common.ManagedByLabel] != common.ManagedBy {
 		return nil, refuse("it does not carry the label %s=%s, so it is not the operator's to use: delete the Secret, or add the label to let the operator have it",
 			common.ManagedByLabel, common.ManagedBy)
 	}
 	certificate, key := secret.Data[certs.CertKey], secret.Data[certs.PrivateKey]
-	// A bundle that does not parse is not worth an outage: the root itself is always trusted.
+	// An invalid bundle must not cause an outage: the root itself is always trusted.
 	trusted, _ := pemfile.ParseCertificates(secret.Data[certs.CAKey])
 	trusted = authorities(trusted)
 	if len(certificate) == 0 && len(key) == 0 {
@@ -237,8 +236,7 @@ func read(secret *corev1.Secret, now time.Time) (*storedCA, error) {
 	return found, nil
 }
 
-// readNext takes the next root out of the Secret; nil where there is none that could sign. Nothing
-// is lost by a broken one: another is made.
+// readNext parses the next root; nil where none could sign. An invalid one is replaced.
 func readNext(secret *corev1.Secret, now time.Time) *root {
 	chain, err := pemfile.ParseCertificates(secret.Data[NextCertKey])
 	if err != nil || len(authorities(chain)) != len(chain) || !now.Before(chain[0].NotAfter) {
@@ -263,7 +261,7 @@ func authorities(certificates []*x509.Certificate) []*x509.Certificate {
 	return found
 }
 
-// newSecret is the Secret as it is created, without content.
+// newSecret returns the Secret as it is created, without data.
 func newSecret(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

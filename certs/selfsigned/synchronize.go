@@ -18,18 +18,18 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// maxRaces bounds how often a lost race is answered by reading again at once.
+// maxRaces bounds how often a write conflict is followed by another attempt at once.
 const maxRaces = 5
 
-// synchronize brings the Secret and this replica to the same roots: it reads the Secret, changes
-// the content where it must, and adopts the outcome.
+// synchronize reads the Secret, writes it where a root is missing or a transition is due, and uses the
+// result.
 func (a *Authority) synchronize(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for range maxRaces {
 		found, err := a.ensureRoot(ctx)
 		if isWriteConflict(err) {
-			continue // another replica wrote first; its root is ours too
+			continue // another replica wrote first
 		}
 		if err != nil {
 			return a.explain(err)
@@ -39,8 +39,7 @@ func (a *Authority) synchronize(ctx context.Context) error {
 	return fmt.Errorf("secret %s: %d writes in a row were overtaken by others", a, maxRaces)
 }
 
-// ensureRoot reads the Secret, writes a root where there is none that could be used, and carries a
-// rotation on where one is due a step.
+// ensureRoot reads the Secret, creates a root where none is usable, and makes a transition that is due.
 func (a *Authority) ensureRoot(ctx context.Context) (*storedCA, error) {
 	secret, err := a.secrets.Get(ctx, a.options.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -64,11 +63,11 @@ func (a *Authority) ensureRoot(ctx context.Context) (*storedCA, error) {
 	if !due {
 		return found, nil
 	}
-	turned, err := a.options.transition(found, row, now)
+	changed, err := a.options.transition(found, row, now)
 	if err != nil {
 		return nil, err
 	}
-	written, err := a.write(ctx, turned)
+	written, err := a.write(ctx, changed)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +75,7 @@ func (a *Authority) ensureRoot(ctx context.Context) (*storedCA, error) {
 	return written, nil
 }
 
-// writeNewRoot puts a root into the Secret that signs at once.
+// writeNewRoot writes a root that signs at once.
 func (a *Authority) writeNewRoot(ctx context.Context, secret *corev1.Secret, former []*x509.Certificate, reason string) (*storedCA, error) {
 	made, err := a.options.withNewRoot(secret, former, reason, a.options.Clock.Now())
 	if err != nil {
@@ -85,8 +84,8 @@ func (a *Authority) writeNewRoot(ctx context.Context, secret *corev1.Secret, for
 	return a.write(ctx, made)
 }
 
-// write stores the Secret: created where it has no resourceVersion, and otherwise updated against
-// it. What is held is read back from the answer, as any other replica would read it.
+// write creates the Secret where it has no resourceVersion, and otherwise updates it against that. The
+// result is parsed from the response, as any other replica would read it.
 func (a *Authority) write(ctx context.Context, secret *corev1.Secret) (*storedCA, error) {
 	var written *corev1.Secret
 	var err error
@@ -101,7 +100,7 @@ func (a *Authority) write(ctx context.Context, secret *corev1.Secret) (*storedCA
 	return read(written, a.options.Clock.Now())
 }
 
-// logTransition logs a transition that this replica has made.
+// logTransition logs a transition that this replica made.
 func (a *Authority) logTransition(row rotation.Transition, written, before *storedCA) {
 	if row.Effect == rotation.CreateRoot {
 		a.options.Log.Info("replacing the certificate authority", "secret", a.String(), "reason", written.status.Reason,
@@ -114,8 +113,8 @@ func (a *Authority) logTransition(row rotation.Transition, written, before *stor
 	}
 }
 
-// isWriteConflict says whether another replica was faster: the Secret appeared, changed or vanished between
-// reading and writing.
+// isWriteConflict reports whether another replica created, changed or deleted the Secret between reading
+// and writing.
 func isWriteConflict(err error) bool {
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		return true

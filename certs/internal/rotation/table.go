@@ -3,59 +3,59 @@
 
 package rotation
 
-// Phase is how far a rotation has come.
+// Phase is the state of a rotation.
 type Phase string
 
 const (
-	// Stable is no rotation: one root signs, and is trusted.
+	// Stable means that no rotation is in progress: one root signs and is trusted.
 	Stable Phase = "Stable"
-	// Publishing is until the next root is trusted everywhere. The current one signs.
+	// Publishing lasts until the next root is trusted everywhere. The current root signs.
 	Publishing Phase = "Publishing"
-	// Observed is while API servers take up what was seen in their storage. The current one signs.
+	// Observed lasts while API servers read what was observed in their storage. The current root signs.
 	Observed Phase = "Observed"
-	// Signing is while replicas learn that the next root has become the one that signs.
+	// Signing lasts while replicas learn that the next root signs.
 	Signing Phase = "Signing"
-	// Retiring is until no certificate of the former root is left that has not expired.
+	// Retiring lasts until every certificate of the former root has expired.
 	Retiring Phase = "Retiring"
 )
 
-// Phases are all of them, in their order.
+// Phases returns all phases in their order.
 func Phases() []Phase { return []Phase{Stable, Publishing, Observed, Signing, Retiring} }
 
-// Event is what leads from one phase to the next.
+// Event leads from one phase to another.
 type Event string
 
 const (
-	// Due says that the root is old, or a user asks for another one.
+	// Due: the root is old, or a user requests another one.
 	Due Event = "Due"
-	// Propagated says that the bundle stands wherever clients look for it, or has had the time to get there where
-	// these places cannot be read.
+	// Propagated: the bundle is in every place that clients read or, where these cannot be read, has had
+	// the time to get there.
 	Propagated Event = "Propagated"
-	// Withdrawn says that it stood there, and does no longer.
+	// Withdrawn: the bundle was in every place, and is no longer.
 	Withdrawn Event = "Withdrawn"
-	// Settled says that API servers have had the time to take it up.
+	// Settled: API servers have had the time to read it.
 	Settled Event = "Settled"
-	// ReplicasSynced says that replicas have had the time to learn who signs.
+	// ReplicasSynced: replicas have had the time to learn which root signs.
 	ReplicasSynced Event = "ReplicasSynced"
-	// FormerExpired says that every certificate that the former root may have signed has expired.
+	// FormerExpired: every certificate that the former root may have signed has expired.
 	FormerExpired Event = "FormerExpired"
-	// Expired says that the root that signs has expired before the next one was seen everywhere.
+	// Expired: the root that signs expired before the next one was observed everywhere.
 	Expired Event = "Expired"
 )
 
-// Effect is what a transition does to the roots.
+// Effect is what a transition changes in the roots.
 type Effect string
 
 const (
-	// KeepRoots changes nothing but the phase.
+	// KeepRoots changes the phase only.
 	KeepRoots Effect = "KeepRoots"
-	// CreateRoot makes the next root, beside the current one.
+	// CreateRoot creates the next root in addition to the current one.
 	CreateRoot Effect = "CreateRoot"
 	// Promote makes the next root the one that signs. Its predecessor stays trusted.
 	Promote Effect = "Promote"
 	// PromoteUnobserved is Promote for a root that clients may not trust yet.
 	PromoteUnobserved Effect = "PromoteUnobserved"
-	// MarkObserved notes that clients trust the root that signs.
+	// MarkObserved records that clients trust the root that signs.
 	MarkObserved Effect = "MarkObserved"
 	// DropFormer ends the trust in the former root.
 	DropFormer Effect = "DropFormer"
@@ -69,7 +69,7 @@ type Transition struct {
 	Effect Effect
 }
 
-// Table is the whole machine.
+// Table returns all transitions.
 func Table() []Transition {
 	return []Transition{
 		{Stable, Due, Publishing, CreateRoot},
@@ -78,13 +78,13 @@ func Table() []Transition {
 		{Observed, Settled, Signing, Promote},
 		{Observed, Withdrawn, Publishing, KeepRoots},
 		{Observed, Expired, Signing, PromoteUnobserved},
-		{Signing, Propagated, Signing, MarkObserved}, // a root that was made in an emergency, or was forced
+		{Signing, Propagated, Signing, MarkObserved}, // a root that had to sign before it was observed
 		{Signing, ReplicasSynced, Retiring, KeepRoots},
 		{Retiring, FormerExpired, Stable, DropFormer},
 	}
 }
 
-// Next is the row for an event in a phase; false where the event means nothing there.
+// Next returns the transition for an event in a phase, and false where there is none.
 func Next(from Phase, on Event) (Transition, bool) {
 	for _, row := range Table() {
 		if row.From == from && row.On == on {

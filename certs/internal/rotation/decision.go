@@ -5,41 +5,41 @@ package rotation
 
 import "time"
 
-// Propagation is what a look at the places said where clients find the bundle.
+// Propagation is whether the CA bundle was observed in the places that clients read it from.
 type Propagation int
 
 const (
-	// Unknown is no look, or one that failed.
+	// Unknown: they were not read, or could not be.
 	Unknown Propagation = iota
-	// Complete is the bundle in every place.
+	// Complete: the bundle is in every place.
 	Complete
-	// Missing is a place without all of it.
+	// Missing: a place lacks part of it.
 	Missing
 )
 
-// State is what is remembered of a rotation.
+// State is what is stored of a rotation.
 type State struct {
 	Phase Phase
 
-	// Since is when the phase was entered, or first met where that is later and a clock that is
-	// ahead must not shorten a wait.
+	// Since is when the phase was entered or, where that is later, first read here: a clock that is
+	// ahead must not shorten a delay.
 	Since time.Time
 
-	// Observed is whether the root that signs was seen everywhere before.
+	// Observed is whether the root that signs was observed everywhere before.
 	Observed bool
 }
 
-// Facts are what is known now.
+// Facts are the inputs of a decision.
 type Facts struct {
 	Now time.Time
 
 	// Due is whether there is a reason for another root.
 	Due bool
 
-	// Propagation is of the bundle as it is now.
+	// Propagation is of the current bundle.
 	Propagation Propagation
 
-	// Unobservable is whether the clients' bundles cannot be read, so that time has to do instead.
+	// Unobservable is whether the places cannot be read at all, so that delays decide instead.
 	Unobservable bool
 
 	// Expiry is when the root that signs expires.
@@ -49,9 +49,9 @@ type Facts struct {
 	FormerExpiry time.Time
 }
 
-// Delays is how long to wait for what cannot be observed.
+// Delays are how long to wait for what cannot be observed.
 type Delays struct {
-	// Overlap is how long a bundle takes to get everywhere where the clients' bundles cannot be read.
+	// Overlap is how long a bundle takes to reach all clients where these cannot be observed.
 	Overlap time.Duration
 
 	// Settle is how long API servers take to follow their storage.
@@ -60,23 +60,23 @@ type Delays struct {
 	// ReplicaSync is how long replicas take to read a phase.
 	ReplicaSync time.Duration
 
-	// LeafLifetime is the life of a certificate and how far clocks differ.
+	// LeafLifetime is the validity of a certificate plus the tolerated clock skew.
 	LeafLifetime time.Duration
 }
 
-// Decision is what follows.
+// Decision is the result for a state.
 type Decision struct {
-	// Event is what has come about; empty where nothing has.
+	// Event is the event that is due; empty where none is.
 	Event Event
 
-	// CheckBundle is whether a look at the bundle would help.
+	// CheckBundle is whether reading the bundle's places would help.
 	CheckBundle bool
 
-	// RecheckAt is when to judge again though nothing happens; zero where only an event helps.
+	// RecheckAt is when to decide again if nothing happens before; zero where only an event helps.
 	RecheckAt time.Time
 }
 
-// Decide says which event the facts amount to in a state.
+// Decide returns which event the facts amount to in a state.
 func (p Delays) Decide(s State, f Facts) Decision {
 	switch s.Phase {
 	case Publishing:
@@ -111,7 +111,7 @@ func (p Delays) publishing(s State, f Facts) Decision {
 	return Decision{CheckBundle: true, RecheckAt: f.Expiry}
 }
 
-// observed looks once more at the end: what was published may have been taken back.
+// observed requires another check at the end: what was published may have been reverted.
 func (p Delays) observed(s State, f Facts) Decision {
 	switch {
 	case !f.Now.Before(f.Expiry):
@@ -119,11 +119,11 @@ func (p Delays) observed(s State, f Facts) Decision {
 	case f.Propagation == Missing:
 		return Decision{Event: Withdrawn}
 	}
-	verdict := recheckBy(f.Expiry, eventAt(s.Since.Add(p.Settle), Settled, f))
-	if verdict.Event == Settled && f.Propagation != Complete && !f.Unobservable {
+	decision := recheckBy(f.Expiry, eventAt(s.Since.Add(p.Settle), Settled, f))
+	if decision.Event == Settled && f.Propagation != Complete && !f.Unobservable {
 		return Decision{CheckBundle: true, RecheckAt: f.Expiry}
 	}
-	return verdict
+	return decision
 }
 
 func (p Delays) signing(s State, f Facts) Decision {
@@ -138,18 +138,18 @@ func (p Delays) signing(s State, f Facts) Decision {
 	return Decision{CheckBundle: true, RecheckAt: f.FormerExpiry}
 }
 
-// eventAt is the event once the moment has come.
-func eventAt(moment time.Time, event Event, f Facts) Decision {
-	if f.Now.Before(moment) {
-		return Decision{RecheckAt: moment}
+// eventAt returns the event once the time has come.
+func eventAt(at time.Time, event Event, f Facts) Decision {
+	if f.Now.Before(at) {
+		return Decision{RecheckAt: at}
 	}
 	return Decision{Event: event}
 }
 
-// recheckBy is the verdict, judged again no later than at the moment.
-func recheckBy(moment time.Time, verdict Decision) Decision {
-	if verdict.Event == "" && moment.Before(verdict.RecheckAt) {
-		verdict.RecheckAt = moment
+// recheckBy returns the decision with RecheckAt no later than at.
+func recheckBy(at time.Time, decision Decision) Decision {
+	if decision.Event == "" && at.Before(decision.RecheckAt) {
+		decision.RecheckAt = at
 	}
-	return verdict
+	return decision
 }
