@@ -10,136 +10,135 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// advance starts what can start, and says how long until a key is due.
-func (a *Queue[K]) advance(ctx context.Context) (time.Duration, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := a.now()
-	a.collectDue(now)
-	a.dispatch(ctx, now)
-	if len(a.delayed) == 0 {
+// advance starts what can start, and returns the time until the next key is due.
+func (q *Queue[K]) advance(ctx context.Context) (time.Duration, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	q.collectDue(now)
+	q.dispatch(ctx, now)
+	if len(q.delayed) == 0 {
 		return 0, false
 	}
-	due := a.delayed[0].at
+	due := q.delayed[0].at
 	if rest := due % wakeInterval; rest > 0 && due < never {
 		due += wakeInterval - rest
 	}
 	return due - now, true
 }
 
-// never is far enough away that rounding it up would overflow, or nearly.
+// never is so far away that rounding it up would overflow.
 const never = time.Duration(1<<63-1) - wakeInterval
 
-// collectDue moves what is due to its share. The lock is held.
-func (a *Queue[K]) collectDue(now time.Duration) {
-	for len(a.delayed) > 0 && a.delayed[0].at <= now {
-		e := a.delayed[0]
-		a.delayed.remove(0)
-		a.markReady(e)
+// collectDue moves due items to their tenants. The lock is held.
+func (q *Queue[K]) collectDue(now time.Duration) {
+	for len(q.delayed) > 0 && q.delayed[0].at <= now {
+		e := q.delayed[0]
+		q.delayed.remove(0)
+		q.markReady(e)
 	}
 }
 
-// dispatch starts workers while any share may have one. The lock is held.
-func (a *Queue[K]) dispatch(ctx context.Context, now time.Duration) {
-	for e := a.next(ctx); e != nil; e = a.next(ctx) {
+// dispatch starts workers while any tenant may have one. The lock is held.
+func (q *Queue[K]) dispatch(ctx context.Context, now time.Duration) {
+	for e := q.next(ctx); e != nil; e = q.next(ctx) {
 		late := now - e.at
-		a.workers.Go(func() { panics.Go("agenda", func() { a.work(ctx, e, late) }) })
+		q.workers.Go(func() { panics.Go("agenda", func() { q.work(ctx, e, late) }) })
 	}
 }
 
-// next returns an entry that now counts as running, or nil where nothing waits or may start. The
-// lock is held.
-func (a *Queue[K]) next(ctx context.Context) *item[K] {
-	if len(a.ready) == 0 || ctx.Err() != nil {
+// next returns an item and counts it as running, or nil where none is ready or may start. The lock is held.
+func (q *Queue[K]) next(ctx context.Context) *item[K] {
+	if len(q.ready) == 0 || ctx.Err() != nil {
 		return nil
 	}
-	s, free := a.ready[0], a.Workers-a.running
+	s, free := q.ready[0], q.Workers-q.running
 	if free <= 0 {
 		return nil
 	}
-	// The first share has the fewest running: where it may not have more, none may.
-	if a.Tenant != nil && s.running > 0 && s.running+1 > free-1 {
+	// The first tenant has the fewest workers: where it may not have another, none may.
+	if q.Tenant != nil && s.running > 0 && s.running+1 > free-1 {
 		return nil
 	}
 	e := s.first
-	a.unmarkReady(e)
+	q.unmarkReady(e)
 	e.state = running
 	s.running++
-	a.running++
-	s.reorder(a)
+	q.running++
+	s.reorder(q)
 	return e
 }
 
-// work runs an entry, and then others for as long as there are any to start.
-func (a *Queue[K]) work(ctx context.Context, e *item[K], late time.Duration) {
+// work processes an item, and then others as long as any may start.
+func (q *Queue[K]) work(ctx context.Context, e *item[K], late time.Duration) {
 	for e != nil {
-		a.Observe(max(late, 0))
-		e, late = a.finish(ctx, e, a.process(ctx, e.key))
+		q.Observe(max(late, 0))
+		e, late = q.finish(ctx, e, q.process(ctx, e.key))
 	}
 }
 
-// afterPanic is when a key whose run has panicked is due again: it must be neither lost nor run without end.
+// afterPanic is when a key whose processing panicked is due again.
 const afterPanic = time.Minute
 
-// process runs a key, and returns when it is due next, also where it panics.
-func (a *Queue[K]) process(ctx context.Context, key K) (next time.Time) {
-	if panics.Try("agenda", func() error { next = a.Process(ctx, key); return nil }) != nil {
+// process calls Process, and returns when the key is due next, also after a panic.
+func (q *Queue[K]) process(ctx context.Context, key K) (next time.Time) {
+	if panics.Try("agenda", func() error { next = q.Process(ctx, key); return nil }) != nil {
 		return time.Now().Add(afterPanic)
 	}
 	return next
 }
 
-// finish plans an entry again or drops it, and returns the next one for the same worker.
-func (a *Queue[K]) finish(ctx context.Context, e *item[K], next time.Time) (*item[K], time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// finish delays an item again or removes it, and returns the next one for the same worker.
+func (q *Queue[K]) finish(ctx context.Context, e *item[K], next time.Time) (*item[K], time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	e.tenant.running--
-	a.running--
-	e.tenant.reorder(a)
+	q.running--
+	e.tenant.reorder(q)
 	e.state = delayed
 	switch {
 	case e.requeued:
 		e.requeued = false
-		a.delay(e, e.at)
+		q.delay(e, e.at)
 	case e.removed, next.IsZero():
-		a.forget(e)
+		q.forget(e)
 	default:
-		a.delay(e, next.Sub(a.base))
+		q.delay(e, next.Sub(q.base))
 	}
-	now := a.now()
-	a.collectDue(now)
-	another := a.next(ctx)
-	// More than one may start now: the share of this entry may have another worker, and so may one
-	// that only waited for any.
-	a.dispatch(ctx, now)
+	now := q.now()
+	q.collectDue(now)
+	another := q.next(ctx)
+	// More than one may start now: the tenant of this item may have another worker, and so may one
+	// that waited for any.
+	q.dispatch(ctx, now)
 	if another == nil {
 		return nil, 0
 	}
 	return another, now - another.at
 }
 
-// delay puts an entry among those to come, or moves it there. The lock is held.
-func (a *Queue[K]) delay(e *item[K], at time.Duration) {
+// delay adds an item to the heap of deadlines, or moves it there. The lock is held.
+func (q *Queue[K]) delay(e *item[K], at time.Duration) {
 	e.at = at
 	if e.index == noIndex {
-		a.delayed.add(e)
+		q.delayed.add(e)
 	} else {
-		a.delayed.fix(e.index)
+		q.delayed.fix(e.index)
 	}
 	if e.index != 0 {
 		return
 	}
 	select {
-	case a.wake <- struct{}{}:
+	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-// forget forgets an entry that is in no queue. The lock is held.
-func (a *Queue[K]) forget(e *item[K]) {
-	delete(a.keys, e.key)
+// forget removes an item that is in no queue. The lock is held.
+func (q *Queue[K]) forget(e *item[K]) {
+	delete(q.keys, e.key)
 	e.tenant.keys--
 	if e.tenant.keys == 0 {
-		delete(a.tenants, e.tenant.name)
+		delete(q.tenants, e.tenant.name)
 	}
 }

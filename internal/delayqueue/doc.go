@@ -1,10 +1,12 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agenda runs keys when they are due: one timer for all of them, a bounded number of
-// workers that are started on demand and end when there is nothing to do, and no more than about
-// half of what is free for any one share, so that a tenant whose keys hang cannot starve the rest.
+// Package delayqueue processes keys when they are due, as a delaying work queue does: with one timer for all
+// keys, a bounded number of workers that exist only while there is work, and at most about half of the free
+// workers for any one tenant, so that a tenant whose keys hang cannot starve the others.
 //
-// It never runs a key twice at once, never holds more than one entry for a key, and knows nothing
-// of what a run does. A run that does not end when its context ends keeps Run from returning.
+// queue.go has the keys, item.go the queues of the tenants, dispatch.go starts workers, heap.go orders.
+//
+// It never processes a key twice at once, never holds more than one item for a key, and knows nothing of
+// what processing does. A call of Process that ignores its context keeps Run from returning.
 package delayqueue

@@ -3,18 +3,18 @@
 
 package delayqueue
 
-// noIndex is the slot of an item that is in no heap.
+// noIndex is the index of an item that is in no heap.
 const noIndex int32 = -1
 
-// heapItem is something that a heap orders, and that knows its place in it.
+// heapItem is ordered by a heap, and knows its index in it.
 type heapItem[T any] interface {
 	comparable
 	before(other T) bool
 	moved(to int32)
 }
 
-// heap is a binary heap whose items know their slots, so that any of them can be moved or removed
-// in logarithmic time. container/heap would do the same through an interface per call.
+// heap is a binary heap whose items know their index, so that any of them can be moved or removed in
+// logarithmic time. container/heap would do the same with an interface call each.
 type heap[T heapItem[T]] []T
 
 func (h *heap[T]) add(t T) {

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// state of an entry.
+// state is the state of an item.
 type state uint8
 
 const (
-	// delayed entries are in the heap of deadlines.
+	// delayed items are in the heap of deadlines.
 	delayed state = iota
-	// ready entries are due, and queue in their share.
+	// ready items are due, and in the queue of their tenant.
 	ready
-	// running entries are in no queue.
+	// running items are in no queue.
 	running
 )
 
-// item is a key. It is small, since there may be many thousands.
+// item is a key in the queue. It is small, since there may be many thousands.
 type item[K comparable] struct {
 	key        K
 	at         time.Duration
@@ -27,15 +27,15 @@ type item[K comparable] struct {
 	prev, next *item[K]
 	index      int32
 	state      state
-	// requeued: the key was Set while it ran. removed: it was removed while it ran. The entry stays
-	// in either case, or a second run could start beside the first.
+	// requeued: the key was set while running. removed: it was removed while running. The item is
+	// kept in either case, or the key could be processed twice at once.
 	requeued, removed bool
 }
 
 func (e *item[K]) before(o *item[K]) bool { return e.at < o.at }
 func (e *item[K]) moved(to int32)         { e.index = to }
 
-// tenant is a tenant: its due entries in the order in which they became due.
+// tenant has the ready items of one tenant in the order in which they became due.
 type tenant[K comparable] struct {
 	name        string
 	keys        int
@@ -44,7 +44,7 @@ type tenant[K comparable] struct {
 	index       int32
 }
 
-// before puts the share with the fewest running first, and then the one that waits longest.
+// before orders the tenant with the fewest workers first, and then the one that waits longest.
 func (s *tenant[K]) before(o *tenant[K]) bool {
 	if s.running != o.running {
 		return s.running < o.running
@@ -54,32 +54,31 @@ func (s *tenant[K]) before(o *tenant[K]) bool {
 
 func (s *tenant[K]) moved(to int32) { s.index = to }
 
-// reorder gives a share its place after the number of its running or its first entry changed. The
-// lock is held.
-func (s *tenant[K]) reorder(a *Queue[K]) {
+// reorder updates the position of a tenant after its workers or first item have changed. The lock is held.
+func (s *tenant[K]) reorder(q *Queue[K]) {
 	switch {
 	case s.first == nil && s.index != noIndex:
-		a.ready.remove(s.index)
+		q.ready.remove(s.index)
 	case s.first != nil && s.index == noIndex:
-		a.ready.add(s)
+		q.ready.add(s)
 	case s.first != nil:
-		a.ready.fix(s.index)
+		q.ready.fix(s.index)
 	}
 }
 
-// acquireTenant returns the share, with one more key. The lock is held.
-func (a *Queue[K]) acquireTenant(name string) *tenant[K] {
-	s, ok := a.tenants[name]
+// acquireTenant returns the tenant, with one more key. The lock is held.
+func (q *Queue[K]) acquireTenant(name string) *tenant[K] {
+	s, ok := q.tenants[name]
 	if !ok {
 		s = &tenant[K]{name: name, index: noIndex}
-		a.tenants[name] = s
+		q.tenants[name] = s
 	}
 	s.keys++
 	return s
 }
 
-// markReady queues an entry in its share. The lock is held.
-func (a *Queue[K]) markReady(e *item[K]) {
+// markReady adds an item to the queue of its tenant. The lock is held.
+func (q *Queue[K]) markReady(e *item[K]) {
 	s := e.tenant
 	e.state, e.prev = ready, s.last
 	if s.last == nil {
@@ -88,11 +87,11 @@ func (a *Queue[K]) markReady(e *item[K]) {
 		s.last.next = e
 	}
 	s.last = e
-	s.reorder(a)
+	s.reorder(q)
 }
 
-// unmarkReady takes an entry out of its share's queue, wherever it stands in it. The lock is held.
-func (a *Queue[K]) unmarkReady(e *item[K]) {
+// unmarkReady removes an item from the queue of its tenant. The lock is held.
+func (q *Queue[K]) unmarkReady(e *item[K]) {
 	s := e.tenant
 	if e.prev == nil {
 		s.first = e.next
@@ -105,5 +104,5 @@ func (a *Queue[K]) unmarkReady(e *item[K]) {
 		e.next.prev = e.prev
 	}
 	e.prev, e.next, e.state = nil, nil, delayed
-	s.reorder(a)
+	s.reorder(q)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// wakeInterval is what a wake-up is rounded up to, counted from New. A busy agenda then wakes 200 times a
+// wakeInterval is what wake-ups are rounded up to, counted from New. A busy queue then wakes 200 times a
 // second for batches instead of thousands of times for one key each.
 const wakeInterval = 5 * time.Millisecond
 
@@ -19,23 +19,22 @@ const defaultWorkers = 16
 
 // Options of an Agenda.
 type Options[K comparable] struct {
-	// Workers is how many keys run at once at most. The default is 16.
+	// Workers is how many keys are processed at once at most. Default: 16.
 	Workers int
-	// Process runs a key that is due and returns when it is due next; the zero time drops the key. It
-	// must end soon after ctx has ended. Required.
+	// Process processes a key that is due and returns when it is due next; the zero time removes the key.
+	// It must return soon after ctx has ended. Required.
 	Process func(ctx context.Context, key K) (next time.Time)
-	// Tenant names whom a key belongs to, always the same for the same key. A share gets another
-	// worker only while it then holds no more workers than are left free: alone it holds half of
-	// them at most, two that hang leave a third, and so on. Where there are more due keys than
-	// workers, the share with the fewest running comes first. The default is no shares: any key
-	// may use any worker.
+	// Tenant returns the tenant of a key, always the same for the same key. A tenant gets another worker
+	// only while it then holds no more workers than are left free: alone it holds half of them at most, two
+	// that hang leave a third, and so on. Where more keys are due than workers are free, the tenant with the
+	// fewest workers comes first. Defaults to nil: any key may use any worker.
 	Tenant func(key K) string
-	// Observe is told how long after it was due a key was started. Defaults to nil: it is not called.
+	// Observe is called with how long after it was due a key was started. Defaults to nil.
 	Observe func(late time.Duration)
 }
 
-// Queue is a deadline queue with workers. All methods may be called from anywhere at any time,
-// also from within Do; what is Set before Run starts with it.
+// Queue is a delaying queue with workers. All methods are safe for concurrent use, also within Process. Keys
+// that are set before Run start with it.
 type Queue[K comparable] struct {
 	Options[K]
 
@@ -52,7 +51,7 @@ type Queue[K comparable] struct {
 	ready   heap[*tenant[K]]
 }
 
-// New makes an empty Agenda.
+// New returns an empty Queue.
 func New[K comparable](o Options[K]) *Queue[K] {
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
@@ -69,41 +68,41 @@ func New[K comparable](o Options[K]) *Queue[K] {
 	}
 }
 
-// Set makes the key due at a time, instead of any time it had. A time that has passed means now. A
-// key that runs is due again at that time, but not before its run has ended, whatever the run
+// Set makes the key due at a time, in place of any former one. A time in the past means now. A key that is
+// being processed is due again at that time, but not before its processing has ended, whatever Process
 // returns.
-func (a *Queue[K]) Set(key K, at time.Time) {
+func (q *Queue[K]) Set(key K, at time.Time) {
 	var name string
-	if a.Tenant != nil {
-		name = a.Tenant(key)
+	if q.Tenant != nil {
+		name = q.Tenant(key)
 	}
-	due := at.Sub(a.base)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e, ok := a.keys[key]
+	due := at.Sub(q.base)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e, ok := q.keys[key]
 	if !ok {
-		e = &item[K]{key: key, tenant: a.acquireTenant(name), index: noIndex}
-		a.keys[key] = e
+		e = &item[K]{key: key, tenant: q.acquireTenant(name), index: noIndex}
+		q.keys[key] = e
 	}
 	switch e.state {
 	case running:
 		e.at, e.requeued, e.removed = due, true, false
 		return
 	case ready:
-		if due <= a.now() {
+		if due <= q.now() {
 			return
 		}
-		a.unmarkReady(e)
+		q.unmarkReady(e)
 	case delayed:
 	}
-	a.delay(e, due)
+	q.delay(e, due)
 }
 
-// Remove forgets the key. A run under way goes on, and is not scheduled again.
-func (a *Queue[K]) Remove(key K) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e, ok := a.keys[key]
+// Remove removes the key. If it is being processed, that continues, and it is not due again.
+func (q *Queue[K]) Remove(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e, ok := q.keys[key]
 	if !ok {
 		return
 	}
@@ -112,35 +111,35 @@ func (a *Queue[K]) Remove(key K) {
 		e.removed, e.requeued = true, false
 		return
 	case ready:
-		a.unmarkReady(e)
+		q.unmarkReady(e)
 	case delayed:
-		a.delayed.remove(e.index)
+		q.delayed.remove(e.index)
 	}
-	a.forget(e)
+	q.forget(e)
 }
 
-// Len is how many keys there are.
-func (a *Queue[K]) Len() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.keys)
+// Len returns the number of keys.
+func (q *Queue[K]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.keys)
 }
 
-// Running is how many keys run now.
-func (a *Queue[K]) Running() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.running
+// Running returns how many keys are being processed.
+func (q *Queue[K]) Running() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.running
 }
 
-// Run starts keys that are due until ctx ends, and returns once every run has ended. It can be
-// called again after that, but not while it runs.
-func (a *Queue[K]) Run(ctx context.Context) error {
-	if !a.setStarted(true) {
+// Run processes keys that are due until ctx ends, and returns once the workers have ended. It may be called
+// again after that, but not concurrently.
+func (q *Queue[K]) Run(ctx context.Context) error {
+	if !q.setStarted(true) {
 		return errors.New("delayqueue: Run is under way already; call it once at a time")
 	}
-	defer a.setStarted(false)
-	defer a.workers.Wait()
+	defer q.setStarted(false)
+	defer q.workers.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -148,21 +147,21 @@ func (a *Queue[K]) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-		case <-a.wake:
+		case <-q.wake:
 		}
-		if wait, ok := a.advance(ctx); ok {
+		if wait, ok := q.advance(ctx); ok {
 			timer.Reset(wait)
 		}
 	}
 }
 
-func (a *Queue[K]) setStarted(yes bool) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	changed := a.started != yes
-	a.started = yes
+func (q *Queue[K]) setStarted(yes bool) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	changed := q.started != yes
+	q.started = yes
 	return changed
 }
 
 // now is the time since New. Offsets compare faster and are smaller than times.
-func (a *Queue[K]) now() time.Duration { return time.Since(a.base) }
+func (q *Queue[K]) now() time.Duration { return time.Since(q.base) }

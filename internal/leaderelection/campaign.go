@@ -19,11 +19,11 @@ import (
 // campaign waits until this replica holds the Lease. It returns nil when ctx ended first.
 func (e *Elector) campaign(ctx context.Context) (*term, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	defer following.Wait()
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer cancel()
 	leases := make(chan *coordinationv1.Lease)
-	following.Go(func() { panics.Go("election", func() { e.watchLease(ctx, leases) }) })
+	watching.Go(func() { panics.Go("election", func() { e.watchLease(ctx, leases) }) })
 
 	var seen observedLease
 	alarm := e.Clock.NewTimer(e.LeaseDuration)
@@ -53,8 +53,8 @@ func (e *Elector) campaign(ctx context.Context) (*term, error) {
 	}
 }
 
-// afterFailedAttempt returns what is known after an attempt that failed. Where another candidate was faster the
-// Lease is read again, since a watch that is dead without knowing it would never show the winner.
+// afterFailedAttempt returns what is known after an attempt that failed. Where another candidate was faster
+// the Lease is read again, since a broken watch would never show the winner.
 func (e *Elector) afterFailedAttempt(ctx context.Context, seen observedLease, err error) observedLease {
 	if ctx.Err() != nil {
 		return seen
@@ -72,14 +72,14 @@ func (e *Elector) afterFailedAttempt(ctx context.Context, seen observedLease, er
 	return seen.update(lease, e.Clock.Now())
 }
 
-// jittered spreads replicas that would otherwise ask in step, by up to a fifth.
+// jittered lengthens a duration by up to a fifth, so that replicas do not act in step.
 func jittered(d time.Duration) time.Duration {
 	return d + time.Duration(rand.Float64()*0.2*float64(d)) //nolint:gosec // no secret depends on it
 }
 
 const reasonStuck = "LeaderStuck"
 
-// campaignForLife waits until this replica's Pod holds the lock. It returns nil when ctx ended first.
+// campaignForLife waits until this replica's Pod holds the Lease. It returns nil when ctx ended first.
 func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	self, err := e.ownPodReference(ctx)
@@ -87,24 +87,24 @@ func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 		cancel()
 		return nil, err
 	}
-	var following sync.WaitGroup
-	defer following.Wait()
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer cancel()
-	locks := make(chan *coordinationv1.Lease)
-	following.Go(func() { panics.Go("election", func() { e.watchLease(ctx, locks) }) })
+	leases := make(chan *coordinationv1.Lease)
+	watching.Go(func() { panics.Go("election", func() { e.watchLease(ctx, leases) }) })
 
 	var seen observedLease
 	var before *metav1.OwnerReference
-	told := ""
+	reported := ""
 	alarm := e.Clock.NewTimer(e.RetryPeriod)
 	defer alarm.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, nil
-		case lock := <-locks:
-			seen = seen.update(lock, e.Clock.Now())
-			e.observeHolder(holder(lock))
+		case lease := <-leases:
+			seen = seen.update(lease, e.Clock.Now())
+			e.observeHolder(holder(lease))
 		case <-alarm.C():
 		}
 		if seen.lease != nil { // released: it has no owner
@@ -120,31 +120,31 @@ func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 			})
 			if err == nil {
 				if found.reason != "" {
-					e.Logger.Info("the lock was taken from another one", "lease", e.lease(), "holder", holder(seen.lease), "reason", found.reason)
+					e.Logger.Info("the lease was taken from another one", "lease", e.lease(), "holder", holder(seen.lease), "reason", found.reason)
 				}
 				e.observeHolder(e.Identity)
 				return won, nil
 			}
 			seen = e.afterFailedAttempt(ctx, seen, err)
-		case found.stuck != told:
-			told = found.stuck
-			e.reportStuck(ctx, seen.lease, told)
+		case found.stuck != reported:
+			reported = found.stuck
+			e.reportStuck(ctx, seen.lease, reported)
 		}
 		resetTimer(alarm, e.RetryPeriod)
 	}
 }
 
-// reportStuck says in the log, in an Event and in the status what keeps the lock; nothing where text is
-// empty.
-func (e *Elector) reportStuck(ctx context.Context, lock *coordinationv1.Lease, text string) {
+// reportStuck reports in the log, an Event and the status why the leader is not replaced; an empty text
+// clears it.
+func (e *Elector) reportStuck(ctx context.Context, lease *coordinationv1.Lease, text string) {
 	e.mu.Lock()
 	e.stuck = text
 	e.mu.Unlock()
 	if text == "" {
 		return
 	}
-	e.Logger.Info("the leader seems not to work, and is not replaced", "lease", e.lease(), "leader", holder(lock), "reason", text)
-	if lock != nil {
-		e.announce(ctx, term{lease: lock}, reasonStuck, text)
+	e.Logger.Info("the leader seems not to work, and is not replaced", "lease", e.lease(), "leader", holder(lease), "reason", text)
+	if lease != nil {
+		e.announce(ctx, term{lease: lease}, reasonStuck, text)
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newElapsed returns a clock that cannot be set and that runs while the machine sleeps. Go's own stands
-// still then.
+// newElapsed returns a clock that cannot be set and that runs while the machine sleeps, unlike Go's own.
 func newElapsed() func() time.Duration { return sinceBoot }
 
 func sinceBoot() time.Duration {

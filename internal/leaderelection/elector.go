@@ -16,63 +16,62 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrLost is what Run returns when the Lease was lost while this replica led: it could not be
-// renewed in time, or another replica holds it.
+// ErrLost is returned by Run when the Lease was lost while this replica led: it could not be renewed in
+// time, or another replica holds it.
 var ErrLost = errors.New("leader election lost")
 
-// ErrTaken says that another replica holds the Lease. Where that was how it was lost, the cause of the
-// context's end is this as well as ErrLost: there is no time left, as there is after a renewal that
-// only failed.
+// ErrTaken means that another replica holds the Lease. Where the Lease was lost that way, the cause of the
+// context wraps it as well as ErrLost: no time is left then, unlike after a failed renewal.
 var ErrTaken = errors.New("the Lease is held by another replica")
 
-// ErrStillRunning says that the Lease was lost and that what leading means went on for too long after.
-// Another replica may lead by now: the caller must end the process at once.
+// ErrStillRunning means that the Lease was lost and the work did not end in time. Another replica may lead
+// by now: the caller must end the process at once.
 var ErrStillRunning = errors.New("the process must end at once")
 
-// ErrNotLeading is what Check returns where this replica must not act.
+// ErrNotLeading is returned by Check where this replica must not act.
 var ErrNotLeading = errors.New("this replica does not lead")
 
 // Options configure an Elector.
 type Options struct {
-	// Leases is the client. It must not share a rate limit with the reconcilers, nor have a
-	// timeout, which would end the watch; every request is bounded here.
+	// Leases is the client. It must not share a rate limit with the reconcilers, nor have a timeout, which
+	// would end the watch; every request is bounded here.
 	Leases coordinationv1client.LeasesGetter
 	// Namespace and Name are those of the Lease. It is created where it does not exist.
 	Namespace, Name string
-	// Identity names this replica. Two of the same name never lead at the same time, but the
-	// second waits for the Lease of the first to run out, also when the first has crashed.
+	// Identity names this replica. Two with the same identity never lead at the same time, but the second
+	// waits until the Lease of the first expires, also when the first has crashed.
 	Identity string
 
-	// LeaseDuration is how long others wait for a silent leader, in whole seconds.
+	// LeaseDuration is how long candidates wait for a leader that does not renew, in whole seconds.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long after its last renewal a leader stops. It is below LeaseDuration.
+	// RenewDeadline is how long after its last renewal a leader stops. It is less than LeaseDuration.
 	RenewDeadline time.Duration
-	// RetryPeriod is the time between renewals, and between attempts where nothing wakes one.
+	// RetryPeriod is the time between renewals, and between attempts without an event.
 	RetryPeriod time.Duration
-	// DrainTimeout bounds how long the work may take to end after it is told to. After it the
-	// Lease is left to run out. The default is RenewDeadline.
+	// DrainTimeout bounds how long the work may take to end after it is told to. After it the Lease is left
+	// to expire. Defaults to RenewDeadline.
 	DrainTimeout time.Duration
-	// LossTimeout bounds how long the work may take to end once the Lease is lost. After it Run
-	// returns ErrOutlived. The default is half of what is left of the Lease at the renew deadline.
+	// LossTimeout bounds how long the work may take to end once the Lease is lost. After it Run returns
+	// ErrStillRunning. Defaults to half of the time from the renew deadline to the end of the Lease.
 	LossTimeout time.Duration
 
-	// Life makes the leader one for life: what elects is that a Pod exists, and the durations above
-	// bound requests and retries only. Nil means that the Lease is renewed.
+	// Life makes the Lease belong to the leader's Pod instead of being renewed. The durations above then
+	// bound requests and retries only. Defaults to nil: the Lease is renewed.
 	Life *Life
 
-	// Work names what leading means, for the log and for errors. The default is "the reconcilers".
+	// Work names what leading means, in logs and errors. Defaults to "the reconcilers".
 	Work string
-	// Announce is told who begins and who stops leading. It runs in a goroutine of its own, and
-	// what it does is bounded by its context. Nil means that neither is announced.
+	// Announce is called when a replica begins and stops leading, in a goroutine of its own and bounded by
+	// its context. Defaults to nil.
 	Announce Announcer
-	// Metrics gets fairlead_leader and fairlead_leader_transitions_total. Nil means none.
+	// Metrics registers fairlead_leader and fairlead_leader_transitions_total. Defaults to nil.
 	Metrics prometheus.Registerer
-	// Logger gets who leads, and what goes wrong.
+	// Logger logs leaders and failures.
 	Logger logr.Logger
-	// Clock is the clock. Nil means the real one.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
-	// Elapsed is a clock that cannot be set and that runs while the machine sleeps, which Clock need
-	// not. It decides whether this replica may act. Nil means the system's.
+	// Elapsed is a clock that cannot be set and that runs while the machine sleeps, which Clock may not do.
+	// It decides whether this replica may act. Defaults to the system's.
 	Elapsed func() time.Duration
 }
 
@@ -83,15 +82,15 @@ type Elector struct {
 	metrics   metrics
 	guard     writeGuard
 	pending   sync.WaitGroup
-	wallClock func() time.Time // what stands in the Lease, for people
+	wallClock func() time.Time // the time written into the Lease
 
 	mu      sync.Mutex
 	leader  string
-	stuck   string // why no replica may take over from a leader that seems not to work
+	stuck   string // why a leader that seems not to work is not replaced
 	leading bool
 }
 
-// New validates the options. Errors say which duration does not fit which.
+// New returns an Elector, or an error that says which option is invalid.
 func New(o Options) (*Elector, error) {
 	switch {
 	case o.Leases == nil:
@@ -136,15 +135,15 @@ func New(o Options) (*Elector, error) {
 	return e, nil
 }
 
-// Run waits until this replica leads, and then runs lead until ctx ends, the Lease is lost or
-// lead returns. The context of lead is canceled at once in each case, and Run waits for lead to
-// return; the Lease is renewed meanwhile, and released after.
+// Run waits until this replica leads, and then runs lead until ctx ends, the Lease is lost or lead returns.
+// The context of lead is canceled at once in each case, and Run waits for lead to return; the Lease is
+// renewed meanwhile, and released after.
 //
-// It returns nil when ctx ended, ErrLost when the Lease was lost, the error of lead where lead
-// returned one, and an error where lead did not return within the drain timeout. That error is
-// ErrOutlived as well as ErrLost where the Lease was lost.
+// It returns nil when ctx ended, ErrLost when the Lease was lost, the error of lead where lead returned one,
+// and an error where lead did not return within the drain timeout. That error wraps ErrStillRunning as well
+// as ErrLost where the Lease was lost.
 //
-// It may be called again after it has returned anything but ErrOutlived, for another term.
+// It may be called again for another term, except after ErrStillRunning.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	defer e.pending.Wait()
 	e.Logger.Info("taking part in the election", "lease", e.lease(), "identity", e.Identity, "forLife", e.Life != nil)
@@ -161,13 +160,13 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 	e.setLeading(true)
 	defer e.setLeading(false)
 	err = hold(ctx, *term, lead)
-	// Whatever still runs, such as work that did not drain, has no more say.
+	// Work that is still running must not pass Check any more.
 	e.guard.revoke()
 	e.announce(ctx, *term, reasonStopped, e.Identity+" stopped leading")
 	return err
 }
 
-// Status says in a few words who leads.
+// Status describes in a few words who leads.
 func (e *Elector) Status() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,9 +182,9 @@ func (e *Elector) Status() string {
 	}
 }
 
-// Check is nil while this replica leads, by the time of this very call: a caller that is about to write
-// calls it. A process that was stopped, or a machine that slept, finds out here and not only when its
-// timers have fired. What remains is a stop between this call and the sending of the request.
+// Check returns nil while this replica leads, as of this very call: callers call it before each write. A
+// process that was stopped, or a machine that slept, finds out here before its timers have fired. A stop
+// between this call and the sending of the request remains possible.
 func (e *Elector) Check() error { return e.guard.check(e.Elapsed()) }
 
 func (e *Elector) setLeading(leading bool) {
@@ -195,7 +194,7 @@ func (e *Elector) setLeading(leading bool) {
 	e.metrics.leading(leading)
 }
 
-// observeHolder notes who holds the Lease; it is not held where holder is empty.
+// observeHolder records who holds the Lease; holder is empty where it is not held.
 func (e *Elector) observeHolder(holder string) {
 	e.mu.Lock()
 	changed := e.leader != holder

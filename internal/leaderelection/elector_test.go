@@ -84,8 +84,8 @@ func TestTheLeaseIsReleasedAfterTheWorkHasEndedAndRenewedUntilThen(t *testing.T)
 	s, clock := &server{}, newClock()
 	r := start(t, options(s, clock, "a"))
 	ctx := leads(t, r)
-	if !r.Leading() || s.holder() != "a" || !strings.Contains(r.Status(), "this replica") {
-		t.Fatalf("leading %v, holder %q, status %q", r.Leading(), s.holder(), r.Status())
+	if r.Check() != nil || s.holder() != "a" || !strings.Contains(r.Status(), "this replica") {
+		t.Fatalf("check %v, holder %q, status %q", r.Check(), s.holder(), r.Status())
 	}
 
 	r.stop()
@@ -101,7 +101,7 @@ func TestTheLeaseIsReleasedAfterTheWorkHasEndedAndRenewedUntilThen(t *testing.T)
 	if err := ends(t, r); err != nil {
 		t.Fatal(err)
 	}
-	if s.holder() != "" || r.Leading() {
+	if s.holder() != "" || r.Check() == nil {
 		t.Errorf("holder %q after release", s.holder())
 	}
 }
@@ -164,7 +164,7 @@ func TestALeaderThatCannotRenewStopsAtTheDeadline(t *testing.T) {
 			}
 			clock.Step(time.Millisecond)
 			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), ErrLost) || errors.Is(context.Cause(ctx), ErrTaken) || r.Leading() && s.holder() == "" {
+			if !errors.Is(context.Cause(ctx), ErrLost) || errors.Is(context.Cause(ctx), ErrTaken) || r.Check() == nil && s.holder() == "" {
 				t.Errorf("cause %v", context.Cause(ctx))
 			}
 			r.finish <- context.Canceled
@@ -363,7 +363,7 @@ func TestTwoReplicasOfOneNameDoNotBothLead(t *testing.T) {
 	leads(t, a)
 	b := start(t, options(s, clock, "same"))
 	eventually(t, "b has seen the Lease", func() bool { return s.watched() == 1 })
-	if b.Leading() {
+	if b.Check() == nil {
 		t.Fatal("both lead")
 	}
 	a.stop()
@@ -393,7 +393,7 @@ func TestWithoutPermissionToWatchAStandbyPolls(t *testing.T) {
 	}
 	eventually(t, "b polls", func() bool {
 		clock.Step(100 * time.Millisecond)
-		return b.Leading()
+		return b.Check() == nil
 	})
 	leads(t, b)
 }
@@ -409,7 +409,7 @@ func TestAnAPIServerThatIsAwayIsRetriedAndStoppingStillWorks(t *testing.T) {
 	s.setIntercept(nil)
 	eventually(t, "it leads", func() bool {
 		clock.Step(100 * time.Millisecond)
-		return r.Leading()
+		return r.Check() == nil
 	})
 
 	s.setIntercept(func(context.Context, string) error { return apierrors.NewServiceUnavailable("going") })

@@ -26,7 +26,7 @@ const (
 	announceTimeout = 2 * time.Second
 )
 
-// Announcer tells that a replica begins or stops leading.
+// Announcer reports that a replica begins or stops leading.
 type Announcer func(ctx context.Context, lease *coordinationv1.Lease, reason, note string)
 
 func (e *Elector) announce(ctx context.Context, t term, reason, note string) {
@@ -40,8 +40,8 @@ func (e *Elector) announce(ctx context.Context, t term, reason, note string) {
 	})
 }
 
-// Events announces by an Event on the Lease, which also names the pod where there is one. An
-// Event that cannot be written is a line in the log: it must never cost a replica the election.
+// Events returns an Announcer that writes an Event on the Lease, related to the Pod if there is one. A
+// failure is logged only: it must not cost a replica the election.
 func Events(client eventsv1client.EventsGetter, identity, pod string, logger logr.Logger) Announcer {
 	return func(ctx context.Context, lease *coordinationv1.Lease, reason, note string) {
 		event := &eventsv1.Event{
@@ -67,7 +67,7 @@ func Events(client eventsv1client.EventsGetter, identity, pod string, logger log
 	}
 }
 
-// truncated cuts to the limits that the API server puts on Events.
+// truncated cuts a string to the limits of the API server for Events.
 func truncated(s string, limit int) string {
 	if len(s) > limit {
 		return strings.ToValidUTF8(s[:limit], "") // not in the middle of a character

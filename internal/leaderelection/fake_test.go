@@ -184,10 +184,3 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		t.Fatalf("never: %s", what)
 	}
 }
-
-// Leading reports whether this replica leads, by what it was told last.
-func (e *Elector) Leading() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.leading
-}

@@ -17,56 +17,66 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// hold runs lead and renews the Lease until lead has returned.
-func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) error) error {
-	// The work outlives ctx by the time it takes to end, during which it must still be leading.
+// work is what runs while this replica leads.
+type work struct {
+	stop    context.CancelCauseFunc
+	ended   <-chan error
+	drained <-chan time.Time // nil until the work is told to stop
+}
+
+// startWork runs lead with a context that outlives ctx: until the work has ended, this replica must
+// still lead.
+func startWork(ctx context.Context, lead func(context.Context) error) *work {
 	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
 	ended := make(chan error, 1)
 	go func() { ended <- recoverPanic(working, lead) }()
+	return &work{stop: stop, ended: ended}
+}
 
-	renewing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+// hold runs lead and renews the Lease until lead has returned.
+func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) error) error {
+	w := startWork(ctx, lead)
+	defer w.stop(nil)
+
+	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	renewals := make(chan renewalResult, 1)
-	inFlight := false
+	renewing := false
 
 	stopped := ctx.Done()
 	deadline := e.Clock.NewTimer(e.untilDeadline(t))
 	defer deadline.Stop()
 	next := e.Clock.NewTimer(e.RetryPeriod)
 	defer next.Stop()
-	// The drain timeout runs from the stop on; until then its channel is nil.
-	var drained <-chan time.Time
 
 	for {
 		select {
-		case err := <-ended:
+		case err := <-w.ended:
 			cancel()
-			if inFlight {
+			if renewing {
 				if done := <-renewals; done.err == nil {
 					t = done.term
 				}
 			}
-			e.guard.revoke() // before the release can arrive, from when on another replica may act
 			e.releaseLease(ctx, t)
 			return err
 
 		case <-stopped:
 			stopped = nil
-			stop(context.Canceled)
+			w.stop(context.Canceled)
 			drain := e.Clock.NewTimer(e.DrainTimeout)
 			defer drain.Stop()
-			drained = drain.C()
+			w.drained = drain.C()
 
-		case <-drained:
+		case <-w.drained:
 			return fmt.Errorf("election: %s still run %s after they were told to stop: the Lease %s is left to run out", e.Work, e.DrainTimeout, e.lease())
 
 		case <-next.C():
-			inFlight = true
-			go func(t term) { renewals <- e.renewOnce(renewing, t) }(t)
+			renewing = true
+			go func(t term) { renewals <- e.renewOnce(requests, t) }(t)
 
 		case done := <-renewals:
-			inFlight = false
+			renewing = false
 			resetTimer(next, e.RetryPeriod)
 			switch {
 			case done.err == nil:
@@ -75,13 +85,13 @@ func (e *Elector) hold(ctx context.Context, t term, lead func(context.Context) e
 				resetTimer(deadline, e.untilDeadline(t))
 				e.Logger.V(3).Info("Lease renewed", "lease", e.lease())
 			case errors.Is(done.err, ErrTaken):
-				return e.stopWork(done.err, stop, ended)
+				return e.stopWork(done.err, w)
 			default:
 				e.Logger.Error(done.err, "cannot renew the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod, "left", e.untilDeadline(t))
 			}
 
 		case <-deadline.C():
-			return e.stopWork(fmt.Errorf("not renewed for %s", e.RenewDeadline), stop, ended)
+			return e.stopWork(fmt.Errorf("not renewed for %s", e.RenewDeadline), w)
 		}
 	}
 }
@@ -91,35 +101,36 @@ type renewalResult struct {
 	err  error
 }
 
-// renewOnce is one attempt to renew. A request that hangs is given up, so that there is another
-// attempt before the deadline.
+// renewOnce makes one attempt to renew. A request that hangs is canceled, so that there is another attempt
+// before the deadline.
 func (e *Elector) renewOnce(ctx context.Context, t term) renewalResult {
 	limit := max(e.RetryPeriod, e.RenewDeadline/2)
 	renewed, err := withTimeout(ctx, e.Clock, limit, func(ctx context.Context) (term, error) { return e.renew(ctx, t) })
 	return renewalResult{term: renewed, err: err}
 }
 
-// stopWork cancels the work at once, waits for it to end, and never touches the Lease: it is not ours.
-func (e *Elector) stopWork(reason error, stop context.CancelCauseFunc, ended <-chan error) error {
+// stopWork cancels the work at once and waits for it to end. It never changes the Lease, which is lost.
+func (e *Elector) stopWork(reason error, w *work) error {
 	e.guard.revoke()
-	stop(fmt.Errorf("%w: %w", ErrLost, reason))
+	w.stop(fmt.Errorf("%w: %w", ErrLost, reason))
 	e.setLeading(false)
 	e.Logger.Error(reason, "the Lease is lost: "+e.Work+" must stop", "lease", e.lease())
-	patience := e.Clock.NewTimer(e.LossTimeout)
-	defer patience.Stop()
+	timeout := e.Clock.NewTimer(e.LossTimeout)
+	defer timeout.Stop()
 	select {
-	case err := <-ended:
+	case err := <-w.ended:
 		if err != nil && !errors.Is(err, context.Canceled) {
 			e.Logger.Error(err, e.Work+" ended with an error", "lease", e.lease())
 		}
 		return ErrLost
-	case <-patience.C():
+	case <-timeout.C():
 		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w", ErrLost, e.Work, e.LossTimeout, ErrStillRunning)
 	}
 }
 
-// releaseLease gives the Lease up. Where that fails it runs out by itself, only later.
+// releaseLease releases the Lease. Where that fails it expires by itself, only later.
 func (e *Elector) releaseLease(ctx context.Context, t term) {
+	e.guard.revoke() // before another replica can acquire the Lease
 	_, err := withTimeout(context.WithoutCancel(ctx), e.Clock, e.RenewDeadline/2, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, e.release(ctx, t)
 	})
@@ -136,35 +147,33 @@ func (e *Elector) untilDeadline(t term) time.Duration {
 	return t.renewed.Add(e.RenewDeadline).Sub(e.Clock.Now())
 }
 
-// errPodGone says that this replica's own Pod is gone, as after a deletion by force: the process is
-// believed by all others to have ended.
+// errPodGone means that this replica's own Pod is gone, as after a deletion by force: other replicas assume
+// that the process has ended.
 var errPodGone = errors.New("this replica's own Pod is gone")
 
-// holdForLife runs lead until it has returned. Nothing is renewed. The lock is followed: where it
-// vanished without the Pod it is made again, and where another replica has it this one has lost.
+// holdForLife runs lead until it has returned. The Lease is watched instead of renewed: where it was deleted
+// and the Pod exists it is created again, and where another replica holds it this one has lost.
 func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Context) error) error {
-	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
-	ended := make(chan error, 1)
-	go func() { ended <- recoverPanic(working, lead) }()
+	w := startWork(ctx, lead)
+	defer w.stop(nil)
 
-	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var others sync.WaitGroup
-	defer others.Wait()
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var goroutines sync.WaitGroup
+	defer goroutines.Wait()
 	defer cancel()
-	locks := make(chan *coordinationv1.Lease)
-	others.Go(func() { panics.Go("election", func() { e.watchLease(following, locks) }) })
-	claims := make(chan renewalResult, 1)
-	claiming, vanished := false, false // vanished: while it was being made
-	claim := func() {
-		claiming, vanished = true, false
-		others.Go(func() {
+	leases := make(chan *coordinationv1.Lease)
+	goroutines.Go(func() { panics.Go("election", func() { e.watchLease(watching, leases) }) })
+	recreated := make(chan renewalResult, 1)
+	recreating, deleted := false, false // deleted: again, while it is being created
+	recreate := func() {
+		recreating, deleted = true, false
+		goroutines.Go(func() {
 			done := renewalResult{term: t}
 			done.err = panics.Try("election", func() error {
-				done = e.recreateLease(following, t)
+				done = e.recreateLease(watching, t)
 				return done.err
 			})
-			claims <- done
+			recreated <- done
 		})
 	}
 
@@ -172,70 +181,68 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 	again := e.Clock.NewTimer(e.RetryPeriod)
 	again.Stop()
 	defer again.Stop()
-	var drained <-chan time.Time
 	for {
 		select {
-		case err := <-ended:
+		case err := <-w.ended:
 			cancel()
-			others.Wait()
+			goroutines.Wait()
 			select {
-			case done := <-claims:
+			case done := <-recreated:
 				if done.err == nil {
 					t = done.term
 				}
 			default:
 			}
-			e.guard.revoke() // before the release can arrive, from when on another replica may act
 			e.releaseLease(ctx, t)
 			return err
 
 		case <-stopped:
 			stopped = nil
-			stop(context.Canceled)
+			w.stop(context.Canceled)
 			drain := e.Clock.NewTimer(e.DrainTimeout)
 			defer drain.Stop()
-			drained = drain.C()
+			w.drained = drain.C()
 
-		case <-drained:
+		case <-w.drained:
 			return fmt.Errorf("election: %s still run %s after they were told to stop: the lock %s goes with the Pod", e.Work, e.DrainTimeout, e.lease())
 
-		case lock := <-locks:
+		case lease := <-leases:
 			switch {
-			case t.isHeld(e.Identity, lock):
-				t.lease, vanished = lock, false
-			case lock != nil:
-				return e.stopWork(fmt.Errorf("%w: %q", ErrTaken, holder(lock)), stop, ended)
-			case claiming:
-				vanished = true // once more, it may be
+			case t.isHeld(e.Identity, lease):
+				t.lease, deleted = lease, false
+			case lease != nil:
+				return e.stopWork(fmt.Errorf("%w: %q", ErrTaken, holder(lease)), w)
+			case recreating:
+				deleted = true // perhaps again
 			default:
-				claim()
+				recreate()
 			}
 
 		case <-again.C():
-			if !claiming {
-				claim()
+			if !recreating {
+				recreate()
 			}
 
-		case done := <-claims:
-			claiming = false
+		case done := <-recreated:
+			recreating = false
 			switch {
 			case done.err == nil:
 				t = done.term
-				if vanished {
-					claim()
+				if deleted {
+					recreate()
 				}
 			case errors.Is(done.err, ErrTaken), errors.Is(done.err, errPodGone):
-				return e.stopWork(done.err, stop, ended)
+				return e.stopWork(done.err, w)
 			default:
-				e.Logger.Error(done.err, "the lock has vanished and cannot be made again; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+				e.Logger.Error(done.err, "the lock has vanished and cannot be created again; retrying", "lease", e.lease(), "period", e.RetryPeriod)
 				resetTimer(again, e.RetryPeriod)
 			}
 		}
 	}
 }
 
-// recreateLease makes a lock again that was deleted, or finds that this replica must not lead. Meanwhile
-// no other replica takes it: candidates that saw it go look at the Pod first.
+// recreateLease creates a deleted Lease again, or finds that this replica must not lead. Meanwhile no other
+// replica acquires it: candidates that saw the deletion check the Pod first.
 func (e *Elector) recreateLease(ctx context.Context, t term) renewalResult {
 	owner := podOwner(t.lease)
 	pod, err := e.getPod(ctx, e.Life.Pod)
@@ -245,18 +252,18 @@ func (e *Elector) recreateLease(ctx context.Context, t term) renewalResult {
 	if pod == nil || owner == nil || pod.UID != owner.UID || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return renewalResult{t, errPodGone}
 	}
-	made, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	created, err := withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return e.writeLease(ctx, nil, t.lease.Spec, *owner)
 	})
 	if apierrors.IsAlreadyExists(err) {
-		if made, err = withTimeout(ctx, e.Clock, e.RenewDeadline/2, e.getLease); err == nil && !t.isHeld(e.Identity, made) {
+		if created, err = withTimeout(ctx, e.Clock, e.RenewDeadline/2, e.getLease); err == nil && !t.isHeld(e.Identity, created) {
 			err = ErrTaken
 		}
 	}
 	if err != nil {
 		return renewalResult{t, err}
 	}
-	e.Logger.Info("the lock was deleted and is made again: this Pod runs", "lease", e.lease())
-	t.lease = made
+	e.Logger.Info("the lock was deleted and is created again: this Pod runs", "lease", e.lease())
+	t.lease = created
 	return renewalResult{t, nil}
 }

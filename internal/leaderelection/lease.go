@@ -21,17 +21,17 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// term is one time of holding the Lease.
+// term is one period of holding the Lease.
 type term struct {
 	lease *coordinationv1.Lease
-	// acquired tells this term from another one of the same identity: two replicas that were
-	// given the same name must not renew each other's Lease.
+	// acquired distinguishes this term from another one of the same identity: two replicas with the same
+	// name must not renew each other's Lease.
 	acquired metav1.MicroTime
-	// renewed is when the last renewal that succeeded was sent. Others count from when they see
-	// it, so from later.
+	// renewed is when the last successful renewal was sent. Candidates count from when they observe it,
+	// which is later.
 	renewed time.Time
-	// sent is the same instant by the clock of the fence, and lasts how long after it this replica
-	// may act.
+	// sent is the same instant by the clock of the guard, and validity how long after it this replica may
+	// act.
 	sent, validity time.Duration
 }
 
@@ -43,8 +43,8 @@ func (e *Elector) getLease(ctx context.Context) (*coordinationv1.Lease, error) {
 	return lease, err
 }
 
-// acquire writes this replica into the Lease as it was seen, or creates it. It fails where
-// another replica was faster. owners are whom the Lease goes with, in place of any Pod it went with before.
+// acquire writes this replica into the observed Lease, or creates it. It fails where another replica was
+// faster. owners replace any Pod that owned the Lease before.
 func (e *Elector) acquire(ctx context.Context, seen *coordinationv1.Lease, duration int32, owners ...metav1.OwnerReference) (*term, error) {
 	t := e.newTerm()
 	t.acquired = metav1.NewMicroTime(e.wallClock().Truncate(time.Microsecond))
@@ -73,8 +73,8 @@ func (e *Elector) newTerm() term {
 	return term{sent: e.Elapsed(), renewed: e.Clock.Now(), validity: e.leaseValidity()}
 }
 
-// writeLease creates the Lease, or updates the one that was read; the API server refuses the update
-// where it has changed since.
+// writeLease creates the Lease, or updates the one that was read; the API server refuses the update where it
+// has changed since.
 func (e *Elector) writeLease(ctx context.Context, read *coordinationv1.Lease, spec coordinationv1.LeaseSpec, owners ...metav1.OwnerReference) (*coordinationv1.Lease, error) {
 	if read == nil {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, OwnerReferences: owners}, Spec: spec}
@@ -99,8 +99,8 @@ func (e *Elector) renew(ctx context.Context, t term) (term, error) {
 	return next, nil
 }
 
-// release gives the Lease up, in the form that client-go gives it up, so that any elector takes
-// it at once. It goes with no Pod any more, or the garbage collector would delete it under the next.
+// release clears the holder as client-go does, so that any elector acquires the Lease at once. It removes
+// the owning Pod, or the garbage collector would delete the Lease of the next leader.
 func (e *Elector) release(ctx context.Context, t term) error {
 	now := metav1.NewMicroTime(e.wallClock())
 	spec := t.lease.Spec
@@ -114,9 +114,8 @@ func (e *Elector) release(ctx context.Context, t term) error {
 	return err
 }
 
-// updateOwnLease writes the spec into the Lease of this term. Where the Lease has changed since, it is
-// read again, and written only where it is still of this term: a user may have put a label on
-// it, or an answer of ours was lost on the way.
+// updateOwnLease writes the spec into the Lease of this term. After a conflict the Lease is read again, and
+// written only where it is still of this term: a user may have set a label, or a response of ours was lost.
 func (e *Elector) updateOwnLease(ctx context.Context, t term, spec coordinationv1.LeaseSpec) (*coordinationv1.Lease, error) {
 	lease, err := e.writeLease(ctx, t.lease, spec)
 	if err == nil || !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -132,7 +131,7 @@ func (e *Elector) updateOwnLease(ctx context.Context, t term, spec coordinationv
 	return e.writeLease(ctx, current, spec)
 }
 
-// isHeld says whether the Lease is of this term.
+// isHeld reports whether the Lease is of this term.
 func (t term) isHeld(identity string, lease *coordinationv1.Lease) bool {
 	return holder(lease) == identity && lease.Spec.AcquireTime.Equal(&t.acquired)
 }
@@ -144,16 +143,16 @@ func holder(lease *coordinationv1.Lease) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// observedLease is the Lease as this replica last saw it, and since when it has been like that. Only
-// the replica's own clock counts: the times in the Lease are another machine's.
+// observedLease is the Lease as this replica last read it, and since when its spec has been the same. Only
+// the replica's own clock counts: the times in the Lease are those of another machine.
 type observedLease struct {
 	known bool
 	lease *coordinationv1.Lease // nil where there is none
 	since time.Time
 }
 
-// update returns the sighting after the Lease was seen at a time. A Lease whose spec is as before
-// has not been renewed, and the time goes on.
+// update returns the observation after the Lease was read. A Lease with the same spec was not renewed, and
+// its time continues.
 func (s observedLease) update(lease *coordinationv1.Lease, now time.Time) observedLease {
 	next := observedLease{known: true, lease: lease, since: now}
 	if s.known && s.lease != nil && lease != nil && equality.Semantic.DeepEqual(s.lease.Spec, lease.Spec) {
@@ -162,8 +161,8 @@ func (s observedLease) update(lease *coordinationv1.Lease, now time.Time) observ
 	return next
 }
 
-// expiresIn returns how long to wait before the Lease may be taken: nothing where it is not held,
-// and its own duration after it was last seen to be renewed. What was never seen is not free.
+// expiresIn returns how long to wait before the Lease may be acquired: zero where it is not held, otherwise
+// its own duration after the last observed renewal. Where no Lease was read yet it returns unknown.
 func (s observedLease) expiresIn(now time.Time, unknown time.Duration) time.Duration {
 	if !s.known {
 		return unknown
@@ -175,18 +174,18 @@ func (s observedLease) expiresIn(now time.Time, unknown time.Duration) time.Dura
 	return max(0, s.since.Add(duration).Sub(now))
 }
 
-// unlimited is longer than anything runs.
+// unlimited is longer than any process runs.
 const unlimited = time.Duration(1<<63 - 1)
 
-// writeGuard is until when this replica may act. It closes by itself, by a clock that also runs while
-// nothing else of the process does.
+// writeGuard limits until when this replica may act. It expires by a clock that runs also while the process
+// is stopped. Distributed systems call that fencing.
 type writeGuard struct {
 	mu      sync.Mutex
 	allowed bool
 	until   time.Duration
 }
 
-// allow opens it for as long as a term lasts that was written and not refused.
+// allow extends the guard for the validity of a term that was written.
 func (f *writeGuard) allow(t term) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,8 +222,8 @@ func (e *Elector) leaseValidity() time.Duration {
 	return e.RenewDeadline
 }
 
-// withTimeout runs a request for at most a limit by the clock. It returns at the limit even where the
-// request does not heed its context: the election must not hang with a connection.
+// withTimeout runs a request for at most a limit. It returns at the limit even where the request ignores its
+// context: the election must not hang with a connection.
 func withTimeout[T any](ctx context.Context, by clock.Clock, limit time.Duration, request func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -259,7 +258,7 @@ func recoverPanic(ctx context.Context, work func(context.Context) error) error {
 	return panics.Try("leading", func() error { return work(ctx) })
 }
 
-// resetTimer sets a timer again whether or not it has fired.
+// resetTimer resets a timer whether or not it has fired.
 func resetTimer(timer clock.Timer, d time.Duration) {
 	if !timer.Stop() {
 		select {

@@ -19,19 +19,19 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// lifeDurationSeconds is the duration that a lock for life says of itself, in seconds: 68 years. A replica that
-// elects by renewal thus never takes it, and both kinds exclude each other while one replaces the other.
+// lifeDurationSeconds is the leaseDurationSeconds of a Lease for life: 68 years. A replica that elects by
+// renewal thus never acquires it, and both modes exclude each other during a change of mode.
 const lifeDurationSeconds = math.MaxInt32
 
-// Life is the Pod that this replica runs in, and how other Pods are looked at.
+// Life is the Pod that this replica runs in, and the clients that read other Pods.
 type Life struct {
-	// Pods and Nodes are the clients. Pods are read in the namespace of the Lease, which must be that
-	// of the Pod: an owner is always one of the same namespace.
+	// Pods and Nodes are the clients. Pods are read in the namespace of the Lease, which must be that of
+	// the Pod: an owner is always in the same namespace.
 	Pods  corev1client.PodsGetter
 	Nodes corev1client.NodesGetter
 	// Pod is the name of the Pod that this process runs in.
 	Pod string
-	// UID is that of the Pod. Empty means that of the Pod which has the name now.
+	// UID is that of the Pod. Empty means the UID of the Pod that has the name now.
 	UID types.UID
 }
 
@@ -51,8 +51,8 @@ func (l *Life) validate() error {
 	}
 }
 
-// ownPodReference returns the reference by which the lock goes with this Pod. It retries while the API server is
-// away. A Pod that is not there is an error: nothing would ever release the lock.
+// ownPodReference returns the owner reference to this replica's Pod. It retries while the API server is
+// unavailable. A missing Pod is an error: the Lease would never be released.
 func (e *Elector) ownPodReference(ctx context.Context) (*metav1.OwnerReference, error) {
 	for {
 		pod, err := e.getPod(ctx, e.Life.Pod)
@@ -72,7 +72,7 @@ func (e *Elector) ownPodReference(ctx context.Context) (*metav1.OwnerReference, 
 	}
 }
 
-// getPod reads a Pod; nil where there is none. It asks for what is stored, not for what a cache holds.
+// getPod returns a Pod, or nil where there is none. It reads what is stored, not a cache.
 func (e *Elector) getPod(ctx context.Context, name string) (*corev1.Pod, error) {
 	return withTimeout(ctx, e.Clock, e.RenewDeadline/2, func(ctx context.Context) (*corev1.Pod, error) {
 		pod, err := e.Life.Pods.Pods(e.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -93,10 +93,10 @@ func (e *Elector) getNode(ctx context.Context, name string) (*corev1.Node, error
 	})
 }
 
-// isPod says whether an owner is a Pod.
+// isPod reports whether an owner is a Pod.
 func isPod(owner metav1.OwnerReference) bool { return owner.APIVersion == "v1" && owner.Kind == "Pod" }
 
-// podOwner is the Pod that a lock goes with, nil where it goes with none.
+// podOwner returns the Pod that owns the Lease; nil where none does.
 func podOwner(lease *coordinationv1.Lease) *metav1.OwnerReference {
 	if lease == nil {
 		return nil
@@ -109,29 +109,29 @@ func podOwner(lease *coordinationv1.Lease) *metav1.OwnerReference {
 	return nil
 }
 
-// decision is whether a lock for life may be taken.
+// decision is whether a Lease for life may be acquired.
 type decision struct {
 	allowed bool
-	// reason is the reason where the lock is held and may be taken all the same.
+	// reason is why a Lease that is held may be acquired.
 	reason string
-	// stuck is what keeps a lock that seems to be unused, and what an administrator can do.
+	// stuck is why a leader that seems not to work is not replaced, and what an administrator can do.
 	stuck string
 }
 
-// canTakeOver says whether the lock may be taken. before is the lock as it was when it last had a holder.
+// canTakeOver decides whether the Lease may be acquired. before is its owner when it was last held.
 func (e *Elector) canTakeOver(ctx context.Context, seen observedLease, before *metav1.OwnerReference, self *metav1.OwnerReference) (decision, error) {
 	owner := podOwner(seen.lease)
 	switch {
 	case !seen.known:
 		return decision{}, nil
 	case seen.lease == nil && before != nil && before.UID != self.UID:
-		// The garbage collector deletes it when the Pod has gone. Anybody else who does leaves a holder
-		// behind, who will make it again.
+		// The garbage collector deletes it once the Pod is gone. Where a user does, the holder creates
+		// it again.
 		return e.canReplacePod(ctx, *before)
 	case holder(seen.lease) == "":
 		return decision{allowed: true}, nil
 	case owner == nil:
-		// Of a replica that elects by renewal, and stops by itself.
+		// Held by a replica that elects by renewal, and stops by itself.
 		return decision{allowed: seen.expiresIn(e.Clock.Now(), e.LeaseDuration) == 0, reason: "it was not renewed"}, nil
 	case owner.UID == self.UID:
 		return decision{allowed: true, reason: "it is of this very Pod, whose container was restarted"}, nil
@@ -140,7 +140,7 @@ func (e *Elector) canTakeOver(ctx context.Context, seen observedLease, before *m
 	}
 }
 
-// canReplacePod says whether a Pod can run again. Where that is unknown, it can.
+// canReplacePod decides whether a Pod can no longer run. Where that is unknown, it can.
 func (e *Elector) canReplacePod(ctx context.Context, owner metav1.OwnerReference) (decision, error) {
 	pod, err := e.getPod(ctx, owner.Name)
 	if err != nil {
@@ -184,8 +184,8 @@ func endReason(pod *corev1.Pod) string {
 	return string(pod.Status.Phase)
 }
 
-// isHealthy says whether nothing is known against a Pod. The node controller takes the condition Ready
-// from the Pods of a node that it does not hear from.
+// isHealthy reports whether nothing indicates a problem of a Pod. The node controller removes the condition
+// Ready from the Pods of a node that it does not hear from.
 func isHealthy(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodUnknown {
 		return false

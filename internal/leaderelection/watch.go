@@ -14,24 +14,23 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watchLease sends the Lease whenever it changes, nil where there is none, until ctx ends. It reads
-// and then watches; where watching fails, that is polling once in a retry period.
+// watchLease sends the Lease whenever it changes, nil where there is none, until ctx ends. It reads and then
+// watches; where watching fails, that amounts to polling once in a retry period.
 func (e *Elector) watchLease(ctx context.Context, leases chan<- *coordinationv1.Lease) {
-	complained := false
+	logged := false
 	for ctx.Err() == nil {
 		began := e.Clock.Now()
 		err := e.watchLeaseOnce(ctx, leases)
 		if err != nil && ctx.Err() == nil {
 			// Once: an API server that is away for an hour is not 1,800 errors.
-			if !complained {
+			if !logged {
 				e.Logger.Error(err, "cannot follow the Lease; retrying", "lease", e.lease(), "period", e.RetryPeriod)
 			}
-			complained = true
+			logged = true
 		} else {
-			complained = false
+			logged = false
 		}
-		// A watch that has lived ended as watches do. One that ended at once must not be opened
-		// again and again without a pause.
+		// A watch that ended at once must not be started again without a pause.
 		if pause := jittered(e.RetryPeriod) - e.Clock.Since(began); pause > 0 {
 			e.pause(ctx, pause)
 		}
