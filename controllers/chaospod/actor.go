@@ -5,51 +5,136 @@ package chaospod
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
+	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
-// runAction does one action, in whose name the ChaosPod says.
-func (r *Reconciler) runAction(ctx context.Context, s *observation, action chaos.Action) (chaos.Result, error) {
+// actRetry is the wait after an action that failed for now.
+const actRetry = time.Second
+
+// act runs the actions of a decision one after the other, and returns their results. The ChaosPod is confirmed
+// before each: one that was suspended in between kills no more.
+func (r *Reconciler) act(ctx context.Context, o *observation, d chaos.Decision) ([]chaos.Result, error) {
+	if o.blockedBy.Reason != "" || o.blackoutsUnknown {
+		return nil, nil // the status alone of a ChaosPod that is blocked must not kill anything
+	}
+	var results []chaos.Result
+	for _, action := range d.Actions {
+		if action.RunID != "" && r.Suspicions.Any() {
+			break // since the decision
+		}
+		if err := r.confirm(ctx, o); err != nil {
+			return results, err
+		}
+		o.confirmed = false
+		result, err := r.runAction(ctx, o, action)
+		if err != nil {
+			ctrllog.FromContext(ctx).Info("A step of a run did not succeed", "run", action.RunID, "verb", action.Verb,
+				"pod", action.Pod, "outcome", result.Outcome, "cause", err.Error())
+		}
+		switch result.Outcome {
+		case chaos.Forbidden:
+			o.state.refused.Record(o.now, forbiddenText(o.stored, action, err))
+			o.requeueAt(o.now.Add(actRetry))
+		case chaos.Retry:
+			o.requeueAt(o.now.Add(actRetry))
+		case chaos.Done:
+			o.state.refused = controller.Refusal{}
+		case chaos.Blocked, chaos.Misconfigured, chaos.Gone:
+		}
+		r.metrics.countKill(o.key, &result)
+		results = append(results, result)
+		if result.Outcome == chaos.Forbidden || ctx.Err() != nil {
+			break
+		}
+	}
+	return results, nil //nolint:nilerr // a step that failed is logged, and its outcome is in the results
+}
+
+// runAction runs one action, as the ServiceAccount that the ChaosPod names.
+func (r *Reconciler) runAction(ctx context.Context, o *observation, action chaos.Action) (chaos.Result, error) {
 	result := chaos.Result{Action: action, Outcome: chaos.Retry}
-	account := s.spec.Spec.ServiceAccountName
+	account := o.spec.Spec.ServiceAccountName
 	if action.Verb == chaos.DeleteCanary {
 		account = "" // the operator's own pod
 	}
-	c, err := r.As(s.key.Namespace, account)
+	c, err := r.As(o.key.Namespace, account)
 	if err != nil {
 		return result, fmt.Errorf("client for ServiceAccount %s: %w", account, err)
 	}
-	pod := types.NamespacedName{Namespace: s.key.Namespace, Name: action.Pod}
-	o := eviction.Options{GracePeriodSeconds: action.GracePeriodSeconds, DryRun: action.DryRun}
-	var came eviction.Result
+	pod := types.NamespacedName{Namespace: o.key.Namespace, Name: action.Pod}
+	options := eviction.Options{GracePeriodSeconds: action.GracePeriodSeconds, DryRun: action.DryRun}
+	var evicted eviction.Result
 	switch action.Verb {
 	case chaos.Evict:
-		came = eviction.Evict(ctx, c, pod, action.UID, o)
+		evicted = eviction.Evict(ctx, c, pod, action.UID, options)
 	case chaos.Delete, chaos.DeleteCanary:
-		came = eviction.Delete(ctx, c, pod, action.UID, o)
+		evicted = eviction.Delete(ctx, c, pod, action.UID, options)
 	case chaos.CreateCanary:
-		return r.create(ctx, c, s, action)
+		result.Outcome, err = createCanary(ctx, c, o, action)
+		return result, err
 	default:
 		return result, fmt.Errorf("unknown verb %s", action.Verb)
 	}
-	result.Outcome, result.Budget = outcomes[came.Outcome], came.Budget
-	return result, came.Err
+	result.Outcome, result.Budget = outcomes[evicted.Outcome], evicted.Budget
+	return result, evicted.Err
 }
 
-// outcomes are what the API server's replies mean for a run. A conflict may be about the UID or about a
-// change of the pod at the same time: the next look finds out whether the victim is still there.
+// outcomes are what the outcomes of an eviction mean for a run. A conflict may be about the UID or about a change
+// of the pod at the same time: the next reconcile finds out whether the victim still exists.
 var outcomes = map[eviction.Outcome]chaos.Outcome{
 	eviction.Done: chaos.Done, eviction.Gone: chaos.Gone, eviction.Replaced: chaos.Retry, eviction.Blocked: chaos.Blocked,
 	eviction.Misconfigured: chaos.Misconfigured, eviction.Forbidden: chaos.Forbidden, eviction.Retry: chaos.Retry,
 }
 
-// forbiddenText says who may not do what, in the API server's words.
+// createCanary creates the canary. An existing pod of its name is left as it is, whatever owns it: the next
+// reconcile observes it.
+func createCanary(ctx context.Context, c client.Client, o *observation, action chaos.Action) (chaos.Outcome, error) {
+	template := o.stored.Spec.Target.Template
+	if template == nil {
+		return chaos.Retry, errors.New("there is no target.template")
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: o.key.Namespace, Name: o.key.Name,
+			Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: chaosv1.GroupVersion.String(), Kind: disruption.ChaosPod, Name: o.stored.Name, UID: o.stored.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: *template.Spec.DeepCopy(),
+	}
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels[chaosv1.TemplateHashLabel] = action.Hash
+	err := c.Create(ctx, pod)
+	switch {
+	case err == nil:
+		return chaos.Done, nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return chaos.Forbidden, err // quota, Pod Security, or a template that makes no valid pod
+	}
+	return chaos.Retry, err
+}
+
+// forbiddenText returns whose rights an action lacks, with the API server's message.
 func forbiddenText(object *chaosv1.ChaosPod, action chaos.Action, err error) string {
 	who := "the operator"
 	if name := object.Spec.ServiceAccountName; name != "" && action.Verb != chaos.DeleteCanary {

@@ -33,38 +33,36 @@ const Name = "chaospod"
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many ChaosPods are reconciled at once. The default is 2.
+	// Concurrency is how many ChaosPods are reconciled at once. Defaults to 2.
 	Concurrency int
-	// CacheSyncTimeout bounds the wait for the caches. The default is 2m.
+	// CacheSyncTimeout bounds the wait for the caches. Defaults to 2m.
 	CacheSyncTimeout time.Duration
-	// Warmup starts the watches on a replica that does not lead, so that taking over is quick.
+	// Warmup starts the watches on a replica that does not lead, so that it takes over quickly.
 	Warmup bool
-	// Logger of the controller. The default drops everything.
+	// Logger defaults to logr.Discard().
 	Logger logr.Logger
 
-	// Denied are namespaces in which no pod is ever killed: the operator's own, and those that the
-	// webhooks are not called for. The default is none.
+	// Denied are namespaces in which no pod is ever killed: the operator's own, and those that no admission webhook
+	// is called for. Defaults to none.
 	Denied []string
-	// Ledger of all disruptions in this process. Required. Its Wake must reach Controller.Wake.
+	// Ledger of all disruptions in this process. Required. Its Wake must call Controller.Wake.
 	Ledger *disruption.Ledger
-	// Restore tells the ledger what all kinds had under way before this process. It is called before
-	// anything is decided. Required.
+	// Restore adds to the ledger what all kinds have in flight. It is called before the first decision. Required.
 	Restore func(ctx context.Context) error
-	// Suspicions say whether the network of this process is probably at fault: no run begins then. The
-	// default is that it never is.
+	// Suspicions report whether the network of this process is probably at fault: no run starts then. Defaults to
+	// nil: never.
 	Suspicions *probe.Suspicions
-	// Freeze knows the blackouts of the whole cluster, which hold runs. The default is none.
+	// Freeze has the blackouts of the whole cluster, which hold runs. Defaults to nil: none.
 	Freeze *freeze.Freeze
-	// Now is the clock. The default is time.Now.
+	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
-	// Registerer takes the metrics. The default takes none.
+	// Registerer of metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
-	// Wrap returns what is called in place of the reconciler, and calls it. The default is the
-	// reconciler itself.
+	// Wrap returns what is called instead of the reconciler, and calls it. Defaults to nil: the reconciler itself.
 	Wrap func(reconcile.Reconciler) reconcile.Reconciler
 }
 
-// Kinds are all that the controller reads from the cache.
+// Kinds returns all that the controller reads from the cache.
 func Kinds() []client.Object {
 	return []client.Object{
 		&chaosv1.ChaosPod{}, &networkingv1.ExternalService{}, &autorebootv1.RebootPolicy{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, workloads.ReplicaSets(), &corev1.Pod{},
@@ -73,13 +71,13 @@ func Kinds() []client.Object {
 
 // Controller reconciles ChaosPods.
 type Controller struct {
-	reconciling controller.Controller
-	reconciler  *Reconciler
-	restore     func(ctx context.Context) error
+	controller controller.Controller
+	reconciler *Reconciler
+	restore    func(ctx context.Context) error
 }
 
-// New makes the controller. The caller starts it, once this replica leads, and sees that the cluster's
-// cache runs and has the index of package workloads.
+// New returns a controller. The caller starts it once this replica leads, and runs the cluster's cache with the
+// index of package workloads.
 func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if o.Ledger == nil || o.Restore == nil {
 		return nil, errors.New("controller " + Name + ": Ledger and Restore are required")
@@ -97,45 +95,37 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 			return nil, fmt.Errorf("metrics of ChaosPods: %w", err)
 		}
 	}
-	reconciling, err := controller.New(Name, controller.Options{
+	inner, err := controller.New(Name, controller.Options{
 		Reconciler: reconciler, Wrap: o.Wrap,
 		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := reconciler.watch(c, reconciling); err != nil {
+	if err := reconciler.watch(c, inner); err != nil {
 		return nil, err
 	}
-	return &Controller{reconciling: reconciling, reconciler: reconciler, restore: o.Restore}, nil
+	return &Controller{controller: inner, reconciler: reconciler, restore: o.Restore}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled before Start.
 func (c *Controller) Warmup(ctx context.Context) error {
-	return controller.Warmup(ctx, Name, c.reconciling)
+	return controller.Warmup(ctx, Name, c.controller)
 }
 
-// Start reconciles until ctx ends. No ChaosPod decides before the ledger knows what all kinds have under
-// way, and before the blackouts of the cluster were read.
+// Start reconciles until ctx ends. Nothing is decided before the ledger has what is in flight, and before the
+// blackouts of the cluster were read.
 func (c *Controller) Start(ctx context.Context) error {
 	if err := c.restore(ctx); err != nil {
 		return fmt.Errorf("controller %s: %w", Name, err)
 	}
 	c.reconciler.Freeze.Wait(ctx)
-	return c.reconciling.Start(ctx)
+	return c.controller.Start(ctx)
 }
 
-// Wake has a ChaosPod reconciled that waits for others: the ledger calls it. It does not block.
+// Wake enqueues a ChaosPod that waits for others: the ledger calls it. It does not block.
 func (c *Controller) Wake(holder disruption.Holder) {
 	if holder.Kind == disruption.ChaosPod {
 		c.reconciler.enqueuer.Enqueue(holder.NamespacedName)
-	}
-}
-
-// enqueueAll has every ChaosPod look at what holds all of them, which has changed: the blackouts of the cluster,
-// or whether this process suspects itself.
-func (r *Reconciler) enqueueAll() {
-	for _, key := range r.watchIndex.All() {
-		r.enqueuer.EnqueueCoalesced(key)
 	}
 }

@@ -6,17 +6,20 @@ package chaospod
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
+	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
-// decide says what to do, and stores that: nothing is done that is not in the status. What kills, or is
-// about to, is decided once more from what the API server has, and so is the verdict on a run.
+// decide returns what to do, once it is in the stored status: nothing else is ever done. A decision that kills or
+// is about to, or that ends a run, is made again from what the API server has.
 func (r *Reconciler) decide(ctx context.Context, o *observation) (chaos.Decision, error) {
 	d := r.decideAndClaim(o, r.observe(ctx, o, false))
 	if kills(&d) || o.stored.Status.CurrentRun != nil && d.Status.CurrentRun == nil {
@@ -25,14 +28,65 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) (chaos.Decision
 	return d, r.writeStatus(ctx, o, &d)
 }
 
-// kills says whether a decision acts, or has victims that may still die.
+// kills reports whether a decision acts, or has victims that may still be killed.
 func kills(d *chaos.Decision) bool {
 	run := d.Status.CurrentRun
 	return len(d.Actions) > 0 || run != nil && run.Phase != chaosv1.RunVerifying
 }
 
-// writeStatus writes a status where it differs from the one that is stored, and only upon that: another
-// version of the ChaosPod is a conflict. What the notices say is told once it is written.
+func holderOf(key types.NamespacedName) disruption.Holder {
+	return disruption.Holder{Kind: disruption.ChaosPod, NamespacedName: key}
+}
+
+// decideAndClaim decides while the ledger is locked. The ChaosPod then claims what the stored status and the
+// decided one say, until the latter is stored: however the write ends, no other object disrupts these workloads.
+func (r *Reconciler) decideAndClaim(o *observation, in chaos.Observation) chaos.Decision {
+	var d chaos.Decision
+	r.Ledger.Do(holderOf(o.key), "", func(view disruption.View) []disruption.Claim {
+		stored := claimsOf(&o.stored.Status)
+		in.Others = chaos.Others{Free: view.Beyond(stored), Disrupted: view.Disrupted}
+		d = chaos.Decide(o.stored, in)
+		if d.WaitsForOthers {
+			view.Wait(d.WaitsFor...)
+		}
+		return slices.Concat(stored, claimsOf(&d.Status))
+	})
+	return d
+}
+
+// releaseClaims claims what the stored status says, and no more.
+func (r *Reconciler) releaseClaims(o *observation, d *chaos.Decision) {
+	r.Ledger.Do(holderOf(o.key), "", func(view disruption.View) []disruption.Claim {
+		if d.WaitsForOthers {
+			view.Wait(d.WaitsFor...)
+		}
+		return claimsOf(&o.stored.Status)
+	})
+}
+
+// Restore adds to the ledger the runs that are under way according to the stored status of all ChaosPods. It comes
+// before the first decision of this process.
+func Restore(ctx context.Context, from client.Reader, ledger Ledger) error {
+	var all chaosv1.ChaosPodList
+	if err := from.List(ctx, &all, shared); err != nil {
+		return fmt.Errorf("list ChaosPods: %w", err)
+	}
+	for i := range all.Items {
+		ledger.Restore(holderOf(client.ObjectKeyFromObject(&all.Items[i])), "", claimsOf(&all.Items[i].Status))
+	}
+	return nil
+}
+
+func claimsOf(status *chaosv1.ChaosPodStatus) []disruption.Claim {
+	var claims []disruption.Claim
+	for _, uid := range chaos.ClaimsOf(status) {
+		claims = append(claims, disruption.Claim{UID: uid})
+	}
+	return claims
+}
+
+// writeStatus writes a status that differs from the stored one, upon the version that was read: if the ChaosPod has
+// changed since, the write is a conflict. Events follow a write that succeeded.
 func (r *Reconciler) writeStatus(ctx context.Context, o *observation, d *chaos.Decision) error {
 	if apiequality.Semantic.DeepEqual(&o.stored.Status, &d.Status) {
 		return nil
@@ -50,7 +104,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, d *chaos.D
 	return nil
 }
 
-// confirm makes sure that a status which was not just written is the one that is stored.
+// confirm ensures that the status which is acted on is the one that the API server has.
 func (r *Reconciler) confirm(ctx context.Context, o *observation) error {
 	if o.confirmed {
 		return nil
@@ -60,43 +114,4 @@ func (r *Reconciler) confirm(ctx context.Context, o *observation) error {
 	}
 	o.confirmed = true
 	return nil
-}
-
-// act does what was decided, one after the other, each on a ChaosPod that is still as it was: one that
-// was suspended in between kills no more.
-func (r *Reconciler) act(ctx context.Context, o *observation, d chaos.Decision) ([]chaos.Result, error) {
-	if o.blockedBy.Reason != "" || o.blackoutsUnknown {
-		return nil, nil // what is barred is known by its status alone, which is no right to act
-	}
-	var results []chaos.Result
-	for _, action := range d.Actions {
-		if action.RunID != "" && r.Suspicions.Any() {
-			break // since the decision
-		}
-		if err := r.confirm(ctx, o); err != nil {
-			return results, err
-		}
-		o.confirmed = false
-		result, err := r.runAction(ctx, o, action)
-		if err != nil {
-			ctrllog.FromContext(ctx).Info("A step of a run did not succeed", "run", action.RunID, "verb", action.Verb,
-				"pod", action.Pod, "outcome", result.Outcome, "cause", err.Error())
-		}
-		switch result.Outcome {
-		case chaos.Forbidden:
-			o.state.refuse(o.now, forbiddenText(o.stored, action, err))
-			o.requeueAt(o.now.Add(actRetry))
-		case chaos.Retry:
-			o.requeueAt(o.now.Add(actRetry))
-		case chaos.Done:
-			o.state.refused = refusal{}
-		case chaos.Blocked, chaos.Misconfigured, chaos.Gone:
-		}
-		r.metrics.countKill(o.key, &result)
-		results = append(results, result)
-		if result.Outcome == chaos.Forbidden || ctx.Err() != nil {
-			break
-		}
-	}
-	return results, nil //nolint:nilerr // a step that failed is logged, and its outcome is in the results
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
-// metrics are read from a table in memory with one row for each ChaosPod, which goes with it. Their
-// labels have the bounds of this package's words.
+// metrics collects from a table with one row for each ChaosPod, which is dropped with it. The values of labels are
+// bounded by the constants of this package.
 type metrics struct {
 	mu   sync.Mutex
 	rows map[types.NamespacedName]*row
@@ -26,7 +26,7 @@ type metrics struct {
 
 var _ prometheus.Collector = (*metrics)(nil)
 
-// row is what the metrics say of one ChaosPod.
+// row has the metrics of one ChaosPod.
 type row struct {
 	kills    map[kill]float64
 	runs     map[chaosv1.RunOutcome]float64
@@ -35,7 +35,7 @@ type row struct {
 	active   bool
 }
 
-// kill is how kills ended.
+// kill has the labels of a kill.
 type kill struct{ action, outcome string }
 
 func newMetrics() *metrics {
@@ -68,7 +68,7 @@ func (m *metrics) record(key types.NamespacedName, status *chaosv1.ChaosPodStatu
 	m.row(key).active = status.CurrentRun != nil
 }
 
-// countKill counts what came of a kill.
+// countKill counts the outcome of a kill.
 func (m *metrics) countKill(key types.NamespacedName, result *chaos.Result) {
 	if v := result.Action.Verb; v != chaos.Evict && v != chaos.Delete {
 		return
@@ -82,7 +82,7 @@ func (m *metrics) countKill(key types.NamespacedName, result *chaos.Result) {
 	m.row(key).kills[kill{string(result.Action.Verb), outcome}]++
 }
 
-// countMessage counts what a notice tells.
+// countMessage counts a run that has ended, and a hold.
 func (m *metrics) countMessage(of *chaosv1.ChaosPod, n *chaos.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,33 +105,23 @@ func (m *metrics) drop(key types.NamespacedName) {
 	delete(m.rows, key)
 }
 
-// Describe sends what Collect may.
+// Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{m.kills, m.runs, m.recovery, m.held, m.active} {
 		out <- desc
 	}
 }
 
-// Collect sends the table.
-func (m *metrics) Collect(out chan<- prometheus.Metric) {
-	// A reader that is slow must not hold the lock that reconcilers need.
-	for _, metric := range m.collected() {
-		out <- metric
-	}
-}
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(out chan<- prometheus.Metric) { m.samples().Send(out) }
 
-func (m *metrics) collected() []prometheus.Metric {
-	var all []prometheus.Metric
-	take := func(metric prometheus.Metric, err error) {
-		if err == nil {
-			all = append(all, metric)
-		}
-	}
+func (m *metrics) samples() *controller.Samples {
+	all := &controller.Samples{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, r := range m.rows {
 		add := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
-			take(prometheus.NewConstMetric(desc, kind, value, append([]string{key.Namespace, key.Name}, labels...)...))
+			all.Add(desc, kind, value, append([]string{key.Namespace, key.Name}, labels...)...)
 		}
 		for k, n := range r.kills {
 			add(m.kills, prometheus.CounterValue, n, k.action, k.outcome)
@@ -139,9 +129,7 @@ func (m *metrics) collected() []prometheus.Metric {
 		for outcome, n := range r.runs {
 			add(m.runs, prometheus.CounterValue, n, string(outcome))
 		}
-		if r.recovery.Count > 0 {
-			take(prometheus.NewConstHistogram(m.recovery, r.recovery.Count, r.recovery.Sum, r.recovery.Cumulative(), key.Namespace, key.Name))
-		}
+		all.AddHistogram(m.recovery, &r.recovery, key.Namespace, key.Name)
 		for reason, n := range r.held {
 			add(m.held, prometheus.CounterValue, n, reason)
 		}

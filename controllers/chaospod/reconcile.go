@@ -26,12 +26,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
-const (
-	// actRetry is the wait after an action that failed for now.
-	actRetry = time.Second
-)
-
-// Ledger holds the disruptions of all kinds.
+// Ledger has the disruptions of all objects.
 type Ledger interface {
 	Do(h disruption.Holder, group string, f func(disruption.View) []disruption.Claim)
 	Restore(h disruption.Holder, group string, claims []disruption.Claim)
@@ -46,33 +41,35 @@ type Reconciler struct {
 	Live client.Reader
 	// As returns a client that acts as a ServiceAccount, or as the operator where the name is empty.
 	As func(namespace, serviceAccount string) (client.Client, error)
-	// Events go on ChaosPods, victims and their owners.
+	// Events are written about ChaosPods, victims and their owners.
 	Events recorder.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
-	// Ledger knows what else is disrupted.
+	// Ledger has what else is disrupted.
 	Ledger Ledger
-	// Suspicions say whether the network of this process is probably at fault; nil for never.
+	// Suspicions report whether the network of this process is probably at fault; nil for never.
 	Suspicions *probe.Suspicions
-	// Freeze knows the blackouts of the whole cluster; nil for none.
+	// Freeze has the blackouts of the whole cluster; nil for none.
 	Freeze *freeze.Freeze
-	// Denied are namespaces in which no pod is ever killed, and whose writers admission does not ask.
+	// Denied are namespaces in which no pod is ever killed, and for which no admission webhook is called.
 	Denied []string
 
 	enqueuer   *controller.CoalescingEnqueuer
 	watchIndex *controller.WatchIndex[*watchSet]
-	states     *stateStore
+	states     *controller.States[objectState]
 	metrics    *metrics
 }
 
 func newReconciler(r Reconciler) *Reconciler {
-	r.enqueuer, r.watchIndex, r.states, r.metrics = controller.NewCoalescingEnqueuer(r.Now), &controller.WatchIndex[*watchSet]{}, &stateStore{}, newMetrics()
-	r.Freeze.Subscribe(r.enqueueAll)
-	r.Suspicions.Subscribe(r.enqueueAll)
+	r.enqueuer, r.watchIndex = controller.NewCoalescingEnqueuer(r.Now), &controller.WatchIndex[*watchSet]{}
+	r.states, r.metrics = &controller.States[objectState]{}, newMetrics()
+	enqueueAll := func() { r.watchIndex.EnqueueAll(r.enqueuer) }
+	r.Freeze.Subscribe(enqueueAll)
+	r.Suspicions.Subscribe(enqueueAll)
 	return &r
 }
 
-// Reconcile looks at one ChaosPod, decides, and does what may be done now.
+// Reconcile decides about one ChaosPod, and does what may be done now.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	object := &chaosv1.ChaosPod{}
 	if err := r.Client.Get(ctx, req.NamespacedName, object); err != nil {
@@ -85,61 +82,109 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	again, err := r.reconcile(ctx, object)
+	requeue, err := r.reconcile(ctx, object)
 	if client.IgnoreNotFound(err) != nil {
 		return controller.ResultOf(fmt.Errorf("chaospod %s: %w", req.NamespacedName, err))
 	}
-	return controller.RequeueAt(r.Now(), again), nil
+	return controller.RequeueAt(r.Now(), requeue), nil
 }
 
-// reconcile goes through the steps, and returns when to do so again.
+// reconcile runs the steps, and returns when to run them again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (time.Time, error) {
-	s := r.begin(stored)
-	if s.state.lastWrite.NewerThan(stored, s.now) {
+	o := r.begin(stored)
+	if o.state.lastWrite.NewerThan(stored, o.now) {
 		return time.Time{}, controller.ErrStale
 	}
-	decided, err := r.decide(ctx, s)
+	decision, err := r.decide(ctx, o)
 	if err != nil {
 		return time.Time{}, err
 	}
-	results, err := r.act(ctx, s, decided)
+	results, err := r.act(ctx, o, decision)
 	if err != nil && len(results) == 0 {
 		return time.Time{}, err
 	}
-	again := decided.RequeueAt
+	requeue := decision.RequeueAt
 	if len(results) > 0 {
-		recorded := chaos.Record(s.stored, results, r.Now())
-		if err := r.writeStatus(ctx, s, &recorded); err != nil {
+		recorded := chaos.Record(o.stored, results, r.Now())
+		if err := r.writeStatus(ctx, o, &recorded); err != nil {
 			return time.Time{}, err
 		}
-		again = controller.Earliest(again, recorded.RequeueAt)
+		requeue = controller.Earliest(requeue, recorded.RequeueAt)
 	}
-	r.releaseClaims(s, &decided)
-	r.metrics.record(s.key, &s.stored.Status)
-	return controller.Earliest(s.requeue, again), err
+	r.releaseClaims(o, &decision)
+	r.metrics.record(o.key, &o.stored.Status)
+	return controller.Earliest(o.requeue, requeue), err
 }
 
-// begin takes up a ChaosPod.
-func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *observation {
-	s := &observation{key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, spec: stored.DeepCopy(), state: r.states.get(stored)}
-	rules.Default(s.spec)
-	refused := s.state.refused
-	switch errs := rules.Validate(s.spec, nil); {
-	case len(errs) > 0:
-		s.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonInvalidSpec, Message: errs.ToAggregate().Error()}
-	case slices.Contains(r.Denied, stored.Namespace):
-		s.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: "no pod of namespace " + stored.Namespace + " is ever killed: it is the operator's own, or that of Kubernetes itself"}
-	case !approval.ChaosPodApproved(stored, r.Denied...):
-		s.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: unapproved(stored)}
-	case s.now.Before(refused.until):
-		s.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: refused.message}
-		s.requeueAt(refused.until)
+// observation is what one reconcile knows of a ChaosPod.
+type observation struct {
+	key types.NamespacedName
+	now time.Time
+	// stored is the ChaosPod as it was read or written last, and spec the same with defaults.
+	stored, spec *chaosv1.ChaosPod
+	state        *objectState
+	// blockedBy is why nothing may be done; zero for a ChaosPod that is valid, approved and not refused.
+	blockedBy chaos.Obstacle
+	// blackoutsUnknown means that the blackouts of the cluster are not known: nothing is killed.
+	blackoutsUnknown bool
+	// confirmed means that stored is what the API server has: it was just written, or read from there.
+	confirmed bool
+	// requeue is when to reconcile again, besides what the decision says.
+	requeue time.Time
+}
+
+func (o *observation) requeueAt(at time.Time) { o.requeue = controller.Earliest(o.requeue, at) }
+
+// objectState is what this process remembers of one ChaosPod. It can be lost at any time without a kill too many.
+type objectState struct {
+	generation int64
+	schedule   *chaos.Schedule
+	// refused is an action that is forbidden. It is tried again at once when the spec changes or one of the values
+	// in requested.
+	refused   controller.Refusal
+	requested []string
+	lastWrite controller.LastWrite
+}
+
+// requestAnnotations are those by which a user requests something, or is approved.
+func requestAnnotations() []string {
+	return []string{chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation, common.ApprovedByAnnotation}
+}
+
+// stateOf returns the state of a ChaosPod, without what an earlier spec or request left there.
+func (r *Reconciler) stateOf(object *chaosv1.ChaosPod) *objectState {
+	s := r.states.Get(object)
+	requested := controller.AnnotationValues(object, requestAnnotations())
+	newSpec := s.schedule == nil || s.generation != object.Generation
+	if newSpec {
+		s.generation, s.schedule = object.Generation, chaos.ScheduleOf(object)
+	}
+	if newSpec || !slices.Equal(requested, s.requested) {
+		s.requested, s.refused = requested, controller.Refusal{}
 	}
 	return s
 }
 
-// unapproved says what to do about a ChaosPod of which it is not known whether its writer may do what
-// it does.
+// begin validates a ChaosPod and checks its approval.
+func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *observation {
+	o := &observation{key: client.ObjectKeyFromObject(stored), now: r.Now(), stored: stored, spec: stored.DeepCopy(), state: r.stateOf(stored)}
+	rules.Default(o.spec)
+	refused := o.state.refused
+	switch errs := rules.Validate(o.spec, nil); {
+	case len(errs) > 0:
+		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonInvalidSpec, Message: errs.ToAggregate().Error()}
+	case slices.Contains(r.Denied, stored.Namespace):
+		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: "no pod of namespace " + stored.Namespace + " is ever killed: it is the operator's own, or that of Kubernetes itself"}
+	case !approval.ChaosPodApproved(stored, r.Denied...):
+		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: unapproved(stored)}
+	case o.now.Before(refused.Until):
+		o.blockedBy = chaos.Obstacle{Reason: chaosv1.ReasonForbidden, Message: refused.Message}
+		o.requeueAt(refused.Until)
+	}
+	return o
+}
+
+// unapproved returns what to do about a ChaosPod that no approval covers.
 func unapproved(object *chaosv1.ChaosPod) string {
 	if object.Annotations[common.ApprovedByAnnotation] != "" {
 		return "annotation " + common.ApprovedByAnnotation + " does not cover the ChaosPod as it is now: it was changed where no admission webhook was called; the next write by a user with the rights to what it does renews it"
@@ -147,11 +192,11 @@ func unapproved(object *chaosv1.ChaosPod) string {
 	return "no user is known to be entitled to what the ChaosPod does: one who is must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
-// forget ends everything that goes on for a ChaosPod.
+// forget drops everything that is kept for a ChaosPod.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.watchIndex.Forget(key)
 	r.Ledger.Forget(holderOf(key))
-	r.states.drop(key)
+	r.states.Forget(key)
 	r.metrics.drop(key)
 	r.enqueuer.Forget(key)
 }

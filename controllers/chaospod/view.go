@@ -24,20 +24,20 @@ import (
 // workloadName names a workload in the ChaosPod's namespace.
 type workloadName struct{ kind, name string }
 
-// view reads the namespace of one ChaosPod, from the cache or live. What only the API server has, such
-// as a pod's node, is known in a live view alone.
+// view reads the namespace of one ChaosPod, from the cache or live. Only a live view has what the cache strips, such
+// as a pod's node.
 type view struct {
 	from client.Reader
 	// live reads from the API server what the cache does not hold.
 	live      client.Reader
 	isLive    bool
 	namespace string
-	// selector is that of the target; nil where it has none.
+	// selector of the target; nil where it has none.
 	selector labels.Selector
-	// targets are the workloads that the spec takes. A victim in the status may be of another one, which is
-	// watched, and none of whose pods dies.
+	// targets are the workloads that the spec selects. A victim in the status may be of another workload, which is
+	// observed, and none of whose pods is killed.
 	targets map[workloadName]bool
-	// nodes says of those that were read whether no pod of theirs may die.
+	// nodes caches isCordoned.
 	nodes   map[string]bool
 	budgets []labels.Selector
 }
@@ -47,7 +47,7 @@ var targetKinds = map[string]autorebootv1.TargetKind{
 	"Deployment": autorebootv1.TargetDeployment, "StatefulSet": autorebootv1.TargetStatefulSet, "DaemonSet": autorebootv1.TargetDaemonSet,
 }
 
-// read reads a workload; nil where there is none.
+// read returns a workload; nil where there is none.
 func (v *view) read(ctx context.Context, name workloadName) (*workloads.Workload, error) {
 	key := types.NamespacedName{Namespace: v.namespace, Name: name.name}
 	if name.kind != "ReplicaSet" {
@@ -70,8 +70,8 @@ func (v *view) exists(ctx context.Context, name workloadName) (bool, error) {
 	return w != nil, err
 }
 
-// owner reads a workload with all its pods, and the UIDs by which they name it. It returns nil where
-// there is none. What cannot be read is told in the owner, which is then unsafe.
+// owner returns a workload with all its pods, and the UIDs of their controllers; nil where there is none. What cannot
+// be read is in the owner's Unknown, which makes it unsafe.
 func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []types.UID) {
 	w, err := v.read(ctx, name)
 	if err != nil {
@@ -87,32 +87,32 @@ func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []ty
 	case !w.Updated:
 		owner.Unstable = "rolls out"
 	}
-	through := []types.UID{w.UID}
+	controllers := []types.UID{w.UID}
 	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
 	if err == nil && name.kind == "Deployment" {
 		var sets []types.UID
 		sets, err = v.replicaSets(ctx, w.UID, selector)
-		through = append(through, sets...)
+		controllers = append(controllers, sets...)
 	}
 	var pods []corev1.Pod
 	if err == nil {
-		pods, err = v.podsOf(ctx, through, selector)
+		pods, err = v.podsOf(ctx, controllers, selector)
 	}
 	if err != nil {
 		owner.Unknown = fmt.Sprintf("the pods of %s %s cannot be read: %v", name.kind, name.name, err)
-		return owner, through
+		return owner, controllers
 	}
 	for i := range pods {
 		if !workloads.IsFinished(&pods[i]) {
-			seen := v.pod(ctx, &pods[i])
-			seen.Selected = v.targets[name] && (v.selector == nil || v.selector.Matches(labels.Set(pods[i].Labels)))
-			owner.Pods = append(owner.Pods, seen)
+			observed := v.pod(ctx, &pods[i])
+			observed.Selected = v.targets[name] && (v.selector == nil || v.selector.Matches(labels.Set(pods[i].Labels)))
+			owner.Pods = append(owner.Pods, observed)
 		}
 	}
-	return owner, through
+	return owner, controllers
 }
 
-// replicaSets are those of a Deployment.
+// replicaSets returns the UIDs of the ReplicaSets of a Deployment.
 func (v *view) replicaSets(ctx context.Context, of types.UID, selector labels.Selector) ([]types.UID, error) {
 	sets := metav1.PartialObjectMetadataList{TypeMeta: workloads.ReplicaSets().TypeMeta}
 	sets.Kind += "List"
@@ -128,7 +128,7 @@ func (v *view) replicaSets(ctx context.Context, of types.UID, selector labels.Se
 	return uids, nil
 }
 
-// ownedBy selects what a controller owns: by the index of the cache, or by labels.
+// ownedBy returns options that list what a controller owns: by the index of the cache, or by labels.
 func (v *view) ownedBy(owner types.UID, selector labels.Selector) []client.ListOption {
 	if v.isLive {
 		return []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: selector}}
@@ -136,7 +136,7 @@ func (v *view) ownedBy(owner types.UID, selector labels.Selector) []client.ListO
 	return []client.ListOption{client.InNamespace(v.namespace), client.MatchingFields{workloads.ByOwner: string(owner)}, shared}
 }
 
-// podsOf are the pods that name one of these as their controller.
+// podsOf returns the pods whose controller is one of some owners.
 func (v *view) podsOf(ctx context.Context, owners []types.UID, selector labels.Selector) ([]corev1.Pod, error) {
 	var all []corev1.Pod
 	for _, owner := range owners {
@@ -156,8 +156,8 @@ func (v *view) podsOf(ctx context.Context, owners []types.UID, selector labels.S
 	return all, nil
 }
 
-// selectedOwners names the workloads whose pods the target's selector takes. Pods without a controller, and
-// those of other kinds such as a Job, are left out: there is no telling when these have recovered.
+// selectedOwners adds the workloads whose pods the target's selector matches. Pods without a controller, and those of
+// other kinds such as a Job, are left out: nothing says when these have recovered.
 func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) error {
 	var pods corev1.PodList
 	options := []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabelsSelector{Selector: v.selector}}
@@ -191,7 +191,7 @@ func (v *view) selectedOwners(ctx context.Context, add func(workloadName)) error
 	return nil
 }
 
-// topOwner is the Deployment that a ReplicaSet belongs to, or the ReplicaSet itself.
+// topOwner returns the Deployment that controls a ReplicaSet, or the ReplicaSet itself.
 func (v *view) topOwner(ctx context.Context, name workloadName) (workloadName, error) {
 	set := workloads.ReplicaSets()
 	if err := v.from.Get(ctx, types.NamespacedName{Namespace: v.namespace, Name: name.name}, set); apierrors.IsNotFound(err) {

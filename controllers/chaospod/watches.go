@@ -4,36 +4,39 @@
 package chaospod
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
+	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
-// watch has ChaosPods reconciled when they change, and when what they look at moves.
+// watch enqueues ChaosPods when they change, and when something that they have read changes.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	for _, from := range []source.Source{
 		source.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
-			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{}, requestsChanged())),
-		source.Kind(c.GetCache(), &appsv1.Deployment{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.Deployment]("Deployment"))),
-		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.StatefulSet]("StatefulSet"))),
-		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.DaemonSet]("DaemonSet"))),
-		source.Kind(c.GetCache(), &corev1.Pod{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, func(pod *corev1.Pod) func(*watchSet) bool {
-			return func(i *watchSet) bool { return i.matchesPod(pod) }
+			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{},
+				controller.AnnotationsChanged[*chaosv1.ChaosPod](requestAnnotations()), runChanged())),
+		source.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment]("Deployment"))),
+		source.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet]("StatefulSet"))),
+		source.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet]("DaemonSet"))),
+		source.Kind(c.GetCache(), &corev1.Pod{}, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
+			return func(w *watchSet) bool { return w.matchesPod(pod) }
 		})),
-		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, controller.EnqueueFor(r.enqueuer, r.watchIndex, func(*networkingv1.ExternalService) func(*watchSet) bool {
-			return func(*watchSet) bool { return true } // who depends on it is found out then
+		source.Kind(c.GetCache(), &networkingv1.ExternalService{}, enqueueFor(r, func(*networkingv1.ExternalService) func(*watchSet) bool {
+			return func(*watchSet) bool { return true } // observe finds out whether the target depends on it
 		}), faultChanged()),
 		r.enqueuer.Source(),
 	} {
@@ -44,24 +47,31 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	return nil
 }
 
+func enqueueFor[T client.Object](r *Reconciler, matches func(T) func(*watchSet) bool) handler.TypedEventHandler[T, reconcile.Request] {
+	return controller.EnqueueFor(r.enqueuer, r.watchIndex, matches)
+}
+
 func workloadMatcher[T client.Object](kind string) func(T) func(*watchSet) bool {
 	return func(object T) func(*watchSet) bool {
 		name, uid := workloadName{kind, object.GetName()}, object.GetUID()
-		return func(i *watchSet) bool { return i.workloads[name] || i.owners[uid] }
+		return func(w *watchSet) bool { return w.workloads[name] || w.owners[uid] }
 	}
 }
 
-// requestsChanged lets changes of the annotations pass by which a user asks for something, or is entitled to it,
-// and runs in the status that another wrote there; neither is part of the generation.
-func requestsChanged() predicate.TypedPredicate[*chaosv1.ChaosPod] {
+// runChanged passes a status with another run under way: another writer may have added it.
+func runChanged() predicate.TypedPredicate[*chaosv1.ChaosPod] {
+	id := func(object *chaosv1.ChaosPod) string {
+		if run := object.Status.CurrentRun; run != nil {
+			return run.ID
+		}
+		return ""
+	}
 	return predicate.TypedFuncs[*chaosv1.ChaosPod]{
-		UpdateFunc: func(e event.TypedUpdateEvent[*chaosv1.ChaosPod]) bool {
-			return !slices.Equal(requestsOf(e.ObjectOld), requestsOf(e.ObjectNew)) || runID(e.ObjectOld) != runID(e.ObjectNew)
-		},
+		UpdateFunc: func(e event.TypedUpdateEvent[*chaosv1.ChaosPod]) bool { return id(e.ObjectOld) != id(e.ObjectNew) },
 	}
 }
 
-// faultChanged drops the changes of an ExternalService that are not about a fault injected into it.
+// faultChanged passes events that begin or end an injected fault.
 func faultChanged() predicate.TypedPredicate[*networkingv1.ExternalService] {
 	has := func(es *networkingv1.ExternalService) bool { return dependence.Fault(es) != "" }
 	return predicate.TypedFuncs[*networkingv1.ExternalService]{
@@ -73,9 +83,18 @@ func faultChanged() predicate.TypedPredicate[*networkingv1.ExternalService] {
 	}
 }
 
-func runID(object *chaosv1.ChaosPod) string {
-	if run := object.Status.CurrentRun; run != nil {
-		return run.ID
-	}
-	return ""
+// watchSet is what one ChaosPod watches in its namespace.
+type watchSet struct {
+	workloads map[workloadName]bool
+	// owners are the workloads and ReplicaSets whose pods the ChaosPod reads.
+	owners map[types.UID]bool
+	// selector of the target; nil where it has none.
+	selector labels.Selector
+	// pod is the canary's name; empty for other targets.
+	pod string
+}
+
+func (w *watchSet) matchesPod(p *corev1.Pod) bool {
+	return w.pod != "" && p.Name == w.pod || w.owners[workloads.ControllerOf(p)] ||
+		w.selector != nil && w.selector.Matches(labels.Set(p.Labels))
 }
