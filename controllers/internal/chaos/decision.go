@@ -98,3 +98,102 @@ type Message struct {
 	// Ended is set for a run that has ended: it goes into the metrics.
 	Ended *chaosv1.Run
 }
+
+// Observation is all that a decision is made from, beside metadata, spec and status.
+type Observation struct {
+	// Now is the time. Status holds whole seconds; Now need not.
+	Now time.Time
+	// Schedule are what the spec says of time, from TimesOf. Nil is read from the spec.
+	Schedule *Schedule
+	// BlockedBy is why nothing may be done for this object at all: the reason is InvalidSpec or
+	// Forbidden. It is zero when normal. A run under way is still verified.
+	BlockedBy Obstacle
+	// Missing is why there is no target, in the words of a message such as "Deployment api does not
+	// exist". It is empty where the target exists, and for target.template.
+	Missing string
+	// Unknown is why the target cannot be read, in the words of a message: nothing dies. Owners may
+	// then lack some.
+	Unknown string
+	// Suspect says that so many checks fail at once that the operator itself is the likely fault.
+	Suspect bool
+	// Owners are what the target's pods belong to, each once: the Deployment itself and not its
+	// ReplicaSet. Those of the victims of the run under way belong here too, whether the spec still
+	// names them or not. It is empty for target.template.
+	Owners []Owner
+	// Canary is the pod of target.template; nil for other targets.
+	Canary *Canary
+	// Others are the disruptions outside this object that count.
+	Others Others
+}
+
+// Obstacle is a reason and a message of a condition.
+type Obstacle struct{ Reason, Message string }
+
+// Others are what the ledger of disruptions knows beside this object.
+type Others struct {
+	// Free is how many more workloads the whole cluster may have disrupted; what this object claims has
+	// been subtracted already.
+	Free int
+	// Disrupted are the workloads that a RebootPolicy or another ChaosPod disrupts.
+	Disrupted map[types.UID]bool
+}
+
+// Owner is what pods belong to: no run kills two pods of one owner.
+type Owner struct {
+	Kind string
+	Name string
+	UID  types.UID
+	// Desired is how many pods it should have.
+	Desired int32
+	// Unstable is why it is not stable, in the words of a message such as "rolls out"; empty while its
+	// controller has seen its latest spec and every pod is of the latest revision.
+	Unstable string
+	// Fault is which fault is injected on purpose into what it depends on, in the words of a message;
+	// empty for none.
+	Fault string
+	// MinReady is how long a pod must be ready to count as available.
+	MinReady time.Duration
+	// Unknown is why something about it cannot be read, in the words of a message: none of its pods
+	// dies, and it does not count as recovered.
+	Unknown string
+	// Pods are all that it has, and that have not finished. Those of pending victims must be as the
+	// API server has them, not as a cache does.
+	Pods []Pod
+}
+
+// Pod is one pod of an owner.
+type Pod struct {
+	Name   string
+	UID    types.UID
+	Node   string
+	Labels map[string]string
+	// Created is the pod's creationTimestamp.
+	Created time.Time
+	// Running says that its phase is Running.
+	Running bool
+	// ReadySince is when it last became ready; zero while it is not.
+	ReadySince  time.Time
+	Terminating bool
+	// Selected says that the target takes it: target.selector need not match all pods of an owner.
+	Selected bool
+	// Protected says that it must not die: a static or mirror pod, or one of the operator.
+	Protected bool
+	// Cordoned says that its node is, or that it is not known whether it is.
+	Cordoned bool
+	// Covered says that a PodDisruptionBudget covers it.
+	Covered bool
+}
+
+// Canary is the pod that has the canary's name.
+type Canary struct {
+	// Unknown is why it cannot be read, in the words of a message; nothing is done then.
+	Unknown string
+	// Pod is nil where there is none.
+	Pod *Pod
+	// Foreign says that the ChaosPod does not control it.
+	Foreign bool
+	// Hash is what TemplateHashLabel says.
+	Hash string
+	// Finished says that its phase is Succeeded or Failed.
+	Finished bool
+}

@@ -4,13 +4,18 @@
 package workloads
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
@@ -158,3 +163,35 @@ func ReplicaSet(r *appsv1.ReplicaSet) *Workload {
 }
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
+
+// Get reads one workload; it returns nil where there is none. From a cache it reads what must not be
+// changed. Evicts says that its pods would be evicted.
+func Get(ctx context.Context, from client.Reader, key types.NamespacedName, kind autorebootv1.TargetKind, evicts bool) (*Workload, error) {
+	const shared = client.UnsafeDisableDeepCopy
+	var w *Workload
+	var err error
+	switch kind {
+	case autorebootv1.TargetDeployment:
+		var d appsv1.Deployment
+		if err = from.Get(ctx, key, &d, shared); err == nil {
+			w = Deployment(&d, evicts)
+		}
+	case autorebootv1.TargetStatefulSet:
+		var set appsv1.StatefulSet
+		if err = from.Get(ctx, key, &set, shared); err == nil {
+			w = StatefulSet(&set, evicts)
+		}
+	case autorebootv1.TargetDaemonSet:
+		var set appsv1.DaemonSet
+		if err = from.Get(ctx, key, &set, shared); err == nil {
+			w = DaemonSet(&set, evicts)
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", kind, key.Name, err)
+	}
+	return w, nil
+}

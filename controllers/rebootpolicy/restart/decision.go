@@ -6,8 +6,157 @@ package restart
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
+
+// Observation is all that a decision is made from, beside spec and status.
+type Observation struct {
+	// Now is the time. Status holds whole seconds; Now need not.
+	Now time.Time
+	// Workloads are the targets that exist, each once, at most 100, ordered by wave, kind and name.
+	Workloads []Workload
+	// Gates that are closed, in the words of a message, such as `ExternalService billing-db is not Healthy`.
+	// None means that all are open.
+	Gates []string
+	// Calendar says whether windows and blackouts let a restart start.
+	Calendar Calendar
+	// Suspect says that so many checks fail at once that the operator itself is the likely fault.
+	Suspect bool
+	// Others are the restarts and disruptions outside this policy that count.
+	Others Others
+}
+
+// Calendar is what windows and blackouts say at Observation.Now.
+type Calendar struct {
+	Window   bool // inside a window, or there is none
+	Blackout bool
+	// NextOpen is when a restart may start next; it is Now while open, and zero for never.
+	NextOpen time.Time
+	// BlackoutEnds is when an urgent restart may start next; it is Now outside of blackouts.
+	BlackoutEnds time.Time
+	// Cluster says which blackout of the whole cluster holds and when it ends, or why that is not known, in
+	// the words of a message. It is empty where none holds.
+	Cluster string
+	// Broken says that a window cannot be read: nothing starts.
+	Broken bool
+}
+
+// Others are what the ledger of disruptions knows beside this policy.
+type Others struct {
+	// Group is how many restarts of other policies of the same concurrency group are in flight.
+	Group int
+	// Free is how many more restarts the whole cluster may have; what is in flight of this policy has
+	// been subtracted already.
+	Free int
+	// Disrupted are the workloads that another policy or a ChaosPod disrupts.
+	Disrupted map[types.UID]bool
+}
+
+// Workload is one target as it is.
+type Workload struct {
+	Kind autorebootv1.TargetKind
+	Name string
+	UID  types.UID
+	Wave int32
+	// Obstacle is why a restart could not work, as a reason of RestartPending: Paused, ScaledToZero,
+	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
+	// Paused nor OnDelete nor Partitioned is one.
+	Obstacle string
+	// Complete says that the workload's controller has seen its latest spec, every pod is of the
+	// latest revision, and all desired ones are available. Where the workload itself keeps pods at an
+	// older revision (OnDelete, a partition, paused), those count as of the latest.
+	Complete bool
+	// Updated is Complete whether the pods are available or not: no rollout is under way, but
+	// the workload may be broken.
+	Updated bool
+	// Available says that all desired pods are available, of whatever revision, and AvailablePods how
+	// many are.
+	Available     bool
+	AvailablePods int32
+	// MaxUnavailable is how many pods may be unavailable while the workload itself rolls out.
+	MaxUnavailable int32
+	// Generation is the workload's metadata.generation, and RestartID the annotation on its pod
+	// template.
+	Generation int64
+	RestartID  string
+	// Desired is how many pods it should have.
+	Desired int32
+	// Pods that the workload owns and that have not finished. Kept are those that a rollout leaves as
+	// they are: the ones below a StatefulSet's partition.
+	Pods, Kept []Pod
+	// Missing are the sources that do not exist and without which no new pod starts, such as
+	// Secret/shared-creds, as far as anyone has looked.
+	Missing []string
+	// Signals of the triggers about this workload.
+	Signals []Signal
+	// Unselected says that the policy does not target the workload any more, and that it is here for
+	// its restart in flight alone: without it that restart would end as TargetGone.
+	Unselected bool
+}
+
+// Pod is one pod of a workload.
+type Pod struct {
+	Name    string
+	UID     types.UID
+	Created time.Time // whole seconds
+	// Version is the pod's resourceVersion when it was made, and Absent one at which it had not been made
+	// yet. Each is empty where it is not known.
+	Version, AbsentAt string
+	Ready             bool
+	Terminating       bool
+	// Restarts of all its containers together.
+	Restarts int32
+}
+
+// Signal is what one trigger sees of one source for one workload. A trigger of several sources has
+// one for each.
+type Signal struct {
+	// Trigger is its name, or autorebootv1.RestartNowTrigger.
+	Trigger string
+	// Source is such as "Secret/shared-creds"; it is empty where the trigger sees one thing alone.
+	Source string
+
+	// Level says that the signal has no memory: Firing is all (Probe, PodAge). Otherwise the trigger
+	// fires while Fingerprint differs from the baseline.
+	Level  bool
+	Firing bool
+
+	// Fingerprint of what is there now, at most 128 characters; empty where there is no source.
+	Fingerprint string
+	// Unknown says, in one word, why nothing could be seen, such as Forbidden. The baseline then
+	// stays, and nothing fires.
+	Unknown string
+	// Silent lists the changes that become the baseline without firing: a source that appears, or
+	// one that goes away. Where Moot is set, any change does.
+	SilentCreate, SilentDelete, Incomparable bool
+	// Written is when the source was last written; zero where that means nothing. Pods that were
+	// made later hold it already. Version is the resourceVersion of that or a later write: it tells
+	// what was later within one second, and is empty where it is not known.
+	Written time.Time
+	Version string
+	// FirstSeen says that Written is merely when the process first saw the source: it may have been
+	// written at any time before. ValuesWritten is when the values there now were written, or later, and
+	// Recorded the latest write that is recorded; both are zero where nothing says so. What removes a
+	// key alone may be later than either.
+	FirstSeen               bool
+	ValuesWritten, Recorded time.Time
+	// Keys stands for the names of the keys that the source has; empty where it has none.
+	Keys string
+	// Expires is when the certificate in the source expires.
+	Expires *time.Time
+	// Urgent is how long before the baseline's certificate expires the restart may start outside of
+	// windows; zero for never.
+	Urgent time.Duration
+	// Deadline is when the trigger gives up on a restart that has not started; zero for never. What
+	// it saw becomes the baseline then.
+	Deadline time.Time
+	// SettlesAt is when what changed counts if it stays until then; zero where nothing is on its way.
+	SettlesAt time.Time
+	// RequeueAt is when a signal without memory may fire by the mere passing of time; zero for never.
+	RequeueAt time.Time
+}
 
 // Decision is what follows from an Observation.
 type Decision struct {

@@ -128,7 +128,7 @@ func reference() []byte {
 	b.WriteString(`# The states of a restart
 
 Every target of a RebootPolicy is in one of these states. This page is made from the table in
-[controllers/rebootpolicy/restart/machine.go](../../controllers/rebootpolicy/restart/machine.go) that the operator runs on.
+[controllers/rebootpolicy/restart/state.go](../../controllers/rebootpolicy/restart/state.go) that the operator runs on.
 
 ` + "```mermaid\nstateDiagram-v2\n    [*] --> Idle\n")
 	edges := map[string][]string{}
