@@ -158,3 +158,49 @@ func noOwnZone(path Path, cron, message string) field.ErrorList {
 	}
 	return field.ErrorList{field.Invalid(path.Field(), cron, message)}
 }
+
+// OptionalRange is Range for a field that may be absent.
+func OptionalRange(path Path, value *int32, least, most int32) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	return Range(path, *value, least, most)
+}
+
+// OptionalEnum is Enum for a field that may be absent.
+func OptionalEnum[T ~string](path Path, value *T, allowed ...T) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	return Enum(path, *value, allowed...)
+}
+
+// OptionalText is Text for a field that may be absent.
+func OptionalText(path Path, value *string, least, most int) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	return Text(path, *value, least, most)
+}
+
+// Positive refuses a span of nothing, within which nothing can happen. It is silent on spans that do not
+// parse: Duration is not.
+func Positive(path Path, d *common.Duration) field.ErrorList {
+	if d == nil || d.Or(1) > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be greater than 0")}
+}
+
+// Reasons returns why a name of bounded length is wrong, by a function of package validation. The empty
+// name is for Text to refuse.
+func Reasons(path Path, name string, why func(string) []string) field.ErrorList {
+	if name == "" {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, reason := range why(name) {
+		errs = append(errs, field.Invalid(path.Field(), name, reason))
+	}
+	return errs
+}

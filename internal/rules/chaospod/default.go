@@ -8,6 +8,7 @@ import (
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // The defaults of v1. Those of the filter and of safety hold for workloads and selectors only: a
@@ -30,36 +31,30 @@ const (
 // drift.
 func Default(obj *chaosv1.ChaosPod) {
 	spec := &obj.Spec
-	set(&spec.Suspend, false)
-	set(&spec.DryRun, true)
-	set(&spec.Count, intstr.FromInt32(DefaultCount))
-	set(&spec.Schedule.JitterPercent, 0)
-	set(&spec.Schedule.StartingDeadline, DefaultStartingDeadline)
+	rules.SetDefault(&spec.Suspend, false)
+	rules.SetDefault(&spec.DryRun, true)
+	rules.SetDefault(&spec.Count, intstr.FromInt32(DefaultCount))
+	rules.SetDefault(&spec.Schedule.JitterPercent, 0)
+	rules.SetDefault(&spec.Schedule.StartingDeadline, DefaultStartingDeadline)
 
-	set(&spec.Action, chaosv1.Action{})
-	set(&spec.Action.Type, chaosv1.ActionEvict)
+	rules.SetDefault(&spec.Action, chaosv1.Action{})
+	rules.SetDefault(&spec.Action.Type, chaosv1.ActionEvict)
 
-	set(&spec.Verification, chaosv1.Verification{})
-	set(&spec.Verification.RecoveryTimeout, DefaultRecoveryTimeout)
-	set(&spec.Verification.OnFailure, chaosv1.FailureSuspend)
+	rules.SetDefault(&spec.Verification, chaosv1.Verification{})
+	rules.SetDefault(&spec.Verification.RecoveryTimeout, DefaultRecoveryTimeout)
+	rules.SetDefault(&spec.Verification.OnFailure, chaosv1.FailureSuspend)
 
 	if spec.Target.Template != nil {
 		return
 	}
-	set(&spec.Filter, chaosv1.Filter{})
-	set(&spec.Filter.MinAge, DefaultMinAge)
+	rules.SetDefault(&spec.Filter, chaosv1.Filter{})
+	rules.SetDefault(&spec.Filter.MinAge, DefaultMinAge)
 
-	set(&spec.Verification.Soak, DefaultSoak)
+	rules.SetDefault(&spec.Verification.Soak, DefaultSoak)
 
-	set(&spec.Safety, chaosv1.Safety{})
-	set(&spec.Safety.MinReady, intstr.FromString(DefaultMinReady))
-	set(&spec.Safety.MaxPerDay, DefaultMaxPerDay)
-	set(&spec.Safety.RequireStable, true)
-	set(&spec.Safety.RequireDisruptionBudget, false)
-}
-
-func set[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
-	}
+	rules.SetDefault(&spec.Safety, chaosv1.Safety{})
+	rules.SetDefault(&spec.Safety.MinReady, intstr.FromString(DefaultMinReady))
+	rules.SetDefault(&spec.Safety.MaxPerDay, DefaultMaxPerDay)
+	rules.SetDefault(&spec.Safety.RequireStable, true)
+	rules.SetDefault(&spec.Safety.RequireDisruptionBudget, false)
 }

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
@@ -27,7 +26,7 @@ func Semantic(obj, _ *chaosv1.ChaosPod) field.ErrorList {
 	errs = append(errs, rules.WindowsSyntax(specPath.Child("windows"), spec.Windows)...)
 	errs = append(errs, rules.WindowsSyntax(specPath.Child("blackouts"), spec.Blackouts)...)
 	if spec.Verification != nil {
-		errs = append(errs, positive(specPath.Child("verification", "recoveryTimeout"), spec.Verification.RecoveryTimeout)...)
+		errs = append(errs, rules.Positive(specPath.Child("verification", "recoveryTimeout"), spec.Verification.RecoveryTimeout)...)
 	}
 	return errs
 }
@@ -48,29 +47,13 @@ func targetSemantics(path rules.Path, t *chaosv1.Target) field.ErrorList {
 }
 
 func scheduleSemantics(path rules.Path, s *chaosv1.Schedule) field.ErrorList {
-	errs := positive(path.Child("startingDeadline"), s.StartingDeadline)
+	errs := rules.Positive(path.Child("startingDeadline"), s.StartingDeadline)
 	if s.Cron == "" {
 		return errs
 	}
 	return append(errs, rules.CronSyntax(path.Child("cron"), s.Cron, path.Child("timeZone"), &s.TimeZone)...)
 }
 
-// subdomain is silent on the empty name, of which Structural speaks where it matters.
 func subdomain(path rules.Path, name string) field.ErrorList {
-	var errs field.ErrorList
-	if name != "" {
-		for _, reason := range validation.IsDNS1123Subdomain(name) {
-			errs = append(errs, field.Invalid(path.Field(), name, reason))
-		}
-	}
-	return errs
-}
-
-// positive refuses a span of nothing, within which nothing can happen. It is silent on spans that
-// do not parse: Structural speaks of those.
-func positive(path rules.Path, d *common.Duration) field.ErrorList {
-	if d == nil || d.Or(1) > 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be greater than 0")}
+	return rules.Reasons(path, name, validation.IsDNS1123Subdomain)
 }

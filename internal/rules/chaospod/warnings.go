@@ -10,24 +10,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
 // what the update brings: a warning repeated at every write is not read.
 func Warnings(obj, old *chaosv1.ChaosPod) []string {
-	said := map[string]bool{}
-	if old != nil {
-		for _, text := range warnings(old) {
-			said[text] = true
-		}
-	}
-	var fresh []string
-	for _, text := range warnings(obj) {
-		if !said[text] {
-			fresh = append(fresh, text)
-		}
-	}
-	return fresh
+	return rules.NewWarnings(obj, old, warnings)
 }
 
 func warnings(obj *chaosv1.ChaosPod) []string {

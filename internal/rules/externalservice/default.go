@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	v1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // Defaults of spans of time.
@@ -33,7 +34,7 @@ const (
 func Default(obj *v1.ExternalService) {
 	DefaultMaps(obj)
 	for i := range obj.Spec.Ports {
-		set(&obj.Spec.Ports[i].Protocol, corev1.ProtocolTCP)
+		rules.SetDefault(&obj.Spec.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
 	defaultEndpoints(obj.Spec.Endpoints)
 }
@@ -42,10 +43,10 @@ func Default(obj *v1.ExternalService) {
 // list item with what was applied as a whole, so that a default in one shows as drift.
 func DefaultMaps(obj *v1.ExternalService) {
 	spec := &obj.Spec
-	set(&spec.Suspend, false)
-	set(&spec.DeletionPolicy, v1.DeletionDelete)
+	rules.SetDefault(&spec.Suspend, false)
+	rules.SetDefault(&spec.DeletionPolicy, v1.DeletionDelete)
 	block(&spec.Service)
-	set(&spec.Service.Type, v1.ServiceClusterIP)
+	rules.SetDefault(&spec.Service.Type, v1.ServiceClusterIP)
 
 	if slices.ContainsFunc(spec.Endpoints, func(e v1.Endpoint) bool { return e.DNS != nil }) {
 		block(&spec.Resolution)
@@ -88,45 +89,37 @@ func defaultEndpoints(endpoints []v1.Endpoint) {
 }
 
 func defaultResolution(r *v1.Resolution) {
-	set(&r.MinTTL, shorter(defaultMinTTL, r.MaxTTL))
-	set(&r.MaxTTL, longer(defaultMaxTTL, r.MinTTL))
-	set(&r.OnFailure, v1.ResolutionKeepLast)
-	set(&r.KeepLastFor, defaultKeepLastFor)
+	rules.SetDefault(&r.MinTTL, shorter(defaultMinTTL, r.MaxTTL))
+	rules.SetDefault(&r.MaxTTL, longer(defaultMaxTTL, r.MinTTL))
+	rules.SetDefault(&r.OnFailure, v1.ResolutionKeepLast)
+	rules.SetDefault(&r.KeepLastFor, defaultKeepLastFor)
 }
 
 func defaultHealthCheck(h *v1.HealthCheck) {
 	if h.HTTP != nil {
-		set(&h.HTTP.Path, "/")
+		rules.SetDefault(&h.HTTP.Path, "/")
 		scheme := v1.SchemeHTTP
 		if h.TLS != nil {
 			scheme = v1.SchemeHTTPS
 		}
-		set(&h.HTTP.Scheme, scheme)
+		rules.SetDefault(&h.HTTP.Scheme, scheme)
 	}
 	if h.TLS != nil {
-		set(&h.TLS.InsecureSkipVerify, false)
+		rules.SetDefault(&h.TLS.InsecureSkipVerify, false)
 	}
-	set(&h.Timeout, shorter(defaultTimeout, h.Interval))
-	set(&h.Interval, longer(defaultInterval, h.Timeout))
-	set(&h.UnhealthyInterval, defaultUnhealthyInterval)
-	set(&h.JitterPercent, 10)
-	set(&h.HealthyThreshold, 2)
-	set(&h.UnhealthyThreshold, 3)
+	rules.SetDefault(&h.Timeout, shorter(defaultTimeout, h.Interval))
+	rules.SetDefault(&h.Interval, longer(defaultInterval, h.Timeout))
+	rules.SetDefault(&h.UnhealthyInterval, defaultUnhealthyInterval)
+	rules.SetDefault(&h.JitterPercent, 10)
+	rules.SetDefault(&h.HealthyThreshold, 2)
+	rules.SetDefault(&h.UnhealthyThreshold, 3)
 }
 
 func defaultFailover(f *v1.Failover) {
-	set(&f.MinHealthyPercent, 1)
-	set(&f.PanicThresholdPercent, 0)
-	set(&f.Failback, v1.FailbackAutomatic)
-	set(&f.FailbackDelay, defaultFailbackDelay)
-}
-
-// set gives the field a value where it has none.
-func set[T any](field **T, value T) {
-	if *field == nil {
-		given := value // which alone has to be kept
-		*field = &given
-	}
+	rules.SetDefault(&f.MinHealthyPercent, 1)
+	rules.SetDefault(&f.PanicThresholdPercent, 0)
+	rules.SetDefault(&f.Failback, v1.FailbackAutomatic)
+	rules.SetDefault(&f.FailbackDelay, defaultFailbackDelay)
 }
 
 // take gives the field the value where it has none.

@@ -46,7 +46,7 @@ func endpoints(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 		if e.Addresses != nil {
 			errs = append(errs, addresses(at.Child("addresses"), e.Addresses)...)
 		}
-		errs = append(errs, optionalRange(at.Child("priority"), e.Priority, 0, 9)...)
+		errs = append(errs, rules.OptionalRange(at.Child("priority"), e.Priority, 0, 9)...)
 		if e.Priority != nil && *e.Priority != 0 && spec.HealthCheck == nil {
 			errs = append(errs, field.Invalid(at.Child("priority").Field(), *e.Priority, "more than one priority needs healthCheck"))
 		}
@@ -166,4 +166,35 @@ func ipAddress(path rules.Path, value string) field.ErrorList {
 func parseIP(value string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(value)
 	return addr, err == nil && addr.Zone() == "" && !addr.Is4In6()
+}
+
+// mostly is a regular expression that nearly every text matches in a plain way: to see that costs a
+// twentieth. Whatever is not plain, the expression decides.
+type mostly struct {
+	plain func(text string) bool
+	*regexp.Regexp
+}
+
+func (m mostly) MatchString(text string) bool { return m.plain(text) || m.Regexp.MatchString(text) }
+
+// plain says that there are only lower-case letters and digits, with hyphens between them: surely a match
+// of labelPattern.
+func plain(text string) bool {
+	for i := range len(text) {
+		b := text[i]
+		if (b < 'a' || b > 'z') && (b < '0' || b > '9') && (b != '-' || i == 0 || i == len(text)-1) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// plainName says that there are such labels, with dots between them: surely a match of dnsPattern.
+func plainName(name string) bool {
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) > 63 || !plain(label) {
+			return false
+		}
+	}
+	return true
 }

@@ -40,9 +40,9 @@ func healthCheck(path rules.Path, h *v1.HealthCheck) field.ErrorList {
 		}
 	}
 	errs = append(errs, healthCheckTimes(path, h)...)
-	errs = append(errs, optionalRange(path.Child("jitterPercent"), h.JitterPercent, 0, 100)...)
-	errs = append(errs, optionalRange(path.Child("healthyThreshold"), h.HealthyThreshold, 1, 100)...)
-	return append(errs, optionalRange(path.Child("unhealthyThreshold"), h.UnhealthyThreshold, 1, 100)...)
+	errs = append(errs, rules.OptionalRange(path.Child("jitterPercent"), h.JitterPercent, 0, 100)...)
+	errs = append(errs, rules.OptionalRange(path.Child("healthyThreshold"), h.HealthyThreshold, 1, 100)...)
+	return append(errs, rules.OptionalRange(path.Child("unhealthyThreshold"), h.UnhealthyThreshold, 1, 100)...)
 }
 
 func healthCheckTimes(path rules.Path, h *v1.HealthCheck) field.ErrorList {

@@ -129,18 +129,11 @@ func failover(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	if spec.HealthCheck == nil {
 		errs = append(errs, field.Invalid(path.Field(), "", "failover needs healthCheck"))
 	}
-	errs = append(errs, optionalRange(path.Child("minHealthyPercent"), f.MinHealthyPercent, 0, 100)...)
-	errs = append(errs, optionalRange(path.Child("panicThresholdPercent"), f.PanicThresholdPercent, 0, 100)...)
+	errs = append(errs, rules.OptionalRange(path.Child("minHealthyPercent"), f.MinHealthyPercent, 0, 100)...)
+	errs = append(errs, rules.OptionalRange(path.Child("panicThresholdPercent"), f.PanicThresholdPercent, 0, 100)...)
 	if f.Failback != nil {
 		errs = append(errs, rules.Enum(path.Child("failback"), *f.Failback, v1.FailbackAutomatic, v1.FailbackManual)...)
 	}
 	_, _, delayErrs := rules.OptionalDuration(path.Child("failbackDelay"), f.FailbackDelay)
 	return append(errs, delayErrs...)
-}
-
-func optionalRange(path rules.Path, value *int32, least, most int32) field.ErrorList {
-	if value == nil {
-		return nil
-	}
-	return rules.Range(path, *value, least, most)
 }

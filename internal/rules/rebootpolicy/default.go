@@ -10,6 +10,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // The defaults of v1, where they are not the first value of an enum, zero or false.
@@ -49,14 +50,14 @@ const (
 func Default(obj *autorebootv1.RebootPolicy) {
 	DefaultMaps(obj)
 	for i := range obj.Spec.Targets {
-		set(&obj.Spec.Targets[i].Wave, 0)
+		rules.SetDefault(&obj.Spec.Targets[i].Wave, 0)
 	}
 	for i := range obj.Spec.Triggers {
 		defaultTrigger(&obj.Spec.Triggers[i])
 	}
 	for i := range obj.Spec.Gates {
 		if g := &obj.Spec.Gates[i]; g.Type == autorebootv1.GateChaosSurvived {
-			set(&g.Within, DefaultEvidenceWithin)
+			rules.SetDefault(&g.Within, DefaultEvidenceWithin)
 		}
 	}
 }
@@ -65,31 +66,31 @@ func Default(obj *autorebootv1.RebootPolicy) {
 // list item with what was applied as a whole, so that a default in one shows as drift.
 func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 	spec := &obj.Spec
-	set(&spec.Suspend, false)
-	set(&spec.DryRun, false)
+	rules.SetDefault(&spec.Suspend, false)
+	rules.SetDefault(&spec.DryRun, false)
 	defaultStrategy(spec)
 
-	set(&spec.Debounce, autorebootv1.Debounce{})
+	rules.SetDefault(&spec.Debounce, autorebootv1.Debounce{})
 	setOrdered(&spec.Debounce.QuietPeriod, DefaultQuietPeriod, &spec.Debounce.MaxDelay, DefaultMaxDelay)
 	if !HasProbe(spec) {
-		set(&spec.Cooldown, DefaultCooldown)
+		rules.SetDefault(&spec.Cooldown, DefaultCooldown)
 	}
-	set(&spec.Limit, autorebootv1.Limit{MaxRestarts: DefaultMaxRestarts, Within: DefaultWithin})
+	rules.SetDefault(&spec.Limit, autorebootv1.Limit{MaxRestarts: DefaultMaxRestarts, Within: DefaultWithin})
 
-	set(&spec.Retry, autorebootv1.Retry{})
-	set(&spec.Retry.MaxAttempts, DefaultMaxAttempts)
+	rules.SetDefault(&spec.Retry, autorebootv1.Retry{})
+	rules.SetDefault(&spec.Retry.MaxAttempts, DefaultMaxAttempts)
 	setOrdered(&spec.Retry.Backoff, DefaultBackoff, &spec.Retry.MaxBackoff, DefaultMaxBackoff)
-	set(&spec.Retry.ResetAfter, DefaultResetAfter)
+	rules.SetDefault(&spec.Retry.ResetAfter, DefaultResetAfter)
 
-	set(&spec.Concurrency, autorebootv1.Concurrency{})
-	set(&spec.Concurrency.MaxTargets, intstr.FromInt32(DefaultMaxTargets))
+	rules.SetDefault(&spec.Concurrency, autorebootv1.Concurrency{})
+	rules.SetDefault(&spec.Concurrency.MaxTargets, intstr.FromInt32(DefaultMaxTargets))
 
-	set(&spec.Verification, autorebootv1.Verification{})
-	set(&spec.Verification.Timeout, DefaultVerifyTimeout)
-	set(&spec.Verification.Soak, DefaultSoak)
-	set(&spec.Verification.MaxContainerRestarts, 0)
-	set(&spec.Verification.OnFailure, autorebootv1.FailureHalt)
-	set(&spec.HistoryLimit, DefaultHistoryLimit)
+	rules.SetDefault(&spec.Verification, autorebootv1.Verification{})
+	rules.SetDefault(&spec.Verification.Timeout, DefaultVerifyTimeout)
+	rules.SetDefault(&spec.Verification.Soak, DefaultSoak)
+	rules.SetDefault(&spec.Verification.MaxContainerRestarts, 0)
+	rules.SetDefault(&spec.Verification.OnFailure, autorebootv1.FailureHalt)
+	rules.SetDefault(&spec.HistoryLimit, DefaultHistoryLimit)
 }
 
 // HasProbe says whether any trigger is of type Probe.
@@ -103,32 +104,32 @@ func HasProbe(spec *autorebootv1.RebootPolicySpec) bool {
 }
 
 func defaultStrategy(spec *autorebootv1.RebootPolicySpec) {
-	set(&spec.Strategy, autorebootv1.Strategy{Type: autorebootv1.StrategyRolloutRestart})
+	rules.SetDefault(&spec.Strategy, autorebootv1.Strategy{Type: autorebootv1.StrategyRolloutRestart})
 	if spec.Strategy.Type != autorebootv1.StrategyEvict {
 		return
 	}
-	set(&spec.Strategy.Evict, autorebootv1.EvictStrategy{})
-	set(&spec.Strategy.Evict.MaxUnavailable, intstr.FromInt32(DefaultMaxUnavailable))
-	set(&spec.Strategy.Evict.Timeout, DefaultEvictTimeout)
+	rules.SetDefault(&spec.Strategy.Evict, autorebootv1.EvictStrategy{})
+	rules.SetDefault(&spec.Strategy.Evict.MaxUnavailable, intstr.FromInt32(DefaultMaxUnavailable))
+	rules.SetDefault(&spec.Strategy.Evict.Timeout, DefaultEvictTimeout)
 }
 
 func defaultTrigger(t *autorebootv1.Trigger) {
 	if c := t.ConfigChange; c != nil {
-		set(&c.Discovery, autorebootv1.DiscoveryReferenced)
-		set(&c.OnCreate, autorebootv1.SourceIgnore)
-		set(&c.OnDelete, autorebootv1.SourceIgnore)
+		rules.SetDefault(&c.Discovery, autorebootv1.DiscoveryReferenced)
+		rules.SetDefault(&c.OnCreate, autorebootv1.SourceIgnore)
+		rules.SetDefault(&c.OnDelete, autorebootv1.SourceIgnore)
 		for i := range c.Sources {
-			set(&c.Sources[i].Optional, false)
+			rules.SetDefault(&c.Sources[i].Optional, false)
 		}
 	}
 	if c := t.CertificateRenewal; c != nil {
-		set(&c.Key, DefaultTLSKey)
+		rules.SetDefault(&c.Key, DefaultTLSKey)
 	}
 	if p := t.Probe; p != nil {
 		defaultProbe(p)
 	}
 	if a := t.PodAge; a != nil {
-		set(&a.JitterPercent, DefaultJitterPercent)
+		rules.SetDefault(&a.JitterPercent, DefaultJitterPercent)
 	}
 	if e := t.EndpointsChange; e != nil && len(e.Events) == 0 {
 		e.Events = []autorebootv1.EndpointsEvent{autorebootv1.EndpointsAddressesChanged, autorebootv1.EndpointsFailedOver}
@@ -137,19 +138,13 @@ func defaultTrigger(t *autorebootv1.Trigger) {
 
 func defaultProbe(p *autorebootv1.Probe) {
 	if h := p.HTTPGet; h != nil {
-		set(&h.Path, DefaultPath)
-		set(&h.Scheme, autorebootv1.SchemeHTTP)
+		rules.SetDefault(&h.Path, DefaultPath)
+		rules.SetDefault(&h.Scheme, autorebootv1.SchemeHTTP)
 	}
 	setOrdered(&p.Timeout, DefaultTimeout, &p.Period, DefaultPeriod)
-	set(&p.FailureThreshold, DefaultFailureThreshold)
-	set(&p.SuccessThreshold, DefaultSuccessThreshold)
-	set(&p.MinUnhealthy, intstr.FromString(DefaultMinUnhealthy))
-}
-
-func set[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
-	}
+	rules.SetDefault(&p.FailureThreshold, DefaultFailureThreshold)
+	rules.SetDefault(&p.SuccessThreshold, DefaultSuccessThreshold)
+	rules.SetDefault(&p.MinUnhealthy, intstr.FromString(DefaultMinUnhealthy))
 }
 
 // setOrdered fills in two spans of which low must not exceed high. Where one is given, the other's
@@ -161,6 +156,6 @@ func setOrdered(low **common.Duration, lowDefault common.Duration, high **common
 	if *high == nil && *low != nil && (*low).Or(0) > highDefault.Or(0) {
 		highDefault = **low
 	}
-	set(low, lowDefault)
-	set(high, highDefault)
+	rules.SetDefault(low, lowDefault)
+	rules.SetDefault(high, highDefault)
 }

@@ -36,16 +36,16 @@ func Semantic(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 			errs = append(errs, subdomain(at.Child("name"), g.Name)...)
 		}
 		errs = append(errs, selects(at.Child("selector"), g.Selector)...)
-		errs = append(errs, positive(at.Child("within"), g.Within)...)
+		errs = append(errs, rules.Positive(at.Child("within"), g.Within)...)
 	}
 	if s := spec.Strategy; s != nil && s.Evict != nil {
-		errs = append(errs, positive(specPath.Child("strategy", "evict", "timeout"), s.Evict.Timeout)...)
+		errs = append(errs, rules.Positive(specPath.Child("strategy", "evict", "timeout"), s.Evict.Timeout)...)
 	}
 	if l := spec.Limit; l != nil {
-		errs = append(errs, positive(specPath.Child("limit", "within"), &l.Within)...)
+		errs = append(errs, rules.Positive(specPath.Child("limit", "within"), &l.Within)...)
 	}
 	if v := spec.Verification; v != nil {
-		errs = append(errs, positive(specPath.Child("verification", "timeout"), v.Timeout)...)
+		errs = append(errs, rules.Positive(specPath.Child("verification", "timeout"), v.Timeout)...)
 	}
 	errs = append(errs, rules.WindowsSyntax(specPath.Child("windows"), spec.Windows)...)
 	return append(errs, rules.WindowsSyntax(specPath.Child("blackouts"), spec.Blackouts)...)
@@ -77,7 +77,7 @@ func triggerSemantics(path rules.Path, t *autorebootv1.Trigger) field.ErrorList 
 		at := path.Child("schedule")
 		errs = append(errs, rules.CronSyntax(at.Child("cron"), s.Cron, at.Child("timeZone"), s.TimeZone)...)
 		if s.StartingDeadline != "" {
-			errs = append(errs, positive(at.Child("startingDeadline"), &s.StartingDeadline)...)
+			errs = append(errs, rules.Positive(at.Child("startingDeadline"), &s.StartingDeadline)...)
 		}
 	}
 	if e := t.EndpointsChange; e != nil {
@@ -99,33 +99,13 @@ func selects(path rules.Path, s *common.LabelSelector) field.ErrorList {
 }
 
 func subdomain(path rules.Path, name string) field.ErrorList {
-	return reasons(path, name, validation.IsDNS1123Subdomain)
+	return rules.Reasons(path, name, validation.IsDNS1123Subdomain)
 }
 
 func label(path rules.Path, name string) field.ErrorList {
-	return reasons(path, name, validation.IsDNS1123Label)
+	return rules.Reasons(path, name, validation.IsDNS1123Label)
 }
 
 func dataKey(path rules.Path, key string) field.ErrorList {
-	return reasons(path, key, validation.IsConfigMapKey)
-}
-
-// reasons asks about a name of bounded length; the empty one is Structural's to refuse.
-func reasons(path rules.Path, name string, why func(string) []string) field.ErrorList {
-	if name == "" {
-		return nil
-	}
-	var errs field.ErrorList
-	for _, reason := range why(name) {
-		errs = append(errs, field.Invalid(path.Field(), name, reason))
-	}
-	return errs
-}
-
-// positive refuses a span of nothing, within which nothing can happen.
-func positive(path rules.Path, d *common.Duration) field.ErrorList {
-	if d == nil || d.Or(1) > 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be greater than 0")}
+	return rules.Reasons(path, key, validation.IsConfigMapKey)
 }

@@ -32,7 +32,7 @@ func Structural(obj, _ *autorebootv1.RebootPolicy) field.ErrorList {
 	errs = append(errs, rules.Windows(specPath.Child("blackouts"), spec.Blackouts)...)
 	errs = append(errs, gates(specPath.Child("gates"), spec.Gates)...)
 	errs = append(errs, verification(specPath.Child("verification"), spec.Verification)...)
-	return append(errs, optionalRange(specPath.Child("historyLimit"), spec.HistoryLimit, 0, 50)...)
+	return append(errs, rules.OptionalRange(specPath.Child("historyLimit"), spec.HistoryLimit, 0, 50)...)
 }
 
 func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
@@ -47,7 +47,7 @@ func targets(path rules.Path, list []autorebootv1.Target) field.ErrorList {
 		t, at := &list[i], path.Index(i)
 		errs = append(errs, kindOf(at.Child("kind"), t.Kind)...)
 		errs = append(errs, named(at, t.Name, t.Selector)...)
-		errs = append(errs, optionalRange(at.Child("wave"), t.Wave, 0, 99)...)
+		errs = append(errs, rules.OptionalRange(at.Child("wave"), t.Wave, 0, 99)...)
 		if w := (workload{t.Kind, t.Name}); t.Name != "" {
 			if seen[w] {
 				errs = append(errs, field.Invalid(at.Field(), t.Name, "a target may be listed once"))
@@ -140,7 +140,7 @@ func retry(path rules.Path, r *autorebootv1.Retry) field.ErrorList {
 	if r == nil {
 		return nil
 	}
-	errs := optionalRange(path.Child("maxAttempts"), r.MaxAttempts, 0, 20)
+	errs := rules.OptionalRange(path.Child("maxAttempts"), r.MaxAttempts, 0, 20)
 	errs = append(errs, optionalDuration(path.Child("backoff"), r.Backoff)...)
 	errs = append(errs, optionalDuration(path.Child("maxBackoff"), r.MaxBackoff)...)
 	return append(errs, optionalDuration(path.Child("resetAfter"), r.ResetAfter)...)
@@ -190,5 +190,24 @@ func verification(path rules.Path, v *autorebootv1.Verification) field.ErrorList
 	if n := v.MaxContainerRestarts; n != nil && *n < 0 {
 		errs = append(errs, field.Invalid(path.Child("maxContainerRestarts").Field(), *n, "must not be negative"))
 	}
-	return append(errs, optionalEnum(path.Child("onFailure"), v.OnFailure, autorebootv1.FailureHalt, autorebootv1.FailureContinue)...)
+	return append(errs, rules.OptionalEnum(path.Child("onFailure"), v.OnFailure, autorebootv1.FailureHalt, autorebootv1.FailureContinue)...)
+}
+
+// unique refuses a value that a list holds already; at returns the path of item i.
+func unique[T ~string](n int, item func(i int) T, at func(i int) rules.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := make(map[T]bool, n)
+	for i := range n {
+		value := item(i)
+		if seen[value] {
+			errs = append(errs, field.Duplicate(at(i).Field(), value))
+		}
+		seen[value] = true
+	}
+	return errs
+}
+
+func optionalDuration(path rules.Path, d *common.Duration) field.ErrorList {
+	_, _, errs := rules.OptionalDuration(path, d)
+	return errs
 }

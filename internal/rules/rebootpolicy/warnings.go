@@ -21,19 +21,7 @@ import (
 // Warnings says what is allowed and yet likely to be a mistake. On an update it speaks only of
 // what the update brings: a warning repeated at every write is not read.
 func Warnings(obj, old *autorebootv1.RebootPolicy) []string {
-	said := map[string]bool{}
-	if old != nil {
-		for _, text := range warnings(old) {
-			said[text] = true
-		}
-	}
-	var fresh []string
-	for _, text := range warnings(obj) {
-		if !said[text] {
-			fresh = append(fresh, text)
-		}
-	}
-	return fresh
+	return rules.NewWarnings(obj, old, warnings)
 }
 
 func warnings(obj *autorebootv1.RebootPolicy) []string {

@@ -37,7 +37,7 @@ func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 	if s := t.Schedule; s != nil {
 		at := path.Child("schedule")
 		errs = append(errs, rules.Cron(at.Child("cron"), s.Cron, "use timeZone")...)
-		errs = append(errs, optionalText(at.Child("timeZone"), s.TimeZone, 0, 64)...)
+		errs = append(errs, rules.OptionalText(at.Child("timeZone"), s.TimeZone, 0, 64)...)
 		if s.StartingDeadline != "" {
 			errs = append(errs, optionalDuration(at.Child("startingDeadline"), &s.StartingDeadline)...)
 		}
@@ -49,7 +49,7 @@ func trigger(path rules.Path, t *autorebootv1.Trigger) field.ErrorList {
 		if ok && span < 10*time.Minute {
 			errs = append(errs, field.Invalid(at.Child("max").Field(), string(a.Max), "max must be at least 10m"))
 		}
-		errs = append(errs, optionalRange(at.Child("jitterPercent"), a.JitterPercent, 0, 50)...)
+		errs = append(errs, rules.OptionalRange(at.Child("jitterPercent"), a.JitterPercent, 0, 50)...)
 	}
 	return append(errs, endpointsChange(path.Child("endpointsChange"), t.EndpointsChange)...)
 }
@@ -83,9 +83,9 @@ func configChange(path rules.Path, c *autorebootv1.ConfigChange) field.ErrorList
 	if c == nil {
 		return nil
 	}
-	errs := optionalEnum(path.Child("discovery"), c.Discovery, autorebootv1.DiscoveryReferenced, autorebootv1.DiscoveryExplicit)
-	errs = append(errs, optionalEnum(path.Child("onCreate"), c.OnCreate, autorebootv1.SourceIgnore, autorebootv1.SourceRestart)...)
-	errs = append(errs, optionalEnum(path.Child("onDelete"), c.OnDelete, autorebootv1.SourceIgnore, autorebootv1.SourceRestart)...)
+	errs := rules.OptionalEnum(path.Child("discovery"), c.Discovery, autorebootv1.DiscoveryReferenced, autorebootv1.DiscoveryExplicit)
+	errs = append(errs, rules.OptionalEnum(path.Child("onCreate"), c.OnCreate, autorebootv1.SourceIgnore, autorebootv1.SourceRestart)...)
+	errs = append(errs, rules.OptionalEnum(path.Child("onDelete"), c.OnDelete, autorebootv1.SourceIgnore, autorebootv1.SourceRestart)...)
 	if c.Discovery != nil && *c.Discovery != autorebootv1.DiscoveryReferenced && len(c.Sources) == 0 {
 		errs = append(errs, field.Invalid(path.Field(), *c.Discovery, "sources is required when discovery is Explicit"))
 	}
@@ -114,7 +114,7 @@ func certificateRenewal(path rules.Path, c *autorebootv1.CertificateRenewal) fie
 		return nil
 	}
 	errs := rules.Text(path.Child("secretName"), c.SecretName, 1, 253)
-	errs = append(errs, optionalText(path.Child("key"), c.Key, 1, 253)...)
+	errs = append(errs, rules.OptionalText(path.Child("key"), c.Key, 1, 253)...)
 	if c.UrgentBefore != "" {
 		errs = append(errs, optionalDuration(path.Child("urgentBefore"), &c.UrgentBefore)...)
 	}
