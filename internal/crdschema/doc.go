@@ -1,12 +1,11 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crdschema runs a CustomResourceDefinition's own rules without a cluster: schema
-// defaults, pruning, OpenAPI validation, list types and CEL, built from the same libraries and in
-// the same order as the API server applies them. It returns what a cluster would answer to an
-// object, so that a rule written in Go can be compared with the same rule in the CRD, and a manifest
-// can be checked before it is sent.
+// Package crdschema evaluates a CustomResourceDefinition without a cluster: defaults, pruning, OpenAPI
+// validation, list types and CEL, with the same libraries and in the same order as the API server. kind.go
+// compiles a CRD, object.go applies it to objects. Rules written in Go are compared with it, and manifests
+// are checked before they are sent.
 //
-// It never talks to a cluster, never converts between versions, and knows no kind: whatever it
-// says about an object stands in the CRD it was given.
+// It never connects to a cluster, never converts between versions, and knows no kind but the CRD it is
+// given.
 package crdschema

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kind is one CRD, ready to judge objects. It is safe for use by many goroutines.
+// Kind is one compiled CRD. It is safe for concurrent use.
 type Kind struct {
 	groupKind schema.GroupKind
 	names     []string
@@ -33,10 +33,9 @@ type version struct {
 	cel        *cel.Validator // nil where the schema has no CEL rule
 }
 
-// Parse reads one CRD in YAML or JSON and compiles it. It fails where the API server would refuse
-// to create the CRD: a field that CRDs do not have, a schema that is not structural, a default
-// that its own schema refuses, a CEL rule that does not compile or whose estimated cost exceeds
-// the server's limits.
+// Parse parses and compiles one CRD in YAML or JSON. It fails where the API server would refuse to create the
+// CRD: an unknown field, a schema that is not structural, a default that its own schema refuses, a CEL rule
+// that does not compile or whose estimated cost exceeds the limits of the server.
 func Parse(crdYAML []byte) (*Kind, error) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(crdYAML, &crd); err != nil {
@@ -95,7 +94,7 @@ func compile(custom *apiextensions.CustomResourceValidation) (*version, error) {
 	}, nil
 }
 
-// GroupKind says which kind the CRD defines.
+// GroupKind returns the kind that the CRD defines.
 func (k *Kind) GroupKind() schema.GroupKind { return k.groupKind }
 
 // Versions lists the versions in the order of the CRD.

@@ -23,18 +23,17 @@ import (
 // Objects are JSON data as k8s.io/apimachinery/pkg/util/json reads it: whole numbers are int64.
 // With float64 in their place CEL refuses the object, as it would in the API server.
 
-// Default sets the schema's defaults of the version, in place. An unknown version has none.
+// Default sets the defaults of the version's schema, in place. An unknown version has none.
 func (k *Kind) Default(version string, obj map[string]any) {
 	if v, ok := k.versions[version]; ok {
 		defaulting.Default(obj, v.structural)
 	}
 }
 
-// Prune drops, in place, what the version's schema does not know, and returns the paths of what
-// it dropped, sorted. It covers the object's own metadata and embedded metadata, where a
-// malformed field is dropped as well, and removes nulls that have neither meaning nor default
-// (these are not answered: the API server does not report them either). An unknown version
-// leaves the object as it is.
+// Prune drops, in place, fields that the version's schema does not have, and returns their paths, sorted. It
+// covers the object's own metadata and embedded metadata, where malformed fields are dropped too, and removes
+// nulls that have neither meaning nor default; like the API server it does not report these. An unknown
+// version leaves the object as it is.
 func (k *Kind) Prune(version string, obj map[string]any) []string {
 	v, ok := k.versions[version]
 	if !ok {
@@ -45,7 +44,7 @@ func (k *Kind) Prune(version string, obj map[string]any) []string {
 		ReturnUnknownFieldPaths: true,
 	})
 	if err != nil {
-		// The metadata is not an object: Validate says so, and there is nothing to prune in it.
+		// The metadata is not an object, which Validate reports.
 		found, dropped = false, nil
 	}
 	dropped = append(dropped, pruning.PruneWithOptions(obj, v.structural, true,
@@ -68,12 +67,11 @@ func (k *Kind) Prune(version string, obj map[string]any) []string {
 	return dropped
 }
 
-// Validate judges obj at the version, as the API server does on create, or on an update from old
-// where old is given: OpenAPI first, then embedded metadata, list types, and CEL where nothing
-// before it makes CEL unsafe to run. On an update transition rules run too, and an error on a
-// part that old holds unchanged is forgiven. The object's own name, apiVersion and kind are
-// checked only as far as the schema and its CEL rules do; obj should carry its metadata, since
-// rules at the root may read metadata.name.
+// Validate validates obj at the version as the API server does on create or, where old is given, on an update
+// from old: OpenAPI first, then embedded metadata, list types, and CEL unless an earlier error makes it
+// unsafe. On an update transition rules run too, and an error on a part that is unchanged from old is ignored.
+// The object's own name, apiVersion and kind are checked only by the schema and its CEL rules; obj should
+// have its metadata, since rules at the root may read metadata.name.
 func (k *Kind) Validate(ctx context.Context, version string, obj, old map[string]any) field.ErrorList {
 	v, ok := k.versions[version]
 	if !ok {
@@ -89,7 +87,7 @@ func (k *Kind) Validate(ctx context.Context, version string, obj, old map[string
 	correlated := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: v.structural})
 	errs := validation.ValidateCustomResourceUpdate(nil, obj, old, v.openAPI, validation.WithRatcheting(correlated))
 	errs = append(errs, objectmeta.Validate(ctx, nil, obj, v.structural, false)...)
-	if stood := listtype.ValidateListSetsAndMaps(nil, v.structural, old); len(stood) == 0 {
+	if existing := listtype.ValidateListSetsAndMaps(nil, v.structural, old); len(existing) == 0 {
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.structural, obj)...)
 	}
 	return append(errs, v.rules(ctx, obj, old, errs, cel.WithRatcheting(correlated))...)

@@ -18,17 +18,16 @@ import (
 // MaxBlackouts is how many blackouts a list may have.
 const MaxBlackouts = 100
 
-// Blackout is a time in which nothing is disrupted: from Start until End, or Schedule and Duration,
-// which repeats.
+// Blackout is a time without disruption: from Start until End, or repeatedly by Schedule and Duration.
 type Blackout struct {
-	// Name tells people which blackout it is: a DNS label, unique in its list. Required.
+	// Name identifies the blackout: a DNS label, unique in its list. Required.
 	Name string `json:"name"`
 
-	// Start and End bound a blackout that comes once, in RFC 3339. End is not part of it.
+	// Start and End bound a single blackout, in RFC 3339. End is exclusive.
 	Start *metav1.Time `json:"start,omitempty"`
 	End   *metav1.Time `json:"end,omitempty"`
 
-	// Schedule is a cron expression of five fields, at which a blackout begins that repeats.
+	// Schedule is a cron expression of five fields, at which a repeated blackout begins.
 	Schedule string `json:"schedule,omitempty"`
 	// TimeZone of Schedule, an IANA name. The default is UTC.
 	TimeZone string `json:"timeZone,omitempty"`
@@ -38,7 +37,7 @@ type Blackout struct {
 
 var blackoutName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// NewBlackouts reads blackouts, at most MaxBlackouts. The error names the first that is broken, such as
+// NewBlackouts parses at most MaxBlackouts blackouts. The error names the first invalid one, such as
 // blackouts[1].
 func NewBlackouts(all []Blackout) (*Calendar, error) {
 	if len(all) > MaxBlackouts {

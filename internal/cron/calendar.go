@@ -11,29 +11,29 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Calendar tells when something may be done: inside any window, and outside all blackouts. It is
-// immutable. A nil Calendar is always open.
+// Calendar is open inside any window and outside all blackouts. It is immutable. A nil Calendar is always
+// open.
 type Calendar struct{ windows, blackouts intervals }
 
-// Moment is what a Calendar says of an instant.
+// Moment is the state of a Calendar at an instant.
 type Moment struct {
 	// Window: inside a window, or there are none. Blackout: inside a blackout.
 	Window, Blackout bool
 
-	// Until is when Window or Blackout next changes, in the zone of the window or blackout that
-	// changes it. It is zero if neither does within five years. Where thousands of windows follow
-	// each other without a gap, it may be earlier: no change before then, and reason to ask again.
+	// Until is when Window or Blackout next changes, in the zone of the window or blackout that changes
+	// it. It is zero where neither does within five years. Where thousands of windows follow each other
+	// without a gap it may be earlier than the change.
 	Until time.Time
 }
 
-// Open tells whether the Calendar is open: blackouts win over windows.
+// Open reports whether the Calendar is open: blackouts take precedence over windows.
 func (m Moment) Open() bool { return m.Window && !m.Blackout }
 
-// NewCalendar reads windows and blackouts. The error names the first that is broken, such as
-// windows[1]: what it would have allowed or forbidden is unknown, so do nothing then.
+// NewCalendar parses windows and blackouts. The error names the first invalid one, such as windows[1]: what
+// it would have allowed is unknown, so the caller must do nothing then.
 //
-// Without windows the Calendar is open outside of blackouts. A window is open from the moment its
-// schedule fires, until its duration has elapsed. Windows that overlap or touch are one.
+// Without windows the Calendar is open outside of blackouts. A window is open from the time its schedule
+// fires until its duration has elapsed. Windows that overlap or touch are one.
 func NewCalendar(windows, blackouts []common.Window) (*Calendar, error) {
 	open, err := newIntervals("windows", windows)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Calendar) And(blackouts *Calendar) *Calendar {
 	return &Calendar{windows: c.windows, blackouts: slices.Concat(c.blackouts, blackouts.blackouts)}
 }
 
-// At returns what the Calendar says of an instant.
+// At returns the state of the Calendar at an instant.
 func (c *Calendar) At(t time.Time) Moment {
 	if c == nil {
 		return Moment{Window: true}
@@ -83,9 +83,8 @@ func (c *Calendar) At(t time.Time) Moment {
 	}
 }
 
-// NextOpen returns the first instant from t on at which the Calendar is open, which may be t. It
-// returns the zero time if there is none within five years, or if thousands of windows have to be
-// passed to get there.
+// NextOpen returns the first instant from t on at which the Calendar is open, which may be t. It returns the
+// zero time where there is none within five years, or where thousands of windows precede it.
 func (c *Calendar) NextOpen(t time.Time) time.Time {
 	if c == nil {
 		return t
@@ -106,8 +105,8 @@ func (c *Calendar) NextOpen(t time.Time) time.Time {
 	}
 }
 
-// NextOutsideBlackout returns the first instant from t on that no blackout holds, which may be t,
-// whether or not it is inside a window. It returns the zero time as NextOpen does.
+// NextOutsideBlackout returns the first instant from t on outside of all blackouts, which may be t, whether
+// or not it is inside a window. It returns the zero time as NextOpen does.
 func (c *Calendar) NextOutsideBlackout(t time.Time) time.Time {
 	if c == nil {
 		return t

@@ -12,17 +12,15 @@ const (
 	secondsPerMinute = 60
 	secondsPerDay    = 24 * 60 * secondsPerMinute
 
-	// maxOffset is more than the clock of any zone has ever been away from UTC, in seconds. Manila
-	// held the record with 15h56m, before 1844.
+	// maxOffset is more than any zone has ever been away from UTC, in seconds. Manila was 15h56m away
+	// before 1844.
 	maxOffset = 16 * 60 * 60
 )
 
-// clock is the clock on the wall of a zone. What it shows is counted as if it were UTC: local
-// seconds are Unix seconds plus the offset.
+// clock is the local clock of a zone. Local seconds are Unix seconds plus the offset.
 type clock struct{ location *time.Location }
 
-// offset returns how far the clock is from UTC at an instant, and an instant after it until which
-// that stays so.
+// offset returns how far the clock is from UTC at an instant, and until when.
 func (c clock) offset(at int64) (offset, until int64) {
 	t := time.Unix(at, 0).In(c.location)
 	_, seconds := t.Zone()
@@ -39,8 +37,8 @@ func (c clock) offset(at int64) (offset, until int64) {
 	}
 }
 
-// shown returns the latest local second that the clock has shown up to an instant. While it
-// repeats an hour, that is not the one it shows.
+// shown returns the latest local second that the clock has shown up to an instant. While an hour is
+// repeated, that is not the one it shows.
 func (c clock) shown(at int64) int64 {
 	from := at - 2*maxOffset // nothing shown before then can be later than what is shown at the instant
 	for latest := int64(math.MinInt64); ; {
@@ -53,8 +51,8 @@ func (c clock) shown(at int64) int64 {
 	}
 }
 
-// first returns the instant to which a local minute belongs: the first at which the clock shows
-// that minute or a later one.
+// first returns the instant of a local minute: the first at which the clock shows that minute or a later
+// one.
 func (c clock) first(minute int64) time.Time {
 	local := minute * secondsPerMinute
 	from := local - maxOffset // no clock shows the minute before then

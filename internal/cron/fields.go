@@ -13,8 +13,8 @@ const (
 	minutesPerDay  = 24 * minutesPerHour
 )
 
-// fields are the local minutes that an expression names, with one bit for each value. They know
-// nothing of zones: minutes are counted from the first one of 1970, and all days have 24 hours.
+// fields are the local minutes that an expression matches, with one bit for each value. Minutes are counted
+// from the first one of 1970 without regard to zones: all days have 24 hours.
 type fields struct {
 	minutes, hours, days, months, weekdays uint64
 
@@ -55,13 +55,13 @@ func (f *fields) latest(upTo, limit int64) (int64, bool) {
 	return 0, false
 }
 
-// matches tells whether the expression names a minute.
+// matches reports whether the expression matches a minute.
 func (f *fields) matches(minute int64) bool {
 	_, ok := f.latest(minute, minute)
 	return ok
 }
 
-// day tells whether the expression names a day, and how many days back and ahead another may be.
+// day reports whether the expression matches a day, and how many days back and ahead another match may be.
 func (f *fields) day(day int64) (ok bool, back, ahead int64) {
 	_, month, date := time.Unix(day*secondsPerDay, 0).UTC().Date()
 	if !has(f.months, int64(month)) {
@@ -75,7 +75,7 @@ func (f *fields) day(day int64) (ok bool, back, ahead int64) {
 	return onDay && onWeekday, 1, 1
 }
 
-// everyDay tells whether the expression names each day there is.
+// everyDay reports whether the expression matches every day.
 func (f *fields) everyDay() bool {
 	const days, months, weekdays = 1<<32 - 1<<1, 1<<13 - 1<<1, 1<<7 - 1
 	if f.months != months {

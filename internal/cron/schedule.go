@@ -16,12 +16,12 @@ import (
 // ErrNeverFires marks a schedule without a single moment in five years, such as 30 February.
 var ErrNeverFires = errors.New("fires at no time within five years")
 
-// horizonYears is how far ahead anything is looked for. An expression has no year, and five years
-// hold a leap day wherever a century does not leave one out.
+// horizonYears is how far ahead a firing is searched. An expression has no year, and five years contain a
+// leap day unless a century leaves one out.
 const horizonYears = 5
 
-// horizonStart opens the five years, one of them a leap year, in which a schedule must fire. An
-// expression has no year, so any such span decides for all: the rule needs no clock.
+// horizonStart begins the five years, one of them a leap year, in which a schedule must fire. An expression
+// has no year, so that any such span decides for all.
 var horizonStart = time.Date(2023, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Schedule is a cron expression bound to a time zone. It is immutable.
@@ -30,9 +30,9 @@ type Schedule struct {
 	clock  clock
 }
 
-// Parse reads a five-field expression, or one of @hourly, @daily, @midnight, @weekly, @monthly,
-// @yearly and @annually, in the IANA time zone; an empty zone means UTC. It refuses expressions
-// that carry a zone of their own, and those that never fire.
+// Parse parses a five-field expression, or one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly and
+// @annually, in an IANA time zone; an empty zone means UTC. It refuses expressions with a zone of their own,
+// and those that never fire.
 func Parse(expression, zone string) (*Schedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return nil, errors.New("carries a time zone: use timeZone")
@@ -52,12 +52,12 @@ func Parse(expression, zone string) (*Schedule, error) {
 	return s, nil
 }
 
-// Next returns the first moment strictly after t at which the schedule fires, in the schedule's
-// zone, or the zero time if there is none within five years.
+// Next returns the first time after t at which the schedule fires, in the schedule's zone, or the zero time
+// where there is none within five years.
 //
-// A local time that the clock skips fires at the first instant after the gap, once, however many
-// matching times were skipped. A local time that comes twice fires when it first comes. Wildcards
-// are no exception: an hourly schedule stays silent in the hour that the clock repeats.
+// A local time that the clock skips fires once, at the first instant after the gap, however many matching
+// times were skipped. A local time that occurs twice fires the first time. That includes wildcards: an hourly
+// schedule does not fire in the hour that the clock repeats.
 func (s *Schedule) Next(t time.Time) time.Time {
 	horizon := t.UTC().AddDate(horizonYears, 0, 0)
 	minute, ok := s.fields.next(minuteOf(s.clock.shown(t.Unix())), minuteOf(horizon.Unix()+maxOffset))
@@ -71,9 +71,9 @@ func (s *Schedule) Next(t time.Time) time.Time {
 	return fires
 }
 
-// Latest returns the last moment after the one and not after the other at which the schedule
-// fired, in the schedule's zone, or the zero time if there is none. What it costs does not depend
-// on how often the schedule fires.
+// Latest returns the last time after the first argument and not after the second at which the schedule
+// fired, in the schedule's zone, or the zero time where there is none. Its cost does not depend on how often
+// the schedule fires.
 func (s *Schedule) Latest(after, until time.Time) time.Time {
 	minute, ok := s.fields.latest(minuteOf(s.clock.shown(until.Unix())), minuteOf(after.Unix()-maxOffset))
 	if !ok {
@@ -86,8 +86,8 @@ func (s *Schedule) Latest(after, until time.Time) time.Time {
 	return fired
 }
 
-// Key names the run that fired at that moment by what the clock on the wall showed, such as
-// "2026-03-29T03:00". Later runs have greater names, so no two share one.
+// Key names the run that fired at that time by the local time, such as "2026-03-29T03:00". Later runs have
+// greater names, so that no two are equal.
 func (s *Schedule) Key(fired time.Time) string {
 	return fired.In(s.clock.location).Format("2006-01-02T15:04")
 }
@@ -108,14 +108,14 @@ var cronFields = [5]cronField{
 	{name: "day-of-week", max: 6, values: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, hint: "; Sunday is 0"},
 }
 
-// macros are the names that may be given in the place of five fields.
+// macros are the names that may replace the five fields.
 var macros = map[string]string{
 	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
 	"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }
 
-// parseFields reads the five fields of crontab(5), or a macro. There are no seconds, and there is no
-// @every, whose phase would depend on when the process started.
+// parseFields parses the five fields of crontab(5), or a macro. There are no seconds, and no @every, whose
+// phase would depend on when the process started.
 func parseFields(expression string) (fields, error) {
 	if strings.HasPrefix(expression, "@every") {
 		return fields{}, errors.New("@every is not a schedule: use an interval")
@@ -142,7 +142,7 @@ func parseFields(expression string) (fields, error) {
 	return fields{sets[0], sets[1], sets[2], sets[3], sets[4], !stars[2] && !stars[4]}, nil
 }
 
-// parse returns the values of a field, one bit for each, and whether a bare star is among its items.
+// parse returns the values of a field, one bit for each, and whether one of its items is a bare star.
 func (c *cronField) parse(text string) (set uint64, star bool, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		span, every, stepped := strings.Cut(item, "/")
@@ -170,7 +170,7 @@ func (c *cronField) parse(text string) (set uint64, star bool, err error) {
 	return set, star, nil
 }
 
-// span reads a star, a value or a range. A value with a step behind it begins a range to the end.
+// span parses a star, a value or a range. A value with a step begins a range to the end.
 func (c *cronField) span(text string, stepped bool) (low, high int, ok bool) {
 	if text == "*" || text == "?" {
 		return c.min, c.max, true
@@ -190,7 +190,7 @@ func (c *cronField) span(text string, stepped bool) (low, high int, ok bool) {
 	return low, high, ok
 }
 
-// value reads a number or a name, and says whether the field takes it.
+// value parses a number or a name, and reports whether it is valid for the field.
 func (c *cronField) value(text string) (value int, ok bool) {
 	if i := slices.Index(c.values, strings.ToLower(text)); i >= 0 {
 		return c.min + i, true

@@ -17,13 +17,13 @@ const (
 	longest  = 168 * time.Hour
 )
 
-// window is open from each firing of its schedule on, for its length in elapsed time.
+// window is open from each firing of its schedule for its length in elapsed time.
 type window struct {
 	*Schedule
 	length time.Duration
 
-	// daily: on a clock that does not change, it stays open from the first firing of a day to the
-	// last. always: and from one day to the next. Both only save steps.
+	// daily: without a clock change it is open from the first firing of a day to the last. always:
+	// also from one day to the next. Both only save steps.
 	daily, always bool
 }
 
@@ -45,8 +45,7 @@ func newWindow(w common.Window) (*window, error) {
 	return &window{Schedule: s, length: length, daily: daily, always: always}, nil
 }
 
-// openUntil returns an instant until which the window is sure to be open from t on, or t itself where
-// it is closed at t.
+// openUntil returns an instant until which the window is open at least from t on, or t where it is closed.
 func (w *window) openUntil(t, horizon time.Time) time.Time {
 	fired := w.Latest(t.Add(-w.length), t)
 	if fired.IsZero() {
@@ -58,14 +57,14 @@ func (w *window) openUntil(t, horizon time.Time) time.Time {
 	return fired.Add(w.length)
 }
 
-// isOpen tells whether the window is open at t.
+// isOpen reports whether the window is open at t.
 func (w *window) isOpen(t time.Time) bool { return !w.Latest(t.Add(-w.length), t).IsZero() }
 
-// next returns the first moment after t at which the window begins.
+// next returns the first time after t at which the window begins.
 func (w *window) next(t time.Time) time.Time { return w.Next(t) }
 
-// unbroken returns an instant up to which the firings from this one on follow each other within
-// the window's length. It does not look beyond the next change of the clock.
+// unbroken returns an instant up to which the firings from this one on follow each other within the window's
+// length. It does not look beyond the next clock change.
 func (w *window) unbroken(fired, horizon time.Time) time.Time {
 	if !w.daily {
 		return fired
@@ -73,7 +72,7 @@ func (w *window) unbroken(fired, horizon time.Time) time.Time {
 	offset, until := w.clock.offset(fired.Unix())
 	local := fired.Unix() + offset
 	if !w.fields.matches(minuteOf(local)) {
-		return fired // the clock has skipped the time it fired for, perhaps a whole day of them
+		return fired // the clock has skipped the local time of this firing
 	}
 	if !w.always {
 		until = min(until, (floor(local, secondsPerDay)+1)*secondsPerDay-offset)
@@ -95,28 +94,27 @@ func (f *fields) widestGaps() (within, overnight int64) {
 	}
 }
 
-// interval is a stretch of time, or one that repeats.
+// interval is open once or repeatedly.
 type interval interface {
-	// openUntil returns an instant until which it is sure to be open from t on, or t itself where it is
-	// closed at t. It need not look beyond the horizon.
+	// openUntil returns an instant until which it is open at least from t on, or t where it is closed. It
+	// need not search beyond the horizon.
 	openUntil(t, horizon time.Time) time.Time
-	// isOpen tells whether it is open at t.
+	// isOpen reports whether it is open at t.
 	isOpen(t time.Time) bool
-	// next returns the first moment after t at which it begins; zero if there is none.
+	// next returns the first time after t at which it begins; zero where there is none.
 	next(t time.Time) time.Time
 }
 
-// namedInterval is a piece that people know by a name, which may be empty.
+// namedInterval is an interval with a name, which may be empty.
 type namedInterval struct {
 	interval
 	name string
 }
 
-// intervals is open wherever one of its pieces is.
+// intervals are open wherever one of them is.
 type intervals []namedInterval
 
-// at tells whether the union is open at t, and when that next changes; zero if not within the
-// horizon.
+// at reports whether any is open at t, and when that next changes; zero where not within the horizon.
 func (u intervals) at(t time.Time) (open bool, until time.Time) {
 	ahead := newSearch(t)
 	end, closed := ahead.end(u, t)
@@ -130,7 +128,7 @@ func (u intervals) at(t time.Time) (open bool, until time.Time) {
 	}
 }
 
-// isOpen tells whether the union is open at t.
+// isOpen reports whether any is open at t.
 func (u intervals) isOpen(t time.Time) bool {
 	for i := range u {
 		if u[i].isOpen(t) {
@@ -140,7 +138,7 @@ func (u intervals) isOpen(t time.Time) bool {
 	return false
 }
 
-// next returns the first moment after t at which a piece begins.
+// next returns the first time after t at which one begins.
 func (u intervals) next(t time.Time) time.Time {
 	var first time.Time
 	for i := range u {
@@ -149,12 +147,12 @@ func (u intervals) next(t time.Time) time.Time {
 	return first
 }
 
-// maxLookups is how many looks at a window one question may take. Windows that take turns every
-// minute could otherwise keep a reconciler busy for seconds. A window alone takes one look a day,
-// and another day by day in its way makes that three, so both stay below it for five years.
+// maxLookups bounds the windows that one call evaluates. Windows that alternate every minute could otherwise
+// keep a reconciler busy for seconds. One window takes one lookup a day, and another one that interrupts it
+// day by day makes that three, so both stay below it for five years.
 const maxLookups = 8192
 
-// search is one look ahead: how far, and how many looks it may still take.
+// search is how far to search, and how many lookups are left.
 type search struct {
 	horizon time.Time
 	lookups int
@@ -164,8 +162,8 @@ func newSearch(t time.Time) search {
 	return search{horizon: t.UTC().AddDate(horizonYears, 0, 0), lookups: maxLookups}
 }
 
-// end returns the first instant from t on at which the union is closed. If that is beyond the
-// horizon or the looks are spent, it returns how far the union is known to be open, and false.
+// end returns the first instant from t on at which all intervals are closed. Where that is beyond the
+// horizon or no lookups are left, it returns until when they are known to be open, and false.
 func (s *search) end(u intervals, t time.Time) (end time.Time, closed bool) {
 	for s.lookups > 0 && !t.After(s.horizon) {
 		s.lookups -= len(u)

@@ -18,23 +18,23 @@ import (
 type BroadcasterOptions struct {
 	// Client writes Events. Required.
 	Client eventsv1client.EventsV1Interface
-	// Scheme knows the kinds that Events are about. Required.
+	// Scheme has the kinds that Events are about. Required.
 	Scheme *runtime.Scheme
-	// Clock tells the time to the bounds. Defaults to the real one.
+	// Clock is that of the bounds. Defaults to the real clock.
 	Clock clock.PassiveClock
-	// Registerer takes the metric. Defaults to nil: it is not registered.
+	// Registerer registers the metric. Defaults to nil.
 	Registerer prometheus.Registerer
 }
 
-// Broadcaster writes the Events of controllers. Repeats on one object become a series, of which the
-// API server sees one write when it begins and one when it ends; what is written beyond that is
-// bounded for each object, for each namespace and overall. What is too much is counted, and dropped.
+// Broadcaster writes the Events of controllers. Repeats on one object become a series, of which the API
+// server gets one write at the beginning and one at the end. Beyond bounds for each object, each namespace
+// and overall, Events are counted and dropped.
 type Broadcaster struct {
 	events.EventBroadcaster
 	scheme *runtime.Scheme
 }
 
-// NewBroadcaster makes a Broadcaster. Events are dropped before Run.
+// NewBroadcaster returns a Broadcaster. Events are dropped before Run.
 func NewBroadcaster(o BroadcasterOptions) (*Broadcaster, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -48,7 +48,7 @@ func NewBroadcaster(o BroadcasterOptions) (*Broadcaster, error) {
 	return &Broadcaster{EventBroadcaster: events.NewBroadcaster(bounded), scheme: o.Scheme}, nil
 }
 
-// Run writes what is recorded until ctx ends.
+// Run writes Events until ctx ends.
 func (b *Broadcaster) Run(ctx context.Context) error {
 	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
 		return err
@@ -80,14 +80,14 @@ func (r *ControllerRecorder) AnnotatedEventf(regarding, related runtime.Object, 
 	r.Eventf(regarding, related, kind, reason, action, note, args...)
 }
 
-// withoutResourceVersion returns a reference to an object whatever its resource version is.
+// withoutResourceVersion returns a reference to an object without its resource version.
 func (r *ControllerRecorder) withoutResourceVersion(object runtime.Object) runtime.Object {
 	if object == nil {
 		return nil
 	}
 	found, err := reference.GetReference(r.scheme, object)
 	if err != nil {
-		return object // the recorder fails in the same way, and logs it
+		return object // the recorder fails the same way, and logs it
 	}
 	ref := *found
 	ref.ResourceVersion = ""

@@ -25,37 +25,36 @@ import (
 )
 
 const (
-	// DefaultWindow is how long one Event of a matter is enough.
+	// DefaultWindow is the time in which one Event of a reason on an object is enough.
 	DefaultWindow = 10 * time.Minute
-	// queueSize bounds the notices that wait to be written.
+	// queueSize bounds the Events that wait to be written.
 	queueSize = 64
-	// maxRecent bounds the matters that it is remembered of that they were told of.
+	// maxRecent bounds the memory of what was recorded in a window.
 	maxRecent = 1024
-	// burst and perSecond bound what is written, whatever is given: who can reach the webhooks can have
-	// them fail.
+	// burst and perSecond bound what is written: clients of the webhooks can make them fail.
 	burst     = 20
 	perSecond = 0.2
-	// writeTimeout bounds the writing of one Event.
+	// writeTimeout bounds one write.
 	writeTimeout = 5 * time.Second
 )
 
-// Options of Notices.
+// Options of a Recorder.
 type Options struct {
 	// Client writes Events. Required.
 	Client eventsv1client.EventsGetter
-	// Instance names this replica in the Events. The default is no name, which the API server refuses.
+	// Instance names this replica in the Events. Required by the API server.
 	Instance string
-	// Window is how long one Event of a matter is enough. The default is DefaultWindow.
+	// Window is the time in which one Event of a reason on an object is enough. Defaults to DefaultWindow.
 	Window time.Duration
-	// Clock tells the time. The default is the real one.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
-	// Logger is told of Events that could not be written. The default drops that.
+	// Logger logs Events that could not be written. Defaults to logr.Discard().
 	Logger logr.Logger
-	// Registerer takes the metric. The default takes none.
+	// Registerer registers the metric. Defaults to nil.
 	Registerer prometheus.Registerer
 }
 
-// Recorder writes what it is given, one after another.
+// Recorder writes the Events that it is given, one after another.
 type Recorder struct {
 	Options
 	queue   chan Event
@@ -63,11 +62,11 @@ type Recorder struct {
 	counts  *prometheus.CounterVec
 
 	mu     sync.Mutex
-	recent map[dedupeKey]struct{} // what was taken in this window
+	recent map[dedupeKey]struct{} // recorded in this window
 	until  time.Time              // the end of it
 }
 
-// New makes Notices. Nothing is written before Run.
+// New returns a Recorder. Nothing is written before Run.
 func New(o Options) (*Recorder, error) {
 	if o.Window <= 0 {
 		o.Window = DefaultWindow
@@ -91,7 +90,8 @@ func New(o Options) (*Recorder, error) {
 	return n, nil
 }
 
-// Record takes a notice. It never blocks; what is too much, or was told of in this window, is dropped.
+// Record queues an Event. It never blocks: an Event is dropped where the queue is full, or one of its reason
+// on its object was recorded in this window.
 func (n *Recorder) Record(notice Event) {
 	if (notice.Regarding.Namespace == "") != notice.ClusterScoped || notice.Regarding.Name == "" || !n.isNew(notice.dedupeKey()) {
 		return
@@ -103,7 +103,7 @@ func (n *Recorder) Record(notice Event) {
 	}
 }
 
-// isNew says whether nothing of a matter was taken in this window.
+// isNew reports whether nothing with the key was recorded in this window.
 func (n *Recorder) isNew(m dedupeKey) bool {
 	now := n.Clock.Now()
 	n.mu.Lock()
@@ -112,7 +112,7 @@ func (n *Recorder) isNew(m dedupeKey) bool {
 		clear(n.recent)
 		n.until = now.Truncate(n.Window).Add(n.Window)
 	}
-	if _, told := n.recent[m]; told {
+	if _, recorded := n.recent[m]; recorded {
 		return false
 	}
 	if len(n.recent) >= maxRecent {
@@ -123,7 +123,7 @@ func (n *Recorder) isNew(m dedupeKey) bool {
 	return true
 }
 
-// Run writes until ctx ends.
+// Run writes Events until ctx ends.
 func (n *Recorder) Run(ctx context.Context) error {
 	for {
 		select {
@@ -159,17 +159,17 @@ const (
 	maxNote     = 1024
 )
 
-// Event is what an Event says. It must hold nothing of an object's values.
+// Event is what an Event says. It must hold no values of an object.
 type Event struct {
-	// Regarding is the object, with a name, and with a namespace unless ClusterScoped says that it has none.
+	// Regarding is the object, with a name, and with a namespace unless ClusterScoped is set.
 	Regarding corev1.ObjectReference
 	// ClusterScoped puts the Event into the namespace "default", as the API server demands.
 	ClusterScoped bool
-	// Reason and Action are words in CamelCase, Note is a sentence for people.
+	// Reason and Action are in CamelCase, Note is a sentence.
 	Reason, Action, Note string
 }
 
-// dedupeKey is what one Event within a window is enough for.
+// dedupeKey identifies Events of which one in a window is enough.
 type dedupeKey struct {
 	kind, namespace, name, uid, reason string
 }
@@ -179,10 +179,10 @@ func (n *Event) dedupeKey() dedupeKey {
 	return dedupeKey{r.Kind, r.Namespace, r.Name, string(r.UID), n.Reason}
 }
 
-// namespace is where the Event belongs.
+// namespace is that of the Event.
 func (n *Event) namespace() string { return cmp.Or(n.Regarding.Namespace, metav1.NamespaceDefault) }
 
-// object is the Event of a notice, named after its matter and the window.
+// object is the Event, named after its dedupeKey and the window.
 func (n *Event) object(instance string, at time.Time, window time.Duration) *eventsv1.Event {
 	m := n.dedupeKey()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d", []string{m.kind, m.namespace, m.name, m.uid, m.reason}, at.Truncate(window).Unix()))
@@ -201,8 +201,9 @@ func (n *Event) object(instance string, at time.Time, window time.Duration) *eve
 	}
 }
 
-// Truncate returns text as valid UTF-8 of at most so many bytes, more than 3. What is cut off ends in three
-// dots. The API server replaces what is not valid, and who compares the two would write for ever.
+// Truncate returns text as valid UTF-8 of at most limit bytes, which must be more than 3. What is cut off
+// ends in three dots. The API server replaces invalid UTF-8, and a client that compares the two would write
+// for ever.
 func Truncate(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) > limit {

@@ -17,17 +17,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Bounds of what controllers write: so many at once, and so many a second in the long run.
+// Bounds of what controllers write: in a burst, and per second in the long run.
 const (
 	objectBurst, objectRate       = 50, 1.0 / 20
 	namespaceBurst, namespaceRate = 200, 1
 	overallBurst, overallRate     = 500, 10
-	// maxTracked is how many objects, and how many namespaces, have a bound of their own; those that
-	// were seen last.
+	// maxTracked is how many objects, and how many namespaces, have a bound of their own: those seen last.
 	maxTracked = 4096
 )
 
-// boundedSink writes Events within bounds. The bound of each object is client-go's own, which only its
+// boundedSink writes Events within bounds. The bound for each object is client-go's own, which only its
 // older recorder applies.
 type boundedSink struct {
 	to      events.EventSink
@@ -70,7 +69,7 @@ func (s *boundedSink) allow(event *eventsv1.Event) bool {
 	return true
 }
 
-// Create writes an Event. One that is dropped is as good as written: the recorder must not try it again.
+// Create writes an Event. A dropped one is returned as written: the recorder must not retry it.
 func (s *boundedSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	event.Note = Truncate(event.Note, maxNote)
 	if !s.allow(event) {
@@ -79,7 +78,7 @@ func (s *boundedSink) Create(ctx context.Context, event *eventsv1.Event) (*event
 	return s.to.Create(ctx, event)
 }
 
-// Update is Create for an Event that is there.
+// Update is Create for an existing Event.
 func (s *boundedSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	if !s.allow(event) {
 		return event, nil

@@ -13,14 +13,13 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// total counts panics. It is one for the process, since a goroutine of any package may panic and most have
-// no registerer.
+// total counts panics. It is global, since a goroutine of any package may panic and most have no registerer.
 var total = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "fairlead_panics_total",
 	Help: "Panics that ended one piece of work, and not the process. Each is a defect: the log has its stack.",
 }, []string{"work"})
 
-// Metric is fairlead_panics_total, to be registered where metrics are served.
+// Metric returns fairlead_panics_total, to be registered where metrics are served.
 func Metric() prometheus.Collector { return total }
 
 // Error is a panic that was recovered.
@@ -34,8 +33,8 @@ func (e *Error) Error() string {
 }
 
 // Try calls f and returns its error, or an *Error where it panics. Deferred calls of f have run by then, so
-// a lock that f releases by defer is free. The name of the work is a label of the metric: a constant, never
-// an object.
+// that a lock which f releases by defer is free. The work is a label of the metric: a constant, never an
+// object.
 func Try(work string, f func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -52,7 +51,8 @@ func Go(work string, f func()) {
 }
 
 // Contain makes client-go recover as well, as kubelet does: where the handler of an informer's event panics
-// the event is skipped, and where a watch does it begins again. It is called once, before anything starts.
+// the event is skipped, and where a watch does it is started again. It is called once, before anything
+// starts.
 func Contain() {
 	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, cause any) { record("client-go", cause) }}

@@ -1,9 +1,9 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pauses measures for how long the process does not run, as on a machine that is overloaded,
-// throttled or moved to another host. Time in which the process did not run is not the fault of those
-// that it waits for.
+// Package pauses measures for how long the process does not run, as on a machine that is overloaded, throttled
+// or moved to another host. Time in which the process did not run must not count against the servers that it
+// waits for.
 package pauses
 
 import (
@@ -14,17 +14,17 @@ import (
 
 // Meter measures while Run runs.
 type Meter struct {
-	// Every is the time between two looks at the clock.
+	// Every is the time between two samples.
 	Every time.Duration
 	// Least is the shortest pause that counts.
 	Least time.Duration
 
 	mu   sync.Mutex
 	lost time.Duration
-	last time.Time // look at the clock; zero while Run does not run
+	last time.Time // sample; zero while Run does not run
 }
 
-// Run looks at the clock until ctx ends.
+// Run samples the clock until ctx ends.
 func (m *Meter) Run(ctx context.Context) {
 	tick := time.NewTicker(m.Every)
 	defer tick.Stop()
@@ -47,7 +47,7 @@ func (m *Meter) sample(now time.Time) {
 	m.last = now
 }
 
-// late is the pause that has not been added to lost.
+// late is the pause that is not included in lost yet.
 func (m *Meter) late(now time.Time) time.Duration {
 	if m.last.IsZero() || now.IsZero() {
 		return 0
@@ -58,8 +58,7 @@ func (m *Meter) late(now time.Time) time.Duration {
 	return 0
 }
 
-// Lost returns for how long the process has not run, all in all. A pause that has just ended counts,
-// also before Run has seen it.
+// Lost returns for how long the process has not run in total, including a pause that has just ended.
 func (m *Meter) Lost() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Client refuses, by an UndecodableError, to get an object that did not decode. Lists hold what could be
-// read of it: there an object that is missing would do more harm.
+// Client returns an UndecodableError for an object that did not decode. Lists contain such objects as far as
+// they decoded: a missing object would do more harm there.
 func Client(c client.Client) client.Client { return &refusingClient{c} }
 
 type refusingClient struct{ client.Client }
@@ -33,12 +33,11 @@ func (r *refusingClient) Get(ctx context.Context, key client.ObjectKey, into cli
 	return failure
 }
 
-// IgnoreUndecodable is put around the reconciler of a kind, and in other wrappers, of which there may be none. It has
-// an object that does not decode left as it is, without an error to try again for: it comes as an event
-// when it is mended.
+// IgnoreUndecodable wraps the reconciler of a kind, and applies another wrapper if there is one. It turns the
+// UndecodableError of the reconciled object into success, without a retry: fixing the object is an event.
 func IgnoreUndecodable(kind string, around func(reconcile.Reconciler) reconcile.Reconciler) func(reconcile.Reconciler) reconcile.Reconciler {
 	return func(inner reconcile.Reconciler) reconcile.Reconciler {
-		var spares reconcile.Reconciler = reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		var ignores reconcile.Reconciler = reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			result, err := inner.Reconcile(ctx, request)
 			var failure *UndecodableError
 			if errors.As(err, &failure) && failure.Kind == kind && failure.Key == request.NamespacedName {
@@ -47,8 +46,8 @@ func IgnoreUndecodable(kind string, around func(reconcile.Reconciler) reconcile.
 			return result, err
 		})
 		if around == nil {
-			return spares
+			return ignores
 		}
-		return around(spares)
+		return around(ignores)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// tolerantSerializer is the serializer of a client that lists and watches one kind. Whatever decodes as a whole
-// is decoded as a whole, once; only after that has failed it goes item by item.
+// tolerantSerializer is the serializer of a client that lists and watches one kind. It decodes a document
+// item by item only after decoding it as a whole has failed.
 type tolerantSerializer struct {
 	runtime.NegotiatedSerializer
 	scheme *runtime.Scheme
@@ -38,8 +38,7 @@ type decoder struct {
 	whole runtime.Decoder
 }
 
-// Decode returns an error where not even the envelope can be read: what comes of that is client-go's to
-// decide, as ever.
+// Decode returns an error where not even the list itself can be read, as client-go does.
 func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	decoded, kind, failure := d.whole.Decode(data, defaults, into)
 	if failure == nil {
@@ -111,7 +110,7 @@ func (d *decoder) list(data []byte, into runtime.Object) (runtime.Object, error)
 	return into, nil
 }
 
-// item decodes one object, and what of it can be where it cannot as a whole.
+// item decodes one object, as far as possible where it does not decode as a whole.
 func (d *decoder) item(raw []byte) (runtime.Object, error) {
 	object, err := d.scheme.New(d.kind)
 	if err != nil {
@@ -123,7 +122,7 @@ func (d *decoder) item(raw []byte) (runtime.Object, error) {
 	return d.decodePartially(raw)
 }
 
-// assign sets what into points to, which a failed attempt may have left its parts in.
+// assign replaces what into points to, which a failed attempt may have set partially.
 func assign(into, from runtime.Object) bool {
 	to, value := reflect.ValueOf(into), reflect.ValueOf(from)
 	if to.Type() != value.Type() || to.Kind() != reflect.Pointer || to.IsNil() {
@@ -133,9 +132,9 @@ func assign(into, from runtime.Object) bool {
 	return true
 }
 
-// decodePartially reads what can be read of an object that does not decode as a whole, and marks it. What is
-// left of the spec and the status is for those who must count on it even so, such as the ledger of
-// restarts in flight; it must not be acted on.
+// decodePartially decodes metadata, spec and status as far as possible, and sets the fault. The rest is for
+// code that must count the object even so, such as the ledger of restarts in flight; it must not be acted
+// on.
 func (d *decoder) decodePartially(raw []byte) (runtime.Object, error) {
 	made, err := d.scheme.New(d.kind)
 	if err != nil {
@@ -151,7 +150,7 @@ func (d *decoder) decodePartially(raw []byte) (runtime.Object, error) {
 	}
 	for _, name := range []string{"metadata", "spec", "status"} {
 		if value, ok := members[name]; ok {
-			// What does not fit is skipped, or ends the reading of this member.
+			// A mistyped value is skipped, or ends the decoding of this member.
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(member(name).wrap(value), made)
 		}
 	}

@@ -1,12 +1,15 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package containment keeps one stored object that does not fit its type from hiding all others of its
-// kind. To client-go a list is one document: where a single field of a single object is mistyped, the
-// list fails, and no object of the kind is seen any more. Informers of this package decode such a list
-// item by item. What fits is seen as ever; what does not is kept in the cache, marked, so that it never
-// looks deleted, and readers are refused it. A Register names it until it is mended.
+// Package tolerantcache provides informers that tolerate stored objects which do not decode. To client-go a
+// list is one document: one mistyped field of one object fails the whole list, and no object of the kind is
+// seen any more.
 //
-// The package never changes an object in the cluster, never guesses what a field was meant to be, and
-// never repeats a value of an object: its words hold paths and types alone.
+// lister.go lists and watches the URL of the cache's own lister (urlprobe.go). decoder.go decodes a list that
+// fails as a whole item by item: an object that does not decode is kept as far as it does, with its fault
+// (fault.go) in an annotation in memory, so that it never looks deleted. client.go refuses to return it, and
+// undecodable.go reports it until it is fixed.
+//
+// The package never changes an object in the cluster, never guesses the meaning of a field, and never
+// repeats a value of an object: a fault consists of a path and types.
 package tolerantcache

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// maxDepth bounds how deep a fault is looked for. The types are not as deep.
+	// maxDepth bounds how deep a fault is searched. The types are not as deep.
 	maxDepth = 16
-	// maxPath bounds what is said of a fault, in bytes: names of members are anybody's.
+	// maxPath bounds the path, in bytes: users choose the names of members.
 	maxPath = 200
 )
 
-// wrapper is what stands around a value in a document that holds this value alone.
+// wrapper is the JSON around a value in a document that holds only this value.
 type wrapper struct{ before, after string }
 
 func member(name string) wrapper {
@@ -37,8 +37,8 @@ func (n wrapper) wrap(value []byte) []byte {
 	return slices.Concat([]byte(n.before), value, []byte(n.after))
 }
 
-// locate returns the path of the first value that does not decode, and what kind of value it is. The
-// decoder's own words would do, were it not that they repeat values.
+// locate returns the path of the first value that does not decode, and its type. The message of the decoder
+// is not used, since it repeats values.
 func locate(object []byte, decodes func(document []byte) bool) string {
 	path, value := locateWithin("", object, wrapper{}, decodes, maxDepth)
 	if path == "" {
@@ -50,14 +50,14 @@ func locate(object []byte, decodes func(document []byte) bool) string {
 	return path + " is " + jsonType(value) + ", which does not fit there"
 }
 
-// locateWithin goes to the deepest value that fails by itself. One that fails also when it is empty is of the
-// wrong sort, whatever it holds.
+// locateWithin descends to the deepest value that fails by itself. An object or list that fails although it
+// is empty has the wrong type.
 func locateWithin(path string, value []byte, around wrapper, decodes func([]byte) bool, depth int) (string, []byte) {
 	if depth == 0 {
 		return path, value
 	}
-	switch trimmed := bytes.TrimSpace(value); {
-	case bytes.HasPrefix(trimmed, []byte("{")) && decodes(around.wrap([]byte("{}"))):
+	switch text := bytes.TrimSpace(value); {
+	case bytes.HasPrefix(text, []byte("{")) && decodes(around.wrap([]byte("{}"))):
 		var members map[string]json.RawMessage
 		if kjson.UnmarshalCaseSensitivePreserveInts(value, &members) != nil {
 			return path, value
@@ -68,7 +68,7 @@ func locateWithin(path string, value []byte, around wrapper, decodes func([]byte
 				return locateWithin(strings.TrimPrefix(path+"."+name, "."), members[name], inner, decodes, depth-1)
 			}
 		}
-	case bytes.HasPrefix(trimmed, []byte("[")) && decodes(around.wrap([]byte("[]"))):
+	case bytes.HasPrefix(text, []byte("[")) && decodes(around.wrap([]byte("[]"))):
 		var elements []json.RawMessage
 		if kjson.UnmarshalCaseSensitivePreserveInts(value, &elements) != nil {
 			return path, value
@@ -83,13 +83,13 @@ func locateWithin(path string, value []byte, around wrapper, decodes func([]byte
 	return path, value
 }
 
-// jsonType names what a JSON value is.
+// jsonType returns the type of a JSON value.
 func jsonType(value []byte) string {
-	trimmed := bytes.TrimSpace(value)
-	if len(trimmed) == 0 {
+	text := bytes.TrimSpace(value)
+	if len(text) == 0 {
 		return "nothing"
 	}
-	switch trimmed[0] {
+	switch text[0] {
 	case '"':
 		return "a string"
 	case '{':

@@ -19,19 +19,19 @@ import (
 
 // Options of Informers. All are required.
 type Options struct {
-	// Config is that of the cache, and HTTPClient what the cache and these informers send by: made from
-	// a configuration with Transport.
+	// Config is that of the cache, and HTTPClient the one of the cache and of these informers, made from a
+	// configuration with Transport.
 	Config     *rest.Config
 	HTTPClient *http.Client
-	// Scheme knows the Kinds.
+	// Scheme has the Kinds.
 	Scheme *runtime.Scheme
-	// Kinds are those whose objects are contained. Informers of others are as ever.
+	// Kinds are those whose informers are tolerant. Informers of other kinds are client-go's.
 	Kinds []schema.GroupVersionKind
-	// Undecodable is told of the objects that do not decode.
+	// Undecodable collects the objects that do not decode.
 	Undecodable *Undecodable
 }
 
-// Informers makes the informers of a cache.
+// Informers creates the informers of a cache.
 type Informers struct {
 	scheme      *runtime.Scheme
 	parameters  runtime.ParameterCodec
@@ -39,7 +39,7 @@ type Informers struct {
 	undecodable *Undecodable
 }
 
-// NewInformers makes a client for each kind. It sends nothing.
+// NewInformers creates a client for each kind. It sends no request.
 func NewInformers(o Options) (*Informers, error) {
 	if o.Config == nil || o.HTTPClient == nil || o.Scheme == nil || o.Undecodable == nil {
 		return nil, errors.New("tolerantcache: Config, HTTPClient, Scheme and Undecodable are required")
@@ -62,10 +62,10 @@ func NewInformers(o Options) (*Informers, error) {
 	return i, nil
 }
 
-// New makes an informer; it is for the NewInformer of a controller-runtime cache.
+// New returns an informer, as NewInformer of a controller-runtime cache.
 func (i *Informers) New(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	kind, contained := i.isTolerant(example)
-	if !contained {
+	kind, tolerant := i.isTolerant(example)
+	if !tolerant {
 		return cache.NewSharedIndexInformer(source, example, resync, indexers)
 	}
 	l := &lister{kind: kind, source: cache.ToListerWatcherWithContext(source), client: i.clients[kind], parameters: i.parameters}
@@ -74,7 +74,7 @@ func (i *Informers) New(source cache.ListerWatcher, example runtime.Object, resy
 	return informer
 }
 
-// isTolerant says whether an informer holds objects of one of the kinds, as their own type.
+// isTolerant returns the kind of an informer, and whether it is one of Kinds with typed objects.
 func (i *Informers) isTolerant(example runtime.Object) (schema.GroupVersionKind, bool) {
 	switch example.(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata:

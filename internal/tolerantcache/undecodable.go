@@ -19,51 +19,50 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// maxReported bounds how many objects it is remembered of that they were told of.
+// maxReported bounds the memory of what was reported.
 const maxReported = 4096
 
 // Entry is an object that does not decode.
 type Entry struct {
-	// Kind, Key and UID say which.
+	// Kind, Key and UID identify the object.
 	Kind schema.GroupVersionKind
 	Key  types.NamespacedName
 	UID  types.UID
 	// ResourceVersion is that of the object when it was read.
 	ResourceVersion string
-	// Fault is the path of what does not decode, and what stands there.
+	// Fault is the path of what does not decode, and the type of its value.
 	Fault string
 }
 
-// UndecodableOptions configure a Register.
+// UndecodableOptions configure an Undecodable.
 type UndecodableOptions struct {
-	// Logger gets a line for each object that does not decode, and one when it does again. The default
-	// drops both.
+	// Logger logs each object that does not decode, and when it does again. Defaults to logr.Discard().
 	Logger logr.Logger
-	// OnUndecodable is called once for each object and fault, not at every list. It must not block. Defaults to
-	// nil: it is not called.
+	// OnUndecodable is called once for each object and fault, not at every list. It must not block.
+	// Defaults to nil.
 	OnUndecodable func(Entry)
 }
 
-// Undecodable knows the objects that do not decode, out of those that its informers hold.
+// Undecodable collects the objects that do not decode, and is a prometheus.Collector of them.
 type Undecodable struct {
 	logger        logr.Logger
 	onUndecodable func(Entry)
 	descriptions  descriptions
 
-	count atomic.Int64 // as many as objects; read for every event, without the lock
+	count atomic.Int64 // len(objects), read without the lock for every event
 
 	mu       sync.Mutex
 	objects  map[objectKey]Entry
-	reported map[types.UID]string // the fault that was
+	reported map[types.UID]string // the fault
 }
 
-// objectKey is where an object is.
+// objectKey identifies an object.
 type objectKey struct {
 	kind schema.GroupKind
 	key  types.NamespacedName
 }
 
-// NewUndecodable makes one that is empty.
+// NewUndecodable returns an empty Undecodable.
 func NewUndecodable(o UndecodableOptions) *Undecodable {
 	if o.OnUndecodable == nil {
 		o.OnUndecodable = func(Entry) {}
@@ -71,7 +70,7 @@ func NewUndecodable(o UndecodableOptions) *Undecodable {
 	return &Undecodable{logger: o.Logger, onUndecodable: o.OnUndecodable, descriptions: newDescriptions(), objects: map[objectKey]Entry{}, reported: map[types.UID]string{}}
 }
 
-// Entries are the objects that do not decode now, by kind, namespace and name.
+// Entries returns the objects that do not decode, sorted by kind, namespace and name.
 func (r *Undecodable) Entries() []Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,8 +79,8 @@ func (r *Undecodable) Entries() []Entry {
 	})
 }
 
-// Clear forgets all objects, when the informers that hold them have ended. What was told is not told
-// again by the next ones.
+// Clear removes all objects, when the informers that hold them have ended. What was reported is not reported
+// again by the next informers.
 func (r *Undecodable) Clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +88,7 @@ func (r *Undecodable) Clear() {
 	r.count.Store(0)
 }
 
-// track has an informer say which of its objects do not decode.
+// track adds an event handler to an informer that updates the objects.
 func (r *Undecodable) track(kind schema.GroupVersionKind, informer cache.SharedIndexInformer) {
 	seen := func(object any) {
 		if o, ok := object.(metav1.Object); ok {
@@ -108,7 +107,7 @@ func (r *Undecodable) track(kind schema.GroupVersionKind, informer cache.SharedI
 			}
 		},
 	})
-	if err != nil { // of an informer that has ended, which is never a new one
+	if err != nil { // never for a new informer
 		r.logger.Error(err, "objects that cannot be decoded will not be named", "kind", kind.Kind)
 	}
 }
@@ -116,7 +115,7 @@ func (r *Undecodable) track(kind schema.GroupVersionKind, informer cache.SharedI
 func (r *Undecodable) update(kind schema.GroupVersionKind, object metav1.Object) {
 	fault := Fault(object)
 	if fault == "" {
-		r.removeMended(kind, keyOf(object))
+		r.removeFixed(kind, keyOf(object))
 		return
 	}
 	entry := Entry{Kind: kind, Key: keyOf(object), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Fault: fault}
@@ -128,7 +127,7 @@ func (r *Undecodable) update(kind schema.GroupVersionKind, object metav1.Object)
 	r.onUndecodable(entry)
 }
 
-// add says whether it must be told of the object.
+// add adds the object and reports whether it must be reported.
 func (r *Undecodable) add(entry Entry) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,13 +143,13 @@ func (r *Undecodable) add(entry Entry) bool {
 	return true
 }
 
-func (r *Undecodable) removeMended(kind schema.GroupVersionKind, key types.NamespacedName) {
+func (r *Undecodable) removeFixed(kind schema.GroupVersionKind, key types.NamespacedName) {
 	if r.remove(kind, key) {
 		r.logger.Info("A stored object can be decoded again", "kind", kind.Kind, "namespace", key.Namespace, "name", key.Name)
 	}
 }
 
-// remove says whether the object was among those that do not decode.
+// remove removes the object and reports whether it was there.
 func (r *Undecodable) remove(kind schema.GroupVersionKind, key types.NamespacedName) bool {
 	if r.count.Load() == 0 {
 		return false
@@ -171,19 +170,18 @@ func keyOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// faultAnnotation is an annotation, in memory alone, that says what is wrong. An annotation goes wherever the
-// object is copied to. No API server admits a name with two slashes, so it is never set on a good object.
+// faultAnnotation is an annotation in memory that holds the fault, since an annotation is copied with the
+// object. The API server admits no name with two slashes, so no stored object can have it.
 const faultAnnotation = "fairlead.dev/in-memory/undecodable"
 
-// faultGeneration is the generation of marked objects: one that is mended has another, also where it
-// was mended past the API server, which counts generations.
+// faultGeneration is the generation of objects with a fault: a fixed object has another one, even where it
+// was not fixed through the API server, which counts generations.
 const faultGeneration = -1
 
-// Remedy is what finds and names everything that is wrong with what is stored.
+// Remedy is the command that names everything that is wrong with stored objects.
 const Remedy = "kubectl fairlead vet --cluster"
 
-// Fault returns what does not decode in an object that an informer of this package delivered, and ""
-// where all of it did.
+// Fault returns what does not decode in an object of an informer of this package; "" where all of it does.
 func Fault(object metav1.Object) string { return object.GetAnnotations()[faultAnnotation] }
 
 func setFault(object metav1.Object, fault string) {
@@ -196,12 +194,12 @@ func setFault(object metav1.Object, fault string) {
 	object.SetGeneration(faultGeneration)
 }
 
-// UndecodableError is what a reader is told instead of being given an object that did not decode.
+// UndecodableError is returned instead of an object that does not decode.
 type UndecodableError struct {
-	// Kind and Key name the object.
+	// Kind and Key identify the object.
 	Kind string
 	Key  types.NamespacedName
-	// Fault is the path of what does not decode, and what stands there.
+	// Fault is the path of what does not decode, and the type of its value.
 	Fault string
 }
 
@@ -214,7 +212,7 @@ const maxNamed = 100
 
 var _ prometheus.Collector = (*Undecodable)(nil)
 
-// descriptions are those of the metrics of a Register.
+// descriptions are those of the metrics.
 type descriptions struct{ count, named *prometheus.Desc }
 
 func newDescriptions() descriptions {

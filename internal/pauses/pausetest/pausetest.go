@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stalls lets tests of limits of time pass on a machine that does not run their process for seconds.
+// Package pausetest lets tests of timeouts pass on a machine that does not run their process for seconds.
 package pausetest
 
 import (
@@ -15,12 +15,12 @@ import (
 
 const (
 	interval    = 10 * time.Millisecond
-	maxAttempts = 5                      // attempts
-	minPause    = 500 * time.Millisecond // of one attempt
+	maxAttempts = 5
+	minPause    = 500 * time.Millisecond // in one attempt
 )
 
-// Retry calls attempt, and fails the test with its error. An attempt that fails while this process does not run
-// for half a second, all in all, is repeated, five attempts being the most.
+// Retry calls attempt, and fails the test with its error. An attempt that fails while this process does not
+// run for half a second in total is repeated, up to five attempts.
 func Retry(t testing.TB, attempt func() error) {
 	t.Helper()
 	lost, end := measure()
@@ -34,14 +34,14 @@ func retry(logf func(string, ...any), lost func() time.Duration, attempt func() 
 	for n := 1; ; n++ {
 		before := lost()
 		err := attempt()
-		stood := lost() - before
+		paused := lost() - before
 		switch {
 		case err == nil:
 			return nil
-		case n == maxAttempts || stood < minPause:
-			return fmt.Errorf("attempt %d, in which the process did not run for %s: %w", n, stood.Round(time.Millisecond), err)
+		case n == maxAttempts || paused < minPause:
+			return fmt.Errorf("attempt %d, in which the process did not run for %s: %w", n, paused.Round(time.Millisecond), err)
 		}
-		logf("attempt %d, in which the process did not run for %s: %v", n, stood.Round(time.Millisecond), err)
+		logf("attempt %d, in which the process did not run for %s: %v", n, paused.Round(time.Millisecond), err)
 	}
 }
 
