@@ -18,53 +18,46 @@ const (
 	ExpiryNext    = "next"    // the root that will, during a rotation
 )
 
-// Expiries publishes when certificates expire:
-// fairlead_certificate_expiry_timestamp_seconds{certificate}.
-type Expiries struct{ vec *prometheus.GaugeVec }
+// The results of a reload.
+const (
+	ReloadChanged = "changed" // another certificate or bundle is in use now
+	ReloadFailed  = "failed"  // what was read is invalid; the last valid certificate stays in use
+)
 
-// NewExpiries registers the gauge. A nil registerer keeps it unpublished. It fails where the registerer
-// holds a different collector under the name.
-func NewExpiries(registerer prometheus.Registerer) (*Expiries, error) {
-	vec, err := metrics.Gauge(registerer, "fairlead_certificate_expiry_timestamp_seconds",
+// Metrics are those of every source: fairlead_certificate_expiry_timestamp_seconds{certificate} and
+// fairlead_certificate_reloads_total{result}.
+type Metrics struct {
+	expiry  *prometheus.GaugeVec
+	reloads *prometheus.CounterVec
+}
+
+// NewMetrics registers the metrics. A nil registerer keeps them unpublished. It fails where the registerer
+// holds a different collector under one of the names.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	expiry, err := metrics.Gauge(registerer, "fairlead_certificate_expiry_timestamp_seconds",
 		"When a certificate expires, in seconds since 1970: the serving one, the root that signs it, and the next root during a rotation.", "certificate")
 	if err != nil {
 		return nil, err
 	}
-	return &Expiries{vec: vec}, nil
-}
-
-// Set publishes the expiry of a certificate. The zero time removes it.
-func (e *Expiries) Set(certificate string, at time.Time) {
-	if at.IsZero() {
-		e.vec.DeleteLabelValues(certificate)
-		return
-	}
-	e.vec.WithLabelValues(certificate).Set(float64(at.Unix()))
-}
-
-// The results that Reloads counts.
-const (
-	ReloadChanged = "changed" // another certificate or bundle is in use now
-	ReloadFailed  = "failed"  // what was found cannot be used; the last good certificate stays
-)
-
-// Reloads counts how often a source loaded another certificate or failed to:
-// fairlead_certificate_reloads_total{result}.
-type Reloads struct{ vec *prometheus.CounterVec }
-
-// NewReloads registers the counter. A nil registerer keeps it unpublished. It fails where the registerer
-// holds a different collector under the name.
-func NewReloads(registerer prometheus.Registerer) (*Reloads, error) {
-	vec, err := metrics.Counter(registerer, "fairlead_certificate_reloads_total",
+	reloads, err := metrics.Counter(registerer, "fairlead_certificate_reloads_total",
 		"How often the webhook's serving certificate or CA bundle was read again (changed), or could not be (failed).", "result")
 	if err != nil {
 		return nil, err
 	}
 	for _, result := range []string{ReloadChanged, ReloadFailed} {
-		vec.WithLabelValues(result)
+		reloads.WithLabelValues(result)
 	}
-	return &Reloads{vec: vec}, nil
+	return &Metrics{expiry: expiry, reloads: reloads}, nil
 }
 
-// Count adds one reload of the result.
-func (r *Reloads) Count(result string) { r.vec.WithLabelValues(result).Inc() }
+// SetExpiry publishes when a certificate expires. The zero time removes it.
+func (m *Metrics) SetExpiry(certificate string, at time.Time) {
+	if at.IsZero() {
+		m.expiry.DeleteLabelValues(certificate)
+		return
+	}
+	m.expiry.WithLabelValues(certificate).Set(float64(at.Unix()))
+}
+
+// CountReload counts one reload by its result.
+func (m *Metrics) CountReload(result string) { m.reloads.WithLabelValues(result).Inc() }

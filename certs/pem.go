@@ -6,10 +6,15 @@ package certs
 import (
 	"bytes"
 	"crypto"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // The keys of a TLS Secret, which are also the file names of one that is mounted.
@@ -21,7 +26,7 @@ const (
 
 const certificateBlock = "CERTIFICATE"
 
-// EncodeCertificates writes the certificates as PEM, each once, in the order of their first
+// EncodeCertificates encodes the certificates as PEM, each once, in the order of their first
 // appearance. Equal input gives equal bytes.
 func EncodeCertificates(certificates ...*x509.Certificate) []byte {
 	var out bytes.Buffer
@@ -33,17 +38,24 @@ func EncodeCertificates(certificates ...*x509.Certificate) []byte {
 	return out.Bytes()
 }
 
-// Contains says whether certificate is among the certificates, byte for byte.
-func Contains(certificates []*x509.Certificate, certificate *x509.Certificate) bool {
-	for _, one := range certificates {
-		if one.Equal(certificate) {
-			return true
-		}
-	}
-	return false
+// Fingerprint returns the SHA-256 of the certificate in hexadecimal.
+func Fingerprint(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.Raw)
+	return hex.EncodeToString(sum[:])
 }
 
-// ParseKey reads the first private key of PEM text, in PKCS #8, PKCS #1 or SEC 1 form. Blocks
+// TrustsAll reports whether a CA bundle contains all of the authorities. An invalid bundle contains none.
+func TrustsAll(bundle []byte, authorities []*x509.Certificate) bool {
+	trusted, err := pemfile.ParseCertificates(bundle)
+	return err == nil && !slices.ContainsFunc(authorities, func(one *x509.Certificate) bool { return !Contains(trusted, one) })
+}
+
+// Contains reports whether certificate is among the certificates, byte for byte.
+func Contains(certificates []*x509.Certificate, certificate *x509.Certificate) bool {
+	return slices.ContainsFunc(certificates, certificate.Equal)
+}
+
+// ParseKey parses the first private key of PEM text, in PKCS #8, PKCS #1 or SEC 1 form. Blocks
 // that only describe a key, such as EC PARAMETERS, are skipped. Errors never quote the content.
 func ParseKey(text []byte) (crypto.Signer, error) {
 	for rest := text; ; {
@@ -75,7 +87,7 @@ func ParseKey(text []byte) (crypto.Signer, error) {
 	}
 }
 
-// Matches says whether the key belongs to the certificate.
+// Matches reports whether the key belongs to the certificate.
 func Matches(certificate *x509.Certificate, key crypto.Signer) bool {
 	public, ok := certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	return ok && public.Equal(key.Public())

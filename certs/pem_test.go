@@ -14,8 +14,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 func newCertificate(t *testing.T) (*x509.Certificate, *ecdsa.PrivateKey) {
@@ -104,28 +102,5 @@ func TestMatchesTellsAKeyFromAnother(t *testing.T) {
 	}
 	if !Matches(one, key) || Matches(one, other) || Matches(one, edwards) {
 		t.Error("keys and certificates are mixed up")
-	}
-}
-
-func TestReloadsMayBeSharedInOneRegistry(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	for range 2 {
-		reloads, err := NewReloads(registry)
-		if err != nil {
-			t.Fatal(err)
-		}
-		reloads.Count(ReloadChanged)
-	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := families[0].GetMetric()[0].GetCounter().GetValue(); families[0].GetName() != "fairlead_certificate_reloads_total" || got != 2 {
-		t.Errorf("%s counts %v", families[0].GetName(), got)
-	}
-	registry = prometheus.NewRegistry()
-	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "fairlead_certificate_reloads_total", Help: "taken"}))
-	if _, err := NewReloads(registry); err == nil {
-		t.Error("a name that is taken is accepted")
 	}
 }

@@ -23,10 +23,9 @@ import (
 
 // Source is the certs.Source of this package.
 type Source struct {
-	options  Options
-	secrets  corev1client.SecretInterface
-	reloads  *certs.Reloads
-	expiries *certs.Expiries
+	options Options
+	secrets corev1client.SecretInterface
+	metrics *certs.Metrics
 
 	// What handshakes and handlers read: no lock, never half-changed.
 	served   atomic.Pointer[keypair.Pair]
@@ -47,18 +46,11 @@ func New(options Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	reloads, err := certs.NewReloads(options.Registerer)
+	metrics, err := certs.NewMetrics(options.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	expires, err := certs.NewExpiries(options.Registerer)
-	if err != nil {
-		return nil, err
-	}
-	return &Source{
-		options: options, secrets: options.Client.CoreV1().Secrets(options.Namespace),
-		reloads: reloads, expiries: expires,
-	}, nil
+	return &Source{options: options, secrets: options.Client.CoreV1().Secrets(options.Namespace), metrics: metrics}, nil
 }
 
 // Prepare requests a certificate from cert-manager, or finds the existing one, and waits for it. It retries
@@ -180,7 +172,7 @@ func (s *Source) reportResult(ctx context.Context, err error, seen *retry.Distin
 		seen.Reset()
 	case ctx.Err() != nil, s.fallback.Load() && errors.Is(err, errNotInstalled): // as it was at the start
 	default:
-		s.reloads.Count(certs.ReloadFailed)
+		s.metrics.CountReload(certs.ReloadFailed)
 		if seen.Add(err) {
 			s.options.Log.Error(err, "what cert-manager issues could not be taken up; the last good certificate stays in use")
 		}

@@ -6,14 +6,12 @@ package certmanager
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/keypair"
-	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
 // synchronize loads what cert-manager has issued, and reports whether it waits until a new authority is
@@ -96,7 +94,7 @@ func (s *Source) publish(bundle []byte) {
 	}
 	s.bundle.Store(&bundle)
 	if before != nil {
-		s.reloads.Count(certs.ReloadChanged)
+		s.metrics.CountReload(certs.ReloadChanged)
 	}
 	if s.options.OnChange != nil {
 		s.options.OnChange()
@@ -112,11 +110,11 @@ func (s *Source) serve(found *keypair.Pair) {
 	}
 	s.served.Store(found)
 	if before != nil || s.fallback.Swap(false) {
-		s.reloads.Count(certs.ReloadChanged)
+		s.metrics.CountReload(certs.ReloadChanged)
 	}
 	leaf := found.Served.Leaf
-	s.expiries.Set(certs.ExpiryServing, leaf.NotAfter)
-	s.expiries.Set(certs.ExpiryRoot, found.RootExpiry())
+	s.metrics.SetExpiry(certs.ExpiryServing, leaf.NotAfter)
+	s.metrics.SetExpiry(certs.ExpiryRoot, found.RootExpiry())
 	s.options.Log.Info("serving certificate of cert-manager in use", "serial", leaf.SerialNumber.Text(16),
 		"expires", leaf.NotAfter, "chain", len(found.Served.Certificate), "bundle", found.Bundle != nil)
 }
@@ -130,7 +128,7 @@ func (s *Source) mustWait(ctx context.Context, found *keypair.Pair, now time.Tim
 		return false
 	case s.options.Observe == nil, found.Bundle == nil:
 		return false
-	case includesAll(trustedSoFar, found.Roots):
+	case certs.TrustsAll(trustedSoFar, found.Roots):
 		return false
 	case !expires.IsZero() && expires.Before(now.Add(s.options.Interval)):
 		s.options.Log.Info("serving a certificate before its authority was seen to be trusted everywhere, since the former one expires", "expires", expires)
@@ -174,18 +172,4 @@ func (s *Source) servedTrust() ([]byte, time.Time) {
 		return pair.Bundle, pair.Served.Leaf.NotAfter
 	}
 	return nil, time.Time{}
-}
-
-// includesAll reports whether a bundle has all of the authorities.
-func includesAll(bundle []byte, authorities []*x509.Certificate) bool {
-	current, err := pemfile.ParseCertificates(bundle)
-	if err != nil {
-		return false
-	}
-	for _, one := range authorities {
-		if !certs.Contains(current, one) {
-			return false
-		}
-	}
-	return true
 }

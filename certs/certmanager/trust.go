@@ -6,9 +6,7 @@ package certmanager
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -106,7 +104,7 @@ func (t trust) data() (map[string][]byte, error) {
 	until := map[string]time.Time{}
 	for _, one := range t {
 		if !one.until.IsZero() {
-			until[fingerprint(one.certificate)] = one.until.UTC().Truncate(time.Second)
+			until[certs.Fingerprint(one.certificate)] = one.until.UTC().Truncate(time.Second)
 		}
 	}
 	text, err := json.Marshal(until)
@@ -130,15 +128,10 @@ func readTrust(data map[string][]byte) trust {
 	var found trust
 	for _, one := range certificates {
 		if !certs.Contains(found.certificates(), one) {
-			found = append(found, trusted{one, until[fingerprint(one)]})
+			found = append(found, trusted{one, until[certs.Fingerprint(one)]})
 		}
 	}
 	return found
-}
-
-func fingerprint(certificate *x509.Certificate) string {
-	sum := sha256.Sum256(certificate.Raw)
-	return hex.EncodeToString(sum[:])
 }
 
 // maxRaces bounds how often a write conflict is followed by another attempt at once.

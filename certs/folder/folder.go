@@ -19,10 +19,9 @@ import (
 
 // Folder is the certs.Source of this package.
 type Folder struct {
-	options  Options
-	reloads  *certs.Reloads
-	expiries *certs.Expiries
-	current  atomic.Pointer[keypair.Pair]
+	options Options
+	metrics *certs.Metrics
+	current atomic.Pointer[keypair.Pair]
 }
 
 var _ certs.Source = (*Folder)(nil)
@@ -33,15 +32,11 @@ func New(options Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	reloads, err := certs.NewReloads(options.Registerer)
+	metrics, err := certs.NewMetrics(options.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	expires, err := certs.NewExpiries(options.Registerer)
-	if err != nil {
-		return nil, err
-	}
-	return &Folder{options: options, reloads: reloads, expiries: expires}, nil
+	return &Folder{options: options, metrics: metrics}, nil
 }
 
 // Prepare waits until the folder holds a valid certificate, at most for Options.PrepareTimeout. Its error
@@ -137,7 +132,7 @@ func (f *Folder) Run(ctx context.Context) error {
 func (f *Folder) refresh(seen *retry.Distinct) time.Duration {
 	found, err := load(f.options.Path, f.options.ServerName, f.options.Clock.Now())
 	if err != nil {
-		f.reloads.Count(certs.ReloadFailed)
+		f.metrics.CountReload(certs.ReloadFailed)
 		if seen.Add(err) {
 			f.options.Log.Error(err, "the certificate folder cannot be used; the last good certificate stays in use")
 		}
@@ -156,12 +151,12 @@ func (f *Folder) use(found *keypair.Pair) {
 	}
 	f.current.Store(found)
 	leaf := found.Served.Leaf
-	f.expiries.Set(certs.ExpiryServing, leaf.NotAfter)
-	f.expiries.Set(certs.ExpiryRoot, found.RootExpiry())
+	f.metrics.SetExpiry(certs.ExpiryServing, leaf.NotAfter)
+	f.metrics.SetExpiry(certs.ExpiryRoot, found.RootExpiry())
 	f.options.Log.Info("serving certificate read", "path", f.options.Path, "serial", leaf.SerialNumber.Text(16),
 		"expires", leaf.NotAfter, "chain", len(found.Served.Certificate), "bundle", found.Bundle != nil)
 	if before != nil {
-		f.reloads.Count(certs.ReloadChanged)
+		f.metrics.CountReload(certs.ReloadChanged)
 	}
 	if f.options.OnChange != nil && (before == nil || string(before.Bundle) != string(found.Bundle)) {
 		f.options.OnChange()

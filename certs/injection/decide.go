@@ -95,19 +95,7 @@ func allInclude(slots []slot, bundle []byte) bool {
 // includes reports whether current trusts all that the bundle trusts.
 func includes(current, bundle []byte) bool {
 	wanted, err := pemfile.ParseCertificates(bundle)
-	if err != nil {
-		return false
-	}
-	trusted, err := pemfile.ParseCertificates(current)
-	if err != nil {
-		return false
-	}
-	for _, root := range wanted {
-		if !certs.Contains(trusted, root) {
-			return false
-		}
-	}
-	return true
+	return err == nil && certs.TrustsAll(current, wanted)
 }
 
 // validateBundle refuses a bundle that must not be published.

@@ -26,12 +26,11 @@ import (
 
 // Authority is the certs.Source of this package.
 type Authority struct {
-	options  Options
-	delays   rotation.Delays
-	secrets  corev1client.SecretInterface
-	reloads  *certs.Reloads
-	expiries *certs.Expiries
-	phases   *prometheus.GaugeVec
+	options Options
+	delays  rotation.Delays
+	secrets corev1client.SecretInterface
+	metrics *certs.Metrics
+	phases  *prometheus.GaugeVec
 
 	// What handshakes and handlers read: no lock, never half-changed.
 	served atomic.Pointer[tls.Certificate]
@@ -55,10 +54,7 @@ func New(options Options) (*Authority, error) {
 		return nil, err
 	}
 	a := &Authority{options: options, delays: options.delays(), secrets: options.Client.CoreV1().Secrets(options.Namespace)}
-	if a.reloads, err = certs.NewReloads(options.Registerer); err != nil {
-		return nil, err
-	}
-	if a.expiries, err = certs.NewExpiries(options.Registerer); err != nil {
+	if a.metrics, err = certs.NewMetrics(options.Registerer); err != nil {
 		return nil, err
 	}
 	a.phases, err = metrics.Gauge(options.Registerer, "fairlead_ca_rotation_phase",
@@ -123,7 +119,7 @@ func (a *Authority) use(found *storedCA) error {
 	if before := a.bundle.Load(); before == nil || string(*before) != string(bundle) {
 		a.bundle.Store(&bundle)
 		if before != nil {
-			a.reloads.Count(certs.ReloadChanged)
+			a.metrics.CountReload(certs.ReloadChanged)
 		}
 		if a.options.OnChange != nil {
 			a.options.OnChange()
@@ -137,8 +133,8 @@ func (a *Authority) publishMetrics() {
 	if a.stored.next != nil {
 		next = a.stored.next.expiry()
 	}
-	a.expiries.Set(certs.ExpiryRoot, a.stored.signer.expiry())
-	a.expiries.Set(certs.ExpiryNext, next)
+	a.metrics.SetExpiry(certs.ExpiryRoot, a.stored.signer.expiry())
+	a.metrics.SetExpiry(certs.ExpiryNext, next)
 	for _, phase := range rotation.Phases() {
 		value := 0.0
 		if phase == a.stored.status.Phase {
@@ -165,11 +161,11 @@ func (a *Authority) renew(now time.Time) error {
 		a.options.Log.Error(unobserved, "the webhook's certificate is signed by a root that clients may not trust yet; their calls fail until the CA bundle has reached them", "secret", a.String())
 	}
 	if a.serving != nil {
-		a.reloads.Count(certs.ReloadChanged)
+		a.metrics.CountReload(certs.ReloadChanged)
 	}
 	a.serving = signed
 	a.served.Store(signed.certificate)
-	a.expiries.Set(certs.ExpiryServing, signed.certificate.Leaf.NotAfter)
+	a.metrics.SetExpiry(certs.ExpiryServing, signed.certificate.Leaf.NotAfter)
 	a.options.Log.Info("serving certificate signed", "serial", signed.certificate.Leaf.SerialNumber.Text(16),
 		"expires", signed.certificate.Leaf.NotAfter, "renewal", signed.renewAt)
 	return nil
@@ -211,7 +207,7 @@ func (a *Authority) Run(ctx context.Context) error {
 		if err == nil {
 			seen.Reset()
 		} else if ctx.Err() == nil {
-			a.reloads.Count(certs.ReloadFailed)
+			a.metrics.CountReload(certs.ReloadFailed)
 			if seen.Add(err) {
 				a.options.Log.Error(err, "the webhook's certificate authority could not be read; the last good one stays in use")
 			}

@@ -149,7 +149,7 @@ func (o Options) transition(h *storedCA, row rotation.Transition, now time.Time)
 		current := append(append([]*x509.Certificate{}, h.signer.chain...), h.trusted...)
 		secret.Data[certs.CAKey] = certs.EncodeCertificates(append(next.chain, unexpired(now, current)...)...)
 		record.Reason = h.rotationReason(now)
-		record.Root, record.Next = fingerprint(h.signer.certificate()), fingerprint(next.certificate())
+		record.Root, record.Next = certs.Fingerprint(h.signer.certificate()), certs.Fingerprint(next.certificate())
 		if asked := secret.Annotations[RotateAnnotation]; asked != "" {
 			secret.Annotations[RotatedAnnotation] = asked
 		}
@@ -193,7 +193,7 @@ func (o Options) withNewRoot(secret *corev1.Secret, former []*x509.Certificate, 
 	record := rotationStatus{Phase: rotation.Stable}
 	if len(former) > 0 {
 		record = record.withPhase(rotation.Signing, now, o.LeafValidity)
-		record.Reason, record.Root, record.Former = reason, fingerprint(made.certificate()), fingerprints(former)
+		record.Reason, record.Root, record.Former = reason, certs.Fingerprint(made.certificate()), fingerprints(former)
 	}
 	if asked := secret.Annotations[RotateAnnotation]; asked != "" {
 		secret.Annotations[RotatedAnnotation] = asked
@@ -215,7 +215,7 @@ func unexpired(now time.Time, roots []*x509.Certificate) []*x509.Certificate {
 func fingerprints(certificates []*x509.Certificate) []string {
 	found := make([]string, 0, len(certificates))
 	for _, one := range certificates {
-		found = append(found, fingerprint(one))
+		found = append(found, certs.Fingerprint(one))
 	}
 	return found
 }

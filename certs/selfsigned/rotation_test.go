@@ -199,14 +199,14 @@ func TestARecordAboutOtherRootsMeansNothing(t *testing.T) {
 	if secret.Data[NextCertKey], secret.Data[NextPrivateKey], err = next.pair(); err != nil {
 		t.Fatal(err)
 	}
-	about := rotationStatus{Phase: rotation.Publishing, Root: fingerprint(current.certificate()), Next: fingerprint(next.certificate())}
+	about := rotationStatus{Phase: rotation.Publishing, Root: certs.Fingerprint(current.certificate()), Next: certs.Fingerprint(next.certificate())}
 	for title, test := range map[string]struct {
 		change func(*rotationStatus)
 		want   rotation.Phase
 	}{
 		"of these":        {func(*rotationStatus) {}, rotation.Publishing},
-		"another signs":   {func(r *rotationStatus) { r.Root = fingerprint(other.certificate()) }, rotation.Stable},
-		"another is next": {func(r *rotationStatus) { r.Next = fingerprint(other.certificate()) }, rotation.Stable},
+		"another signs":   {func(r *rotationStatus) { r.Root = certs.Fingerprint(other.certificate()) }, rotation.Stable},
+		"another is next": {func(r *rotationStatus) { r.Next = certs.Fingerprint(other.certificate()) }, rotation.Stable},
 		"no phase":        {func(r *rotationStatus) { r.Phase = "Dancing" }, rotation.Stable},
 		"without a next":  {func(r *rotationStatus) { r.Phase, r.Next = rotation.Signing, "" }, rotation.Signing},
 	} {

@@ -4,9 +4,7 @@
 package selfsigned
 
 import (
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,23 +111,18 @@ type rotationStatus struct {
 	LeafSeconds int64 `json:"leafSeconds,omitempty"`
 }
 
-func fingerprint(certificate *x509.Certificate) string {
-	sum := sha256.Sum256(certificate.Raw)
-	return hex.EncodeToString(sum[:])
-}
-
 // readRotationStatus returns the stored state of a rotation of these roots; Stable where there is none, or
 // one of other roots.
 func readRotationStatus(secret *corev1.Secret, current, next *root) rotationStatus {
 	stable := rotationStatus{Phase: rotation.Stable}
 	var found rotationStatus
 	text, there := secret.Annotations[RotationAnnotation]
-	if !there || json.Unmarshal([]byte(text), &found) != nil || found.Root != fingerprint(current.certificate()) {
+	if !there || json.Unmarshal([]byte(text), &found) != nil || found.Root != certs.Fingerprint(current.certificate()) {
 		return stable
 	}
 	switch found.Phase {
 	case rotation.Publishing, rotation.Observed:
-		if next == nil || found.Next != fingerprint(next.certificate()) {
+		if next == nil || found.Next != certs.Fingerprint(next.certificate()) {
 			return stable
 		}
 	case rotation.Signing, rotation.Retiring:
@@ -165,7 +158,7 @@ func (r rotationStatus) withPhase(phase rotation.Phase, now time.Time, leaf time
 
 // isFormer reports whether the certificate is among the former roots.
 func (r rotationStatus) isFormer(certificate *x509.Certificate) bool {
-	return slices.Contains(r.Former, fingerprint(certificate))
+	return slices.Contains(r.Former, certs.Fingerprint(certificate))
 }
 
 // unusableError is an invalid Secret of ours with nothing worth keeping: it is replaced. The roots that

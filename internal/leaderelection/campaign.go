@@ -120,7 +120,7 @@ func (e *Elector) campaignForLife(ctx context.Context) (*term, error) {
 			})
 			if err == nil {
 				if found.reason != "" {
-					e.Logger.Info("the lease was taken from another one", "lease", e.lease(), "holder", holder(seen.lease), "reason", found.reason)
+					e.Logger.Info("the lock was taken from another one", "lease", e.lease(), "holder", holder(seen.lease), "reason", found.reason)
 				}
 				e.observeHolder(e.Identity)
 				return won, nil

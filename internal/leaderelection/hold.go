@@ -234,7 +234,7 @@ func (e *Elector) holdForLife(ctx context.Context, t term, lead func(context.Con
 			case errors.Is(done.err, ErrTaken), errors.Is(done.err, errPodGone):
 				return e.stopWork(done.err, w)
 			default:
-				e.Logger.Error(done.err, "the lock has vanished and cannot be created again; retrying", "lease", e.lease(), "period", e.RetryPeriod)
+				e.Logger.Error(done.err, "the lock has vanished and cannot be made again; retrying", "lease", e.lease(), "period", e.RetryPeriod)
 				resetTimer(again, e.RetryPeriod)
 			}
 		}
@@ -263,7 +263,7 @@ func (e *Elector) recreateLease(ctx context.Context, t term) renewalResult {
 	if err != nil {
 		return renewalResult{t, err}
 	}
-	e.Logger.Info("the lock was deleted and is created again: this Pod runs", "lease", e.lease())
+	e.Logger.Info("the lock was deleted and is made again: this Pod runs", "lease", e.lease())
 	t.lease = created
 	return renewalResult{t, nil}
 }
