@@ -21,7 +21,7 @@ var safe = map[string]string{
 	"cmd/fairlead/operator/groups.go err := runContained(":          "runContained calls Try",
 	"cmd/fairlead/operator/groups.go g.wait.Wait()":                 "only waits",
 	"cmd/fairlead/operator/terms.go results <- runContained(":       "runContained calls Try",
-	"cmd/fairlead/operator/warningcache.go ended <- runContained(":  "runContained calls Try",
+	"cmd/fairlead/operator/roles.go ended <- runContained(":         "runContained calls Try",
 	"cmd/fairlead/operator/servers.go served <- server.Serve(":      "net/http recovers below each connection",
 	"webhooks/server/server.go served <- httpServer.Serve(":         "net/http recovers below each connection",
 	"internal/leaderelection/hold.go ended <- recoverPanic(":        "recoverPanic calls Try",

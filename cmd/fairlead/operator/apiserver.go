@@ -4,6 +4,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +16,11 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // attemptTimeout bounds one request; an API server that is slower is of no use.
@@ -40,37 +41,28 @@ type apiServerWait struct {
 func (r apiServerWait) wait(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
-	pause := r.first
-	if pause == 0 {
-		pause = 100 * time.Millisecond
-	}
-	backoff := wait.Backoff{Duration: pause, Factor: 1.6, Jitter: 0.2, Steps: 1000, Cap: 5 * time.Second}
 	var reason error
-	for {
-		err := r.ping(bounded)
-		if err == nil {
-			return nil
-		}
-		if reason == nil || bounded.Err() == nil { // that the limit cut an attempt off says less than the attempt before it
+	err := retry.Until(bounded, retry.Policy{
+		MinDelay: cmp.Or(r.first, 100*time.Millisecond), MaxDelay: 5 * time.Second, AttemptTimeout: -1,
+		OnRetry: func(err error, _ time.Duration) {
+			r.recorder.Progress(phases.APIServer, "%s does not answer: %v", r.server, err)
+			r.logger.Info("the API server does not answer yet", "server", r.server, "reason", err.Error())
+		},
+	}, func(ctx context.Context) error {
+		err := r.ping(ctx)
+		if err != nil && (reason == nil || ctx.Err() == nil) { // an attempt that the limit has cut off says less than the one before
 			reason = err
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		r.recorder.Progress(phases.APIServer, "%s does not answer: %v", r.server, err)
-		r.logger.Info("the API server does not answer yet", "server", r.server, "reason", err.Error())
-		timer := time.NewTimer(backoff.Step())
-		select {
-		case <-timer.C:
-		case <-bounded.Done():
-			timer.Stop()
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return fmt.Errorf("the API server %s (%s) does not answer, tried for %s: %w; check its address, or allow it more time with --kube-api-start-timeout",
-				r.server, r.origin, r.limit, reason)
-		}
+		return err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
+	return fmt.Errorf("the API server %s (%s) does not answer, tried for %s: %w; check its address, or allow it more time with --kube-api-start-timeout",
+		r.server, r.origin, r.limit, cmp.Or(reason, err))
 }
 
 // ping gets the version, which every authenticated user may. A refusal is a response, too, but for 401: then

@@ -9,17 +9,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	autorebootv1alpha1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1alpha1"
@@ -28,6 +31,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
@@ -197,4 +201,45 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options) (er
 		return tolerantcache.Client(made), nil
 	}
 	return nil
+}
+
+// clusterWithEvents is a cluster whose Events are bounded; those of controller-runtime have no bound, and do
+// not become series while the resource version of their object changes.
+type clusterWithEvents struct {
+	cluster.Cluster
+	events *events.Broadcaster
+}
+
+// newClusterWithEvents makes the cluster of the reconcilers.
+func (a *assembly) newClusterWithEvents(api *rest.Config, held map[client.Object]cache.ByObject, metrics prometheus.Registerer) (cluster.Cluster, error) {
+	made, err := a.newCluster(api, held)
+	if err != nil {
+		return nil, err
+	}
+	writer, err := eventsv1client.NewForConfig(api)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
+	}
+	events, err := events.NewBroadcaster(events.BroadcasterOptions{Client: writer, Scheme: a.scheme, Registerer: metrics})
+	if err != nil {
+		return nil, fmt.Errorf("events of the controllers: %w", err)
+	}
+	return &clusterWithEvents{Cluster: made, events: events}, nil
+}
+
+// Start runs the caches, and writes Events, until ctx ends.
+func (r *clusterWithEvents) Start(ctx context.Context) error {
+	events, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last reconciles are told, too
+	written := make(chan error, 1)
+	go func() {
+		written <- panics.Try("events", func() error { return r.events.Run(events) })
+	}()
+	err := r.Cluster.Start(ctx)
+	stop()
+	return errors.Join(err, <-written)
+}
+
+// GetEventRecorder returns the recorder of a controller.
+func (r *clusterWithEvents) GetEventRecorder(name string) recorder.EventRecorder {
+	return r.events.Recorder(name)
 }

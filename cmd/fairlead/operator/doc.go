@@ -14,14 +14,14 @@
 // the term alone (terms.go), which is caches and reconcilers, and the replica becomes a candidate with a new one.
 //
 // A replica may leave the webhooks or the reconcilers to others (roles.go). It skips their phases: without
-// reconcilers it keeps a cache for the warnings of admission alone (warningcache.go), without webhooks it has
+// reconcilers it keeps a cache for the warnings of admission alone, without webhooks it has
 // neither certificate nor port.
 //
 // lifecycle.go, groups.go and terms.go know nothing of Kubernetes. manager.go creates what they run:
 //
 //	webhooks.go, certificates.go      what is served, and the certificates for it
 //	controllers.go, rebootpolicies.go, disruptions.go  the controllers of one term, and what they share
-//	caches.go, events.go, registry.go their caches, Events and metrics
+//	caches.go, registry.go             their caches, Events and metrics
 //	clients.go, apiserver.go          how the API server is reached; writes pass only while this replica leads
 //	egress.go                         the egress policy, its dialer and resolver
 //	servers.go, logger.go, memory.go  probes, metrics, logs, the limit of memory

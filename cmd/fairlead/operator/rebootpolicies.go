@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
@@ -113,22 +114,26 @@ func (r *rebootPolicies) warm(ctx context.Context, phase phases.Phase) error {
 
 // start reconciles, as soon as there is a key.
 func (r *rebootPolicies) start(ctx context.Context) error {
-	for r.controller == nil {
+	err := retry.Until(ctx, retry.Policy{MinDelay: keyRetry, MaxDelay: keyRetry, AttemptTimeout: -1, OnRetry: func(err error, delay time.Duration) {
+		r.logger.Error(err, "RebootPolicies are not reconciled", "retry", delay.String())
+	}}, func(ctx context.Context) error {
+		if r.controller != nil {
+			return nil
+		}
 		key, err := r.key(ctx)
 		if err == nil {
-			if err := r.create(key); err != nil {
-				return err
+			err = r.create(key)
+			if err != nil {
+				err = retry.Final(err)
 			}
-			break
 		}
-		r.logger.Error(err, "RebootPolicies are not reconciled", "retry", keyRetry.String())
-		retry := time.NewTimer(keyRetry)
-		select {
-		case <-ctx.Done():
-			retry.Stop()
-			return nil
-		case <-retry.C:
-		}
+		return err
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
 	}
 	return r.controller.Start(ctx)
 }

@@ -4,13 +4,18 @@
 package operator
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/storagemigration"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 )
 
@@ -106,4 +111,48 @@ func notReadyToLead(row phases.PhaseStatus) error {
 		return fmt.Errorf("the start has not come to the election: %s is %s: %s", row.Phase, row.State, row.Detail)
 	}
 	return fmt.Errorf("the start has not come to the election: %s is %s", row.Phase, row.State)
+}
+
+// runWarningCache runs the cache that admission warns from on a replica without controllers: two kinds, at the
+// version that is stored, so that nothing is converted for it. It begins when the webhooks are served, nothing
+// waits for it, and a failure costs warnings alone: it is retried until ctx ends.
+func (a *assembly) runWarningCache(ctx context.Context) error {
+	filled := a.recorder.Begin(phases.Caches)
+	err := retry.Until(ctx, retry.Policy{MinDelay: time.Second, MaxDelay: maxPause, AttemptTimeout: -1, OnRetry: func(err error, delay time.Duration) {
+		a.Logger.Error(err, "writers are not warned of overlaps; retrying", "in", delay.String())
+		a.recorder.Progress(phases.Caches, "writers are not warned of overlaps: %v", err)
+	}}, func(ctx context.Context) error {
+		defer a.warnings.DropCaches()
+		return a.serveWarningCache(ctx, func() { filled(nil) })
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// serveWarningCache runs one cache until ctx ends or it fails.
+func (a *assembly) serveWarningCache(ctx context.Context, filled func()) error {
+	made, err := a.newCluster(a.api.withoutLimit(), nil)
+	if err != nil {
+		return err
+	}
+	defer a.undecodable.Clear()
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- runContained(ctx, component{"caches of admission", made.Start}) }()
+	if err := a.syncWarningCache(ctx, made); err != nil {
+		cancel()
+		return errors.Join(err, <-ended)
+	}
+	defer cancel()
+	a.warnings.SetCaches(made.GetCache(), nil)
+	filled()
+	return <-ended
+}
+
+// syncWarningCache waits until the kinds that admission reads have synced.
+func (a *assembly) syncWarningCache(ctx context.Context, from cluster.Cluster) error {
+	return waitForInformers(ctx, from.GetCache(), a.scheme, admissionKinds(), a.config.Controllers.CacheSyncTimeout.Duration,
+		func(kind string) { a.recorder.Progress(phases.Caches, "waiting for %s", kind) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // reconciler is a controller. Warm starts its sources and returns when they have synced; Start
@@ -103,32 +104,23 @@ func (l *lifecycle) work(ctx context.Context, s *stages, t *termRuntime) error {
 // restartTerm is startTerm for a replica that serves webhooks meanwhile: it retries what would end a start.
 // It returns nil where ctx has ended.
 func (l *lifecycle) restartTerm(ctx context.Context, s *stages) *termRuntime {
-	pause := l.pause
-	for {
-		var t *termRuntime
+	var t *termRuntime
+	err := retry.Until(ctx, retry.Policy{MinDelay: l.pause, MaxDelay: maxPause, AttemptTimeout: -1, OnRetry: func(err error, delay time.Duration) {
+		l.logger.Error(err, "cannot stand for election again yet; retrying", "in", delay)
+	}}, func(ctx context.Context) error {
 		err := l.recorder.Do(ctx, phases.Caches, func(ctx context.Context) (err error) {
 			t, err = l.startTerm(ctx, s)
 			return err
 		})
-		if err == nil {
-			return t
+		if err != nil && ctx.Err() == nil {
+			err = errors.Join(err, l.stopTerm(ctx, t))
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if late := l.stopTerm(ctx, t); late != nil {
-			err = errors.Join(err, late)
-		}
-		l.logger.Error(err, "cannot stand for election again yet; retrying", "in", pause)
-		retry := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			retry.Stop()
-			return nil
-		case <-retry.C:
-		}
-		pause = min(2*pause, maxPause)
+		return err
+	})
+	if err != nil {
+		return nil
 	}
+	return t
 }
 
 // maxPause is the longest pause between two attempts to start a term.
