@@ -7,5 +7,5 @@
 // content was asked about, and in whose name.
 //
 // It decides nothing, and reads and writes no cluster. Admission alone puts approvals on
-// objects; where admission is not asked, an approval is anybody's writing and worth nothing.
+// objects; where admission is not asked, any user can write an approval, and it is worth nothing.
 package approval

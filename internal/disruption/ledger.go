@@ -22,7 +22,7 @@ const defaultMaxDisrupted = 10
 type Options struct {
 	// MaxDisrupted is how many workloads of the cluster may be disrupted at once. The default is 10.
 	MaxDisrupted int
-	// Wake tells a holder that waits to try again. It is called without a lock held, must not block,
+	// Wake is called for a holder that waits, to try again. It is called without a lock held, must not block,
 	// and may be called for one that does not wait any more. Defaults to nil: a holder that waits
 	// must then try by itself.
 	Wake func(Holder)
@@ -146,7 +146,7 @@ func (l *Ledger) do(h Holder, key groupKey, f func(View) []Claim) []Holder {
 	return l.wake(freed)
 }
 
-// Restore sets the claims of h as they were before the process began, without asking anybody.
+// Restore sets the claims of h as they were before the process began, whatever the limits are.
 func (l *Ledger) Restore(h Holder, group string, claims []Claim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,12 +17,12 @@ type waiter struct {
 	workloads map[types.UID]bool
 	// needsSlot says that the cluster had no room for it, whatever else it waits for.
 	needsSlot bool
-	// ready says that something became free since it last looked, and woken that it was told. One
-	// that is woken has a slot of the cluster kept for it until it looks.
+	// ready means that something became free since its last Do, and woken that Wake was called. A slot of the cluster is
+	// kept for a holder that is woken until its next Do.
 	ready, woken bool
 }
 
-// waitQueue is who waits, the first first.
+// waitQueue has the holders that wait, in order.
 type waitQueue struct {
 	order    []*waiter
 	byHolder map[Holder]*waiter

@@ -5,6 +5,6 @@
 // those of one ConfigMap that it follows, so that a freeze can be declared without a rollout of the
 // operator.
 //
-// It fails closed. While the ConfigMap cannot be read, the last blackouts that could be stand; where there
+// It fails closed. While the ConfigMap cannot be read, the last blackouts that were read apply; where there
 // are none, nothing may be disrupted.
 package freeze

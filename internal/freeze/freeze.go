@@ -37,8 +37,8 @@ type Options struct {
 	// ConfigMaps of the operator's namespace, and the Name of the one to follow. Without a name, none is.
 	ConfigMaps typedcorev1.ConfigMapInterface
 	Name       string
-	// OnUnreadable is told why the ConfigMap that exists, or may, cannot be read. It must not block. The
-	// default tells no one.
+	// OnUnreadable is called with the cause when the ConfigMap exists, or may, and cannot be read. It must not block.
+	// Defaults to nil: it is not called.
 	OnUnreadable func(cause string)
 	// Logger drops everything by default.
 	Logger logr.Logger

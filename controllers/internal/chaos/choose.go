@@ -16,19 +16,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// choice is which pods die, and from how many they were chosen.
+// choice is which pods a run kills, and from how many they were chosen.
 type choice struct {
 	seed    string
 	victims []chaosv1.Victim
 	count   int
-	// candidates and digest are those of all pods that were fit to die.
+	// candidates and digest are the number and a hash of all eligible pods.
 	candidates int
 	digest     string
 }
 
-// admit says whether a run may begin, and with which victims; else what holds it. What lasts comes first.
+// admit returns whether a run may start, and with which victims; otherwise what holds it, what lasts longest first.
 func (r *run) admit(id string) (occurrence, *hold) {
 	for _, check := range []func() *hold{r.checkHeld, r.checkDailyLimit, r.checkTarget} {
 		if held := check(); held != nil {
@@ -72,7 +73,7 @@ func (r *run) admit(id string) (occurrence, *hold) {
 	return occurrence{event: Start, chosen: c}, nil
 }
 
-// checkHeld is what holds all runs, those that have begun included.
+// checkHeld returns what holds all runs, those that have started included.
 func (r *run) checkHeld() *hold {
 	if held := r.checkOutsideWindow(); held != nil {
 		return held
@@ -128,15 +129,15 @@ func (r *run) checkTarget() *hold {
 	return nil
 }
 
-// eligibleOwners are the owners with a pod that may die, each with those pods alone. Without any, the reason is the
-// one that most needs to be known. Owners and pods for which without is true are left out.
+// eligibleOwners returns the owners that have eligible pods, with these alone. If there are none, it returns the most
+// important reason. Owners and pods for which without returns true are left out.
 func (r *run) eligibleOwners(without func(owner *Owner, pod *Pod) bool) ([]Owner, *hold) {
 	var all []Owner
-	why := map[string][]string{}
+	reasons := map[string][]string{}
 	for i := range r.owners {
 		owner := &r.owners[i]
 		if held := r.checkOwner(owner); held != nil {
-			why[held.reason] = append(why[held.reason], held.message)
+			reasons[held.reason] = append(reasons[held.reason], held.message)
 			if held.reason == chaosv1.ReasonRestartInProgress {
 				r.waitsFor = append(r.waitsFor, *owner)
 			}
@@ -150,7 +151,7 @@ func (r *run) eligibleOwners(without func(owner *Owner, pod *Pod) bool) ([]Owner
 			}
 		}
 		if len(left.Pods) == 0 {
-			why[chaosv1.ReasonNoCandidate] = append(why[chaosv1.ReasonNoCandidate], ownerText(owner)+" has no pod that may die")
+			reasons[chaosv1.ReasonNoCandidate] = append(reasons[chaosv1.ReasonNoCandidate], ownerText(owner)+" has no pod that may die")
 			continue
 		}
 		all = append(all, left)
@@ -162,15 +163,15 @@ func (r *run) eligibleOwners(without func(owner *Owner, pod *Pod) bool) ([]Owner
 	for _, reason := range []string{
 		chaosv1.ReasonRestartInProgress, chaosv1.ReasonFaultInjected, chaosv1.ReasonUnstable, chaosv1.ReasonTooFewReady, chaosv1.ReasonUnknown, chaosv1.ReasonNoCandidate,
 	} {
-		if messages := why[reason]; len(messages) > 0 {
+		if messages := reasons[reason]; len(messages) > 0 {
 			r.waitsForOthers = r.waitsForOthers || reason == chaosv1.ReasonRestartInProgress
-			return nil, &hold{reason: reason, message: some(messages)}
+			return nil, &hold{reason: reason, message: events.Summarize(messages)}
 		}
 	}
 	return nil, &hold{reason: chaosv1.ReasonNoTarget, message: "the target has no pods"}
 }
 
-// checkOwner is why no pod of an owner may die.
+// checkOwner returns why no pod of an owner may be killed.
 func (r *run) checkOwner(owner *Owner) *hold {
 	ready, floor := owner.ready(nil), r.minReadyPods(owner.Desired)
 	switch {
@@ -188,7 +189,7 @@ func (r *run) checkOwner(owner *Owner) *hold {
 	return nil
 }
 
-// isEligible says whether a pod may die.
+// isEligible reports whether a pod may be killed.
 func (r *run) isEligible(owner *Owner, pod *Pod) bool {
 	switch {
 	case !pod.Selected, !pod.Running, !pod.ready(), pod.Protected, pod.Cordoned:
@@ -213,7 +214,7 @@ func (r *run) requeueAfter(since time.Time, span time.Duration) {
 
 func (pod *Pod) ready() bool { return !pod.ReadySince.IsZero() && !pod.Terminating }
 
-// ready counts the pods that are, without some.
+// ready returns how many pods are ready, without some.
 func (owner *Owner) ready(without map[types.UID]bool) int {
 	n := 0
 	for i := range owner.Pods {
@@ -224,13 +225,13 @@ func (owner *Owner) ready(without map[types.UID]bool) int {
 	return n
 }
 
-// seedOf follows from the object and the run, so that each leader makes the same choice.
+// seedOf depends on the object and the run alone, so that each leader makes the same choice.
 func seedOf(uid types.UID, id string) string {
 	sum := sha256.Sum256([]byte(string(uid) + "/" + id))
 	return hex.EncodeToString(sum[:8])
 }
 
-// pickVictims takes so many pods, each of another owner: owners first, then one pod of each, both by rank.
+// pickVictims returns n pods, each of another owner. Owners and then a pod of each are ordered by a hash.
 func (r *run) pickVictims(seed string, fit []Owner, n int) []chaosv1.Victim {
 	owners := slices.Clone(fit)
 	slices.SortFunc(owners, func(a, b Owner) int { return compareByHash(seed, a.UID, b.UID) })
@@ -254,11 +255,3 @@ func compareByHash(seed string, a, b types.UID) int {
 }
 
 func ownerText(owner *Owner) string { return owner.Kind + " " + owner.Name }
-
-// some names the first of a list, and how many more there are.
-func some(list []string) string {
-	if len(list) <= maxNamed {
-		return strings.Join(list, "; ")
-	}
-	return strings.Join(list[:maxNamed], "; ") + fmt.Sprintf("; and %d more", len(list)-maxNamed)
-}

@@ -25,11 +25,11 @@ func (r *run) set(kind string, status metav1.ConditionStatus, reason, message st
 	})
 }
 
-// clear removes a condition. Never clear and set: the condition would have a new time at each look, and
-// the status would be written for that alone.
+// clear removes a condition. A condition that is cleared and then set has a new transition time, and each reconcile
+// would write the status.
 func (r *run) clear(kind string) { meta.RemoveStatusCondition(&r.status.Conditions, kind) }
 
-// wasHeld is what the stored status says of Held.
+// wasHeld returns the condition Held of the stored status.
 func (r *run) wasHeld() (reason, message string, held bool) {
 	c := meta.FindStatusCondition(r.p.Status.Conditions, chaosv1.ConditionHeld)
 	if c == nil {
@@ -38,7 +38,7 @@ func (r *run) wasHeld() (reason, message string, held bool) {
 	return c.Reason, c.Message, c.Status == metav1.ConditionTrue && c.Reason != chaosv1.ReasonBudgetBlocked
 }
 
-// hold says why a run may not begin, or not kill yet. Each reason is told once.
+// hold sets why a run may not start, or not kill yet, with a message for each new reason.
 func (r *run) hold(h *hold) {
 	r.held = h
 	r.requeueAt(h.until)
@@ -51,7 +51,7 @@ func (r *run) hold(h *hold) {
 	}
 }
 
-// setConditions completes the status with its conditions.
+// setConditions sets the conditions of the status.
 func (r *run) setConditions() {
 	r.setReady()
 	switch {
@@ -113,7 +113,7 @@ func (r *run) setReady() {
 	}
 }
 
-// setRunConditions says what the status itself holds: the run under way, the last verdict, and a halt.
+// setRunConditions sets the conditions about the run under way, the last result, and a halt.
 func (r *run) setRunConditions() {
 	switch c := r.status.CurrentRun; {
 	case c == nil:
@@ -133,8 +133,8 @@ func (r *run) setRunConditions() {
 	}
 }
 
-// setSurvived says how the last run that killed was survived. One that is not remembered any more has
-// left its verdict in the condition.
+// setSurvived sets the result of the last run that killed. That of a run which is not in the status any more stays in
+// the condition.
 func (r *run) setSurvived() {
 	for i := range r.status.Runs {
 		switch run := &r.status.Runs[i]; run.Outcome {
@@ -155,9 +155,9 @@ func (r *run) setSurvived() {
 	}
 }
 
-// Unproven is why the status of a ChaosPod does not show that its target survives the end of a pod, in the
-// words of a message; empty where it does. The last run that was verified counts, if it began within that
-// span: a dry run, and one that found no victim, prove nothing.
+// Unproven returns why the status of a ChaosPod does not show that its target survives the loss of a pod, as a message;
+// empty if it does. The last run that was verified counts, if it started within that time: a dry run, and one without
+// victims, prove nothing.
 func Unproven(p *chaosv1.ChaosPod, within time.Duration, now time.Time) string {
 	st, name := &p.Status, "ChaosPod "+p.Name
 	verdict := meta.FindStatusCondition(st.Conditions, chaosv1.ConditionSurvived)

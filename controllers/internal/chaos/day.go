@@ -9,12 +9,12 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
-// clockSlack is how far a time of the status may lie ahead: the clocks of two leaders differ by less. One
-// that is further ahead was written before the clock was set back.
+// clockSlack is how far a time of the status may be in the future: the clocks of two leaders differ by less. A later
+// one was written before the clock was set back.
 const clockSlack = time.Minute
 
-// correctFutureTimes takes times that are ahead for now: what counts from them would otherwise wait for the clock to
-// get there. It also fills in what a status that was written by hand may lack.
+// correctFutureTimes sets times in the future to now: what counts from them would otherwise wait for the clock. It also
+// sets fields that a status written by hand may lack.
 func (r *run) correctFutureTimes() {
 	st := &r.status
 	if st.DueAfter != nil && st.DueAfter.After(r.now.Add(clockSlack)) {
@@ -55,8 +55,8 @@ func (r *run) correctFutureTimes() {
 // midnightSlack is clockSlack for the count of a day.
 const midnightSlack = 10 * time.Minute
 
-// countDay finds which day it is, and how many have died on it. Where the status is of a later day, the
-// clock was set back: what was counted then counts today.
+// countDay sets the day, and how many pods were killed on it. If the status is of a later day, the clock was set back,
+// and its count is of today.
 func (r *run) countDay() {
 	r.day = r.now.UTC().Format(time.DateOnly)
 	later := r.status.KilledDay
@@ -70,7 +70,7 @@ func (r *run) countDay() {
 	}
 }
 
-// remainingToday is how many more may die today.
+// remainingToday returns how many more pods may be killed today.
 func (r *run) remainingToday() int {
 	if r.maxPerDay == nil {
 		return chaosv1.MaxStatusVictims
@@ -78,7 +78,7 @@ func (r *run) remainingToday() int {
 	return max(int(*r.maxPerDay-r.killedToday), 0)
 }
 
-// nextDay is when the count begins again.
+// nextDay returns when the count starts again.
 func (r *run) nextDay() time.Time {
 	today, err := time.Parse(time.DateOnly, r.day)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *run) nextDay() time.Time {
 	return today.AddDate(0, 0, 1)
 }
 
-// recordDeath counts a victim.
+// recordDeath counts a victim that was killed.
 func (r *run) recordDeath(v *chaosv1.Victim, outcome chaosv1.VictimOutcome) {
 	v.Outcome = outcome
 	if r.status.CurrentRun.DryRun {

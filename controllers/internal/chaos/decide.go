@@ -19,12 +19,12 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
-// Decide says what follows from what was observed. p is the stored object, whose status is the memory; it
-// is not changed. The same facts give the same bytes.
+// Decide returns what follows from an observation. p is the stored object; it is not changed. The same arguments give
+// the same bytes.
 func Decide(p *chaosv1.ChaosPod, o Observation) Decision { return newRun(p, o).decide() }
 
-// ClaimsOf are the owners that a status says are being disrupted. A dry run disrupts none. An owner of
-// which a budget kept a pod alive is claimed until no other can take its place.
+// ClaimsOf returns the owners that a status disrupts; a dry run disrupts none. An owner whose budget kept a pod alive
+// is claimed while another of its pods may replace it.
 func ClaimsOf(status *chaosv1.ChaosPodStatus) []types.UID {
 	if status.CurrentRun == nil || status.CurrentRun.DryRun {
 		return nil
@@ -53,7 +53,7 @@ func (r *run) decide() Decision {
 	return r.decision()
 }
 
-// addCanaryOwner makes an owner of the canary: it is one of its own.
+// addCanaryOwner makes the canary its own owner.
 func (r *run) addCanaryOwner() {
 	r.owners = r.observed.Owners
 	if r.template == nil {
@@ -74,9 +74,8 @@ func (r *run) addCanaryOwner() {
 	r.owners = []Owner{owner}
 }
 
-// trackSpec takes up a spec. What was due before it was seen is not started, unless it is the time of at: it
-// was most likely meant to be now. A token that was there before the object was first seen asks for
-// nothing.
+// trackSpec records a new spec. Runs that were due before it was observed do not start, except that of schedule.at,
+// which was probably meant to be now. An annotation run-now that the object was created with asks for nothing.
 func (r *run) trackSpec() {
 	st := &r.status
 	if st.DueAfter != nil && st.ObservedGeneration == r.p.Generation {
@@ -97,13 +96,14 @@ func (r *run) trackSpec() {
 	st.ObservedGeneration = r.p.Generation
 }
 
-// runNowToken is what the annotation run-now holds, where it asks for anything.
+// runNowToken returns the annotation run-now, and whether it asks for a run.
 func (r *run) runNowToken() (string, bool) {
 	token := r.p.Annotations[chaosv1.RunNowAnnotation]
 	return token, token != "" && utf8.RuneCountInString(token) <= maxToken && token != r.status.LastRunNow
 }
 
-// resume clears a halt after which a human has acted. A time still to come counts once it has come.
+// resume ends a halt after a user changed the spec or set the annotation. A time in the future counts once it is
+// reached.
 func (r *run) resume() {
 	halt := r.status.Halt
 	if halt == nil || r.state() != Halted {
@@ -122,7 +122,7 @@ func (r *run) resume() {
 	r.apply(occurrence{event: Resumed})
 }
 
-// start begins a run that is due, unless something forbids it.
+// start starts a run that is due, unless something holds it.
 func (r *run) start() {
 	if r.state() != Idle || r.suspend || r.isDeleting() || r.observed.BlockedBy.Reason != "" || r.invalid() != "" {
 		return
@@ -154,9 +154,8 @@ func (r *run) start() {
 	}
 }
 
-// recordMissed is about a run that is due no more. While windows, blackouts or the day's limit still hold what
-// they held then, that is said; a run that was held for another reason leaves a record; one that was due
-// while nothing looked leaves nothing.
+// recordMissed handles a run whose starting deadline has passed. If windows, blackouts or the daily limit have held it
+// since it was due, it is still held; if another reason did, a record is added; if there was no reconcile, nothing.
 func (r *run) recordMissed(s slot, held *hold) {
 	if held != nil && r.heldSinceDue(held, s) {
 		r.hold(held)
@@ -167,7 +166,7 @@ func (r *run) recordMissed(s slot, held *hold) {
 	}
 }
 
-// heldSinceDue says whether what holds now has done so since a run was due.
+// heldSinceDue reports whether a hold has lasted since a run was due.
 func (r *run) heldSinceDue(held *hold, s slot) bool {
 	if held.reason == chaosv1.ReasonDailyLimit {
 		return true
@@ -179,13 +178,13 @@ func (r *run) heldSinceDue(held *hold, s slot) bool {
 	return open.IsZero() || open.After(r.now)
 }
 
-// isCalendarReason says whether a reason is one that the next run takes into account: it is told as long as it
-// lasts, and leaves no record.
+// isCalendarReason reports whether status.nextRunTime accounts for a reason: it is reported while it lasts, and leaves
+// no record.
 func isCalendarReason(reason string) bool {
 	return reason == chaosv1.ReasonOutsideWindow || reason == chaosv1.ReasonBlackout || reason == chaosv1.ReasonDailyLimit
 }
 
-// isUsedID says whether a run had that name already: after the clock was set back, a time comes twice.
+// isUsedID reports whether a run had that ID already: after the clock was set back, a time comes twice.
 func (r *run) isUsedID(id string) bool {
 	for i := range r.status.Runs {
 		if r.status.Runs[i].ID == id {
@@ -195,7 +194,7 @@ func (r *run) isUsedID(id string) bool {
 	return false
 }
 
-// runNowID names a run that run-now asked for.
+// runNowID returns the ID of a run that run-now asked for.
 func (r *run) runNowID() string {
 	base := r.timestamp.UTC().Format(time.RFC3339) + "-now"
 	id := base
@@ -207,7 +206,7 @@ func (r *run) runNowID() string {
 
 func slotID(s slot) string { return s.at.UTC().Format(time.RFC3339) }
 
-// setNextRun says when the next run is due.
+// setNextRun sets when the next run is due.
 func (r *run) setNextRun() {
 	r.status.NextRunTime = nil
 	if r.suspend || r.isDeleting() || r.status.Halt != nil || r.invalid() != "" || r.observed.BlockedBy.Reason != "" {
@@ -233,7 +232,7 @@ func (r *run) setNextRun() {
 	}
 }
 
-// invalid is what in the spec cannot be read; nothing starts then.
+// invalid returns what in the spec is invalid; nothing starts then.
 func (r *run) invalid() string {
 	if r.unreadable != "" {
 		return r.unreadable
@@ -241,10 +240,10 @@ func (r *run) invalid() string {
 	return r.schedule.invalid
 }
 
-// canaryRetry is how old a canary is at least before one that has finished is made again.
+// canaryRetry is how old a canary that has finished must be before it is replaced.
 const canaryRetry = 10 * time.Second
 
-// TemplateHash stands for a template in TemplateHashLabel.
+// TemplateHash returns the value of TemplateHashLabel for a template.
 func TemplateHash(template *corev1.PodTemplateSpec) string {
 	data, err := json.Marshal(template)
 	if err != nil {
@@ -254,8 +253,8 @@ func TemplateHash(template *corev1.PodTemplateSpec) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// keepCanary sees to the canary: there is one, of the present template, and it runs. A pod that is not the
-// ChaosPod's is left alone. It goes on while runs are suspended: a canary is there to be looked at too.
+// keepCanary adds actions that create the canary, and replace one of another template or that has finished. A pod that
+// the ChaosPod does not control is left alone. The canary is kept while runs are suspended.
 func (r *run) keepCanary() {
 	c := r.observed.Canary
 	if r.template == nil || c == nil || c.Unknown != "" || c.Foreign && c.Pod != nil || r.isDeleting() || r.observed.BlockedBy.Reason != "" || r.invalid() != "" {

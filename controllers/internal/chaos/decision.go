@@ -17,12 +17,12 @@ type Decision struct {
 	Status chaosv1.ChaosPodStatus
 	// Actions to do once Status is stored, in order.
 	Actions []Action
-	// Messages tell people what happened, in order. Each is told once.
+	// Messages are about what happened, in order, each once.
 	Messages []Message
-	// RequeueAt is when to decide once more though nothing changed; zero for never.
+	// RequeueAt is when to decide again without a change; zero for never.
 	RequeueAt time.Time
-	// WaitsForOthers says that a run waits for a slot of the cluster, or for workloads that others disrupt.
-	// WaitsFor are the latter.
+	// WaitsForOthers means that a run waits for a slot of the cluster, or for workloads that other objects disrupt,
+	// which are in WaitsFor.
 	WaitsForOthers bool
 	WaitsFor       []types.UID
 }
@@ -57,10 +57,10 @@ type Action struct {
 	Hash string
 }
 
-// Outcome is what came of an Action.
+// Outcome is the outcome of an Action.
 type Outcome string
 
-// What comes of an Action.
+// The outcomes of an Action.
 const (
 	// Done says that the API server accepted it.
 	Done Outcome = "Done"
@@ -76,7 +76,7 @@ const (
 	Retry Outcome = "Again"
 )
 
-// Result is an Action that was tried.
+// Result is the result of an Action.
 type Result struct {
 	Action  Action
 	Outcome Outcome
@@ -84,22 +84,20 @@ type Result struct {
 	Budget string
 }
 
-// Message is something that people are told, as an event about the ChaosPod, and about the pod and its
-// owner where it names them.
+// Message is the content of an event about the ChaosPod, and about the pod and its owner where it names them.
 type Message struct {
 	// Reason is one of ChaosPlanned, ChaosHeld, ChaosMissed, ChaosBlockedByBudget, PodEvicted,
 	// PodDeleted, ChaosDryRun, Recovered, RecoveryFailed, RunFailed, AutoSuspended, Resumed.
 	Reason  string
 	Warning bool
-	// Victim that it is about, with its owner; nil where it is about none.
+	// Victim of the event, with its owner; nil for none.
 	Victim *chaosv1.Victim
-	// Text is our own words, and names.
-	Text string
-	// Ended is set for a run that has ended: it goes into the metrics.
+	Text   string
+	// Ended is set for a run that has ended, for metrics.
 	Ended *chaosv1.Run
 }
 
-// Observation is all that a decision is made from, beside metadata, spec and status.
+// Observation is what a decision is made from, besides metadata, spec and status.
 type Observation struct {
 	// Now is the time. Status holds whole seconds; Now need not.
 	Now time.Time
@@ -111,10 +109,10 @@ type Observation struct {
 	// Missing is why there is no target, in the words of a message such as "Deployment api does not
 	// exist". It is empty where the target exists, and for target.template.
 	Missing string
-	// Unknown is why the target cannot be read, in the words of a message: nothing dies. Owners may
+	// Unknown is why the target cannot be read, in the words of a message: nothing is killed. Owners may
 	// then lack some.
 	Unknown string
-	// Suspect says that so many checks fail at once that the operator itself is the likely fault.
+	// Suspect means that so many checks fail at once that the operator itself is probably at fault.
 	Suspect bool
 	// Owners are what the target's pods belong to, each once: the Deployment itself and not its
 	// ReplicaSet. Those of the victims of the run under way belong here too, whether the spec still
@@ -129,7 +127,7 @@ type Observation struct {
 // Obstacle is a reason and a message of a condition.
 type Obstacle struct{ Reason, Message string }
 
-// Others are what the ledger of disruptions knows beside this object.
+// Others is what the ledger of disruptions has for other objects.
 type Others struct {
 	// Free is how many more workloads the whole cluster may have disrupted; what this object claims has
 	// been subtracted already.
@@ -154,7 +152,7 @@ type Owner struct {
 	// MinReady is how long a pod must be ready to count as available.
 	MinReady time.Duration
 	// Unknown is why something about it cannot be read, in the words of a message: none of its pods
-	// dies, and it does not count as recovered.
+	// is killed, and it does not count as recovered.
 	Unknown string
 	// Pods are all that it has, and that have not finished. Those of pending victims must be as the
 	// API server has them, not as a cache does.
@@ -176,7 +174,7 @@ type Pod struct {
 	Terminating bool
 	// Selected says that the target takes it: target.selector need not match all pods of an owner.
 	Selected bool
-	// Protected says that it must not die: a static or mirror pod, or one of the operator.
+	// Protected means that it must not be killed: a static or mirror pod, or one of the operator.
 	Protected bool
 	// Cordoned says that its node is, or that it is not known whether it is.
 	Cordoned bool

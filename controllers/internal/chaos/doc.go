@@ -1,16 +1,18 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chaos decides about the runs of a ChaosPod: given its spec, its status, what was observed and
-// the time, it says whether a run is due, which pods die, whether the target has recovered, what to do
-// now, when to look again and why not yet. The life of a run is a state machine whose states and
-// transitions are in one table.
+// Package chaos decides about the runs of a ChaosPod. From the spec, the status, an observation and the time it
+// returns the next status, the actions to do once that is stored, and when to decide again. The runs are a state
+// machine, whose table of transitions is in state.go.
 //
-// One rule comes before all others: the run with its victims is in status.currentRun before any of them
-// dies. Decide returns the status to store, and the kills that it names, which are done only once that
-// status is stored. A pod that takes the place of another is in a later status, stored before its kill
-// in the same way.
+// Decide (decide.go) takes these steps, in this order: it records a new spec and a resumed halt (decide.go),
+// advances the run under way (victims.go), starts a run that is due (decide.go, schedule.go, choose.go), maintains
+// the canary (decide.go), and sets the conditions (conditions.go). Record (run.go) adds the results of actions;
+// effects.go has what each transition changes, day.go the count of a day.
 //
-// The package is pure: no client, no clock, no goroutine, and nothing is remembered between two calls
-// except what the status holds. It never kills anything itself.
+// A run with its victims is in the stored status.currentRun before any of them is killed: Decide returns kills only
+// of victims in the status that it returns, and a pod that replaces another victim is stored in the same way first.
+//
+// The package is pure: it has no client, no clock and no goroutine, and keeps nothing between two calls. It never
+// kills anything itself.
 package chaos

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 func (r *run) plan(o occurrence) {
@@ -30,7 +31,7 @@ func (r *run) plan(o occurrence) {
 	r.addMessage(Message{Reason: "ChaosPlanned", Text: "run " + c.ID + " " + what + r.victimsText()})
 }
 
-// markStarted leaves a run behind: neither what was due by now nor the token is acted on again.
+// markStarted records that neither what was due by now nor the token asks for another run.
 func (r *run) markStarted(o occurrence) {
 	after := r.timestampPtr()
 	if o.slot.due.After(after.Time) {
@@ -43,7 +44,7 @@ func (r *run) markStarted(o occurrence) {
 	}
 }
 
-// skipped records a run that found no victim, or that was held until its deadline.
+// skipped records a run without victims, or one that was held until its deadline.
 func (r *run) skipped(o occurrence) {
 	late := !o.asked && o.id == ""
 	if late {
@@ -121,14 +122,14 @@ func (r *run) halt(o occurrence, id string) {
 func (r *run) resumed(occurrence) {
 	id := r.status.Halt.RunID
 	r.status.Halt = nil
-	// What was due in the meantime is not made up.
+	// Runs that were due in the meantime are not started.
 	if r.status.DueAfter.Before(r.timestampPtr()) {
 		r.status.DueAfter = r.timestampPtr()
 	}
 	r.addMessage(Message{Reason: "Resumed", Text: "runs go on, after run " + id})
 }
 
-// endRun moves the run from what is under way to what has ended. What came due meanwhile is skipped.
+// endRun moves a run from currentRun to runs. Runs that became due meanwhile are skipped.
 func (r *run) endRun(outcome chaosv1.RunOutcome, o occurrence) chaosv1.Run {
 	c := r.status.CurrentRun
 	run := chaosv1.Run{
@@ -147,8 +148,8 @@ func (r *run) endRun(outcome chaosv1.RunOutcome, o occurrence) chaosv1.Run {
 	return run
 }
 
-// blocked are the owners of which disruption budgets kept every victim alive. A run in which a pod died may
-// have used up a budget itself.
+// blocked returns the owners whose disruption budgets kept every victim alive. A run that killed a pod may have used up
+// a budget itself.
 func (r *run) blocked() []chaosv1.BlockedWorkload {
 	if r.deadCount() > 0 {
 		return nil
@@ -172,7 +173,7 @@ func (r *run) addRun(run chaosv1.Run) {
 	r.status.Runs = r.status.Runs[:min(len(r.status.Runs), chaosv1.MaxStatusRuns)]
 }
 
-// firstDead is a victim that died, with its owner.
+// firstDead returns a victim that was killed, with its owner.
 func (r *run) firstDead() *chaosv1.Victim {
 	for i := range r.status.CurrentRun.Victims {
 		if v := &r.status.CurrentRun.Victims[i]; isDead(v.Outcome) {
@@ -182,26 +183,26 @@ func (r *run) firstDead() *chaosv1.Victim {
 	return nil
 }
 
-// victimsText names the victims and what became of them.
+// victimsText names the victims with their outcomes.
 func (r *run) victimsText() string {
 	var all []string
 	for i := range r.status.CurrentRun.Victims {
 		v := &r.status.CurrentRun.Victims[i]
-		fate := "pod " + v.Name + " of " + v.Owner.Kind + " " + v.Owner.Name
+		text := "pod " + v.Name + " of " + v.Owner.Kind + " " + v.Owner.Name
 		switch {
 		case v.Outcome == chaosv1.VictimDryRun:
-			fate += " (would die)"
+			text += " (would die)"
 		case v.Outcome == chaosv1.VictimPending:
 		case v.Reason != "":
-			fate += " (" + string(v.Outcome) + ": " + v.Reason + ")"
+			text += " (" + string(v.Outcome) + ": " + v.Reason + ")"
 		case v.BlockedBy != "":
-			fate += " (" + string(v.Outcome) + ": " + v.BlockedBy + ")"
+			text += " (" + string(v.Outcome) + ": " + v.BlockedBy + ")"
 		default:
-			fate += " (" + string(v.Outcome) + ")"
+			text += " (" + string(v.Outcome) + ")"
 		}
-		all = append(all, fate)
+		all = append(all, text)
 	}
-	return some(all)
+	return events.Summarize(all)
 }
 
 // misconfiguredText names the pods that the eviction API could not decide about.

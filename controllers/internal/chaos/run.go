@@ -18,11 +18,11 @@ const (
 	maxToken   = 256
 	maxMessage = 512
 	maxName    = 253
-	// maxNamed is how many things of a kind one message names.
+	// maxNamed is how many names one message lists.
 	maxNamed = 3
 )
 
-// run is one decision in the making.
+// run is the state of one call of Decide or Record.
 type run struct {
 	settings
 	p         *chaosv1.ChaosPod
@@ -31,12 +31,12 @@ type run struct {
 	now       time.Time
 	timestamp metav1.Time
 	table     []Transition
-	// onTransition is told of each transition, in tests.
+	// onTransition is called with each transition in tests.
 	onTransition func(*run, State, Event, State)
 
 	status chaosv1.ChaosPodStatus
 	owners []Owner
-	// day is the day of UTC that counts, and killed how many have died on it.
+	// day is the current day in UTC, and killedToday how many pods were killed on it.
 	day         string
 	killedToday int32
 
@@ -48,13 +48,13 @@ type run struct {
 	waitsFor       []Owner
 }
 
-// hold is why a run that is due may not begin, and until when; zero for not known.
+// hold is why a run that is due may not start, and until when; zero if that is not known.
 type hold struct {
 	reason, message string
 	until           time.Time
 }
 
-// occurrence is an event with what there is to say about it.
+// occurrence is an event with its details.
 type occurrence struct {
 	event           Event
 	reason, message string
@@ -91,7 +91,7 @@ func (r *run) state() State {
 	}
 }
 
-// apply does what the table says, and nothing where it says nothing.
+// apply applies the transition of an event, if the table has one.
 func (r *run) apply(o occurrence) {
 	from := r.state()
 	for _, row := range r.table {
@@ -126,7 +126,7 @@ func (r *run) decision() Decision {
 
 func (r *run) isDeleting() bool { return !r.p.DeletionTimestamp.IsZero() }
 
-// owner finds one by what a victim remembers; nil where it is gone.
+// owner returns the owner of a victim; nil if it is gone.
 func (r *run) owner(v *chaosv1.Victim) *Owner {
 	for i := range r.owners {
 		if v.Owner != nil && r.owners[i].UID == v.Owner.UID {
@@ -136,7 +136,7 @@ func (r *run) owner(v *chaosv1.Victim) *Owner {
 	return nil
 }
 
-// isUnknown says that nothing is known of a victim's owner.
+// isUnknown reports whether a victim's owner could not be read.
 func (r *run) isUnknown(owner *Owner) bool {
 	if owner == nil {
 		return r.observed.Unknown != ""
@@ -151,12 +151,11 @@ func clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:most-3], "") + "..."
 }
 
-// Record folds what came of actions into the status. p has the status that was stored before they were
-// done; it is not changed. Again says when something is to be tried again, and counts beside that of
-// Decide.
+// Record adds the results of actions to the status. p has the status that was stored before they were done; it is not
+// changed. RequeueAt says when something is to be tried again, besides that of Decide.
 //
-// What is not recorded, since the process ended or the write was refused, is found out again by Decide:
-// from the pods that are left.
+// Results that are not recorded, because the process ended or the write failed, are found again by Decide, from the
+// pods that are left.
 func Record(p *chaosv1.ChaosPod, results []Result, now time.Time) Decision {
 	return newRun(p, Observation{Now: now}).recordAll(results)
 }
@@ -164,7 +163,7 @@ func Record(p *chaosv1.ChaosPod, results []Result, now time.Time) Decision {
 func (r *run) recordAll(results []Result) Decision {
 	for _, result := range results {
 		if result.Outcome == Retry || result.Action.RunID == "" && result.Outcome != Done {
-			r.requeueAt(r.now.Add(repeatAfter))
+			r.requeueAt(r.now.Add(retryInterval))
 			continue
 		}
 		c := r.status.CurrentRun
@@ -183,7 +182,7 @@ func (r *run) recordAll(results []Result) Decision {
 		if o, ok := r.nextKillEvent(); ok && r.missingVictims() <= 0 {
 			r.apply(o)
 		} else {
-			r.requeueAt(r.now.Add(repeatAfter))
+			r.requeueAt(r.now.Add(retryInterval))
 		}
 	}
 	r.setRunConditions()
@@ -219,5 +218,5 @@ func (r *run) recordOne(v *chaosv1.Victim, result Result) {
 	}
 }
 
-// stampOf is a time as the status holds it.
+// stampOf returns a time as the status holds it.
 func stampOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

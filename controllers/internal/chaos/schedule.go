@@ -17,28 +17,27 @@ import (
 const (
 	minInterval = 10 * time.Second
 	maxJitter   = 50
-	// lookBack is how far back a schedule is asked for what was before, and patience how many runs are
-	// looked at for one that windows and blackouts let begin.
+	// lookBack is how far back the previous run of a schedule is searched, and maxLookahead how many runs are checked
+	// for one that windows and blackouts allow.
 	lookBack     = 5 * 366 * 24 * time.Hour
 	maxLookahead = 400
 )
 
-// Schedule are what a spec says of time. They are good for as long as the object's generation is the same,
-// and are not changed.
+// Schedule is what a spec says about time. It is valid for one generation of the object, and immutable.
 type Schedule struct {
 	cron     *cron.Schedule
 	interval time.Duration
-	// at is the first or only run; zero without one. made is when the object was.
+	// at is the first or only run; zero without one. created is when the object was created.
 	at, created time.Time
-	// jitter is a percentage, seed what makes it differ between objects.
+	// jitter is a percentage, and seed makes it differ between objects.
 	jitter   int64
 	seed     string
 	calendar *cron.Calendar
-	// invalid is why nothing starts: what a window would have allowed is not known.
+	// invalid is why nothing starts: a part of the spec cannot be parsed.
 	invalid string
 }
 
-// ScheduleOf reads a spec. Blackouts are those of the whole cluster, beside the spec's own.
+// ScheduleOf parses a spec. Blackouts are those of the whole cluster, besides the spec's own.
 func ScheduleOf(p *chaosv1.ChaosPod, blackouts ...common.Window) *Schedule {
 	spec := &p.Spec.Schedule
 	t := &Schedule{created: p.CreationTimestamp.Time, seed: string(p.UID)}
@@ -65,7 +64,7 @@ func ScheduleOf(p *chaosv1.ChaosPod, blackouts ...common.Window) *Schedule {
 	return t
 }
 
-// With returns the same times with further blackouts, such as those of the whole cluster; nil adds none.
+// With returns the schedule with further blackouts, such as those of the whole cluster; nil adds none.
 func (t *Schedule) With(blackouts *cron.Calendar) *Schedule {
 	if blackouts == nil {
 		return t
@@ -75,14 +74,13 @@ func (t *Schedule) With(blackouts *cron.Calendar) *Schedule {
 	return &with
 }
 
-// slot is one run of the schedule: when it would be, and when it is due with its jitter. It is zero
-// where there is none.
+// slot is one run of the schedule: its time, and when it is due with jitter. It is zero for none.
 type slot struct{ at, due time.Time }
 
-// once says that there is one run and no other.
+// once reports whether there is only one run.
 func (t *Schedule) once() bool { return t.cron == nil && t.interval == 0 }
 
-// next is the first run of the schedule after a time, without jitter; zero for none.
+// next returns the first run of the schedule after a time, without jitter; zero for none.
 func (t *Schedule) next(after time.Time) time.Time {
 	switch {
 	case !t.at.IsZero() && t.at.After(after):
@@ -99,7 +97,7 @@ func (t *Schedule) next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// last is the last run of the schedule up to a time, without jitter; zero for none.
+// last returns the last run of the schedule up to a time, without jitter; zero for none.
 func (t *Schedule) last(until time.Time) time.Time {
 	var found time.Time
 	switch {
@@ -129,8 +127,8 @@ func (t *Schedule) anchor() time.Time {
 	return t.at
 }
 
-// slot says when a run is due. Jitter follows from the object and the run, so that each leader finds the
-// same, and never moves a run past another one.
+// slot returns when a run is due. Jitter depends on the object and the run alone, so that each leader computes the same,
+// and never moves a run past another one.
 func (t *Schedule) slot(at time.Time) slot {
 	if at.IsZero() {
 		return slot{}
@@ -160,7 +158,7 @@ func (t *Schedule) slot(at time.Time) slot {
 	return s
 }
 
-// latestDue is the last run that is due by now.
+// latestDue returns the last run that is due by now.
 func (t *Schedule) latestDue(now time.Time) slot {
 	at := t.next(now)
 	for range 3 {
@@ -177,7 +175,7 @@ func (t *Schedule) latestDue(now time.Time) slot {
 	return slot{}
 }
 
-// nextDue is the first run that is due after a time.
+// nextDue returns the first run that is due after a time.
 func (t *Schedule) nextDue(after time.Time) slot {
 	at := t.last(after)
 	if at.IsZero() {
@@ -194,8 +192,8 @@ func (t *Schedule) nextDue(after time.Time) slot {
 	return slot{}
 }
 
-// nextStart is when the first run that is due after a time may begin: not before another time, within
-// the starting deadline, where windows and blackouts are open. It is zero for none.
+// nextStart returns when the first run that is due after a time may start: not before from, within the starting
+// deadline, and when windows and blackouts allow it; zero for never.
 func (t *Schedule) nextStart(after, from time.Time, deadline time.Duration) time.Time {
 	s := t.nextDue(after)
 	for range maxLookahead {

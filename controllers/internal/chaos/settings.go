@@ -16,8 +16,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
-// settings are a spec with every default filled in: an object may have been stored before there was a
-// webhook to default it.
+// settings is a spec with defaults: an object may have been stored before there was a webhook that sets them.
 type settings struct {
 	suspend, dryRun bool
 
@@ -36,7 +35,7 @@ type settings struct {
 	startingDeadline, recoveryTimeout, soak time.Duration
 	haltOnFailure                           bool
 
-	// unreadable is what in the spec cannot be read: nothing dies then.
+	// unreadable is what in the spec is invalid: nothing is killed then.
 	unreadable string
 }
 
@@ -55,7 +54,7 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 	if *spec.Action.Type == chaosv1.ActionDelete {
 		s.verb = Delete
 	}
-	// A webhook refuses it without these two; a pod is not killed by force for want of one.
+	// A webhook refuses a forced kill without these two; it may not have been called.
 	if ptr.Deref(s.grace, 1) == 0 && (s.verb != Delete || !spec.Action.AllowForceDelete) {
 		s.unreadable = "gracePeriodSeconds 0 needs type Delete and allowForceDelete"
 	}
@@ -82,7 +81,7 @@ func durationOr(d *common.Duration, fallback common.Duration) time.Duration {
 	return d.Or((&fallback).Or(0))
 }
 
-// killCount is how many pods die in a run. What cannot be read is none.
+// killCount returns how many pods a run kills; none if count is invalid.
 func (s *settings) killCount(ready int) int {
 	n, err := intstr.GetScaledValueFromIntOrPercent(&s.count, ready, false)
 	if err != nil {
@@ -91,7 +90,7 @@ func (s *settings) killCount(ready int) int {
 	return max(n, 0)
 }
 
-// minReadyPods is how many pods of an owner must stay ready. What cannot be read is all.
+// minReadyPods returns how many pods of an owner must stay ready; all if minReady is invalid.
 func (s *settings) minReadyPods(wanted int32) int {
 	if s.minReady == nil {
 		return 0

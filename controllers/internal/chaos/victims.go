@@ -12,21 +12,22 @@ import (
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
 const (
-	// killFor is how long a victim is tried to be killed. One of which nothing is known by then may
-	// have died, and counts as dead.
-	killFor = 2 * time.Minute
-	// holdFor is how long a run that has begun is held at most: it keeps others from its workloads.
-	holdFor = 10 * time.Minute
-	// repeatAfter is the wait before something is tried again that nothing else would bring back.
-	repeatAfter = time.Second
-	// stepsAtOnce bounds how many phases a run can go through in one decision.
+	// killTimeout is how long it is tried to kill a victim. One whose owner cannot be read by then may have been
+	// killed, and counts as dead.
+	killTimeout = 2 * time.Minute
+	// maxHold is how long a run that has started is held at most: it keeps others from its workloads.
+	maxHold = 10 * time.Minute
+	// retryInterval is the time until something is tried again that no event reports.
+	retryInterval = time.Second
+	// stepsAtOnce bounds how many phases a run passes in one decision.
 	stepsAtOnce = 4
 )
 
-// advance takes the run under way as far as it has come.
+// advance applies the events of the run under way.
 func (r *run) advance() {
 	for range stepsAtOnce {
 		var o occurrence
@@ -46,8 +47,7 @@ func (r *run) advance() {
 	}
 }
 
-// updateVictims looks what has become of victims of which no answer is known, and spares those that may not die
-// any more.
+// updateVictims records pending victims that are gone, and spares those that may not be killed any more.
 func (r *run) updateVictims() {
 	c := r.status.CurrentRun
 	alive := map[*chaosv1.Victim]*Pod{}
@@ -69,12 +69,12 @@ func (r *run) updateVictims() {
 		c.KillingTime = nil
 		r.requeueAt(r.holdDeadline())
 		r.hold(held)
-		return // all else is asked once they may die
+		return // the other checks follow once the hold ends
 	}
 	if c.KillingTime == nil {
 		c.KillingTime = r.timestampPtr()
 	}
-	stop, ends := r.stopReason(), c.KillingTime.Add(killFor)
+	stop, ends := r.stopReason(), c.KillingTime.Add(killTimeout)
 	r.requeueAt(ends)
 	for i := range c.Victims {
 		v := &c.Victims[i]
@@ -82,31 +82,31 @@ func (r *run) updateVictims() {
 			continue
 		}
 		owner, pod := r.owner(v), alive[v]
-		if pod == nil { // nothing is known of it
+		if pod == nil { // its owner cannot be read
 			if !r.now.Before(ends) {
 				r.recordDeath(v, chaosv1.VictimGone)
 			}
 			continue
 		}
-		why := stop
-		if held := r.checkOwner(owner); why == "" && held != nil {
-			why = held.reason
+		reason := stop
+		if held := r.checkOwner(owner); reason == "" && held != nil {
+			reason = held.reason
 		}
-		if why == "" && !r.isEligible(owner, pod) {
-			why = chaosv1.ReasonNoCandidate
+		if reason == "" && !r.isEligible(owner, pod) {
+			reason = chaosv1.ReasonNoCandidate
 		}
 		switch {
-		case why != "":
-			v.Outcome, v.Reason = chaosv1.VictimSpared, why
+		case reason != "":
+			v.Outcome, v.Reason = chaosv1.VictimSpared, reason
 		case !r.now.Before(ends):
 			v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonTimedOut
 		}
 	}
 }
 
-// checkStartedHeld is what holds a run that has begun: its victims wait for it to end, until the deadline of the
-// run. Once one has died the others are spared, so that what the run has done is verified at once. So are
-// they where the end is known and comes too late.
+// checkStartedHeld returns what holds a run that has started: its victims wait for the end of the hold, until
+// holdDeadline. Once one was killed the others are spared, so that the run is verified at once. So are they if the
+// hold is known to end too late.
 func (r *run) checkStartedHeld() *hold {
 	held := r.checkHeld()
 	if held == nil || r.finalStopReason() != "" || r.deadCount() > 0 || !slices.ContainsFunc(r.status.CurrentRun.Victims, isPending) {
@@ -119,23 +119,23 @@ func (r *run) checkStartedHeld() *hold {
 	return held
 }
 
-// holdDeadline is until when a run that has begun may be held.
+// holdDeadline returns until when a run that has started may be held.
 func (r *run) holdDeadline() time.Time {
 	c := r.status.CurrentRun
-	due, most := c.StartedTime, c.StartedTime.Add(holdFor)
+	due, latest := c.StartedTime, c.StartedTime.Add(maxHold)
 	if c.ScheduledTime != nil {
 		due = c.ScheduledTime
 	}
-	if ends := due.Add(r.startingDeadline); ends.Before(most) {
+	if ends := due.Add(r.startingDeadline); ends.Before(latest) {
 		return ends
 	}
-	return most
+	return latest
 }
 
-// stopReason is why no further pod of the run dies.
+// stopReason returns why the run kills no further pod.
 func (r *run) stopReason() string {
-	if why := r.finalStopReason(); why != "" {
-		return why
+	if reason := r.finalStopReason(); reason != "" {
+		return reason
 	}
 	if held := r.checkHeld(); held != nil {
 		return held.reason
@@ -143,7 +143,7 @@ func (r *run) stopReason() string {
 	return ""
 }
 
-// finalStopReason is why no further pod of the run dies, whatever may end.
+// finalStopReason returns why the run never kills a further pod.
 func (r *run) finalStopReason() string {
 	c := r.status.CurrentRun
 	switch {
@@ -163,12 +163,12 @@ func (r *run) finalStopReason() string {
 	return ""
 }
 
-// replaceBlocked chooses others for victims that disruption budgets kept alive: other pods of the same owners,
-// or of owners that have lost none. They are Pending in the status that is stored before they die.
+// replaceBlocked chooses others for victims that disruption budgets kept alive: other pods of the same owners, or of
+// owners that have lost none. They are Pending in the status that is stored before they are killed.
 func (r *run) replaceBlocked() {
 	c := r.status.CurrentRun
 	open := min(r.missingVictims(), chaosv1.MaxStatusVictims-len(c.Victims))
-	if open <= 0 || r.stopReason() != "" || r.observed.Unknown != "" || !r.now.Before(c.KillingTime.Add(killFor)) {
+	if open <= 0 || r.stopReason() != "" || r.observed.Unknown != "" || !r.now.Before(c.KillingTime.Add(killTimeout)) {
 		return
 	}
 	if free := r.observed.Others.Free; free > 0 {
@@ -189,7 +189,7 @@ func (r *run) replaceBlocked() {
 	}
 }
 
-// missingVictims is how many victims are still to be found, in place of those that budgets kept alive.
+// missingVictims returns how many victims are to be replaced because budgets kept them alive.
 func (r *run) missingVictims() int {
 	c := r.status.CurrentRun
 	n := int(c.Count)
@@ -201,7 +201,7 @@ func (r *run) missingVictims() int {
 	return n
 }
 
-// nextKillEvent says what has come of a run of which every victim is decided on.
+// nextKillEvent returns the event of a run whose victims are all decided, if they are.
 func (r *run) nextKillEvent() (occurrence, bool) {
 	c := r.status.CurrentRun
 	counts := map[chaosv1.VictimOutcome]int{}
@@ -233,7 +233,7 @@ func (r *run) nextKillEvent() (occurrence, bool) {
 	return o, true
 }
 
-// deadCount is how many victims died.
+// deadCount returns how many victims were killed.
 func (r *run) deadCount() int {
 	n := 0
 	for i := range r.status.CurrentRun.Victims {
@@ -254,8 +254,8 @@ func isMisconfigured(v chaosv1.Victim) bool {
 	return v.Reason == chaosv1.ReasonEvictionMisconfigured && v.Outcome == chaosv1.VictimFailed
 }
 
-// nextVerifyEvent is what has become of the owners. What is good comes before what is too late: while nothing
-// looked, time has passed but the owners have not waited.
+// nextVerifyEvent returns the event of a run that is verified, if any. Recovery comes before a timeout: the owners may
+// have recovered in time while there was no reconcile.
 func (r *run) nextVerifyEvent() (occurrence, bool) {
 	c := r.status.CurrentRun
 	dead := map[types.UID]bool{}
@@ -304,22 +304,21 @@ func (r *run) nextVerifyEvent() (occurrence, bool) {
 		r.requeueAt(ends)
 		return occurrence{}, false
 	case len(short) > 0 && !r.haltOnFailure:
-		return occurrence{event: TimedOutTolerated, reason: chaosv1.ReasonRecoveryFailed, message: some(short)}, true
+		return occurrence{event: TimedOutTolerated, reason: chaosv1.ReasonRecoveryFailed, message: events.Summarize(short)}, true
 	case len(short) > 0:
-		return occurrence{event: TimedOut, reason: chaosv1.ReasonRecoveryFailed, message: some(short)}, true
+		return occurrence{event: TimedOut, reason: chaosv1.ReasonRecoveryFailed, message: events.Summarize(short)}, true
 	case len(gone) == 0 && r.now.Before(c.ReadyTime.Add(r.soak)):
 		r.requeueAt(c.ReadyTime.Add(r.soak))
 		return occurrence{}, false
 	case slices.ContainsFunc(c.Victims, isMisconfigured):
 		return occurrence{event: EvictionMisconfigured, reason: chaosv1.ReasonEvictionMisconfigured, message: r.misconfiguredText()}, true
 	case len(gone) > 0:
-		return occurrence{event: TargetGone, reason: chaosv1.ReasonTargetGone, message: "deleted or scaled to zero before it recovered: " + some(gone)}, true
+		return occurrence{event: TargetGone, reason: chaosv1.ReasonTargetGone, message: "deleted or scaled to zero before it recovered: " + events.Summarize(gone)}, true
 	}
 	return occurrence{event: Recovered, reason: chaosv1.ReasonRecovered, message: "died: " + r.victimsText()}, true
 }
 
-// available counts the pods that have been ready for as long as the workload demands, without some: one
-// that was ready for a moment is no recovery where minReadySeconds says so.
+// available returns how many pods have been ready for minReadySeconds, without some.
 func (r *run) available(owner *Owner, without map[types.UID]bool) int {
 	n := 0
 	for i := range owner.Pods {
@@ -336,9 +335,9 @@ func (r *run) available(owner *Owner, without map[types.UID]bool) int {
 	return n
 }
 
-// readyAgainSince is when a pod was ready again that an owner had lost since readyTime, and that it cannot do
-// without; zero where there is none. It tells what happened while nothing looked. Pods that were made since
-// have taken the place of others, as in a rollout.
+// readyAgainSince returns when the last pod became ready again that was not ready after readyTime, and that its owner
+// needs; zero for none. It shows what happened while there was no reconcile. Pods that were created since have replaced
+// others, as in a rollout.
 func (r *run) readyAgainSince(owner *Owner, wanted int, without map[types.UID]bool) time.Time {
 	var last time.Time
 	since := r.status.CurrentRun.ReadyTime
@@ -361,8 +360,7 @@ func (r *run) readyAgainSince(owner *Owner, wanted int, without map[types.UID]bo
 	return last
 }
 
-// addKills asks for the death of the victims that are still to die. They are in the status that is stored
-// before: see the package.
+// addKills adds the actions that kill the pending victims.
 func (r *run) addKills() {
 	c := r.status.CurrentRun
 	if c == nil || c.Phase == chaosv1.RunVerifying || c.KillingTime == nil {
@@ -378,6 +376,6 @@ func (r *run) addKills() {
 		})
 	}
 	if len(r.actions) > 0 {
-		r.requeueAt(r.now.Add(repeatAfter))
+		r.requeueAt(r.now.Add(retryInterval))
 	}
 }

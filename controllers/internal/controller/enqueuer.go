@@ -48,7 +48,7 @@ func (e *Enqueuer) EnqueueAfter(key types.NamespacedName, wait time.Duration) {
 	}
 }
 
-// CoalescingInterval is the least time between two looks at an object because of what goes on in its namespace: a
+// CoalescingInterval is the least time between two reconciles of an object because of events in its namespace: a
 // rollout of a thousand pods is thousands of events.
 const CoalescingInterval = time.Second
 

@@ -34,7 +34,7 @@ type LastWrite struct {
 	at      time.Time
 }
 
-// Record takes down a write that has just succeeded.
+// Record records a write that has just succeeded.
 func (m *LastWrite) Record(object client.Object, now time.Time) {
 	m.version, m.at = object.GetResourceVersion(), now
 }

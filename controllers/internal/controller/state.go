@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// States holds what a controller remembers of each object beyond the API server. An object is reconciled
+// States holds what a controller keeps about each object in memory. An object is reconciled
 // once at a time, so that its state needs no lock. The zero value is ready for use.
 type States[S any] struct {
 	mu  sync.Mutex

@@ -52,7 +52,7 @@ type Result struct {
 type Options struct {
 	// GracePeriodSeconds that the pod has to stop. The default is the pod's own.
 	GracePeriodSeconds *int64
-	// DryRun has the API server judge, and end nothing.
+	// DryRun has the API server check the request, and end nothing.
 	DryRun bool
 }
 
@@ -85,8 +85,8 @@ func Delete(ctx context.Context, c client.Client, pod types.NamespacedName, uid 
 	return Result{Outcome: outcomeOf(err), Err: err}
 }
 
-// budgetOf is the name of the disruption budget that refused an eviction. The API server tells it in no
-// field: its words are "The disruption budget NAME needs 1 healthy pods and has 1 currently", or name it
+// budgetOf returns the name of the disruption budget that refused an eviction. The API server has no field for it: its
+// message is "The disruption budget NAME needs 1 healthy pods and has 1 currently", or name it
 // in the details.
 func budgetOf(err error) string {
 	var status apierrors.APIStatus

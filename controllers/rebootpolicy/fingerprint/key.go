@@ -18,11 +18,11 @@ import (
 // Size is how many bytes a key has.
 const Size = 32
 
-// prefix says how a fingerprint was made, so that another way could be told from it.
+// prefix names the algorithm, so that another one would differ.
 const prefix = "hmac:"
 
-// hashSize is how many bytes of the 32 of a hash a fingerprint shows: without the key it is impossible to look
-// for two contents that meet, so 128 bits are plenty.
+// hashSize is how many of the 32 bytes of a hash a fingerprint has: without the key collisions cannot be searched, so
+// that 128 bits are enough.
 const hashSize = 16
 
 // Key makes fingerprints. It is safe for concurrent use.

@@ -33,36 +33,32 @@ type Options struct {
 	// Dial opens the TCP connection of a check. It must end when ctx ends, and its error is an
 	// egress.DeniedError where the policy refuses the address. Required.
 	Dial func(ctx context.Context, to egress.Query) (net.Conn, error)
-	// Lookup asks what a name leads to, and ends soon after ctx has. The default finds nothing, so
-	// that hosts must be IPs.
+	// Lookup resolves a name, and ends soon after ctx has. Defaults to nil: hosts must be IPs.
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
-	// Workers is how many checks are under way at once at most; one namespace may use half of what
-	// others leave. The default is 256.
+	// Workers is how many checks run at once at most; one namespace may use half of what others leave. Defaults to
+	// 256.
 	Workers int
-	// Now gives the time. The default is time.Now.
+	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
-	// Rand returns a number from 0 up to but not including 1, and may be called from anywhere. The
-	// default is math/rand/v2's.
+	// Rand returns a number from 0 up to but not including 1, concurrently. Defaults to that of math/rand/v2.
 	Rand func() float64
-	// Notify is told of a policy when Firing or Unsupported of one of its Verdicts changed other than
-	// by Set, and when Suspect changed while one fires. It must not block, nor call Set or Forget.
-	// Defaults to nil: it is not called.
+	// Notify is called with a policy when Firing or Unsupported of one of its results changed, except by Set, and when
+	// IsSuspect changed while one fires. It must not block, nor call Set or Forget. Defaults to nil: it is not called.
 	Notify func(policy types.NamespacedName)
-	// Reference and OnSuspect are those of package probing. What is restarted for nothing harms more
-	// than what is restarted late, so that failures may be held back for an hour.
+	// Reference and OnSuspect are those of package probe. A restart for nothing harms more than a late one, so that
+	// failures may be held back for an hour.
 	Reference func(ctx context.Context) bool
 	OnSuspect func(suspect bool, cause string)
-	// Registerer gets the metrics. The default is nowhere.
+	// Registerer of metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 }
 
-// Checks are those of all RebootPolicies. All methods may be called from anywhere at any time.
+// Checks are the checks of all RebootPolicies. All methods are safe for concurrent use.
 type Checks struct {
 	Options
 
 	prober *probe.Prober
-	// setMu lets one Set or Forget run at a time. It is taken before mu, and mu is never held
-	// while the prober may notify.
+	// setMu serializes Set and Forget. It is locked before mu, and mu is never held while the prober may notify.
 	setMu sync.Mutex
 
 	mu       sync.Mutex
@@ -70,7 +66,7 @@ type Checks struct {
 	byKey    map[types.NamespacedName]*check
 }
 
-// New makes Checks of nothing. Nothing is checked before Run.
+// New returns Checks of nothing. Nothing is checked before Run.
 func New(o Options) *Checks {
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
@@ -107,10 +103,10 @@ func metricNames() probe.Names {
 // metrics could not be registered.
 func (c *Checks) Run(ctx context.Context) error {
 	if c.Dial == nil {
-		return errors.New("podhealth: Options.Dial is required")
+		return errors.New("podprobe: Options.Dial is required")
 	}
 	if err := c.prober.Run(ctx); err != nil {
-		return fmt.Errorf("podhealth: %w", err)
+		return fmt.Errorf("podprobe: %w", err)
 	}
 	return nil
 }
@@ -128,7 +124,7 @@ func (c *Checks) IsSuspect(policy types.NamespacedName) bool {
 	return false
 }
 
-// onProbeChange is the prober's news about one check.
+// onProbeChange notifies about a check whose result has changed.
 func (c *Checks) onProbeChange(key types.NamespacedName) {
 	c.mu.Lock()
 	about, ok := c.byKey[key]
@@ -136,9 +132,9 @@ func (c *Checks) onProbeChange(key types.NamespacedName) {
 		c.mu.Unlock()
 		return
 	}
-	now := c.notifiedStateOf(about)
-	changed := now != about.notified
-	about.notified = now
+	state := c.notifiedStateOf(about)
+	changed := state != about.notified
+	about.notified = state
 	c.mu.Unlock()
 	if changed {
 		c.Notify(about.policy)

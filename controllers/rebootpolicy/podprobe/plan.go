@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// Words of Verdict.Unsupported.
+// Values of Result.Unsupported.
 const (
 	// ExecUnsupported: the probe is a command, and commands are not run.
 	ExecUnsupported = "ExecUnsupported"

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Result is what a trigger says about a workload.
+// Result is the result of a trigger for a workload.
 type Result struct {
 	// Checked is how many pods were given; 1 where the probe names a host.
 	Checked int
@@ -23,7 +23,7 @@ type Result struct {
 	Unsupported string
 }
 
-// check is what is known of one of a policy's checks, beside what the prober knows.
+// check is one of a policy's checks; its results are the prober's.
 type check struct {
 	policy types.NamespacedName
 	// key of the prober's targets; none where unsupported says why there are none.
@@ -34,14 +34,13 @@ type check struct {
 	notified      notifiedState
 }
 
-// notifiedState is what of a verdict is worth a notification.
+// notifiedState is the part of a result whose changes are notified.
 type notifiedState struct {
 	firing, held bool
 	unsupported  string
 }
 
-// Result says what is known now. It is zero where nothing is Set, and not Firing where no pod was
-// given.
+// Result returns the current result. It is zero where nothing is Set, and not Firing where no pod was given.
 func (c *Checks) Result(policy types.NamespacedName, trigger string, workload types.UID) Result {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,13 +66,12 @@ func (c *Checks) resultOf(about *check) Result {
 	return v
 }
 
-// notifiedStateOf is the news about a check as it is now.
 func (c *Checks) notifiedStateOf(about *check) notifiedState {
 	v := c.resultOf(about)
 	return notifiedState{firing: v.Firing, held: v.Firing && c.prober.IsFrozen(about.key), unsupported: v.Unsupported}
 }
 
-// requiredUnhealthy is how many of so many pods must be unhealthy.
+// requiredUnhealthy returns how many of some pods must be unhealthy.
 func requiredUnhealthy(least intstr.IntOrString, of int) (int, error) {
 	n, err := intstr.GetScaledValueFromIntOrPercent(&least, of, true)
 	if err != nil {

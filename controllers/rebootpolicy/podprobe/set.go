@@ -11,11 +11,11 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// Pod is one to check.
+// Pod is a pod to check.
 type Pod struct {
 	Name string
 	UID  types.UID
-	// IP that the API server has for it. Where there is none the pod cannot be checked.
+	// IP of its status. Without one the pod cannot be checked.
 	IP netip.Addr
 }
 
@@ -28,15 +28,14 @@ type Want struct {
 	Pods []Pod
 }
 
-// wantKey is where a policy has a Want.
+// wantKey identifies a Want of a policy.
 type wantKey struct {
 	trigger  string
 	workload types.UID
 }
 
-// Set says what is checked for a policy, instead of what was said before. What is wanted as before
-// keeps what is known of it. Of two Wants for the same trigger and workload the last one counts. It
-// is cheap where nothing changed.
+// Set replaces what is checked for a policy. A check that does not change keeps its results. Of two Wants for the same
+// trigger and workload the last one counts. A Set without changes is cheap.
 func (c *Checks) Set(policy types.NamespacedName, wants []Want) {
 	c.setMu.Lock()
 	defer c.setMu.Unlock()
@@ -58,7 +57,7 @@ func (c *Checks) Set(policy types.NamespacedName, wants []Want) {
 // Forget drops all checks of a policy.
 func (c *Checks) Forget(policy types.NamespacedName) { c.Set(policy, nil) }
 
-// start hands a Want to the prober.
+// start passes a Want to the prober.
 func (c *Checks) start(policy types.NamespacedName, want *Want, kept map[types.NamespacedName]*check) *check {
 	p := planOf(want.Probe)
 	about := &check{policy: policy, minUnhealthy: p.minUnhealthy, unsupported: p.unsupported}
@@ -80,8 +79,8 @@ func (c *Checks) start(policy types.NamespacedName, want *Want, kept map[types.N
 	return about
 }
 
-// swap exchanges what a policy has, and returns the keys that are over. Who calls Set looks at
-// the verdicts next: what they are now is no news.
+// swap replaces the checks of a policy, and returns the keys of those that have ended. The caller of Set reads the
+// results next, so that it is not notified of them.
 func (c *Checks) swap(policy types.NamespacedName, slots map[wantKey]*check, kept map[types.NamespacedName]*check) []types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()

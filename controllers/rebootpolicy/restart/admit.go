@@ -14,21 +14,21 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// admission is what follows for a restart that waits.
+// admission is the result of admit: an event, and for Held when that may change.
 type admission struct {
 	occurrence
-	// until is when time alone may change it; zero for never.
+	// until is when the result may change by time alone; zero for never.
 	until time.Time
-	// waitsForOthers says that it waits for restarts or disruptions outside of the policy.
+	// waitsForOthers means that it waits for other objects to disrupt less.
 	waitsForOthers bool
 }
 
-func held(reason, words string) admission {
-	return admission{occurrence: occurrence{event: Held, reason: reason, message: words}}
+func held(reason, message string) admission {
+	return admission{occurrence: occurrence{event: Held, reason: reason, message: message}}
 }
 
-func heldUntil(reason, words string, until time.Time) admission {
-	v := held(reason, words)
+func heldUntil(reason, message string, until time.Time) admission {
+	v := held(reason, message)
 	if !until.IsZero() {
 		v.message += " until " + until.UTC().Format(time.RFC3339)
 		v.until = until
@@ -36,13 +36,13 @@ func heldUntil(reason, words string, until time.Time) admission {
 	return v
 }
 
-// admit says why a restart may not start yet: the first of the checks that holds it. Whether it is
-// still needed comes before everything else, so that nothing holds a restart that is not; then comes
-// what only a human can change.
+// admit returns Start, or the result of the first check that applies. Each check bears the name of the reason that
+// it yields. Whether the restart is still needed comes first, then what only a user can change.
 func (r *run) admit(t *target) admission {
 	checks := []func(*target) (admission, bool){
 		r.checkSuperseded, r.checkSuspendedOrHalted, r.checkObstacle, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
-		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkSourceMissing, r.checkLowerWave, r.checkConcurrencyLimit, r.checkDryRun,
+		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbeSelfSuspect, r.checkSourceMissing, r.checkLowerWave,
+		r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,
 	}
 	for _, check := range checks {
 		if v, ok := check(t); ok {
@@ -83,12 +83,12 @@ func (r *run) checkDebouncing(t *target) (admission, bool) {
 	return heldUntil(autorebootv1.ReasonDebouncing, "for further changes", until), until.After(r.now)
 }
 
-// checkSuperseded drops a restart for changes that every pod was made after. A restart that failed is
-// dropped only once every pod was made after its failure, and the workload is whole again.
+// checkSuperseded drops a restart for changes that every pod is newer than. One that failed is dropped only once
+// every pod is newer than its failure, and the workload is complete.
 func (r *run) checkSuperseded(t *target) (admission, bool) {
 	q, w := &t.requested, t.workload
-	owed := t.retryPending()
-	if q.level || q.now || q.undated || !owed && !q.edge || owed && !w.Complete || r.stateOf(t) == Halted {
+	retry := t.retryPending()
+	if q.level || q.now || q.undated || !retry && !q.edge || retry && !w.Complete || r.stateOf(t) == Halted {
 		return admission{}, false
 	}
 	all := w.Pods
@@ -101,7 +101,7 @@ func (r *run) checkSuperseded(t *target) (admission, bool) {
 		if pod.Terminating {
 			continue
 		}
-		if slices.ContainsFunc(q.dated, func(s *Signal) bool { return !pod.createdAfter(s) }) || owed && !pod.Created.After(t.LastRestartTime.Time) {
+		if slices.ContainsFunc(q.dated, func(s *Signal) bool { return !pod.createdAfter(s) }) || retry && !pod.Created.After(t.LastRestartTime.Time) {
 			return admission{}, false
 		}
 		pods++
@@ -109,9 +109,9 @@ func (r *run) checkSuperseded(t *target) (admission, bool) {
 	return admission{occurrence: occurrence{event: Superseded, reason: autorebootv1.ReasonNewerPods}}, pods > 0
 }
 
-// createdAfter says whether a pod was made after a source was written. Times of the API are whole seconds; of
-// what happened within one, the versions tell. They are asked no further: the API server may keep
-// kinds in several stores, whose versions mean nothing to each other.
+// createdAfter reports whether a pod was created after a source was written. Times of the API are whole seconds;
+// within the same second, resourceVersions are compared. They decide nothing else, since the API server may keep
+// kinds in stores whose versions are unrelated.
 func (p *Pod) createdAfter(s *Signal) bool {
 	written := s.Written.UTC().Truncate(time.Second)
 	if !p.Created.Equal(written) || s.Version == "" {
@@ -125,31 +125,31 @@ func (p *Pod) createdAfter(s *Signal) bool {
 	return err == nil && order >= 0
 }
 
-// checkRolloutInProgress holds while a rollout that another actor began is under way. A workload that is broken,
-// rather than on its way, is not held: it may be what the restart is to heal.
+// checkRolloutInProgress holds a restart during a rollout that another user or controller started. A workload that
+// is updated but not available is broken, and not held: the restart may repair it.
 func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	w := t.workload
-	youngest := w.newestPod()
-	if r.evict && youngest.IsZero() {
+	newest := w.newestPod()
+	if r.evict && newest.IsZero() {
 		return held(autorebootv1.ReasonRolloutInProgress, "there is no pod to evict"), true
 	}
-	// A pod that was made within this second could not be told from its successor by its age.
-	if r.evict && !youngest.Before(r.timestamp.Time) {
+	// The age of a pod that was created within this second does not distinguish it from its successor.
+	if r.evict && !newest.Before(r.timestamp.Time) {
 		return heldUntil(autorebootv1.ReasonRolloutInProgress, "a pod was just made", r.timestamp.Add(time.Second)), true
 	}
 	if w.Complete || (w.Updated && (t.requested.level || t.requested.now || t.retryPending())) {
 		return admission{}, false
 	}
-	quiet := youngest.Add(r.timeout)
-	// Our own rollout that never ended is no reason to leave it so.
+	until := newest.Add(r.timeout)
+	// Our own rollout that never ended does not hold its retry.
 	ours := t.retryPending() && w.RestartID == t.LastRestartID && w.RestartID != ""
-	if ours && !youngest.After(t.LastRestartTime.Time) {
+	if ours && !newest.After(t.LastRestartTime.Time) {
 		return admission{}, false
 	}
 	v := held(autorebootv1.ReasonRolloutInProgress, "a rollout is in progress")
 	if w.Updated || ours || (r.evict && w.Available) {
-		v.until = quiet
-		return v, quiet.After(r.now)
+		v.until = until
+		return v, until.After(r.now)
 	}
 	return v, true
 }
@@ -164,7 +164,7 @@ func (r *run) checkBackoff(t *target) (admission, bool) {
 	}
 	for i := range r.targets {
 		other := &r.targets[i]
-		// A retry under way has not shown yet that the next one will fare better.
+		// A retry in flight has not shown yet that another restart will succeed.
 		retrying := other.Attempts > 0 && r.inFlight(other.id()) != nil
 		if (other.retryPending() || retrying) && !other.workload.Unselected && other.id() != t.id() {
 			return held(autorebootv1.ReasonBackoff, "the restart of "+targetText(other.id())+" failed and is to be tried again first"), true
@@ -214,21 +214,23 @@ func (r *run) checkOutsideWindow(t *target) (admission, bool) {
 	if !urgent.IsZero() && !urgent.After(r.now) {
 		return admission{}, false
 	}
-	words := "no window is open"
+	message := "no window is open"
 	if c.NextOpen.IsZero() {
-		words = "no window is ever open outside of the blackouts"
+		message = "no window is ever open outside of the blackouts"
 	}
-	v := heldUntil(autorebootv1.ReasonOutsideWindow, words, c.NextOpen)
+	v := heldUntil(autorebootv1.ReasonOutsideWindow, message, c.NextOpen)
 	if !urgent.IsZero() && (v.until.IsZero() || urgent.Before(v.until)) {
 		v.until = urgent
 	}
 	return v, true
 }
 
-func (r *run) checkGateClosed(t *target) (admission, bool) {
-	if len(r.observed.Gates) > 0 {
-		return held(autorebootv1.ReasonGateClosed, strings.Join(r.observed.Gates, "; ")), true
-	}
+func (r *run) checkGateClosed(*target) (admission, bool) {
+	return held(autorebootv1.ReasonGateClosed, strings.Join(r.observed.Gates, "; ")), len(r.observed.Gates) > 0
+}
+
+// checkProbeSelfSuspect holds a restart that only Probe triggers ask for.
+func (r *run) checkProbeSelfSuspect(t *target) (admission, bool) {
 	if !r.observed.Suspect {
 		return admission{}, false
 	}
@@ -240,23 +242,23 @@ func (r *run) checkGateClosed(t *target) (admission, bool) {
 	return held(autorebootv1.ReasonProbeSelfSuspect, "so many checks fail that the fault is probably the operator's own"), true
 }
 
-// checkSourceMissing holds a restart whose pods could not start: a rollout would at best come to a stop, and at
-// worst take away pods that run.
+// checkSourceMissing holds a restart whose new pods could not start: the rollout would get stuck with fewer pods.
 func (r *run) checkSourceMissing(t *target) (admission, bool) {
-	missing := t.workload.Missing
-	if len(missing) == 0 {
-		return admission{}, false
-	}
-	words := strings.Join(missing[:min(len(missing), maxNamed)], ", ")
-	if more := len(missing) - maxNamed; more > 0 {
-		words += " and " + strconv.Itoa(more) + " more"
-	}
-	return held(autorebootv1.ReasonSourceMissing, "new pods cannot start without "+words), true
+	return held(autorebootv1.ReasonSourceMissing, "new pods cannot start without "+firstNames(t.workload.Missing)), len(t.workload.Missing) > 0
 }
 
-// checkLowerWave holds a wave while one below it restarts, or waits to, for a trigger that both share. One
-// that cannot be restarted as it is, such as scaled to zero, would hold the others for ever: it does
-// not count. Nor does any that waits count for one that others wait for.
+// firstNames joins the first names of a list, and says how many more there are.
+func firstNames(list []string) string {
+	text := strings.Join(list[:min(len(list), maxNamed)], ", ")
+	if more := len(list) - maxNamed; more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
+	}
+	return text
+}
+
+// checkLowerWave holds a target while one of a lower wave restarts, or waits to for a trigger that both share. A
+// target that cannot be restarted as it is, such as one scaled to zero, does not count: it would hold the others
+// forever. Targets that wait do not hold one that has priority.
 func (r *run) checkLowerWave(t *target) (admission, bool) {
 	for i := range r.targets {
 		other := &r.targets[i]
@@ -272,26 +274,26 @@ func (r *run) checkLowerWave(t *target) (admission, bool) {
 	return admission{}, false
 }
 
+func (r *run) checkChaosActive(t *target) (admission, bool) {
+	v := held(autorebootv1.ReasonChaosActive, "the workload is disrupted by another policy or a ChaosPod")
+	v.waitsForOthers = true
+	return v, r.observed.Others.Disrupted[t.UID]
+}
+
 func (r *run) checkConcurrencyLimit(t *target) (admission, bool) {
-	others := &r.observed.Others
-	if others.Disrupted[t.UID] {
-		v := held(autorebootv1.ReasonChaosActive, "the workload is disrupted by another policy or a ChaosPod")
-		v.waitsForOthers = true
-		return v, true
-	}
-	selected := 0
+	others, selected := &r.observed.Others, 0
 	for i := range r.targets {
 		if !r.targets[i].workload.Unselected {
 			selected++
 		}
 	}
-	most, own := scaledValue(r.maxTargets, selected), len(r.status.InFlight)
+	limit, own := scaledValue(r.maxTargets, selected), len(r.status.InFlight)
 	switch {
-	case own >= most:
+	case own >= limit:
 		return held(autorebootv1.ReasonConcurrencyLimit, "for another restart to end"), true
 	case r.evict && scaledValue(r.maxUnavailable, int(t.workload.Desired)) == 0:
 		return held(autorebootv1.ReasonConcurrencyLimit, "strategy.evict.maxUnavailable lets no pod be evicted"), true
-	case own+others.Group >= most, r.started >= others.Free:
+	case own+others.Group >= limit, r.started >= others.Free:
 		v := held(autorebootv1.ReasonConcurrencyLimit, "for restarts of other policies to end")
 		v.waitsForOthers = true
 		return v, true

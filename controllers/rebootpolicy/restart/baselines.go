@@ -14,17 +14,14 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// tooManySources is why a trigger is not wholly observed where a target has more sources than the
-// status can remember.
+// tooManySources is why a trigger is not observed where a target has more sources than the status can hold.
 const tooManySources = "TooManySources"
 
-// refreshAfter is how much later than a baseline remembers its source must have been written, with the same
-// content, for that to be stored. A source whose metadata changes all the time must not have the status
-// written as often.
+// refreshAfter is how much later than its baseline a source with the same content must have been written for that time
+// to be stored: metadata that changes often must not cause as many writes of the status.
 const refreshAfter = 10 * time.Minute
 
-// signals are those of a target that count, in order and each once: of triggers that the spec has,
-// and no more than the status can remember.
+// signals returns the signals of triggers in the spec, in order and each once, and no more than the status can hold.
 func (r *run) signals(w *Workload) []*Signal {
 	all := make([]*Signal, 0, len(w.Signals))
 	for i := range w.Signals {
@@ -53,8 +50,8 @@ func (r *run) signals(w *Workload) []*Signal {
 	return kept
 }
 
-// updateBaselines brings the baselines of a target in line with its signals: what is seen for the first
-// time, and what changes silently, becomes the baseline; what is gone from the spec is dropped.
+// updateBaselines updates the baselines of a target: a new source, and one that changed silently, becomes the baseline;
+// a source that is not in the spec any more is dropped.
 func (r *run) updateBaselines(t *target) {
 	t.signals = r.signals(t.workload)
 	old := make(map[[2]string]autorebootv1.Baseline, len(t.Baselines))
@@ -62,18 +59,18 @@ func (r *run) updateBaselines(t *target) {
 		old[[2]string{b.Trigger, b.Source}] = b
 	}
 	var baselines []autorebootv1.Baseline
-	// told are triggers whose list of sources is whole, so that others of it are gone.
-	told := map[string]bool{}
+	// complete are triggers all of whose sources are known, so that other baselines are dropped.
+	complete := map[string]bool{}
 	for _, s := range t.signals {
 		if s.Unknown != "" {
 			if r.unobservable[s.Trigger] == "" {
 				r.unobservable[s.Trigger] = clip(s.Unknown, maxFingerprint)
 			}
-			told[s.Trigger] = false
+			complete[s.Trigger] = false
 			continue
 		}
-		if _, ok := told[s.Trigger]; !ok {
-			told[s.Trigger] = true
+		if _, ok := complete[s.Trigger]; !ok {
+			complete[s.Trigger] = true
 		}
 		if s.Level {
 			continue
@@ -94,15 +91,15 @@ func (r *run) updateBaselines(t *target) {
 			b = baselineOf(s)
 			r.changed[s.Trigger] = true
 		case b.Fingerprint == s.fingerprint() && s.Keys != "" && (b.Keys == "" || s.Recorded.After(timeOf(b.WrittenTime).Add(refreshAfter))):
-			// It was stored by a version that did not remember all of it; or the source was written, and a
-			// key that is removed later must not be taken for that.
+			// It was stored by a version without these fields; or the source was written again, and a key that is
+			// removed later must not count as that write.
 			b = baselineOf(s)
 		}
 		baselines = append(baselines, b)
 	}
 	for _, b := range t.Baselines {
 		_, specified := r.order[b.Trigger]
-		if _, left := old[[2]string{b.Trigger, b.Source}]; left && specified && !told[b.Trigger] && len(baselines) < maxBaselines {
+		if _, left := old[[2]string{b.Trigger, b.Source}]; left && specified && !complete[b.Trigger] && len(baselines) < maxBaselines {
 			baselines = append(baselines, b)
 		}
 	}
@@ -112,7 +109,7 @@ func (r *run) updateBaselines(t *target) {
 	t.Baselines = baselines
 }
 
-// setBaselines makes the baseline what is there now: of one signal, or of all where it is nil.
+// setBaselines makes the current fingerprints the baselines: of one signal, or of all if it is nil.
 func (r *run) setBaselines(t *target, only *Signal) {
 	for _, s := range t.signals {
 		if s.Level || s.Unknown != "" || (only != nil && s != only) || s.isWithdrawn() {
@@ -135,8 +132,7 @@ func (t *target) baseline(s *Signal) *autorebootv1.Baseline {
 
 func (s *Signal) fingerprint() string { return clip(s.Fingerprint, maxFingerprint) }
 
-// isWithdrawn is the annotation that was taken away: it asks for nothing, and its token stays the one
-// that was acted on.
+// isWithdrawn reports whether the restart-now annotation was removed: it asks for nothing, and its baseline stays.
 func (s *Signal) isWithdrawn() bool {
 	return s.Trigger == autorebootv1.RestartNowTrigger && s.Fingerprint == ""
 }

@@ -11,11 +11,10 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// Decide says what follows from what was observed. p is the stored object, whose status is the
-// memory; it is not changed. The same facts give the same bytes.
+// Decide returns what follows from an observation. p is the stored object; it is not changed. The same arguments give
+// the same bytes.
 //
-// The observation must be whole: a workload that is missing from it is one that is gone or not
-// targeted any more, and what is remembered of it is forgotten.
+// The observation must be complete: the status of a workload that is missing from it is dropped.
 func Decide(p *autorebootv1.RebootPolicy, o Observation) Decision {
 	return newRun(p, o).decide()
 }
@@ -36,7 +35,7 @@ func (r *run) decide() Decision {
 	return d
 }
 
-// dropGone ends what was in flight for workloads that are gone.
+// dropGone ends the restarts in flight of workloads that are gone.
 func (r *run) dropGone() {
 	for _, f := range slices.Clone(r.status.InFlight) {
 		id := targetOf(f.Kind, f.Name)
@@ -53,7 +52,7 @@ func (r *run) dropGone() {
 	}
 }
 
-// trackTargets gives each workload its place in the status, and takes baselines of what is new.
+// trackTargets gives each workload its target in the status, with baselines.
 func (r *run) trackTargets() {
 	known := make(map[autorebootv1.RestartTarget]autorebootv1.TargetStatus, len(r.status.Targets))
 	for _, t := range r.status.Targets {
@@ -85,7 +84,8 @@ func (r *run) trackTargets() {
 	}
 }
 
-// resume clears a halt that a human has answered. A time still to come counts once it has come.
+// resume ends a halt after a user changed the spec or set the annotation. A time in the future counts once it is
+// reached.
 func (r *run) resume() {
 	halt := r.status.Halt
 	if halt == nil {
@@ -116,12 +116,12 @@ func (r *run) resume() {
 		r.apply(t, occurrence{event: event})
 		return
 	}
-	// The target that halted is gone or in flight no more: there is nothing left to report on.
+	// The target that halted is gone.
 	r.clearHalt()
 }
 
-// startPending judges those that wait: retries, since others may wait for them, then a lower wave before a
-// higher one, then the longest first.
+// startPending admits the restarts that wait: first retries, since others may wait for them, then by wave, then the
+// one that waits longest.
 func (r *run) startPending() {
 	queue := make([]*target, 0, len(r.targets))
 	for i := range r.targets {
@@ -138,7 +138,7 @@ func (r *run) startPending() {
 		}
 		return cmp.Or(cmp.Compare(a.workload.Wave, b.workload.Wave), a.Pending.Since.Compare(b.Pending.Since.Time))
 	})
-	// One that is over its limit stops all others, also those before it in the queue.
+	// A target over its limit halts the policy, also for those before it in the queue.
 	for _, t := range queue {
 		if v := r.admit(t); v.event == OverLimit {
 			r.apply(t, v.occurrence)
@@ -158,7 +158,7 @@ func (r *run) startPending() {
 	}
 }
 
-// dropUnselected drops targets that are only here for a restart that has ended.
+// dropUnselected drops targets that the spec does not select, and whose restart has ended.
 func (r *run) dropUnselected() {
 	kept := r.status.Targets[:0]
 	for i := range r.targets {

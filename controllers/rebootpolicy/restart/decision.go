@@ -11,20 +11,19 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// Observation is all that a decision is made from, beside spec and status.
+// Observation is what a decision is made from, besides spec and status.
 type Observation struct {
 	// Now is the time. Status holds whole seconds; Now need not.
 	Now time.Time
 	// Workloads are the targets that exist, each once, at most 100, ordered by wave, kind and name.
 	Workloads []Workload
-	// Gates that are closed, in the words of a message, such as `ExternalService billing-db is not Healthy`.
-	// None means that all are open.
+	// Gates that are closed, as messages such as `ExternalService billing-db is not Healthy`.
 	Gates []string
-	// Calendar says whether windows and blackouts let a restart start.
+	// Calendar of windows and blackouts.
 	Calendar Calendar
-	// Suspect says that so many checks fail at once that the operator itself is the likely fault.
+	// Suspect means that so many checks fail at once that the operator itself is probably at fault.
 	Suspect bool
-	// Others are the restarts and disruptions outside this policy that count.
+	// Others are the restarts and disruptions of other objects.
 	Others Others
 }
 
@@ -43,18 +42,17 @@ type Calendar struct {
 	Broken bool
 }
 
-// Others are what the ledger of disruptions knows beside this policy.
+// Others is what the ledger of disruptions has for other objects.
 type Others struct {
 	// Group is how many restarts of other policies of the same concurrency group are in flight.
 	Group int
-	// Free is how many more restarts the whole cluster may have; what is in flight of this policy has
-	// been subtracted already.
+	// Free is how many more restarts the cluster allows; those that the policy has in flight are subtracted already.
 	Free int
 	// Disrupted are the workloads that another policy or a ChaosPod disrupts.
 	Disrupted map[types.UID]bool
 }
 
-// Workload is one target as it is.
+// Workload is the observed state of one target.
 type Workload struct {
 	Kind autorebootv1.TargetKind
 	Name string
@@ -142,7 +140,7 @@ type Signal struct {
 	// key alone may be later than either.
 	FirstSeen               bool
 	ValuesWritten, Recorded time.Time
-	// Keys stands for the names of the keys that the source has; empty where it has none.
+	// Keys is a hash of the names of the keys that the source has; empty where it has none.
 	Keys string
 	// Expires is when the certificate in the source expires.
 	Expires *time.Time
@@ -160,20 +158,20 @@ type Signal struct {
 
 // Decision is what follows from an Observation.
 type Decision struct {
-	// Status is the new status. Its conditions, observedGeneration and nextAllowedTime are as they
-	// were: the caller sets them. It must be stored before any of Actions is done.
+	// Status is the next status. The caller sets its conditions, observedGeneration and nextAllowedTime, and stores
+	// it before it does any of Actions.
 	Status autorebootv1.RebootPolicyStatus
 	// Actions to do once Status is stored, in order.
 	Actions []Action
-	// Messages tell people what happened, in order. Each is told once.
+	// Messages are about what happened, in order, each once.
 	Messages []Message
-	// RequeueAt is when to decide again though nothing changed; zero for never.
+	// RequeueAt is when to decide again without a change; zero for never.
 	RequeueAt time.Time
-	// PendingMessage is a sentence on the restart that waits longest, for the condition RestartPending; its
-	// reason is the one in Status. It is empty while none waits.
+	// PendingMessage is about the restart that waits longest, for the condition RestartPending, whose reason is in
+	// Status. It is empty while none waits.
 	PendingMessage string
-	// WaitsForOthers says that a restart waits for a slot of the group or the cluster, or for a workload that
-	// another actor disrupts, and for nothing else.
+	// WaitsForOthers means that a restart waits only for a slot of the group or the cluster, or for a workload that
+	// another object disrupts.
 	WaitsForOthers bool
 }
 
@@ -182,9 +180,9 @@ type Verb string
 
 // What an Action does.
 const (
-	// Annotate puts the restart's id on the pod template. It may be done any number of times.
+	// Annotate puts the restart's id on the pod template. It is idempotent.
 	Annotate Verb = "Annotate"
-	// Evict asks for the eviction of one pod.
+	// Evict requests the eviction of one pod.
 	Evict Verb = "Evict"
 )
 
@@ -197,45 +195,45 @@ type Action struct {
 	Pod      *Pod      // to evict
 }
 
-// Message is something that people are told, as an event about the policy and the workload.
+// Message is the content of an event about the policy and the workload.
 type Message struct {
 	// Reason is one of RestartPlanned, RestartHeld, RestartStarted, RestartVerified, RestartFailed,
 	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached.
 	Reason  string
 	Warning bool
-	// Target that it is about.
+	// Target of the event.
 	Target autorebootv1.RestartTarget
-	// Text is our own words, and the names of triggers and workloads: nothing of a source.
+	// Text has names of triggers and workloads, and nothing of a source.
 	Text string
-	// Ended is set for a restart that has ended: it goes into the metrics.
+	// Ended is set for a restart that has ended, for metrics.
 	Ended *autorebootv1.RestartRecord
 }
 
-// Outcome is what came of an Action.
+// Outcome is the outcome of an Action.
 type Outcome string
 
-// What comes of an Action.
+// The outcomes of an Action.
 const (
-	// Done also says that there was nothing left to do.
+	// Done: it was done, or there was nothing left to do.
 	Done Outcome = "Done"
-	// Blocked was refused by a disruption budget.
+	// Blocked: a disruption budget refused it.
 	Blocked Outcome = "Blocked"
-	// Misconfigured cannot be decided by the API server, as for a pod with two disruption budgets.
+	// Misconfigured: the API server cannot decide, as for a pod with two disruption budgets.
 	Misconfigured Outcome = "Misconfigured"
-	// Forbidden is not allowed to us.
+	// Forbidden: the client may not do it.
 	Forbidden Outcome = "Forbidden"
-	// Gone says that the workload is not the one that was meant.
+	// Gone: the workload does not exist, or is another one of its name.
 	Gone Outcome = "Gone"
-	// Retry failed for now, such as by a conflict: the next decision repeats it.
+	// Retry: it failed for now, as with a conflict. The next decision repeats it.
 	Retry Outcome = "Again"
 )
 
-// Result is an Action that was tried.
+// Result is the result of an Action.
 type Result struct {
 	Action  Action
 	Outcome Outcome
 	// Generation of the workload after Annotate was Done.
 	Generation int64
-	// Budget is the PodDisruptionBudget that Blocked an eviction; empty where it is not known.
+	// Budget is the PodDisruptionBudget that blocked an eviction; empty where it is not known.
 	Budget string
 }

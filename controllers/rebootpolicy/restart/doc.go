@@ -1,10 +1,21 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package restart decides about restarts: given a RebootPolicy's spec, its status, what was observed
-// and the time, it says what to do now, when to look again and why not yet. The life of one restart
-// is a state machine whose states and transitions stand in one table.
+// Package restart decides about the restarts of a RebootPolicy. From the spec, the status, an observation and the
+// time it returns the next status, the actions to do once that is stored, and when to decide again. The restarts of
+// one target are a state machine, whose table of transitions is in state.go.
 //
-// It is pure: no client, no clock, no goroutine, and nothing is remembered between two calls but
-// what the status holds. It never restarts anything itself.
+// Decide (decide.go) takes these steps, in this order:
+//
+//  1. It ends the restarts of workloads that are gone, and updates baselines (decide.go, baselines.go).
+//  2. It ends a halt that a user has resumed (decide.go).
+//  3. It advances the restarts in flight (inflight.go).
+//  4. It evaluates the triggers of all other targets (triggers.go).
+//  5. It admits pending restarts, or says why they wait (admit.go).
+//  6. It summarizes the status (status.go), and returns what is to be done.
+//
+// Record (run.go) adds the results of actions to the status. effects.go has what each transition changes.
+//
+// The package is pure: it has no client, no clock and no goroutine, and keeps nothing between two calls. It never
+// restarts anything itself.
 package restart

@@ -15,7 +15,7 @@ import (
 func (r *run) fire(t *target, o occurrence) {
 	if t.Pending == nil {
 		since := r.timestamp
-		// What is asked for again must not look like a retry: see owed.
+		// A new request must not look like a retry: see retryPending.
 		if t.LastRestartTime != nil && !since.After(t.LastRestartTime.Time) {
 			since = metav1.NewTime(t.LastRestartTime.Add(time.Second))
 		}
@@ -48,14 +48,14 @@ func (r *run) partlyRecovered(t *target, o occurrence) {
 
 func (r *run) recovered(t *target, o occurrence) {
 	t.Pending = nil
-	// It was not given up: what it was to be restarted for is over.
+	// It is not given up: the reason for the restart is gone.
 	t.Attempts = min(t.Attempts, r.maxAttempts)
 	r.addRecoveredMessage(t, o.removed)
 }
 
-func (r *run) addRecoveredMessage(t *target, lost []string) {
-	if len(lost) > 0 {
-		r.addMessage(Message{Reason: "TriggerRecovered", Target: t.id(), Text: triggersText(lost) + " does not ask for a restart of " + targetText(t.id()) + " any more"})
+func (r *run) addRecoveredMessage(t *target, recovered []string) {
+	if len(recovered) > 0 {
+		r.addMessage(Message{Reason: "TriggerRecovered", Target: t.id(), Text: triggersText(recovered) + " does not ask for a restart of " + targetText(t.id()) + " any more"})
 	}
 }
 
@@ -70,7 +70,7 @@ func (r *run) expire(t *target, o occurrence) {
 func (r *run) supersede(t *target, o occurrence) {
 	triggers := t.Pending.Triggers
 	if t.retryPending() {
-		t.Attempts = 0 // another actor's rollout has done what ours failed to do
+		t.Attempts = 0 // another rollout has replaced the pods
 	}
 	t.Pending = nil
 	r.setBaselines(t, nil)
@@ -85,7 +85,7 @@ func (r *run) recordSuperseded(t *target, triggers []string, reason, words strin
 		ID: r.nextID(), Triggers: triggers, Target: t.id(),
 		Result: autorebootv1.ResultSuperseded, Reason: reason, CompletedTime: r.timestampPtr(),
 	}
-	// With no history to remember it, the id must not be given again.
+	// Without a history, the id must not be used again.
 	t.LastRestartID = record.ID
 	r.addHistory(record)
 	r.addMessage(Message{Reason: "RestartSuperseded", Target: t.id(), Text: "the restart of " + targetText(t.id()) + " " + words, Ended: &record})
@@ -95,7 +95,7 @@ func (r *run) hold(t *target, o occurrence) {
 	t.Pending.Reason = o.reason
 	switch o.reason {
 	case autorebootv1.ReasonDebouncing, autorebootv1.ReasonConcurrencyLimit, autorebootv1.ReasonLowerWave, autorebootv1.ReasonHalted:
-		// It only waits for its turn, or another notice has told already.
+		// It only waits for its turn, or another message has said so.
 	case autorebootv1.ReasonDryRun:
 		r.addMessage(Message{Reason: "RestartPlanned", Target: t.id(), Text: o.message})
 	default:
@@ -123,8 +123,8 @@ func (r *run) plan(t *target, _ occurrence) {
 	t.Pending = nil
 	t.LastRestartID = f.ID
 	r.setBaselines(t, nil)
-	// Those that the limit does not count any more go now: to drop them earlier would be a write
-	// that nothing has caused.
+	// Restarts that the limit does not count any more are dropped now: to drop them earlier would be a write of its
+	// own.
 	t.RecentRestarts = append(slices.DeleteFunc(slices.Clone(t.RecentRestarts), func(at metav1.Time) bool { return !r.countsForLimit(at) }), r.timestamp)
 	if n := len(t.RecentRestarts); n > maxRecent {
 		t.RecentRestarts = t.RecentRestarts[n-maxRecent:]
@@ -165,7 +165,7 @@ func (r *run) verified(t *target, o occurrence) {
 	r.addMessage(Message{Reason: "RestartVerified", Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " was verified" + inParentheses(record.Message), Ended: &record})
 }
 
-// markRestartNowDone notes that a restart was verified, or not needed, that a user had asked for by hand.
+// markRestartNowDone records that a restart which a user asked for was verified, or not needed.
 func (r *run) markRestartNowDone(triggers []string) {
 	r.restartNowDone = r.restartNowDone || slices.Contains(triggers, autorebootv1.RestartNowTrigger)
 }
@@ -177,7 +177,7 @@ func inParentheses(message string) string {
 	return " (" + message + ")"
 }
 
-// failed keeps what the restart was for: it is owed, though no trigger may ask for it again.
+// failed makes the retry pending: its triggers may not fire again.
 func (r *run) failed(t *target, o occurrence) {
 	record := r.fail(t, o)
 	since := r.timestamp
@@ -213,14 +213,14 @@ func (r *run) fail(t *target, o occurrence) autorebootv1.RestartRecord {
 	return record
 }
 
-// targetGone leaves nothing behind: a successor of the same name has baselines of its own.
+// targetGone drops everything: a workload of the same name has baselines of its own.
 func (r *run) targetGone(t *target, o occurrence) {
 	record := r.endRestart(t, autorebootv1.ResultFailed, o)
 	*t.TargetStatus = autorebootv1.TargetStatus{Kind: t.Kind, Name: t.Name, LastRestartID: record.ID}
 	r.addMessage(Message{Reason: "RestartFailed", Warning: true, Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " failed: " + o.reason, Ended: &record})
 }
 
-// endRestart moves the restart from what is in flight to what has ended.
+// endRestart moves a restart from inFlight to history.
 func (r *run) endRestart(t *target, result autorebootv1.RestartResult, o occurrence) autorebootv1.RestartRecord {
 	f := r.inFlight(t.id())
 	record := autorebootv1.RestartRecord{
@@ -240,8 +240,7 @@ func (r *run) attemptsReset(t *target, _ occurrence) { t.Attempts = 0 }
 
 func (r *run) resumed(*target, occurrence) { r.clearHalt() }
 
-// clearHalt ends a halt. Failures and restarts from before do not count any more, or the policy would
-// halt again at once.
+// clearHalt ends a halt. Earlier failures and restarts do not count any more, or the policy would halt again at once.
 func (r *run) clearHalt() {
 	r.status.Halt = nil
 	for i := range r.status.Targets {

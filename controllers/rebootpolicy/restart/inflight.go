@@ -5,8 +5,6 @@ package restart
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,21 +12,21 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// How long to wait before something is tried again that nothing else would bring back.
+// The time until something is tried again that no event reports.
 const (
-	repeatAfter    = 5 * time.Second
-	blockedAfter   = 10 * time.Second
-	forbiddenAfter = time.Minute
+	retryInterval     = 5 * time.Second
+	blockedInterval   = 10 * time.Second
+	forbiddenInterval = time.Minute
 )
 
-// unavailableFor is how long pods may be unavailable during a soak that the workload cannot do without:
-// a readiness probe may fail once, and what replaces a pod takes a moment to be seen.
+// unavailableFor is how long too few pods may be available during a soak: a readiness probe may fail once, and a new
+// pod takes a moment to be observed.
 const unavailableFor = 10 * time.Second
 
-// stepsAtOnce bounds how many phases a restart can go through in one decision.
+// stepsAtOnce bounds how many phases a restart passes in one decision.
 const stepsAtOnce = 4
 
-// advance takes each restart in flight as far as it has come.
+// advance applies the events of each restart in flight.
 func (r *run) advance() {
 	for i := range r.targets {
 		t := &r.targets[i]
@@ -47,12 +45,12 @@ func (r *run) advance() {
 	}
 }
 
-// nextEvent is what has become of a restart, if anything. What is good comes before what is too late:
-// while there was no reconcile, time has passed but the workload has not waited.
+// nextEvent returns the next event of a restart, if any. Success comes before a timeout: the workload may have
+// recovered in time while there was no reconcile.
 func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w := t.workload
 	started := timeOf(f.StartedTime)
-	// The annotation is not missed before it was seen to be there, nor in a view that is older.
+	// Neither before the annotation was observed, nor in an older view, is a missing annotation a revert.
 	if f.Phase != autorebootv1.PhasePlanned && f.Generation > 0 && w.Generation >= f.Generation && w.RestartID != f.ID {
 		return r.failure(t, autorebootv1.ReasonTargetReverted), true
 	}
@@ -70,8 +68,8 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 			return occurrence{event: EvictionStarted}, true
 		}
 	case autorebootv1.PhaseRollingOut:
-		// Every pod is of the revision that carries the id. When each was made is not asked: that is
-		// told by the clock of another machine.
+		// Every pod is of the revision that carries the id. Their age does not count: it is measured by the clock
+		// of another machine.
 		if w.Complete && w.Generation >= f.Generation {
 			return occurrence{event: PodsReplaced}, true
 		}
@@ -98,9 +96,9 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	return occurrence{}, false
 }
 
-// nextSoakEvent is what has become of a restart that is watched. Its pods may be unavailable for a moment. Those
-// that the workload could do without in a rollout, and those whose successors have yet to start, may be
-// until verification.timeout; without them all at the end, nothing is verified.
+// nextSoakEvent returns the next event of a restart that soaks, if any. Too few pods may be available for
+// unavailableFor; as many as a rollout may make unavailable, and those whose successors are starting, until
+// verification.timeout. Nothing is verified before all are available.
 func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	w, ends := t.workload, timeOf(f.PhaseTime).Add(r.soakTime)
 	short := w.podsMissing(f)
@@ -119,7 +117,7 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 	return r.failure(t, autorebootv1.ReasonUnavailable), !r.now.Before(until)
 }
 
-// podsWanted is how many pods must be available: those that are desired now, and were when the soak began.
+// podsWanted returns how many pods must be available: the smaller of those desired now and when the soak began.
 func (w *Workload) podsWanted(f *autorebootv1.InFlightRestart) int32 {
 	if f.Desired == nil {
 		return w.Desired
@@ -127,13 +125,13 @@ func (w *Workload) podsWanted(f *autorebootv1.InFlightRestart) int32 {
 	return min(w.Desired, *f.Desired)
 }
 
-// podsMissing is how many pods too few are available.
+// podsMissing returns how many pods too few are available.
 func (w *Workload) podsMissing(f *autorebootv1.InFlightRestart) int32 {
 	if w.Available || w.Generation < f.Generation {
 		return 0 // or a view from before the restart
 	}
 	available := w.AvailablePods
-	if f.Generation == 0 { // after evictions nothing tells how old the workload's own status is: its pods must agree
+	if f.Generation == 0 { // after evictions the age of the workload's status is not known: its pods must agree
 		ready := int32(0)
 		for i := range w.Pods {
 			if pod := &w.Pods[i]; pod.Ready && !pod.Terminating && !pod.Created.Before(timeOf(f.StartedTime)) {
@@ -145,7 +143,7 @@ func (w *Workload) podsMissing(f *autorebootv1.InFlightRestart) int32 {
 	return w.podsWanted(f) - available
 }
 
-// podsStarting is how many pods were made after the soak began and are not ready.
+// podsStarting returns how many pods were created after the soak began and are not ready.
 func (w *Workload) podsStarting(f *autorebootv1.InFlightRestart) int32 {
 	n := int32(0)
 	for i := range w.Pods {
@@ -156,20 +154,16 @@ func (w *Workload) podsStarting(f *autorebootv1.InFlightRestart) int32 {
 	return n
 }
 
-// keptPodsText says which pods a restart has left as they were; empty where none.
+// keptPodsText names the pods that a restart did not replace; empty where there are none.
 func (w *Workload) keptPodsText() string {
 	if len(w.Kept) == 0 || w.RestartID == "" {
 		return ""
 	}
-	names := make([]string, 0, maxNamed)
-	for i := range w.Kept[:min(len(w.Kept), maxNamed)] {
+	var names []string
+	for i := range w.Kept {
 		names = append(names, w.Kept[i].Name)
 	}
-	words := "the partition keeps these pods as they were: " + strings.Join(names, ", ")
-	if more := len(w.Kept) - maxNamed; more > 0 {
-		words += " and " + strconv.Itoa(more) + " more"
-	}
-	return words
+	return "the partition keeps these pods as they were: " + firstNames(names)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -179,24 +173,24 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// failure says what follows a restart that failed.
+// failure returns the event for a restart that failed.
 func (r *run) failure(t *target, reason string) occurrence {
 	o := occurrence{event: Failed, reason: reason}
 	exhausted := t.Attempts+1 > r.maxAttempts
-	// Neither goes away by itself, and to go on would be to fight another writer.
-	hopeless := reason == autorebootv1.ReasonTargetReverted || reason == autorebootv1.ReasonEvictionMisconfigured
+	// Neither ends by itself, and a retry would fight another writer.
+	final := reason == autorebootv1.ReasonTargetReverted || reason == autorebootv1.ReasonEvictionMisconfigured
 	switch {
-	case hopeless && r.status.Halt == nil && reason == autorebootv1.ReasonTargetReverted:
+	case final && r.status.Halt == nil && reason == autorebootv1.ReasonTargetReverted:
 		o.event = Reverted
-	case (hopeless || (exhausted && r.haltOnFailure)) && r.status.Halt == nil:
+	case (final || (exhausted && r.haltOnFailure)) && r.status.Halt == nil:
 		o.event = FailedAndHalted
-	case exhausted && !r.haltOnFailure && !hopeless:
+	case exhausted && !r.haltOnFailure && !final:
 		o.event = FailedAndGivenUp
 	}
 	return o
 }
 
-// requeueInFlight sets when a restart in flight may change by the mere passing of time.
+// requeueInFlight sets when a restart in flight may change by time alone.
 func (r *run) requeueInFlight(f *autorebootv1.InFlightRestart) {
 	if f.Phase == autorebootv1.PhaseSoaking {
 		r.requeueAt(timeOf(f.PhaseTime).Add(r.soakTime))
@@ -204,23 +198,23 @@ func (r *run) requeueInFlight(f *autorebootv1.InFlightRestart) {
 	}
 	r.requeueAt(timeOf(f.StartedTime).Add(r.timeout))
 	if f.Phase == autorebootv1.PhasePlanned {
-		r.requeueAt(r.now.Add(repeatAfter))
+		r.requeueAt(r.now.Add(retryInterval))
 	}
 	if f.BlockedTime != nil {
-		r.requeueAt(r.now.Add(blockedAfter))
+		r.requeueAt(r.now.Add(blockedInterval))
 		r.requeueAt(f.BlockedTime.Add(r.evictTimeout))
 	}
 }
 
-// actions are what is due for the restarts in flight. Each may be repeated: the annotation has the
-// same values, and pods that are new already are not evicted.
+// actions returns what is due for the restarts in flight. All are idempotent: the annotation has the same values, and
+// new pods are not evicted.
 func (r *run) actions() []Action {
 	var actions []Action
 	for i := range r.status.InFlight {
 		f := &r.status.InFlight[i]
 		w := r.workloads[targetOf(f.Kind, f.Name)]
 		if w == nil || w.Unselected {
-			continue // whatever the status says of it, the policy does not name it
+			continue // the policy does not select it, whatever the status says
 		}
 		action := Action{Verb: Annotate, ID: f.ID, Workload: w, Started: timeOf(f.StartedTime)}
 		switch {
@@ -237,20 +231,20 @@ func (r *run) actions() []Action {
 	return actions
 }
 
-// podsToEvict are the pods to evict now, those first that serve no traffic. No more places may be empty
-// because of the restart than allowed; a place is filled by an old pod or by a new one that is ready.
+// podsToEvict returns the pods to evict now, first those that are not ready. Counting old pods and new ones that are
+// ready, no more than allowed may be missing of those desired.
 func (w *Workload) podsToEvict(started time.Time, allowed int) []*Pod {
 	var old []*Pod
-	filled := 0
+	present := 0
 	for i := range w.Pods {
 		pod := &w.Pods[i]
 		switch {
 		case pod.Terminating:
 		case pod.Created.Before(started):
 			old = append(old, pod)
-			filled++
+			present++
 		case pod.Ready:
-			filled++
+			present++
 		}
 	}
 	slices.SortStableFunc(old, func(a, b *Pod) int {
@@ -263,11 +257,11 @@ func (w *Workload) podsToEvict(started time.Time, allowed int) []*Pod {
 			return a.Created.Compare(b.Created)
 		}
 	})
-	empty := max(int(w.Desired)-filled, 0)
-	return old[:min(max(allowed-empty, 0), len(old))]
+	missing := max(int(w.Desired)-present, 0)
+	return old[:min(max(allowed-missing, 0), len(old))]
 }
 
-// allPodsNew says that no pod is left from before.
+// allPodsNew reports whether no pod is left from before the restart.
 func (w *Workload) allPodsNew(started time.Time) bool {
 	for i := range w.Pods {
 		if pod := &w.Pods[i]; !pod.Terminating && pod.Created.Before(started) {
@@ -277,8 +271,8 @@ func (w *Workload) allPodsNew(started time.Time) bool {
 	return true
 }
 
-// allPodsNewAndReady says that no pod is left from before, and that as many as are desired are ready. The workload
-// and its pods are seen by two caches, of which either may be behind.
+// allPodsNewAndReady reports whether no pod is left from before the restart, and as many as desired are ready: the
+// workload's status and its pods come from two caches, of which either may be behind.
 func (w *Workload) allPodsNewAndReady(started time.Time) bool {
 	ready := 0
 	for i := range w.Pods {
@@ -289,7 +283,7 @@ func (w *Workload) allPodsNewAndReady(started time.Time) bool {
 	return ready >= int(w.Desired) && w.allPodsNew(started)
 }
 
-// containerRestarts of containers in pods that were made since.
+// containerRestarts returns the restarts of containers in the new pods.
 func (w *Workload) containerRestarts(started time.Time) int64 {
 	var n int64
 	for i := range w.Pods {
@@ -300,7 +294,7 @@ func (w *Workload) containerRestarts(started time.Time) int64 {
 	return n
 }
 
-// newestPod is when the latest pod was made; zero where there is none.
+// newestPod returns when the newest pod was created; zero without pods.
 func (w *Workload) newestPod() time.Time {
 	var at time.Time
 	for i := range w.Pods {

@@ -12,7 +12,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// The bounds of the status' schema.
+// The limits of the status in the schema.
 const (
 	maxTargets     = 100
 	maxBaselines   = 64
@@ -24,10 +24,10 @@ const (
 	maxName        = 253
 )
 
-// maxNamed is how many things of a kind one message names.
+// maxNamed is how many names one message lists.
 const maxNamed = 3
 
-// run is one decision in the making.
+// run is the state of one call of Decide or Record.
 type run struct {
 	settings
 	policy    *autorebootv1.RebootPolicy
@@ -35,7 +35,7 @@ type run struct {
 	now       time.Time
 	timestamp metav1.Time
 	table     []Transition
-	// onTransition is told of each transition, in tests.
+	// onTransition is called with each transition in tests.
 	onTransition func(*run, *target, State, Event, State)
 
 	status    autorebootv1.RebootPolicyStatus
@@ -46,7 +46,7 @@ type run struct {
 	requeue        time.Time
 	started        int
 	waitsForOthers bool
-	// restartNowDone says that a restart which RestartNow had asked for was verified, or not needed.
+	// restartNowDone means that a restart which RestartNow asked for was verified, or not needed.
 	restartNowDone bool
 	// fired and moved are the triggers that asked for a restart, and those whose sources changed.
 	fired, changed map[string]bool
@@ -57,7 +57,7 @@ type run struct {
 	longestPending longestPending
 }
 
-// target is a workload's place in the status, and the workload where it exists.
+// target is a target of the status, and its workload if it exists.
 type target struct {
 	*autorebootv1.TargetStatus
 	workload *Workload
@@ -65,17 +65,17 @@ type target struct {
 	signals []*Signal
 	// requested is what they ask for, where it is not in flight.
 	requested request
-	// isNew says that it is seen for the first time.
+	// isNew means that it was not in the status before.
 	isNew bool
 }
 
-// occurrence is an event with what there is to say about it.
+// occurrence is an event with its details.
 type occurrence struct {
 	event    Event
 	reason   string
 	message  string
 	triggers []string
-	// added are triggers that did not ask before, lost those that do not ask any more.
+	// added are triggers that did not ask before, removed those that do not ask any more.
 	added, removed []string
 	// changed is when one last asked again.
 	changed    time.Time
@@ -104,14 +104,14 @@ func targetOf(kind autorebootv1.TargetKind, name string) autorebootv1.RestartTar
 
 func (t *target) id() autorebootv1.RestartTarget { return targetOf(t.Kind, t.Name) }
 
-// retryPending says that the pending restart is the retry of one that failed: it was asked for before the
-// latest one ended. What asks later is a new request.
+// retryPending reports whether the pending restart is the retry of one that failed: it was asked for before the
+// latest one ended.
 func (t *target) retryPending() bool {
 	return t.Pending != nil && t.LastRestartTime != nil && !t.Pending.Since.After(t.LastRestartTime.Time)
 }
 
-// hasPriority says that others wait for this one, whatever their wave: it failed, and is to be tried again
-// before anything else is risked.
+// hasPriority reports whether other targets wait for this one, whatever their wave: it failed, and is tried again
+// before anything else is restarted.
 func (r *run) hasPriority(t *target) bool { return r.haltOnFailure && t.retryPending() }
 
 func (r *run) inFlight(id autorebootv1.RestartTarget) *autorebootv1.InFlightRestart {
@@ -141,7 +141,7 @@ func (r *run) stateOf(t *target) State {
 	}
 }
 
-// apply does what the table says, and nothing where it says nothing.
+// apply applies the transition of an event, if the table has one.
 func (r *run) apply(t *target, o occurrence) {
 	from := r.stateOf(t)
 	for _, row := range r.table {
@@ -168,12 +168,11 @@ func (r *run) decision() Decision {
 	return Decision{Status: r.status, Messages: r.messages, RequeueAt: r.requeue, WaitsForOthers: r.waitsForOthers}
 }
 
-// Record folds what came of actions into the status. p has the status that was stored before they
-// were done; it is not changed. Again says when something is to be tried again, and counts beside
-// that of Decide.
+// Record adds the results of actions to the status. p has the status that was stored before they were done; it is not
+// changed. RequeueAt says when something is to be tried again, besides that of Decide.
 //
-// What is not recorded, since the process ended or the write was refused, is found out again by
-// Decide: from the annotation on the workload, and from the pods that are left.
+// Results that are not recorded, because the process ended or the write failed, are found again by Decide, from the
+// annotation on the workload and from the pods that are left.
 func Record(p *autorebootv1.RebootPolicy, results []Result, now time.Time) Decision {
 	return newRun(p, Observation{Now: now}).recordAll(results)
 }
@@ -215,7 +214,7 @@ func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Resul
 		f.BlockedTime, f.BlockedBy = nil, ""
 	case Blocked:
 		if annotate {
-			r.requeueAt(r.now.Add(repeatAfter))
+			r.requeueAt(r.now.Add(retryInterval))
 			return
 		}
 		r.apply(t, occurrence{event: EvictionStarted})
@@ -225,15 +224,15 @@ func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Resul
 		if f.BlockedTime != nil && result.Budget != "" {
 			f.BlockedBy = clip(result.Budget, maxName)
 		}
-		r.requeueAt(r.now.Add(blockedAfter))
+		r.requeueAt(r.now.Add(blockedInterval))
 	case Misconfigured:
 		r.apply(t, r.failure(t, autorebootv1.ReasonEvictionMisconfigured))
 	case Gone:
 		r.apply(t, occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone})
 	case Forbidden:
-		r.requeueAt(r.now.Add(forbiddenAfter))
+		r.requeueAt(r.now.Add(forbiddenInterval))
 	case Retry:
-		r.requeueAt(r.now.Add(repeatAfter))
+		r.requeueAt(r.now.Add(retryInterval))
 	}
 }
 

@@ -15,8 +15,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// settings are a spec with every default filled in: an object may have been stored before there
-// was a webhook to default it.
+// settings is a spec with defaults: an object may have been stored before there was a webhook that sets them.
 type settings struct {
 	suspend, dryRun bool
 
@@ -40,7 +39,7 @@ type settings struct {
 
 	history int
 
-	// order of the triggers, by name. RestartNow comes before all.
+	// order of the triggers by name; RestartNow comes first.
 	order map[string]int
 	types map[string]autorebootv1.TriggerType
 }
@@ -77,7 +76,7 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 		s.maxUnavailable = *spec.Strategy.Evict.MaxUnavailable
 		s.evictTimeout = durationOr(spec.Strategy.Evict.Timeout, rules.DefaultEvictTimeout)
 	} else {
-		// A restart that began by eviction goes on so, whatever the strategy has become.
+		// A restart that started with evictions goes on with them after the strategy changed.
 		s.maxUnavailable = intstr.FromInt32(rules.DefaultMaxUnavailable)
 		s.evictTimeout = durationOr(nil, rules.DefaultEvictTimeout)
 	}
@@ -88,13 +87,13 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 	return s
 }
 
-// isLevel says whether the trigger has no memory.
+// isLevel reports whether a trigger has no baseline.
 func (s *settings) isLevel(trigger string) bool {
 	t := s.types[trigger]
 	return t == autorebootv1.TriggerProbe || t == autorebootv1.TriggerPodAge
 }
 
-// backoffAfter before a retry, which doubles with each one.
+// backoffAfter returns the wait before a retry, which doubles with each attempt.
 func (s *settings) backoffAfter(attempts int32) time.Duration {
 	if attempts <= 0 {
 		return 0
@@ -110,8 +109,8 @@ func durationOr(d *common.Duration, fallback common.Duration) time.Duration {
 	return d.Or((&fallback).Or(0))
 }
 
-// scaledValue is a number, or a percentage of a whole, rounded down but never below one unless it is 0
-// itself. What cannot be read is one.
+// scaledValue returns a number, or a percentage of a whole, rounded down but at least one unless it is 0. A value that
+// is invalid counts as one.
 func scaledValue(v intstr.IntOrString, whole int) int {
 	if v.Type == intstr.Int {
 		return max(int(v.IntVal), 0)

@@ -15,7 +15,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// longestPending is what is said of the restart that waits longest.
+// longestPending is the message about the restart that waits longest.
 type longestPending struct {
 	since time.Time
 	text  string
@@ -27,7 +27,7 @@ func (w *longestPending) add(t *target, v admission) {
 	}
 }
 
-// reportTriggers says what each trigger has seen.
+// reportTriggers sets the status of each trigger.
 func (r *run) reportTriggers() {
 	known := make(map[string]autorebootv1.TriggerStatus, len(r.status.Triggers))
 	for _, s := range r.status.Triggers {
@@ -78,7 +78,7 @@ func (r *run) reportTriggers() {
 	}
 }
 
-// summarize says where the policy stands, and whether the latest token was acted on with success.
+// summarize sets the state of the policy, and whether the latest restart-now was verified.
 func (r *run) summarize() {
 	st := &r.status
 	st.WatchedTargets = 0
@@ -121,12 +121,12 @@ func (r *run) summarize() {
 	}
 }
 
-// phases are in the order in which a restart goes through them.
+// phases returns the phases in the order of a restart.
 func phases() []autorebootv1.RestartPhase {
 	return []autorebootv1.RestartPhase{autorebootv1.PhasePlanned, autorebootv1.PhaseRollingOut, autorebootv1.PhaseEvicting, autorebootv1.PhaseSoaking}
 }
 
-// digest is the only fingerprint there is, or one of all.
+// digest returns the only fingerprint, or a hash of all.
 func digest(baselines []string) string {
 	slices.Sort(baselines)
 	baselines = slices.Compact(baselines)
@@ -141,8 +141,8 @@ func digest(baselines []string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// nextID counts on from the highest id that is remembered, or that a workload still carries. One
-// comes back only if there is no history, and its workload is gone and with it all that it stood on.
+// nextID returns an id one higher than all in the status and on workloads. An id is reused only without history, after
+// its workload is gone.
 func (r *run) nextID() string {
 	prefix := cmp.Or(strings.ToLower(clip(strings.ReplaceAll(string(r.policy.UID), "-", ""), 8)), "restart") + "-"
 	highest := 0

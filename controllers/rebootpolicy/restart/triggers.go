@@ -14,22 +14,21 @@ import (
 
 // request is what the signals of one target ask for.
 type request struct {
-	// triggers that fire, in order; blind are those of which nothing can be seen, settled those of
-	// which something can.
+	// triggers that fire, in order. unobservable are those whose source cannot be read, observed those that can.
 	triggers               []string
 	unobservable, observed map[string]bool
-	// edge says that one with memory is among them, level one without, now RestartNow.
+	// edge means that a trigger with a baseline is among them, level one without, now RestartNow.
 	edge, level, now bool
-	// undated says that one with memory fires, and when it was written means nothing.
+	// undated means that a source without a time of its last write has changed.
 	undated bool
-	// dated are those with memory, and written is the latest time that one of them was written.
-	// fingerprint stands for all of them.
+	// dated are the signals with a baseline that fire, written is when the latest of them was written, and
+	// fingerprint is a hash of all of them.
 	dated       []*Signal
 	written     time.Time
 	fingerprint string
 	// urgent is when the restart may start outside of windows; zero for never.
 	urgent time.Time
-	// expired are signals that have given up.
+	// expired are signals whose deadline has passed.
 	expired []*Signal
 }
 
@@ -74,9 +73,9 @@ func (r *run) requestOf(t *target) request {
 	return q
 }
 
-// date finds when what differs was written. A process that has just begun does not know that of a source
-// from which a key may have been removed: it is what an earlier one stored, if nothing has changed since;
-// else what the source records, if that is later than what it recorded when its baseline was taken.
+// date sets when the sources that changed were written. A new process does not know that of a source from which a key
+// may have been removed. It is the time in the status, if the fingerprints are the same; otherwise the time that the
+// source records, if that is later than the one of its baseline.
 func (t *target) date(q *request) {
 	var all []string
 	for _, s := range q.dated {
@@ -116,7 +115,7 @@ func (s *Signal) writtenTime(b *autorebootv1.Baseline, stored time.Time) time.Ti
 	return s.Written
 }
 
-// urgentFrom is when the certificate that the pods hold is near its end.
+// urgentFrom returns when a restart is urgent because the certificate of the baseline expires; zero for never.
 func (s *Signal) urgentFrom(b *autorebootv1.Baseline) time.Time {
 	if s.Urgent <= 0 || b.Expires == nil {
 		return time.Time{}
@@ -124,7 +123,7 @@ func (s *Signal) urgentFrom(b *autorebootv1.Baseline) time.Time {
 	return b.Expires.Add(-s.Urgent)
 }
 
-// evaluateTriggers turns the signals of those that are not in flight into events.
+// evaluateTriggers applies the events of the triggers to targets that are not in flight.
 func (r *run) evaluateTriggers() {
 	for i := range r.targets {
 		t := &r.targets[i]
@@ -188,9 +187,8 @@ func (r *run) evaluateTarget(t *target, q request) {
 	}
 }
 
-// wantedTriggers are the triggers that ask, with those that a failed restart still owes: only a trigger
-// without memory can say that it is not needed any more, since for all others the baseline has
-// moved already.
+// wantedTriggers returns the triggers that ask, and those of a failed restart: its baselines have moved already, so
+// that only a level trigger can recover.
 func (r *run) wantedTriggers(t *target, q request) []string {
 	wanted := slices.Clone(q.triggers)
 	if t.retryPending() {
@@ -206,21 +204,20 @@ func (r *run) wantedTriggers(t *target, q request) []string {
 	return wanted
 }
 
-// removedTriggers are the pending triggers that have gone quiet, as opposed to those that cannot be seen.
+// removedTriggers returns the pending triggers that recovered, as opposed to those that cannot be observed.
 func (t *target) removedTriggers(wanted []string, q request) []string {
-	var lost []string
+	var removed []string
 	for _, name := range t.Pending.Triggers {
 		expired := slices.ContainsFunc(q.expired, func(s *Signal) bool { return s.Trigger == name })
 		if !slices.Contains(wanted, name) && !q.unobservable[name] && !expired {
-			lost = append(lost, name)
+			removed = append(removed, name)
 		}
 	}
-	return lost
+	return removed
 }
 
-// resetAttempts lets a target forget its failures once it has been left in peace for long enough and is
-// healthy. How long it has been healthy is not remembered: that no trigger has asked since its
-// latest restart, and that it is healthy at the end, stands for it.
+// resetAttempts clears the failures of a target that is available, after no trigger asked for retry.resetAfter since
+// its latest restart. How long it was available is not stored.
 func (r *run) resetAttempts(t *target) {
 	if t.Attempts == 0 || !t.workload.Available || r.stateOf(t) == Halted {
 		return

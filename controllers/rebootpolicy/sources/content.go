@@ -15,25 +15,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// content is a source as it was read. Nothing holds on to one.
+// content is a source as it was read. It is not kept.
 type content struct {
 	version string
 	fields  []metav1.ManagedFieldsEntry
 	data    map[string][]byte
 }
 
-// viewResult is what one view shows of a content; Missing where there is none.
+// viewResult is what one view has of a content; Missing without one.
 type viewResult struct {
 	state State
 	writeTimes
 }
 
-// evaluate makes fingerprints of a content; nil is a source that is missing, or was not read.
+// evaluate makes fingerprints of a content; nil is a source that is missing or was not read.
 func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]viewResult {
-	looks := make(map[viewKey]viewResult, len(wants))
+	results := make(map[viewKey]viewResult, len(wants))
 	for key, want := range wants {
 		if found == nil {
-			looks[key] = viewResult{state: State{Missing: true}}
+			results[key] = viewResult{state: State{Missing: true}}
 			continue
 		}
 		keys := want.Keys
@@ -45,13 +45,13 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 			seen.state.Version, seen.state.Keys = found.version, s.keysOf(found, &want, keys)
 		}
 		seen.writeTimes = found.writeTimes(keys)
-		looks[key] = seen
+		results[key] = seen
 	}
-	return looks
+	return results
 }
 
-// fingerprint binds content to the name of its source: a tenant who makes a Secret with a guess in it
-// must not see the fingerprint of another one that holds the same.
+// fingerprint depends on the name of the source: a tenant who creates a Secret with a guess in it must not see the
+// fingerprint of another one with the same content.
 func (s *Sources) fingerprint(found *content, want *Want) State {
 	id := func(domain string, what []byte) string {
 		return s.Key.Sum(domain, []byte(want.Kind), []byte(want.Namespace), []byte(want.Name), what)
@@ -65,13 +65,13 @@ func (s *Sources) fingerprint(found *content, want *Want) State {
 	}
 	leaf, err := leafOf(file)
 	if err != nil {
-		// What cannot be parsed may be quoted: the error stays here.
+		// The error may quote the content.
 		return State{Unknown: NotACertificate}
 	}
 	return State{Fingerprint: id("certificate", leaf.Raw), NotAfter: leaf.NotAfter}
 }
 
-// keysOf stands for the names of the keys that are there, of those that count.
+// keysOf returns a hash of the names of the keys that exist, of those that count.
 func (s *Sources) keysOf(found *content, want *Want, keys []string) string {
 	parts := [][]byte{[]byte(want.Kind), []byte(want.Namespace), []byte(want.Name)}
 	for _, key := range slices.Sorted(maps.Keys(found.data)) {
@@ -83,7 +83,7 @@ func (s *Sources) keysOf(found *content, want *Want, keys []string) string {
 	return sum[:min(len(sum), 8)]
 }
 
-// leafOf is the first certificate of a file, which by the TLS convention is the leaf.
+// leafOf returns the first certificate of a file, which by the TLS convention is the leaf.
 func leafOf(file []byte) (*x509.Certificate, error) {
 	for {
 		block, rest := pem.Decode(file)
@@ -97,7 +97,7 @@ func leafOf(file []byte) (*x509.Certificate, error) {
 	}
 }
 
-// update compares what is seen with what was, to say when it was written.
+// update compares a result with the previous one, to find out when it was written.
 func (v *view) update(seen viewResult, now time.Time) {
 	state, before := seen.state, v.state
 	same := v.known && before.Missing == state.Missing && before.Fingerprint == state.Fingerprint
@@ -113,7 +113,7 @@ func (v *view) update(seen viewResult, now time.Time) {
 	case moved:
 		state.Written = seen.values
 	default:
-		// The source does not say: the time of a write that removes a key is recorded nowhere.
+		// The time of a write that removes a key is recorded nowhere.
 		state.Written, state.FirstSeen = now, !v.known
 		if seen.allKeysSet {
 			state.ValuesWritten = seen.values

@@ -1,13 +1,13 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sources says what ConfigMaps and Secrets hold now, as fingerprints, and tells those who
-// asked when that may have changed.
+// Package sources observes ConfigMaps and Secrets for RebootPolicies: it returns what they hold as fingerprints, and
+// notifies the policies that observe them when that may have changed.
 //
-// It watches the metadata of all of them, and reads live what a policy asked for and only after its
-// metadata changed: memory grows with what is observed, not with the Secrets of the cluster. Where
-// the operator may not list or watch, it polls what was asked for, which needs the verb get alone.
+// It watches the metadata of all of them (watch.go), and reads from the API server (reader.go) what a policy observes,
+// only after its metadata changed (observe.go, object.go): memory grows with what is observed, not with the Secrets of
+// the cluster. Where the operator may not list or watch, it polls, which needs the verb get alone. content.go makes
+// fingerprints of what was read, and finds out when it was written; owners.go has which policy observes what.
 //
-// It never keeps content, never writes, and decides nothing. What it remembers is a cache: a
-// baseline is the caller's to store.
+// It never keeps content, never writes, and decides nothing. Its results are a cache: the caller stores baselines.
 package sources

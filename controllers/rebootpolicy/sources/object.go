@@ -14,20 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// object is what is remembered of one observed source.
+// object is one observed source.
 type object struct {
 	views map[viewKey]*view
 
-	// reading is closed when the read that is under way has ended; nil while none is.
+	// reading is closed when the current read has ended; nil without one.
 	reading chan struct{}
-	// stale says that the source may have changed since it was read.
+	// stale means that the source may have changed since it was read.
 	stale bool
-	// eventVersion is the version of an event that came while a read was under way.
+	// eventVersion is the version of an event that came during a read.
 	eventVersion string
-	// notInWatch says that a read found the source, and the watch does not show it yet: if it goes while
-	// the watch is cut off, no event tells. Until the watch shows it, it is polled.
+	// notInWatch means that a read found the source, and the watch does not show it yet: if it is deleted while the
+	// watch is disconnected, there is no event. Until the watch shows it, it is polled.
 	notInWatch bool
-	// lastEvent is what the latest event since the read began has told.
+	// lastEvent is the latest event since the read began.
 	lastEvent event
 
 	readAt  time.Time // zero: never
@@ -36,10 +36,10 @@ type object struct {
 	err     error
 }
 
-// viewKey tells apart what is wanted of one source.
+// viewKey identifies a view of a source.
 type viewKey string
 
-// event is what an event tells of a source.
+// event is the kind of an event about a source.
 type event int
 
 const (
@@ -52,7 +52,7 @@ const (
 type view struct {
 	want   Want
 	owners map[types.NamespacedName]struct{}
-	// known says that state is what was read last with success.
+	// known means that state is from the last successful read.
 	known bool
 	state State
 	// valuesSet is when the source says that this was written last.
@@ -83,7 +83,7 @@ func (o *object) wants(ref Ref) map[viewKey]Want {
 	return wants
 }
 
-// isComplete says whether every view has been read.
+// isComplete reports whether every view has been read.
 func (o *object) isComplete() bool {
 	for _, v := range o.views {
 		if !v.known {
@@ -103,8 +103,8 @@ func (o *object) state(key viewKey) State {
 	return State{Unknown: Unreadable}
 }
 
-// recordRead remembers what a read has found, or why it failed, and whether the watch shows it as well.
-func (o *object) recordRead(found *content, err error, shown bool, looks map[viewKey]viewResult, now time.Time) {
+// recordRead records what a read has found, or why it failed, and whether the watch shows it as well.
+func (o *object) recordRead(found *content, err error, shown bool, results map[viewKey]viewResult, now time.Time) {
 	o.readAt = now
 	switch {
 	case err == nil:
@@ -123,15 +123,15 @@ func (o *object) recordRead(found *content, err error, shown bool, looks map[vie
 		return
 	}
 	o.unknown, o.err = "", nil
-	for key, seen := range looks {
+	for key, seen := range results {
 		if v := o.views[key]; v != nil {
 			v.update(seen, now)
 		}
 	}
 }
 
-// recordEvent takes note of an event: the source is now at a version, or was when it was deleted. An
-// empty version is an unknown one.
+// recordEvent records an event: the source is now at a version, or was when it was deleted. An empty version is
+// unknown.
 func (o *object) recordEvent(version string, deleted bool) {
 	o.lastEvent = existsEvent
 	if deleted {
@@ -152,7 +152,7 @@ func (o *object) recordEvent(version string, deleted bool) {
 	o.stale = true
 }
 
-// isAtOrAfter says whether who has read one version has seen all that there was at another.
+// isAtOrAfter reports whether one version is the same as another, or later.
 func isAtOrAfter(read, version string) bool {
 	order, err := resourceversion.CompareResourceVersion(read, version)
 	return err == nil && order >= 0

@@ -12,24 +12,23 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// Observe returns what each of wants holds, in their order. It reads live what may have changed since
-// it was read last, which any other owner may have caused; where nothing is watched, what was read
-// more than half an interval ago.
+// Observe returns the state of each of wants, in their order. It reads from the API server what may have changed since
+// the last read for any owner; without a watch, what was read more than half an interval ago.
 //
-// wants must be all that the owner observes: from now on it is notified of changes of these sources,
-// and of the selectors it has passed to Select since its Observe before, and of nothing else.
+// wants must be all that the owner observes: from now on it is notified of changes of these sources, and of the
+// selectors that it passed to Select since its previous Observe, and of nothing else.
 //
-// The error is that of ctx. Whatever else goes wrong is in the State it concerns, and the owner is
-// notified again after an interval.
+// The error is that of ctx. Other errors are in the State of their source, and the owner is notified again after an
+// interval.
 func (s *Sources) Observe(ctx context.Context, by types.NamespacedName, wants []Want) ([]State, error) {
 	s.setViews(by, wants)
-	asked := make(map[Ref]struct{}, len(wants))
+	read := make(map[Ref]struct{}, len(wants))
 	for i := range wants {
 		ref := wants[i].Ref
-		if _, ok := asked[ref]; ok {
+		if _, ok := read[ref]; ok {
 			continue
 		}
-		asked[ref] = struct{}{}
+		read[ref] = struct{}{}
 		if err := s.refresh(ctx, ref); err != nil {
 			return nil, err
 		}
@@ -41,8 +40,8 @@ func (s *Sources) Observe(ctx context.Context, by types.NamespacedName, wants []
 	return states, nil
 }
 
-// refresh reads a source if what is remembered may be out of date. One read of a source is under way
-// at a time, so that a later one cannot be overwritten by an earlier.
+// refresh reads a source if its state may be out of date. One read of a source runs at a time, so that a later one is
+// not overwritten by an earlier.
 func (s *Sources) refresh(ctx context.Context, ref Ref) error {
 	for {
 		s.mu.Lock()
@@ -68,18 +67,18 @@ func (s *Sources) refresh(ctx context.Context, ref Ref) error {
 	}
 }
 
-// readOnce reads a source for all that wait for it. However it ends, they go on: a source is parsed as
-// strangers wrote it, and what panics there must not block every later Observe.
+// readOnce reads a source for all that wait for it. However it ends, they continue: a source is untrusted input, and a
+// panic in a parser must not block every later Observe.
 func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[viewKey]Want, done chan struct{}) error {
 	var found *content
 	var failed error
 	var shown bool
-	var looks map[viewKey]viewResult
+	var results map[viewKey]viewResult
 	broken := panics.Try("sources", func() error {
 		found, failed = s.reader.read(ctx, ref)
 		s.metrics.read(ref.Kind, failed)
 		shown = failed == nil && s.isInWatch(ctx, ref)
-		looks = s.evaluate(found, wants)
+		results = s.evaluate(found, wants)
 		return nil
 	})
 	now := s.Now()
@@ -91,14 +90,14 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 	case ctx.Err() != nil:
 		o.stale = true // says nothing about the source
 	default:
-		o.recordRead(found, failed, shown, looks, now)
+		o.recordRead(found, failed, shown, results, now)
 	}
 	o.reading = nil
 	close(done)
 	return ctx.Err()
 }
 
-// isCurrent says whether what is remembered of a source still stands. The lock is held.
+// isCurrent reports whether the state of a source needs no read. The lock is held.
 func (s *Sources) isCurrent(o *object) bool {
 	recent := !o.readAt.IsZero() && s.Now().Sub(o.readAt) < s.Interval/2
 	switch {
@@ -111,7 +110,7 @@ func (s *Sources) isCurrent(o *object) bool {
 	}
 }
 
-// isInWatch says whether the watch has shown a source, at whatever version.
+// isInWatch reports whether the watch has shown a source, at whatever version.
 func (s *Sources) isInWatch(ctx context.Context, ref Ref) bool {
 	s.mu.Lock()
 	watched := s.watched
@@ -120,7 +119,7 @@ func (s *Sources) isInWatch(ctx context.Context, ref Ref) bool {
 	return watched && s.Cache.Get(ctx, key, partialObject(ref.Kind)) == nil
 }
 
-// states returns what is remembered, and whether the owner should ask again though nothing changes.
+// states returns the states, and whether the owner is to observe again without a change.
 func (s *Sources) states(wants []Want) (states []State, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

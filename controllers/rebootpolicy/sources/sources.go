@@ -30,7 +30,7 @@ type Ref struct {
 	Namespace, Name string
 }
 
-// Want is what an owner asks of a source.
+// Want is what an owner observes of a source.
 type Want struct {
 	Ref
 	// Keys whose values count; none for all of them.
@@ -40,9 +40,9 @@ type Want struct {
 	Certificate string
 }
 
-// State is what a source holds now.
+// State is the state of a source.
 type State struct {
-	// Missing says that there is no such source.
+	// Missing means that the source does not exist.
 	Missing bool
 	// Fingerprint of what counts; empty where the source is missing or unknown.
 	Fingerprint string
@@ -56,36 +56,36 @@ type State struct {
 	ValuesWritten time.Time
 	// Recorded is the latest write of the source that is recorded, of whatever it was; zero where none is.
 	Recorded time.Time
-	// Keys stands for the names of the keys that count and are there; it is empty while unknown.
+	// Keys is a hash of the names of the keys that count and exist; empty while unknown.
 	Keys string
 	// Version is the source's resourceVersion when that was read: what counts was written at it or
 	// before. It is empty while unknown, and where the source is missing.
 	Version string
 	// NotAfter is when the certificate expires; zero without one.
 	NotAfter time.Time
-	// Watched says that the source is there, as far as a watch shows: its end would have been seen.
+	// Watched means that a watch shows the source to exist: its deletion would be observed.
 	Watched bool
-	// Unknown says in one word why nothing else here is known; empty when normal.
+	// Unknown is why nothing else is known, as one word; empty otherwise.
 	Unknown string
-	// Err is why, for the log: it may name what a status must not. It is nil when normal.
+	// Err is the cause, for the log alone: it may have details that a status must not.
 	Err error
 }
 
 // Why a State is unknown.
 const (
-	// Forbidden says that the operator may not read the source.
+	// Forbidden: the operator may not read the source.
 	Forbidden = "Forbidden"
-	// Unreadable says that the API server did not answer; the next Observe asks again.
+	// Unreadable: the API server did not answer. The next Observe reads again.
 	Unreadable = "Unreadable"
-	// NotACertificate says that Want.Certificate holds none that can be read.
+	// NotACertificate: the key Want.Certificate has no certificate that can be parsed.
 	NotACertificate = "NotACertificate"
-	// KeyNotFound says that the source has no key of the name of Want.Certificate.
+	// KeyNotFound: the source has no key Want.Certificate.
 	KeyNotFound = "KeyNotFound"
-	// TooManySources says that Options.Most sources are observed already.
+	// TooManySources: Options.MaxSources sources are observed already.
 	TooManySources = "TooManySources"
 )
 
-// Mode says how changes are noticed.
+// Mode is how changes are noticed.
 type Mode int
 
 const (
@@ -112,16 +112,16 @@ type Options struct {
 	Interval time.Duration
 	// MaxSources is how many sources are observed at most. The default is 20000, or about 30 MB.
 	MaxSources int
-	// Notify is told of an owner for whom something may have changed. It must not block, and may be
-	// told the same thing twice. Required.
+	// Notify is called with an owner for which something may have changed. It must not block, and may be called twice
+	// for the same change. Required.
 	Notify func(owner types.NamespacedName)
-	// Now is the clock. The default is time.Now.
+	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
-	// Registerer gets the metrics. The default is none.
+	// Registerer of metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 }
 
-// Sources knows what sources hold. All methods may be called from anywhere at any time.
+// Sources observes sources. All methods are safe for concurrent use.
 type Sources struct {
 	Options
 	reader  reader
@@ -138,7 +138,7 @@ type Sources struct {
 	selectorOwners map[scope]map[types.NamespacedName]struct{}
 }
 
-// New makes Sources that observe nothing yet.
+// New returns Sources that observe nothing yet.
 func New(o Options) (*Sources, error) {
 	switch {
 	case o.Client == nil, o.Metadata == nil, o.Key == nil, o.Notify == nil:
@@ -176,7 +176,7 @@ func newSources(o Options, from reader) *Sources {
 	return s
 }
 
-// count is how many sources of a kind are observed.
+// count returns how many sources of each kind are observed.
 func (s *Sources) count() map[autorebootv1.SourceKind]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,8 +57,8 @@ func partialObject(kind autorebootv1.SourceKind) *metav1.PartialObjectMetadata {
 	return object
 }
 
-// Run notifies owners until ctx ends. Before it, and for as long as a watch has not begun, sources are
-// polled. It returns an error where a watch cannot be had at all.
+// Run notifies owners until ctx ends. Until the watches have synced, sources are polled. It returns an error if a watch
+// cannot be started.
 func (s *Sources) Run(ctx context.Context) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -82,7 +82,7 @@ func (s *Sources) Run(ctx context.Context) error {
 	return context.Cause(running)
 }
 
-// watch hears of every ConfigMap and Secret until ctx ends.
+// watch handles events of all ConfigMaps and Secrets until ctx ends.
 func (s *Sources) watch(ctx context.Context) error {
 	kinds := []autorebootv1.SourceKind{autorebootv1.SourceConfigMap, autorebootv1.SourceSecret}
 	synced := make([]<-chan struct{}, len(kinds))
@@ -91,12 +91,12 @@ func (s *Sources) watch(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("sources: watch the metadata of %s: %w", kind, err)
 		}
-		heard, err := informer.AddEventHandler(&handler{sources: s, kind: kind})
+		registration, err := informer.AddEventHandler(&handler{sources: s, kind: kind})
 		if err != nil {
 			return fmt.Errorf("sources: watch the metadata of %s: %w", kind, err)
 		}
-		defer func() { _ = informer.RemoveEventHandler(heard) }() // the cache ends as well
-		synced[i] = heard.HasSyncedChecker().Done()
+		defer func() { _ = informer.RemoveEventHandler(registration) }() // the cache ends as well
+		synced[i] = registration.HasSyncedChecker().Done()
 	}
 	for _, done := range synced {
 		select {
@@ -111,7 +111,7 @@ func (s *Sources) watch(ctx context.Context) error {
 	return nil
 }
 
-// startWatching trusts events from now on. Whatever was read before may have changed without one.
+// startWatching relies on events from now on. What was read before may have changed without one.
 func (s *Sources) startWatching() {
 	s.mu.Lock()
 	s.watched = true
@@ -129,8 +129,7 @@ func (s *Sources) stopWatching() {
 	s.mu.Unlock()
 }
 
-// handler hears of the metadata of one kind. What it does for an object that is not observed is two
-// look-ups in maps.
+// handler handles events of one kind. For an object that is not observed it reads two maps.
 type handler struct {
 	sources *Sources
 	kind    autorebootv1.SourceKind
@@ -138,14 +137,14 @@ type handler struct {
 
 var _ toolscache.ResourceEventHandler = (*handler)(nil)
 
-// OnAdd is called for what appears, and for everything that there is at first.
+// OnAdd is called for new objects, and for all that exist at first.
 func (h *handler) OnAdd(in any, _ bool) {
 	if added, ok := in.(*metav1.PartialObjectMetadata); ok {
 		h.sources.handleEvent(h.kind, nil, added, added.ResourceVersion)
 	}
 }
 
-// OnUpdate is also called now and then for what has not changed.
+// OnUpdate is also called for objects that have not changed.
 func (h *handler) OnUpdate(from, to any) {
 	before, ok := from.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -156,8 +155,7 @@ func (h *handler) OnUpdate(from, to any) {
 	}
 }
 
-// OnDelete may be called long after the fact, with the object as it was last heard of: its version is
-// then not that of its end.
+// OnDelete may be called late, with the last known object: its version is then not that of the deletion.
 func (h *handler) OnDelete(in any) {
 	if late, ok := in.(toolscache.DeletedFinalStateUnknown); ok {
 		if gone, ok := late.Obj.(*metav1.PartialObjectMetadata); ok {
@@ -170,8 +168,8 @@ func (h *handler) OnDelete(in any) {
 	}
 }
 
-// handleEvent marks a source that changed, and notifies whom it concerns. Owners are notified even where a
-// read has seen the change already, since it may have been the read of another one.
+// handleEvent marks a source as changed, and notifies its owners, even if a read has found the change already: it may
+// have been the read of another owner.
 func (s *Sources) handleEvent(kind autorebootv1.SourceKind, before, after *metav1.PartialObjectMetadata, version string) {
 	about := after
 	if about == nil {
@@ -182,24 +180,24 @@ func (s *Sources) handleEvent(kind autorebootv1.SourceKind, before, after *metav
 		s.mu.Unlock()
 		return // all is read again when it is
 	}
-	concerned := map[types.NamespacedName]struct{}{}
+	owners := map[types.NamespacedName]struct{}{}
 	if o := s.objects[Ref{Kind: kind, Namespace: about.Namespace, Name: about.Name}]; o != nil {
 		o.recordEvent(version, after == nil)
 		for _, v := range o.views {
-			maps.Copy(concerned, v.owners)
+			maps.Copy(owners, v.owners)
 		}
 	}
 	from := scope{kind, about.Namespace}
 	for by := range s.selectorOwners[from] {
 		if s.owners[by].selectionChanged(from, before, after) {
-			concerned[by] = struct{}{}
+			owners[by] = struct{}{}
 		}
 	}
 	s.mu.Unlock()
-	s.notify(slices.Collect(maps.Keys(concerned)))
+	s.notify(slices.Collect(maps.Keys(owners)))
 }
 
-// selectionChanged says whether any selector matches an object now and did not, or the reverse.
+// selectionChanged reports whether any selector matches an object now and did not before, or the reverse.
 func (o *owner) selectionChanged(from scope, before, after *metav1.PartialObjectMetadata) bool {
 	for _, selectors := range []map[selection]labels.Selector{o.selectors, o.nextSelectors} {
 		for what, selector := range selectors {
