@@ -69,7 +69,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *fake.Clientset {
 	return client
 }
 
-// hookedClient lets a test stand between a client and its first read of the Secret.
+// hookedClient calls a hook after each read of the Secret.
 type hookedClient struct {
 	kubernetes.Interface
 	afterGet func(context.Context) error
@@ -95,8 +95,8 @@ func (g hookedCore) Secrets(namespace string) corev1client.SecretInterface {
 
 func (g hookedSecrets) Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Secret, error) {
 	secret, err := g.SecretInterface.Get(ctx, name, o)
-	if gateErr := g.afterGet(ctx); gateErr != nil {
-		return nil, gateErr
+	if hookErr := g.afterGet(ctx); hookErr != nil {
+		return nil, hookErr
 	}
 	return secret, err
 }
@@ -179,11 +179,11 @@ func handshake(t *testing.T, authority *Authority, serverName string, bundle []b
 	defer func() { _ = near.Close() }()
 	defer func() { _ = far.Close() }()
 	server := tls.Server(far, &tls.Config{GetCertificate: authority.GetCertificate, MinVersion: tls.VersionTLS13})
-	answered := make(chan struct{})
-	go func() { defer close(answered); _ = server.Handshake(); _ = far.Close() }()
+	handled := make(chan struct{})
+	go func() { defer close(handled); _ = server.Handshake(); _ = far.Close() }()
 	err := tls.Client(near, &tls.Config{RootCAs: roots, ServerName: serverName}).Handshake()
 	_ = near.Close()
-	<-answered
+	<-handled
 	return err
 }
 

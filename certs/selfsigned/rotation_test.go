@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/certs/internal/rotation"
 )
 
-// rotateOnce is a world with replicas, in which one rotation is asked for and requests are answered in
+// rotateOnce runs replicas in which one rotation is requested and requests are handled in
 // their order. It fails at the first certificate that an API server would refuse.
 func rotateOnce(t *testing.T, replicas int, crash func(who *replica, what string) bool) *schedule {
 	t.Helper()
@@ -171,9 +171,9 @@ func TestARotationIsAskedForOnceByEachValue(t *testing.T) {
 		running(t, source)
 		serials := map[string]bool{}
 		for _, value := range []string{"one", "one", "two"} {
-			asked := stored(t, client).DeepCopy()
-			asked.Annotations[RotateAnnotation] = value
-			update(t, client.CoreV1().Secrets(namespace).Update, asked)
+			changed := stored(t, client).DeepCopy()
+			changed.Annotations[RotateAnnotation] = value
+			update(t, client.CoreV1().Secrets(namespace).Update, changed)
 			pass(5 * time.Minute)
 			secret := stored(t, client)
 			if got := secret.Annotations[RotatedAnnotation]; got != value {
@@ -295,25 +295,25 @@ func seen(context.Context, []byte) error { return nil }
 func TestThePhaseAndTheExpiryOfTheNextRootArePublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, registry := newCluster(t), prometheus.NewRegistry()
-		standing := false
+		published := false
 		source := prepared(t, Options{
 			Client: client, LeafValidity: time.Minute, Registerer: registry,
 			Observe: func(context.Context, []byte) error {
-				if standing {
+				if published {
 					return nil
 				}
 				return certs.ErrBundleMissing
 			},
 		})
 		running(t, source)
-		asked := stored(t, client).DeepCopy()
-		asked.Annotations[RotateAnnotation] = "now"
-		update(t, client.CoreV1().Secrets(namespace).Update, asked)
+		changed := stored(t, client).DeepCopy()
+		changed.Annotations[RotateAnnotation] = "now"
+		update(t, client.CoreV1().Secrets(namespace).Update, changed)
 		pass(time.Minute)
 		if got := series(t, registry); got["Publishing"] != 1 || got["Stable"] != 0 || got["next"] <= float64(time.Now().Unix()) || got["serving"] >= got["root"] {
 			t.Errorf("while a root is published: %v", got)
 		}
-		standing = true
+		published = true
 		pass(5 * time.Minute)
 		got := series(t, registry)
 		if _, there := got["next"]; there || got["Stable"] != 1 || got["Publishing"] != 0 {

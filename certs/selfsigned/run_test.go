@@ -82,7 +82,7 @@ func TestARootPutThereByAnAdministratorIsPublishedBeforeItSigns(t *testing.T) {
 		secret.ResourceVersion = old.ResourceVersion
 		secret.Data[certs.CAKey] = append(secret.Data[certs.CAKey], old.Data[certs.CAKey]...)
 		update(t, client.CoreV1().Secrets(namespace).Update, secret)
-		synctest.Wait() // no time passes: the watch tells
+		synctest.Wait() // no time passes: the watch signals it
 		if got := changes.Load(); got != 2 {
 			t.Errorf("OnChange called %d times, want 2", got)
 		}

@@ -17,18 +17,18 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Which schedules are generated, each from a seed of its own. A seed replays what is drawn from it; in
-// which order goroutines that are due at one instant run is up to Go.
+// The generated schedules, each with a seed. A seed repeats all random choices; the order in which
+// goroutines that are due at one instant run is Go's.
 var (
 	schedules = flag.Uint64("schedules", 100, "how many schedules are generated")
 	seedFrom  = flag.Uint64("seed-from", 1, "the seed of the first of them")
 )
 
 // TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust generates schedules of two to five
-// replicas with clocks that differ: requests and answers in any order, replicas that end at any
-// point of a request and begin again, replicas that are cut off, rotations asked for, and Secrets
-// deleted. After every single step each replica's certificate must be accepted by what each
-// target carries, and has carried within the time that API servers may lag behind.
+// replicas with clocks that differ: requests and responses in any order, replicas that end at any
+// point of a request and start again, replicas that are disconnected, requested rotations, and deleted
+// Secrets. After each step the certificate of each replica must be accepted by the bundle of each target,
+// and by those it had within the time that API servers may lag behind.
 func TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust(t *testing.T) {
 	var total counts
 	count := *schedules
@@ -45,21 +45,21 @@ func TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust(t *testing.T) 
 		}
 	}
 	t.Logf("%+v", total)
-	for what, tried := range map[string]int{"rotations": total.Rotations, "crashes": total.Crashes, "cuts": total.Cuts, "deleted Secrets": total.Deleted} {
+	for what, tried := range map[string]int{"rotations": total.Rotations, "crashes": total.Crashes, "disconnections": total.Disconnections, "deleted Secrets": total.Deleted} {
 		if tried < int(count)/5 {
 			t.Errorf("%d %s in %d schedules: they try too little", tried, what, count)
 		}
 	}
 }
 
-// counts is what the schedules did.
-type counts struct{ Steps, Rotations, Crashes, Cuts, Deleted, Writes int }
+// counts are what the schedules did.
+type counts struct{ Steps, Rotations, Crashes, Disconnections, Deleted, Writes int }
 
 func (t *counts) add(s *schedule) {
 	t.Steps += s.counts.Steps
 	t.Rotations += s.counts.Rotations
 	t.Crashes += s.counts.Crashes
-	t.Cuts += s.counts.Cuts
+	t.Disconnections += s.counts.Disconnections
 	t.Deleted += s.counts.Deleted
 	t.Writes += s.counts.Writes
 }
@@ -101,8 +101,8 @@ func (s *schedule) addReplica() {
 }
 
 func (s *schedule) stop() {
-	for _, m := range s.replicas {
-		m.stop()
+	for _, r := range s.replicas {
+		r.stop()
 	}
 }
 
@@ -125,10 +125,10 @@ func (s *schedule) run() {
 	}
 }
 
-// injectFaults is crashes and cuts for a while.
+// injectFaults crashes and disconnects replicas for a while.
 func (s *schedule) injectFaults() {
 	left := s.random.IntN(6)
-	s.crash = func(*replica, string) bool { // at a request rather than at a moment
+	s.crash = func(*replica, string) bool { // at a request rather than at a time
 		if left > 0 && s.random.IntN(40) == 0 {
 			left--
 			return true
@@ -166,15 +166,15 @@ func (s *schedule) replaceCrashed() {
 	}
 }
 
-// disconnect takes a replica from the API server, for less than certificates live: longer than replicas have
-// to notice who signs, and shorter than the former root stays trusted.
+// disconnect disconnects a replica from the API server for less than the validity of certificates: longer
+// than replicas need to learn who signs, and shorter than the former root stays trusted.
 func (s *schedule) disconnect() {
-	m := s.replicas[s.random.IntN(len(s.replicas))]
+	r := s.replicas[s.random.IntN(len(s.replicas))]
 	s.mu.Lock()
-	m.disconnectedUntil = time.Now().Add(time.Duration(s.random.Int64N(int64(s.options.LeafValidity))))
-	s.log("%s is cut off until %s", m.id, m.disconnectedUntil.Sub(s.began))
+	r.disconnectedUntil = time.Now().Add(time.Duration(s.random.Int64N(int64(s.options.LeafValidity))))
+	s.log("%s is disconnected until %s", r.id, r.disconnectedUntil.Sub(s.began))
 	s.mu.Unlock()
-	s.counts.Cuts++
+	s.counts.Disconnections++
 }
 
 // remove deletes the Secret, as where its key is compromised. No replica ends meanwhile: the former
@@ -190,7 +190,7 @@ func (s *schedule) remove() {
 	s.counts.Deleted++
 }
 
-// step lets one request through or some time pass, and looks at what clients would meet.
+// step releases one request or lets time pass, and checks what clients would be presented.
 func (s *schedule) step() {
 	s.counts.Steps++
 	switch {
@@ -207,21 +207,21 @@ func (s *schedule) step() {
 
 func (s *schedule) checkCertificates() {
 	synctest.Wait()
-	for _, m := range s.replicas {
-		if m.crashed {
+	for _, r := range s.replicas {
+		if r.crashed {
 			continue
 		}
-		served, err := m.authority.GetCertificate(nil)
+		served, err := r.authority.GetCertificate(nil)
 		if err != nil {
 			continue // it does not serve yet
 		}
 		if err := s.checkAccepted(served.Leaf, s.lag); err != nil {
-			s.fail("the certificate of %s is refused: %v", m.id, err)
+			s.fail("the certificate of %s is refused: %v", r.id, err)
 		}
 	}
 }
 
-// until steps until the world is as it should be.
+// until steps until done returns nil.
 func (s *schedule) until(what string, limit time.Duration, done func() error) {
 	for began := time.Now(); !s.t.Failed(); s.step() {
 		s.checkCertificates()

@@ -33,8 +33,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
-// simulation is an API server that answers one request at a time, when it is told to, and several
-// replicas that ask it. It runs in a bubble of testing/synctest.
+// simulation is an API server that handles one request at a time, when the test releases it, and several
+// replicas. It runs in a bubble of testing/synctest.
 type simulation struct {
 	t *testing.T
 
@@ -51,11 +51,11 @@ type simulation struct {
 
 	arrived chan struct{} // a request waits
 
-	// crash says whether a replica ends at a point of a request; nil for never.
-	crash func(who *replica, what string) bool
+	// crash reports whether a replica crashes at a point of a request; nil for never.
+	crash func(r *replica, what string) bool
 }
 
-// simulatedTarget is a target, and the bundles that it has carried.
+// simulatedTarget is a target with the bundles that it has had.
 type simulatedTarget struct {
 	object  *unstructured.Unstructured
 	history []bundleVersion
@@ -67,7 +67,7 @@ type bundleVersion struct {
 	until  time.Time // zero: still
 }
 
-// pendingRequest is a request that waits to be let through, or an answer that waits to be delivered.
+// pendingRequest is a request that waits to be handled, or a response that waits to be delivered.
 type pendingRequest struct {
 	replica *replica
 	what    string
@@ -89,7 +89,7 @@ var (
 // newSimulation has a root that is trusted everywhere.
 func newSimulation(t *testing.T, options Options) *simulation {
 	t.Helper()
-	w := &simulation{
+	s := &simulation{
 		t: t, targets: map[string]*simulatedTarget{}, watchers: map[*replica]*watch.FakeWatcher{},
 		began: time.Now(), links: map[string]bool{}, parsed: map[string][]*x509.Certificate{},
 		arrived: make(chan struct{}, 1),
@@ -98,10 +98,10 @@ func newSimulation(t *testing.T, options Options) *simulation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.secret = newSecret(namespace, name)
-	w.secret.Data = dataOf(t, first)
-	w.store(w.secret)
-	bundle := w.secret.Data[certs.CAKey]
+	s.secret = newSecret(namespace, name)
+	s.secret.Data = dataOf(t, first)
+	s.store(s.secret)
+	bundle := s.secret.Data[certs.CAKey]
 	for kind, resource := range targetKinds {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
 		object.SetAPIVersion(resource.GroupVersion().String())
@@ -109,9 +109,9 @@ func newSimulation(t *testing.T, options Options) *simulation {
 		object.SetUID(types.UID(kind))
 		object.SetResourceVersion("1")
 		setBundle(object, bundle)
-		w.targets[kind] = &simulatedTarget{object: object, history: []bundleVersion{{bundle: bundle}}}
+		s.targets[kind] = &simulatedTarget{object: object, history: []bundleVersion{{bundle: bundle}}}
 	}
-	return w
+	return s
 }
 
 // setBundle writes a bundle into a target.
@@ -124,77 +124,77 @@ func setBundle(object *unstructured.Unstructured, bundle []byte) {
 	}
 }
 
-// do lets a request of a replica through when it is its turn: once before it is done and once
-// before it is answered, so that others, or a crash, may come in between.
-func (w *simulation) do(ctx context.Context, who *replica, what string, do func() error) error {
-	if err := w.await(ctx, who, what); err != nil {
+// do handles a request once the test has released it, and returns the response once that is released too:
+// other requests, or a crash, may come in between.
+func (s *simulation) do(ctx context.Context, r *replica, what string, do func() error) error {
+	if err := s.await(ctx, r, what); err != nil {
 		return err
 	}
-	w.mu.Lock()
+	s.mu.Lock()
 	err := do()
-	w.log("%s %s: %v", who.id, what, err)
-	w.mu.Unlock()
-	if err := w.await(ctx, who, what+" answered"); err != nil {
+	s.log("%s %s: %v", r.id, what, err)
+	s.mu.Unlock()
+	if err := s.await(ctx, r, what+" response"); err != nil {
 		return err
 	}
 	return err
 }
 
-func (w *simulation) await(ctx context.Context, who *replica, what string) error {
-	turn := &pendingRequest{replica: who, what: what, since: time.Now(), open: make(chan struct{})}
-	w.mu.Lock()
-	w.pending = append(w.pending, turn)
-	w.mu.Unlock()
+func (s *simulation) await(ctx context.Context, r *replica, what string) error {
+	request := &pendingRequest{replica: r, what: what, since: time.Now(), open: make(chan struct{})}
+	s.mu.Lock()
+	s.pending = append(s.pending, request)
+	s.mu.Unlock()
 	select {
-	case w.arrived <- struct{}{}:
+	case s.arrived <- struct{}{}:
 	default:
 	}
 	var err error
 	select {
-	case <-turn.open:
+	case <-request.open:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending = slices.DeleteFunc(w.pending, func(one *pendingRequest) bool { return one == turn })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = slices.DeleteFunc(s.pending, func(one *pendingRequest) bool { return one == request })
 	switch {
-	case who.crashed:
+	case r.crashed:
 		return errCrashed
 	case err != nil:
 		return err
-	case w.crash != nil && w.crash(who, what):
-		w.log("%s crashes at %q", who.id, what)
-		who.crashed = true
+	case s.crash != nil && s.crash(r, what):
+		s.log("%s crashes at %q", r.id, what)
+		r.crashed = true
 		return errCrashed
-	case time.Now().Before(who.disconnectedUntil):
+	case time.Now().Before(r.disconnectedUntil):
 		return errDisconnected
 	}
 	return nil
 }
 
-func (w *simulation) log(format string, a ...any) {
-	if len(w.trace) < 20000 {
-		w.trace = append(w.trace, fmt.Sprintf("%8s ", time.Since(w.began).Round(time.Millisecond))+fmt.Sprintf(format, a...))
+func (s *simulation) log(format string, a ...any) {
+	if len(s.trace) < 20000 {
+		s.trace = append(s.trace, fmt.Sprintf("%8s ", time.Since(s.began).Round(time.Millisecond))+fmt.Sprintf(format, a...))
 	}
 }
 
-// store keeps the Secret, as of a new version, and tells the watchers.
-func (w *simulation) store(secret *corev1.Secret) *corev1.Secret {
-	w.version++
-	w.secret = secret.DeepCopy()
-	w.secret.ResourceVersion = strconv.Itoa(w.version)
-	for who, watcher := range w.watchers {
-		if !time.Now().Before(who.disconnectedUntil) && !watcher.IsStopped() {
-			watcher.Modify(w.secret.DeepCopy())
+// store stores the Secret as a new version and notifies the watchers.
+func (s *simulation) store(secret *corev1.Secret) *corev1.Secret {
+	s.version++
+	s.secret = secret.DeepCopy()
+	s.secret.ResourceVersion = strconv.Itoa(s.version)
+	for r, watcher := range s.watchers {
+		if !time.Now().Before(r.disconnectedUntil) && !watcher.IsStopped() {
+			watcher.Modify(s.secret.DeepCopy())
 		}
 	}
-	return w.secret.DeepCopy()
+	return s.secret.DeepCopy()
 }
 
 // checkUsable says whether an operator that knows nothing of rotations could use the Secret: the pair is
 // one, and is trusted.
-func (w *simulation) checkUsable(secret *corev1.Secret) error {
+func (s *simulation) checkUsable(secret *corev1.Secret) error {
 	pair, err := tls.X509KeyPair(secret.Data[certs.CertKey], secret.Data[certs.PrivateKey])
 	if err != nil {
 		return err
@@ -204,49 +204,49 @@ func (w *simulation) checkUsable(secret *corev1.Secret) error {
 		return err
 	}
 	if !certs.Contains(trusted, pair.Leaf) {
-		return errors.New("its ca.crt does not hold its tls.crt")
+		return errors.New("its ca.crt does not contain its tls.crt")
 	}
 	return nil
 }
 
-// checkAccepted says whether every API server accepts a leaf: by what each target carries, and by what it
-// has carried within the time that API servers may lag behind their storage.
-func (w *simulation) checkAccepted(leaf *x509.Certificate, lag time.Duration) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// checkAccepted returns why an API server would refuse a leaf: by the bundle of each target, and by those it
+// had within the time that API servers may lag behind their storage.
+func (s *simulation) checkAccepted(leaf *x509.Certificate, lag time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := time.Now()
 	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
 		return fmt.Errorf("it is valid from %s to %s, and it is %s", leaf.NotBefore, leaf.NotAfter, now)
 	}
-	for kind, target := range w.targets {
+	for kind, target := range s.targets {
 		for _, one := range target.history {
 			if !one.until.IsZero() && now.Sub(one.until) >= lag {
 				continue
 			}
-			if err := w.signedBy(leaf, one.bundle, now); err != nil {
-				return fmt.Errorf("%s carries (until %s) %w", kind, one.until, err)
+			if err := s.signedBy(leaf, one.bundle, now); err != nil {
+				return fmt.Errorf("%s has (until %s) %w", kind, one.until, err)
 			}
 		}
 	}
 	return nil
 }
 
-func (w *simulation) signedBy(leaf *x509.Certificate, bundle []byte, now time.Time) error {
-	roots, known := w.parsed[string(bundle)]
+func (s *simulation) signedBy(leaf *x509.Certificate, bundle []byte, now time.Time) error {
+	roots, known := s.parsed[string(bundle)]
 	if !known {
 		var err error
 		if roots, err = pemfile.ParseCertificates(bundle); err != nil {
 			return err
 		}
-		w.parsed[string(bundle)] = roots
+		s.parsed[string(bundle)] = roots
 	}
 	for _, root := range roots {
 		if !bytes.Equal(root.SubjectKeyId, leaf.AuthorityKeyId) || now.After(root.NotAfter) || now.Before(root.NotBefore) {
 			continue
 		}
 		link := leaf.SerialNumber.String() + root.SerialNumber.String()
-		if w.links[link] || leaf.CheckSignatureFrom(root) == nil {
-			w.links[link] = true
+		if s.links[link] || leaf.CheckSignatureFrom(root) == nil {
+			s.links[link] = true
 			return nil
 		}
 	}
@@ -288,57 +288,57 @@ func (c replicaSecrets) do(ctx context.Context, what string, do func() error) er
 	return c.replica.simulation.do(ctx, c.replica, what, do)
 }
 
-func (c replicaSecrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) (answer *corev1.Secret, err error) {
-	w := c.replica.simulation
+func (c replicaSecrets) Get(ctx context.Context, _ string, _ metav1.GetOptions) (response *corev1.Secret, err error) {
+	s := c.replica.simulation
 	err = c.do(ctx, "get Secret", func() error {
-		if w.secret == nil {
+		if s.secret == nil {
 			return apierrors.NewNotFound(secretsResource.GroupResource(), name)
 		}
-		answer = w.secret.DeepCopy()
+		response = s.secret.DeepCopy()
 		return nil
 	})
-	return answer, err
+	return response, err
 }
 
-func (c replicaSecrets) Create(ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (answer *corev1.Secret, err error) {
-	w := c.replica.simulation
+func (c replicaSecrets) Create(ctx context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (response *corev1.Secret, err error) {
+	s := c.replica.simulation
 	err = c.do(ctx, "create Secret", func() error {
-		if w.secret != nil {
+		if s.secret != nil {
 			return apierrors.NewAlreadyExists(secretsResource.GroupResource(), name)
 		}
-		answer = w.store(secret)
+		response = s.store(secret)
 		return nil
 	})
-	return answer, err
+	return response, err
 }
 
-func (c replicaSecrets) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (answer *corev1.Secret, err error) {
-	w := c.replica.simulation
+func (c replicaSecrets) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (response *corev1.Secret, err error) {
+	s := c.replica.simulation
 	err = c.do(ctx, "update Secret to "+secret.Annotations[RotationAnnotation], func() error {
 		switch {
-		case w.secret == nil:
+		case s.secret == nil:
 			return apierrors.NewNotFound(secretsResource.GroupResource(), name)
-		case w.secret.ResourceVersion != secret.ResourceVersion:
+		case s.secret.ResourceVersion != secret.ResourceVersion:
 			return apierrors.NewConflict(secretsResource.GroupResource(), name, errors.New("changed"))
 		}
-		if err := w.checkUsable(secret); err != nil {
-			w.t.Errorf("a Secret that an older operator could not use: %v", err)
+		if err := s.checkUsable(secret); err != nil {
+			s.t.Errorf("a Secret that an older operator could not use: %v", err)
 		}
-		answer = w.store(secret)
+		response = s.store(secret)
 		return nil
 	})
-	return answer, err
+	return response, err
 }
 
 func (c replicaSecrets) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	w := c.replica.simulation
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	s := c.replica.simulation
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if c.replica.crashed || time.Now().Before(c.replica.disconnectedUntil) {
 		return nil, errDisconnected
 	}
-	w.watchers[c.replica] = watch.NewFakeWithChanSize(1000, false)
-	return w.watchers[c.replica], nil
+	s.watchers[c.replica] = watch.NewFakeWithChanSize(1000, false)
+	return s.watchers[c.replica], nil
 }
 
 func (c replicaDynamic) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
@@ -350,19 +350,19 @@ func (c replicaDynamic) Resource(resource schema.GroupVersionResource) dynamic.N
 	return nil
 }
 
-func (c replicaTargets) Get(ctx context.Context, _ string, _ metav1.GetOptions, _ ...string) (answer *unstructured.Unstructured, err error) {
-	w := c.replica.simulation
-	err = w.do(ctx, c.replica, "get "+c.kind, func() error {
-		answer = w.targets[c.kind].object.DeepCopy()
+func (c replicaTargets) Get(ctx context.Context, _ string, _ metav1.GetOptions, _ ...string) (response *unstructured.Unstructured, err error) {
+	s := c.replica.simulation
+	err = s.do(ctx, c.replica, "get "+c.kind, func() error {
+		response = s.targets[c.kind].object.DeepCopy()
 		return nil
 	})
-	return answer, err
+	return response, err
 }
 
 func (c replicaTargets) Patch(ctx context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
-	w := c.replica.simulation
-	return nil, w.do(ctx, c.replica, "patch "+c.kind, func() error {
-		target := w.targets[c.kind]
+	s := c.replica.simulation
+	return nil, s.do(ctx, c.replica, "patch "+c.kind, func() error {
+		target := s.targets[c.kind]
 		applied := &unstructured.Unstructured{}
 		if err := json.Unmarshal(data, &applied.Object); err != nil {
 			return err

@@ -15,9 +15,9 @@ var (
 	modelCount = flag.Int("model-schedules", 5000, "how many schedules of the election's model to play")
 )
 
-// tolerated is how far the rate of a clock may be from the true one: two that differ by twice that in
-// opposite directions are the limit of (lease + renew deadline) / 2 before a lease, 15/12.5. It is more
-// than the twelfth by which chrony changes a rate at most.
+// tolerated is how far the rate of a clock may deviate: two that deviate by it in opposite directions are at
+// the limit of (lease + renew deadline) / 2 before a lease, 15/12.5. It is more than the twelfth by which
+// chrony changes a rate at most.
 const tolerated = 0.09
 
 func TestNoTwoReplicasActAtOneInstantAndOneLeadsOnceTheFaultsAreOver(t *testing.T) {
@@ -48,7 +48,7 @@ func TestNoTwoReplicasActAtOneInstantAndOneLeadsOnceTheFaultsAreOver(t *testing.
 	}
 }
 
-// A model that never finds anything shows nothing.
+// A model that never finds anything proves nothing.
 func TestTheModelFindsTwoLeadersWhereClocksDifferByMoreThanIsTolerated(t *testing.T) {
 	for seed := range uint64(2000) {
 		p := randomPlan(seed+1, false, 0.45)
@@ -66,7 +66,7 @@ func TestTheModelFindsTwoLeadersWhereClocksDifferByMoreThanIsTolerated(t *testin
 	t.Error("not found in 2000 schedules")
 }
 
-// shrink leaves out halves of the faults, then quarters and so on, as long as that is wrong.
+// shrink removes halves of the faults, then quarters and so on, as long as the violation remains.
 func shrink(t *testing.T, p plan, wrong string) plan {
 	t.Helper()
 	for size := (len(p.faults) + 1) / 2; size >= 1; size /= 2 {
@@ -83,7 +83,7 @@ func shrink(t *testing.T, p plan, wrong string) plan {
 	return p
 }
 
-// fails plays a schedule several times: what comes first at one instant is not the schedule's to say.
+// fails simulates a plan several times, since the order at one instant varies.
 func fails(t *testing.T, p plan, wrong string) bool {
 	t.Helper()
 	for range 10 {

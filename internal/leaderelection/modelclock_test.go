@@ -11,14 +11,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// interval is a span of true time, from the beginning of a schedule.
+// interval is a span of true time from the start of a simulation.
 type interval struct{ from, to time.Duration }
 
 func (i interval) holds(at time.Duration) bool { return at >= i.from && at < i.to }
 
-// machineClock is the clock of one machine: it runs at a rate of its own, and stands still while the
-// machine sleeps, as Go's monotonic clock does. What waits for it also waits while the process is
-// stopped. Everything is computed from true time, which is that of the test's bubble.
+// machineClock is the clock of one machine: it has a rate of its own and does not advance while the machine
+// sleeps, as Go's monotonic clock. Timers also wait while the process is stopped. Everything is computed from
+// true time, which is that of the test's bubble.
 type machineClock struct {
 	clock.Clock // what is not overridden is not used
 
@@ -31,7 +31,7 @@ type machineClock struct {
 
 func (c *machineClock) true() time.Duration { return time.Since(c.began) }
 
-// elapsedAt is what the clock shows at a true time.
+// elapsedAt is the clock's time at a true time.
 func (c *machineClock) elapsedAt(at time.Duration) time.Duration {
 	slept := time.Duration(0)
 	for _, s := range c.sleeps {
@@ -42,12 +42,12 @@ func (c *machineClock) elapsedAt(at time.Duration) time.Duration {
 	return time.Duration(float64(at-slept) * c.rate)
 }
 
-// elapsed is the clock that goes on while the machine sleeps.
+// elapsed is a clock that advances while the machine sleeps.
 func (c *machineClock) elapsed() time.Duration {
 	return time.Duration(float64(c.true()) * c.rate)
 }
 
-// realTimeOf is the true time at which the clock shows so much, when the process runs.
+// realTimeOf is the true time of a clock's time, when the process runs.
 func (c *machineClock) realTimeOf(shown time.Duration) time.Duration {
 	at := time.Duration(float64(shown) / c.rate)
 	for _, s := range c.sleeps { // in order, and apart
@@ -86,7 +86,7 @@ func (c *machineClock) wake() {
 	}
 }
 
-// wasStopped says whether the process or its machine stood still within the last span.
+// wasStopped reports whether the process or its machine was stopped within the last span.
 func (c *machineClock) wasStopped(span time.Duration) bool {
 	now := c.true()
 	for _, s := range slices.Concat(c.sleeps, c.stops) {
@@ -102,7 +102,7 @@ func (c *machineClock) Now() time.Time { return time.Unix(0, 0).Add(c.elapsedAt(
 
 func (c *machineClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// date is what the machine believes the date to be.
+// date is the wall clock of the machine.
 func (c *machineClock) date() time.Time { return c.began.Add(c.true() + c.wall(c.true())) }
 
 func (c *machineClock) NewTimer(d time.Duration) clock.Timer {

@@ -18,15 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// machine is one place for a replica, with its clock and its way to the API server. Processes come and
-// go on it, and for life also Pods.
+// machine runs a replica, with its clock and its network. Its processes, and for life also its Pods, are
+// replaced.
 type machine struct {
-	world *simulation
+	simulation *simulation
 	index int
 	clock *machineClock
 	// faults of its network and its life, by kind.
 	faults map[kind][]fault
-	serial chan struct{} // of what happens to its processes
+	serial chan struct{} // serializes what happens to its processes
 
 	mu       sync.Mutex // guards what follows
 	pod      string
@@ -43,13 +43,13 @@ type process struct {
 	gone    chan struct{}
 
 	mu      sync.Mutex
-	dead    bool // it does nothing any more, whatever its goroutines do
+	dead    bool // it has no effect any more, whatever its goroutines do
 	working bool
 }
 
 var errNetwork = errors.New("the network is broken")
 
-// faultAt returns the fault of a kind that there is at a time.
+// faultAt returns the active fault of a kind.
 func (m *machine) faultAt(k kind, at time.Duration) (fault, bool) {
 	for _, f := range m.faults[k] {
 		if f.holds(at) {
@@ -59,8 +59,8 @@ func (m *machine) faultAt(k kind, at time.Duration) (fault, bool) {
 	return fault{}, false
 }
 
-// roundTrip is a request. It is on its way for a while, is lost or slow where the network is, and may be
-// carried out long after who sent it has given up or died. It returns when the process runs.
+// roundTrip is a request and its response. It takes a while, is lost or delayed by faults, and may be applied
+// long after its sender has given up or died. It returns when the process runs.
 func roundTrip[T any](ctx context.Context, m *machine, apply func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -85,7 +85,7 @@ func roundTrip[T any](ctx context.Context, m *machine, apply func() (T, error)) 
 		}
 		value, err := apply()
 		now = m.clock.true()
-		if lost, ok := m.faultAt(answerless, now); ok {
+		if lost, ok := m.faultAt(unanswered, now); ok {
 			time.Sleep(lost.to - now) //nolint:forbidigo // in a bubble
 			answers <- answer{none, errNetwork}
 			return
@@ -106,7 +106,7 @@ func roundTrip[T any](ctx context.Context, m *machine, apply func() (T, error)) 
 	}
 }
 
-// stream is a watch. In a partition it is silent, and ends when that does.
+// stream is a watch. In a partition it gets no events, and ends with the partition.
 type stream struct {
 	events chan watch.Event
 	stop   context.CancelFunc
@@ -118,7 +118,7 @@ func (s *stream) Stop()                          { s.stop() }
 func (m *machine) watch(ctx context.Context, from string) watch.Interface {
 	ctx, stop := context.WithCancel(ctx)
 	s := &stream{events: make(chan watch.Event), stop: stop}
-	store := m.world.store
+	store := m.simulation.store
 	store.mu.Lock()
 	next := len(store.history)
 	var first *coordinationv1.Lease
@@ -161,7 +161,7 @@ func (m *machine) watch(ctx context.Context, from string) watch.Interface {
 func (m *machine) deliver(ctx context.Context, s *stream, event watch.Event) bool {
 	time.Sleep(time.Millisecond) //nolint:forbidigo // in a bubble
 	now := m.clock.true()
-	for _, k := range []kind{partitioned, refused, answerless} {
+	for _, k := range []kind{partitioned, refused, unanswered} {
 		if cut, ok := m.faultAt(k, now); ok {
 			time.Sleep(cut.to - now) //nolint:forbidigo // in a bubble
 			return false
@@ -179,9 +179,9 @@ func (m *machine) deliver(ctx context.Context, s *stream, event watch.Event) boo
 	}
 }
 
-// launch runs one more process on the machine, which stands for election until it dies.
+// launch starts another process on the machine, which takes part in the election until it dies.
 func (m *machine) launch() {
-	w := m.world
+	w := m.simulation
 	w.mu.Lock()
 	w.launched++
 	number := w.launched
@@ -222,7 +222,7 @@ func (p *process) run(ctx context.Context) {
 			return
 		}
 		if errors.Is(err, ErrStillRunning) || !errors.Is(err, ErrLost) {
-			// The process ends, and as a rule the kubelet starts it again.
+			// The process ends, and usually the kubelet starts it again.
 			p.kill()
 			if sleep(ctx, time.Second) && p.machine.running() == p {
 				p.machine.launch()
@@ -233,14 +233,14 @@ func (p *process) run(ctx context.Context) {
 	p.kill()
 }
 
-// running is the process that was launched last; nil where it was killed.
+// running is the process that was started last; nil where it was killed.
 func (m *machine) running() *process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.process
 }
 
-// kill is SIGKILL for whatever runs. The goroutines end too, but have no effect any more.
+// kill sends SIGKILL. The goroutines end too, but have no effect any more.
 func (m *machine) kill() {
 	m.mu.Lock()
 	p := m.process
@@ -252,7 +252,7 @@ func (m *machine) kill() {
 	}
 }
 
-// kill has the process do nothing from this instant on.
+// kill makes the process have no effect from now on.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -277,9 +277,9 @@ func (p *process) works() bool {
 	return p.working && !p.dead
 }
 
-// lead acts again and again, as reconcilers do, and takes a while to end.
+// lead acts repeatedly, as reconcilers do, and takes a while to end.
 func (p *process) lead(ctx context.Context) error {
-	w := p.machine.world
+	w := p.machine.simulation
 	w.workBegins(p)
 	p.setWorking(true)
 	defer p.setWorking(false)
@@ -294,7 +294,7 @@ func (p *process) lead(ctx context.Context) error {
 		}
 		timer.Stop()
 	}
-	// What is told to stop does not at once, and some of it never does in time.
+	// Work does not stop at once, and some of it not in time.
 	for range random.IntN(5) {
 		w.workActs(p)
 		pause := p.machine.clock.NewTimer(time.Duration(random.Int64N(int64(p.LossTimeout) / 2)))
@@ -309,13 +309,13 @@ func (p *process) lead(ctx context.Context) error {
 	return nil
 }
 
-// newPod gives the machine another Pod.
+// newPod replaces the machine's Pod.
 func (m *machine) newPod() {
 	m.mu.Lock()
 	m.podCount++
 	m.pod, m.uid = fmt.Sprintf("pod-%d-%d", m.index, m.podCount), types.UID(fmt.Sprintf("uid-%d-%d", m.index, m.podCount))
 	name, uid := m.pod, m.uid
 	m.mu.Unlock()
-	m.world.store.setPod(name, uid, func(*corev1.Pod) {})
-	m.world.store.setNode("node-"+name, func(*corev1.Node) {})
+	m.simulation.store.setPod(name, uid, func(*corev1.Pod) {})
+	m.simulation.store.setNode("node-"+name, func(*corev1.Node) {})
 }

@@ -18,14 +18,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kind is what goes wrong.
+// kind is a kind of fault.
 type kind string
 
 const (
 	partitioned kind = "partitioned" // nothing arrives, and no error is returned
 	refused     kind = "refused"     // every request fails at once
-	answerless  kind = "answerless"  // requests are carried out, their answers are lost
-	slowed      kind = "slowed"      // requests and answers take long
+	unanswered  kind = "unanswered"  // requests are applied, their responses are lost
+	slowed      kind = "slowed"      // requests and responses take long
 	stopped     kind = "stopped"     // the process does not run, as by SIGSTOP
 	slept       kind = "slept"       // the machine does not run, nor its monotonic clock
 	stepped     kind = "stepped"     // the date is wrong from here on
@@ -35,7 +35,7 @@ const (
 	lost        kind = "lost"        // for life: the node is away, and is taken out of service at the end
 )
 
-// fault is one thing that goes wrong on one machine, for a while.
+// fault is one fault of one machine.
 type fault struct {
 	kind    kind
 	machine int
@@ -47,7 +47,7 @@ func (f fault) String() string {
 	return fmt.Sprintf("m%d %s %.1fs-%.1fs by %s", f.machine, f.kind, f.from.Seconds(), f.to.Seconds(), f.by)
 }
 
-// plan is one schedule.
+// plan is one random schedule of faults.
 type plan struct {
 	seed                uint64
 	life                bool
@@ -56,7 +56,7 @@ type plan struct {
 	faults              []fault
 }
 
-// over is when the last fault is.
+// over is when the last fault is over.
 func (p plan) over() (at time.Duration) {
 	for _, f := range p.faults {
 		if f.kind != stepped {
@@ -74,11 +74,11 @@ func (p plan) String() string {
 	return fmt.Sprintf("seed %d, for life %v, clock rates %.3f:\n%s", p.seed, p.life, p.rates, strings.Join(lines, "\n"))
 }
 
-// randomPlan is a schedule by its seed. spread is how far clock rates are from 1, at most.
+// randomPlan returns the plan of a seed. spread is how far clock rates differ from 1 at most.
 func randomPlan(seed uint64, life bool, spread float64) plan {
 	random := rand.New(rand.NewPCG(seed, 1))
 	p := plan{seed: seed, life: life, lease: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second}
-	kinds := []kind{partitioned, refused, answerless, slowed, stopped, slept, stepped, killed, terminated}
+	kinds := []kind{partitioned, refused, unanswered, slowed, stopped, slept, stepped, killed, terminated}
 	if life {
 		kinds = append(kinds, evicted, lost, killed, terminated)
 	}
@@ -98,7 +98,7 @@ func randomPlan(seed uint64, life bool, spread float64) plan {
 	return p
 }
 
-// simulation is a schedule that runs.
+// simulation runs a plan.
 type simulation struct {
 	plan     plan
 	ctx      context.Context
@@ -109,21 +109,21 @@ type simulation struct {
 	launched  int
 	acted     int
 	terms     int
-	violation string // the first thing that was
+	violation string // the first one
 }
 
-func (w *simulation) violates(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.violation == "" {
-		w.violation = fmt.Sprintf("at %.3fs: ", w.machines[0].clock.true().Seconds()) + fmt.Sprintf(format, args...)
+func (s *simulation) violates(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.violation == "" {
+		s.violation = fmt.Sprintf("at %.3fs: ", s.machines[0].clock.true().Seconds()) + fmt.Sprintf(format, args...)
 	}
 }
 
-// others are the processes beside one.
-func (w *simulation) others(than *process) []*process {
+// others are all processes but one.
+func (s *simulation) others(than *process) []*process {
 	var all []*process
-	for _, m := range w.machines {
+	for _, m := range s.machines {
 		m.mu.Lock()
 		p := m.process
 		m.mu.Unlock()
@@ -134,43 +134,43 @@ func (w *simulation) others(than *process) []*process {
 	return all
 }
 
-// workBegins is the start of a term: no other replica's work may still run. Where a process, or its machine,
-// has stood still shortly before, its work is only told to stop after it goes on; it may not act.
-func (w *simulation) workBegins(p *process) {
-	w.mu.Lock()
-	w.terms++
-	w.mu.Unlock()
+// workBegins checks the start of a term: no other replica's work may still run. Where a process or its
+// machine was stopped shortly before, its work is told to stop only afterwards; it must not act.
+func (s *simulation) workBegins(p *process) {
+	s.mu.Lock()
+	s.terms++
+	s.mu.Unlock()
 	if p.isDead() {
 		return
 	}
-	for _, other := range w.others(p) {
+	for _, other := range s.others(p) {
 		if other.works() && !other.machine.clock.wasStopped(20*time.Second) {
-			w.violates("%s begins to lead while the work of %s still runs", p.Identity, other.Identity)
+			s.violates("%s begins to lead while the work of %s still runs", p.Identity, other.Identity)
 		}
 	}
 }
 
-// bothAct is what must never be.
+// bothAct is the violation that must not occur.
 const bothAct = "may both act"
 
-// workActs is a write: no other replica may be able to.
-func (w *simulation) workActs(p *process) {
+// workActs checks a write: no other replica may pass Check.
+func (s *simulation) workActs(p *process) {
 	if p.isDead() || p.Check() != nil {
 		return
 	}
-	w.mu.Lock()
-	w.acted++
-	w.mu.Unlock()
-	for _, other := range w.others(p) {
+	s.mu.Lock()
+	s.acted++
+	s.mu.Unlock()
+	for _, other := range s.others(p) {
 		if other.Check() == nil {
-			w.violates("%s and %s "+bothAct, p.Identity, other.Identity)
+			s.violates("%s and %s "+bothAct, p.Identity, other.Identity)
 		}
 	}
 }
 
-// hasLeader says whether a replica does, and may act.
-func (w *simulation) hasLeader() bool {
-	for _, p := range w.others(nil) {
+// hasLeader reports whether a replica leads and may act.
+func (s *simulation) hasLeader() bool {
+	for _, p := range s.others(nil) {
 		if p.Check() == nil {
 			return true
 		}
@@ -178,21 +178,21 @@ func (w *simulation) hasLeader() bool {
 	return false
 }
 
-// simulationResult is what came of a schedule.
+// simulationResult is what happened in a simulation.
 type simulationResult struct {
 	wrong        string
 	acted, terms int
 }
 
-// simulate runs a schedule, and returns what was wrong; nothing where all was well.
+// simulate runs a plan and returns the first violation, if any.
 func simulate(t *testing.T, p plan) (result simulationResult) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, finish := context.WithCancel(t.Context())
-		w := &simulation{plan: p, ctx: ctx, store: newStore()}
+		s := &simulation{plan: p, ctx: ctx, store: newStore()}
 		began := time.Now()
 		for i, rate := range p.rates {
-			m := &machine{world: w, index: i, faults: map[kind][]fault{}, serial: make(chan struct{}, 1)}
+			m := &machine{simulation: s, index: i, faults: map[kind][]fault{}, serial: make(chan struct{}, 1)}
 			m.clock = &machineClock{began: began, rate: rate}
 			for _, f := range p.faults {
 				if f.machine == i {
@@ -209,48 +209,48 @@ func simulate(t *testing.T, p plan) (result simulationResult) {
 				}
 				return off
 			}
-			w.machines = append(w.machines, m)
+			s.machines = append(s.machines, m)
 		}
-		for _, m := range w.machines {
+		for _, m := range s.machines {
 			m.newPod()
 			m.launch()
 		}
 		var strikes sync.WaitGroup
 		for _, f := range p.faults {
-			strikes.Go(func() { w.machines[f.machine].runFault(ctx, f) })
+			strikes.Go(func() { s.machines[f.machine].runFault(ctx, f) })
 		}
 		if p.life {
-			go w.runGarbageCollector(ctx)
+			go s.runGarbageCollector(ctx)
 		}
 		time.Sleep(p.over()) //nolint:forbidigo // in a bubble
 		strikes.Wait()
-		time.Sleep(w.grace()) //nolint:forbidigo // in a bubble
-		if !w.hasLeader() {
-			w.violates("no replica leads %s after the last fault was over", w.grace())
+		time.Sleep(s.grace()) //nolint:forbidigo // in a bubble
+		if !s.hasLeader() {
+			s.violates("no replica leads %s after the last fault was over", s.grace())
 		}
-		for _, m := range w.machines {
+		for _, m := range s.machines {
 			m.kill()
 		}
 		finish()
 		time.Sleep(10 * time.Minute) //nolint:forbidigo // everything ends, by timers of the bubble
-		result = simulationResult{w.violation, w.acted, w.terms}
+		result = simulationResult{s.violation, s.acted, s.terms}
 	})
 	return result
 }
 
-// grace is when a replica must lead, after the last fault was over.
-func (w *simulation) grace() time.Duration {
-	slowest := slices.Min(w.plan.rates)
-	// Where nothing wakes an attempt, the retry period and the fifth that it is jittered by.
-	bound := w.plan.lease + w.plan.retry*6/5
-	if w.plan.life {
-		bound = w.plan.retry*6/5 + 3*time.Second // and the garbage collector's time, and that of a new Pod
+// grace is the time after the last fault within which a replica must lead.
+func (s *simulation) grace() time.Duration {
+	slowest := slices.Min(s.plan.rates)
+	// Without an event: the retry period and its jitter of a fifth.
+	bound := s.plan.lease + s.plan.retry*6/5
+	if s.plan.life {
+		bound = s.plan.retry*6/5 + 3*time.Second // and the garbage collector's time, and that of a new Pod
 	}
 	return time.Duration(float64(bound)/slowest) + 100*time.Millisecond
 }
 
-// beginFault notes what a fault means for the clock and the network. Two sleeps of one machine do not
-// overlap: the second begins with the end of the first.
+// beginFault applies a fault to the clock and the network. Two sleeps of one machine do not overlap: the
+// second begins with the end of the first.
 func (m *machine) beginFault(f fault) {
 	m.faults[f.kind] = append(m.faults[f.kind], f)
 	switch f.kind {
@@ -269,8 +269,7 @@ func (m *machine) beginFault(f fault) {
 	}
 }
 
-// runFault is what a fault does to processes and Pods, beside what it does to clock and network. One
-// follows the other.
+// runFault applies a fault to processes and Pods, one after the other.
 func (m *machine) runFault(ctx context.Context, f fault) {
 	switch f.kind {
 	case killed, terminated, evicted, lost:
@@ -292,35 +291,35 @@ func (m *machine) runFault(ctx context.Context, f fault) {
 		until()
 	case evicted:
 		m.kill()
-		m.world.store.setPod(pod, uid, func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted" })
+		m.simulation.store.setPod(pod, uid, func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted" })
 		m.newPod()
 		until()
 	case terminated:
 		m.clock.wake()
 		now := metav1.NewTime(time.Now())
-		m.world.store.setPod(pod, uid, func(pod *corev1.Pod) { pod.DeletionTimestamp = &now })
+		m.simulation.store.setPod(pod, uid, func(pod *corev1.Pod) { pod.DeletionTimestamp = &now })
 		if p := m.running(); p != nil {
 			p.end()
 			select {
 			case <-p.gone:
-			case <-time.After(time.Minute): // the kubelet's patience
+			case <-time.After(time.Minute): // the kubelet's grace period
 			}
 		}
 		m.kill()
-		m.world.store.deletePod(pod)
+		m.simulation.store.deletePod(pod)
 		m.newPod()
 		until()
-	case lost: // it runs on, out of reach
+	case lost: // it runs on without a network
 		now := metav1.NewTime(time.Now())
-		m.world.store.setPod(pod, uid, func(pod *corev1.Pod) {
+		m.simulation.store.setPod(pod, uid, func(pod *corev1.Pod) {
 			pod.DeletionTimestamp = &now
 			pod.Status.Conditions[0].Status = corev1.ConditionFalse
 		})
-		m.world.store.setNode("node-"+pod, func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		m.simulation.store.setNode("node-"+pod, func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown })
 		until()
-		// An administrator has switched the machine off, and says so.
+		// An administrator has switched the machine off, and sets the taint.
 		m.kill()
-		m.world.store.setNode("node-"+pod, func(node *corev1.Node) {
+		m.simulation.store.setNode("node-"+pod, func(node *corev1.Node) {
 			node.Status.Conditions[0].Status = corev1.ConditionUnknown
 			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
 		})
@@ -330,9 +329,9 @@ func (m *machine) runFault(ctx context.Context, f fault) {
 }
 
 // runGarbageCollector is the garbage collector.
-func (w *simulation) runGarbageCollector(ctx context.Context) {
+func (s *simulation) runGarbageCollector(ctx context.Context) {
 	for sleep(ctx, 500*time.Millisecond) {
-		w.store.collect(func() { sleep(ctx, 200*time.Millisecond) })
+		s.store.collect(func() { sleep(ctx, 200*time.Millisecond) })
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// store is what all replicas see in one order: a Lease, with optimistic locks, and Pods and Nodes.
+// store is the API server's storage: a Lease, with optimistic locks, and Pods and Nodes.
 type store struct {
 	mu      sync.Mutex
 	version int
@@ -79,7 +79,7 @@ func (s *store) update(lease *coordinationv1.Lease) (*coordinationv1.Lease, erro
 	return s.recordLocked(watch.Modified, lease), nil
 }
 
-// collect is the garbage collector: it looks, and a moment later deletes what it saw, unless that has
+// collect is the garbage collector: it reads, and a moment later deletes what it read, unless that has
 // changed.
 func (s *store) collect(pause func()) {
 	s.mu.Lock()
@@ -128,7 +128,7 @@ func (s *store) setNode(name string, change func(*corev1.Node)) {
 	s.nodes[name] = node
 }
 
-// leaseClient, podClient and nodeClient are the ways of one replica to the store.
+// leaseClient, podClient and nodeClient are the clients of one replica.
 type leaseClient struct {
 	coordinationv1client.LeaseInterface // what is not overridden is not used
 	m                                   *machine
@@ -137,15 +137,15 @@ type leaseClient struct {
 func (c leaseClient) Leases(string) coordinationv1client.LeaseInterface { return c }
 
 func (c leaseClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
-	return roundTrip(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.get(name) })
+	return roundTrip(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.simulation.store.get(name) })
 }
 
 func (c leaseClient) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
-	return roundTrip(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.create(lease) })
+	return roundTrip(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.simulation.store.create(lease) })
 }
 
 func (c leaseClient) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	return roundTrip(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.world.store.update(lease) })
+	return roundTrip(ctx, c.m, func() (*coordinationv1.Lease, error) { return c.m.simulation.store.update(lease) })
 }
 
 func (c leaseClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -161,7 +161,7 @@ func (c podClient) Pods(string) corev1client.PodInterface { return c }
 
 func (c podClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Pod, error) {
 	return roundTrip(ctx, c.m, func() (*corev1.Pod, error) {
-		s := c.m.world.store
+		s := c.m.simulation.store
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if pod := s.pods[name]; pod != nil {
@@ -180,7 +180,7 @@ func (c nodeClient) Nodes() corev1client.NodeInterface { return c }
 
 func (c nodeClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Node, error) {
 	return roundTrip(ctx, c.m, func() (*corev1.Node, error) {
-		s := c.m.world.store
+		s := c.m.simulation.store
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if node := s.nodes[name]; node != nil {
