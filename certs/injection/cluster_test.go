@@ -77,7 +77,7 @@ func newWebhooks(kind *kind, name string, webhooks ...string) *unstructured.Unst
 	return newObject(kind, name, map[string]any{"webhooks": entries})
 }
 
-// standard are one target of each kind, as they are installed: without a bundle.
+// standard is one target of each kind as it is installed, without a bundle.
 func standard() []runtime.Object {
 	return []runtime.Object{
 		newCRD("foos.x.dev"),
@@ -86,8 +86,8 @@ func standard() []runtime.Object {
 	}
 }
 
-// newHolder writes a bundle into every slot, as its owner would.
-func newHolder(t *testing.T, object *unstructured.Unstructured, bundle []byte, owner string) *unstructured.Unstructured {
+// withBundle writes a bundle into every slot, as its owner would.
+func withBundle(t *testing.T, object *unstructured.Unstructured, bundle []byte, owner string) *unstructured.Unstructured {
 	t.Helper()
 	target := targetOf(t, object)
 	slots, err := target.kind.slots(object)
@@ -99,7 +99,7 @@ func newHolder(t *testing.T, object *unstructured.Unstructured, bundle []byte, o
 	return object
 }
 
-// own notes the owner of all slots, and forgets who owned them before.
+// own sets the owner of all slots, in place of any former one.
 func own(object *unstructured.Unstructured, kind *kind, slots []slot, owner string) {
 	fields := map[string]any{}
 	for _, one := range slots {
@@ -122,7 +122,7 @@ func targetOf(t *testing.T, object *unstructured.Unstructured) target {
 	return target{}
 }
 
-// merge does what apply does to the fields that the injector sends: maps by key, webhooks by name.
+// merge applies the fields that the injector sends: maps by key, webhooks by name.
 func merge(into, from map[string]any) {
 	for key, value := range from {
 		switch value := value.(type) {
@@ -180,7 +180,7 @@ func newCluster(objects ...runtime.Object) *fake.FakeDynamicClient {
 	return client
 }
 
-// bundles are what stands in all slots of the standard targets.
+// bundles are the values of all slots of the standard targets.
 func bundles(t *testing.T, client *fake.FakeDynamicClient) []string {
 	t.Helper()
 	var all []string

@@ -162,7 +162,7 @@ func TestPublishNamesThePermissionItLacks(t *testing.T) {
 func TestAnotherOwnersBundleIsLeftUnlessTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects, theirs, ours := standard(), newBundle(t), newBundle(t)
-		newHolder(t, objects[0].(*unstructured.Unstructured), theirs, "helm")
+		withBundle(t, objects[0].(*unstructured.Unstructured), theirs, "helm")
 		client := newCluster(objects...)
 		err := newInjector(t, client, Options{}).Publish(t.Context(), ours)
 		if err == nil || !strings.Contains(err.Error(), "another field manager") || !strings.Contains(err.Error(), `"helm"`) {

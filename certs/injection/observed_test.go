@@ -24,9 +24,9 @@ func TestObservedNamesWhatDoesNotTrustTheBundleAndWhoseBundleThatIs(t *testing.T
 	one, two := newBundle(t), newBundle(t)
 	both := slices.Concat(two, one)
 	objects := standard()
-	newHolder(t, objects[0].(*unstructured.Unstructured), one, "argocd-controller")
-	newHolder(t, objects[1].(*unstructured.Unstructured), both, FieldOwner)
-	newHolder(t, objects[2].(*unstructured.Unstructured), both, "another-manager")
+	withBundle(t, objects[0].(*unstructured.Unstructured), one, "argocd-controller")
+	withBundle(t, objects[1].(*unstructured.Unstructured), both, FieldOwner)
+	withBundle(t, objects[2].(*unstructured.Unstructured), both, "another-manager")
 	client := newCluster(objects...)
 	injector := newInjector(t, client, Options{})
 	if err := injector.Observed(t.Context(), one); err != nil {
@@ -64,7 +64,7 @@ func TestAReplicaWithAnOldBundleDoesNotBringItBack(t *testing.T) {
 	old, current := newBundle(t), newBundle(t)
 	objects := standard()
 	for _, object := range objects {
-		newHolder(t, object.(*unstructured.Unstructured), current, FieldOwner)
+		withBundle(t, object.(*unstructured.Unstructured), current, FieldOwner)
 	}
 	client := newCluster(objects...)
 	injector := newInjector(t, client, Options{Latest: func(context.Context) ([]byte, error) { return current, nil }})
@@ -106,7 +106,7 @@ func TestAnotherOrderOfTheSameRootsIsNoReasonToWrite(t *testing.T) {
 	one, two := newBundle(t), newBundle(t)
 	objects := standard()
 	for _, object := range objects {
-		newHolder(t, object.(*unstructured.Unstructured), slices.Concat(one, two), FieldOwner)
+		withBundle(t, object.(*unstructured.Unstructured), slices.Concat(one, two), FieldOwner)
 	}
 	client := newCluster(objects...)
 	if err := newInjector(t, client, Options{}).Publish(t.Context(), slices.Concat(two, one)); err != nil {
@@ -198,7 +198,7 @@ func TestAnOwnerOfAnotherBundleIsNamedAndNotFought(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			objects, theirs := standard(), newBundle(t)
-			owned := newHolder(t, objects[0].(*unstructured.Unstructured), theirs, manager)
+			owned := withBundle(t, objects[0].(*unstructured.Unstructured), theirs, manager)
 			fields := owned.GetManagedFields()
 			fields[0].Operation = operation
 			owned.SetManagedFields(fields)

@@ -23,10 +23,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// soon is how long healing may take: the least time between two looks, and a little.
+// soon is how long restoring a bundle may take: the least time between two passes, and a little.
 const soon = 2 * minInterval
 
-// losses are what was told of lost bundles.
+// losses are the reported losses.
 type losses struct {
 	mu  sync.Mutex
 	all []Loss
@@ -44,7 +44,7 @@ func (l *losses) count() int {
 	return len(l.all)
 }
 
-// run has injectors keep the bundle until the test's bubble ends.
+// run runs injectors until the test's bubble ends.
 func run(t *testing.T, bundle []byte, injectors ...*Injector) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -91,7 +91,7 @@ func TestABundleOfOthersOverOursIsReplaced(t *testing.T) {
 		client, bundle := newCluster(standard()...), newBundle(t)
 		run(t, bundle, newInjector(t, client, Options{}))
 		for _, object := range standard() {
-			store(t, client, newHolder(t, object.(*unstructured.Unstructured), newBundle(t), "kubectl-patch"))
+			store(t, client, withBundle(t, object.(*unstructured.Unstructured), newBundle(t), "kubectl-patch"))
 		}
 		pass(soon)
 		if diff := cmp.Diff(repeated(bundle), bundles(t, client)); diff != "" {
@@ -108,7 +108,7 @@ func TestABundleThatAnotherReplicaHasWrittenIsNotUndoneByAWatch(t *testing.T) {
 		run(t, bundle, newInjector(t, client, Options{OnLoss: told.add, Latest: func(context.Context) ([]byte, error) { return nil, nil }}))
 		newer := newBundle(t)
 		for _, object := range standard() {
-			store(t, client, newHolder(t, object.(*unstructured.Unstructured), newer, FieldOwner))
+			store(t, client, withBundle(t, object.(*unstructured.Unstructured), newer, FieldOwner))
 		}
 		pass(time.Minute)
 		if diff := cmp.Diff(repeated(newer), bundles(t, client)); diff != "" || told.count() != 0 {
@@ -125,7 +125,7 @@ func TestAWatchTakesNoTrustAwayThatAnotherReplicaHasAdded(t *testing.T) {
 		run(t, bundle, newInjector(t, client, Options{Latest: func(context.Context) ([]byte, error) { return bundle, nil }}))
 		both := slices.Concat(newBundle(t), bundle)
 		for _, object := range standard() {
-			store(t, client, newHolder(t, object.(*unstructured.Unstructured), both, FieldOwner))
+			store(t, client, withBundle(t, object.(*unstructured.Unstructured), both, FieldOwner))
 		}
 		pass(time.Minute)
 		if diff := cmp.Diff(repeated(both), bundles(t, client)); diff != "" {

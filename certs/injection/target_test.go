@@ -80,28 +80,28 @@ func TestJudge(t *testing.T) {
 		object.SetAnnotations(map[string]string{"cert-manager.io/inject-ca-from": "ns/name"})
 		return object
 	}
-	mixed := newHolder(t, webhooks(), bundle, "helm")
+	mixed := withBundle(t, webhooks(), bundle, "helm")
 	mixed.Object["webhooks"].([]any)[1].(map[string]any)["clientConfig"].(map[string]any)["caBundle"] = encoded([]byte("\n"))
-	half := newHolder(t, webhooks(), other, "helm")
+	half := withBundle(t, webhooks(), other, "helm")
 	half.Object["webhooks"].([]any)[1].(map[string]any)["clientConfig"].(map[string]any)["caBundle"] = ""
 	for title, test := range map[string]struct {
 		object *unstructured.Unstructured
 		want   action
 	}{
 		"unset":                             {webhooks(), replace},
-		"a line feed of another owner":      {newHolder(t, webhooks(), []byte("\n"), "kubectl"), replace},
-		"equal":                             {newHolder(t, webhooks(), bundle, "helm"), leave},
+		"a line feed of another owner":      {withBundle(t, webhooks(), []byte("\n"), "kubectl"), replace},
+		"equal":                             {withBundle(t, webhooks(), bundle, "helm"), leave},
 		"equal but one blank":               {mixed, replace},
 		"another's and one blank":           {half, apply},
-		"another's":                         {newHolder(t, webhooks(), other, "helm"), apply},
-		"another's that trusts ours too":    {newHolder(t, webhooks(), both, "helm"), apply},
-		"our former one":                    {newHolder(t, webhooks(), other, FieldOwner), replace},
-		"our former one in a CRD":           {newHolder(t, newCRD("foos.x.dev"), other, FieldOwner), replace},
-		"another's in a CRD":                {newHolder(t, newCRD("foos.x.dev"), other, "helm"), apply},
+		"another's":                         {withBundle(t, webhooks(), other, "helm"), apply},
+		"another's that trusts ours too":    {withBundle(t, webhooks(), both, "helm"), apply},
+		"our former one":                    {withBundle(t, webhooks(), other, FieldOwner), replace},
+		"our former one in a CRD":           {withBundle(t, newCRD("foos.x.dev"), other, FieldOwner), replace},
+		"another's in a CRD":                {withBundle(t, newCRD("foos.x.dev"), other, "helm"), apply},
 		"cert-manager's, not there yet":     {annotated(webhooks()), foreign},
-		"cert-manager's, another authority": {annotated(newHolder(t, webhooks(), other, "cert-manager-cainjector")), foreign},
-		"cert-manager's, ours":              {annotated(newHolder(t, webhooks(), bundle, "cert-manager-cainjector")), leave},
-		"cert-manager's, ours among others": {annotated(newHolder(t, webhooks(), both, "cert-manager-cainjector")), leave},
+		"cert-manager's, another authority": {annotated(withBundle(t, webhooks(), other, "cert-manager-cainjector")), foreign},
+		"cert-manager's, ours":              {annotated(withBundle(t, webhooks(), bundle, "cert-manager-cainjector")), leave},
+		"cert-manager's, ours among others": {annotated(withBundle(t, webhooks(), both, "cert-manager-cainjector")), leave},
 	} {
 		t.Run(title, func(t *testing.T) {
 			kind := targetOf(t, test.object).kind

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// wall is the slow model of a clock on the wall: what it shows, in minutes as if it were UTC, at
+// wall is the slow model of a local clock: the minutes that it shows, counted as if they were UTC, at
 // every single minute from the first on.
 type wall struct {
 	name  string
@@ -86,7 +86,7 @@ type expression struct {
 	onDay bool
 }
 
-// names tells whether the expression names a local minute.
+// names reports whether the expression matches a local minute.
 func (e *expression) names(local int32) bool {
 	if !e.minutes[local%60] || !e.hours[local/60%24] {
 		return false

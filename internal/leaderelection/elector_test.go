@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -418,48 +417,4 @@ func TestAnAPIServerThatIsAwayIsRetriedAndStoppingStillWorks(t *testing.T) {
 	if err := ends(t, other); err != nil {
 		t.Errorf("a standby that is stopped: %v", err)
 	}
-}
-
-func TestAnnouncementsAndMetricsSayWhoLeads(t *testing.T) {
-	s, registry := &server{}, prometheus.NewRegistry()
-	notes := make(chan string, 2)
-	o := options(s, newClock(), "a")
-	o.Metrics = registry
-	o.Announce = func(_ context.Context, lease *coordinationv1.Lease, reason, note string) {
-		notes <- lease.Name + " " + reason + ": " + note
-	}
-	r := start(t, o)
-	leads(t, r)
-	if note := <-notes; note != "fairlead-manager LeaderElected: a leads" {
-		t.Errorf("announced %q", note)
-	}
-	if got := gauge(t, registry, "fairlead_leader"); got != 1 {
-		t.Errorf("fairlead_leader %v", got)
-	}
-	r.stop()
-	r.finish <- nil
-	if err := ends(t, r); err != nil {
-		t.Fatal(err)
-	}
-	if note := <-notes; note != "fairlead-manager LeaderStopped: a stopped leading" {
-		t.Errorf("announced %q", note)
-	}
-	if got := gauge(t, registry, "fairlead_leader"); got != 0 {
-		t.Errorf("fairlead_leader %v", got)
-	}
-}
-
-func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetMetric()[0].GetGauge().GetValue()
-		}
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
 }

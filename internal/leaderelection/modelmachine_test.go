@@ -22,8 +22,8 @@ import (
 // replaced.
 type machine struct {
 	simulation *simulation
-	index int
-	clock *machineClock
+	index      int
+	clock      *machineClock
 	// faults of its network and its life, by kind.
 	faults map[kind][]fault
 	serial chan struct{} // serializes what happens to its processes

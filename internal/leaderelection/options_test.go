@@ -41,9 +41,3 @@ func TestAPanicInARequestIsItsErrorAndEndsNothingElse(t *testing.T) {
 		t.Errorf("%d, %v", got, err)
 	}
 }
-
-func TestWhatIsCutKeepsWholeCharacters(t *testing.T) {
-	if got := truncated("aé", 2); got != "a" {
-		t.Errorf("%q", got)
-	}
-}

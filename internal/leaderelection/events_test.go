@@ -1,0 +1,62 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"context"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
+
+func TestAnnouncementsAndMetricsSayWhoLeads(t *testing.T) {
+	s, registry := &server{}, prometheus.NewRegistry()
+	notes := make(chan string, 2)
+	o := options(s, newClock(), "a")
+	o.Metrics = registry
+	o.Announce = func(_ context.Context, lease *coordinationv1.Lease, reason, note string) {
+		notes <- lease.Name + " " + reason + ": " + note
+	}
+	r := start(t, o)
+	leads(t, r)
+	if note := <-notes; note != "fairlead-manager LeaderElected: a leads" {
+		t.Errorf("announced %q", note)
+	}
+	if got := gauge(t, registry, "fairlead_leader"); got != 1 {
+		t.Errorf("fairlead_leader %v", got)
+	}
+	r.stop()
+	r.finish <- nil
+	if err := ends(t, r); err != nil {
+		t.Fatal(err)
+	}
+	if note := <-notes; note != "fairlead-manager LeaderStopped: a stopped leading" {
+		t.Errorf("announced %q", note)
+	}
+	if got := gauge(t, registry, "fairlead_leader"); got != 0 {
+		t.Errorf("fairlead_leader %v", got)
+	}
+}
+
+func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
+
+func TestTruncatedKeepsWholeCharacters(t *testing.T) {
+	if got := truncated("aé", 2); got != "a" {
+		t.Errorf("%q", got)
+	}
+}
