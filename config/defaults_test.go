@@ -17,7 +17,7 @@ import (
 func TestDefinitionsHaveNoDefaultInListItems(t *testing.T) {
 	files, err := filepath.Glob("crd/bases/*.yaml")
 	if err != nil || len(files) != 3 {
-		t.Fatalf("definitions: %v, %v", files, err)
+		t.Fatalf("CRDs: %v, %v", files, err)
 	}
 	for _, file := range files {
 		var definition apiextensionsv1.CustomResourceDefinition

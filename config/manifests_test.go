@@ -191,7 +191,7 @@ func TestTheReferenceListsEveryMetricAndNoOther(t *testing.T) {
 	}
 }
 
-// storedKinds are the kinds of the definitions at the version that is stored.
+// storedKinds are the kinds of the CRDs at the version that is stored.
 func storedKinds(t *testing.T) []schema.GroupVersionKind {
 	t.Helper()
 	var kinds []schema.GroupVersionKind
@@ -211,7 +211,7 @@ func definitions(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("crd/bases/*.yaml")
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no definitions in crd/bases: %v", err)
+		t.Fatalf("no CRDs in crd/bases: %v", err)
 	}
 	return paths
 }

@@ -15,13 +15,13 @@ import (
 // hub is the version that is stored, at which all policies look.
 const hub = "v1"
 
-// Kind is one of Fairlead's kinds, as its definition has it.
+// Kind is one of Fairlead's kinds, as its CRD has it.
 type Kind struct {
 	Group, Name, Resource string
 	schema                *apiextensionsv1.JSONSchemaProps
 }
 
-// Kinds are all that have a definition.
+// Kinds are all that have a CRD.
 func Kinds() ([]Kind, error) {
 	var kinds []Kind
 	for _, name := range [][2]string{

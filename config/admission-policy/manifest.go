@@ -13,7 +13,7 @@ import (
 )
 
 // head stands above each file of policies.
-const head = `# Made by package config/admission-policy from the definitions and rules: do not edit. To regenerate it:
+const head = `# Made by package config/admission-policy from the CRDs and rules: do not edit. To regenerate it:
 #
 #   go test -trimpath ./config/admission-policy -run TestTheShippedPoliciesAreCurrent -update
 #

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd carries the definitions of Fairlead's kinds inside the binary, for what checks objects
+// Package crd carries the CRDs of Fairlead's kinds inside the binary, for what checks objects
 // without a cluster. It never installs or changes them.
 package crd
 
@@ -19,7 +19,7 @@ var bases embed.FS
 func Definition(group, plural string) ([]byte, error) {
 	data, err := bases.ReadFile("bases/" + group + "_" + plural + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("this binary carries no definition of %s.%s: %w", plural, group, err)
+		return nil, fmt.Errorf("this binary carries no CRD of %s.%s: %w", plural, group, err)
 	}
 	return data, nil
 }

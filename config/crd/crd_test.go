@@ -14,7 +14,7 @@ import (
 func TestEveryDefinitionIsCarried(t *testing.T) {
 	paths, err := filepath.Glob("bases/*.yaml")
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("%d definitions, %v", len(paths), err)
+		t.Fatalf("%d CRDs, %v", len(paths), err)
 	}
 	for _, path := range paths {
 		group, plural, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".yaml"), "_")
@@ -26,7 +26,7 @@ func TestEveryDefinitionIsCarried(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", path, len(got), err)
 		}
 	}
-	if _, err := Definition("chaos.fairlead.dev", "tea"); err == nil || !strings.Contains(err.Error(), "no definition of tea.chaos.fairlead.dev") {
+	if _, err := Definition("chaos.fairlead.dev", "tea"); err == nil || !strings.Contains(err.Error(), "no CRD of tea.chaos.fairlead.dev") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// goal is what a definition wants of its objects.
+// goal is what a CRD wants of its objects.
 type goal struct {
 	resource schema.GroupVersionResource // at the storage version
 	// through are the served versions, the one that Kubernetes prefers first. A write through any of them
@@ -31,7 +31,7 @@ type goal struct {
 	generation int64
 }
 
-// goalOf a definition. It fails where there is no storage version, which the API server forbids.
+// goalOf a CRD. It fails where there is no storage version, which the API server forbids.
 func goalOf(crd *apiextensionsv1.CustomResourceDefinition) (goal, error) {
 	g := goal{kind: crd.Spec.Names.Kind, uid: crd.UID, generation: crd.Generation}
 	for _, v := range crd.Spec.Versions {
@@ -45,10 +45,10 @@ func goalOf(crd *apiextensionsv1.CustomResourceDefinition) (goal, error) {
 		}
 	}
 	if g.resource.Empty() {
-		return g, fmt.Errorf("definition %s has no storage version", crd.Name)
+		return g, fmt.Errorf("CRD %s has no storage version", crd.Name)
 	}
 	if !slices.Contains(g.served, g.resource.GroupVersion().String()) {
-		return g, fmt.Errorf("definition %s does not serve %s, which it stores: objects can be rewritten only at a version that is served", crd.Name, g.resource.Version)
+		return g, fmt.Errorf("CRD %s does not serve %s, which it stores: objects can be rewritten only at a version that is served", crd.Name, g.resource.Version)
 	}
 	slices.Sort(g.served)
 	slices.SortFunc(g.through, func(a, b schema.GroupVersionResource) int {
@@ -62,7 +62,7 @@ func goalOf(crd *apiextensionsv1.CustomResourceDefinition) (goal, error) {
 	return g, nil
 }
 
-// String identifies the goal: a pass that reached it need not be made again. It holds the definition's
+// String identifies the goal: a pass that reached it need not be made again. It holds the CRD's
 // UID, since one that was deleted and made again from a backup has other objects.
 func (g goal) String() string {
 	versions := make([]string, 0, len(g.served))
@@ -72,7 +72,7 @@ func (g goal) String() string {
 	return fmt.Sprintf("%s stores %s serves %s", g.uid, g.resource.Version, strings.Join(versions, ","))
 }
 
-// same says whether the other is the goal of the same definition with the same spec.
+// same says whether the other is the goal of the same CRD with the same spec.
 func (g goal) same(other goal) bool {
 	return g.uid == other.uid && g.generation == other.generation && g.String() == other.String()
 }

@@ -106,8 +106,8 @@ func TestAPassGoesOnOnlyWhereTheDefinitionIsAsItWas(t *testing.T) {
 
 func TestADefinitionThatCannotBeMigratedIsNamed(t *testing.T) {
 	for want, crd := range map[string]*apiextensionsv1.CustomResourceDefinition{
-		"definition widgets.example.com has no storage version":                                                                        definition(nil, "v1 served"),
-		"definition widgets.example.com does not serve v1, which it stores: objects can be rewritten only at a version that is served": definition(nil, "v1alpha1 served", "v1 storage"),
+		"CRD widgets.example.com has no storage version":                                                                        definition(nil, "v1 served"),
+		"CRD widgets.example.com does not serve v1, which it stores: objects can be rewritten only at a version that is served": definition(nil, "v1alpha1 served", "v1 storage"),
 	} {
 		if _, err := goalOf(crd); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

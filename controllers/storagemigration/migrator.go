@@ -20,25 +20,25 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Migrator migrates the objects of some definitions. One replica runs it at a time.
+// Migrator migrates the objects of some CRDs. One replica runs it at a time.
 type Migrator struct {
 	Options
 	metrics metrics
 	limit   flowcontrol.RateLimiter
-	state   map[string]*state // by definition; of Run alone
+	state   map[string]*state // by CRD; of Run alone
 
 	mu   sync.Mutex
-	said map[string]string // what Status says, by definition
+	said map[string]string // what Status says, by CRD
 }
 
-// state is what this process knows of a definition.
+// state is what this process knows of a CRD.
 type state struct {
 	seen  goal      // as it stands
 	since time.Time // and since when, by this process
 	// left are objects that failed in the last pass, which came to all others; nil where there was
 	// none such.
 	left []string
-	// walked says that a pass came to all objects and left none, so that only the definition must still be
+	// walked says that a pass came to all objects and left none, so that only the CRD must still be
 	// written.
 	walked bool
 	// began is when the first pass for the goal did, and rewritten how many objects were since.
@@ -91,7 +91,7 @@ func (m *Migrator) Status() string {
 	return strings.Join(lines, "; ")
 }
 
-// look does for one definition what can be done now, and returns when to look again at the latest.
+// look does for one CRD what can be done now, and returns when to look again at the latest.
 func (m *Migrator) look(ctx context.Context, name string) time.Duration {
 	s := m.state[name]
 	if s == nil {
@@ -166,7 +166,7 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 	}
 	var err error
 	switch {
-	case s.walked: // all is rewritten, and only the definition could not be written then
+	case s.walked: // all is rewritten, and only the CRD could not be written then
 	case s.left != nil:
 		err = p.again(ctx, s.left)
 	default:
@@ -196,7 +196,7 @@ func (m *Migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 		return "", m.Interval, err
 	case !done:
 		s.walked = false
-		return "the definition has changed, beginning again", min(time.Second, m.Interval), nil
+		return "the CRD has changed, beginning again", min(time.Second, m.Interval), nil
 	}
 	m.metrics.completed(g.kind, true)
 	if p.every || s.rewritten > 0 {

@@ -34,19 +34,19 @@ const (
 
 // Options of a Migrator.
 type Options struct {
-	// Definitions reads the definitions and writes their annotations and status. Required.
+	// Definitions reads the CRDs and writes their annotations and status. Required.
 	Definitions apiextensionsclient.CustomResourceDefinitionInterface
 	// Objects lists objects by their metadata, and patches them. Required.
 	Objects metadata.Interface
 	// Migrations looks for StorageVersionMigrations of the API server's own. The default is that
 	// there are none.
 	Migrations dynamic.Interface
-	// Names are those of the definitions. Required.
+	// Names are those of the CRDs. Required.
 	Names []string
 
 	// Rate is how many objects are rewritten in a second. The default is 20.
 	Rate int
-	// Interval is the time between two looks at the definitions. The default is 1 minute.
+	// Interval is the time between two looks at the CRDs. The default is 1 minute.
 	Interval time.Duration
 	// Settle is how long the storage version must have been seen here before a pass begins: with
 	// several API servers, one may store objects at the old version for a moment longer. The
@@ -57,7 +57,7 @@ type Options struct {
 	// may.
 	Healthy func(ctx context.Context) error
 
-	// Events gets what becomes of a definition. Defaults to nil: none are written.
+	// Events gets what becomes of a CRD. Defaults to nil: none are written.
 	Events recorder.EventRecorder
 	// Clock tells the time. The default is the real one.
 	Clock clock.Clock

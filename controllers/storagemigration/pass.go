@@ -22,7 +22,7 @@ var errPaused = errors.New("paused")
 type pass struct {
 	*Migrator
 	goal  goal
-	name  string // of the definition
+	name  string // of the CRD
 	every bool   // rewrite all, not only those whose managedFields need it
 	after string // the last object that was come to, as namespace/name
 

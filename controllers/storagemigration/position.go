@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Annotation of a definition says how far the migration of its objects has come.
+// Annotation of a CRD says how far the migration of its objects has come.
 const Annotation = "fairlead.dev/storage-migration"
 
 // record is the content of the annotation.
@@ -21,7 +21,7 @@ type record struct {
 	Goal string `json:"goal"`
 	// Done says that it was reached.
 	Done bool `json:"done,omitempty"`
-	// Generation of the definition during a pass that is not done.
+	// Generation of the CRD during a pass that is not done.
 	Generation int64 `json:"generation,omitempty"`
 	// After is the namespace and name of the last object that such a pass has come to.
 	After string `json:"after,omitempty"`
@@ -32,7 +32,7 @@ type record struct {
 // maxKept bounds the objects that a record names. With more of them the position stays before the rest.
 const maxKept = 20
 
-// recordOf a definition; zero where there is none that can be read.
+// recordOf a CRD; zero where there is none that can be read.
 func recordOf(crd *apiextensionsv1.CustomResourceDefinition) record {
 	var r record
 	if json.Unmarshal([]byte(crd.Annotations[Annotation]), &r) != nil {
@@ -45,7 +45,7 @@ func recordOf(crd *apiextensionsv1.CustomResourceDefinition) record {
 func (r record) reached(g goal) bool { return r.Done && r.Goal == g.String() && len(g.old) == 0 }
 
 // position is where a pass for the goal goes on, and what it tries again before; empty for the beginning.
-// A definition that has changed since may have had another storage version in between.
+// A CRD that has changed since may have had another storage version in between.
 func (r record) position(g goal) (after string, left []string) {
 	if r.Done || r.Goal != g.String() || r.Generation != g.generation {
 		return "", nil

@@ -15,7 +15,7 @@ import (
 )
 
 // prune leaves the storage version alone in status.storedVersions, and notes that the goal is reached.
-// It returns false where the definition is no longer the one that the pass was made for: then some
+// It returns false where the CRD is no longer the one that the pass was made for: then some
 // object may have been stored at another version meanwhile, and the pass says nothing.
 func (m *Migrator) prune(ctx context.Context, name string, g goal) (bool, error) {
 	for range maxRaces {
@@ -31,14 +31,14 @@ func (m *Migrator) prune(ctx context.Context, name string, g goal) (bool, error)
 			err = m.pruneStatus(ctx, crd, now)
 		}
 		if apierrors.IsConflict(err) {
-			continue // the definition was written meanwhile: look again what it wants
+			continue // the CRD was written meanwhile: look again what it wants
 		}
 		if err != nil {
 			return false, fmt.Errorf("take %v out of status.storedVersions: %w", now.old, err)
 		}
 		return true, m.keep(ctx, name, record{Goal: g.String(), Done: true})
 	}
-	return false, fmt.Errorf("definition %s changed %d times in a row between reading and writing", name, maxRaces)
+	return false, fmt.Errorf("CRD %s changed %d times in a row between reading and writing", name, maxRaces)
 }
 
 // pruneStatus writes the status by itself, which no admission webhook of others can hold up, against

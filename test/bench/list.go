@@ -31,7 +31,7 @@ type ListOptions struct {
 	Output io.Writer
 }
 
-// Listed is how long the first LIST took after a change of the definition, when no cache is warm.
+// Listed is how long the first LIST took after a change of the CRD, when no cache is warm.
 type Listed struct {
 	Size int
 	// Ours and Stock are of v1alpha1, converted by either side's handler; Plain is of v1, as it is stored.
@@ -110,7 +110,7 @@ func (l Listed) Entries() []Entry {
 // WriteLists writes the results for a reader.
 func WriteLists(w io.Writer, results []Listed) error {
 	var out strings.Builder
-	out.WriteString("The first LIST after a change of the definition, through a real API server, in ms:\n\n")
+	out.WriteString("The first LIST after a change of the CRD, through a real API server, in ms:\n\n")
 	out.WriteString("objects\tv1, as stored\tv1alpha1, fairlead\t+-\tv1alpha1, stock\t+-\tratio\tconversions\t\n")
 	for _, l := range results {
 		fmt.Fprintf(&out, "%d\t%.0f\t%.0f\t%.0f%%\t%.0f\t%.0f%%\t%.2fx\t%d\t\n", l.Size, l.Plain.Median,

@@ -116,7 +116,7 @@ func (s *shelf) send(ctx context.Context, method, path, contentType string, body
 	return err
 }
 
-// define installs the definition, and waits until objects can be listed.
+// define installs the CRD, and waits until objects can be listed.
 func (s *shelf) define(ctx context.Context) error {
 	text, err := crd.Definition(kind.Group, "externalservices")
 	if err != nil {

@@ -90,11 +90,11 @@ func TestAReissueUnderANewAuthorityFailsNoRequest(t *testing.T) {
 		s.serves(replicas[0], s.issuance)
 	})
 	if after := s.generations(); !slices.Equal(after, once) {
-		t.Errorf("a restart and a renewal under the same authority wrote the definitions: generations %d, then %d", once, after)
+		t.Errorf("a restart and a renewal under the same authority wrote the CRDs: generations %d, then %d", once, after)
 	}
 }
 
-// generations count the writes to each target. One to a definition makes the API server convert all
+// generations count the writes to each target. One to a CRD makes the API server convert all
 // its objects again.
 func (s *suite) generations() []int64 {
 	s.Helper()

@@ -27,7 +27,7 @@ type Options struct {
 	Injector bool
 }
 
-// Run runs cert-manager until ctx ends, and then returns nil. The definitions must be served.
+// Run runs cert-manager until ctx ends, and then returns nil. The CRDs must be served.
 func Run(ctx context.Context, o Options) error {
 	if o.Kubeconfig == "" {
 		return errors.New("certmanager: Options.Kubeconfig is empty")

@@ -5,7 +5,7 @@
 // suites that want real issuing on a control plane without nodes. What cert-manager releases is
 // three programs in images; the controllers in them are packages of its module, the programs are
 // not. Its admission webhook cannot be had that way, so nothing checks or defaults what is applied
-// but the schemas of the definitions.
+// but the schemas of the CRDs.
 //
 // It is a module of its own: cert-manager wants other versions of the Kubernetes libraries than the
 // operator does. It never listens beyond loopback unless told to, and stands for no election.

@@ -22,7 +22,7 @@ import (
 // buildWithin is how long the first build of cert-manager's controllers may take.
 const buildWithin = 15 * time.Minute
 
-// StartCertManager applies cert-manager's definitions, as they stand in its module, and runs its own
+// StartCertManager applies cert-manager's CRDs, as they stand in its module, and runs its own
 // controllers with further arguments. It returns when they are ready.
 func (s *Cluster) StartCertManager(ctx context.Context, args ...string) error {
 	program, err := buildCertManager(ctx, s.root)

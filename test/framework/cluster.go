@@ -132,8 +132,8 @@ func Install(ctx context.Context, kubectl Kubectl, root string, port int) error 
 	return Established(ctx, run)
 }
 
-// Established waits until the API server serves every definition there is. kubectl wait alone does
-// not: it fails at once where a definition has no conditions at all yet.
+// Established waits until the API server serves every CRD there is. kubectl wait alone does
+// not: it fails at once where a CRD has no conditions at all yet.
 func Established(ctx context.Context, kubectl func(ctx context.Context, args ...string) error) error {
 	return Eventually(ctx, startTimeout, func(ctx context.Context) error {
 		return kubectl(ctx, "wait", "--for=condition=Established", "--timeout="+startTimeout.String(), "crd", "--all")

@@ -288,7 +288,7 @@ func read(t *testing.T, file string) []*unstructured.Unstructured {
 	return objects
 }
 
-// schemaOf is the schema of a version in the definition of a kind.
+// schemaOf is the schema of a version in the CRD of a kind.
 func schemaOf(t *testing.T, kind, version string) map[string]any {
 	t.Helper()
 	r := resources[kind]

@@ -89,10 +89,10 @@ func TestEveryBadObjectIsRefusedForEachReasonItWasWrittenFor(t *testing.T) {
 	})
 }
 
-// forBothClusters runs a test where the definitions stand alone, and where the operator answers
+// forBothClusters runs a test where the CRDs stand alone, and where the operator answers
 // before them.
 func forBothClusters(t *testing.T, test func(*suite)) {
-	t.Run("definitions alone", func(t *testing.T) { test(newBareSuite(t)) })
+	t.Run("CRDs alone", func(t *testing.T) { test(newBareSuite(t)) })
 	t.Run("with the operator", func(t *testing.T) { test(newSuite(t)) })
 }
 

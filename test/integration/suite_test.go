@@ -94,7 +94,7 @@ func openShared() (*shared, error) {
 	return p, s.Reachable(suiteContext)
 }
 
-// openBare starts a control plane with nothing but Fairlead's definitions on it, as they are
+// openBare starts a control plane with nothing but Fairlead's CRDs on it, as they are
 // generated: no conversion, no webhooks, no operator.
 func openBare() (*cluster.Cluster, error) {
 	c, err := cluster.Start(suiteContext, cluster.Options{
@@ -136,7 +136,7 @@ func newSuite(t *testing.T) *suite {
 	return s
 }
 
-// newBareSuite makes a namespace on the cluster that has the definitions alone.
+// newBareSuite makes a namespace on the cluster that has the CRDs alone.
 func newBareSuite(t *testing.T) *suite {
 	t.Helper()
 	c, err := bare()

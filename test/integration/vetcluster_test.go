@@ -95,7 +95,7 @@ func (s *suite) poisonNamedByVet(store *etcd) {
 	s.must(err)
 	s.run("patch", "crd", chaosPods.definition(), "--type=json", "-p", `[{"op":"replace","path":"/spec/conversion/webhook/clientConfig","value":`+string(config)+`}]`)
 	store.put(chaosPods, s.namespace, "poison", s.stored(chaosPods, "poison"))
-	s.eventually(func() error { // the API server takes the converter from the definition on its own
+	s.eventually(func() error { // the API server takes the converter from the CRD on its own
 		answer := s.try("get", chaosPods.at("v1alpha1"), "poison", "-o", "name")
 		if answer.failure == nil || !strings.Contains(answer.err, "poisoned on purpose") {
 			return errors.New(answer.err + answer.out)

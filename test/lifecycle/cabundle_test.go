@@ -69,9 +69,9 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 
 	for _, c := range []struct{ title, kind, name, patch, by string }{
 		{"taken from a webhook", "validatingwebhookconfiguration", "fairlead-validating", `[{"op":"remove","path":"` + inWebhook + `"}]`, ""},
-		{"taken from a definition", "crd", definitions[0], `[{"op":"remove","path":"` + inDefinition + `"}]`, ""},
+		{"taken from a CRD", "crd", definitions[0], `[{"op":"remove","path":"` + inDefinition + `"}]`, ""},
 		{"overwritten in a webhook", "mutatingwebhookconfiguration", "fairlead-mutating", `[{"op":"replace","path":"` + inWebhook + `","value":"` + foreign + `"}]`, "kubectl-patch"},
-		{"overwritten in a definition", "crd", definitions[1], `[{"op":"replace","path":"` + inDefinition + `","value":"` + foreign + `"}]`, "kubectl-patch"},
+		{"overwritten in a CRD", "crd", definitions[1], `[{"op":"replace","path":"` + inDefinition + `","value":"` + foreign + `"}]`, "kubectl-patch"},
 	} {
 		t.Run(c.title, func(t *testing.T) {
 			s := s.sub(t)
@@ -97,7 +97,7 @@ func TestALostCABundleIsBackWithinSeconds(t *testing.T) {
 		names []string
 	}{
 		{"webhook configurations deleted and installed again", "mutatingwebhookconfiguration,validatingwebhookconfiguration", []string{"fairlead-mutating", "fairlead-validating"}},
-		{"definitions deleted and installed again", "crd", definitions},
+		{"CRDs deleted and installed again", "crd", definitions},
 	} {
 		t.Run(c.title, func(t *testing.T) {
 			s := s.sub(t)
@@ -145,7 +145,7 @@ func kindOf(kind string) string {
 	return "MutatingWebhookConfiguration"
 }
 
-// Another writer takes the bundle away as soon as it is there. Each write of a definition has the API server
+// Another writer takes the bundle away as soon as it is there. Each write of a CRD has the API server
 // convert all stored objects, so the two replicas give in ever longer, and heal it when the other has ended.
 func TestAFightOverACABundleIsBounded(t *testing.T) {
 	t.Parallel()

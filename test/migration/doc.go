@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package migration tests the storage migration on a real API server: what stands in etcd, over four
-// generations of a definition, as an upgrade and as a roll-back, with crashes, races and failing
+// generations of a CRD, as an upgrade and as a roll-back, with crashes, races and failing
 // conversions. One test is of Fairlead's own kinds, by the shipped operator under users who write.
 package migration

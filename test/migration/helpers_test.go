@@ -54,7 +54,7 @@ func (s *suite) try(stdin string, args ...string) (string, error) {
 
 func (s *suite) definition() string { return s.plural + ".toys.example.com" }
 
-// define applies the definition with versions such as "v1 served storage", and waits until the API
+// define applies the CRD with versions such as "v1 served storage", and waits until the API
 // server stores at that version.
 func (s *suite) define(versions ...string) {
 	s.Helper()
@@ -68,7 +68,7 @@ func (s *suite) define(versions ...string) {
 		"spec": {"group": "toys.example.com", "scope": "Namespaced", "names": {"plural": %q, "kind": %q}, "versions": [%s]}}`,
 		s.definition(), s.plural, "Kind"+s.plural, strings.Join(all, ",")), "apply", "--server-side", "--force-conflicts", "-f", "-")
 	s.kubectl("", "wait", "--for=condition=Established", "--timeout=1m", "crd", s.definition())
-	// The handler learns of a definition on its own. What a write is stored at shows when it has.
+	// The handler learns of a CRD on its own. What a write is stored at shows when it has.
 	for _, version := range versions {
 		if at, rest, _ := strings.Cut(version, " "); strings.Contains(rest, "storage") {
 			n := 0
@@ -118,12 +118,12 @@ func (s *suite) crd() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// storedVersions waits until the definition names exactly these.
+// storedVersions waits until the CRD names exactly these.
 func (s *suite) storedVersions(want ...string) {
 	s.Helper()
 	s.eventually(func() error {
 		if got := s.crd().Status.StoredVersions; strings.Join(got, " ") != strings.Join(want, " ") {
-			return fmt.Errorf("status.storedVersions is %v, want %v; the definition says %q", got, want, s.crd().Annotations[storagemigration.Annotation])
+			return fmt.Errorf("status.storedVersions is %v, want %v; the CRD says %q", got, want, s.crd().Annotations[storagemigration.Annotation])
 		}
 		return nil
 	})
@@ -140,7 +140,7 @@ func (s *suite) complete(m *storagemigration.Migrator) {
 	})
 }
 
-// migrator is one for the test's definition. It is quick, but for what a test sets.
+// migrator is one for the test's CRD. It is quick, but for what a test sets.
 func (s *suite) migrator(edit func(*storagemigration.Options)) (*storagemigration.Migrator, *prometheus.Registry) {
 	s.Helper()
 	objects, err := metadata.NewForConfig(s.config)

@@ -83,7 +83,7 @@ func TestAPassThatEndsGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// A definition that was changed during a pass may have had another storage version in between.
+// A CRD that was changed during a pass may have had another storage version in between.
 func TestADefinitionThatChangesDuringAPassIsMigratedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t, "races")

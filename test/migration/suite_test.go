@@ -59,7 +59,7 @@ func openCluster() (*framework.Cluster, error) {
 	return s, nil
 }
 
-// suite is a test with a definition of its own.
+// suite is a test with a CRD of its own.
 type suite struct {
 	*testing.T
 	*framework.Cluster
@@ -68,7 +68,7 @@ type suite struct {
 	plural string
 }
 
-// newSuite makes no definition yet; kinds of different tests have different names.
+// newSuite makes no CRD yet; kinds of different tests have different names.
 func newSuite(t *testing.T, plural string) *suite {
 	t.Helper()
 	st, err := open()

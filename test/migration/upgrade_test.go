@@ -22,7 +22,7 @@ import (
 // written at the old version before it stores at the new one: little must settle.
 var migrating = []string{"--storage-migration-rate=40", "--storage-migration-settle=1s"}
 
-// An upgrade from definitions that store v1alpha1 to the shipped ones, and back: the shipped operator
+// An upgrade from CRDs that store v1alpha1 to the shipped ones, and back: the shipped operator
 // rewrites what is stored, users and all.
 func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestAnUpgradeChangesTheStoredVersionAndNothingElse(t *testing.T) {
 	before = before.without(stuck)
 	w.same("after the upgrade", before, w.atRest())
 
-	// And back: the definitions of the former release first, then its operator.
+	// And back: the CRDs of the former release first, then its operator.
 	w.stores("v1alpha1")
 	w.retires()
 	w.starts(migrating...)
@@ -106,7 +106,7 @@ func (w *upgradeSuite) midway() {
 	})
 }
 
-// migrated waits until every definition names one stored version, while something happens, and tells
+// migrated waits until every CRD names one stored version, while something happens, and tells
 // what it took.
 func (w *upgradeSuite) migrated(what, version string, meanwhile func()) {
 	w.Helper()

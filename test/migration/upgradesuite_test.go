@@ -23,7 +23,7 @@ import (
 // namespace of all objects of Fairlead's kinds here.
 const namespace = "default"
 
-// upgradeSuite is a control plane of a test's own, with Fairlead's definitions and the shipped operator.
+// upgradeSuite is a control plane of a test's own, with Fairlead's CRDs and the shipped operator.
 type upgradeSuite struct {
 	*suite
 	objects  dynamic.Interface
@@ -69,7 +69,7 @@ func (w *upgradeSuite) starts(args ...string) *framework.Replica {
 	return r
 }
 
-// stores has the API server store all kinds at a version, in definitions that were applied.
+// stores has the API server store all kinds at a version, in CRDs that were applied.
 func (w *upgradeSuite) stores(version string) {
 	w.Helper()
 	for _, k := range kinds {
@@ -88,7 +88,7 @@ func (w *upgradeSuite) stores(version string) {
 	}
 }
 
-// settled waits until what is written is stored at a version: a handler learns of a definition late.
+// settled waits until what is written is stored at a version: a handler learns of a CRD late.
 func (w *upgradeSuite) settled(version string) {
 	w.Helper()
 	for _, k := range kinds {
@@ -129,7 +129,7 @@ func (w *upgradeSuite) stored(k kind, name string) *unstructured.Unstructured {
 	return object
 }
 
-// only waits until every definition names exactly one stored version.
+// only waits until every CRD names exactly one stored version.
 func (w *upgradeSuite) only(version string) {
 	w.Helper()
 	for _, k := range kinds {
@@ -139,7 +139,7 @@ func (w *upgradeSuite) only(version string) {
 				return err
 			}
 			if got := strings.Join(crd.Status.StoredVersions, " "); got != version {
-				return fmt.Errorf("status.storedVersions of %s is %q, want %s; the definition says %v", k.name, got, version, crd.Annotations)
+				return fmt.Errorf("status.storedVersions of %s is %q, want %s; the CRD says %v", k.name, got, version, crd.Annotations)
 			}
 			return nil
 		})

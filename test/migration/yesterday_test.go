@@ -16,7 +16,7 @@ import (
 // longName is longer than today's rules allow, at the root of the object.
 var longName = "long-" + strings.Repeat("x", 60)
 
-// yesterday fills the cluster as it was: definitions that store v1alpha1, and none of today's rules.
+// yesterday fills the cluster as it was: CRDs that store v1alpha1, and none of today's rules.
 func (w *upgradeSuite) yesterday() {
 	w.Helper()
 	w.stores("v1alpha1")

@@ -37,7 +37,7 @@ type published struct {
 	at time.Time
 	// bundles by where they stand.
 	bundles map[string]string
-	// written is how often the definitions' specs were written, added up.
+	// written is how often the CRDs' specs were written, added up.
 	written int64
 }
 
@@ -118,7 +118,7 @@ func (w *sentinel) close(a *act) {
 	for reason, n := range w.refusals {
 		a.wrong("%d new connections were refused: %s", n, reason)
 	}
-	a.note("%d new connections verified by every published bundle, those of a moment ago too; definitions written %d times",
+	a.note("%d new connections verified by every published bundle, those of a moment ago too; CRDs written %d times",
 		w.handshakes, w.now.written-w.first.written)
 }
 
@@ -215,7 +215,7 @@ func (w *sentinel) trusted() map[string]int {
 	return n
 }
 
-// published reads what stands in the webhook configurations and the definitions.
+// published reads what stands in the webhook configurations and the CRDs.
 func (s *site) published(ctx context.Context) (published, error) {
 	p := published{at: time.Now(), bundles: map[string]string{}}
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration

@@ -19,7 +19,7 @@ func TestTextConvertsOurObjectsAndNothingElse(t *testing.T) {
 		"there already":           {"{apiVersion:   toys.example.com/v1, kind: Toy}", "{apiVersion:   toys.example.com/v1, kind: Toy}"},
 		"only mentioned":          {"a: toys.example.com/v1alpha1 # x\n", "a: toys.example.com/v1alpha1 # x\n"},
 		"of another group":        {"apiVersion: my.toys.example.com/v1alpha1\nkind: Toy\n", "apiVersion: my.toys.example.com/v1alpha1\nkind: Toy\n"},
-		"a definition of ours":    {"apiVersion: apiextensions.k8s.io/v1\nspec: {group: toys.example.com}\n", "apiVersion: apiextensions.k8s.io/v1\nspec: {group: toys.example.com}\n"},
+		"a CRD of ours":           {"apiVersion: apiextensions.k8s.io/v1\nspec: {group: toys.example.com}\n", "apiVersion: apiextensions.k8s.io/v1\nspec: {group: toys.example.com}\n"},
 		"a list within a list":    {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: toys.example.com/v1alpha1 # a\n    kind: Toy\n- b\n", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: toys.example.com/v1 # a\n    kind: Toy\n- b\n"},
 		"a list of ours":          {"apiVersion: toys.example.com/v1alpha1\nkind: ToyList\nitems:\n- spec: {old: x}\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- spec: {new: x}\n"},
 		"a list that says it all": {"apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- apiVersion: toys.example.com/v1alpha1\n  spec: {old: x}\n- {}\n", "apiVersion: toys.example.com/v1\nkind: ToyList\nitems:\n- apiVersion: toys.example.com/v1\n  spec: {new: x}\n- {}\n"},

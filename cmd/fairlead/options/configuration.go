@@ -137,7 +137,7 @@ type StorageMigration struct {
 	Rate int `json:"rate,omitempty"`
 
 	// Settle is how long a leader must have seen a storage version before it rewrites objects: until
-	// then an API server may not know the definition, and store at the old version. The default is 30s.
+	// then an API server may not know the CRD, and store at the old version. The default is 30s.
 	Settle metav1.Duration `json:"settle,omitempty"`
 }
 

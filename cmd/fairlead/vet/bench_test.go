@@ -39,7 +39,7 @@ func BenchmarkObjects(b *testing.B) {
 					b.Fatal(fmt.Sprint(summary), err)
 				}
 			}
-			check(1) // which compiles the definition
+			check(1) // which compiles the CRD
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			b.ResetTimer()

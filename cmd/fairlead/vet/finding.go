@@ -55,7 +55,7 @@ func Rules() []RuleText {
 		{RuleAPIVersion, "The kind exists and is served at this version."},
 		{RuleMetadata, "The metadata is what Kubernetes takes."},
 		{RuleUnknownField, "Every field exists in the schema."},
-		{RuleSchema, "The object fits the schema and the CEL rules of its definition."},
+		{RuleSchema, "The object fits the schema and the CEL rules of its CRD."},
 		{RuleValid, "The object passes the rules of the validating webhook."},
 		{RuleConversion, "The object survives every served version and back."},
 		{RuleAdvice, "What the webhook would warn of."},

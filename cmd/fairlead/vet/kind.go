@@ -93,7 +93,7 @@ func definition(group, plural string) func() (*crdschema.Kind, error) {
 		}
 		compiled, err := crdschema.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("definition of %s.%s: %w", plural, group, err)
+			return nil, fmt.Errorf("CRD of %s.%s: %w", plural, group, err)
 		}
 		return compiled, nil
 	})

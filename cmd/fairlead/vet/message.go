@@ -190,7 +190,7 @@ func (c *objectCheck) isDuration(path string) bool {
 }
 
 // duplicateMessage names the items of a list that are the same, and by which value: spec.triggers[2], where the
-// definition says so, or spec.triggers[2].name, where a rule does.
+// CRD says so, or spec.triggers[2].name, where a rule does.
 func (c *objectCheck) duplicateMessage(path string, err *field.Error) string {
 	open := strings.LastIndexByte(path, '[')
 	list, rest, closed := strings.Cut(path[max(open, 0):], "]")

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/translation"
 )
 
-// checkSchema checks against the definition at the written version, and fills in its defaults.
+// checkSchema checks against the CRD at the written version, and fills in its defaults.
 func (c *objectCheck) checkSchema(ctx context.Context, definition *crdschema.Kind) {
 	for _, path := range definition.Prune(c.version, c.data) {
 		c.reported[path] = append(c.reported[path], "")

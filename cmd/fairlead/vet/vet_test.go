@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
 )
 
-// shared spares the tests compiling the definitions again.
+// shared spares the tests compiling the CRDs again.
 var shared = sync.OnceValue(func() *Vet { return New(Options{Workers: 2}) })
 
 func run(t testing.TB, source Source) ([]Object, Summary) {

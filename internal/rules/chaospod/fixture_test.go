@@ -22,7 +22,7 @@ func typed(t testing.TB, obj map[string]any) *chaosv1.ChaosPod {
 	return validationtest.Typed[chaosv1.ChaosPod](t, obj)
 }
 
-// validate returns what the definition and Structural say of the same object, as the API server would
+// validate returns what the CRD and Structural say of the same object, as the API server would
 // ask: with the schema's defaults filled in and unknown fields dropped.
 func validate(t testing.TB, kind *crdschema.Kind, obj, old map[string]any) (byCRD, byGo field.ErrorList) {
 	t.Helper()

@@ -98,7 +98,7 @@ func dnsName(path rules.Path, dns *v1.DNSName) field.ErrorList {
 	return errs
 }
 
-// notAName says why something is no DNS name, in the words of the definition.
+// notAName says why something is no DNS name, in the words of the CRD.
 func notAName(name string) string {
 	switch {
 	case aRange.MatchString(name):

@@ -14,7 +14,7 @@ import (
 )
 
 // Generated objects found it: of two rules of one field only the first was told, so that breaking the
-// second was forgiven where the first was broken already, which the definition does not.
+// second was forgiven where the first was broken already, which the CRD does not.
 func TestABrokenRuleForgivesNoOther(t *testing.T) {
 	old := &networkingv1.ExternalService{Spec: networkingv1.ExternalServiceSpec{
 		Ports:       []networkingv1.ServicePort{{Name: "web", Port: 443}, {Name: "sql", Port: 5432}},

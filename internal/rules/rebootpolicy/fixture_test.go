@@ -27,7 +27,7 @@ func full(t testing.TB) *autorebootv1.RebootPolicy {
 	return typed(t, validationtest.Objects(t, "testdata/good.yaml")[0])
 }
 
-// validate returns what the definition and Structural say of the same object. Both see what the typed
+// validate returns what the CRD and Structural say of the same object. Both see what the typed
 // object holds, since that is all that admission sees of it.
 func validate(t testing.TB, kind *crdschema.Kind, obj *autorebootv1.RebootPolicy) (byCRD, byGo field.ErrorList) {
 	t.Helper()

@@ -19,9 +19,9 @@ import (
 
 // Options name what is compared.
 type Options[T any] struct {
-	// Group and Resource name the definition. Required.
+	// Group and Resource name the CRD. Required.
 	Group, Resource string
-	// Structural repeats the definition's rules in Go. Required.
+	// Structural repeats the CRD's rules in Go. Required.
 	Structural func(obj, old *T) field.ErrorList
 	// Good are objects that break no rule. Required.
 	Good []map[string]any
@@ -67,7 +67,7 @@ type Result struct {
 	Skipped bool
 	// Update says that the object was changed, and Forgiving that the old one was invalid.
 	Update, Forgiving bool
-	// Accepted says that the definition accepts it, or Go where it is forgiving.
+	// Accepted says that the CRD accepts it, or Go where it is forgiving.
 	Accepted bool
 	// Difference is "" where all agree, and otherwise what each says of which object.
 	Difference string
@@ -114,7 +114,7 @@ func (c *Comparison[T]) validate(ctx context.Context, object, before map[string]
 		inDefinition = c.definition.Validate(ctx, "v1", c.defaulted(tree), c.defaulted(stored))
 		result.Accepted = len(inDefinition) == 0
 		if (len(inGo) == 0) != result.Accepted {
-			result.Difference = fmt.Sprintf("the definition says %v\nGo says %v\nof %s\nthat was %s", inDefinition, inGo, text(tree), text(stored))
+			result.Difference = fmt.Sprintf("the CRD says %v\nGo says %v\nof %s\nthat was %s", inDefinition, inGo, text(tree), text(stored))
 			return result
 		}
 	}
@@ -126,7 +126,7 @@ func (c *Comparison[T]) validate(ctx context.Context, object, before map[string]
 		return result // no policy looks
 	}
 	if refused := len(refusals) > 0; result.Accepted && refused || !result.Forgiving && !result.Accepted && !refused {
-		result.Difference = fmt.Sprintf("the definition says %v\nGo says %v\nthe policy says %v\nof %s\nthat was %s", inDefinition, inGo, refusals, text(tree), text(stored))
+		result.Difference = fmt.Sprintf("the CRD says %v\nGo says %v\nthe policy says %v\nof %s\nthat was %s", inDefinition, inGo, refusals, text(tree), text(stored))
 	}
 	return result
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/crdschema"
 )
 
-// Definition returns the definition of a kind, compiled.
+// Definition returns the CRD of a kind, compiled.
 func Definition(t testing.TB, group, resource string) *crdschema.Kind {
 	t.Helper()
 	text, err := crd.Definition(group, resource)

@@ -13,7 +13,7 @@ import (
 
 // MutatorOptions of a Mutator.
 type MutatorOptions struct {
-	// Schema is the OpenAPI schema of the version, as the definition has it. Required.
+	// Schema is the OpenAPI schema of the version, as the CRD has it. Required.
 	Schema map[string]any
 	// Good are objects that break no rule. Required.
 	Good []map[string]any

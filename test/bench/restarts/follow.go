@@ -26,7 +26,7 @@ type kind[T any] struct {
 }
 
 // follow lists the objects, calls listed, and shows every change until ctx ends. The API server ends
-// the watches of a kind whose definition has changed.
+// the watches of a kind whose CRD has changed.
 func (k kind[T]) follow(ctx context.Context, api rest.Interface, listed func()) error {
 	for {
 		from, err := k.list(ctx, api)

@@ -33,13 +33,13 @@ func (c *Cluster) definition(ctx context.Context, kind vet.Kind) (*definition, e
 	raw, err := c.get(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+d.name, "")
 	switch {
 	case apierrors.IsForbidden(err):
-		d.find(vet.Warning, "the definition may not be read, so that it is not known at which versions objects are stored: "+
+		d.find(vet.Warning, "the CRD may not be read, so that it is not known at which versions objects are stored: "+
 			"get on customresourcedefinitions.apiextensions.k8s.io is needed")
 		return d, c.discover(ctx, d)
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%s: this cluster does not have the kind: install the definitions of Fairlead first", d.name)
+		return nil, fmt.Errorf("%s: this cluster does not have the kind: install the CRDs of Fairlead first", d.name)
 	case err != nil:
-		return nil, fmt.Errorf("%s: read its definition: %w", d.name, err)
+		return nil, fmt.Errorf("%s: read its CRD: %w", d.name, err)
 	}
 	var crd struct {
 		Spec struct {
@@ -51,7 +51,7 @@ func (c *Cluster) definition(ctx context.Context, kind vet.Kind) (*definition, e
 		Status struct{ StoredVersions []string }
 	}
 	if err := json.Unmarshal(raw, &crd); err != nil {
-		return nil, fmt.Errorf("%s: read its definition: %w", d.name, err)
+		return nil, fmt.Errorf("%s: read its CRD: %w", d.name, err)
 	}
 	for _, version := range crd.Spec.Versions {
 		if version.Served {
@@ -68,7 +68,7 @@ func (c *Cluster) definition(ctx context.Context, kind vet.Kind) (*definition, e
 // checkVersions checks the versions of a CRD.
 func (d *definition) checkVersions(stored []string) {
 	if d.storage != hub {
-		d.find(vet.Warning, fmt.Sprintf("objects are stored at %s, and Fairlead stores them at %s: apply the definitions that belong to this version of it", d.storage, hub))
+		d.find(vet.Warning, fmt.Sprintf("objects are stored at %s, and Fairlead stores them at %s: apply the CRDs that belong to this version of it", d.storage, hub))
 	}
 	if !slices.Contains(d.served, d.storage) {
 		d.storage = hub // at which alone they can be read

@@ -26,7 +26,7 @@ const (
 const (
 	// requestTimeout bounds a request.
 	requestTimeout = time.Minute
-	// maxResponse bounds what is read of one object, in bytes: etcd takes 1.5 MiB, definitions included.
+	// maxResponse bounds what is read of one object, in bytes: etcd takes 1.5 MiB, CRDs included.
 	maxResponse = 16 << 20
 )
 

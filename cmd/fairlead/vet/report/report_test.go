@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// shared spares the tests compiling the definitions again.
+// shared spares the tests compiling the CRDs again.
 var shared = sync.OnceValue(func() *vet.Vet { return vet.New(vet.Options{}) })
 
 // written returns a report about testdata/input.yaml.
