@@ -161,7 +161,7 @@ func TestWhatKeepsPrepareIsToldInTime(t *testing.T) {
 					}
 				}
 				if took := time.Since(began); took < 30*time.Second || took > time.Minute {
-					t.Errorf("it took %s, with a patience of 30s", took)
+					t.Errorf("it took %s, with a timeout of 30s", took)
 				}
 			})
 		})

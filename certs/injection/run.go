@@ -95,9 +95,9 @@ func firstAllowedAt(err error) time.Time {
 		}
 		return first
 	}
-	var held *withheldError
-	if errors.As(err, &held) {
-		return held.until
+	var write *withheldError
+	if errors.As(err, &write) {
+		return write.until
 	}
 	return time.Time{}
 }

@@ -110,7 +110,7 @@ func TestJudge(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, _ := decide(kind, test.object, slots, bundle); got != test.want {
-				t.Errorf("verdict %d, want %d", got, test.want)
+				t.Errorf("action %d, want %d", got, test.want)
 			}
 		})
 	}

@@ -218,7 +218,7 @@ func rootAt(t *testing.T, now time.Time) (*root, *corev1.Secret) {
 	t.Helper()
 	made, err := createRoot(elliptic.P256(), now, 10*365*24*time.Hour, 5*time.Minute)
 	if err != nil {
-		t.Fatalf("mint: %v", err)
+		t.Fatalf("createRoot: %v", err)
 	}
 	secret := newSecret(namespace, name)
 	secret.Data = dataOf(t, made)

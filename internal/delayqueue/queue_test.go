@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// run starts an agenda for the rest of a synctest bubble.
+// run runs a queue for the rest of a synctest bubble.
 func run[K comparable](t *testing.T, a *Queue[K]) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
