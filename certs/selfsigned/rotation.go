@@ -122,9 +122,9 @@ func (a *Authority) nextWake(now time.Time) time.Time {
 		trusted, _ := a.signerTrustedAt()
 		times = append(times, a.serving.signer.expiry(), trusted)
 	}
-	for _, at := range times {
-		if at.After(now) {
-			at = earlier(at, at)
+	for _, t := range times {
+		if t.After(now) {
+			at = earlier(at, t)
 		}
 	}
 	return at

@@ -207,3 +207,14 @@ func update(t *testing.T, put func(context.Context, *corev1.Secret, metav1.Updat
 		t.Fatalf("update the Secret: %v", err)
 	}
 }
+
+func TestTheNextWakeIsTheEarliestTimeAtWhichSomethingIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := prepared(t, Options{Client: newCluster(t), LeafValidity: 9 * time.Minute, Interval: time.Hour})
+		running(t, source)
+		pass(7 * time.Minute)
+		if left := time.Until(leafOf(t, source).NotAfter); left < 5*time.Minute {
+			t.Errorf("the serving certificate is valid for %s, and was not renewed by itself", left)
+		}
+	})
+}

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migration rewrites what is stored at an old version, so that old versions can go.
+// Package storagemigration rewrites what is stored at an old version, so that old versions can go.
 //
 // A CRD names in status.storedVersions every version that some object may still be stored at.
 // The API server adds to the list and never takes anything away, and refuses to remove a version that

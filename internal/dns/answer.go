@@ -16,15 +16,15 @@ import (
 type Outcome string
 
 const (
-	// Resolved: there is at least one address.
+	// Resolved means that there is at least one address.
 	Resolved Outcome = networkingv1.ReasonResolved
-	// NXDomain: the name does not exist, or has no record of the type.
+	// NXDomain means that the name does not exist, or has no record of the type.
 	NXDomain Outcome = networkingv1.ReasonNXDomain
-	// ServFail: a nameserver replied, but none with a usable answer.
+	// ServFail means that a nameserver replied, but none with a usable answer.
 	ServFail Outcome = networkingv1.ReasonServFail
-	// Timeout: no nameserver replied, or there is none.
+	// Timeout means that no nameserver replied, or there is none.
 	Timeout Outcome = networkingv1.ReasonTimeout
-	// Denied: the name or an alias of it is in a domain of the cluster.
+	// Denied means that the name or an alias of it is in a domain of the cluster.
 	Denied Outcome = networkingv1.ReasonDenied
 )
 

@@ -9,11 +9,11 @@ import "time"
 type Propagation int
 
 const (
-	// Unknown: they were not read, or could not be.
+	// Unknown means that they were not read, or could not be.
 	Unknown Propagation = iota
-	// Complete: the bundle is in every place.
+	// Complete means that the bundle is in every place.
 	Complete
-	// Missing: a place lacks part of it.
+	// Missing means that a place lacks part of it.
 	Missing
 )
 

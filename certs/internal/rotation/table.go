@@ -26,20 +26,20 @@ func Phases() []Phase { return []Phase{Stable, Publishing, Observed, Signing, Re
 type Event string
 
 const (
-	// Due: the root is old, or a user requests another one.
+	// Due means that the root is old, or a user requests another one.
 	Due Event = "Due"
-	// Propagated: the bundle is in every place that clients read or, where these cannot be read, has had
+	// Propagated means that the bundle is in every place that clients read or, where these cannot be read, has had
 	// the time to get there.
 	Propagated Event = "Propagated"
-	// Withdrawn: the bundle was in every place, and is no longer.
+	// Withdrawn means that the bundle was in every place, and is no longer.
 	Withdrawn Event = "Withdrawn"
-	// Settled: API servers have had the time to read it.
+	// Settled means that API servers have had the time to read it.
 	Settled Event = "Settled"
-	// ReplicasSynced: replicas have had the time to learn which root signs.
+	// ReplicasSynced means that replicas have had the time to learn which root signs.
 	ReplicasSynced Event = "ReplicasSynced"
-	// FormerExpired: every certificate that the former root may have signed has expired.
+	// FormerExpired means that every certificate that the former root may have signed has expired.
 	FormerExpired Event = "FormerExpired"
-	// Expired: the root that signs expired before the next one was observed everywhere.
+	// Expired means that the root that signs expired before the next one was observed everywhere.
 	Expired Event = "Expired"
 )
 

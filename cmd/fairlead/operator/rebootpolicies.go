@@ -130,10 +130,10 @@ func (r *rebootPolicies) start(ctx context.Context) error {
 		return err
 	})
 	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil
-	case err != nil:
+	case err == nil:
+		return r.controller.Start(ctx)
+	case ctx.Err() == nil:
 		return err
 	}
-	return r.controller.Start(ctx)
+	return nil
 }

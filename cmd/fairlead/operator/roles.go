@@ -125,10 +125,10 @@ func (a *assembly) runWarningCache(ctx context.Context) error {
 		defer a.warnings.DropCaches()
 		return a.serveWarningCache(ctx, func() { filled(nil) })
 	})
-	if ctx.Err() != nil {
-		return nil
+	if err != nil && ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // serveWarningCache runs one cache until ctx ends or it fails.

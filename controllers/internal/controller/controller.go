@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// RunAll runs parts that need each other: when one has ended, the contexts of all are cancelled. It
+// RunAll runs parts that need each other: when one has ended, the contexts of all are canceled. It
 // returns when the last has ended, with the errors of all. A panic in one is an error of that one.
 func RunAll(ctx context.Context, parts ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/fairlead-dev/fairlead/config/admission-policy"
+	admissionpolicy "github.com/fairlead-dev/fairlead/config/admission-policy"
 	"github.com/fairlead-dev/fairlead/internal/crdschema"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )

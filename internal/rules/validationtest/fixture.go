@@ -59,7 +59,7 @@ func Schema(t testing.TB, group, resource, version string) map[string]any {
 // Objects reads all documents of a YAML file, as the API server reads them.
 func Objects(t testing.TB, file string) []map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(file) //nolint:gosec // a file of the tests
 	if err != nil {
 		t.Fatal(err)
 	}

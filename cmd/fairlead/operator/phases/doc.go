@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package startup records how the operator starts: which phases there are, in which order, how
+// Package phases records how the operator starts: which phases there are, in which order, how
 // long each took and what it is waiting for. Every phase is a line in the log, a metric and a row
 // on /statusz, so that a start that hangs says where.
 //
