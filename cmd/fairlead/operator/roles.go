@@ -123,7 +123,10 @@ func (a *assembly) runWarningCache(ctx context.Context) error {
 		a.recorder.Progress(phases.Caches, "writers are not warned of overlaps: %v", err)
 	}}, func(ctx context.Context) error {
 		defer a.warnings.DropCaches()
-		return a.serveWarningCache(ctx, func() { filled(nil) })
+		if err := a.serveWarningCache(ctx, func() { filled(nil) }); err != nil || ctx.Err() != nil {
+			return err
+		}
+		return errors.New("the cache has ended")
 	})
 	if err != nil && ctx.Err() == nil {
 		return err

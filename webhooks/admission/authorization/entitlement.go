@@ -75,7 +75,7 @@ func (e *Entitlement[T, P]) Stamp(ctx context.Context, req admission.Request, ob
 // have given. Mutating webhooks of others ran after ours, so only an approval that was stored before counts,
 // or the writer's own, who has the rights.
 func (e *Entitlement[T, P]) Validate(ctx context.Context, req admission.Request, obj, old P) ([]string, field.ErrorList) {
-	if req.SubResource != "" || obj.GetDeletionTimestamp() != nil {
+	if req.SubResource != "" || !obj.GetDeletionTimestamp().IsZero() {
 		return nil, nil
 	}
 	annotation := field.NewPath("metadata", "annotations").Key(common.ApprovedByAnnotation)

@@ -143,7 +143,11 @@ func (v Value) Field(name string) (found Value) {
 	return found
 }
 
-// Pointer is where the value is in its document, as a JSON pointer (RFC 6901); "" is all of it.
+// IsDocument reports whether the value is all of its document.
+func (v Value) IsDocument() bool { return v.at == 0 }
+
+// Pointer is where the value is in its document, as a JSON pointer (RFC 6901); "" is all of it. It takes time
+// in proportion to what comes before the value: only errors call it.
 func (v Value) Pointer() string {
 	var pointer strings.Builder
 	for within := (Value{doc: v.doc}); within.at != v.at; {

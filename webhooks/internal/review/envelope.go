@@ -114,7 +114,7 @@ func must(v jsonindex.Value, kind byte, what string) (bool, error) {
 	switch is := v.Kind(); {
 	case is == kind:
 		return true, nil
-	case is == 0, is == 'n' && v.Pointer() != "":
+	case is == 0, is == 'n' && !v.IsDocument():
 		return false, nil
 	}
 	return false, fmt.Errorf("%s must be %s", place(v), what)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/webhooks/internal/jsonindex"
 )
@@ -52,5 +53,17 @@ func TestAReviewOfAnotherFormIsRefusedWithItsPlace(t *testing.T) {
 	}
 	if err := toys.Request(jsonindex.NewDocument(), []byte(review(`{"text":null,"object":null,"list":null,"more":[{}]}`)), visit); err != nil {
 		t.Errorf("nulls are refused: %v", err)
+	}
+}
+
+// A review of 4 MiB holds some 800,000 nulls, and is read before anything bounds the time.
+func TestNullsAreReadInTimeInProportionToTheirNumber(t *testing.T) {
+	body := `{"kind":"ToyReview","apiVersion":"toys.example.com/v1","request":{"list":[null` + strings.Repeat(",null", 200_000) + `]}}`
+	began := time.Now()
+	if err := toys.Request(jsonindex.NewDocument(), []byte(body), visit); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("200,000 nulls took %s", took)
 	}
 }
