@@ -49,11 +49,17 @@ func (s *suite) try(args ...string) said {
 	if n := len(args); n > 1 && args[n-2] == "--" {
 		stdin, args = args[n-1], args[:n-2]
 	}
-	var stdout, stderr bytes.Buffer
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
-	failure := s.kubectl.KubectlIO(ctx, strings.NewReader(stdin), &stdout, &stderr, append([]string{"-n", s.namespace}, args...)...)
-	return said{stdout.String(), stderr.String(), failure}
+	for {
+		var stdout, stderr bytes.Buffer
+		failure := s.kubectl.KubectlIO(ctx, strings.NewReader(stdin), &stdout, &stderr, append([]string{"-n", s.namespace}, args...)...)
+		// Without a resource version kubectl replace takes the one that it reads first, and the operator may write in between.
+		raced := failure != nil && args[0] == "replace" && !strings.Contains(stdin, "resourceVersion") && strings.Contains(stderr.String(), "has been modified")
+		if !raced {
+			return said{stdout.String(), stderr.String(), failure}
+		}
+	}
 }
 
 // run is try where a failure ends the test.
