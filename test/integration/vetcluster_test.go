@@ -161,7 +161,7 @@ func (s *suite) namedAsFarAsAllowed() {
 		}
 		s.expect(v.Unread, "rebootpolicies.autoreboot.fairlead.dev: nothing of it was checked: list in namespace "+s.namespace+" is needed",
 			"chaospods.chaos.fairlead.dev: nothing of it was checked")
-		s.expect(strings.Join(v.about(externalServices, ""), "\n"), "the definition may not be read")
+		s.expect(strings.Join(v.about(externalServices, ""), "\n"), "the CRD may not be read")
 		return nil
 	})
 	if v := s.vet(user.Kubeconfig); v.code != 2 || v.Summary.Objects != 0 {
