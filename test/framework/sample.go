@@ -41,7 +41,7 @@ func NewSampler(t testing.TB) *Sampler {
 	}
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(t.Name()))
-	return &Sampler{rand.New(rand.NewPCG(seed, name.Sum64()))}
+	return &Sampler{rand.New(rand.NewPCG(seed, name.Sum64()))} //nolint:gosec // a sample that can be repeated
 }
 
 // Sample returns n of all, in their order, and all of them in a long run.
