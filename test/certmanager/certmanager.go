@@ -75,7 +75,7 @@ func health(ctx context.Context, address string, ready func() bool) error {
 		return fmt.Errorf("health server: %w", err)
 	case <-ctx.Done():
 		_ = server.Close() // no client waits for a response about health any more
-		_ = <-served       // the server is closed
+		<-served           //nolint:errcheck // the server is closed
 		return nil
 	}
 }
