@@ -19,7 +19,7 @@ GOTESTSUM      := go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet 
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION)
-MODULES  := . test test/cluster test/certmanager test/argocd
+MODULES  := . test test/cluster test/certmanager test/argocd test/chart
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
@@ -54,8 +54,9 @@ test-long: export FAIRLEAD_TEST_LONG = 1
 test-long: test ## Run every test with the whole of every matrix.
 
 .PHONY: test-unit
-test-unit: ## Run unit tests and the seeds of the fuzz tests.
+test-unit: ## Run unit tests and the seeds of the fuzz tests, and compare the ways to install.
 	$(GOTESTSUM) $(GOFLAGS) -timeout 20m
+	cd test/chart && $(GOTESTSUM) $(GOFLAGS)
 
 .PHONY: test-integration
 test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and two run beside each other.
@@ -129,6 +130,10 @@ deploy: ## Deploy the operator with image IMAGE into the cluster of your kubecon
 .PHONY: undeploy
 undeploy: uninstall ## Remove the CRDs, and then the operator: it must still be there to let go of its objects.
 	$(KUSTOMIZE) build $(OVERLAY) | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: dist
+dist: ## Write the Helm chart and install.yaml of VERSION to dist/, for the image repository IMAGE names.
+	@cd test/chart && go run $(GOFLAGS) ./cmd/dist --config=$(CURDIR)/config --out=$(CURDIR)/dist --version=$(VERSION) --image=$(firstword $(subst :$(VERSION), ,$(IMAGE)))
 
 .PHONY: docker-build
 docker-build: ## Build the image IMAGE.

@@ -47,24 +47,22 @@ package controllers
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list
 
-// What a RebootPolicy looks at. Of what is listed and watched the metadata alone is asked for, and
-// what is in a ConfigMap or Secret is read where a policy, or a pod template that it targets, names
-// it. With --sources=Poll nothing is listed or watched, and both verbs can be taken out; get can then
-// be granted by Roles.
+// What a RebootPolicy looks at: what is in a ConfigMap or Secret is read where a policy, or a pod template
+// that it targets, names it. Secrets are not listed, and changes are found by reading again
+// (--sources=Poll); config/watch-secrets grants list and watch of Secrets as well.
 //
-// +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
 // Where the cluster is, so that no client is led there: what nodes and Services have for addresses.
 //
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=get;list;watch
 
-// The Secret that a health check names in tls.caSecretName, by its name alone. Admission has asked
-// whether the user who named it may get it. To narrow this, take the rule out of the ClusterRole and grant
-// it by a Role, with resourceNames where they are known, in the namespaces that need it; elsewhere
-// such a check fails, and nothing else does.
-//
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// The Secret that a health check names in tls.caSecretName is read by the same right, by its name alone.
+// Admission has asked whether the user who named it may get it. To narrow this, take the rule out of the
+// ClusterRole and grant it by a Role, with resourceNames where they are known, in the namespaces that need
+// it; elsewhere such a check and such a trigger fail, and nothing else does.
 
 // Events on users' objects, and about who leads.
 //

@@ -81,7 +81,7 @@ func (s *suite) applyRights(folder string) error {
 // reconciler runs a replica without webhooks, which is behind no Service.
 func (a *split) reconciler(args ...string) *replica {
 	a.Helper()
-	return a.launch(slices.Concat(lasting, []string{"--kubeconfig=" + a.reconcilersAs, "--webhooks=false"}, args)...)
+	return a.launch(slices.Concat(lasting, []string{"--kubeconfig=" + a.reconcilersAs, "--webhooks=false", "--sources=Poll"}, args)...)
 }
 
 // webhook runs a replica without reconcilers, and returns when it serves.

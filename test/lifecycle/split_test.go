@@ -148,8 +148,7 @@ func TestSplitTheManifestsAreWhatAnAPIServerTakes(t *testing.T) {
 	if want := []string{
 		"clusterrole.rbac.authorization.k8s.io/fairlead-webhook", "clusterrolebinding.rbac.authorization.k8s.io/fairlead-webhook",
 		"deployment.apps/fairlead-webhook", "poddisruptionbudget.policy/fairlead-webhook",
-		"role.rbac.authorization.k8s.io/fairlead-webhook", "role.rbac.authorization.k8s.io/fairlead-webhook",
-		"rolebinding.rbac.authorization.k8s.io/fairlead-webhook", "rolebinding.rbac.authorization.k8s.io/fairlead-webhook",
+		"role.rbac.authorization.k8s.io/fairlead-webhook", "rolebinding.rbac.authorization.k8s.io/fairlead-webhook",
 		"serviceaccount/fairlead-webhook",
 	}; !slices.Equal(added, want) {
 		t.Errorf("the first step to come here applies %q, want %q", added, want)

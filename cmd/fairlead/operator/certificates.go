@@ -48,7 +48,8 @@ func newCertificates(c *options.Configuration, self identity, clients certificat
 	wanted := c.Webhook.Certificates
 	// A replica that does not write the bundle may still look where it has got to.
 	observer, err := injection.New(injection.Options{
-		Client: clients.dynamic, PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
+		Client: clients.dynamic, Mutating: []string{c.Webhook.MutatingConfiguration}, Validating: []string{c.Webhook.ValidatingConfiguration},
+		PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
 		OnLoss: func(loss injection.Loss) { tell(lostBundleEvent(loss)) },
 		Log:    logger.WithName("ca-injection"), Registerer: metrics,
 	})

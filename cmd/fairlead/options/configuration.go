@@ -269,7 +269,11 @@ func Default() *Configuration {
 			MaxBodyBytes: 4 << 20,
 			DrainDelay:   duration(10 * time.Second),
 			DrainTimeout: duration(40 * time.Second),
-			TLS:          TLS{MinVersion: "VersionTLS13"},
+
+			MutatingConfiguration:   "fairlead-mutating",
+			ValidatingConfiguration: "fairlead-validating",
+
+			TLS: TLS{MinVersion: "VersionTLS13"},
 			Certificates: Certificates{
 				Source:            SourceSelfSigned,
 				SecretName:        "fairlead-webhook-ca",

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/internal/cron"
@@ -73,9 +72,7 @@ func (e ExternalServices) validate(path *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(path.Child("nameservers").Index(i), text, "must be an IP address, or address:port"))
 		}
 	}
-	for _, problem := range validation.IsDNS1123Subdomain(e.ClusterDomain) {
-		errs = append(errs, field.Invalid(path.Child("clusterDomain"), e.ClusterDomain, problem))
-	}
+	errs = append(errs, subdomain(path.Child("clusterDomain"), e.ClusterDomain)...)
 	errs = append(errs, within(path.Child("resolveWorkers"), e.ResolveWorkers, 1, 4096)...)
 	errs = append(errs, within(path.Child("probeWorkers"), e.ProbeWorkers, 2, 65536)...)
 	if d := e.DrainPeriod.Duration; d < 0 || d > maxDrainPeriod {
@@ -154,8 +151,5 @@ func (c Calendar) validate(path *field.Path) field.ErrorList {
 	if c.ConfigMap == "" {
 		return errs
 	}
-	for _, problem := range validation.IsDNS1123Subdomain(c.ConfigMap) {
-		errs = append(errs, field.Invalid(path.Child("configMap"), c.ConfigMap, problem))
-	}
-	return errs
+	return append(errs, subdomain(path.Child("configMap"), c.ConfigMap)...)
 }

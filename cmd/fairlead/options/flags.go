@@ -188,6 +188,10 @@ func (f *Flags) webhook(g group) {
 		"How long a stopping webhook server goes on accepting while it is not ready.")
 	flag(g, "webhook-drain-timeout", func(c *Configuration) *metav1.Duration { return &c.Webhook.DrainTimeout },
 		"How long requests in flight may take after that.")
+	flag(g, "mutating-configuration", func(c *Configuration) *string { return &c.Webhook.MutatingConfiguration },
+		"MutatingWebhookConfiguration in which the root is published.")
+	flag(g, "validating-configuration", func(c *Configuration) *string { return &c.Webhook.ValidatingConfiguration },
+		"ValidatingWebhookConfiguration in which the root is published.")
 	flag(g, "webhook-tls-min-version", func(c *Configuration) *string { return &c.Webhook.TLS.MinVersion },
 		"Lowest version of TLS: "+strings.Join(tlsVersions, " or ")+". The metrics server follows it.")
 	flag(g, "webhook-tls-cipher-suites", func(c *Configuration) *[]string { return &c.Webhook.TLS.CipherSuites },

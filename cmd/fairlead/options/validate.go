@@ -116,9 +116,7 @@ func (l LeaderElection) validate(path *field.Path) field.ErrorList {
 	if ways := []string{LostExit, LostDemote}; !slices.Contains(ways, l.OnLost) {
 		errs = append(errs, field.NotSupported(path.Child("onLost"), l.OnLost, ways))
 	}
-	for _, problem := range validation.IsDNS1123Subdomain(l.ResourceName) {
-		errs = append(errs, field.Invalid(path.Child("resourceName"), l.ResourceName, problem))
-	}
+	errs = append(errs, subdomain(path.Child("resourceName"), l.ResourceName)...)
 	if l.ResourceNamespace != "" {
 		errs = append(errs, label(path.Child("resourceNamespace"), l.ResourceNamespace)...)
 	}
@@ -195,6 +193,14 @@ func within(path *field.Path, n, least, most int) field.ErrorList {
 func label(path *field.Path, name string) field.ErrorList {
 	var errs field.ErrorList
 	for _, problem := range validation.IsDNS1123Label(name) {
+		errs = append(errs, field.Invalid(path, name, problem))
+	}
+	return errs
+}
+
+func subdomain(path *field.Path, name string) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.IsDNS1123Subdomain(name) {
 		errs = append(errs, field.Invalid(path, name, problem))
 	}
 	return errs

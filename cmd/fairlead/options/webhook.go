@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	cliflag "k8s.io/component-base/cli/flag"
 )
@@ -55,6 +54,11 @@ type Webhook struct {
 	// DrainTimeout bounds how long requests in flight may take after that. The default is 40s:
 	// the API server itself gives a conversion 30 s.
 	DrainTimeout metav1.Duration `json:"drainTimeout,omitempty"`
+
+	// MutatingConfiguration and ValidatingConfiguration are the webhook configurations in which the root is
+	// published. The defaults are fairlead-mutating and fairlead-validating.
+	MutatingConfiguration   string `json:"mutatingConfiguration,omitempty"`
+	ValidatingConfiguration string `json:"validatingConfiguration,omitempty"`
 
 	// TLS bounds what is negotiated.
 	TLS TLS `json:"tls,omitempty"`
@@ -170,6 +174,8 @@ func (w Webhook) validate(path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("drainDelay"), w.DrainDelay.Duration.String(), "must not be negative"))
 	}
 	errs = append(errs, positive(path.Child("drainTimeout"), w.DrainTimeout)...)
+	errs = append(errs, subdomain(path.Child("mutatingConfiguration"), w.MutatingConfiguration)...)
+	errs = append(errs, subdomain(path.Child("validatingConfiguration"), w.ValidatingConfiguration)...)
 	errs = append(errs, w.Clients.validate(path.Child("clients"))...)
 	return append(errs, w.Certificates.validate(path.Child("certificates"))...)
 }
@@ -194,9 +200,7 @@ func (c Certificates) validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch c.Source {
 	case SourceSelfSigned:
-		for _, problem := range validation.IsDNS1123Subdomain(c.SecretName) {
-			errs = append(errs, field.Invalid(path.Child("secretName"), c.SecretName, problem))
-		}
+		errs = append(errs, subdomain(path.Child("secretName"), c.SecretName)...)
 		if c.Folder != "" {
 			errs = append(errs, field.Invalid(path.Child("folder"), c.Folder, "is for source folder; the source is selfSigned"))
 		}
@@ -211,11 +215,8 @@ func (c Certificates) validate(path *field.Path) field.ErrorList {
 	}
 	errs = append(errs, c.lifetimes(path)...)
 	for i, name := range c.DNSNames {
-		if net.ParseIP(name) != nil {
-			continue
-		}
-		for _, problem := range validation.IsDNS1123Subdomain(name) {
-			errs = append(errs, field.Invalid(path.Child("dnsNames").Index(i), name, problem))
+		if net.ParseIP(name) == nil {
+			errs = append(errs, subdomain(path.Child("dnsNames").Index(i), name)...)
 		}
 	}
 	return errs
@@ -239,11 +240,8 @@ func (c Certificates) lifetimes(path *field.Path) field.ErrorList {
 func (c CertManager) validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for name, value := range map[string]string{"issuerName": c.IssuerName, "issuerGroup": c.IssuerGroup, "certificate": c.Certificate, "secretName": c.SecretName} {
-		if name == "issuerName" && value == "" {
-			continue
-		}
-		for _, problem := range validation.IsDNS1123Subdomain(value) {
-			errs = append(errs, field.Invalid(path.Child(name), value, problem))
+		if name != "issuerName" || value != "" {
+			errs = append(errs, subdomain(path.Child(name), value)...)
 		}
 	}
 	if c.IssuerKind == "" {

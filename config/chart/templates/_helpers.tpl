@@ -1,0 +1,70 @@
+{{- define "fairlead.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end -}}
+{{- end -}}
+
+{{- define "fairlead.configuration" -}}
+{{- mergeOverwrite (.Files.Get "files/config.yaml" | fromYaml) .Values.configuration | toYaml -}}
+{{- end -}}
+
+{{- define "fairlead.checksum" -}}
+{{- include "fairlead.configuration" . | sha256sum -}}
+{{- end -}}
+
+{{- /* Arguments that follow those of every Deployment. */ -}}
+{{- define "fairlead.arguments" -}}
+{{- if eq .Values.certificates.source "certManager" }}
+- --webhook-certificates=certManager
+{{- end }}
+{{- if .Values.certificates.caInjector }}
+- --webhook-inject-ca=false
+{{- end }}
+{{- end -}}
+
+{{- /* And those of the Deployment that reconciles. */ -}}
+{{- define "fairlead.reconcilerArguments" -}}
+{{- if eq .Values.secrets "wide" }}
+- --sources=Watch
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.pod" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- /* Annotations of what the operator publishes its authority in. */ -}}
+{{- define "fairlead.injection" -}}
+{{- if .Values.certificates.caInjector }}
+cert-manager.io/inject-ca-from-secret: {{ .Release.Namespace }}/fairlead-webhook-trust
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.definition" -}}
+{{- include "fairlead.injection" . -}}
+{{- if .Values.crds.keep }}
+helm.sh/resource-policy: keep
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.webhooks" -}}
+{{- with include "fairlead.injection" . -}}
+annotations:
+  {{- . | nindent 2 }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,368 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+const config = "../../config"
+
+// generated is the chart of the checkout, which is made once.
+func generated(t *testing.T) string {
+	t.Helper()
+	folder, err := generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+var (
+	temporary string
+	generate  = sync.OnceValues(func() (string, error) {
+		folder := filepath.Join(temporary, "fairlead")
+		return folder, Generate(config, folder, "v1.2.3")
+	})
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	if temporary, err = os.MkdirTemp("", "fairlead-chart-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(temporary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// render is what `helm template` prints.
+func render(t *testing.T, folder, namespace string, values map[string]any) (string, error) {
+	t.Helper()
+	chart, err := loader.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := common.ParseKubeVersion("v1.37.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	install := action.NewInstall(action.NewConfiguration())
+	install.DryRunStrategy, install.ReleaseName, install.Namespace, install.KubeVersion = action.DryRunClient, "fl", namespace, version
+	made, err := install.Run(chart, values)
+	if err != nil {
+		return "", err
+	}
+	access, err := release.NewAccessor(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return access.Manifest(), nil
+}
+
+// objectsOf reads manifests.
+func objectsOf(t *testing.T, manifests string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	byID := map[string]*unstructured.Unstructured{}
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(&object.Object); err == io.EOF {
+			return byID
+		} else if err != nil {
+			t.Fatalf("%v in:\n%s", err, manifests)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		if byID[id(object)] != nil {
+			t.Fatalf("%s is there twice", id(object))
+		}
+		byID[id(object)] = object
+	}
+}
+
+// comparable takes out of an object what each way to install does in its own way: who manages it, how a
+// changed configuration rolls a Deployment, and where the image is from.
+func comparable(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	labels := object.GetLabels()
+	if by := labels["app.kubernetes.io/managed-by"]; by != "kustomize" && by != "Helm" {
+		t.Errorf("%s is managed by %q", id(object), by)
+	}
+	delete(labels, "app.kubernetes.io/managed-by")
+	object.SetLabels(labels)
+	annotations := object.GetAnnotations()
+	delete(annotations, "helm.sh/resource-policy")
+	object.SetAnnotations(annotations)
+	hash := regexp.MustCompile("(fairlead-config)-[a-z0-9]{10}$")
+	switch object.GetKind() {
+	case "ConfigMap":
+		object.SetName(hash.ReplaceAllString(object.GetName(), "$1"))
+		text, _, _ := unstructured.NestedString(object.Object, "data", "config.yaml")
+		var configuration map[string]any
+		if err := sigsyaml.UnmarshalStrict([]byte(text), &configuration); err != nil || configuration["kind"] != "FairleadConfiguration" {
+			t.Fatalf("%s: %v in:\n%s", id(object), err, text)
+		}
+		object.Object["data"] = map[string]any{"config.yaml": configuration}
+	case "Deployment":
+		unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations", "checksum/configuration")
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		delete(containers[0].(map[string]any), "image")
+		delete(containers[0].(map[string]any), "imagePullPolicy")
+		_ = unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
+		volumes, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "volumes")
+		of := volumes[0].(map[string]any)["configMap"].(map[string]any)
+		of["name"] = hash.ReplaceAllString(of["name"].(string), "$1")
+		_ = unstructured.SetNestedSlice(object.Object, volumes, "spec", "template", "spec", "volumes")
+	}
+}
+
+// index is the objects of an overlay, for comparison, without the Namespace, which Helm makes by itself.
+func index(objects []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+	byID := map[string]*unstructured.Unstructured{}
+	for _, o := range objects {
+		if o.GetKind() != "Namespace" {
+			byID[id(o)] = o
+		}
+	}
+	return byID
+}
+
+func same(t *testing.T, one, other map[string]*unstructured.Unstructured) {
+	t.Helper()
+	if len(one) < 20 || len(other) < 20 {
+		t.Fatalf("%d and %d objects", len(one), len(other))
+	}
+	content := func(objects map[string]*unstructured.Unstructured) map[string]any {
+		all := map[string]any{}
+		for _, o := range objects {
+			comparable(t, o)
+			all[id(o)] = o.Object
+		}
+		return all
+	}
+	if diff := cmp.Diff(content(one), content(other)); diff != "" {
+		t.Errorf("-kustomize +other:\n%.6000s", diff)
+	}
+}
+
+// Each value of the chart has a component or a folder of the same effect.
+func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
+	folder := generated(t)
+	for name, c := range map[string]struct {
+		overlay Overlay
+		values  map[string]any
+	}{
+		"default": {Overlay{Resources: []string{"default"}}, nil},
+		"split":   {Overlay{Resources: []string{"split"}}, map[string]any{"layout": "split"}},
+		"cert-manager": {
+			Overlay{Resources: []string{"default"}, Components: []string{"certmanager"}},
+			map[string]any{"certificates": map[string]any{"source": "certManager"}},
+		},
+		"its CA injector": {
+			Overlay{Resources: []string{"split"}, Components: []string{"certmanager", "certmanager/cainjector"}},
+			map[string]any{"layout": "split", "certificates": map[string]any{"source": "certManager", "caInjector": true}},
+		},
+		"all components": {
+			Overlay{Resources: []string{"default"}, Components: []string{"network-policy", "admission-policy", "prometheus", "watch-secrets"}},
+			map[string]any{"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true, "secrets": "wide"},
+		},
+		"all components, split, of other names": {
+			Overlay{
+				Namespace: "team-system", NamePrefix: "team-", Resources: []string{"split"},
+				Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus", "watch-secrets"},
+			},
+			map[string]any{
+				"layout": "split", "namePrefix": "team-", "certificates": map[string]any{"source": "certManager"},
+				"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true, "secrets": "wide",
+			},
+		},
+		"other replicas and resources": {
+			Overlay{Resources: []string{"split"}, Patches: []types.Patch{{
+				Target: &types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: "Deployment"}}},
+				Patch: `[{"op": "replace", "path": "/spec/replicas", "value": 3},
+					{"op": "replace", "path": "/spec/template/spec/containers/0/resources", "value": {"limits": {"memory": "1Gi"}}},
+					{"op": "add", "path": "/spec/template/spec/nodeSelector", "value": {"kubernetes.io/os": "linux"}},
+					{"op": "add", "path": "/spec/template/spec/tolerations", "value": [{"operator": "Exists"}]},
+					{"op": "add", "path": "/spec/template/spec/affinity", "value": {"nodeAffinity": {}}},
+					{"op": "add", "path": "/spec/template/spec/imagePullSecrets", "value": [{"name": "registry"}]}]`,
+			}}},
+			map[string]any{
+				"layout": "split", "replicas": 3, "resources": map[string]any{"requests": nil, "limits": map[string]any{"memory": "1Gi"}},
+				"nodeSelector": map[string]any{"kubernetes.io/os": "linux"}, "tolerations": []any{map[string]any{"operator": "Exists"}},
+				"affinity": map[string]any{"nodeAffinity": map[string]any{}}, "imagePullSecrets": []any{map[string]any{"name": "registry"}},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			built, err := Build(config, c.overlay)
+			if err != nil {
+				t.Fatal(err)
+			}
+			namespace := c.overlay.Namespace
+			if namespace == "" {
+				namespace = "fairlead-system"
+			}
+			manifests, err := render(t, folder, namespace, c.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, index(built), objectsOf(t, manifests))
+		})
+	}
+}
+
+func TestInstallYAMLHasTheObjectsOfTheDefault(t *testing.T) {
+	content, err := Install(config, "registry.example.com/fairlead:v1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(content), "image: registry.example.com/fairlead:v1.2.3\n"); n != 1 {
+		t.Errorf("names the image %d times", n)
+	}
+	built, err := Build(config, Overlay{Resources: []string{"default"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed := objectsOf(t, string(content))
+	if installed["Namespace /fairlead-system"] == nil {
+		t.Error("makes no Namespace")
+	}
+	delete(installed, "Namespace /fairlead-system")
+	same(t, index(built), installed)
+}
+
+// An overlay may set both: no reference of one object to another, nor to the operator's namespace, is left behind.
+func TestNoNameIsLeftBehindWhereAnOverlayChangesThem(t *testing.T) {
+	// What the operator makes in its own namespace keeps its name, and so do paths of the webhooks.
+	kept := regexp.MustCompile(`fairlead-(manager|fingerprint-key|calendar|webhook(-ca|-trust|-tls|-root|-bootstrap)?)|-fairlead-dev-v1-`)
+	for _, layout := range []string{"default", "split"} {
+		built, err := Build(config, Overlay{
+			Namespace: "elsewhere", NamePrefix: "team-", Resources: []string{layout},
+			Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus", "watch-secrets"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range built {
+			if o.GetKind() == "ConfigMap" {
+				continue // the configuration is the operator's view, see above
+			}
+			content, err := sigsyaml.Marshal(o.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inRole := o.GetKind() == "Role"
+			for line := range strings.Lines(string(content)) {
+				without := strings.ReplaceAll(line, "team-fairlead-", "")
+				if inRole && strings.HasPrefix(strings.TrimSpace(line), "- ") {
+					without = kept.ReplaceAllString(without, "")
+				}
+				without = strings.ReplaceAll(without, "-fairlead-dev-v1-", "")
+				if strings.Contains(without, "fairlead-") {
+					t.Errorf("%s, %s: %s", layout, id(o), strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}
+
+func TestTheSchemaRefusesWhatTheChartCannotDo(t *testing.T) {
+	folder := generated(t)
+	for want, values := range map[string]map[string]any{
+		"replica":    {"replica": 2},
+		"/replicas":  {"replicas": 0},
+		"/layout":    {"layout": "both"},
+		"/secrets":   {"secrets": "all"},
+		"/image":     {"image": map[string]any{"digest": "sha256:1"}},
+		"namePrefix": {"namePrefix": "Team-"},
+		"source":     {"certificates": map[string]any{"caInjector": true}},
+		"layout'":    {"namespaces": []any{"shop"}, "layout": "split"},
+	} {
+		if _, err := render(t, folder, "fairlead-system", values); err == nil || !strings.Contains(err.Error(), strings.Trim(want, "'")) {
+			t.Errorf("%v: %v, want it to name %s", values, err, want)
+		}
+	}
+}
+
+func TestValuesReachWhereTheyBelong(t *testing.T) {
+	folder := generated(t)
+	digest := "sha256:" + strings.Repeat("0", 64)
+	manifests, err := render(t, folder, "a", map[string]any{
+		"image":         map[string]any{"repository": "registry.example.com/fairlead", "digest": digest, "pullPolicy": "Always"},
+		"configuration": map[string]any{"webhook": map[string]any{"drainDelay": "20s"}, "egress": map[string]any{"default": "Deny"}},
+		"crds":          map[string]any{"keep": false},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"image: \"registry.example.com/fairlead@" + digest + "\"", "imagePullPolicy: Always",
+		"drainDelay: 20s", "drainTimeout: 40s", "default: Deny", "port: 9443\n",
+	} {
+		if !strings.Contains(manifests, want) {
+			t.Errorf("lacks %s", want)
+		}
+	}
+	if strings.Contains(manifests, "resource-policy") {
+		t.Error("keeps CRDs")
+	}
+	manifests, err = render(t, folder, "123", nil) // a name that is a number elsewhere
+	if unquoted := regexp.MustCompile(`[:-] 123\n`).FindString(manifests); err != nil || unquoted != "" {
+		t.Errorf("%v, or a namespace without quotes", err)
+	}
+	manifests, err = render(t, folder, "a", map[string]any{"crds": map[string]any{"enabled": false}})
+	if err != nil || strings.Contains(manifests, "kind: CustomResourceDefinition\n") {
+		t.Errorf("%v, or it has CRDs", err)
+	}
+	manifests, err = render(t, folder, "a", nil)
+	if n := strings.Count(manifests, "helm.sh/resource-policy: keep"); err != nil || n != 3 || !strings.Contains(manifests, "image: \"fairlead:v1.2.3\"") {
+		t.Errorf("%v, keeps %d CRDs", err, n)
+	}
+}
+
+// A Deployment rolls when its configuration changes, and at no other time.
+func TestAChangedConfigurationRollsTheDeployment(t *testing.T) {
+	folder := generated(t)
+	checksum := func(values map[string]any) string {
+		manifests, err := render(t, folder, "a", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums := regexp.MustCompile("checksum/configuration: [0-9a-f]{64}").FindAllString(manifests, -1)
+		if sums = slices.Compact(sums); len(sums) != 1 {
+			t.Fatalf("checksums %q", sums)
+		}
+		return sums[0]
+	}
+	before := checksum(nil)
+	if checksum(map[string]any{"configuration": map[string]any{"namespaces": []any{"shop"}}}) == before {
+		t.Error("a changed configuration changes no Deployment")
+	}
+	if checksum(map[string]any{"networkPolicies": true}) != before {
+		t.Error("another value does")
+	}
+}

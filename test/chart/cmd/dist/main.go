@@ -1,0 +1,33 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Program dist writes what a release installs: the Helm chart, as a folder and packed, and install.yaml.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/fairlead-dev/fairlead/test/chart"
+)
+
+func main() {
+	config := flag.String("config", "", "Folder of the kustomizations.")
+	out := flag.String("out", "", "Folder that is written to.")
+	version := flag.String("version", "", "Version of the chart and tag of the image, such as 0.1.0.")
+	image := flag.String("image", "fairlead", "Repository of the image, for install.yaml.")
+	flag.Parse()
+	if err := run(*config, *out, *version, *image); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+func run(config, out, version, image string) error {
+	if config == "" || out == "" || version == "" {
+		return errors.New("--config, --out and --version are required")
+	}
+	return chart.Release(config, out, version, image)
+}

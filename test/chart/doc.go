@@ -1,0 +1,11 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chart makes what a release installs from the kustomizations in config: the Helm chart, whose
+// templates are their objects with the values in them, and install.yaml. Its tests render all three by
+// the libraries of kustomize and Helm and compare object by object.
+//
+// It knows no object by name: kustomize itself, which is given a namespace and a name prefix that stand
+// nowhere else, says where in an object these are. It is a module of its own, since nothing else needs
+// those libraries.
+package chart

@@ -1,0 +1,145 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// Marks stand in an object for what becomes an action of the template: block for the value of a field, which may
+// be text, lines as a key or as an item for lines in its place, and inline within a value.
+const (
+	block  = "chart-block:"
+	lines  = "chart-lines:"
+	inline = "chart-inline:"
+)
+
+var (
+	blockMark  = regexp.MustCompile(`(?m)^( *)((?:- )?)([\w.-]+): '?` + block + `(.*?)'?$`)
+	linesMark  = regexp.MustCompile(`(?m)^( *)(?:- )?'?` + lines + `(.*?)'?(?:: (?:null|""))?$`)
+	inlineMark = regexp.MustCompile(`'?` + inline + `(.*?)'?\n`)
+	whole      = regexp.MustCompile(`(?m)(: |- )` + namespaceMark + `$`)
+)
+
+// template is the text of an object in the chart.
+func template(o object) (string, error) {
+	if err := withValues(o.Unstructured); err != nil {
+		return "", err
+	}
+	content, err := yaml.Marshal(o.Object)
+	if err != nil {
+		return "", err
+	}
+	text := strings.ReplaceAll(string(content), "{{", `{{ "{{" }}`)
+	text = whole.ReplaceAllString(text, "$1{{ .Release.Namespace | quote }}")
+	text = strings.NewReplacer(namespaceMark, "{{ .Release.Namespace }}", prefixMark, "{{ .Values.namePrefix }}").Replace(text)
+	text = blockMark.ReplaceAllStringFunc(text, func(line string) string {
+		m := blockMark.FindStringSubmatch(line)
+		expression, text := strings.CutPrefix(m[4], "text ")
+		style := ""
+		if text {
+			style = " |"
+		}
+		return fmt.Sprintf("%s%s%s:%s {{- %s | nindent %d }}", m[1], m[2], m[3], style, expression, len(m[1])+len(m[2])+2)
+	})
+	text = linesMark.ReplaceAllStringFunc(text, func(line string) string {
+		m := linesMark.FindStringSubmatch(line)
+		return fmt.Sprintf("%s{{- with include %q $ }}{{ . | trim | nindent %d }}{{ end }}", m[1], m[2], len(m[1]))
+	})
+	text = inlineMark.ReplaceAllString(text, "{{ $1 }}\n")
+	text = "---\n" + text
+	if o.when != "" {
+		text = "{{- if " + o.when + " }}\n" + text + "{{- end }}\n"
+	}
+	return text, nil
+}
+
+// withValues puts marks where the values of the chart go.
+func withValues(o *unstructured.Unstructured) error {
+	labels := o.GetLabels()
+	if labels["app.kubernetes.io/managed-by"] != "kustomize" {
+		return fmt.Errorf("labels %v: every object of config carries app.kubernetes.io/managed-by", labels)
+	}
+	labels["app.kubernetes.io/managed-by"] = inline + ".Release.Service"
+	o.SetLabels(labels)
+	metadata, ok := o.Object["metadata"].(map[string]any)
+	if !ok {
+		return fmt.Errorf("metadata is no object but %T", o.Object["metadata"])
+	}
+	switch o.GetKind() {
+	case "CustomResourceDefinition":
+		annotations := o.GetAnnotations()
+		annotations[lines+"fairlead.definition"] = ""
+		o.SetAnnotations(annotations)
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		metadata[lines+"fairlead.webhooks"] = nil
+	case "ConfigMap":
+		o.SetName(prefixMark + "fairlead-config")
+		return unstructured.SetNestedField(o.Object, block+`text include "fairlead.configuration" .`, "data", "config.yaml")
+	case "Deployment":
+		return deployment(o)
+	}
+	return nil
+}
+
+// deployment puts the values of a Deployment in their places.
+func deployment(o *unstructured.Unstructured) error {
+	spec, found, err := unstructured.NestedMap(o.Object, "spec")
+	if err != nil || !found {
+		return fmt.Errorf("spec: %w", err)
+	}
+	template, _, _ := unstructured.NestedMap(spec, "template")
+	containers, _, err := unstructured.NestedSlice(template, "spec", "containers")
+	if err != nil || len(containers) != 1 {
+		return fmt.Errorf("%d containers: %w", len(containers), err)
+	}
+	container, _ := containers[0].(map[string]any)
+	arguments, _, err := unstructured.NestedSlice(container, "args")
+	if err != nil {
+		return err
+	}
+	arguments = append(arguments, lines+"fairlead.arguments")
+	if reconciles(arguments) {
+		arguments = append(arguments, lines+"fairlead.reconcilerArguments")
+	}
+	container["args"] = arguments
+	container["image"] = inline + `include "fairlead.image" . | quote`
+	container["imagePullPolicy"] = inline + ".Values.image.pullPolicy"
+	container["resources"] = block + "toYaml .Values.resources"
+	spec["replicas"] = inline + ".Values.replicas"
+	pod, _, _ := unstructured.NestedMap(template, "spec")
+	pod["containers"] = containers
+	pod[lines+"fairlead.pod"] = nil
+	volumes, _, _ := unstructured.NestedSlice(pod, "volumes")
+	for _, volume := range volumes {
+		if err := unstructured.SetNestedField(volume.(map[string]any), prefixMark+"fairlead-config", "configMap", "name"); err != nil {
+			return err
+		}
+	}
+	pod["volumes"] = volumes
+	template["spec"] = pod
+	annotations, _, _ := unstructured.NestedMap(template, "metadata", "annotations")
+	// A changed configuration rolls the Deployment.
+	annotations["checksum/configuration"] = inline + `include "fairlead.checksum" .`
+	if err := unstructured.SetNestedMap(template, annotations, "metadata", "annotations"); err != nil {
+		return err
+	}
+	spec["template"] = template
+	o.Object["spec"] = spec
+	return nil
+}
+
+func reconciles(arguments []any) bool {
+	for _, argument := range arguments {
+		if argument == "--controllers=false" {
+			return false
+		}
+	}
+	return true
+}
