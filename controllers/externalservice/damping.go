@@ -40,6 +40,9 @@ var (
 	writeDamping = damping{halfLife: time.Minute, threshold: 8, minDelay: 5 * time.Second, maxDelay: time.Minute}
 )
 
+// firstProbeHold limits how long addresses that were never checked hold back slices and status.
+const firstProbeHold = time.Second
+
 // maxUnhealthyHold limits how long a flapping address stays published while it fails, where no other is there.
 const maxUnhealthyHold = 30 * time.Second
 
@@ -170,7 +173,29 @@ func (s *objectState) postponeUntil(es *networkingv1.ExternalService, service *c
 	if !now.Before(due) || es.Status.ObservedGeneration != es.Generation || !ptr.Equal(d.active, s.active) || d.panicking != s.panicking {
 		return time.Time{}
 	}
-	if sameSlices(service, current, wanted) || mustWriteNow(current, o, d) {
+	if sameSlices(service, current, wanted) {
+		return time.Time{}
+	}
+	if takes, wrongly := traffic(current, o, d); wrongly || !takes {
+		return time.Time{}
+	}
+	return due
+}
+
+// awaitFirstProbes returns until when slices and status wait for the first checks of addresses that are new, or
+// zero: an object that is new, or whose name resolves to other addresses, is then written once, and what takes
+// traffic goes on until its successors can. Another priority, and an address that must not take traffic any more,
+// do not wait.
+func (s *objectState) awaitFirstProbes(current []*discoveryv1.EndpointSlice, o *observation, d *decision) (due time.Time) {
+	if o.suspect || d.panicking || s.active != nil && !ptr.Equal(d.active, s.active) {
+		return time.Time{}
+	}
+	forEachActive(o.endpoints, func(_ *resolvedEndpoint, a *address) {
+		if until := a.health.Since.Add(firstProbeHold); a.health.State == networkingv1.AddressUnknown && until.After(due) {
+			due = until
+		}
+	})
+	if _, wrongly := traffic(current, o, d); wrongly {
 		return time.Time{}
 	}
 	return due
@@ -188,8 +213,8 @@ func sameSlices(service *corev1.Service, current []*discoveryv1.EndpointSlice, w
 	return true
 }
 
-// mustWriteNow reports whether an address takes traffic that must not, or none takes any.
-func mustWriteNow(current []*discoveryv1.EndpointSlice, o *observation, d *decision) bool {
+// traffic reports whether any address takes traffic by the slices, and whether one does that must not.
+func traffic(current []*discoveryv1.EndpointSlice, o *observation, d *decision) (takes, wrongly bool) {
 	ready := make(map[netip.Addr]bool, len(d.published))
 	for i := range o.endpoints {
 		for j := range o.endpoints[i].addresses {
@@ -201,7 +226,6 @@ func mustWriteNow(current []*discoveryv1.EndpointSlice, o *observation, d *decis
 	for _, p := range d.published {
 		ready[p.ip] = ready[p.ip] || p.ready
 	}
-	takes := false
 	for _, c := range current {
 		for i := range c.Endpoints {
 			if !ptr.Deref(c.Endpoints[i].Conditions.Ready, true) {
@@ -210,11 +234,11 @@ func mustWriteNow(current []*discoveryv1.EndpointSlice, o *observation, d *decis
 			takes = true
 			ip, err := netip.ParseAddr(c.Endpoints[i].Addresses[0])
 			if stays, known := ready[ip]; err != nil || known && !stays {
-				return true
+				return true, true
 			}
 		}
 	}
-	return !takes
+	return takes, false
 }
 
 // onlyTextDiffers reports whether two statuses are the same to a client that waits for a condition: they

@@ -278,3 +278,61 @@ func TestWhateverFlapsSomethingGoodIsPublished(t *testing.T) {
 		s.reconcileUnchanged("in the end")
 	}
 }
+
+func TestANewObjectIsWrittenOnceItsAddressesAreChecked(t *testing.T) {
+	s := newSuite(t, `{ports: [{name: sql, port: 5432}], healthCheck: {tcp: {}}, endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileUnchanged("one of three results")
+	s.health.setHealth("a", "192.0.2.2", down)
+	s.reconcileUnchanged("two of three results")
+	s.health.setHealth("b", "198.51.100.1", up)
+	s.writes = nil
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.2")
+	if len(s.writes) != 2 {
+		t.Errorf("written: %q, want one slice and one status", s.writes)
+	}
+	s.reconcileUnchanged("another look")
+}
+
+func TestASilentAddressHoldsANewObjectForASecondOnly(t *testing.T) {
+	s := newSuite(t, tiered)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	if left := s.reconcileUnchanged("no result of the backup").RequeueAfter; left != firstProbeHold {
+		t.Errorf("waits %s", left)
+	}
+	s.advance(firstProbeHold)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+}
+
+func TestOtherAddressesOfANameArePublishedOnceTheyAreChecked(t *testing.T) {
+	s := newSuite(t, checked)
+	s.names.answers["db.example.com"] = []string{"192.0.2.1", "192.0.2.2"}
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("a", "192.0.2.2", up)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
+
+	s.advance(time.Hour)
+	s.names.answers["db.example.com"] = []string{"192.0.2.8", "192.0.2.9"}
+	s.reconcileUnchanged("addresses without a result")
+	s.health.setHealth("a", "192.0.2.8", up)
+	s.reconcileUnchanged("one result of two")
+	s.health.setHealth("a", "192.0.2.9", up)
+	s.writes = nil
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.8+ 192.0.2.9+")
+	if len(s.writes) != 2 {
+		t.Errorf("written: %q, want one slice and one status", s.writes)
+	}
+
+	s.names.answers["db.example.com"] = []string{"192.0.2.8", "192.0.2.9", "192.0.2.10"}
+	s.reconcileUnchanged("a third address without a result")
+	s.health.setHealth("a", "192.0.2.8", down)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.10 192.0.2.8 192.0.2.9+")
+}

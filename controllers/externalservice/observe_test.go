@@ -188,6 +188,8 @@ func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	s.wantPublished("192.0.2.1+ 192.0.2.9")
 	secrets.data = map[string][]byte{caKey: certificate(t)}
 	s.advance(time.Minute)
+	s.reconcileUnchanged("the first check of an address")
+	s.advance(firstProbeHold)
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+ 192.0.2.9")
 	s.wantCondition("Healthy", "False Degraded")

@@ -33,8 +33,8 @@ const (
 	// unsyncedRetry is how often an object is reconciled until the egress policy has synced, should the
 	// event that says so be lost.
 	unsyncedRetry = 5 * time.Second
-	// firstStatusDelay is how long a new object may be without a status while its names are looked up and
-	// its addresses checked for the first time, so that the first status is complete.
+	// firstStatusDelay is how long a new object may be without a status while its names are looked up for the
+	// first time, so that the first status is complete.
 	firstStatusDelay = time.Second
 )
 
@@ -149,8 +149,8 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
 	decided := decide(candidatesOf(observed.endpoints), r.failoverInput(es, &observed, state))
-	if es.Status.ObservedGeneration <= 0 && len(current) == 0 && age < firstStatusDelay && awaitsFirstProbe(&decided) {
-		return reconcile.Result{RequeueAfter: firstStatusDelay - age}, nil
+	if due := state.awaitFirstProbes(current, &observed, &decided); now.Before(due) {
+		return reconcile.Result{RequeueAfter: due.Sub(now)}, nil
 	}
 	fault, shown, err := r.inject(ctx, es, &observed, &decided, state)
 	if err != nil {
@@ -190,16 +190,6 @@ func (r *Reconciler) incompleteResult(es *networkingv1.ExternalService, o *obser
 		return reconcile.Result{RequeueAfter: unsyncedRetry}
 	}
 	return reconcile.Result{}
-}
-
-// awaitsFirstProbe reports whether there are addresses to publish, and none has been checked yet.
-func awaitsFirstProbe(d *decision) bool {
-	for _, p := range d.published {
-		if p.health != networkingv1.AddressUnknown {
-			return false
-		}
-	}
-	return len(d.published) > 0
 }
 
 // apply applies an object as our field owner.

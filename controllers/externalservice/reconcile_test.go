@@ -46,7 +46,7 @@ func TestAPlainObjectIsPublishedAndThenLeftAlone(t *testing.T) {
 
 func TestFailoverAndFailback(t *testing.T) {
 	s := newSuite(t, tiered)
-	if again := s.reconcileOnce().RequeueAfter; again != firstStatusDelay {
+	if again := s.reconcileOnce().RequeueAfter; again != firstProbeHold {
 		t.Errorf("the first status waits %s for first results", again)
 	}
 	s.wantPublished("")
@@ -123,6 +123,8 @@ func TestSlicesAreRightWhereTheStatusIsOlder(t *testing.T) {
 
 	s.restart()
 	s.events = nil
+	s.reconcileUnchanged("the first check of an address")
+	s.advance(firstProbeHold)
 	s.reconcileOnce()
 	s.wantPublished("198.51.100.1+")
 	s.wantEvents("FailedOver")
@@ -271,6 +273,7 @@ func TestWhatThePolicyRefusesIsLeftOutAndNeverChecked(t *testing.T) {
 	s.policy["10.0.0.1"] = egress.ReasonPod
 	s.reconcileOnce()
 	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", up)
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+")
 	s.wantCondition("Ready", "False PolicyDenied")

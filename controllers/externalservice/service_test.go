@@ -51,6 +51,7 @@ func TestAForeignServiceIsLeftAloneAndNothingIsCheckedMeanwhile(t *testing.T) {
 	s.must(s.store.Delete(t.Context(), mustService(s)))
 	s.reconcileOnce()
 	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("b", "198.51.100.1", up)
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+")
 	s.wantCondition("Ready", "True Published")

@@ -28,7 +28,8 @@
 // Addresses are probed every Interval, and every UnhealthyInterval while Unhealthy. A failure of a healthy address
 // does not slow its probes, so that a fault is known after UnhealthyThreshold times Interval; a success of an
 // unhealthy one shortens its interval to the shorter of both. Up to JitterPercent is added to each interval at
-// random. A few new addresses are probed right away, more of them within Interval, and so are those with a Seed.
+// random. New addresses are probed right away, a thousand a second of a namespace, and within Interval where that would
+// be later; so are those with a Seed.
 //
 // # Suspicion
 //

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-dev/fairlead/internal/delayqueue"
@@ -27,8 +26,9 @@ const (
 	defaultWorkers = 1024
 	// maxSuspicion is used where Options.MaxSuspicion is not positive.
 	maxSuspicion = 10 * time.Minute
-	// promptRate is how many new targets are probed right away, per second and at once.
-	promptRate = 100
+	// promptBurst is how many new targets of a namespace are probed right away, and promptRate how many per second
+	// after that.
+	promptBurst, promptRate = 100, 1000
 )
 
 // Options of a Prober.
@@ -79,8 +79,6 @@ type Prober struct {
 	queue   *delayqueue.Queue[*target]
 	checker checker
 	metrics *metrics
-	// promptLimiter lets a few new targets be probed right away; the many of a start are spread.
-	promptLimiter *rate.Limiter
 	// startTime is what target.due counts from.
 	startTime time.Time
 	// initErr is returned by Run.
@@ -127,12 +125,11 @@ func New(o Options) *Prober {
 		o.Names = externalServiceNames()
 	}
 	p := &Prober{
-		Options:       o,
-		checker:       checker{dial: o.Dial, lookup: o.Lookup},
-		startTime:     time.Now(),
-		promptLimiter: rate.NewLimiter(promptRate, promptRate),
-		objects:       map[types.NamespacedName]*object{},
-		groups:        groupCounts{},
+		Options:   o,
+		checker:   checker{dial: o.Dial, lookup: o.Lookup},
+		startTime: time.Now(),
+		objects:   map[types.NamespacedName]*object{},
+		groups:    groupCounts{},
 
 		suspicion: newSuspicion(),
 		pauses:    pauses.Meter{Every: time.Second / 2, Least: time.Second / 2},

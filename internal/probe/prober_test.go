@@ -43,24 +43,31 @@ func TestOneNewTargetIsProbedRightAwayAndThenEveryInterval(t *testing.T) {
 	})
 }
 
-func TestManyNewTargetsAreSpreadOverTheInterval(t *testing.T) {
+func TestManyNewTargetsAreProbedInTheOrderInWhichTheyCame(t *testing.T) {
 	runSuite(t, 0.5, Options{}, func(s *suite) {
-		var all []Target
-		for i := range 300 {
-			all = append(all, to(i))
+		inOrder := promptBurst + int(standard.Interval.Seconds())*promptRate
+		set := func(name string, from, n int) {
+			var all []Target
+			for i := range n {
+				all = append(all, to(from+i))
+			}
+			s.Set(key(name), standard, all)
 		}
-		s.Set(key("big"), standard, all)
+		set("first", 0, promptBurst)
+		set("second", promptBurst, inOrder-promptBurst)
+		set("third", inOrder, 10)
 		synctest.Wait()
+		if got := len(s.since(&s.probes)); got != promptBurst {
+			t.Errorf("%d are probed at once, want %d", got, promptBurst)
+		}
+		s.advance(time.Second)
 		if got := len(s.since(&s.probes)); got != promptRate {
-			t.Errorf("%d are probed at once, want %d", got, promptRate)
+			t.Errorf("%d are probed within a second, want %d", got, promptRate)
 		}
-		s.advance(4900 * time.Millisecond)
-		if got := len(s.since(&s.probes)); got != 0 {
-			t.Errorf("%d are probed before their time", got)
-		}
-		s.advance(200 * time.Millisecond)
-		if got := len(s.since(&s.probes)); got != 200 {
-			t.Errorf("%d are probed after half of the interval, want 200", got)
+		s.advance(standard.Interval/2 - time.Second)
+		// Those that would be later than the interval are spread over it.
+		if got, want := len(s.since(&s.probes)), (int(standard.Interval.Seconds())/2-1)*promptRate+10; got != want {
+			t.Errorf("%d are probed until half of the interval, want %d", got, want)
 		}
 	})
 }

@@ -149,11 +149,16 @@ func (p *Prober) nextProbe(t *target, start time.Time) time.Time {
 	return start.Add(wait + time.Duration(p.Rand()*float64(pace.jitterPercent)/100*float64(wait)))
 }
 
-// promptTime returns now for a few targets, and a time within the interval for more.
-func (p *Prober) promptTime(interval time.Duration) time.Time {
-	if p.promptLimiter.Allow() {
-		return time.Now()
+// promptTime returns when a new target is probed: as soon as the limiter of its namespace admits it, in the order of
+// the calls, so that the first results of one object come in together; and a time within the interval where that
+// would be later.
+func (p *Prober) promptTime(o *object) time.Time {
+	now, interval := time.Now(), o.timing.interval
+	prompt := o.namespace.promptLimiter.ReserveN(now, 1)
+	if delay := prompt.DelayFrom(now); delay <= interval {
+		return now.Add(delay)
 	}
+	prompt.CancelAt(now)
 	return p.randomTime(interval)
 }
 

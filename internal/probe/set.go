@@ -127,7 +127,7 @@ func (p *Prober) updateTarget(t *target, wanted *Target) {
 	}
 	if t.authorized != wanted.Authorized {
 		t.authorized = wanted.Authorized
-		p.schedule(t, p.promptTime(t.object.timing.interval))
+		p.schedule(t, p.promptTime(t.object))
 	}
 }
 
@@ -137,7 +137,7 @@ func (p *Prober) restartCount(t *target) {
 	t.setCounter(t.restarted())
 	t.planVersion++
 	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
-	p.schedule(t, p.promptTime(t.object.timing.interval))
+	p.schedule(t, p.promptTime(t.object))
 }
 
 func (p *Prober) addTarget(o *object, wanted *Target) *target {
@@ -155,7 +155,7 @@ func (p *Prober) addTarget(o *object, wanted *Target) *target {
 		at = p.randomTime(o.timing.interval)
 	}
 	if t.condition == unknown {
-		at = p.promptTime(o.timing.interval)
+		at = p.promptTime(o)
 	}
 	t.destination = p.suspicion.acquireDestination(o.namespace, t.destinationKey())
 	p.suspicion.update(o.counts, t.destination, suspicionShare{}, t.suspicionShare())

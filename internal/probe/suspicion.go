@@ -6,6 +6,7 @@ package probe
 import (
 	"net/netip"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -70,6 +71,8 @@ type destination struct {
 // namespace sums the objects and destinations of a namespace.
 type namespace struct {
 	name string
+	// promptLimiter spreads the first probes of its new targets.
+	promptLimiter *rate.Limiter
 	// users counts its destinations and objects.
 	users int
 	// members, failing and recent count destinations.
@@ -124,7 +127,7 @@ func newSuspicion() suspicion {
 func (s *suspicion) acquireNamespace(name string) *namespace {
 	n, ok := s.namespaces[name]
 	if !ok {
-		n = &namespace{name: name}
+		n = &namespace{name: name, promptLimiter: rate.NewLimiter(promptRate, promptBurst)}
 		s.namespaces[name] = n
 	}
 	n.users++
