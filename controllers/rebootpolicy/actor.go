@@ -131,7 +131,7 @@ func (o *observation) postponeRecord(d restart.Decision, results []restart.Resul
 		return false
 	}
 	o.state.unrecorded = results
-	o.requeueAt(o.now.Add(controller.CoalescingInterval))
+	o.requeueAt(o.now.Add(o.interval()))
 	return true
 }
 

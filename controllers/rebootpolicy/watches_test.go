@@ -65,6 +65,12 @@ func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 	if q.now != 3 {
 		t.Error("what matters waits")
 	}
+	b.SetInterval(policyKey, 2*controller.CoalescingInterval)
+	now = now.Add(controller.CoalescingInterval)
+	b.EnqueueCoalesced(policyKey)
+	if q.now != 3 || q.later[len(q.later)-1] != controller.CoalescingInterval {
+		t.Errorf("%d looks, the next after %s, although the interval is longer", q.now, q.later[len(q.later)-1])
+	}
 }
 
 func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {

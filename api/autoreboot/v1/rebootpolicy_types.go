@@ -42,6 +42,7 @@ type RebootPolicy struct {
 	// status says what was observed and done.
 	//
 	// +kubebuilder:default:={"observedGeneration":-1}
+	// +structType=atomic
 	// +optional
 	Status RebootPolicyStatus `json:"status,omitzero"`
 }

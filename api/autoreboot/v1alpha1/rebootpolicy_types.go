@@ -34,6 +34,7 @@ type RebootPolicy struct {
 	// status says what was done.
 	//
 	// +kubebuilder:default:={"observedGeneration":-1}
+	// +structType=atomic
 	// +optional
 	Status RebootPolicyStatus `json:"status,omitzero"`
 }

@@ -110,6 +110,7 @@ type ChaosPod struct {
 	Spec ChaosPodSpec `json:"spec"`
 
 	// +kubebuilder:default:={"observedGeneration":-1}
+	// +structType=atomic
 	// +optional
 	Status ChaosPodStatus `json:"status,omitzero"`
 }

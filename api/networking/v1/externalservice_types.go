@@ -48,6 +48,7 @@ type ExternalService struct {
 	// status is what is published, and what was seen of it.
 	//
 	// +kubebuilder:default:={"observedGeneration":-1}
+	// +structType=atomic
 	// +optional
 	Status ExternalServiceStatus `json:"status,omitempty"`
 }

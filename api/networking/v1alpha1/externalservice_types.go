@@ -30,6 +30,7 @@ type ExternalService struct {
 
 	// status is what was seen.
 	// +kubebuilder:default:={"observedGeneration":-1}
+	// +structType=atomic
 	// +optional
 	Status ExternalServiceStatus `json:"status,omitempty"`
 }

@@ -73,8 +73,7 @@ func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByO
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,
 		ByObject:          held,
-		// Nothing reads them, and they are a quarter of an object in memory.
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: stripUnread,
 		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}
@@ -82,6 +81,18 @@ func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByO
 		return nil, err
 	}
 	return cluster.New(api, func(o *cluster.Options) { *o = options })
+}
+
+// stripUnread removes what nothing reads from the cache, which can be half of an object in memory: the fields' managers
+// and the manifest that kubectl applied last. Writes are patches and updates of a status, which leave both alone.
+func stripUnread(object any) (any, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return object, nil // the last known state of a deleted object, which was stripped before
+	}
+	accessor.SetManagedFields(nil)
+	delete(accessor.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	return object, nil
 }
 
 // waitForInformers waits until the informers of kinds have listed, each within a limit.

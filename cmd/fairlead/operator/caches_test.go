@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
@@ -24,5 +27,23 @@ func TestTheNoticeOfAnUndecodableObjectSaysWhereAndWhatToDo(t *testing.T) {
 	}
 	if n.Regarding != want || n.Reason != "Undecodable" || !strings.Contains(n.Note, "spec.ports is a string") || !strings.Contains(n.Note, tolerantcache.Remedy) {
 		t.Errorf("%+v", n)
+	}
+}
+
+func TestTheCacheHoldsNoFieldManagersAndNoCopyOfTheManifest(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Name: "db", Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "kept": "x"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+	}}
+	stripped, err := stripUnread(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "db", Annotations: map[string]string{"kept": "x"}}}
+	if diff := cmp.Diff(want, stripped); diff != "" {
+		t.Errorf("in the cache (-want +got):\n%s", diff)
+	}
+	if _, err := stripUnread(toolscache.DeletedFinalStateUnknown{Obj: service}); err != nil {
+		t.Error(err)
 	}
 }

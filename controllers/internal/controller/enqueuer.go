@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -48,8 +49,8 @@ func (e *Enqueuer) EnqueueAfter(key types.NamespacedName, wait time.Duration) {
 	}
 }
 
-// CoalescingInterval is the least time between two reconciles of an object because of events in its namespace: a
-// rollout of a thousand pods is thousands of events.
+// CoalescingInterval is the least time between two reconciles of an object because of events in its namespace, unless
+// SetInterval is called: a rollout of a thousand pods is thousands of events.
 const CoalescingInterval = time.Second
 
 // CoalescingEnqueuer has objects reconciled because of something beside them.
@@ -58,26 +59,34 @@ type CoalescingEnqueuer struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// last is when each object was last enqueued at once.
-	last map[types.NamespacedName]time.Time
+	// last is when each object was last enqueued at once, and intervals are those that were set.
+	last      map[types.NamespacedName]time.Time
+	intervals map[types.NamespacedName]time.Duration
 }
 
 // NewCoalescingEnqueuer returns one that reads this clock.
 func NewCoalescingEnqueuer(now func() time.Time) *CoalescingEnqueuer {
-	return &CoalescingEnqueuer{now: now, last: map[types.NamespacedName]time.Time{}}
+	return &CoalescingEnqueuer{now: now, last: map[types.NamespacedName]time.Time{}, intervals: map[types.NamespacedName]time.Duration{}}
+}
+
+// SetInterval sets the least time between two reconciles of an object because of events in its namespace.
+func (r *CoalescingEnqueuer) SetInterval(key types.NamespacedName, interval time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.intervals[key] = interval
 }
 
 // EnqueueCoalesced enqueues an object because a workload or a pod has changed: at once after some quiet, and
 // once at the end of each quiet time while they come in masses.
 func (r *CoalescingEnqueuer) EnqueueCoalesced(key types.NamespacedName) {
 	r.mu.Lock()
-	now := r.now()
-	wait := r.last[key].Add(CoalescingInterval).Sub(now)
+	now, interval := r.now(), cmp.Or(r.intervals[key], CoalescingInterval)
+	wait := r.last[key].Add(interval).Sub(now)
 	if wait <= 0 {
 		r.last[key] = now
 	}
 	r.mu.Unlock()
-	r.EnqueueAfter(key, min(wait, CoalescingInterval))
+	r.EnqueueAfter(key, min(wait, interval))
 }
 
 // Forget drops an object.
@@ -85,6 +94,7 @@ func (r *CoalescingEnqueuer) Forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.last, key)
+	delete(r.intervals, key)
 }
 
 // Len returns how many objects have been enqueued and not forgotten.

@@ -7,10 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,25 +42,23 @@ func own(object int) []netip.Addr {
 
 func namespace(object int) string { return fmt.Sprintf("probes-%d", object%namespaces) }
 
-// manifest of an object. Its Service is headless, since for each ClusterIP that it gives away the API
-// server goes through all that it has given away before: 10,000 of them would measure that. Those that are watched are checked by HTTP: a failure of theirs is seen at
-// the other end, where a connection that is refused is not.
-func (r *run) manifest(object int) ([]byte, error) {
+// spec of an object, with some fields replaced. Its Service is headless, since for each ClusterIP that it gives away
+// the API server goes through all that it has given away before: 10,000 of them would measure that. Those that are
+// watched are checked by HTTP: a failure of theirs is seen at the other end, where a connection that is refused is not.
+func (r *run) spec(object int, with map[string]any) map[string]any {
 	check, port := map[string]any{"tcp": map[string]any{}}, r.tcp.Port()
-	if slices.Contains(r.watched, object) {
+	if with == nil && slices.Contains(r.watched, object) {
 		check, port = map[string]any{"http": map[string]any{}}, r.http.Port()
 	}
 	check["interval"], check["unhealthyThreshold"] = interval.String(), failures
-	return json.Marshal(map[string]any{
-		"apiVersion": "networking.fairlead.dev/v1", "kind": "ExternalService",
-		"metadata": map[string]any{"name": fmt.Sprintf("object-%d", object)},
-		"spec": map[string]any{
-			"service":     map[string]any{"type": "Headless"},
-			"ports":       []any{map[string]any{"name": "main", "port": port}},
-			"endpoints":   []any{map[string]any{"name": "all", "addresses": own(object)}},
-			"healthCheck": check,
-		},
-	})
+	spec := map[string]any{
+		"service":     map[string]any{"type": "Headless"},
+		"ports":       []any{map[string]any{"name": "main", "port": port}},
+		"endpoints":   []any{map[string]any{"name": "all", "addresses": own(object)}},
+		"healthCheck": check,
+	}
+	maps.Copy(spec, with)
+	return spec
 }
 
 // populate makes the objects, by way of the webhooks of a replica that reconciles none of them.
@@ -70,7 +69,7 @@ func (r *run) populate(ctx context.Context) error {
 			return err
 		}
 	}
-	replica, err := r.stage.StartReplica(ctx, unresolved, "--namespaces=default")
+	replica, err := r.stage.StartReplica(ctx, r.nameserver(), "--namespaces=default")
 	if err != nil {
 		return err
 	}
@@ -78,42 +77,42 @@ func (r *run) populate(ctx context.Context) error {
 	if err := r.stage.Reachable(ctx); err != nil {
 		return err
 	}
-	return r.createAll(ctx)
-}
-
-func (r *run) createAll(ctx context.Context) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	objects := make(chan int)
-	var work sync.WaitGroup
-	for range writers {
-		work.Go(func() {
-			for object := range objects {
-				if err := r.create(ctx, object); err != nil {
-					fail(err)
-				}
-			}
-		})
-	}
-	for object := range r.Objects {
+	err = each(ctx, r.Objects, func(ctx context.Context, object int) error {
 		if object > 0 && object%1000 == 0 {
 			r.say("%d of %d objects made", object, r.Objects)
 		}
-		objects <- object
+		return r.create(ctx, namespace(object), fmt.Sprintf("object-%d", object), r.spec(object, nil))
+	})
+	if err != nil {
+		return err
 	}
-	close(objects)
-	work.Wait()
-	return context.Cause(ctx)
+	return r.floor(ctx)
 }
 
-func (r *run) create(ctx context.Context, object int) error {
-	body, err := r.manifest(object)
+// each calls do with every number below n, by several writers at a time, until one fails.
+func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	writing, ctx := errgroup.WithContext(ctx)
+	writing.SetLimit(writers)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		writing.Go(func() error { return do(ctx, i) })
+	}
+	return writing.Wait()
+}
+
+func (r *run) create(ctx context.Context, namespace, name string, spec map[string]any) error {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "networking.fairlead.dev/v1", "kind": "ExternalService",
+		"metadata": map[string]any{"name": name}, "spec": spec,
+	})
 	if err != nil {
 		return err
 	}
 	for {
 		err = r.client.Discovery().RESTClient().Post().
-			AbsPath("/apis/networking.fairlead.dev/v1/namespaces", namespace(object), "externalservices").
+			AbsPath("/apis/networking.fairlead.dev/v1/namespaces", namespace, "externalservices").
 			SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
 		switch {
 		case err == nil || apierrors.IsAlreadyExists(err): // the second where an answer got lost
@@ -121,7 +120,7 @@ func (r *run) create(ctx context.Context, object int) error {
 		case ctx.Err() == nil && retriable(err):
 			continue
 		}
-		return fmt.Errorf("create object %d: %w", object, err)
+		return fmt.Errorf("create %s: %w", name, err)
 	}
 }
 

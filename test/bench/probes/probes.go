@@ -30,7 +30,7 @@ type Options struct {
 	// Root is the checkout whose operator and manifests are measured.
 	Root string
 	// Objects is how many ExternalServices there are, with five addresses each. The default is
-	// 10,000, and the most is 25,000.
+	// 10,000, and the most is 23,600.
 	Objects int
 	// Steady is how long the operator is watched at rest. The default is 60s.
 	Steady time.Duration
@@ -51,10 +51,10 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if o.Output == nil {
 		o.Output = io.Discard
 	}
-	if most := addresses / perObject; o.Objects < 0 || o.Objects > most {
+	if most := addresses/perObject - 2*mostNames; o.Objects < 0 || o.Objects > most {
 		return Result{}, fmt.Errorf("probes: %d objects: there are addresses for 1 to %d", o.Objects, most)
 	}
-	r := &run{Options: o}
+	r := &run{Options: o, result: Result{objects: o.Objects}}
 	defer func() { err = errors.Join(err, r.close()) }()
 	err = subject.Walk(ctx, o.Limit, r.say,
 		subject.Step{Title: "start a control plane", Do: r.open},
@@ -65,6 +65,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 		subject.Step{Title: "take profiles", Do: r.profile},
 		subject.Step{Title: "have addresses fail", Do: r.fail},
 		subject.Step{Title: "start again", Do: r.restart},
+		subject.Step{Title: "have names resolve to other addresses", Do: r.names},
 	)
 	if err != nil {
 		return Result{}, fmt.Errorf("probes: %w", err)

@@ -14,6 +14,7 @@ import (
 
 // Result of Run.
 type Result struct {
+	objects int
 	// Window is how long the operator was watched at rest, and Load how busy the machine was then.
 	Window time.Duration
 	Load   string
@@ -32,6 +33,14 @@ type Result struct {
 	FirstPublish, FirstReady time.Duration
 	// FirstWritten is what was written until then.
 	FirstWritten writes
+	// FloorPublish is how long a plain client took to write the same for FloorObjects of them.
+	FloorPublish time.Duration
+	FloorObjects int
+	// NamesMoved is from the moment that all Names resolved to other addresses until these were published and
+	// ready, and NamesWritten what was written for it.
+	NamesMoved   time.Duration
+	Names        int
+	NamesWritten writes
 	// RestartStart is from the start of another process until it led, and RestartProbing until
 	// it had checked every address. RestartWritten is what was written for it, and RestartWrites how
 	// much that is, without the events that tell who leads. RestartMemory is its peak.
@@ -69,6 +78,13 @@ func (r *Result) Rows() []Row {
 		{"detect-to-publish-max", "s", r.Detection.Max.Seconds(), ""},
 		{"first-publish-seconds", "s", r.FirstPublish.Seconds(), ""},
 		{"first-ready-seconds", "s", r.FirstReady.Seconds(), ""},
+		{"first-publish-over-plain-client", "x", r.overPlainClient(), "<= 1.3"},
+		{"first-publish-slice-writes", "writes", per(r.FirstWritten.of("endpointslices"), r.objects), "1"},
+		{"first-publish-status-writes", "writes", per(r.FirstWritten.of("externalservices/status"), r.objects), "1"},
+		{"first-publish-writes", "writes", per(r.FirstWritten.total(), r.objects), ""},
+		{"names-moved-seconds", "s", r.NamesMoved.Seconds(), ""},
+		{"names-moved-slice-writes", "writes", per(r.NamesWritten.of("endpointslices"), r.Names), "1"},
+		{"names-moved-status-writes", "writes", per(r.NamesWritten.of("externalservices/status"), r.Names), "<= 1"},
 		{"restart-start-seconds", "s", r.RestartStart.Seconds(), ""},
 		{"restart-checked-seconds", "s", r.RestartProbing.Seconds(), ""},
 		{"restart-writes", "writes", r.RestartWrites, "0"},
@@ -80,6 +96,16 @@ func (r *Result) Rows() []Row {
 	}
 	return rows
 }
+
+// overPlainClient is how many times as long the first publication of an object takes as by the plain client.
+func (r *Result) overPlainClient() float64 {
+	if r.FloorPublish <= 0 || r.objects == 0 {
+		return 0
+	}
+	return r.FirstPublish.Seconds() / float64(r.objects) / (r.FloorPublish.Seconds() / float64(r.FloorObjects))
+}
+
+func per(n float64, of int) float64 { return n / float64(max(of, 1)) }
 
 // WriteTable writes the figures for a reader.
 func (r *Result) WriteTable(w io.Writer, objects int) error {
@@ -95,7 +121,7 @@ func (r *Result) WriteTable(w io.Writer, objects int) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&out, "\nWritten for the first publication: %s. At rest: %s. For the restart: %s.\n", r.FirstWritten, r.Written, r.RestartWritten)
+	fmt.Fprintf(&out, "\nWritten for the first publication: %s. At rest: %s. For the restart: %s. For the names: %s.\n", r.FirstWritten, r.Written, r.RestartWritten, r.NamesWritten)
 	fmt.Fprintf(&out, "Failures measured: %d, and %d that were found without a last check that was seen.\n", r.Detection.Measured, r.Detection.Unmeasured)
 	fmt.Fprintf(&out, "Load average of the machine at rest: %s. The control plane and the other end share its processors.\n", r.Load)
 	_, err := io.WriteString(w, out.String())

@@ -19,16 +19,13 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// unresolved names a nameserver that is not there: nothing is resolved here, and one that is must not
-// be asked by accident.
-const unresolved = "--dns-nameservers=127.0.0.1:9"
-
 // run is one measurement.
 type run struct {
 	Options
 	result Result
 
 	tcp, http *externalnet.Fleet
+	dns       *externalnet.DNS
 	stage     *framework.Cluster
 	client    kubernetes.Interface
 	board     *board
@@ -47,6 +44,9 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	if r.http, err = externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP}); err != nil {
+		return err
+	}
+	if r.dns, err = externalnet.ListenDNS(); err != nil {
 		return err
 	}
 	r.stage, err = framework.Open(ctx, framework.Options{
@@ -78,12 +78,18 @@ func (r *run) close() error {
 			errs = append(errs, fleet.Close())
 		}
 	}
+	if r.dns != nil {
+		errs = append(errs, r.dns.Close())
+	}
 	return errors.Join(errs...)
 }
 
+// nameserver is the flag that has the operator ask no nameserver but ours.
+func (r *run) nameserver() string { return "--dns-nameservers=" + r.dns.Addr().String() }
+
 // lead starts the replica that is measured, with the shipped configuration.
 func (r *run) lead(ctx context.Context) (err error) {
-	r.leader, err = subject.Start(ctx, r.stage, unresolved)
+	r.leader, err = subject.Start(ctx, r.stage, r.nameserver())
 	return err
 }
 

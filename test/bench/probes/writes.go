@@ -57,6 +57,17 @@ func (w writes) since(before writes) writes {
 	return added
 }
 
+// of is how often a resource was written, by any verb.
+func (w writes) of(resource string) float64 {
+	total := 0.0
+	for name, n := range w {
+		if strings.HasSuffix(name, " "+resource) {
+			total += n
+		}
+	}
+	return total
+}
+
 func (w writes) total() float64 {
 	total := 0.0
 	for _, n := range w {

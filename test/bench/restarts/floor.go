@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// floor restarts all workloads as kubectl does, as many at once as the operator may, and waits for
-// each: what is left of the time is that of the control plane and the machine.
+// floor changes the Secrets of all workloads and restarts them as kubectl does, as many at once as the operator
+// may, and waits for each: what is left of the time is that of the control plane and the machine.
 func (r *run) floor(ctx context.Context) error {
 	r.retire()
 	others, err := r.others()
@@ -23,6 +23,9 @@ func (r *run) floor(ctx context.Context) error {
 	r.board.begin()
 	began := time.Now()
 	err = each(ctx, r.Workloads, min(r.Cap, r.policies()*perPolicy), func(ctx context.Context, i int) error {
+		if err := r.change(ctx, i, perWorkload, 3); err != nil {
+			return err
+		}
 		body := fmt.Appendf(nil, `{"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": %q}}}}}`,
 			time.Now().Format(time.RFC3339Nano))
 		_, err := r.client.AppsV1().Deployments(r.home(i)).Patch(ctx, name(i), types.StrategicMergePatchType, body, metav1.PatchOptions{})

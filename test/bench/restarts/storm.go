@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/fairlead-dev/fairlead/test/bench/process"
 	"github.com/fairlead-dev/fairlead/test/cluster"
 )
@@ -144,22 +146,36 @@ func (r *run) spent(before map[string]float64) (map[string]float64, error) {
 	return now, err
 }
 
-// profile takes one of the operator, if wanted, from a moment after the beginning on.
+// profile takes one of the operator and one of the API server, if wanted, from a moment after the beginning on.
 func (r *run) profile(ctx context.Context) <-chan error {
 	done := make(chan error, 1)
 	if r.Profiles == "" {
 		close(done)
 		return done
 	}
+	seconds := fmt.Sprintf("%.0f", profiling.Seconds())
+	take := func(name string, read func() ([]byte, error)) error {
+		got, err := read()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(r.Profiles, name), got, 0o600)
+	}
 	go func() {
-		got, err := r.leader.Profile(ctx, fmt.Sprintf("profile?seconds=%.0f", profiling.Seconds()))
-		if err == nil {
-			err = os.MkdirAll(r.Profiles, 0o750)
+		if err := os.MkdirAll(r.Profiles, 0o750); err != nil {
+			done <- err
+			return
 		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(r.Profiles, "restarts-cpu.pprof"), got, 0o600)
-		}
-		done <- err
+		var taking errgroup.Group
+		taking.Go(func() error {
+			return take("restarts-cpu.pprof", func() ([]byte, error) { return r.leader.Profile(ctx, "profile?seconds="+seconds) })
+		})
+		taking.Go(func() error {
+			return take("restarts-apiserver-cpu.pprof", func() ([]byte, error) {
+				return r.client.Discovery().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", seconds).DoRaw(ctx)
+			})
+		})
+		done <- taking.Wait()
 	}()
 	return done
 }
