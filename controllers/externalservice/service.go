@@ -42,7 +42,7 @@ func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.Extern
 	current := &corev1.Service{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
 	if apierrors.IsNotFound(err) {
-		if es.Status.ObservedGeneration <= 0 { // a new object: most likely there is none
+		if es.Status.ObservedGeneration <= 0 && !r.states.has(client.ObjectKeyFromObject(es), es.UID) { // most likely there is none
 			if service, err := r.createService(ctx, es); !apierrors.IsConflict(err) {
 				return service, err
 			}

@@ -113,6 +113,14 @@ func (s *stateStore) get(key types.NamespacedName, uid types.UID, now time.Time)
 	return state, true
 }
 
+// has reports whether there is a state of an object.
+func (s *stateStore) has(key types.NamespacedName, uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.byKey[key]
+	return ok && state.uid == uid
+}
+
 func (s *stateStore) drop(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -34,15 +35,16 @@ type ListOptions struct {
 // Listed is how long the first LIST took after a change of the CRD, when no cache is warm.
 type Listed struct {
 	Size int
-	// Ours and Stock are of v1alpha1, converted by either side's handler; Plain is of v1, as it is stored.
-	// All are in milliseconds.
-	Ours, Stock, Plain Summary
+	// Ours and Stock are of v1alpha1, converted by either side's handler, and Echo by one that changes the version
+	// only; Plain is of v1, as it is stored. All are in milliseconds.
+	Ours, Stock, Echo, Plain Summary
 	// Calls is how many conversions Fairlead's handler was asked for in a LIST, at most.
 	Calls int64
 }
 
-// RunLists starts a control plane, stores objects at v1, and lists them through a real API server.
-func RunLists(ctx context.Context, o ListOptions) (results []Listed, err error) {
+// RunLists starts a control plane, and measures requests through a real API server: CREATE and UPDATE, and LIST of
+// objects that are stored at v1.
+func RunLists(ctx context.Context, o ListOptions) (results []Listed, written []Written, err error) {
 	if len(o.Sizes) == 0 {
 		o.Sizes = []int{1000, 10_000}
 	}
@@ -59,20 +61,29 @@ func RunLists(ctx context.Context, o ListOptions) (results []Listed, err error) 
 	defer cancel()
 	shelf, err := openShelf(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, shelf.close()) }()
+	if written, err = shelf.write(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	if err := shelf.admitBy(ctx, sidePlain); err != nil {
+		return nil, nil, err
+	}
+	if err := shelf.send(ctx, http.MethodDelete, objects("v1"), "", nil, io.Discard); err != nil {
+		return nil, nil, err
+	}
 	for _, size := range o.Sizes {
 		if err := shelf.fill(ctx, size); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		listed, err := shelf.measure(ctx, size, o)
 		if err != nil {
-			return nil, fmt.Errorf("list of %d: %w", size, err)
+			return nil, nil, fmt.Errorf("list of %d: %w", size, err)
 		}
 		results = append(results, listed)
 	}
-	return results, nil
+	return results, written, nil
 }
 
 // measure lists with each side in turn. Each of them comes after another one: who converts must change.
@@ -80,7 +91,7 @@ func (s *shelf) measure(ctx context.Context, size int, o ListOptions) (Listed, e
 	listed := Listed{Size: size}
 	times := map[string][]float64{}
 	for round := range o.Rounds {
-		for _, side := range []string{sideFairlead, sideStock, sidePlain} {
+		for _, side := range []string{sideFairlead, sideStock, sideEmpty, sidePlain} {
 			took, calls, err := s.list(ctx, side, size)
 			if err != nil {
 				return listed, fmt.Errorf("%s: %w", side, err)
@@ -92,7 +103,8 @@ func (s *shelf) measure(ctx context.Context, size int, o ListOptions) (Listed, e
 			}
 		}
 	}
-	listed.Ours, listed.Stock, listed.Plain = summarize(times[sideFairlead]), summarize(times[sideStock]), summarize(times[sidePlain])
+	listed.Ours, listed.Stock = summarize(times[sideFairlead]), summarize(times[sideStock])
+	listed.Echo, listed.Plain = summarize(times[sideEmpty]), summarize(times[sidePlain])
 	return listed, nil
 }
 
@@ -103,6 +115,7 @@ func (l Listed) Entries() []Entry {
 			Name: fmt.Sprintf("%sv1alpha1/%d", ListPrefix, l.Size), Unit: "ms",
 			Value: rounded(l.Ours.Median, 1), Peer: rounded(l.Stock.Median, 1), Ratio: rounded(quotient(l.Stock.Median, l.Ours.Median), 2),
 		},
+		{Name: fmt.Sprintf("%secho/%d", ListPrefix, l.Size), Unit: "ms", Value: rounded(l.Echo.Median, 1)},
 		{Name: fmt.Sprintf("%sv1/%d", ListPrefix, l.Size), Unit: "ms", Value: rounded(l.Plain.Median, 1)},
 	}
 }
@@ -111,10 +124,10 @@ func (l Listed) Entries() []Entry {
 func WriteLists(w io.Writer, results []Listed) error {
 	var out strings.Builder
 	out.WriteString("The first LIST after a change of the CRD, through a real API server, in ms:\n\n")
-	out.WriteString("objects\tv1, as stored\tv1alpha1, fairlead\t+-\tv1alpha1, stock\t+-\tratio\tconversions\t\n")
+	out.WriteString("objects\tv1, as stored\tv1alpha1, fairlead\t+-\tv1alpha1, stock\t+-\tratio\techo\tover echo\tconversions\t\n")
 	for _, l := range results {
-		fmt.Fprintf(&out, "%d\t%.0f\t%.0f\t%.0f%%\t%.0f\t%.0f%%\t%.2fx\t%d\t\n", l.Size, l.Plain.Median,
-			l.Ours.Median, l.Ours.Spread()*50, l.Stock.Median, l.Stock.Spread()*50, quotient(l.Stock.Median, l.Ours.Median), l.Calls)
+		fmt.Fprintf(&out, "%d\t%.0f\t%.0f\t%.0f%%\t%.0f\t%.0f%%\t%.2fx\t%.0f\t%.2fx\t%d\t\n", l.Size, l.Plain.Median,
+			l.Ours.Median, l.Ours.Spread()*50, l.Stock.Median, l.Stock.Spread()*50, quotient(l.Stock.Median, l.Ours.Median), l.Echo.Median, quotient(l.Ours.Median, l.Echo.Median), l.Calls)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if _, err := io.WriteString(t, out.String()); err != nil {

@@ -24,11 +24,13 @@ import (
 	"github.com/fairlead-dev/fairlead/test/cluster"
 )
 
-// Who converts: no webhook, Fairlead, or controller-runtime's stock handler.
+// Who converts and admits: no webhook, Fairlead, controller-runtime's stock handlers, or one that does as little as an
+// API server accepts.
 const (
 	sidePlain    = "plain"
 	sideFairlead = "fairlead"
 	sideStock    = "stock"
+	sideEmpty    = "empty"
 )
 
 const (
@@ -38,18 +40,19 @@ const (
 	creators    = 16
 )
 
-// shelf is a control plane whose ExternalServices are converted by either side.
+// shelf is a control plane whose ExternalServices are converted and admitted by either side.
 type shelf struct {
 	cluster *cluster.Cluster
 	server  *httptest.Server
-	calls   map[string]*atomic.Int64
-	client  *http.Client
-	url     string
-	filled  int
+	// calls are conversions by side, and admitting admissions.
+	calls, admitting map[string]*atomic.Int64
+	client           *http.Client
+	url              string
+	filled           int
 }
 
 func openShelf(ctx context.Context, o ListOptions) (s *shelf, err error) {
-	s = &shelf{calls: map[string]*atomic.Int64{sideFairlead: {}, sideStock: {}}}
+	s = &shelf{calls: map[string]*atomic.Int64{}, admitting: map[string]*atomic.Int64{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -61,11 +64,18 @@ func openShelf(ctx context.Context, o ListOptions) (s *shelf, err error) {
 		return s, err
 	}
 	handlers := http.NewServeMux()
-	for name, handler := range map[string]http.Handler{sideFairlead: ours.convert, sideStock: theirs.convert} {
-		handlers.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) {
-			s.calls[name].Add(1)
+	serve := func(path string, calls *atomic.Int64, handler http.Handler) {
+		handlers.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			calls.Add(1)
 			handler.ServeHTTP(w, r)
 		})
+	}
+	least := side{convert: http.HandlerFunc(echo), mutate: http.HandlerFunc(allow), validate: http.HandlerFunc(allow)}
+	for name, side := range map[string]side{sideFairlead: ours, sideStock: theirs, sideEmpty: least} {
+		s.calls[name], s.admitting[name] = new(atomic.Int64), new(atomic.Int64)
+		serve("/"+name, s.calls[name], side.convert)
+		serve("/"+name+"/mutating", s.admitting[name], side.mutate)
+		serve("/"+name+"/validating", s.admitting[name], side.validate)
 	}
 	s.server = httptest.NewTLSServer(handlers) // on the loopback device
 	s.cluster, err = cluster.Start(ctx, cluster.Options{Build: cluster.BuildOptions{Root: o.Root}, WithoutControllerManager: true, Output: o.Output})
@@ -190,6 +200,9 @@ func (s *shelf) list(ctx context.Context, side string, size int) (took time.Dura
 		}
 		if side == sidePlain {
 			return !bytes.Contains(one.Bytes(), []byte(`"hosts"`)), nil // which only a conversion makes
+		}
+		if side == sideEmpty && bytes.Contains(one.Bytes(), []byte(`"hosts"`)) {
+			return false, nil
 		}
 		return counted.Load() > before, nil
 	})

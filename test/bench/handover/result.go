@@ -19,7 +19,7 @@ const (
 	Prefix      = "handover/"
 )
 
-// Row is a figure, in milliseconds: the median of some runs.
+// Row is a figure: the median of some runs in milliseconds, or memory in MiB.
 type Row struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
@@ -61,12 +61,12 @@ func (r *Result) Rows() []Row { return r.rows }
 // WriteTable writes the figures for a reader.
 func (r *Result) WriteTable(w io.Writer) error {
 	var out strings.Builder
-	out.WriteString("From the start of a process, and from the end of a leader, in ms: medians, and all runs.\n\n")
+	out.WriteString("From the start of a process, and from the end of a leader, in ms: medians, and all runs. Memory is in MiB.\n\n")
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "\tfairlead\tcontroller-runtime\tratio\ttarget\truns\t")
 	for _, row := range r.rows {
 		peer, ratio := "-", "-"
-		if len(row.theirs) > 0 {
+		if row.Ratio > 0 {
 			peer, ratio = fmt.Sprintf("%.0f", row.Peer), fmt.Sprintf("%.1fx", row.Ratio)
 		}
 		_, _ = fmt.Fprintf(table, "%s\t%.0f\t%s\t%s\t%s\t%s / %s\t\n", row.Name, row.Value, peer, ratio, row.target, list(row.ours), list(row.theirs))

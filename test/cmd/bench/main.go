@@ -34,7 +34,7 @@ func main() {
 	out := flag.String("out", "", "write the figures to this file, as JSON")
 	rounds := flag.Int("rounds", 7, "how often every case is measured on each side")
 	slot := flag.Duration("slot", 200*time.Millisecond, "how long a handler is called in a round")
-	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; start/ or handover/, probe/ and restarts/ stand for all of these")
+	only := flag.String("only", "", "measure only the cases whose name this regular expression matches; start/ or handover/, fleet/, write/ or list/, probe/ and restarts/ stand for all of these")
 	root := flag.String("root", "..", "the checkout whose operator checks addresses and restarts workloads")
 	p := probes.Options{Output: os.Stderr}
 	flag.IntVar(&p.Objects, "probe-objects", 10_000, "how many ExternalServices have their addresses checked, five each; 0 skips this")
@@ -49,6 +49,7 @@ func main() {
 	flag.StringVar(&s.Profiles, "restart-profiles", "", "write a profile of the operator into this folder")
 	h := handover.Options{Output: os.Stderr}
 	flag.IntVar(&h.Runs, "handover-runs", 3, "how often each start and handover is measured on each side; 0 skips this")
+	flag.IntVar(&h.Objects, "fleet-objects", 50_000, "how many suspended ExternalServices there are when a start, a handover and memory are measured once more; 0 skips this")
 	l := bench.ListOptions{Output: os.Stderr}
 	flag.Func("list-sizes", "how many ExternalServices are listed, such as 1000,10000, which is the default; 0 skips this", func(text string) (err error) {
 		l.Sizes, err = sizes(text)
@@ -138,7 +139,13 @@ func handlers(ctx context.Context, wanted *regexp.Regexp, o bench.Options) ([]js
 
 // handing measures starts and handovers, and returns the entries of the file.
 func handing(ctx context.Context, wanted *regexp.Regexp, o handover.Options) ([]json.RawMessage, error) {
-	if o.Runs == 0 || !wanted.MatchString(handover.StartPrefix) && !wanted.MatchString(handover.Prefix) {
+	if !wanted.MatchString(handover.StartPrefix) && !wanted.MatchString(handover.Prefix) {
+		o.Runs = 0
+	}
+	if !wanted.MatchString(handover.FleetPrefix) {
+		o.Objects = 0
+	}
+	if o.Runs == 0 && o.Objects == 0 {
 		return nil, nil
 	}
 	result, err := handover.Run(ctx, o)
@@ -152,13 +159,17 @@ func handing(ctx context.Context, wanted *regexp.Regexp, o handover.Options) ([]
 	return entriesOf(result.Rows())
 }
 
-// listing measures LIST, and returns the entries of the file.
+// listing measures CREATE, UPDATE and LIST through an API server, and returns the entries of the file.
 func listing(ctx context.Context, wanted *regexp.Regexp, o bench.ListOptions) ([]json.RawMessage, error) {
-	if slices.Equal(o.Sizes, []int{0}) || !wanted.MatchString(bench.ListPrefix) {
+	if slices.Equal(o.Sizes, []int{0}) || !wanted.MatchString(bench.ListPrefix) && !wanted.MatchString(bench.WritePrefix) {
 		return nil, nil
 	}
-	results, err := bench.RunLists(ctx, o)
+	results, written, err := bench.RunLists(ctx, o)
 	if err != nil {
+		return nil, err
+	}
+	fmt.Println()
+	if err := bench.WriteWrites(os.Stdout, written); err != nil {
 		return nil, err
 	}
 	fmt.Println()
@@ -166,6 +177,9 @@ func listing(ctx context.Context, wanted *regexp.Regexp, o bench.ListOptions) ([
 		return nil, err
 	}
 	var rows []bench.Entry
+	for _, w := range written {
+		rows = append(rows, w.Entries()...)
+	}
 	for _, listed := range results {
 		rows = append(rows, listed.Entries()...)
 	}

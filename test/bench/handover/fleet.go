@@ -1,0 +1,180 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package handover
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-dev/fairlead/test/bench/process"
+)
+
+const (
+	// FleetPrefix begins the names of the rows about very many objects.
+	FleetPrefix = "fleet/"
+	// fleetWriters make them.
+	fleetWriters = 16
+	// fleetPatience bounds a step with them.
+	fleetPatience = 5 * time.Minute
+	// fleetRest is how long a process has been at rest when its memory is read.
+	fleetRest = time.Minute
+	mebi      = 1 << 20
+)
+
+// fleet measures starts, a handover and memory with very many ExternalServices that are suspended, so that nothing but
+// the objects is held.
+func (r *run) fleet(ctx context.Context) ([]Row, error) {
+	if err := r.fill(ctx); err != nil {
+		return nil, fmt.Errorf("make %d objects: %w", r.Objects, err)
+	}
+	r.patience = fleetPatience
+	stocked, err := r.stock(ctx, "--release")
+	if err != nil {
+		return nil, err
+	}
+	alone := ours(r.stage, "--webhooks=false")
+	mine, err := r.atRest(ctx, "fairlead", alone)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := r.atRest(ctx, "controller-runtime", stocked)
+	if err != nil {
+		return nil, err
+	}
+	r.Runs = 1
+	released, err := r.handovers(ctx, "release of many objects, fairlead", ours(r.stage), told)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := r.handovers(ctx, "release of many objects, controller-runtime", stocked, told)
+	if err != nil {
+		return nil, err
+	}
+	memory := func(name, target string, ours, theirs float64) Row {
+		return Row{
+			Name: FleetPrefix + name, Unit: "MiB", Value: math.Round(ours / mebi), Peer: math.Round(theirs / mebi),
+			Ratio: math.Round(100*theirs/ours) / 100, target: target,
+		}
+	}
+	return []Row{
+		newRow(FleetPrefix+"first-reconcile", "< 10000", []time.Duration{mine.first}, []time.Duration{theirs.first}),
+		newRow(FleetPrefix+"handover-release", "< 300", released, peer),
+		memory("memory-peak", "<= 300", mine.usage.Peak, theirs.usage.Peak),
+		memory("memory-settled", "<= 200", mine.usage.Memory, theirs.usage.Memory),
+	}, nil
+}
+
+// rested is a process after a minute.
+type rested struct {
+	first time.Duration // from its start to its first reconcile
+	usage process.Usage
+}
+
+func (r *run) atRest(ctx context.Context, name string, s side) (all rested, err error) {
+	err = r.within(ctx, "many objects, "+name, func(ctx context.Context) error {
+		if err := r.free(ctx, s); err != nil {
+			return err
+		}
+		began := time.Now()
+		replica, err := s.start(ctx)
+		if err != nil {
+			return err
+		}
+		defer replica.Stop()
+		first, err := r.deeds.first(ctx, "begin", began, func(id string) bool { return id == replica.id })
+		if err != nil {
+			return err
+		}
+		all.first = first.At.Sub(began)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(fleetRest):
+		}
+		all.usage, err = process.UsageOf(replica.PID())
+		return err
+	})
+	return all, err
+}
+
+// fill makes the objects, some 4.5 KB each as they are stored.
+func (r *run) fill(ctx context.Context) error {
+	replica, err := r.stage.StartReplica(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.stage.Retire(replica)
+	if err := r.stage.Reachable(ctx); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", r.stage.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	filling, ctx := errgroup.WithContext(ctx)
+	filling.SetLimit(fleetWriters)
+	for i := range r.Objects {
+		if ctx.Err() != nil {
+			break
+		}
+		if i > 0 && i%5000 == 0 {
+			_, _ = fmt.Fprintf(r.Output, "handover: %d of %d objects made\n", i, r.Objects)
+		}
+		filling.Go(func() error {
+			body, err := json.Marshal(fleetObject(i))
+			if err != nil {
+				return err
+			}
+			return api.Discovery().RESTClient().Post().AbsPath("/apis/networking.fairlead.dev/v1/namespaces/default/externalservices").
+				SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
+		})
+	}
+	return filling.Wait()
+}
+
+func fleetObject(i int) map[string]any {
+	var endpoints []any
+	for priority := range 3 {
+		addresses := make([]string, 4)
+		for j := range addresses {
+			addresses[j] = fmt.Sprintf("198.51.100.%d", priority*10+j+1)
+		}
+		endpoints = append(endpoints, map[string]any{
+			"name": fmt.Sprintf("site-%d", priority), "priority": priority, "zone": fmt.Sprintf("eu-central-1%c", 'a'+priority), "addresses": addresses,
+		})
+	}
+	object := map[string]any{
+		"apiVersion": "networking.fairlead.dev/v1", "kind": "ExternalService",
+		"metadata": map[string]any{"name": fmt.Sprintf("fleet-%d", i), "labels": map[string]any{
+			"app.kubernetes.io/name": "ledger", "app.kubernetes.io/part-of": "payments", "team": fmt.Sprintf("team-%d", i%50),
+		}},
+		"spec": map[string]any{
+			"suspend": true, "service": map[string]any{"type": "Headless", "labels": map[string]any{"team": fmt.Sprintf("team-%d", i%50)}},
+			"ports":       []any{map[string]any{"name": "sql", "port": 5432}, map[string]any{"name": "metrics", "port": 9187}},
+			"endpoints":   endpoints,
+			"healthCheck": map[string]any{"http": map[string]any{"path": "/health/ready", "expectedStatuses": []any{map[string]any{"start": 200, "end": 299}}}, "port": "metrics", "interval": "15s"},
+			"failover":    map[string]any{"minHealthyPercent": 50, "failback": "Automatic", "failbackDelay": "10m"},
+		},
+	}
+	applied, err := json.Marshal(object)
+	if err != nil {
+		return nil // plain data: it cannot fail
+	}
+	meta := object["metadata"].(map[string]any)
+	meta["annotations"] = map[string]any{"kubectl.kubernetes.io/last-applied-configuration": string(applied) + "\n"}
+	return object
+}
