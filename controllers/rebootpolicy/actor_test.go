@@ -161,7 +161,7 @@ func (s *suite) phase() autorebootv1.RestartPhase {
 
 func TestWhatWasDoneIsRecordedByTheNextWrite(t *testing.T) {
 	s := planned(t)
-	if again := s.reconcile().RequeueAfter; again > controller.CoalescingInterval+intervalPerTarget {
+	if again := s.reconcile().RequeueAfter; again > controller.CoalescingInterval {
 		t.Errorf("looks again after %s", again)
 	}
 	s.expectActions("Annotate api " + theRestart)

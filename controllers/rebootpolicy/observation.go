@@ -151,7 +151,9 @@ type objectState struct {
 	requested []string
 	// unrecorded are results of actions that the next reconcile records.
 	unrecorded []restart.Result
-	lastWrite  controller.LastWrite
+	// lastWrite is that of the status, and writeTook how long it took.
+	lastWrite controller.LastWrite
+	writeTook time.Duration
 }
 
 // requestAnnotations are those by which a user requests something, or is approved.

@@ -159,13 +159,18 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) (err error) {
 	return r.signals(ctx, o)
 }
 
-// intervalPerTarget is added to the interval for each target.
-const intervalPerTarget = 10 * time.Millisecond
+const (
+	// intervalPerWrite is how many times as long as the last write of the status took a policy is left alone because
+	// of events of workloads: the status of 100 targets with four sources each is 90 KB, and an API server that is
+	// busy takes the longer for it.
+	intervalPerWrite = 40
+	// maxInterval limits that.
+	maxInterval = 10 * time.Second
+)
 
-// interval returns the least time between two reconciles because of events of workloads. It grows with what one of
-// them writes: the status of 100 targets with four sources each is 90 KB.
+// interval returns the least time between two reconciles because of events of workloads.
 func (o *observation) interval() time.Duration {
-	return controller.CoalescingInterval + time.Duration(len(o.workloads))*intervalPerTarget
+	return min(controller.CoalescingInterval+intervalPerWrite*o.state.writeTook, maxInterval)
 }
 
 // forget drops everything that is kept for a policy.

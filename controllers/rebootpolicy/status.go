@@ -25,9 +25,11 @@ func (r *Reconciler) writeStatus(ctx context.Context, o *observation, status *au
 	before := o.stored.Status
 	updated := o.stored.DeepCopy()
 	updated.Status = *status
+	began := r.Now()
 	if err := r.Client.Status().Update(ctx, updated); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
+	o.state.writeTook = r.Now().Sub(began)
 	o.stored = updated
 	o.policy = o.policy.DeepCopy()
 	o.policy.Status, o.policy.ResourceVersion = updated.Status, updated.ResourceVersion

@@ -215,3 +215,14 @@ func TestTheCacheDropsWhatIsNotReadOfAWorkload(t *testing.T) {
 		t.Errorf("a ReplicaSet keeps %+v (%v)", rs.ObjectMeta, err)
 	}
 }
+
+func TestAPolicyWhoseWritesTakeLongIsLookedAtLessOften(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		0: controller.CoalescingInterval, 50 * time.Millisecond: controller.CoalescingInterval + 2*time.Second, time.Second: maxInterval,
+	} {
+		o := &observation{state: &objectState{writeTook: took}}
+		if got := o.interval(); got != want {
+			t.Errorf("after a write of %s: every %s, want %s", took, got, want)
+		}
+	}
+}
