@@ -73,7 +73,7 @@ func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByO
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,
 		ByObject:          held,
-		DefaultTransform: stripUnread,
+		DefaultTransform:  stripUnread,
 		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}
