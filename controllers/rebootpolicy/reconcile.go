@@ -163,9 +163,9 @@ const (
 	// intervalPerWrite is how many times as long as the last write of the status took a policy is left alone because
 	// of events of workloads: the status of 100 targets with four sources each is 90 KB, and an API server that is
 	// busy takes the longer for it.
-	intervalPerWrite = 40
+	intervalPerWrite = 20
 	// maxInterval limits that.
-	maxInterval = 10 * time.Second
+	maxInterval = 5 * time.Second
 )
 
 // interval returns the least time between two reconciles because of events of workloads.

@@ -218,7 +218,7 @@ func TestTheCacheDropsWhatIsNotReadOfAWorkload(t *testing.T) {
 
 func TestAPolicyWhoseWritesTakeLongIsLookedAtLessOften(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{
-		0: controller.CoalescingInterval, 50 * time.Millisecond: controller.CoalescingInterval + 2*time.Second, time.Second: maxInterval,
+		0: controller.CoalescingInterval, 50 * time.Millisecond: controller.CoalescingInterval + time.Second, time.Second: maxInterval,
 	} {
 		o := &observation{state: &objectState{writeTook: took}}
 		if got := o.interval(); got != want {
