@@ -19,7 +19,7 @@ GOTESTSUM      := go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet 
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION)
-MODULES  := . test test/cluster test/certmanager test/argocd test/chart
+MODULES  := . test test/cluster test/certmanager test/argocd test/chart test/monitoring
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
@@ -54,9 +54,10 @@ test-long: export FAIRLEAD_TEST_LONG = 1
 test-long: test ## Run every test with the whole of every matrix.
 
 .PHONY: test-unit
-test-unit: ## Run unit tests and the seeds of the fuzz tests, and compare the ways to install.
+test-unit: ## Run unit tests and the seeds of the fuzz tests, compare the ways to install, and test the alerts.
 	$(GOTESTSUM) $(GOFLAGS) -timeout 20m
 	cd test/chart && $(GOTESTSUM) $(GOFLAGS)
+	cd test/monitoring && $(GOTESTSUM) $(GOFLAGS)
 
 .PHONY: test-integration
 test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and two run beside each other.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,7 +26,11 @@ const (
 var options = []struct{ when, component string }{
 	{".Values.networkPolicies", "network-policy"},
 	{".Values.admissionPolicies", "admission-policy"},
+	{"or .Values.serviceMonitor .Values.podMonitor", "prometheus/reader"}, // before those that it is a part of
 	{".Values.serviceMonitor", "prometheus"},
+	{".Values.podMonitor", "prometheus/pod-monitor"},
+	{".Values.metricsCertificate", "prometheus/certificate"},
+	{".Values.prometheusRules", "prometheus/rules"},
 	{`eq .Values.secrets "wide"`, "watch-secrets"},
 }
 
@@ -131,6 +136,7 @@ func objects(config string) ([]object, error) {
 		}
 		for _, o := range with {
 			if inSingle[id(o)] == nil {
+				inSingle[id(o)] = o
 				all = append(all, object{option.when, o})
 			}
 		}
@@ -146,6 +152,8 @@ func fileOf(kind string) string {
 		return "rbac.yaml"
 	case strings.HasSuffix(kind, "WebhookConfiguration"):
 		return "webhooks.yaml"
+	case slices.Contains([]string{"ServiceMonitor", "PodMonitor", "PrometheusRule", "Certificate", "Issuer", "Secret"}, kind):
+		return "monitoring.yaml"
 	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
 		return "admission-policies.yaml"
 	}

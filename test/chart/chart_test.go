@@ -187,17 +187,17 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 			map[string]any{"layout": "split", "certificates": map[string]any{"source": "certManager", "caInjector": true}},
 		},
 		"all components": {
-			Overlay{Resources: []string{"default"}, Components: []string{"network-policy", "admission-policy", "prometheus", "watch-secrets"}},
-			map[string]any{"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true, "secrets": "wide"},
+			Overlay{Resources: []string{"default"}, Components: []string{"network-policy", "admission-policy", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"}},
+			map[string]any{"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide"},
 		},
 		"all components, split, of other names": {
 			Overlay{
 				Namespace: "team-system", NamePrefix: "team-", Resources: []string{"split"},
-				Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus", "watch-secrets"},
+				Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus/pod-monitor", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
 			},
 			map[string]any{
 				"layout": "split", "namePrefix": "team-", "certificates": map[string]any{"source": "certManager"},
-				"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true, "secrets": "wide",
+				"networkPolicies": true, "admissionPolicies": true, "podMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
 			},
 		},
 		"other replicas and resources": {
@@ -259,10 +259,12 @@ func TestInstallYAMLHasTheObjectsOfTheDefault(t *testing.T) {
 func TestNoNameIsLeftBehindWhereAnOverlayChangesThem(t *testing.T) {
 	// What the operator makes in its own namespace keeps its name, and so do paths of the webhooks.
 	kept := regexp.MustCompile(`fairlead-(manager|fingerprint-key|calendar|webhook(-ca|-trust|-tls|-root|-bootstrap)?)|-fairlead-dev-v1-`)
+	// So does the Secret that cert-manager, or a user, makes.
+	foreign := regexp.MustCompile(`secretName: fairlead-metrics-(tls|ca)$|name: fairlead-metrics-tls$|github.com/fairlead-dev/`)
 	for _, layout := range []string{"default", "split"} {
 		built, err := Build(config, Overlay{
 			Namespace: "elsewhere", NamePrefix: "team-", Resources: []string{layout},
-			Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus", "watch-secrets"},
+			Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -281,7 +283,7 @@ func TestNoNameIsLeftBehindWhereAnOverlayChangesThem(t *testing.T) {
 				if inRole && strings.HasPrefix(strings.TrimSpace(line), "- ") {
 					without = kept.ReplaceAllString(without, "")
 				}
-				without = strings.ReplaceAll(without, "-fairlead-dev-v1-", "")
+				without = foreign.ReplaceAllString(strings.ReplaceAll(strings.TrimSpace(without), "-fairlead-dev-v1-", ""), "")
 				if strings.Contains(without, "fairlead-") {
 					t.Errorf("%s, %s: %s", layout, id(o), strings.TrimSpace(line))
 				}
@@ -300,6 +302,7 @@ func TestTheSchemaRefusesWhatTheChartCannotDo(t *testing.T) {
 		"/image":     {"image": map[string]any{"digest": "sha256:1"}},
 		"namePrefix": {"namePrefix": "Team-"},
 		"source":     {"certificates": map[string]any{"caInjector": true}},
+		"not":        {"serviceMonitor": true, "podMonitor": true},
 		"layout'":    {"namespaces": []any{"shop"}, "layout": "split"},
 	} {
 		if _, err := render(t, folder, "fairlead-system", values); err == nil || !strings.Contains(err.Error(), strings.Trim(want, "'")) {

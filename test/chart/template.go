@@ -109,6 +109,11 @@ func deployment(o *unstructured.Unstructured) error {
 		arguments = append(arguments, lines+"fairlead.reconcilerArguments")
 	}
 	container["args"] = arguments
+	mounts, _, err := unstructured.NestedSlice(container, "volumeMounts")
+	if err != nil {
+		return err
+	}
+	container["volumeMounts"] = append(mounts, lines+"fairlead.volumeMounts")
 	container["image"] = inline + `include "fairlead.image" . | quote`
 	container["imagePullPolicy"] = inline + ".Values.image.pullPolicy"
 	container["resources"] = block + "toYaml .Values.resources"
@@ -122,7 +127,7 @@ func deployment(o *unstructured.Unstructured) error {
 			return err
 		}
 	}
-	pod["volumes"] = volumes
+	pod["volumes"] = append(volumes, lines+"fairlead.volumes")
 	template["spec"] = pod
 	annotations, _, _ := unstructured.NestedMap(template, "metadata", "annotations")
 	// A changed configuration rolls the Deployment.

@@ -20,12 +20,31 @@
 {{- if .Values.certificates.caInjector }}
 - --webhook-inject-ca=false
 {{- end }}
+{{- if or .Values.serviceMonitor .Values.podMonitor }}
+- --metrics-cert-dir=/etc/metrics-certificate
+{{- end }}
 {{- end -}}
 
 {{- /* And those of the Deployment that reconciles. */ -}}
 {{- define "fairlead.reconcilerArguments" -}}
 {{- if eq .Values.secrets "wide" }}
 - --sources=Watch
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.volumes" -}}
+{{- if or .Values.serviceMonitor .Values.podMonitor }}
+- name: metrics
+  secret:
+    secretName: fairlead-metrics-tls
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.volumeMounts" -}}
+{{- if or .Values.serviceMonitor .Values.podMonitor }}
+- name: metrics
+  mountPath: /etc/metrics-certificate
+  readOnly: true
 {{- end }}
 {{- end -}}
 
