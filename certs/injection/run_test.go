@@ -168,7 +168,7 @@ func TestADefinitionThatNoLongerConvertsIsToldOf(t *testing.T) {
 		client, bundle, told := newCluster(standard()...), newBundle(t), &losses{}
 		injector := newInjector(t, client, Options{OnLoss: told.add})
 		run(t, bundle, injector)
-		store(t, client, newObject(crdKind, "foos.x.dev", map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "None"}}}))
+		store(t, client, newObject(crdKind, "foos.x.dev", map[string]any{"spec": withVersions("None", true, true)}))
 		pass(soon)
 		if err := injector.Missing(); err == nil || !strings.Contains(err.Error(), "conversion strategy") || told.count() != 1 {
 			t.Errorf("missing: %v, told %d times", err, told.count())

@@ -110,10 +110,14 @@ func webhookSlots(object *unstructured.Unstructured) ([]slot, error) {
 	return found, nil
 }
 
+// crdSlots returns no slot for a CRD that serves one version and calls no webhook.
 func crdSlots(object *unstructured.Unstructured) ([]slot, error) {
 	strategy, _, err := unstructured.NestedString(object.Object, "spec", "conversion", "strategy")
 	if err != nil {
 		return nil, err
+	}
+	if strategy != "Webhook" && servedVersions(object) == 1 {
+		return nil, nil // nothing is converted
 	}
 	if strategy != "Webhook" {
 		return nil, fmt.Errorf("has conversion strategy %q, so its versions are relabelled and not converted: install the CRDs with the strategy Webhook (make install)", strategy)
@@ -123,6 +127,18 @@ func crdSlots(object *unstructured.Unstructured) ([]slot, error) {
 		return nil, err
 	}
 	return []slot{{current: current}}, nil
+}
+
+// servedVersions counts the versions at which a CRD serves its objects.
+func servedVersions(crd *unstructured.Unstructured) int {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // the API server has checked them
+	count := 0
+	for _, version := range versions {
+		if version, ok := version.(map[string]any); ok && version["served"] == true {
+			count++
+		}
+	}
+	return count
 }
 
 func bundleAt(object map[string]any, path ...string) ([]byte, error) {

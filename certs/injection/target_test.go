@@ -50,7 +50,7 @@ func TestThePatchOwnsTheBundleAndNothingElse(t *testing.T) {
 
 func TestATargetWithoutAPlaceForTheBundleIsAnError(t *testing.T) {
 	none := newCRD("foos.x.dev")
-	none.Object["spec"] = map[string]any{"conversion": map[string]any{"strategy": "None"}}
+	none.Object["spec"] = withVersions("None", true, true)
 	bare := newCRD("foos.x.dev")
 	delete(bare.Object, "spec")
 	mistyped := newWebhooks(mutatingKind, "m")
@@ -66,6 +66,42 @@ func TestATargetWithoutAPlaceForTheBundleIsAnError(t *testing.T) {
 	} {
 		if _, err := targetOf(t, test.object).kind.slots(test.object); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", title, err)
+		}
+	}
+}
+
+// withVersions is the spec of a CRD of so many versions, each served or not.
+func withVersions(strategy string, served ...bool) map[string]any {
+	versions := make([]any, 0, len(served))
+	for _, served := range served {
+		versions = append(versions, map[string]any{"served": served})
+	}
+	return map[string]any{"conversion": map[string]any{"strategy": strategy}, "versions": versions}
+}
+
+func TestACRDThatServesOneVersionNeedsNoBundle(t *testing.T) {
+	for name, c := range map[string]struct {
+		served []bool
+		needs  bool
+	}{"one": {[]bool{true}, false}, "one of two": {[]bool{true, false}, false}, "two": {[]bool{true, true}, true}} {
+		crd := newCRD("foos.x.dev")
+		crd.Object["spec"] = withVersions("None", c.served...)
+		client, bundle := newCluster(crd), newBundle(t)
+		injector, err := New(Options{Client: client, CRDs: []string{"foos.x.dev"}, Mutating: []string{}, Validating: []string{}, PublishTimeout: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := injector.Publish(t.Context(), bundle); (err != nil) != c.needs {
+			t.Errorf("%s: published: %v", name, err)
+		}
+		if err := injector.Observed(t.Context(), bundle); (err != nil) != c.needs {
+			t.Errorf("%s: observed: %v", name, err)
+		}
+		if err := injector.Missing(); (err != nil) != c.needs {
+			t.Errorf("%s: missing: %v", name, err)
+		}
+		if n := patches(client); n != 0 {
+			t.Errorf("%s: written %d times", name, n)
 		}
 	}
 }

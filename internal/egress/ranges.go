@@ -21,6 +21,9 @@ import (
 type RangesOptions struct {
 	// Policy to update. Required.
 	Policy *Policy
+	// WithoutCluster reads nothing: Host and the ClusterCIDRs of the policy are all that is known of the cluster. For
+	// an operator without the right to list what lies in no namespace. Defaults to false.
+	WithoutCluster bool
 	// Client reads Nodes, ServiceCIDRs, and the Service and EndpointSlices of the API server. Nodes are large: it
 	// should use protobuf. Required.
 	Client kubernetes.Interface
@@ -78,6 +81,11 @@ func (r *Ranges) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(logr.NewContext(ctx, r.options.Logger))
 	defer r.watches.Wait()
 	defer cancel()
+	if r.options.WithoutCluster {
+		r.setServiceCIDRsKnown()
+		r.updatePolicy(ctx)
+		return nil
+	}
 	for _, start := range []func(kubernetes.Interface) (*rangeInformer, error){nodeInformer, apiServerServiceInformer, apiServerEndpointsInformer} {
 		if err := r.startInformer(ctx, start); err != nil {
 			return err

@@ -241,6 +241,34 @@ func TestTheOperatorsOwnWayToTheAPIServerCountsWhereItIsAnAddress(t *testing.T) 
 	}
 }
 
+func TestWithoutTheClusterNothingIsReadAndWhatIsConfiguredCounts(t *testing.T) {
+	client := fake.NewClientset(objects()...)
+	policy := NewPolicy(Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	ranges, err := NewRanges(RangesOptions{Policy: policy, Client: client, Host: "https://198.51.100.6:6443", WithoutCluster: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := policy.Check(Query{Namespace: "shop", IP: netip.MustParseAddr("192.0.2.1")}); v.Allowed {
+		t.Error("open before it runs")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- ranges.Run(ctx) }()
+	within(t, "sync", ranges.Synced())
+	for ip, want := range map[string]Reason{
+		"10.96.0.1": ReasonClusterCIDR, "198.51.100.6": ReasonAPIServer, "192.0.2.1": ReasonAllowed,
+		"203.0.113.11": ReasonAllowed, // a node's, which nothing tells of
+	} {
+		if v := policy.Check(Query{Namespace: "shop", IP: netip.MustParseAddr(ip)}); v.Reason != want {
+			t.Errorf("%s: %+v, want %s", ip, v, want)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil || len(client.Actions()) > 0 {
+		t.Errorf("%v, after the requests %v", err, client.Actions())
+	}
+}
+
 func TestRangesNeedAPolicyAndAClient(t *testing.T) {
 	if _, err := NewRanges(RangesOptions{}); err == nil {
 		t.Error("made without either")

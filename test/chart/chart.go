@@ -20,7 +20,23 @@ import (
 const (
 	namespaceMark = "fairlead-chart-namespace"
 	prefixMark    = "fairlead-chart-prefix-"
+	// watchedMark stands for each namespace that the operator works in.
+	watchedMark = "fairlead-chart-watched"
 )
+
+// layouts are the ways to install of which a chart has one. Of an object that is not the same in all, it has one for
+// each.
+var layouts = []struct {
+	when    string
+	overlay Overlay
+}{
+	{`and (eq .Values.layout "single") (not .Values.namespaces)`, Overlay{Resources: []string{"default"}}},
+	{`eq .Values.layout "split"`, Overlay{Resources: []string{"split"}}},
+	{"and .Values.namespaces .Values.clusterRole", Overlay{Resources: []string{"default"}, Namespaces: []string{watchedMark}}},
+	{"and .Values.namespaces (not .Values.clusterRole)", Overlay{
+		Resources: []string{"default"}, Namespaces: []string{watchedMark}, Components: []string{"namespaced/without-cluster-role"},
+	}},
+}
 
 // options are the parts of the chart that a value turns on, each with the overlay whose objects it adds.
 var options = []struct{ when, component string }{
@@ -38,6 +54,8 @@ var options = []struct{ when, component string }{
 type object struct {
 	when string
 	*unstructured.Unstructured
+	// v1Only is the object of the component v1-only, where it is another.
+	v1Only *unstructured.Unstructured
 }
 
 // Generate writes the chart of the folder config to a new folder. The version is that of the release, and the
@@ -94,50 +112,66 @@ func semantic(version string) string {
 	return "0.0.0-" + regexp.MustCompile(`[^0-9A-Za-z-]`).ReplaceAllString(version, "-")
 }
 
-// objects are all objects of the chart. Where one differs between the layouts, it is there twice.
+// objects are all objects of the chart.
 func objects(config string) ([]object, error) {
-	build := func(folder string, components ...string) ([]*unstructured.Unstructured, map[string]*unstructured.Unstructured, error) {
-		built, err := Build(config, Overlay{Namespace: namespaceMark, NamePrefix: prefixMark, Resources: []string{folder}, Components: components})
+	build := func(o Overlay) ([]*unstructured.Unstructured, map[string]*unstructured.Unstructured, error) {
+		o.Namespace, o.NamePrefix = namespaceMark, prefixMark
+		built, err := Build(config, o)
 		byID := map[string]*unstructured.Unstructured{}
 		for _, o := range built {
 			byID[id(o)] = o
 		}
 		return built, byID, err
 	}
-	single, inSingle, err := build("default")
-	if err != nil {
-		return nil, err
+	var built [][]*unstructured.Unstructured
+	var byLayout []map[string]*unstructured.Unstructured
+	for _, layout := range layouts {
+		list, byID, err := build(layout.overlay)
+		if err != nil {
+			return nil, err
+		}
+		built, byLayout = append(built, list), append(byLayout, byID)
 	}
-	split, inSplit, err := build("split")
+	_, v1Only, err := build(Overlay{Resources: []string{"default"}, Components: []string{"v1-only"}})
 	if err != nil {
 		return nil, err
 	}
 	var all []object
-	for _, o := range single {
-		switch other := inSplit[id(o)]; {
-		case o.GetKind() == "Namespace": // Helm's own
-		case o.GetKind() == "CustomResourceDefinition":
-			all = append(all, object{".Values.crds.enabled", o})
-		case reflect.DeepEqual(o, other):
-			all = append(all, object{"", o})
-		default:
-			all = append(all, object{`eq .Values.layout "single"`, o})
-		}
-	}
-	for _, o := range split {
-		if !reflect.DeepEqual(o, inSingle[id(o)]) {
-			all = append(all, object{`eq .Values.layout "split"`, o})
+	done := map[*unstructured.Unstructured]bool{}
+	for _, list := range built {
+		for _, o := range list {
+			if done[o] {
+				continue
+			}
+			var when []string
+			for i, layout := range layouts {
+				if other := byLayout[i][id(o)]; other != nil && reflect.DeepEqual(o, other) {
+					done[other] = true
+					when = append(when, "("+layout.when+")")
+				}
+			}
+			switch {
+			case o.GetKind() == "Namespace": // Helm's own
+			case o.GetKind() == "CustomResourceDefinition":
+				all = append(all, object{".Values.crds.enabled", o, v1Only[id(o)]})
+			case len(when) == len(layouts):
+				all = append(all, object{"", o, nil})
+			case len(when) == 1:
+				all = append(all, object{when[0], o, nil})
+			default:
+				all = append(all, object{"or " + strings.Join(when, " "), o, nil})
+			}
 		}
 	}
 	for _, option := range options {
-		with, _, err := build("default", option.component)
+		with, _, err := build(Overlay{Resources: []string{"default"}, Components: []string{option.component}})
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range with {
-			if inSingle[id(o)] == nil {
-				inSingle[id(o)] = o
-				all = append(all, object{option.when, o})
+			if byLayout[0][id(o)] == nil {
+				byLayout[0][id(o)] = o
+				all = append(all, object{option.when, o, nil})
 			}
 		}
 	}

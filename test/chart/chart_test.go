@@ -200,6 +200,29 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 				"networkPolicies": true, "admissionPolicies": true, "podMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
 			},
 		},
+		"v1 alone": {
+			Overlay{Resources: []string{"split"}, Components: []string{"v1-only"}},
+			map[string]any{"layout": "split", "v1Only": true},
+		},
+		"some namespaces": {
+			Overlay{Resources: []string{"default"}, Namespaces: []string{"shop", "123"}},
+			map[string]any{"namespaces": []any{"shop", "123"}},
+		},
+		"some namespaces, without a ClusterRole": {
+			Overlay{Resources: []string{"default"}, Namespaces: []string{"shop", "billing"}, Components: []string{"namespaced/without-cluster-role"}},
+			map[string]any{"namespaces": []any{"shop", "billing"}, "clusterRole": false},
+		},
+		"some namespaces, v1 alone, of other names": {
+			Overlay{
+				Namespace: "team-system", NamePrefix: "team-", Resources: []string{"default"}, Namespaces: []string{"shop"},
+				Components:   []string{"v1-only", "network-policy", "admission-policy", "prometheus"},
+				ClusterCIDRs: []string{"192.0.2.0/24", "2001:db8::/32"},
+			},
+			map[string]any{
+				"namePrefix": "team-", "namespaces": []any{"shop"}, "v1Only": true, "clusterCIDRs": []any{"192.0.2.0/24", "2001:db8::/32"},
+				"networkPolicies": true, "admissionPolicies": true, "serviceMonitor": true,
+			},
+		},
 		"other replicas and resources": {
 			Overlay{Resources: []string{"split"}, Patches: []types.Patch{{
 				Target: &types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: "Deployment"}}},
@@ -261,11 +284,13 @@ func TestNoNameIsLeftBehindWhereAnOverlayChangesThem(t *testing.T) {
 	kept := regexp.MustCompile(`fairlead-(manager|fingerprint-key|calendar|webhook(-ca|-trust|-tls|-root|-bootstrap)?)|-fairlead-dev-v1-`)
 	// So does the Secret that cert-manager, or a user, makes.
 	foreign := regexp.MustCompile(`secretName: fairlead-metrics-(tls|ca)$|name: fairlead-metrics-tls$|github.com/fairlead-dev/`)
-	for _, layout := range []string{"default", "split"} {
-		built, err := Build(config, Overlay{
-			Namespace: "elsewhere", NamePrefix: "team-", Resources: []string{layout},
-			Components: []string{"certmanager", "network-policy", "admission-policy", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
-		})
+	all := []string{"certmanager", "network-policy", "admission-policy", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"}
+	for layout, overlay := range map[string]Overlay{
+		"default": {Resources: []string{"default"}, Components: all}, "split": {Resources: []string{"split"}, Components: all},
+		"namespaced": {Resources: []string{"default"}, Components: all[:6], Namespaces: []string{"shop"}},
+	} {
+		overlay.Namespace, overlay.NamePrefix = "elsewhere", "team-"
+		built, err := Build(config, overlay)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,6 +329,9 @@ func TestTheSchemaRefusesWhatTheChartCannotDo(t *testing.T) {
 		"source":     {"certificates": map[string]any{"caInjector": true}},
 		"not":        {"serviceMonitor": true, "podMonitor": true},
 		"layout'":    {"namespaces": []any{"shop"}, "layout": "split"},
+		"secrets'":   {"namespaces": []any{"shop"}, "secrets": "wide"},
+		"/clusterR":  {"clusterRole": false},
+		"/clusterC":  {"clusterCIDRs": []any{}},
 	} {
 		if _, err := render(t, folder, "fairlead-system", values); err == nil || !strings.Contains(err.Error(), strings.Trim(want, "'")) {
 			t.Errorf("%v: %v, want it to name %s", values, err, want)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +25,11 @@ type Overlay struct {
 	Namespace, NamePrefix string
 	// Resources and Components are folders of config, such as default.
 	Resources, Components []string
+	// Namespaces are those that the operator works in, by config/namespaced. Default: all of the cluster.
+	Namespaces []string
+	// ClusterCIDRs are where the cluster is, which an operator of some namespaces is told. Default: those of the
+	// chart.
+	ClusterCIDRs []string
 	// Patches as in a kustomization.
 	Patches []types.Patch
 }
@@ -34,21 +40,29 @@ func Build(config string, o Overlay) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	kustomization := types.Kustomization{
-		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
-		Namespace: o.Namespace, NamePrefix: o.NamePrefix, Patches: o.Patches,
-	}
-	for _, folder := range o.Resources {
-		kustomization.Resources = append(kustomization.Resources, "../config/"+folder)
-	}
-	for _, folder := range o.Components {
-		kustomization.Components = append(kustomization.Components, "../config/"+folder)
-	}
-	content, err := yaml.Marshal(kustomization)
-	if err != nil {
+	// These are laid over the operator together with the Roles in the namespaces.
+	over := slices.DeleteFunc(slices.Clone(o.Components), func(name string) bool { return !strings.HasPrefix(name, "namespaced/") })
+	of := slices.DeleteFunc(slices.Clone(o.Components), func(name string) bool { return slices.Contains(over, name) })
+	if err := write(disk, "/operator", types.Kustomization{
+		Namespace: o.Namespace, Resources: inConfig(o.Resources), Components: inConfig(of),
+	}); err != nil {
 		return nil, err
 	}
-	if err := disk.WriteFile("/overlay/kustomization.yaml", content); err != nil {
+	overlay := types.Kustomization{NamePrefix: o.NamePrefix, Patches: o.Patches, Resources: []string{"../operator"}}
+	if len(o.Namespaces) > 0 {
+		if err := disk.WriteFile("/overlay/namespaces.yaml", namespaces(o)); err != nil {
+			return nil, err
+		}
+		overlay.Resources = append(overlay.Resources, "namespaces.yaml")
+		overlay.Components = inConfig(append([]string{"namespaced"}, over...))
+	}
+	for _, namespace := range o.Namespaces {
+		overlay.Resources = append(overlay.Resources, "../rights/"+namespace)
+		if err := write(disk, "/rights/"+namespace, types.Kustomization{Namespace: namespace, Resources: []string{"../../config/namespaced/rights"}}); err != nil {
+			return nil, err
+		}
+	}
+	if err := write(disk, "/overlay", overlay); err != nil {
 		return nil, err
 	}
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, "/overlay")
@@ -68,6 +82,43 @@ func Build(config string, o Overlay) ([]*unstructured.Unstructured, error) {
 		objects = append(objects, object)
 	}
 	return objects, nil
+}
+
+// write writes a kustomization to a folder.
+func write(disk filesys.FileSystem, folder string, k types.Kustomization) error {
+	k.TypeMeta = types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind}
+	content, err := yaml.Marshal(k)
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(folder+"/kustomization.yaml", content)
+}
+
+// inConfig is where folders of config are from a folder beside it.
+func inConfig(folders []string) []string {
+	paths := make([]string, 0, len(folders))
+	for _, folder := range folders {
+		paths = append(paths, "../config/"+folder)
+	}
+	return paths
+}
+
+// namespaces is the resource by which an overlay names the namespaces of the operator.
+func namespaces(o Overlay) []byte {
+	cidrs := o.ClusterCIDRs
+	if cidrs == nil {
+		cidrs = []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"}
+	}
+	return fmt.Appendf(nil, `apiVersion: kustomize.fairlead.dev/v1
+kind: Namespaces
+metadata:
+  name: fairlead
+  annotations: {config.kubernetes.io/local-config: "true"}
+names: ["%s"]
+arguments:
+  namespaces: --namespaces=%s
+  clusterCIDRs: --cluster-cidrs=%s
+`, strings.Join(o.Namespaces, `", "`), strings.Join(o.Namespaces, ","), strings.Join(cidrs, ","))
 }
 
 // inMemory copies the YAML of a folder to /config.

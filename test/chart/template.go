@@ -6,6 +6,7 @@ package chart
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,11 +26,70 @@ var (
 	linesMark  = regexp.MustCompile(`(?m)^( *)(?:- )?'?` + lines + `(.*?)'?(?:: (?:null|""))?$`)
 	inlineMark = regexp.MustCompile(`'?` + inline + `(.*?)'?\n`)
 	whole      = regexp.MustCompile(`(?m)(: |- )` + namespaceMark + `$`)
+	watched    = regexp.MustCompile(`(?m)^( *)- ` + watchedMark + `$`)
+	section    = regexp.MustCompile(`(?m)^  \w`)
 )
 
 // template is the text of an object in the chart.
 func template(o object) (string, error) {
-	if err := withValues(o.Unstructured); err != nil {
+	text, err := body(o.Unstructured)
+	if err != nil {
+		return "", err
+	}
+	if o.v1Only != nil {
+		other, err := body(o.v1Only)
+		if err != nil {
+			return "", err
+		}
+		text = either(".Values.v1Only", sections(other), sections(text))
+	}
+	text = "---\n" + text
+	if o.GetNamespace() == watchedMark { // once for each, with the dot as it is elsewhere
+		text = "{{- range $watched := .Values.namespaces }}{{- with $ }}\n" + text + "{{- end }}{{- end }}\n"
+	}
+	if o.when != "" {
+		text = "{{- if " + o.when + " }}\n" + text + "{{- end }}\n"
+	}
+	return text, nil
+}
+
+// sections are the parts of an object's text that begin with a field of its spec or metadata.
+func sections(text string) []string {
+	var parts []string
+	begin := 0
+	for _, at := range section.FindAllStringIndex(text, -1) {
+		parts = append(parts, text[begin:at[0]])
+		begin = at[0]
+	}
+	return append(parts, text[begin:])
+}
+
+// either joins two texts of the same sections. Of what differs between the lines that a section has in common at its
+// beginning and its end, a condition of the template chooses.
+func either(when string, yes, no []string) string {
+	var text strings.Builder
+	for n := range no {
+		if yes[n] == no[n] {
+			text.WriteString(no[n])
+			continue
+		}
+		a, b := slices.Collect(strings.Lines(yes[n])), slices.Collect(strings.Lines(no[n]))
+		first, last := 0, 0
+		for first < min(len(a), len(b)) && a[first] == b[first] {
+			first++
+		}
+		for last < min(len(a), len(b))-first && a[len(a)-1-last] == b[len(b)-1-last] {
+			last++
+		}
+		text.WriteString(strings.Join(b[:first], "") + "{{- if " + when + " }}\n" + strings.Join(a[first:len(a)-last], "") +
+			"{{- else }}\n" + strings.Join(b[first:len(b)-last], "") + "{{- end }}\n" + strings.Join(b[len(b)-last:], ""))
+	}
+	return text.String()
+}
+
+// body is the text of an object without its condition.
+func body(o *unstructured.Unstructured) (string, error) {
+	if err := withValues(o); err != nil {
 		return "", err
 	}
 	content, err := yaml.Marshal(o.Object)
@@ -53,11 +113,12 @@ func template(o object) (string, error) {
 		return fmt.Sprintf("%s{{- with include %q $ }}{{ . | trim | nindent %d }}{{ end }}", m[1], m[2], len(m[1]))
 	})
 	text = inlineMark.ReplaceAllString(text, "{{ $1 }}\n")
-	text = "---\n" + text
-	if o.when != "" {
-		text = "{{- if " + o.when + " }}\n" + text + "{{- end }}\n"
-	}
-	return text, nil
+	text = watched.ReplaceAllStringFunc(text, func(line string) string {
+		indent := strings.Index(line, "-")
+		return fmt.Sprintf("%s{{- toYaml .Values.namespaces | nindent %d }}", line[:indent], indent)
+	})
+	return strings.NewReplacer("namespace: "+watchedMark+"\n", "namespace: {{ $watched | quote }}\n",
+		"--namespaces="+watchedMark, `--namespaces={{ join "," .Values.namespaces }}`).Replace(text), nil
 }
 
 // withValues puts marks where the values of the chart go.
@@ -104,10 +165,21 @@ func deployment(o *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	arguments = append(arguments, lines+"fairlead.arguments")
-	if reconciles(arguments) {
-		arguments = append(arguments, lines+"fairlead.reconcilerArguments")
+	for i, argument := range arguments {
+		if text, _ := argument.(string); strings.HasPrefix(text, "--cluster-cidrs=") {
+			arguments[i] = inline + `include "fairlead.clusterCIDRs" . | quote`
+		}
 	}
+	added := []any{lines + "fairlead.arguments"}
+	if reconciles(arguments) {
+		added = append(added, lines+"fairlead.reconcilerArguments")
+	}
+	// Those of config/namespaced come last, since it is laid over everything else.
+	last := slices.Index(arguments, any("--cluster-access=false"))
+	if last < 0 {
+		last = len(arguments)
+	}
+	arguments = slices.Insert(arguments, last, added...)
 	container["args"] = arguments
 	mounts, _, err := unstructured.NestedSlice(container, "volumeMounts")
 	if err != nil {

@@ -50,7 +50,7 @@ func newCertificates(c *options.Configuration, self identity, clients certificat
 	observer, err := injection.New(injection.Options{
 		Client: clients.dynamic, Mutating: []string{c.Webhook.MutatingConfiguration}, Validating: []string{c.Webhook.ValidatingConfiguration},
 		PublishTimeout: timeout, Latest: all.latest, Interval: min(5*time.Minute, wanted.Validity.Duration),
-		OnLoss: func(loss injection.Loss) { tell(lostBundleEvent(loss)) },
+		OnLoss: func(loss injection.Loss) { tell(lostBundleEvent(loss, c, self)) },
 		Log:    logger.WithName("ca-injection"), Registerer: metrics,
 	})
 	if err != nil {
@@ -75,13 +75,19 @@ func newCertificates(c *options.Configuration, self identity, clients certificat
 	return all, err
 }
 
-// lostBundleEvent is the Event about an object that has lost the CA bundle.
-func lostBundleEvent(loss injection.Loss) events.Event {
-	return events.Event{
+// lostBundleEvent is the Event about an object that has lost the CA bundle. The object lies in no namespace: an
+// operator that may write Events in some namespaces alone writes it about its Lease.
+func lostBundleEvent(loss injection.Loss, c *options.Configuration, self identity) events.Event {
+	event := events.Event{
 		Regarding:     corev1.ObjectReference{APIVersion: loss.APIVersion, Kind: loss.Kind, Name: loss.Name, UID: loss.UID},
 		ClusterScoped: true,
 		Reason:        "CABundleLost", Action: "Inject", Note: loss.Message,
 	}
+	if !c.ClusterAccess {
+		event.Regarding, event.ClusterScoped = leaseOf(c, self), false
+		event.Note = loss.Kind + " " + loss.Name + ": " + loss.Message
+	}
+	return event
 }
 
 // Prepare is that of the source, bounded.

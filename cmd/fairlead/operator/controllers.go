@@ -130,7 +130,7 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 			return runs.Warmup(ctx)
 		}},
 	}
-	if i.config.StorageMigration.Enabled {
+	if i.config.StorageMigration.Enabled && i.config.ClusterAccess {
 		migrates, err := i.storageMigration()
 		if err != nil {
 			return nil, err

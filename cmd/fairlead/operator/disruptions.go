@@ -19,6 +19,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
@@ -136,10 +137,7 @@ func (a *assembly) reference(ctx context.Context) bool {
 // begin and cease to be taken for a fault of this process.
 func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 	logger := a.Logger.WithName("health checks")
-	lease := corev1.ObjectReference{
-		APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease",
-		Namespace: a.identity.leaseNamespace, Name: a.config.LeaderElection.ResourceName,
-	}
+	lease := leaseOf(a.config, a.identity)
 	return func(suspect bool, cause string) {
 		notice := events.Event{
 			Regarding: lease, Reason: kind + "ProbesSuspect", Action: "Probe",
@@ -155,5 +153,13 @@ func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 		if a.tell != nil {
 			a.tell(notice)
 		}
+	}
+}
+
+// leaseOf is the operator's Lease, which Events are about that are about the operator.
+func leaseOf(c *options.Configuration, self identity) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease",
+		Namespace: self.leaseNamespace, Name: c.LeaderElection.ResourceName,
 	}
 }

@@ -54,7 +54,7 @@ func newEgressStack(c *options.Configuration, self identity, api *rest.Config, d
 	if err != nil {
 		return nil, err
 	}
-	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host, Logger: o.logger})
+	o.ranges, err = egress.NewRanges(egress.RangesOptions{Policy: o.policy, Client: client, Host: api.Host, WithoutCluster: !c.ClusterAccess, Logger: o.logger})
 	if err != nil {
 		return nil, err
 	}

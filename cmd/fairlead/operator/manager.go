@@ -184,7 +184,7 @@ func (a *assembly) assemble() (*lifecycle, error) {
 func (a *assembly) reviews() reviews {
 	return reviews{
 		policy:   a.egress.policy,
-		reviewer: authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client}),
+		reviewer: authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client, Local: !a.config.ClusterAccess}),
 		services: externalservice.NewServiceReader(a.client),
 		warnings: a.warnings,
 	}

@@ -35,6 +35,12 @@ type Configuration struct {
 	// Webhooks answer for every namespace regardless: registrations are cluster-wide.
 	Namespaces []string `json:"namespaces,omitempty"`
 
+	// ClusterAccess lets the operator use what lies in no namespace: it discovers the addresses of the
+	// cluster, migrates storage, and asks for rights and writes Events in any namespace. The default is true.
+	// False is for an operator that has Roles in Namespaces alone; Egress.ClusterCIDRs must then say where
+	// the cluster is.
+	ClusterAccess bool `json:"clusterAccess"`
+
 	// Controllers says how objects are reconciled.
 	Controllers Controllers `json:"controllers,omitempty"`
 
@@ -247,7 +253,8 @@ func Default() *Configuration {
 			Burst:        200,
 			StartTimeout: duration(60 * time.Second),
 		},
-		Service: Service{Name: "fairlead-webhook"},
+		Service:       Service{Name: "fairlead-webhook"},
+		ClusterAccess: true,
 		Controllers: Controllers{
 			Enabled: true,
 			Concurrency: map[string]int{

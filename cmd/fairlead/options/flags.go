@@ -128,6 +128,8 @@ func (f *Flags) general(g group) {
 		"Reconcile. False: this replica only serves webhooks, and takes part in no election.")
 	flag(g, "namespaces", func(c *Configuration) *[]string { return &c.Namespaces },
 		"Namespaces to reconcile, separated by commas. Empty: all.")
+	flag(g, "cluster-access", func(c *Configuration) *bool { return &c.ClusterAccess },
+		"Use what lies in no namespace: nodes, service ranges, storage migration. False: needs --namespaces and --cluster-cidrs.")
 	flag(g, "storage-migration", func(c *Configuration) *bool { return &c.StorageMigration.Enabled },
 		"Rewrite objects that are stored at an old version, on the elected replica.")
 	flag(g, "storage-migration-rate", func(c *Configuration) *int { return &c.StorageMigration.Rate },
@@ -156,6 +158,8 @@ func (f *Flags) externalServices(g group) {
 		"Health checks that run at once; one namespace takes at most half of them.")
 	flag(g, "drain-period", func(c *Configuration) *metav1.Duration { return &c.ExternalServices.DrainPeriod },
 		"How long endpoints stand as terminating before the Service of a deleted ExternalService goes.")
+	flag(g, "cluster-cidrs", func(c *Configuration) *[]string { return &c.Egress.ClusterCIDRs },
+		"Ranges of the cluster that cannot be discovered, separated by commas.")
 	flag(g, "egress-default", func(c *Configuration) *string { return &c.Egress.Default },
 		"What becomes of addresses that no entry of the egress policy is about: "+EgressAllow+" or "+EgressDeny+".")
 }

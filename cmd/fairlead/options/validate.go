@@ -24,6 +24,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	errs = append(errs, c.ClientConnection.validate(field.NewPath("clientConnection"))...)
 	errs = append(errs, c.Service.validate(field.NewPath("service"))...)
 	errs = append(errs, namespaces(field.NewPath("namespaces"), c.Namespaces)...)
+	errs = append(errs, c.validateClusterAccess()...)
 	errs = append(errs, c.Controllers.validate(field.NewPath("controllers"))...)
 	errs = append(errs, c.ExternalServices.validate(field.NewPath("externalServices"))...)
 	errs = append(errs, c.RebootPolicies.validate(field.NewPath("rebootPolicies"))...)
@@ -60,6 +61,25 @@ func (c *Configuration) validateRoles() field.ErrorList {
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("webhook", "enabled"), false,
 		"controllers.enabled is false too, so this replica would do nothing: leave out one of --webhooks=false and --controllers=false")}
+}
+
+// validateClusterAccess demands by other ways what the cluster would tell.
+func (c *Configuration) validateClusterAccess() field.ErrorList {
+	if c.ClusterAccess {
+		return nil
+	}
+	const because = "clusterAccess is false: "
+	var errs field.ErrorList
+	if len(c.Namespaces) == 0 {
+		errs = append(errs, field.Required(field.NewPath("namespaces"), because+"name the namespaces in which the operator has a Role"))
+	}
+	if len(c.Egress.ClusterCIDRs) == 0 {
+		errs = append(errs, field.Required(field.NewPath("egress", "clusterCIDRs"), because+"name the ranges of nodes, pods and Services, and the addresses of the API servers"))
+	}
+	if c.LeaderElection.LeaderElect && c.LeaderElection.Mode == ElectionForLife {
+		errs = append(errs, field.Invalid(field.NewPath("leaderElection", "mode"), c.LeaderElection.Mode, because+"forLife reads nodes; set lease"))
+	}
+	return errs
 }
 
 func (c ClientConnection) validate(path *field.Path) field.ErrorList {

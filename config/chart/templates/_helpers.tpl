@@ -48,6 +48,10 @@
 {{- end }}
 {{- end -}}
 
+{{- define "fairlead.clusterCIDRs" -}}
+--cluster-cidrs={{ join "," .Values.clusterCIDRs }}
+{{- end -}}
+
 {{- define "fairlead.pod" -}}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:

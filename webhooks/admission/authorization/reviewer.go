@@ -29,6 +29,9 @@ type Reviewer interface {
 type ReviewerOptions struct {
 	// Client creates SubjectAccessReviews. Required.
 	Client kubernetes.Interface
+	// Local creates LocalSubjectAccessReviews instead, which take the right to in each namespace alone. Default
+	// false.
+	Local bool
 	// Timeout of one review. Default 2s.
 	Timeout time.Duration
 	// Keep is how long a permission is remembered: the mutating and the validating webhook ask for the same
@@ -94,18 +97,35 @@ func (r *reviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, 
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	sent := r.options.Now()
-	reviewed, err := r.options.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	status, err := r.create(ctx, review)
 	responded = err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("SubjectAccessReview: %w", err)
-	case reviewed.Status.Allowed && !reviewed.Status.Denied:
+	case status.Allowed && !status.Denied:
 		r.remember(key, sent)
 		return true, nil
-	case reviewed.Status.EvaluationError != "" && !reviewed.Status.Denied:
-		return false, errors.New("SubjectAccessReview: " + reviewed.Status.EvaluationError)
+	case status.EvaluationError != "" && !status.Denied:
+		return false, errors.New("SubjectAccessReview: " + status.EvaluationError)
 	}
 	return false, nil
+}
+
+func (r *reviewer) create(ctx context.Context, review *authorizationv1.SubjectAccessReview) (authorizationv1.SubjectAccessReviewStatus, error) {
+	client, namespace := r.options.Client.AuthorizationV1(), review.Spec.ResourceAttributes.Namespace
+	if !r.options.Local {
+		reviewed, err := client.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return authorizationv1.SubjectAccessReviewStatus{}, err
+		}
+		return reviewed.Status, nil
+	}
+	local := &authorizationv1.LocalSubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: review.Spec}
+	reviewed, err := client.LocalSubjectAccessReviews(namespace).Create(ctx, local, metav1.CreateOptions{})
+	if err != nil {
+		return authorizationv1.SubjectAccessReviewStatus{}, err
+	}
+	return reviewed.Status, nil
 }
 
 func (r *reviewer) remembers(key [sha256.Size]byte) bool {

@@ -71,6 +71,33 @@ func TestAReviewIsAboutTheWholeUser(t *testing.T) {
 	}
 }
 
+func TestALocalReviewIsCreatedInTheNamespaceOfTheRight(t *testing.T) {
+	client := fake.NewClientset()
+	var asked []*authorizationv1.LocalSubjectAccessReview
+	client.PrependReactor("create", "localsubjectaccessreviews", func(action ktesting.Action) (bool, runtime.Object, error) {
+		review := action.(ktesting.CreateAction).GetObject().(*authorizationv1.LocalSubjectAccessReview)
+		if asked = append(asked, review); action.GetNamespace() != "shop" {
+			return true, nil, errors.New("forbidden")
+		}
+		return true, &authorizationv1.LocalSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: review.Spec.User == ann}}, nil
+	})
+	r := NewReviewer(ReviewerOptions{Client: client, Local: true})
+	for user, want := range map[string]bool{ann: true, eve: false} {
+		if allowed, err := r.Allowed(t.Context(), userOf(user), publishing("shop")[0]); allowed != want || err != nil {
+			t.Errorf("%s: %t, %v", user, allowed, err)
+		}
+	}
+	if allowed, err := r.Allowed(t.Context(), userOf(ann), publishing("bank")[0]); allowed || err == nil {
+		t.Errorf("elsewhere: %t, %v", allowed, err)
+	}
+	if len(asked) != 3 || asked[0].Namespace != "shop" || asked[0].Spec.ResourceAttributes.Resource != "services" || len(asked[0].Spec.Groups) != 1 {
+		t.Errorf("asked %+v", asked)
+	}
+	if n := len(client.Actions()); n != 3 {
+		t.Errorf("%d requests: %v", n, client.Actions())
+	}
+}
+
 func TestOnlyAClearYesIsAPermission(t *testing.T) {
 	for name, test := range map[string]struct {
 		status authorizationv1.SubjectAccessReviewStatus

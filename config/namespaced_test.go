@@ -1,0 +1,93 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// watched is where the operator has a Role of config/namespaced/rights.
+const watched = "a namespace of users"
+
+func rightsNamespaced(t *testing.T) (inCluster, inNamespaces, own []right) {
+	t.Helper()
+	inCluster = rights(t, "namespaced/cluster_role.yaml")
+	for _, r := range rights(t, "namespaced/rights/role.yaml") {
+		r.namespace = watched
+		inNamespaces = append(inNamespaces, r)
+	}
+	for _, r := range rights(t, "rbac/role.yaml") {
+		if r.namespace != "" {
+			own = append(own, r)
+		}
+	}
+	return inCluster, inNamespaces, own
+}
+
+// What an operator of some namespaces does without is named here.
+func TestNamespacedTheOperatorHasTheGeneratedRightsInSomeNamespacesAndNoOthers(t *testing.T) {
+	inCluster, inNamespaces, own := rightsNamespaced(t)
+	all := slices.Concat(inCluster, inNamespaces, own)
+	without := map[string]bool{}
+	generated := rights(t, "rbac/role.yaml")
+	for _, one := range generated {
+		there := one
+		if there.namespace == "" && !coveredBy(inCluster, one) {
+			there.namespace = watched
+		}
+		if !coveredBy(all, there) {
+			without[one.resource+": "+one.verb] = true
+		}
+	}
+	want := map[string]bool{
+		// The addresses of the cluster are configured, and storage is not migrated.
+		"nodes: get": true, "nodes: list": true, "nodes: watch": true,
+		"servicecidrs: get": true, "servicecidrs: list": true, "servicecidrs: watch": true,
+		"storageversionmigrations: list": true, "customresourcedefinitions/status: patch": true,
+	}
+	if diff := cmp.Diff(want, without); diff != "" {
+		t.Errorf("does without (-want +got):\n%s", diff)
+	}
+	for _, one := range slices.Concat(inCluster, inNamespaces) {
+		if !coveredBy(generated, one) && one.resource != "localsubjectaccessreviews" {
+			t.Errorf("may %s, which rbac/role.yaml does not allow", one)
+		}
+	}
+}
+
+func TestNamespacedEveryRightInTheWholeClusterIsToANameOrAQuestion(t *testing.T) {
+	inCluster, inNamespaces, _ := rightsNamespaced(t)
+	for _, one := range inCluster {
+		if question := one.verb == "create" && (one.resource == "tokenreviews" || one.resource == "subjectaccessreviews"); one.name == "" && !question {
+			t.Errorf("may %s", one)
+		}
+	}
+	for _, one := range inNamespaces {
+		if one.resource == "secrets" && one.verb != "get" {
+			t.Errorf("may %s", one)
+		}
+	}
+}
+
+func TestNamespacedTheRoleIsBoundToTheOperator(t *testing.T) {
+	var binding rbacv1.RoleBinding
+	content, err := os.ReadFile("namespaced/rights/role_binding.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(content, &binding); err != nil {
+		t.Fatal(err)
+	}
+	account := deployment(t, "manager/deployment.yaml").Template.Spec.ServiceAccountName
+	want := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: "fairlead-system"}}
+	if diff := cmp.Diff(want, binding.Subjects); diff != "" || binding.RoleRef.Kind != "Role" || binding.RoleRef.Name != "fairlead-namespace" {
+		t.Errorf("%+v, subjects (-want +got):\n%s", binding.RoleRef, diff)
+	}
+}
