@@ -21,7 +21,9 @@ import (
 	"helm.sh/helm/v4/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -395,5 +397,55 @@ func TestAChangedConfigurationRollsTheDeployment(t *testing.T) {
 	}
 	if checksum(map[string]any{"networkPolicies": true}) != before {
 		t.Error("another value does")
+	}
+}
+
+// The component is for the overlay by which a user installs Argo CD.
+func TestArgoCDGetsTheHealthOfEachKind(t *testing.T) {
+	memory := filesys.MakeFsInMemory()
+	for _, name := range []string{"kustomization.yaml", "health.lua"} {
+		content, err := os.ReadFile(filepath.Join(config, "argocd", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := memory.WriteFile("/config/argocd/"+name, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range map[string]string{
+		"kustomization.yaml": "resources: [settings.yaml]\ncomponents: [../config/argocd]\n",
+		"settings.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {url: https://argocd.example.com}\n",
+	} {
+		if err := memory.WriteFile("/overlay/"+name, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, "/overlay")
+	if err != nil || built.Size() != 1 {
+		t.Fatalf("%d objects, %v", built.Size(), err)
+	}
+	settings := built.Resources()[0]
+	data := settings.GetDataMap()
+	if settings.GetName() != "argocd-cm" || data["url"] == "" || len(data) != 4 {
+		t.Errorf("%s has %d settings", settings.GetName(), len(data))
+	}
+	crds, err := filepath.Glob(filepath.Join(config, "crd", "bases", "*.yaml"))
+	if err != nil || len(crds) != 3 {
+		t.Fatalf("%d CRDs, %v", len(crds), err)
+	}
+	for _, path := range crds {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crd := &unstructured.Unstructured{}
+		if err := sigsyaml.Unmarshal(content, &crd.Object); err != nil {
+			t.Fatal(err)
+		}
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		if !strings.Contains(data["resource.customizations.health."+group+"_"+kind], "obj.status") {
+			t.Errorf("%s of %s has no script", kind, group)
+		}
 	}
 }

@@ -126,7 +126,7 @@ func (s *suite) watched(m *unstructured.Unstructured, version string) *unstructu
 	return nil
 }
 
-// is wants kstatus to say so of an object as it was read.
+// is wants kstatus to say so of an object as it was read, and Argo CD too.
 func (s *suite) is(m *unstructured.Unstructured, version string, live *unstructured.Unstructured, want status.Status) {
 	s.Helper()
 	if err := says(live, want); err != nil {
@@ -174,5 +174,5 @@ func says(live *unstructured.Unstructured, want status.Status) error {
 	if result.Status != want {
 		return fmt.Errorf("kstatus says %s (%s), want %s; status is %v", result.Status, result.Message, want, live.Object["status"])
 	}
-	return nil
+	return healthAgrees(live, want)
 }
