@@ -59,6 +59,22 @@ func (o Options) withDefaults() Options {
 // one line on Logs.
 func Execute(args []string, o Options) int {
 	o = o.withDefaults()
+	root := rootCommand(o)
+	root.SetArgs(args)
+	if err := root.Execute(); err != nil {
+		if text := oneLine(err); text != "" {
+			_, _ = fmt.Fprintln(o.Logs, o.Program+":", text)
+		}
+		if coded := (*exit)(nil); errors.As(err, &coded) {
+			return coded.code
+		}
+		return 1
+	}
+	return 0
+}
+
+// rootCommand returns the command of which all others are parts.
+func rootCommand(o Options) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "fairlead",
 		Version:       version.Get().Version,
@@ -73,7 +89,6 @@ func Execute(args []string, o Options) int {
 		DisableFlagsInUseLine: true,
 	}
 	root.SetVersionTemplate(version.Get().String() + "\n")
-	root.SetArgs(args)
 	root.SetOut(o.Output)
 	root.SetErr(o.Logs)
 	root.AddGroup(&cobra.Group{ID: groupCheck, Title: "Check manifests and objects:"}, &cobra.Group{ID: groupRun, Title: "Run:"})
@@ -86,16 +101,7 @@ func Execute(args []string, o Options) int {
 		root.AddCommand(command)
 	}
 	root.AddCommand(versionCommand())
-	if err := root.Execute(); err != nil {
-		if text := oneLine(err); text != "" {
-			_, _ = fmt.Fprintln(o.Logs, o.Program+":", text)
-		}
-		if coded := (*exit)(nil); errors.As(err, &coded) {
-			return coded.code
-		}
-		return 1
-	}
-	return 0
+	return root
 }
 
 // The groups of commands in help.
