@@ -27,13 +27,13 @@ const (
 
 // vetFlags are those of the command.
 type vetFlags struct {
-	format                         string
-	files, exclude, disable        []string
-	recursive, empty               bool
-	program                        string
-	quiet, strict                  bool
-	cluster, all                   bool
-	kubeconfig, context, namespace string
+	clusterFlags
+	format                  string
+	files, exclude, disable []string
+	recursive, empty        bool
+	program                 string
+	quiet, strict           bool
+	cluster, all            bool
 }
 
 func vetCommand(o Options) *cobra.Command {

@@ -240,7 +240,7 @@ func TestCommandLinesAreHelpedWith(t *testing.T) {
 	}{
 		"a slip":                    {[]string{"versoin"}, 1, []string{"kubectl fairlead: unknown command \"versoin\"; did you mean \"version\"?\n"}}, //nolint:misspell // on purpose
 		"--version":                 {[]string{"--version"}, 0, []string{"fairlead "}},
-		"groups":                    {[]string{"--help"}, 0, []string{"Check manifests and objects:", "Run:", "kubectl fairlead [command]"}},
+		"groups":                    {[]string{"--help"}, 0, []string{"Check manifests, objects and the installation:", "Run:", "kubectl fairlead [command]"}},
 		"examples as a plugin":      {[]string{"vet", "--help"}, 0, []string{"  kubectl fairlead vet deploy/"}},
 		"a flag as a plugin":        {[]string{"vet", "--fix"}, 2, []string{"kubectl fairlead: ", "`kubectl fairlead vet --help`"}},
 		"formats":                   {[]string{"__complete", "vet", "-o", ""}, 0, []string{"text\njson\nsarif\njunit\n"}},

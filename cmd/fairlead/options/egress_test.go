@@ -61,7 +61,7 @@ func slices257[T any](item T) []T {
 }
 
 func TestAnEgressPolicyIsReadFromTheFile(t *testing.T) {
-	got, err := parse("c.yaml", []byte(header+`egress:
+	got, err := Parse("c.yaml", []byte(header+`egress:
   default: Deny
   allow:
   - cidrs: [192.0.2.0/24, "2001:db8::/32"]

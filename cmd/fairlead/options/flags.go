@@ -35,11 +35,29 @@ func NewFlags() *Flags {
 
 // Configuration reads the file, if one was named, lays the flags that were given over it, and
 // validates the whole.
-func (f *Flags) Configuration() (*Configuration, error) {
+func (f *Flags) Configuration() (*Configuration, error) { return f.configuration(Load) }
+
+// FromArguments returns the configuration of a manager that is started with the arguments, the word manager
+// included, such as those of a container. Flags that this version does not know are passed over. load returns
+// the file that the arguments name.
+func FromArguments(arguments []string, load func(path string) (*Configuration, error)) (*Configuration, error) {
+	f := NewFlags()
+	set := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	set.ParseErrorsAllowlist.UnknownFlags = true
+	for _, group := range f.Groups.FlagSets {
+		set.AddFlagSet(group)
+	}
+	if err := set.Parse(arguments); err != nil {
+		return nil, err
+	}
+	return f.configuration(load)
+}
+
+func (f *Flags) configuration(load func(path string) (*Configuration, error)) (*Configuration, error) {
 	configuration := Default()
 	if f.file != "" {
 		var err error
-		if configuration, err = Load(f.file); err != nil {
+		if configuration, err = load(f.file); err != nil {
 			return nil, err
 		}
 	}

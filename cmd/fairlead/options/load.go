@@ -35,11 +35,12 @@ func Load(path string) (*Configuration, error) {
 	if len(content) > maxFileBytes {
 		return nil, fmt.Errorf("configuration file %s: larger than %d bytes", path, maxFileBytes)
 	}
-	return parse(path, content)
+	return Parse(path, content)
 }
 
-// parse decodes the content of a file; name is for the errors.
-func parse(name string, content []byte) (*Configuration, error) {
+// Parse decodes the content of a configuration file over the defaults; name is for the errors, which are those
+// of Load.
+func Parse(name string, content []byte) (*Configuration, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
 		return nil, fmt.Errorf("configuration file %s: %w", name, err)

@@ -16,7 +16,7 @@ import (
 const header = "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"
 
 func TestAFileIsReadOverTheDefaults(t *testing.T) {
-	got, err := parse("c.yaml", []byte(header+`
+	got, err := Parse("c.yaml", []byte(header+`
 clientConnection: {qps: 50}
 namespaces: [shop, infra]
 controllers:
@@ -49,7 +49,7 @@ leaderElection: {leaderElect: false}
 }
 
 func TestAFileThatSaysNothingIsTheDefaultAndValid(t *testing.T) {
-	got, err := parse("c.yaml", []byte(header))
+	got, err := Parse("c.yaml", []byte(header))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestAWrongFileIsRefusedWithItsPlace(t *testing.T) {
 		"unknown field in a list": {header + "namespaces: [{a: 1}]\n", []string{"namespaces"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := parse("c.yaml", []byte(test.content))
+			_, err := Parse("c.yaml", []byte(test.content))
 			if err == nil {
 				t.Fatal("accepted")
 			}

@@ -1,0 +1,173 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
+)
+
+const (
+	// selector finds the operator's Deployments, whatever their name.
+	selector = "app.kubernetes.io/name=fairlead"
+	// maxDeployments bounds how many are looked at: one, or two of the split layout.
+	maxDeployments = 10
+)
+
+// installation is what was found in the cluster.
+type installation struct {
+	namespace   string // of the operator
+	definitions []definition
+	deployments []deployment
+	// configurations are the webhook configurations that could be read.
+	configurations []configuration
+}
+
+// definition is a kind as the cluster serves it.
+type definition struct {
+	vet.Kind
+	crd *apiextensionsv1.CustomResourceDefinition
+}
+
+func (d definition) object() string { return "CustomResourceDefinition " + d.crd.Name }
+
+// service is the Service of the conversion webhook; nil where there is none.
+func (d definition) service() *apiextensionsv1.ServiceReference {
+	if c := d.crd.Spec.Conversion; c != nil && c.Webhook != nil && c.Webhook.ClientConfig != nil {
+		return c.Webhook.ClientConfig.Service
+	}
+	return nil
+}
+
+// deployment is one of the operator's, and what its arguments configure.
+type deployment struct {
+	*appsv1.Deployment
+	configuration *options.Configuration
+}
+
+func (d deployment) object() string { return "Deployment " + d.Namespace + "/" + d.Name }
+
+// findDefinitions reads the CRDs, whose names no overlay can change.
+func (r *run) findDefinitions(ctx context.Context) {
+	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	for _, kind := range vet.New(vet.Options{}).Kinds() { //nolint:contextcheck // schemas are parsed without one
+		name := kind.Plural + "." + kind.Group
+		d := definition{kind, &apiextensionsv1.CustomResourceDefinition{}}
+		read, err := r.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, d.crd)
+		}
+		if err != nil {
+			r.results = append(r.results, unread(CheckDefinition, "CustomResourceDefinition "+name,
+				"get on customresourcedefinitions.apiextensions.k8s.io", err, "install the CRDs of Fairlead"))
+			continue
+		}
+		r.definitions = append(r.definitions, d)
+	}
+}
+
+// findDeployments finds the operator's namespace and its Deployments there.
+func (r *run) findDeployments(ctx context.Context) {
+	r.namespace = r.OperatorNamespace
+	for _, d := range r.definitions {
+		if service := d.service(); service != nil && r.namespace == "" {
+			r.namespace = service.Namespace
+		}
+	}
+	const remedy = "install the operator, or give its namespace with --operator-namespace"
+	list, err := r.Kubernetes.AppsV1().Deployments(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
+	if err != nil {
+		r.results = append(r.results, unread(CheckDeployment, "Deployments labelled "+selector, "list on deployments.apps"+in(r.namespace), err, remedy))
+		return
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		container := managerContainer(d)
+		if container == nil || r.namespace != "" && d.Namespace != r.namespace {
+			continue
+		}
+		r.namespace = d.Namespace
+		r.deployments = append(r.deployments, deployment{d, r.configurationOf(ctx, d, container)})
+	}
+	if len(r.deployments) == 0 {
+		r.add(CheckDeployment, "Deployments labelled "+selector, Failed, "there are none that run the operator"+in(r.namespace), remedy)
+	}
+}
+
+func in(namespace string) string {
+	if namespace == "" {
+		return " in all namespaces"
+	}
+	return " in namespace " + namespace
+}
+
+// managerContainer is the container that runs `fairlead manager`; nil where there is none.
+func managerContainer(d *appsv1.Deployment) *corev1.Container {
+	containers := d.Spec.Template.Spec.Containers
+	i := slices.IndexFunc(containers, func(c corev1.Container) bool {
+		return slices.Contains(c.Args, "manager") || slices.Contains(c.Command, "manager")
+	})
+	if i < 0 {
+		return nil
+	}
+	return &containers[i]
+}
+
+// configurationOf is what the arguments of a Deployment and the ConfigMap that it mounts say. Where these cannot
+// be read, that is told, and the arguments alone count.
+func (r *run) configurationOf(ctx context.Context, d *appsv1.Deployment, container *corev1.Container) *options.Configuration {
+	object := "Deployment " + d.Namespace + "/" + d.Name
+	arguments := slices.Concat(container.Command, container.Args)
+	configuration, err := options.FromArguments(arguments, func(file string) (*options.Configuration, error) {
+		name, key := mountedFrom(d, container, file)
+		if name == "" {
+			return nil, fmt.Errorf("%s is mounted from no ConfigMap", file)
+		}
+		from, err := r.Kubernetes.CoreV1().ConfigMaps(d.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		content, found := from.Data[key]
+		if !found {
+			return nil, fmt.Errorf("ConfigMap %s has no key %s", name, key)
+		}
+		return options.Parse(name+"/"+key, []byte(content))
+	})
+	if err == nil {
+		return configuration
+	}
+	r.add(CheckDeployment, object, Unchecked, "its configuration could not be read: "+brief(err),
+		"grant get on configmaps"+in(d.Namespace)+", or use the fairlead command of the operator's version; defaults are taken")
+	byDefault := func(string) (*options.Configuration, error) { return options.Default(), nil }
+	if configuration, err = options.FromArguments(arguments, byDefault); err != nil {
+		return options.Default()
+	}
+	return configuration
+}
+
+// mountedFrom returns the ConfigMap and the key that a container finds at a path; "" where there is none.
+func mountedFrom(d *appsv1.Deployment, container *corev1.Container, file string) (name, key string) {
+	for _, mount := range container.VolumeMounts {
+		if mount.MountPath != path.Dir(file) {
+			continue
+		}
+		for _, volume := range d.Spec.Template.Spec.Volumes {
+			if volume.Name == mount.Name && volume.ConfigMap != nil {
+				return volume.ConfigMap.Name, path.Base(file)
+			}
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,49 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// clusterFlags name a cluster, which is found as kubectl finds it.
+type clusterFlags struct{ kubeconfig, context, namespace string }
+
+// rules say where a kubeconfig is looked for.
+func (f *clusterFlags) rules() *clientcmd.ClientConfigLoadingRules {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	return rules
+}
+
+// contexts completes --context.
+func (f *clusterFlags) contexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	config, err := f.rules().Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return slices.Sorted(maps.Keys(config.Contexts)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// config returns how the API server is reached. It sends nothing.
+func (f *clusterFlags) config() (*rest.Config, clientcmd.ClientConfig, error) {
+	rules := f.rules()
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	api, err := config.ClientConfig()
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return nil, nil, fmt.Errorf("find the cluster: there is no kubeconfig (%s), and this is no pod of a cluster: name one with --kubeconfig or KUBECONFIG",
+			strings.Join(rules.GetLoadingPrecedence(), ", "))
+	case err != nil:
+		return nil, nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	return api, config, nil
+}
