@@ -22,7 +22,7 @@ import (
 func reconcilers(t *testing.T) appsv1.DeploymentSpec {
 	t.Helper()
 	var content [2][]byte
-	for i, path := range []string{"manager/deployment.yaml", "split/manager_deployment.yaml"} {
+	for i, path := range []string{"manager/deployment.yaml", "split/reconcilers/deployment.yaml"} {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

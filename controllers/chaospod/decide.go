@@ -66,9 +66,9 @@ func (r *Reconciler) releaseClaims(o *observation, d *chaos.Decision) {
 
 // Restore adds to the ledger the runs that are under way according to the stored status of all ChaosPods. It comes
 // before the first decision of this process.
-func Restore(ctx context.Context, from client.Reader, ledger Ledger) error {
+func Restore(ctx context.Context, from client.Reader, ledger Ledger, among ...client.ListOption) error {
 	var all chaosv1.ChaosPodList
-	if err := from.List(ctx, &all, shared); err != nil {
+	if err := from.List(ctx, &all, append(among, shared)...); err != nil {
 		return fmt.Errorf("list ChaosPods: %w", err)
 	}
 	for i := range all.Items {

@@ -111,9 +111,9 @@ func (o *observation) waitForOthers(view disruption.View, waits bool) {
 
 // Restore adds to the ledger what is in flight according to the stored status of all policies. It comes before
 // the first decision of this process.
-func Restore(ctx context.Context, from client.Reader, ledger Ledger) error {
+func Restore(ctx context.Context, from client.Reader, ledger Ledger, among ...client.ListOption) error {
 	var policies autorebootv1.RebootPolicyList
-	if err := from.List(ctx, &policies, shared); err != nil {
+	if err := from.List(ctx, &policies, append(among, shared)...); err != nil {
 		return fmt.Errorf("list RebootPolicies: %w", err)
 	}
 	for i := range policies.Items {

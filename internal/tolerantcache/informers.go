@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Options of Informers. All are required.
+// Options of Informers. All but NewInformer are required.
 type Options struct {
 	// Config is that of the cache, and HTTPClient the one of the cache and of these informers, made from a
 	// configuration with Transport.
@@ -29,10 +29,13 @@ type Options struct {
 	Kinds []schema.GroupVersionKind
 	// Undecodable collects the objects that do not decode.
 	Undecodable *Undecodable
+	// NewInformer makes the informers of all kinds. Defaults to client-go's.
+	NewInformer func(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
 }
 
 // Informers creates the informers of a cache.
 type Informers struct {
+	create      func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 	scheme      *runtime.Scheme
 	parameters  runtime.ParameterCodec
 	clients     map[schema.GroupVersionKind]rest.Interface
@@ -44,7 +47,11 @@ func NewInformers(o Options) (*Informers, error) {
 	if o.Config == nil || o.HTTPClient == nil || o.Scheme == nil || o.Undecodable == nil {
 		return nil, errors.New("tolerantcache: Config, HTTPClient, Scheme and Undecodable are required")
 	}
+	if o.NewInformer == nil {
+		o.NewInformer = cache.NewSharedIndexInformer
+	}
 	i := &Informers{
+		create: o.NewInformer,
 		scheme: o.Scheme, parameters: runtime.NewParameterCodec(o.Scheme), undecodable: o.Undecodable,
 		clients: map[schema.GroupVersionKind]rest.Interface{},
 	}
@@ -66,10 +73,10 @@ func NewInformers(o Options) (*Informers, error) {
 func (i *Informers) New(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	kind, tolerant := i.isTolerant(example)
 	if !tolerant {
-		return cache.NewSharedIndexInformer(source, example, resync, indexers)
+		return i.create(source, example, resync, indexers)
 	}
 	l := &lister{kind: kind, source: cache.ToListerWatcherWithContext(source), client: i.clients[kind], parameters: i.parameters}
-	informer := cache.NewSharedIndexInformer(l.listWatch(), example, resync, indexers)
+	informer := i.create(l.listWatch(), example, resync, indexers)
 	i.undecodable.track(kind, informer)
 	return informer
 }

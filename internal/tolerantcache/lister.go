@@ -57,7 +57,10 @@ func (l *lister) request(ctx context.Context, o metav1.ListOptions) (*rest.Reque
 		return nil, fmt.Errorf("%s: %w", l.kind.Kind, err)
 	}
 	selectors := found.Query()
-	o.LabelSelector, o.FieldSelector = selectors.Get("labelSelector"), selectors.Get("fieldSelector")
+	o.LabelSelector = selectors.Get("labelSelector")
+	if field := selectors.Get("fieldSelector"); field != "" {
+		o.FieldSelector = field
+	}
 	return l.client.Get().AbsPath(found.Path).VersionedParams(&o, l.parameters), nil
 }
 

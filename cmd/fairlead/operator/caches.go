@@ -30,6 +30,7 @@ import (
 	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
@@ -58,8 +59,8 @@ func admissionKinds() []client.Object {
 }
 
 // newCluster makes the cache and the clients of the reconcilers. It asks the API server which of
-// the kinds are namespaced.
-func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByObject) (cluster.Cluster, error) {
+// the kinds are namespaced. A shard's caches hold its namespaces alone.
+func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByObject, part *shard.Shard) (cluster.Cluster, error) {
 	watched := map[string]cache.Config{}
 	for _, namespace := range a.config.Namespaces {
 		watched[namespace] = cache.Config{}
@@ -77,7 +78,7 @@ func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByO
 		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}
-	if err := a.tolerateUndecodable(api, &options); err != nil {
+	if err := a.tolerateUndecodable(api, &options, part); err != nil {
 		return nil, err
 	}
 	return cluster.New(api, func(o *cluster.Options) { *o = options })
@@ -193,13 +194,17 @@ func undecodableEvent(e tolerantcache.Entry) events.Event {
 
 // tolerateUndecodable lets the informers of a cluster decode item by item where they must, and its client
 // refuse what did not decode. The configuration is the cluster's own.
-func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options) (err error) {
+func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options, part *shard.Shard) (err error) {
 	if o.HTTPClient, err = rest.HTTPClientFor(api); err != nil {
 		return err
 	}
-	informers, err := tolerantcache.NewInformers(tolerantcache.Options{
+	tolerant := tolerantcache.Options{
 		Config: api, HTTPClient: o.HTTPClient, Scheme: a.scheme, Kinds: ownKinds(), Undecodable: a.undecodable,
-	})
+	}
+	if part != nil {
+		tolerant.NewInformer = part.NewInformer
+	}
+	informers, err := tolerantcache.NewInformers(tolerant)
 	if err != nil {
 		return err
 	}
@@ -222,8 +227,8 @@ type clusterWithEvents struct {
 }
 
 // newClusterWithEvents makes the cluster of the reconcilers.
-func (a *assembly) newClusterWithEvents(api *rest.Config, held map[client.Object]cache.ByObject, metrics prometheus.Registerer) (cluster.Cluster, error) {
-	made, err := a.newCluster(api, held)
+func (a *assembly) newClusterWithEvents(api *rest.Config, held map[client.Object]cache.ByObject, metrics prometheus.Registerer, part *shard.Shard) (cluster.Cluster, error) {
+	made, err := a.newCluster(api, held, part)
 	if err != nil {
 		return nil, err
 	}

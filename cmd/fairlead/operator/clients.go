@@ -94,11 +94,22 @@ func binary(api *rest.Config) *rest.Config {
 // goes on after another replica has begun.
 type writeFence struct {
 	next  http.RoundTripper
-	check func() error // nil while this replica leads
+	check writeCheck
+}
+
+// writeCheck returns why a write must not be sent, or what to call when it has ended.
+type writeCheck func(*http.Request) (end func(), err error)
+
+// leaderCheck is the check of an elector, which may be nil, as one of every write.
+func leaderCheck(check func() error) writeCheck {
+	if check == nil {
+		return nil
+	}
+	return func(*http.Request) (func(), error) { return func() {}, check() }
 }
 
 // fenceWrites puts the check in front of every write of a client. A nil check lets everything pass.
-func fenceWrites(api *rest.Config, check func() error) *rest.Config {
+func fenceWrites(api *rest.Config, check writeCheck) *rest.Config {
 	if check == nil {
 		return api
 	}
@@ -109,12 +120,14 @@ func fenceWrites(api *rest.Config, check func() error) *rest.Config {
 
 func (f *writeFence) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isWrite(r) {
-		if err := f.check(); err != nil {
+		end, err := f.check(r)
+		if err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close() // which a RoundTripper owes
 			}
 			return nil, fmt.Errorf("not sent: %w", err)
 		}
+		defer end()
 	}
 	return f.next.RoundTrip(r)
 }

@@ -11,14 +11,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/shard"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
@@ -31,12 +35,21 @@ type leaderControllers struct {
 	*assembly
 	cluster cluster.Cluster
 	metrics prometheus.Registerer
+	shard   *shard.Shard // nil: all namespaces
 }
 
 // controllersConfig returns the configuration of the controllers' clients, which write only while this
 // replica leads.
 func (a *assembly) controllersConfig() *rest.Config {
-	return fenceWrites(endWatches(a.api.forControllers(a.config.ClientConnection)), a.check)
+	return fenceWrites(endWatches(a.api.forControllers(a.config.ClientConnection)), leaderCheck(a.check))
+}
+
+// objectsConfig is controllersConfig for what reconciles objects: of a shard, it writes to its namespaces alone.
+func (i *leaderControllers) objectsConfig() *rest.Config {
+	if i.shard == nil {
+		return i.controllersConfig()
+	}
+	return fenceWrites(i.controllersConfig(), i.shard.CheckWrite)
 }
 
 // term creates the cache, the clients and the controllers. All of them discover their kinds at the API
@@ -45,20 +58,68 @@ func (a *assembly) term(ctx context.Context) (*term, error) {
 	held := externalservice.Cache()
 	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
 	registry := prometheus.NewRegistry()
-	made, err := a.newClusterWithEvents(a.controllersConfig(), held, registry)
+	i := &leaderControllers{assembly: a, metrics: registry}
+	if err := i.newShard(); err != nil {
+		return nil, err
+	}
+	made, err := a.newClusterWithEvents(i.objectsConfig(), held, registry, i.shard)
 	if err != nil {
 		return nil, err
 	}
+	i.cluster = made
 	if err := rebootpolicy.Index(ctx, made.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	i := &leaderControllers{assembly: a, cluster: made, metrics: registry}
 	reconcilers, err := i.reconcilers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	a.metrics.set(registry)
-	return &term{cache: made.Start, sync: i.syncAdmission, reconcilers: reconcilers, end: i.end}, nil
+	t := &term{caches: []component{{"caches", made.Start}}, sync: i.syncAdmission, reconcilers: reconcilers, end: i.end}
+	if i.shard != nil {
+		t.caches = append(t.caches, component{"shard", i.shard.Run})
+		t.reconcilers = append(t.reconcilers, reconciler{name: "claims of the shard", warm: func(context.Context) error { return nil }, start: i.shard.Lead})
+	}
+	return t, nil
+}
+
+// newShard makes the shard, where the configuration has one.
+func (i *leaderControllers) newShard() error {
+	c := i.config.Shard
+	if c.Name == "" {
+		return nil
+	}
+	selector, err := labels.Parse(c.NamespaceSelector)
+	if err != nil {
+		return fmt.Errorf("shard.namespaceSelector: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(binary(i.controllersConfig()))
+	if err != nil {
+		return fmt.Errorf("%s: %w", i.api.origin, err)
+	}
+	i.shard, err = shard.New(shard.Options{
+		Name: c.Name, Selector: selector, Client: client, Namespace: i.identity.namespace,
+		Tell: i.tell, Logger: i.Logger.WithName("shard"), Registerer: i.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	i.recorder.SetInfo("shard", i.shard.Status)
+	return nil
+}
+
+// wrap returns what to put around the reconciler of a kind; nil for nothing.
+func (i *leaderControllers) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
+	logged := i.leadershipLog.wrap(kind)
+	if i.shard == nil {
+		return logged
+	}
+	return func(inner reconcile.Reconciler) reconcile.Reconciler {
+		if logged != nil {
+			inner = logged(inner)
+		}
+		return i.shard.Wrap(inner)
+	}
 }
 
 // end drops all references to the term.
@@ -78,6 +139,9 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 		return nil, err
 	}
 	shared := newDisruptions(i.cluster.GetCache(), cluster, i.config.RebootPolicies.MaxRestarts)
+	if i.shard != nil {
+		i.shard.OnArrive = shared.restoreNamespace
+	}
 	built, err := externalservice.New(ctx, i.cluster, externalservice.Options{
 		Concurrency:             c.Concurrency["ExternalService"],
 		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
@@ -95,7 +159,7 @@ func (i *leaderControllers) reconcilers(ctx context.Context) ([]reconciler, erro
 		ResolveWorkers:          es.ResolveWorkers,
 		ProbeWorkers:            es.ProbeWorkers,
 		Registerer:              i.metrics,
-		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", i.leadershipLog.wrap("ExternalService")),
+		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", i.wrap("ExternalService")),
 	})
 	if err != nil {
 		return nil, err
@@ -171,7 +235,7 @@ func (i *leaderControllers) chaosPods(shared *disruptions) (*chaospod.Controller
 		Freeze:           shared.freeze,
 		Suspicions:       &shared.suspicions,
 		Registerer:       i.metrics,
-		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", i.leadershipLog.wrap("ChaosPod")),
+		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", i.wrap("ChaosPod")),
 	})
 	if err != nil {
 		return nil, err

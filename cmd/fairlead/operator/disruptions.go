@@ -88,6 +88,18 @@ func (d *disruptions) restore(ctx context.Context) error {
 	return nil
 }
 
+// restoreNamespace is restore for a namespace that has arrived in the shard.
+func (d *disruptions) restoreNamespace(ctx context.Context, namespace string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.restored {
+		return nil
+	}
+	return errors.Join(
+		rebootpolicy.Restore(ctx, d.cache, d.ledger, client.InNamespace(namespace)),
+		chaospod.Restore(ctx, d.cache, d.ledger, client.InNamespace(namespace)))
+}
+
 // newFreeze returns the blackouts of the whole cluster.
 func (i *leaderControllers) newFreeze() (*freeze.Freeze, error) {
 	client, err := kubernetes.NewForConfig(binary(i.controllersConfig()))

@@ -93,8 +93,8 @@ func fakes(t *testing.T) (*staged, *callLog) {
 		t.Fatal(err)
 	}
 	made := &term{
-		cache: func(ctx context.Context) error { d.await(t, "+republish"); return d.runs("cache")(ctx) },
-		sync:  func(context.Context) error { d.await(t, "+cache"); d.write("synced"); return nil },
+		caches: []component{{"cache", func(ctx context.Context) error { d.await(t, "+republish"); return d.runs("cache")(ctx) }}},
+		sync:   func(context.Context) error { d.await(t, "+cache"); d.write("synced"); return nil },
 		reconcilers: []reconciler{
 			{"externalservice", d.does("warmed"), d.runs("reconcile")},
 		},
@@ -187,7 +187,7 @@ func TestTheOrderOfStartAndStop(t *testing.T) {
 func TestNothingToPublishIsAPhaseThatIsSkipped(t *testing.T) {
 	l, d := fakes(t)
 	l.publish, l.skip = nil, map[phases.Phase]string{phases.CAPublished: "cert-manager does"}
-	l.cache = d.runs("cache")
+	l.caches = []component{{"cache", d.runs("cache")}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := ran(ctx, l)
 	d.await(t, "+reconcile")
@@ -236,7 +236,7 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 		"the webhook server": {func(l *staged) { l.webhook = failing; l.ready = waits }, "address"},
 		"publishing":         {func(l *staged) { l.publish = failing }, "ca-published: address"},
 		"making controllers": {func(l *staged) { l.lifecycle.term = func(context.Context) (*term, error) { return nil, broken } }, "caches: address"},
-		"the cache":          {func(l *staged) { l.cache = failing; l.sync = waits }, "address"},
+		"the cache":          {func(l *staged) { l.caches = []component{{"cache", failing}}; l.sync = waits }, "address"},
 		"syncing":            {func(l *staged) { l.sync = failing }, "caches: address"},
 		"warming":            {func(l *staged) { l.reconcilers = one(failing, waits) }, "caches: address"},
 		"warming, cold":      {func(l *staged) { l.warmup = false; l.reconcilers = one(failing, waits) }, "reconcilers: address"},

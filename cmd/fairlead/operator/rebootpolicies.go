@@ -52,7 +52,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 	}
 	a := r.leader
 	c, settings := a.config.Controllers, a.config.RebootPolicies
-	limited := a.controllersConfig()
+	limited := a.objectsConfig()
 	typed, err := kubernetes.NewForConfig(binary(limited))
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
@@ -82,7 +82,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		ProbeWorkers:            settings.ProbeWorkers,
 		Freeze:                  r.disruptions.freeze,
 		Registerer:              a.metrics,
-		Wrap:                    tolerantcache.IgnoreUndecodable("RebootPolicy", a.leadershipLog.wrap("RebootPolicy")),
+		Wrap:                    tolerantcache.IgnoreUndecodable("RebootPolicy", a.wrap("RebootPolicy")),
 	})
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func TestAReplicaWithoutWebhooksOnlyReconciles(t *testing.T) {
 	l, d := fakes(t)
 	l.skip = map[phases.Phase]string{phases.Certificates: "elsewhere", phases.WebhookServer: "elsewhere", phases.CAPublished: "elsewhere"}
 	l.prepare, l.refresh, l.webhook, l.ready, l.publish, l.republish = nil, nil, nil, nil, nil, nil
-	l.cache = d.runs("cache")
+	l.caches = []component{{"cache", d.runs("cache")}}
 	l.background = []component{{"ranges", func(ctx context.Context) error { d.await(t, "+probes"); return d.runs("ranges")(ctx) }}}
 	l.waitForRanges = func(context.Context) { d.await(t, "+ranges"); d.write("settled") }
 	ctx, cancel := context.WithCancel(context.Background())

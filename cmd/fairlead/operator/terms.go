@@ -24,7 +24,7 @@ type reconciler struct {
 
 // term is the cache and the controllers of one leadership: neither can start twice.
 type term struct {
-	cache       run                             // runs the informers
+	caches      []component                     // run the informers
 	sync        func(ctx context.Context) error // returns when those that admission reads have synced
 	reconcilers []reconciler
 	end         func() // forgets it, when all of it has ended; may be nil
@@ -36,7 +36,7 @@ type termRuntime struct {
 	*term
 	reconciling    context.Context
 	endReconciling context.CancelFunc
-	caches         *group
+	informers      *group
 }
 
 // startTerm creates a term, starts its cache and warms its reconcilers. Its result must be given to stopTerm,
@@ -46,9 +46,9 @@ func (l *lifecycle) startTerm(ctx context.Context, s *stages) (*termRuntime, err
 	if err != nil {
 		return nil, err
 	}
-	t := &termRuntime{term: made, caches: s.newCacheGroup()}
+	t := &termRuntime{term: made, informers: s.newCacheGroup()}
 	t.reconciling, t.endReconciling = context.WithCancel(s.reconciling)
-	t.caches.Go(component{"caches", made.cache})
+	t.informers.Go(made.caches...)
 	if err := made.sync(ctx); err != nil {
 		return t, err
 	}
@@ -64,7 +64,7 @@ func (l *lifecycle) stopTerm(ctx context.Context, t *termRuntime) error {
 		return nil
 	}
 	t.endReconciling()
-	if late := t.caches.Stop(ctx); len(late) > 0 {
+	if late := t.informers.Stop(ctx); len(late) > 0 {
 		return fmt.Errorf("still running: %v", late)
 	}
 	if t.end != nil {

@@ -54,7 +54,7 @@ func TestADemotedReplicaEndsItsTermGoesOnServingAndStandsAgain(t *testing.T) {
 			l, d := fakes(t)
 			lose, answers := make(chan struct{}), make(chan error, 1)
 			l.demote, l.warmup, l.runnables = true, warm, nil
-			l.cache, l.sync = d.runs("cache"), d.does("synced")
+			l.caches, l.sync = []component{{"cache", d.runs("cache")}}, d.does("synced")
 			l.elect = losing(d, lose, answers)
 			made := 0
 			l.lifecycle.term = func(context.Context) (*term, error) { made++; return l.term, nil }
@@ -132,7 +132,7 @@ func TestANextTermThatCannotBeMadeIsTriedAgainWhileWebhooksGoOn(t *testing.T) {
 	lose, answers := make(chan struct{}), make(chan error, 1)
 	l.demote, l.runnables, l.pause = true, nil, time.Millisecond
 	l.elect = losing(d, lose, answers)
-	l.cache = d.runs("cache")
+	l.caches = []component{{"cache", d.runs("cache")}}
 	syncs := 0
 	l.sync = func(context.Context) error {
 		if syncs++; syncs > 1 && syncs < 4 {

@@ -41,6 +41,9 @@ type Configuration struct {
 	// the cluster is.
 	ClusterAccess bool `json:"clusterAccess"`
 
+	// Shard is the part of the namespaces that is reconciled, where others reconcile the rest.
+	Shard Shard `json:"shard,omitempty"`
+
 	// Controllers says how objects are reconciled.
 	Controllers Controllers `json:"controllers,omitempty"`
 
@@ -112,6 +115,18 @@ type Service struct {
 
 	// Name is the webhook's Service. The default is fairlead-webhook.
 	Name string `json:"name,omitempty"`
+}
+
+// Shard is a part of the namespaces.
+type Shard struct {
+	// Name of the shard, a label of DNS. Empty: there is one part, which is all namespaces or those that
+	// `namespaces` lists.
+	Name string `json:"name,omitempty"`
+
+	// NamespaceSelector selects namespaces by their labels, as `kubectl get --selector` does. Labels may change
+	// while the operator runs. No two shards should select one namespace; where they do, it stays with the one
+	// that had it first.
+	NamespaceSelector string `json:"namespaceSelector,omitempty"`
 }
 
 // Controllers says how objects are reconciled.

@@ -148,6 +148,10 @@ func (f *Flags) general(g group) {
 		"Namespaces to reconcile, separated by commas. Empty: all.")
 	flag(g, "cluster-access", func(c *Configuration) *bool { return &c.ClusterAccess },
 		"Use what lies in no namespace: nodes, service ranges, storage migration. False: needs --namespaces and --cluster-cidrs.")
+	flag(g, "shard", func(c *Configuration) *string { return &c.Shard.Name },
+		"Name of the part of the namespaces to reconcile. Empty: there is one part.")
+	flag(g, "shard-namespace-selector", func(c *Configuration) *string { return &c.Shard.NamespaceSelector },
+		"Labels of the namespaces of the shard, such as fairlead.dev/shard=a.")
 	flag(g, "storage-migration", func(c *Configuration) *bool { return &c.StorageMigration.Enabled },
 		"Rewrite objects that are stored at an old version, on the elected replica.")
 	flag(g, "storage-migration-rate", func(c *Configuration) *int { return &c.StorageMigration.Rate },
