@@ -14,35 +14,49 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed rbac/role.yaml split/*_role.yaml
+//go:embed rbac/role.yaml split/*_role.yaml namespaced/cluster_role.yaml namespaced/rights/role.yaml
 var roles embed.FS
 
-// Roles returns the roles of an operator that serves webhooks, reconciles, or does both: what applies to the
-// whole cluster, and what applies to the operator's own namespace.
-func Roles(webhooks, controllers bool) (cluster, own []rbacv1.PolicyRule, err error) {
+// Rights are the rules of the shipped roles of an operator.
+type Rights struct {
+	// Cluster applies to the whole cluster, Watched to each namespace that the operator works in, and Own to the
+	// operator's namespace.
+	Cluster, Watched, Own []rbacv1.PolicyRule
+}
+
+// Roles returns the roles of an operator that serves webhooks, reconciles, or does both. With clusterAccess, its
+// rights to what is in the namespaces that it works in are those of the whole cluster, and Watched is empty.
+func Roles(webhooks, controllers, clusterAccess bool) (Rights, error) {
 	files := []string{"rbac/role.yaml"}
 	switch {
+	case !clusterAccess:
+		files = []string{"namespaced/cluster_role.yaml", "namespaced/rights/role.yaml", "rbac/role.yaml"}
 	case !controllers:
 		files = []string{"split/webhook_cluster_role.yaml", "split/webhook_role.yaml"}
 	case !webhooks:
 		files = []string{"split/manager_cluster_role.yaml", "split/manager_role.yaml"}
 	}
-	for _, name := range files {
+	var all Rights
+	for i, name := range files {
 		content, err := roles.ReadFile(name)
 		if err != nil {
-			return nil, nil, err
+			return Rights{}, err
 		}
 		for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
 			var role rbacv1.Role // a ClusterRole is one without a namespace
 			if err := yaml.UnmarshalStrict(document, &role); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", name, err)
+				return Rights{}, fmt.Errorf("%s: %w", name, err)
 			}
-			if role.Kind == "ClusterRole" {
-				cluster = append(cluster, role.Rules...)
-			} else {
-				own = append(own, role.Rules...)
+			switch {
+			case role.Kind == "ClusterRole" && i == 0:
+				all.Cluster = append(all.Cluster, role.Rules...)
+			case role.Kind == "ClusterRole": // the wide one, of which only the Role beside it applies
+			case role.Namespace == "":
+				all.Watched = append(all.Watched, role.Rules...)
+			default:
+				all.Own = append(all.Own, role.Rules...)
 			}
 		}
 	}
-	return cluster, own, nil
+	return all, nil
 }

@@ -574,7 +574,9 @@ func TestRightsFollowTheConfiguration(t *testing.T) {
 		"as shipped":   {func(*world) {}, "patch on deployments.apps in all namespaces", "create on certificates.cert-manager.io in namespace team-system"},
 		"names":        {func(*world) {}, "patch on mutatingwebhookconfigurations.admissionregistration.k8s.io team-fairlead-mutating in all namespaces", "patch on mutatingwebhookconfigurations.admissionregistration.k8s.io fairlead-mutating in all namespaces"},
 		"cert-manager": {func(w *world) { w.configure(t, "source: selfSigned", "source: certManager") }, "create on certificates.cert-manager.io in namespace team-system", ""},
-		"namespaces":   {func(w *world) { w.configure(t, "metrics:", "namespaces: [shop]\nmetrics:") }, "patch on deployments.apps in namespace shop", "get on nodes in all namespaces"},
+		"namespaces": {func(w *world) {
+			w.configure(t, "metrics:", "namespaces: [shop]\nclusterAccess: false\negress: {clusterCIDRs: [10.0.0.0/8]}\nmetrics:")
+		}, "patch on deployments.apps in namespace shop", "get on nodes in all namespaces"},
 		"webhooks alone": {func(w *world) {
 			c := &w.deployment.Spec.Template.Spec.Containers[0]
 			c.Args = append(c.Args, "--controllers=false")

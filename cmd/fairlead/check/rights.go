@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -26,12 +25,6 @@ const (
 	// maxMissing bounds the rights that a message names.
 	maxMissing = 5
 )
-
-// clusterScoped are the resources of the roles that are in no namespace.
-var clusterScoped = []string{
-	"nodes", "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "customresourcedefinitions",
-	"customresourcedefinitions/status", "tokenreviews", "subjectaccessreviews", "servicecidrs", "storageversionmigrations",
-}
 
 // checkRights asks whether each ServiceAccount of the operator may do what the shipped roles let it do.
 func (r *run) checkRights(ctx context.Context) {
@@ -62,20 +55,14 @@ func (r *run) checkRights(ctx context.Context) {
 // rights are those of the roles, with the names of this installation, and only in the namespaces that it is for.
 func (d deployment) rights() ([]authorizationv1.ResourceAttributes, error) {
 	c := d.configuration
-	cluster, own, err := config.Roles(c.Webhook.Enabled, c.Controllers.Enabled)
+	roles, err := config.Roles(c.Webhook.Enabled, c.Controllers.Enabled, c.ClusterAccess)
 	if err != nil {
 		return nil, err
 	}
 	var all []authorizationv1.ResourceAttributes
-	add := func(rules []rbacv1.PolicyRule, namespaces []string) {
+	add := func(rules []rbacv1.PolicyRule, namespaces ...string) {
 		for _, one := range attributes(rules, names(c)) {
 			if one.Group == "cert-manager.io" && c.Webhook.Certificates.Source != options.SourceCertManager {
-				continue
-			}
-			if slices.Contains(clusterScoped, strings.TrimSuffix(one.Resource+"/"+one.Subresource, "/")) {
-				if len(c.Namespaces) == 0 { // otherwise an administrator may have left them out
-					all = append(all, one)
-				}
 				continue
 			}
 			for _, namespace := range namespaces {
@@ -84,12 +71,12 @@ func (d deployment) rights() ([]authorizationv1.ResourceAttributes, error) {
 			}
 		}
 	}
-	everywhere := []string{metav1.NamespaceAll}
-	if len(c.Namespaces) > 0 {
-		everywhere = c.Namespaces[:min(len(c.Namespaces), maxNamespaces)]
+	// Without injection an administrator may have left out all that applies to the whole cluster.
+	if c.ClusterAccess || c.Webhook.Certificates.InjectCA {
+		add(roles.Cluster, metav1.NamespaceAll)
 	}
-	add(cluster, everywhere)
-	add(own, []string{d.Namespace})
+	add(roles.Watched, c.Namespaces[:min(len(c.Namespaces), maxNamespaces)]...)
+	add(roles.Own, d.Namespace)
 	return all, nil
 }
 

@@ -91,3 +91,13 @@ annotations:
   {{- . | nindent 2 }}
 {{- end }}
 {{- end -}}
+
+{{- /* Metadata of what `helm test` needs: it is made before the Pod, and is gone after it. */ -}}
+{{- define "fairlead.test" -}}
+labels:
+  app.kubernetes.io/name: fairlead-check
+  app.kubernetes.io/managed-by: {{ .Release.Service }}
+annotations:
+  helm.sh/hook: test
+  helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
