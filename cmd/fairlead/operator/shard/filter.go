@@ -38,15 +38,54 @@ type filter struct {
 	known    func(ctx context.Context) (map[string]bool, error) // the shard's namespaces, once they are known
 	informer cache.SharedIndexInformer
 
-	mu sync.Mutex
-	// members are the namespaces that pass, each with the resource version of the list that its objects were
-	// added from: events up to that are in it.
-	members map[string]uint64
-	live    *filteredWatch // nil between two watches
-	changed chan struct{}  // closed when live changes
+	mu      sync.Mutex
+	members map[string]*member // the namespaces that pass
+	live    *filteredWatch     // nil between two watches
+	changed chan struct{}      // closed when live changes
 	// position is the resource version up to which the source was watched. The reflector takes its own from
 	// events, also from those that were added.
 	position string
+}
+
+// member is a namespace that passes. One that arrives is watched first and listed then, so that no event is
+// missing, and events and list are put together by the resource versions of each object.
+type member struct {
+	seen   map[string]uint64 // while it is listed: the newest event of each name
+	listed map[string]uint64 // until the watch has come to the list: the version of each name in it
+	until  uint64            // the resource version of the list
+}
+
+// passes reports whether an event is newer than what was listed.
+func (m *member) passes(name string, version uint64) bool {
+	if m.seen != nil {
+		m.seen[name] = version
+	}
+	if version > m.until {
+		m.listed = nil
+	}
+	return m.listed == nil || version > m.listed[name]
+}
+
+// merge takes a list, and returns what no event has shown a newer state of. If the whole kind was listed meanwhile,
+// that has all of it.
+func (m *member) merge(objects []runtime.Object, at uint64) (newer []runtime.Object) {
+	if m.seen == nil {
+		return nil
+	}
+	m.listed, m.until = make(map[string]uint64, len(objects)), at
+	for _, object := range objects {
+		accessor, err := meta.Accessor(object)
+		if err != nil {
+			continue
+		}
+		name, listed := accessor.GetName(), version(accessor.GetResourceVersion())
+		m.listed[name] = listed
+		if m.seen[name] < listed {
+			newer = append(newer, object)
+		}
+	}
+	m.seen = nil
+	return newer
 }
 
 func newFilter(source cache.ListerWatcher, example runtime.Object, known func(context.Context) (map[string]bool, error)) *filter {
@@ -65,9 +104,9 @@ func (f *filter) reset(ctx context.Context) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.members = make(map[string]uint64, len(known))
+	f.members = make(map[string]*member, len(known))
 	for namespace := range known {
-		f.members[namespace] = 0
+		f.members[namespace] = &member{}
 	}
 	return nil
 }
@@ -154,8 +193,8 @@ func (f *filter) setPosition(version string) {
 	f.position = version
 }
 
-// passes reports whether an object is of a namespace that passes. An event must also be newer than the list
-// that the namespace arrived with.
+// passes reports whether an object is of a namespace that passes, and an event also newer than the list that the
+// namespace arrived with.
 func (f *filter) passes(object runtime.Object, event bool) bool {
 	accessor, err := meta.Accessor(object)
 	if err != nil || accessor.GetNamespace() == "" {
@@ -163,8 +202,8 @@ func (f *filter) passes(object runtime.Object, event bool) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	since, member := f.members[accessor.GetNamespace()]
-	return member && (!event || since == 0 || version(accessor.GetResourceVersion()) > since)
+	m := f.members[accessor.GetNamespace()]
+	return m != nil && (!event || m.passes(accessor.GetName(), version(accessor.GetResourceVersion())))
 }
 
 func version(text string) uint64 {
@@ -182,18 +221,34 @@ func (f *filter) arrive(ctx context.Context, namespace string) error {
 		if err != nil {
 			return err
 		}
-		objects, at, err := f.listNamespace(ctx, namespace)
-		if err != nil {
-			return fmt.Errorf("list namespace %s: %w", namespace, err)
-		}
-		err = w.inject(ctx, watch.Added, objects, func() { f.members[namespace] = at })
+		err = w.inject(ctx, watch.Added, func() []runtime.Object {
+			f.members[namespace] = &member{seen: map[string]uint64{}}
+			return nil
+		})
 		if errors.Is(err, errWatchEnded) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		return f.waitFor(ctx, objects)
+		objects, at, err := f.listNamespace(ctx, namespace)
+		if err != nil {
+			return fmt.Errorf("list namespace %s: %w", namespace, err)
+		}
+		var added []runtime.Object
+		err = w.inject(ctx, watch.Added, func() []runtime.Object {
+			if m := f.members[namespace]; m != nil {
+				added = m.merge(objects, at)
+			}
+			return added
+		})
+		if errors.Is(err, errWatchEnded) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return f.waitFor(ctx, added)
 	}
 }
 
@@ -236,7 +291,10 @@ func (f *filter) leave(ctx context.Context, namespace string) error {
 		if err != nil {
 			return err
 		}
-		err = w.inject(ctx, watch.Deleted, objects, func() { delete(f.members, namespace) })
+		err = w.inject(ctx, watch.Deleted, func() []runtime.Object {
+			delete(f.members, namespace)
+			return objects
+		})
 		if err != nil && !errors.Is(err, errWatchEnded) {
 			return err
 		}
@@ -292,10 +350,9 @@ func (f *filter) running(ctx context.Context) (*filteredWatch, error) {
 
 // injection is a change of the members with the events that follow from it.
 type injection struct {
-	kind    watch.EventType
-	objects []runtime.Object
-	member  func() // is called with the filter's lock held
-	done    chan struct{}
+	kind   watch.EventType
+	change func() []runtime.Object // is called with the filter's lock held, and returns the objects of the events
+	done   chan struct{}
 }
 
 // filteredWatch passes the events of its source, and what is injected.
@@ -369,17 +426,14 @@ func (w *filteredWatch) forward(event watch.Event) bool {
 // takes the resource version of each event for that.
 func (w *filteredWatch) forwardInjection(i injection) bool {
 	w.filter.mu.Lock()
-	if w.filter.members != nil {
-		i.member()
-	}
-	position := w.filter.position
+	objects, position := i.change(), w.filter.position
 	w.filter.mu.Unlock()
-	for _, object := range i.objects {
+	for _, object := range objects {
 		if !w.send(watch.Event{Type: i.kind, Object: object}) {
 			return false
 		}
 	}
-	if position != "" {
+	if position != "" && len(objects) > 0 {
 		bookmark := w.filter.example.DeepCopyObject()
 		accessor, err := meta.Accessor(bookmark)
 		if err != nil {
@@ -395,8 +449,8 @@ func (w *filteredWatch) forwardInjection(i injection) bool {
 }
 
 // inject returns when the reflector has received the events, or errWatchEnded where some may be lost.
-func (w *filteredWatch) inject(ctx context.Context, kind watch.EventType, objects []runtime.Object, member func()) error {
-	i := injection{kind: kind, objects: objects, member: member, done: make(chan struct{})}
+func (w *filteredWatch) inject(ctx context.Context, kind watch.EventType, change func() []runtime.Object) error {
+	i := injection{kind: kind, change: change, done: make(chan struct{})}
 	select {
 	case w.injections <- i:
 	case <-w.ended:

@@ -178,8 +178,10 @@ func (s *Shard) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for range workers {
 		running.Go(func() {
-			for s.next(ctx) {
-			}
+			panics.Go("shard", func() {
+				for s.next(ctx) {
+				}
+			})
 		})
 	}
 	<-ctx.Done()
