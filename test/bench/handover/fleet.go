@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,6 +25,8 @@ const (
 	FleetPrefix = "fleet/"
 	// fleetWriters make them.
 	fleetWriters = 16
+	// fleetNamespaces hold them, a third for each of three shards.
+	fleetNamespaces = 30
 	// fleetPatience bounds a step with them.
 	fleetPatience = 5 * time.Minute
 	// fleetRest is how long a process has been at rest when its memory is read.
@@ -43,6 +47,15 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	}
 	alone := ours(r.stage, "--webhooks=false")
 	mine, err := r.atRest(ctx, "fairlead", alone)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.Output, "apply", "--server-side", "-f", filepath.Join(r.Root, "config", "shards", "role.yaml")); err != nil {
+		return nil, err
+	}
+	third := ours(r.stage, "--webhooks=false", "--shard=a", "--shard-namespace-selector=fairlead.dev/shard=a", "--lease-lock-name=fairlead-shard-a", "--storage-migration=false")
+	third.lease = "fairlead-shard-a"
+	part, err := r.atRest(ctx, "one of three shards", third)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +83,10 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 		newRow(FleetPrefix+"handover-release", "< 300", released, peer),
 		memory("memory-peak", "<= 300", mine.usage.Peak, theirs.usage.Peak),
 		memory("memory-settled", "<= 200", mine.usage.Memory, theirs.usage.Memory),
+		// Beside one leader of all three shards.
+		newRow(FleetPrefix+"shard-first-reconcile", "", []time.Duration{part.first}, []time.Duration{mine.first}),
+		memory("shard-memory-peak", "", part.usage.Peak, mine.usage.Peak),
+		memory("shard-memory-settled", "", part.usage.Memory, mine.usage.Memory),
 	}, nil
 }
 
@@ -125,6 +142,16 @@ func (r *run) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for n := range fleetNamespaces {
+		namespace := map[string]any{"metadata": map[string]any{"name": fleetNamespace(n), "labels": map[string]any{"fairlead.dev/shard": string(rune('a' + n%3))}}}
+		body, err := json.Marshal(namespace)
+		if err != nil {
+			return err
+		}
+		if err := api.CoreV1().RESTClient().Post().Resource("namespaces").SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error(); err != nil {
+			return err
+		}
+	}
 	filling, ctx := errgroup.WithContext(ctx)
 	filling.SetLimit(fleetWriters)
 	for i := range r.Objects {
@@ -139,12 +166,14 @@ func (r *run) fill(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return api.Discovery().RESTClient().Post().AbsPath("/apis/networking.fairlead.dev/v1/namespaces/default/externalservices").
+			return api.Discovery().RESTClient().Post().AbsPath("/apis/networking.fairlead.dev/v1/namespaces", fleetNamespace(i%fleetNamespaces), "externalservices").
 				SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
 		})
 	}
 	return filling.Wait()
 }
+
+func fleetNamespace(n int) string { return fmt.Sprintf("fleet-%d", n) }
 
 func fleetObject(i int) map[string]any {
 	var endpoints []any

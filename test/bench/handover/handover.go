@@ -231,6 +231,11 @@ func (r *run) handovers(ctx context.Context, name string, s side, by end) (all [
 			if _, err := standby.serves(ctx); err != nil {
 				return err
 			}
+			if s.warm != nil {
+				if err := s.warm(ctx, standby); err != nil {
+					return err
+				}
+			}
 			if err := settle(ctx); err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/util/cert"
@@ -32,6 +33,8 @@ type side struct {
 	start func(ctx context.Context) (*replica, error)
 	// synced is how long after its start one that reconciles had its caches.
 	synced func(ctx context.Context, r *replica, began time.Time) (time.Duration, error)
+	// warm returns when a standby has its caches; nil where it fills none before it leads.
+	warm func(ctx context.Context, r *replica) error
 	// buried tells the cluster that a process has ended; nil where that is not needed.
 	buried func(ctx context.Context, id string) error
 }
@@ -55,6 +58,14 @@ func ours(s *framework.Cluster, flags ...string) side {
 			}
 		}
 		return 0, fmt.Errorf("%s: /statusz lists no caches", r.id)
+	}, warm: func(ctx context.Context, r *replica) error {
+		return framework.Eventually(ctx, fleetPatience, func(ctx context.Context) error {
+			phases, err := r.operator.Phases(ctx)
+			if err == nil && !slices.ContainsFunc(phases, func(p framework.Phase) bool { return p.Phase == "caches" && p.State == "done" }) {
+				err = fmt.Errorf("%s: the caches are not synced", r.id)
+			}
+			return err
+		})
 	}}
 }
 

@@ -1,0 +1,78 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+// shard runs an operator that reconciles the namespaces with a label, and ends with the test.
+func (s *suite) shard(name string) *framework.Replica {
+	s.Helper()
+	replica, err := s.shared.Launch(s.Context(), "--webhooks=false", "--leader-elect=false", "--storage-migration=false",
+		"--shard="+name, "--shard-namespace-selector=fairlead.dev/shard="+name)
+	s.must(err)
+	s.shared.remember(replica)
+	s.Cleanup(replica.Kill)
+	return replica
+}
+
+// give labels the test's namespace for a shard.
+func (s *suite) give(shard string) {
+	s.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	s.must(s.client.Patch(s.Context(), namespace, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"fairlead.dev/shard":%q}}}`, shard))))
+}
+
+// While a workload restarts, its namespace goes from shard to shard and back, and the shard that has it is killed.
+func TestANamespaceThatMovesBetweenShardsHasOneRestartForAChange(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []autorebootv1.StrategyType{autorebootv1.StrategyRolloutRestart, autorebootv1.StrategyEvict} {
+		t.Run(string(strategy), func(t *testing.T) {
+			t.Parallel()
+			s := newWorkload(t, strategy, "300ms")
+			_, err := s.shared.Kubectl(t.Context(), "apply", "--server-side", "-f", filepath.Join(root, "config", "shards", "role.yaml"))
+			s.must(err)
+			names := []string{s.namespace + "-a", s.namespace + "-b"}
+			running := map[string]*framework.Replica{}
+			for _, name := range names {
+				running[name] = s.shard(name)
+			}
+			s.give(names[0])
+			s.watched()
+			moves, kills := 0, 0
+			const changes = 3
+			for n := range changes {
+				s.change(fmt.Sprintf("value-%d", n))
+				for s.ended(n+1) != nil {
+					if moves > 200 {
+						t.Fatalf("%v after %d moves", s.ended(n+1), moves)
+					}
+					moves++
+					owner := names[moves%2]
+					s.give(owner)
+					time.Sleep(time.Duration(200+moves*173%900) * time.Millisecond) // at whatever point it has come to
+					if moves%5 == 0 {
+						kills++
+						running[owner].Kill()
+						running[owner] = s.shard(owner)
+					}
+				}
+			}
+			s.restarted(strategy, changes)
+			t.Logf("%d moves and %d kills for %d changes", moves, kills, changes)
+		})
+	}
+}
