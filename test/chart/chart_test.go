@@ -322,18 +322,19 @@ func TestNoNameIsLeftBehindWhereAnOverlayChangesThem(t *testing.T) {
 func TestTheSchemaRefusesWhatTheChartCannotDo(t *testing.T) {
 	folder := generated(t)
 	for want, values := range map[string]map[string]any{
-		"replica":    {"replica": 2},
-		"/replicas":  {"replicas": 0},
-		"/layout":    {"layout": "both"},
-		"/secrets":   {"secrets": "all"},
-		"/image":     {"image": map[string]any{"digest": "sha256:1"}},
-		"namePrefix": {"namePrefix": "Team-"},
-		"source":     {"certificates": map[string]any{"caInjector": true}},
-		"not":        {"serviceMonitor": true, "podMonitor": true},
-		"layout'":    {"namespaces": []any{"shop"}, "layout": "split"},
-		"secrets'":   {"namespaces": []any{"shop"}, "secrets": "wide"},
-		"/clusterR":  {"clusterRole": false},
-		"/clusterC":  {"clusterCIDRs": []any{}},
+		"replica":     {"replica": 2},
+		"/replicas":   {"replicas": 0},
+		"/layout":     {"layout": "both"},
+		"/secrets":    {"secrets": "all"},
+		"/image":      {"image": map[string]any{"digest": "sha256:1"}},
+		"namePrefix":  {"namePrefix": "Team-"},
+		"source":      {"certificates": map[string]any{"caInjector": true}},
+		"not":         {"serviceMonitor": true, "podMonitor": true},
+		"/podMonitor": {"namespaces": []any{"shop"}, "clusterRole": false, "podMonitor": true},
+		"layout'":     {"namespaces": []any{"shop"}, "layout": "split"},
+		"secrets'":    {"namespaces": []any{"shop"}, "secrets": "wide"},
+		"/clusterR":   {"clusterRole": false},
+		"/clusterC":   {"clusterCIDRs": []any{}},
 	} {
 		if _, err := render(t, folder, "fairlead-system", values); err == nil || !strings.Contains(err.Error(), strings.Trim(want, "'")) {
 			t.Errorf("%v: %v, want it to name %s", values, err, want)

@@ -13,13 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // ofTarget are the labels that a scrape adds.
-var ofTarget = []string{"job", "namespace", "pod", "instance", "container", "service"}
+var ofTarget = []string{"job", "namespace", "pod", "instance", "container", "service", "component"}
 
 // foreign are metrics that not this operator makes, but Prometheus, or the library of its client in it.
 var foreign = map[string][]string{"up": nil, "process_resident_memory_bytes": nil, "process_cpu_seconds_total": nil}
@@ -274,6 +275,9 @@ func TestMonitorsAuthenticateAndVerify(t *testing.T) {
 	s, p := service.Spec.Endpoints[0], pod.Spec.PodMetricsEndpoints[0]
 	if s.TLSConfig == nil || p.TLSConfig == nil || s.Authorization == nil || p.Authorization == nil || s.Port != *p.Port || s.Path != p.Path || !s.HonorLabels || !p.HonorLabels {
 		t.Fatalf("differ, or lack TLS, a token or honorLabels: %+v, %+v", s, p)
+	}
+	if diff := cmp.Diff(s.RelabelConfigs, p.RelabelConfigs); diff != "" || len(s.RelabelConfigs) != 1 || s.RelabelConfigs[0].TargetLabel != "component" {
+		t.Errorf("the label component (-ServiceMonitor +PodMonitor): %s", diff)
 	}
 	for name, config := range map[string]monitoringv1.SafeTLSConfig{"ServiceMonitor": s.TLSConfig.SafeTLSConfig, "PodMonitor": *p.TLSConfig} {
 		if config.InsecureSkipVerify != nil || config.CA.Secret == nil || config.CA.Secret.Name != "fairlead-metrics-tls" || config.ServerName == nil || *config.ServerName != "metrics.fairlead.dev" {
