@@ -45,6 +45,9 @@ type Options struct {
 	// Denied are namespaces in which no pod is ever killed: the operator's own, and those that no admission webhook
 	// is called for. Defaults to none.
 	Denied []string
+	// WithoutNodes reads no nodes, so that pods of a cordoned node may die as well. For an operator without the right
+	// to get nodes. Defaults to false.
+	WithoutNodes bool
 	// Ledger of all disruptions in this process. Required. Its Wake must call Controller.Wake.
 	Ledger *disruption.Ledger
 	// Restore adds to the ledger what all kinds have in flight. It is called before the first decision. Required.
@@ -87,7 +90,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	}
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), As: impersonation.New(c.GetClient(), c.GetConfig()).As,
-		Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now, Ledger: o.Ledger, Suspicions: o.Suspicions, Denied: o.Denied,
+		Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now, Ledger: o.Ledger, Suspicions: o.Suspicions, Denied: o.Denied, WithoutNodes: o.WithoutNodes,
 		Freeze: o.Freeze,
 	})
 	if o.Registerer != nil {

@@ -31,7 +31,7 @@ func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) cha
 	cluster := r.Freeze.State()
 	o.blackoutsUnknown = cluster.Unknown != ""
 	in := chaos.Observation{Now: o.now, Schedule: o.state.schedule.With(cluster.Blackouts), BlockedBy: o.blockedBy, Suspect: r.Suspicions.Any()}
-	v := &view{from: r.Client, live: r.Live, isLive: live, namespace: o.key.Namespace, nodes: map[string]bool{}, targets: map[workloadName]bool{}}
+	v := &view{from: r.Client, live: r.Live, isLive: live, namespace: o.key.Namespace, nodes: map[string]bool{}, withoutNodes: r.WithoutNodes, targets: map[workloadName]bool{}}
 	if live {
 		v.from = r.Live
 	}
@@ -186,8 +186,8 @@ func isStatic(p *corev1.Pod) bool {
 
 // isCordoned reports whether a node is unschedulable, or cannot be read: its pods are not killed.
 func (v *view) isCordoned(ctx context.Context, name string) bool {
-	if name == "" {
-		return false // not scheduled, so not ready either
+	if name == "" || v.withoutNodes {
+		return false // without a node it is not ready either
 	}
 	if known, ok := v.nodes[name]; ok {
 		return known

@@ -53,6 +53,8 @@ type Reconciler struct {
 	Freeze *freeze.Freeze
 	// Denied are namespaces in which no pod is ever killed, and for which no admission webhook is called.
 	Denied []string
+	// WithoutNodes reads no nodes: none counts as cordoned.
+	WithoutNodes bool
 
 	enqueuer   *controller.CoalescingEnqueuer
 	watchIndex *controller.WatchIndex[*watchSet]

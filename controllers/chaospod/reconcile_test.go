@@ -271,6 +271,21 @@ func drained(s *suite) *corev1.Node {
 	return &node
 }
 
+func TestWithoutNodesNoNodeIsRead(t *testing.T) {
+	s := newSuite(t, one)
+	s.WithoutNodes = true
+	s.Live = interceptor.NewClient(s.store, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+		if _, node := into.(*corev1.Node); node {
+			t.Errorf("node %s is read", key.Name)
+		}
+		return c.Get(ctx, key, into, opts...)
+	}})
+	s.requestRun()
+	if s.reconcile(); len(s.killed) != 1 {
+		t.Errorf("killed %q", s.killed)
+	}
+}
+
 func TestACacheThatIsBehindKillsNothingAgain(t *testing.T) {
 	s := newSuite(t, one)
 	s.requestRun()

@@ -38,8 +38,10 @@ type view struct {
 	// observed, and none of whose pods is killed.
 	targets map[workloadName]bool
 	// nodes caches isCordoned.
-	nodes   map[string]bool
-	budgets []labels.Selector
+	nodes map[string]bool
+	// withoutNodes means that no node is read.
+	withoutNodes bool
+	budgets      []labels.Selector
 }
 
 // targetKinds are the workloads that are read from the cache.

@@ -34,6 +34,9 @@ type Options struct {
 	Root string
 	// Operator is which program the replicas run. The default is Shipped.
 	Operator Operator
+	// Overlay is the folder of a kustomization to install instead of config/local. Its Service of the webhooks
+	// becomes that of config/local.
+	Overlay string
 	// Cluster is passed on. Its Build.Root is set from Root.
 	Cluster cluster.Options
 	// Output takes progress. The default is none.
@@ -45,6 +48,7 @@ type Cluster struct {
 	*cluster.Cluster
 
 	root     string
+	overlay  string
 	binary   string
 	output   io.Writer
 	operator cluster.User
@@ -76,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Cluster{Cluster: c, root: root, binary: binary, output: o.Output}
+	s := &Cluster{Cluster: c, root: root, overlay: o.Overlay, binary: binary, output: o.Output}
 	if err := s.install(ctx); err != nil {
 		return nil, fmt.Errorf("%w%s", err, closing(c.Stop()))
 	}
@@ -97,12 +101,20 @@ func (s *Cluster) install(ctx context.Context) error {
 	if s.operator, err = s.ServiceAccount(Namespace, "fairlead-manager"); err != nil {
 		return err
 	}
-	return Install(ctx, s.KubectlIO, s.root, s.balancer.Port())
+	return s.Reinstall(ctx)
 }
 
 // Reinstall applies the manifests once more, as after an upgrade.
 func (s *Cluster) Reinstall(ctx context.Context) error {
+	if s.overlay != "" {
+		return s.InstallOverlay(ctx, s.overlay)
+	}
 	return Install(ctx, s.KubectlIO, s.root, s.balancer.Port())
+}
+
+// InstallOverlay applies what a kustomization renders, as Options.Overlay says.
+func (s *Cluster) InstallOverlay(ctx context.Context, folder string) error {
+	return install(ctx, s.KubectlIO, folder, s.balancer.Port())
 }
 
 // Kubectl runs kubectl with its three streams.
@@ -111,9 +123,13 @@ type Kubectl func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 // Install applies config/local of a checkout, with the webhooks at a port of the API server's own
 // host, and waits until the kinds are served.
 func Install(ctx context.Context, kubectl Kubectl, root string, port int) error {
+	return install(ctx, kubectl, filepath.Join(root, "config", "local"), port)
+}
+
+func install(ctx context.Context, kubectl Kubectl, folder string, port int) error {
 	var manifests, problems bytes.Buffer
-	if err := kubectl(ctx, nil, &manifests, &problems, "kustomize", filepath.Join(root, "config", "local")); err != nil {
-		return fmt.Errorf("render config/local: %w: %s", err, problems.String())
+	if err := kubectl(ctx, nil, &manifests, &problems, "kustomize", folder); err != nil {
+		return fmt.Errorf("render %s: %w: %s", folder, err, problems.String())
 	}
 	local, err := withWebhookPort(manifests.Bytes(), port)
 	if err != nil {

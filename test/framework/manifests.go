@@ -30,6 +30,12 @@ func withWebhookPort(manifests []byte, port int) ([]byte, error) {
 		if len(object.Object) == 0 {
 			continue
 		}
+		if object.GetKind() == "Service" && object.GetName() == "fairlead-webhook" {
+			object.Object["spec"] = map[string]any{
+				"type": "ExternalName", "externalName": "localhost",
+				"ports": []any{map[string]any{"name": "webhook", "port": int64(443), "protocol": "TCP"}},
+			}
+		}
 		if err := setPort(object.Object, port); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}

@@ -58,11 +58,11 @@ func admissionKinds() []client.Object {
 	return []client.Object{&autorebootv1.RebootPolicy{}, &chaosv1.ChaosPod{}}
 }
 
-// newCluster makes the cache and the clients of the reconcilers. It asks the API server which of
-// the kinds are namespaced. A shard's caches hold its namespaces alone.
-func (a *assembly) newCluster(api *rest.Config, held map[client.Object]cache.ByObject, part *shard.Shard) (cluster.Cluster, error) {
+// newCluster makes the cache and the clients of the reconcilers, for some namespaces or, where there are none, for all.
+// It asks the API server which of the kinds are namespaced. A shard's caches hold its namespaces alone.
+func (a *assembly) newCluster(api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, part *shard.Shard) (cluster.Cluster, error) {
 	watched := map[string]cache.Config{}
-	for _, namespace := range a.config.Namespaces {
+	for _, namespace := range namespaces {
 		watched[namespace] = cache.Config{}
 	}
 	if len(watched) == 0 {
@@ -168,7 +168,7 @@ func (a *assembly) reportUndecodable(p *parts) error {
 	if err != nil {
 		return fmt.Errorf("notices: %w", err)
 	}
-	a.tell = told.Record
+	a.tell = a.withinRights(told.Record)
 	a.undecodable = tolerantcache.NewUndecodable(tolerantcache.UndecodableOptions{
 		Logger:        a.Logger.WithName("containment"),
 		OnUndecodable: func(e tolerantcache.Entry) { told.Record(undecodableEvent(e)) },
@@ -227,8 +227,8 @@ type clusterWithEvents struct {
 }
 
 // newClusterWithEvents makes the cluster of the reconcilers.
-func (a *assembly) newClusterWithEvents(api *rest.Config, held map[client.Object]cache.ByObject, metrics prometheus.Registerer, part *shard.Shard) (cluster.Cluster, error) {
-	made, err := a.newCluster(api, held, part)
+func (a *assembly) newClusterWithEvents(api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject, metrics prometheus.Registerer, part *shard.Shard) (cluster.Cluster, error) {
+	made, err := a.newCluster(api, namespaces, held, part)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,11 @@ func (a *assembly) term(ctx context.Context) (*term, error) {
 	if err := i.newShard(); err != nil {
 		return nil, err
 	}
-	made, err := a.newClusterWithEvents(i.objectsConfig(), held, registry, i.shard)
+	open, closed, err := a.openNamespaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, err := a.newClusterWithEvents(i.objectsConfig(), open, held, registry, i.shard)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +77,11 @@ func (a *assembly) term(ctx context.Context) (*term, error) {
 	reconcilers, err := i.reconcilers(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if len(closed) > 0 {
+		reconcilers = append(reconcilers, reconciler{
+			name: "rights", warm: func(context.Context) error { return nil }, start: func(ctx context.Context) error { return a.awaitRights(ctx, closed) },
+		})
 	}
 	a.metrics.set(registry)
 	t := &term{caches: []component{{"caches", made.Start}}, sync: i.syncAdmission, reconcilers: reconcilers, end: i.end}
@@ -230,6 +239,7 @@ func (i *leaderControllers) chaosPods(shared *disruptions) (*chaospod.Controller
 		Warmup:           true, // when to warm is decided by the lifecycle
 		Logger:           i.Logger,
 		Denied:           webhookExemptNamespaces(i.identity),
+		WithoutNodes:     !i.config.ClusterAccess,
 		Ledger:           shared.ledger,
 		Restore:          shared.restore,
 		Freeze:           shared.freeze,

@@ -1,0 +1,82 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package profiles
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+// A tenant who deletes its namespace deletes the operator's Role in it.
+func TestANamespaceWithoutItsRoleHoldsUpNoOtherAndIsWatchedOnceItIsThere(t *testing.T) {
+	t.Parallel()
+	s := open(t, profile{layout: "default", namespaced: true})
+	args := append(s.arguments("fairlead-manager"), "--namespaces="+other) // beside those of the Deployment
+	s.Retire(s.replicas[0])
+	s.serve(args...)
+	leader := s.replicas[1]
+	s.eventually(func() error { return leader.Started(s.Context()) })
+	s.eventually(s.reachable)
+	s.externalService()
+	if events := s.kubectl("-n", framework.Namespace, "get", "events", "--field-selector=reason=NamespaceForbidden", "-o", "jsonpath={.items[*].note}{.items[*].message}"); !strings.Contains(events, "namespace "+other) {
+		t.Errorf("told: %q", events)
+	}
+	s.kubectl("-n", other, "apply", "--server-side", "-k", filepath.Join(root, "config", "namespaced", "rights"))
+	s.eventually(func() error {
+		if text, err := leader.Logs(); err != nil || !strings.Contains(text, "has rights in namespace "+other) {
+			return errors.Join(err, errors.New("the leader has not ended"))
+		}
+		return nil
+	})
+	s.Retire(leader)
+	s.serve(args...)
+	s.eventually(func() error { return s.replicas[2].Started(s.Context()) })
+	s.kubectl("-n", other, "create", "-f", s.file("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {"+database+"}}"))
+	s.eventually(func() error {
+		made, err := s.Kubectl(s.Context(), "-n", other, "get", "service", "database", "-o", "name")
+		if err == nil && made == "" {
+			err = errors.New("no Service yet")
+		}
+		return err
+	})
+}
+
+// As docs/guides/install.md tells: a cluster that had both versions comes to one, and goes back.
+func TestACRDComesToOneVersionAndGoesBack(t *testing.T) {
+	t.Parallel()
+	s := open(t, profile{layout: "default"})
+	s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: stays}, spec: {" + database + "}}")
+	s.shows("True", ready, "externalservice/stays")
+	for _, crd := range definitions {
+		s.kubectl("patch", "crd", crd, "--type=json", "-p", `[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]`)
+	}
+	s.install(profile{layout: "default", components: []string{"v1-only"}})
+	s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: later}, spec: {" + database + "}}")
+	s.shows("True", ready, "externalservice/later")
+	if _, err := s.Kubectl(s.Context(), "get", "externalservices.v1alpha1.networking.fairlead.dev", "-A"); err == nil {
+		t.Error("v1alpha1 is served")
+	}
+	s.eventually(func() error {
+		body, err := s.replicas[0].Probe(s.Context(), "/readyz")
+		if err == nil && strings.Contains(body, "degraded") {
+			err = errors.New(body)
+		}
+		return err
+	})
+	s.install(s.profile)
+	s.shows("192.0.2.20", "{.spec.hosts[0]}", "externalservices.v1alpha1.networking.fairlead.dev", "later")
+	s.permitted()
+}
+
+// install applies another profile over the one that is there.
+func (s *suite) install(p profile) {
+	s.Helper()
+	folder := s.TempDir()
+	s.must(p.overlay(folder))
+	s.must(s.InstallOverlay(s.Context(), folder))
+}
