@@ -1,7 +1,9 @@
 # Everything a contributor types. `make help` lists it.
 
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT     ?= $(shell git rev-parse HEAD 2>/dev/null)
 IMAGE      ?= fairlead:$(VERSION)
+REPOSITORY ?= ghcr.io/fairlead-dev/fairlead
 FUZZTIME   ?= 30s
 ROUNDTRIPS ?= 2000000
 BIN        := $(CURDIR)/bin
@@ -12,6 +14,8 @@ KUBECONFIG ?=
 # Tools, pinned. `go run` builds each once and keeps it in the build cache.
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 KUSTOMIZE      := go run sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
+CRANE          := go run github.com/google/go-containerregistry/cmd/crane@v0.22.1
+GOVULNCHECK    := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Up to ten failed tests are run a second time, each by itself, and stay in the summary: see docs/decisions.
 GOTESTSUM      := go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=10 --rerun-fails-run-root-test --packages=./... --
@@ -138,7 +142,29 @@ dist: ## Write the Helm chart and install.yaml of VERSION to dist/, for the imag
 
 .PHONY: docker-build
 docker-build: ## Build the image IMAGE.
-	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
+	docker build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) -t $(IMAGE) .
+
+##@ Release
+
+.PHONY: image-check
+image-check: ## Build the image twice, without a container engine, compare the bytes and look at what is inside.
+	@cd test && go run $(GOFLAGS) ./cmd/imagecheck --root=$(CURDIR)
+
+.PHONY: release
+release: ## Write all that the release VERSION has to dist/, which is emptied: image, chart, archives, schemas, SBOM, notes, checksums.
+	@rm -rf dist
+	@cd test && go run $(GOFLAGS) ./cmd/release --root=$(CURDIR) --out=$(CURDIR)/dist --version=$(VERSION) --image=$(REPOSITORY)
+
+.PHONY: publish
+publish: ## Push the image in dist/ to REPOSITORY, and make a release of VERSION on GitHub with the other files; takes gh.
+	@rm -rf $(BIN)/image && mkdir -p $(BIN)/image && tar -xf dist/fairlead-image.tar -C $(BIN)/image
+	@test -z "$$REGISTRY_TOKEN" || printenv REGISTRY_TOKEN | $(CRANE) auth login $(firstword $(subst /, ,$(REPOSITORY))) --username "$$REGISTRY_USER" --password-stdin
+	$(CRANE) push $(BIN)/image $(REPOSITORY):$(VERSION)
+	gh release create $(VERSION) --verify-tag $(if $(findstring -,$(VERSION)),--prerelease) --title $(VERSION) --notes-file dist/NOTES.md dist/*
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what the operator calls; asks vuln.go.dev.
+	$(GOVULNCHECK) ./...
 
 ##@ Other
 

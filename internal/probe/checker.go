@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // the image ships no certificates; those of a system are taken where there are any
+
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )

@@ -4,6 +4,9 @@
 package chart
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -278,6 +281,43 @@ func TestInstallYAMLHasTheObjectsOfTheDefault(t *testing.T) {
 	}
 	delete(installed, "Namespace /fairlead-system")
 	same(t, index(built), installed)
+}
+
+// What a release has pulls the image by its digest, and is made again with the same bytes.
+func TestAReleaseNamesItsImageAndIsReproducible(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("a", 64)
+	var made [2][]byte
+	for n := range made {
+		out := t.TempDir()
+		if err := Release(config, out, "v1.2.3", "registry.example.com/fairlead", digest); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if made[n], err = os.ReadFile(filepath.Join(out, "fairlead-1.2.3.tgz")); err != nil {
+			t.Fatal(err)
+		}
+		manifests, err := render(t, filepath.Join(out, "fairlead-1.2.3.tgz"), "a", nil)
+		if err != nil || !strings.Contains(manifests, "image: \"registry.example.com/fairlead@"+digest+"\"") {
+			t.Errorf("the chart does not pull by digest, or %v", err)
+		}
+		installed, err := os.ReadFile(filepath.Join(out, "install.yaml"))
+		if err != nil || !strings.Contains(string(installed), "image: registry.example.com/fairlead:v1.2.3@"+digest+"\n") {
+			t.Errorf("install.yaml does not pull by digest, or %v", err)
+		}
+	}
+	if !bytes.Equal(made[0], made[1]) {
+		t.Error("two charts of the same differ")
+	}
+	packed, err := gzip.NewReader(bytes.NewReader(made[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := tar.NewReader(packed)
+	for header, err := files.Next(); err != io.EOF; header, err = files.Next() {
+		if err != nil || header.ModTime.Unix() != 0 {
+			t.Fatalf("%v, or %s is from %s", err, header.Name, header.ModTime)
+		}
+	}
 }
 
 // An overlay may set both: no reference of one object to another, nor to the operator's namespace, is left behind.

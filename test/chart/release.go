@@ -5,17 +5,21 @@ package chart
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"helm.sh/helm/v4/pkg/action"
 	"sigs.k8s.io/yaml"
 )
 
 // Release writes the chart, as the folder fairlead and packed, and install.yaml to a folder. The version is
-// that of the release, such as v0.1.0, and the tag of the image, a repository.
-func Release(config, out, version, image string) error {
+// that of the release, such as v0.1.0, and the tag of the image, a repository. The digest of the image, such as
+// sha256:..., may be empty. The same input makes the same bytes.
+func Release(config, out, version, image, digest string) error {
 	folder := filepath.Join(out, "fairlead")
 	if err := os.RemoveAll(folder); err != nil {
 		return err
@@ -26,16 +30,46 @@ func Release(config, out, version, image string) error {
 	if err := Generate(config, folder, version); err != nil {
 		return fmt.Errorf("chart: %w", err)
 	}
+	if err := setImage(filepath.Join(folder, "values.yaml"), image, digest); err != nil {
+		return fmt.Errorf("chart: %w", err)
+	}
+	// A packed file has the time of the one on disk.
+	if err := filepath.WalkDir(folder, func(file string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(file, time.Unix(0, 0), time.Unix(0, 0)))
+	}); err != nil {
+		return err
+	}
 	pack := action.NewPackage()
 	pack.Destination = out
 	if _, err := pack.Run(folder, nil); err != nil {
 		return fmt.Errorf("pack the chart: %w", err)
 	}
-	manifests, err := Install(config, image+":"+version)
+	image += ":" + version
+	if digest != "" {
+		image += "@" + digest
+	}
+	manifests, err := Install(config, image)
 	if err != nil {
 		return fmt.Errorf("install.yaml: %w", err)
 	}
 	return os.WriteFile(filepath.Join(out, "install.yaml"), manifests, 0o600)
+}
+
+// setImage writes what is released into the defaults of the chart.
+func setImage(values, repository, digest string) error {
+	content, err := os.ReadFile(values)
+	if err != nil {
+		return err
+	}
+	for from, to := range map[string]string{
+		"  repository: fairlead\n": fmt.Sprintf("  repository: %q\n", repository), "  digest: \"\"\n": fmt.Sprintf("  digest: %q\n", digest),
+	} {
+		if bytes.Count(content, []byte(from)) != 1 {
+			return fmt.Errorf("%s: does not hold %q once, which is where the image is written to", filepath.Base(values), from)
+		}
+		content = bytes.Replace(content, []byte(from), []byte(to), 1)
+	}
+	return os.WriteFile(values, content, 0o600)
 }
 
 // Install is config/default as one file.

@@ -96,7 +96,7 @@ func rootCommand(o Options) *cobra.Command {
 		command.GroupID = groupCheck
 		root.AddCommand(command)
 	}
-	for _, command := range []*cobra.Command{Manager(o), Elect(o)} {
+	for _, command := range append([]*cobra.Command{Manager(o)}, electing(o)...) {
 		command.GroupID = groupRun
 		root.AddCommand(command)
 	}

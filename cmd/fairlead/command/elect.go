@@ -1,6 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 package command
 
 import (
@@ -33,6 +35,9 @@ type electFlags struct {
 	lost                            string
 	quiet, helper                   bool
 }
+
+// electing is a list, since not every system has the command.
+func electing(o Options) []*cobra.Command { return []*cobra.Command{Elect(o)} }
 
 // Elect is `fairlead elect`.
 func Elect(o Options) *cobra.Command {

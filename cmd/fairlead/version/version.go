@@ -11,12 +11,13 @@ import (
 	"runtime/debug"
 )
 
-// Version is set by the linker:
+// Version, Commit and Date are set by the linker:
 //
 //	-X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=v1.2.3
 //
-// A binary built without it takes the version that Go recorded of the module.
-var Version string
+// What is not set is taken from what Go recorded. Go records no commit in an image build, which has no
+// repository, nor in a worktree of Git.
+var Version, Commit, Date string
 
 // Info is what is known of the build.
 type Info struct {
@@ -31,19 +32,20 @@ type Info struct {
 // Get returns what is known of the build.
 func Get() Info {
 	build, _ := debug.ReadBuildInfo()
-	return from(Version, build)
+	return from(Info{Version: Version, Commit: Commit, Date: Date}, build)
 }
 
-func from(linked string, build *debug.BuildInfo) Info {
-	info := Info{Version: linked, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func from(linked Info, build *debug.BuildInfo) Info {
+	info := linked
+	info.Go, info.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
 	if build != nil {
-		info.Version = cmp.Or(linked, build.Main.Version)
+		info.Version = cmp.Or(linked.Version, build.Main.Version)
 		for _, setting := range build.Settings {
 			switch setting.Key {
 			case "vcs.revision":
-				info.Commit = setting.Value
+				info.Commit = cmp.Or(linked.Commit, setting.Value)
 			case "vcs.time":
-				info.Date = setting.Value
+				info.Date = cmp.Or(linked.Date, setting.Value)
 			case "vcs.modified":
 				info.Modified = setting.Value == "true"
 			}

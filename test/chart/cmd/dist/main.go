@@ -17,17 +17,18 @@ func main() {
 	config := flag.String("config", "", "Folder of the kustomizations.")
 	out := flag.String("out", "", "Folder that is written to.")
 	version := flag.String("version", "", "Version of the chart and tag of the image, such as 0.1.0.")
-	image := flag.String("image", "fairlead", "Repository of the image, for install.yaml.")
+	image := flag.String("image", "fairlead", "Repository of the image.")
+	digest := flag.String("digest", "", "Digest of the image, such as sha256:..., by which it is pulled. Default: it is pulled by its tag.")
 	flag.Parse()
-	if err := run(*config, *out, *version, *image); err != nil {
+	if err := run(*config, *out, *version, *image, *digest); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
 }
 
-func run(config, out, version, image string) error {
+func run(config, out, version, image, digest string) error {
 	if config == "" || out == "" || version == "" {
 		return errors.New("--config, --out and --version are required")
 	}
-	return chart.Release(config, out, version, image)
+	return chart.Release(config, out, version, image, digest)
 }

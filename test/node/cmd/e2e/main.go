@@ -22,7 +22,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/node"
-	"github.com/fairlead-dev/fairlead/test/node/image"
+	"github.com/fairlead-dev/fairlead/test/image"
 	"github.com/fairlead-dev/fairlead/test/node/rollout"
 )
 
@@ -133,12 +133,13 @@ func (o options) images(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := (image.Image{Reference: rollout.Repository + ":" + tag, Stage: stage, Program: operator}).WriteFile(o.archive(tag)); err != nil {
+		if _, err := (image.Image{Reference: rollout.Repository + ":" + tag, Stage: stage, Programs: []string{operator}}).WriteFile(o.archive(tag)); err != nil {
 			return err
 		}
 	}
 	stage := &image.Stage{Config: image.Config{User: "65535:65535", Entrypoint: []string{"/pause"}}, Program: "/pause"}
-	return image.Image{Reference: node.PauseImage, Stage: stage, Program: o.folder("programs", pause)}.WriteFile(o.archive(pause))
+	_, err := image.Image{Reference: node.PauseImage, Stage: stage, Programs: []string{o.folder("programs", pause)}}.WriteFile(o.archive(pause))
+	return err
 }
 
 // inside starts the node and plays the scenarios.

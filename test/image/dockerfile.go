@@ -56,7 +56,10 @@ func lastStage(content string, arguments map[string]string) (*Stage, error) {
 	if from < 0 {
 		return nil, errors.New("no FROM")
 	}
-	stage, declared := &Stage{Config: base()}, map[string]string{}
+	if base := strings.Fields(all[from])[1]; base != "scratch" {
+		return nil, fmt.Errorf("FROM %s: the last stage must begin from scratch, since no base is downloaded here", base)
+	}
+	stage, declared := &Stage{Config: Config{WorkingDir: "/", Labels: map[string]string{}}}, map[string]string{}
 	for _, line := range all[from+1:] {
 		instruction, rest, _ := strings.Cut(line, " ")
 		if err := stage.apply(instruction, strings.TrimSpace(rest), declared, arguments); err != nil {
@@ -67,12 +70,6 @@ func lastStage(content string, arguments map[string]string) (*Stage, error) {
 		return nil, fmt.Errorf("the last stage must copy one program, which is its entrypoint: copied %q, entrypoint %q", stage.Program, stage.Entrypoint)
 	}
 	return stage, nil
-}
-
-// base is what gcr.io/distroless/static:nonroot sets.
-func base() Config {
-	return Config{User: "65532", WorkingDir: "/home/nonroot", Labels: map[string]string{},
-		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"}}
 }
 
 // instructions are the lines without comments, each with those that continue it.

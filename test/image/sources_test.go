@@ -15,7 +15,7 @@ import (
 // A folder that the Dockerfile forgets breaks the image and nothing else: no one notices before a
 // release does.
 func TestTheDockerfileCopiesEveryFolderThatTheBinaryIsBuiltFrom(t *testing.T) {
-	root, err := filepath.Abs("../../..")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,184 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/fairlead-dev/fairlead/test/image"
+)
+
+// Options say what is released, and where it will be found.
+type Options struct {
+	*Source
+	// Out is the folder that is written to. It must be empty or not exist.
+	Out string
+	// Repository is the image's, without a tag.
+	Repository string
+}
+
+// ImageArchive is the name of the image's archive.
+const ImageArchive = "fairlead-image.tar"
+
+// Write writes a release.
+func Write(ctx context.Context, o Options) error {
+	if _, err := version.ParseSemantic(o.Version); err != nil || !strings.HasPrefix(o.Version, "v") {
+		return fmt.Errorf("version %q: want v, three numbers and perhaps a suffix, such as v0.1.0 or v0.1.0-rc.1", o.Version)
+	}
+	if there, _ := os.ReadDir(o.Out); len(there) > 0 {
+		return fmt.Errorf("%s is not empty: remove what is in it, since each file of it would be released", o.Out)
+	}
+	changelog, err := os.ReadFile(filepath.Join(o.Root, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	about, err := notes(string(changelog), o.Version) // first, since it is soon forgotten
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.Out, 0o750); err != nil {
+		return err
+	}
+	built, err := os.MkdirTemp("", "fairlead-release-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(built) }()
+	programs, err := o.archives(ctx, built)
+	if err != nil {
+		return err
+	}
+	digest, err := o.Image(filepath.Join(o.Out, ImageArchive), o.Repository, programs["linux-amd64"], programs["linux-arm64"])
+	if err != nil {
+		return err
+	}
+	if _, err := run(ctx, filepath.Join(o.Root, "test", "chart"), nil, "go", "run", "-trimpath", "./cmd/dist", "--config="+filepath.Join(o.Root, "config"),
+		"--out="+o.Out, "--version="+o.Version, "--image="+o.Repository, "--digest="+digest); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(o.Out, "fairlead")); err != nil { // the chart, which is packed
+		return err
+	}
+	files, err := schemas(filepath.Join(o.Root, "config", "crd", "bases"))
+	if err != nil {
+		return err
+	}
+	if files["fairlead.cdx.json"], err = o.sbom(ctx, slices.Sorted(maps.Values(programs))...); err != nil {
+		return err
+	}
+	files["NOTES.md"] = fmt.Appendf(nil, "%s\n## Image\n\n`%s:%s@%s`, for linux/amd64 and linux/arm64, from commit %s.\n", about, o.Repository, o.Version, digest, o.Commit)
+	if err := o.write(files); err != nil {
+		return err
+	}
+	return o.finish(ctx, digest)
+}
+
+// Image writes the image's archive and returns its digest.
+func (s *Source) Image(file, repository string, programs ...string) (string, error) {
+	stage, err := image.Dockerfile(filepath.Join(s.Root, "Dockerfile"), map[string]string{"VERSION": s.Version, "COMMIT": s.Commit})
+	if err != nil {
+		return "", err
+	}
+	return image.Image{Reference: repository + ":" + s.Version, Stage: stage, Programs: programs, Created: s.Date}.WriteFile(file)
+}
+
+// archives builds the programs and packs each. It returns where they are.
+func (o Options) archives(ctx context.Context, folder string) (map[string]string, error) {
+	license, err := os.ReadFile(filepath.Join(o.Root, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	programs := map[string]string{}
+	for _, p := range Platforms() {
+		file := filepath.Join(folder, p.String())
+		if err := o.Build(ctx, p, file); err != nil {
+			return nil, err
+		}
+		programs[p.String()] = file
+		program, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		entries := []image.Entry{{Name: "LICENSE", Mode: 0o644, Content: license}, {Name: programName(p), Mode: 0o755, Content: program}}
+		if err := writeArchive(filepath.Join(o.Out, archiveName(p)), p, entries, o.Date); err != nil {
+			return nil, err
+		}
+	}
+	return programs, nil
+}
+
+// finish writes what speaks of the other files.
+func (o Options) finish(ctx context.Context, digest string) error {
+	files, err := sums(o.Out)
+	if err != nil {
+		return err
+	}
+	plugin, err := krew(o.Version, "https://"+module+"/releases/download/"+o.Version+"/", files)
+	if err != nil {
+		return err
+	}
+	if err := o.write(map[string][]byte{"fairlead-krew.yaml": plugin}); err != nil {
+		return err
+	}
+	if files, err = sums(o.Out); err != nil {
+		return err
+	}
+	toolchain, err := o.builder(ctx)
+	if err != nil {
+		return err
+	}
+	statement, err := o.provenance(toolchain, o.Repository+":"+o.Version, strings.TrimPrefix(digest, "sha256:"), files)
+	if err != nil {
+		return err
+	}
+	if err := o.write(map[string][]byte{"provenance.intoto.json": append(statement, '\n')}); err != nil {
+		return err
+	}
+	if files, err = sums(o.Out); err != nil {
+		return err
+	}
+	var list bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(&list, "%s  %s\n", files[name], name)
+	}
+	return o.write(map[string][]byte{"SHA256SUMS": list.Bytes()})
+}
+
+func (o Options) write(files map[string][]byte) error {
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(o.Out, name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sums are the SHA-256 checksums of all files of a folder by their names.
+func sums(folder string) (map[string]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, e := range entries {
+		content, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(content)
+		all[e.Name()] = hex.EncodeToString(sum[:])
+	}
+	return all, nil
+}
