@@ -175,4 +175,4 @@ clean: ## Remove what was built, except the control plane.
 .PHONY: help
 help: ## List these targets.
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*##/ {printf "  \033[36m%-17s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-17s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
