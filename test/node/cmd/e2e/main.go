@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
-	"github.com/fairlead-dev/fairlead/test/node"
 	"github.com/fairlead-dev/fairlead/test/image"
+	"github.com/fairlead-dev/fairlead/test/node"
 	"github.com/fairlead-dev/fairlead/test/node/rollout"
 )
 
