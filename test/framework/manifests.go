@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -30,7 +31,7 @@ func withWebhookPort(manifests []byte, port int) ([]byte, error) {
 		if len(object.Object) == 0 {
 			continue
 		}
-		if object.GetKind() == "Service" && object.GetName() == "fairlead-webhook" {
+		if object.GetKind() == "Service" && strings.HasSuffix(object.GetName(), "fairlead-webhook") {
 			object.Object["spec"] = map[string]any{
 				"type": "ExternalName", "externalName": "localhost",
 				"ports": []any{map[string]any{"name": "webhook", "port": int64(443), "protocol": "TCP"}},

@@ -5,7 +5,10 @@ package profiles
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +56,9 @@ func TestACRDComesToOneVersionAndGoesBack(t *testing.T) {
 	s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: stays}, spec: {" + database + "}}")
 	s.shows("True", ready, "externalservice/stays")
 	for _, crd := range definitions {
-		s.kubectl("patch", "crd", crd, "--type=json", "-p", `[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]`)
+		s.kubectl("patch", "crd", crd, "--type=json", "-p", `[
+			{"op": "test", "path": "/spec/versions/1/name", "value": "v1alpha1"}, {"op": "remove", "path": "/spec/versions/1"},
+			{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]`)
 	}
 	s.install(profile{layout: "default", components: []string{"v1-only"}})
 	s.apply("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: later}, spec: {" + database + "}}")
@@ -71,6 +76,56 @@ func TestACRDComesToOneVersionAndGoesBack(t *testing.T) {
 	s.install(s.profile)
 	s.shows("192.0.2.20", "{.spec.hosts[0]}", "externalservices.v1alpha1.networking.fairlead.dev", "later")
 	s.permitted()
+}
+
+// As docs/guides/namespaced.md says: each has namespaces of its own, and neither converts.
+func TestTwoOperatorsShareAClusterAndNoNamespace(t *testing.T) {
+	t.Parallel()
+	first := open(t, profile{layout: "default", namespaced: true, components: []string{"v1-only"}})
+	second := *first
+	second.profile.second, second.replicas = true, nil
+	first.install(second.profile)
+	user, err := first.ServiceAccount("team-system", "team-fairlead-manager")
+	first.must(err)
+	replica, err := first.Launch(suiteContext, append(second.arguments("fairlead-manager"), "--kubeconfig="+user.Kubeconfig, "--service-namespace=team-system")...)
+	first.must(err)
+	second.replicas = []*framework.Replica{replica}
+	_, port, _ := strings.Cut(replica.Webhook, ":")
+	for _, kind := range []string{"mutating", "validating"} {
+		var patch []string
+		for i := range 3 {
+			patch = append(patch, fmt.Sprintf(`{"op": "replace", "path": "/webhooks/%d/clientConfig/service/port", "value": %s}`, i, port))
+		}
+		first.kubectl("patch", kind+"webhookconfiguration", "team-fairlead-"+kind, "--type=json", "-p", "["+strings.Join(patch, ",")+"]")
+	}
+	first.eventually(func() error { return replica.Started(t.Context()) })
+
+	manifest := first.file("{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: database}, spec: {" + database + "}}")
+	for _, namespace := range []string{watched, other} {
+		first.eventually(func() error { // until the API server knows the second authority
+			_, err := first.Kubectl(t.Context(), "-n", namespace, "apply", "--server-side", "-f", manifest)
+			return err
+		})
+		first.eventually(func() error {
+			_, err := first.Kubectl(t.Context(), "-n", namespace, "get", "service", "database")
+			return err
+		})
+	}
+	in := map[string]bool{} // where each has written
+	for _, r := range first.requests() {
+		if r.Verb == "patch" && strings.HasSuffix(r.place(), "/services") {
+			in[r.User.Username+" in "+r.ObjectRef.Namespace] = true
+		}
+	}
+	want := []string{"system:serviceaccount:fairlead-system:fairlead-manager in " + watched, "system:serviceaccount:team-system:team-fairlead-manager in " + other}
+	if got := slices.Sorted(maps.Keys(in)); !slices.Equal(got, want) {
+		t.Errorf("Services are made by %q, want %q", got, want)
+	}
+	if pods := first.kubectl("get", "leases", "-A", "--field-selector=metadata.name=fairlead-manager", "-o", "jsonpath={.items[*].metadata.namespace}"); pods != "fairlead-system team-system" {
+		t.Errorf("Leases are in %q", pods)
+	}
+	first.permitted()
+	second.permitted()
 }
 
 // install applies another profile over the one that is there.

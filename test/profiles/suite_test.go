@@ -47,6 +47,15 @@ type profile struct {
 	layout     string   // default or split
 	components []string // of config
 	namespaced bool     // with config/namespaced, for the namespace watched
+	second     bool     // a second operator in the cluster, of other names, for the namespace other
+}
+
+// names of the operator: its namespace, what its objects' names begin with, and the namespace that it works in.
+func (p profile) names() (namespace, prefix, works string) {
+	if p.second {
+		return "team-system", "team-", other
+	}
+	return framework.Namespace, "", watched
 }
 
 func (p profile) has(component string) bool { return slices.Contains(p.components, component) }
@@ -60,20 +69,22 @@ func (p profile) overlay(folder string) error {
 	if config, err = filepath.Rel(folder, config); err != nil {
 		return err
 	}
-	resources, components := []string{filepath.Join(config, p.layout), "users.yaml"}, []string{}
+	namespace, prefix, works := p.names()
+	resources, components := []string{"operator", "users.yaml"}, []string{}
 	files := map[string]string{
-		"users.yaml": fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: %s}}\n", watched, other),
+		"users.yaml":                  fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: %s}}\n", watched, other),
+		"operator/kustomization.yaml": fmt.Sprintf("{namespace: %s, resources: [%s]}\n", namespace, filepath.Join("..", config, p.layout)),
 	}
 	if p.namespaced {
-		resources, components = append(resources, "namespaces.yaml", watched), append(components, filepath.Join(config, "namespaced"))
+		resources, components = append(resources, "namespaces.yaml", works), append(components, filepath.Join(config, "namespaced"))
 		files["namespaces.yaml"] = fmt.Sprintf(`{apiVersion: kustomize.fairlead.dev/v1, kind: Namespaces, metadata: {name: fairlead, annotations: {config.kubernetes.io/local-config: "true"}},
-			names: [%[1]s], arguments: {namespaces: "--namespaces=%[1]s", clusterCIDRs: "--cluster-cidrs=10.0.0.0/8,127.0.0.0/8"}}`, watched)
-		files[watched+"/kustomization.yaml"] = fmt.Sprintf("{namespace: %s, resources: [%s]}\n", watched, filepath.Join("..", config, "namespaced", "rights"))
+			names: [%[1]s], arguments: {namespaces: "--namespaces=%[1]s", clusterCIDRs: "--cluster-cidrs=10.0.0.0/8,127.0.0.0/8"}}`, works)
+		files[works+"/kustomization.yaml"] = fmt.Sprintf("{namespace: %s, resources: [%s]}\n", works, filepath.Join("..", config, "namespaced", "rights"))
 	}
 	for _, component := range p.components {
 		components = append(components, filepath.Join(config, component))
 	}
-	files["kustomization.yaml"] = fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", strings.Join(resources, ", "), strings.Join(components, ", "))
+	files["kustomization.yaml"] = fmt.Sprintf("namePrefix: %q\nresources: [%s]\ncomponents: [%s]\n", prefix, strings.Join(resources, ", "), strings.Join(components, ", "))
 	for name, content := range files {
 		path := filepath.Join(folder, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(content), 0o600)); err != nil {
@@ -148,17 +159,18 @@ func (s *suite) serve(args ...string) {
 func (s *suite) arguments(name string) []string {
 	s.Helper()
 	var d appsv1.Deployment
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: framework.Namespace, Name: name}, &d))
+	namespace, prefix, _ := s.profile.names()
+	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: prefix + name}, &d))
 	pod := d.Spec.Template.Spec
-	if want := map[bool]string{true: "fairlead-webhook", false: "fairlead-manager"}[name == "fairlead-webhook"]; pod.ServiceAccountName != want {
-		s.Fatalf("Deployment %s runs as %s", name, pod.ServiceAccountName)
+	if pod.ServiceAccountName != prefix+name {
+		s.Fatalf("Deployment %s runs as %s", d.Name, pod.ServiceAccountName)
 	}
 	args := pod.Containers[0].Args
 	if want := []string{"manager", "--config=/etc/fairlead/config.yaml"}; len(args) < 2 || !slices.Equal(args[:2], want) {
 		s.Fatalf("arguments %q do not begin with %q", args, want)
 	}
 	var c corev1.ConfigMap
-	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: framework.Namespace, Name: pod.Volumes[0].ConfigMap.Name}, &c))
+	s.must(s.client.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: pod.Volumes[0].ConfigMap.Name}, &c))
 	file := filepath.Join(s.TempDir(), "config.yaml")
 	s.must(os.WriteFile(file, []byte(c.Data["config.yaml"]), 0o600))
 	return append(append([]string{"--config=" + file}, args[2:]...), "--sources-poll-interval=1s")
