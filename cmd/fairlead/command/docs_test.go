@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
 const top = "../../../"
@@ -137,6 +141,50 @@ func TestManifestsInTheDocumentationPassVet(t *testing.T) {
 	}
 	if complete < 7 {
 		t.Errorf("found %d manifests: the search is broken", complete)
+	}
+}
+
+// Parts of the operator's configuration file are blocks all of whose fields are fields of it.
+func TestConfigurationInTheDocumentationLoads(t *testing.T) {
+	fields := map[string]bool{}
+	for field := range reflect.TypeFor[options.Configuration]().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			fields[name] = true
+		}
+	}
+	found := 0
+	for path, page := range pages(t) {
+		for i, m := range regexp.MustCompile("(?ms)^( *)```ya?ml\n(.*?)^ *```$").FindAllStringSubmatch(page, -1) {
+			text := strings.ReplaceAll("\n"+m[2], "\n"+m[1], "\n")
+			var keys map[string]any
+			if err := yaml.Unmarshal([]byte(text), &keys); err != nil || len(keys) == 0 {
+				continue // of several documents, or no object
+			}
+			whole := keys["kind"] == "FairleadConfiguration"
+			delete(keys, "apiVersion")
+			delete(keys, "kind")
+			part := len(keys) > 0
+			for key := range keys {
+				part = part && fields[key]
+			}
+			if !whole && !part {
+				continue
+			}
+			found++
+			if !whole {
+				text = "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n" + text
+			}
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := options.Load(file); err != nil {
+				t.Errorf("%s: block %d: %v", path, i+1, err)
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("found %d parts of a configuration: the search is broken", found)
 	}
 }
 
