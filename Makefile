@@ -102,8 +102,9 @@ lint: ## Run golangci-lint over every module.
 	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 .PHONY: generate
-generate: ## Regenerate deep copies, CRDs and roles.
+generate: ## Regenerate deep copies, apply configurations, CRDs and roles.
 	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./cmd/fairlead/options/...
+	@rm -rf api/*/applyconfiguration && $(CONTROLLER_GEN) applyconfiguration:headerFile=internal/boilerplate.go.txt paths=./api/networking/v1 paths=./api/autoreboot/v1 paths=./api/chaos/v1
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/networking/... paths=./api/autoreboot/... output:crd:dir=config/crd/bases
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/chaos/... output:crd:dir=config/crd/bases
 	@f=config/crd/bases/chaos.fairlead.dev_chaospods.yaml && awk -f config/crd/without_template_descriptions.awk $$f | sed -E -e '/^ {30,}default: /d' \
