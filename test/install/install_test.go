@@ -1,0 +1,347 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v4/pkg/action"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// objects are one of each kind at v1alpha1.
+const objects = `
+apiVersion: networking.fairlead.dev/v1alpha1
+kind: ExternalService
+metadata: {name: billing-db, namespace: shop}
+spec: {hosts: [192.0.2.1], ports: {http: 80}}
+---
+apiVersion: autoreboot.fairlead.dev/v1alpha1
+kind: RebootPolicy
+metadata: {name: billing, namespace: shop}
+spec: {target: {apiVersion: apps/v1, kind: Deployment, name: billing}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}
+---
+apiVersion: chaos.fairlead.dev/v1alpha1
+kind: ChaosPod
+metadata: {name: billing, namespace: shop}
+spec: {template: {spec: {containers: [{name: pause, image: pause}]}}}
+`
+
+var services = schema.GroupVersionResource{Group: "networking.fairlead.dev", Version: "v1alpha1", Resource: "externalservices"}
+
+// One story, as its steps depend on each other: install from an earlier chart, upgrade, roll back, uninstall.
+func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
+	s := newSuite(t)
+	s.kubectl("create", "namespace", "shop")
+	before := s.everything()
+
+	s.install("fairlead-system", former, "v1alpha1", nil)
+	s.apply(objects)
+	s.hasObjects()
+	s.stores("v1alpha1")
+
+	requests := s.reads()
+	s.upgrade("fairlead-system", current)
+	s.stores("v1")
+	s.hasObjects()
+	output := s.sound()
+	for _, want := range []string{
+		"ok: Deployment fairlead-system/fairlead-manager: 2 of 2 replicas are available\n",
+		"ok: CustomResourceDefinition externalservices.networking.fairlead.dev: serves v1 and v1alpha1, stores v1\n",
+		"ok: Secret fairlead-system/fairlead-webhook-ca: the authority is valid for 36",
+		"ok: ExternalService at v1alpha1: created by a dry run in namespace shop\n", "ok: ChaosPod at v1: created by a dry run in namespace shop\n",
+		"ok: ServiceAccount fairlead-system/fairlead-manager: it has all ",
+	} {
+		if !strings.Contains(output, want) {
+			t.Errorf("lacks %q:\n%s", want, output)
+		}
+	}
+	requests.end("the upgrade")
+	s.helmTest("fairlead-system")
+
+	requests = s.reads()
+	s.rollback("fairlead-system", 1)
+	s.hasObjects()
+	s.apply(strings.ReplaceAll(objects, "192.0.2.1", "192.0.2.2"))
+	s.published("192.0.2.2")
+	requests.end("the rollback")
+	s.upgrade("fairlead-system", current)
+	s.sound()
+	s.hasObjects()
+
+	guide := s.guide()
+	s.run(guide["orphan"])
+	s.eventually(func() error {
+		if policy := s.kubectl("get", "externalservices.v1.networking.fairlead.dev", "billing-db", "-n", "shop", "-o", "jsonpath={.spec.deletionPolicy}"); policy != "Orphan" {
+			return fmt.Errorf("deletionPolicy is %q", policy)
+		}
+		return nil
+	})
+	s.run(guide["order"])
+	s.eventually(func() error { return s.onlyLeft(before, orphaned) })
+}
+
+// The other order: the operator goes first, and what it left is removed by hand. Another namespace and prefix, and
+// the split layout, are checked on the way.
+func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) {
+	s := newSuite(t)
+	s.kubectl("create", "namespace", "shop")
+	before := s.everything()
+	guide := s.guide()
+
+	s.install("team-system", current, "", map[string]any{"namePrefix": "team-", "layout": "split"})
+	output := s.sound()
+	for _, want := range []string{
+		"ok: Deployment team-system/team-fairlead-manager:", "ok: Deployment team-system/team-fairlead-webhook:",
+		"ok: MutatingWebhookConfiguration team-fairlead-mutating: covers all kinds\n",
+		"ok: ServiceAccount team-system/team-fairlead-webhook: it has all ", "; the operator is in namespace team-system\n",
+	} {
+		if !strings.Contains(output, want) {
+			t.Errorf("lacks %q:\n%s", want, output)
+		}
+	}
+	s.seesDefects()
+	s.uninstall("team-system")
+	if left := s.left(before); !slices.Equal(left, []string{
+		"configmaps. team-system/kube-root-ca.crt",
+		"customresourcedefinitions.apiextensions.k8s.io chaospods.chaos.fairlead.dev",
+		"customresourcedefinitions.apiextensions.k8s.io externalservices.networking.fairlead.dev",
+		"customresourcedefinitions.apiextensions.k8s.io rebootpolicies.autoreboot.fairlead.dev",
+		"leases.coordination.k8s.io team-system/fairlead-manager",
+		"namespaces. team-system",
+		"secrets. team-system/fairlead-fingerprint-key", "secrets. team-system/fairlead-webhook-ca",
+		"serviceaccounts. team-system/default",
+	}) {
+		t.Errorf("helm uninstall leaves\n%s", strings.Join(left, "\n"))
+	}
+	s.kubectl("delete", "namespace", "team-system")
+
+	// Its namespace is deleted, and nothing else: the webhook configurations stay.
+	s.install("fairlead-system", current, "", nil)
+	s.apply(objects)
+	s.hasObjects()
+	s.kubectl("delete", "namespace", "fairlead-system")
+	if _, code := s.check("--namespace=shop"); code != 1 {
+		t.Errorf("without an operator the check ends with %d", code)
+	}
+	s.run(guide["keep"])
+	s.run(guide["stuck"])
+	s.eventually(func() error { return s.onlyLeft(before, orphaned) })
+}
+
+// orphaned is what an ExternalService leaves with deletionPolicy Orphan.
+var orphaned = regexp.MustCompile(`^(services\. shop/billing-db|endpointslices\.discovery\.k8s\.io shop/billing-db-.*|endpoints\. shop/billing-db)$`)
+
+// onlyLeft wants nothing but these to be left, and some of them.
+func (s *suite) onlyLeft(before map[string]bool, documented *regexp.Regexp) error {
+	left := s.left(before)
+	others := slices.DeleteFunc(slices.Clone(left), documented.MatchString)
+	if len(others) > 0 {
+		return fmt.Errorf("there is left:\n%s", strings.Join(others, "\n"))
+	}
+	if len(left) == 0 {
+		return errors.New("the orphaned Service is gone")
+	}
+	return nil
+}
+
+// hasObjects wants each kind to be there at both versions, and the ExternalService to be published.
+func (s *suite) hasObjects() {
+	s.Helper()
+	for _, version := range []string{"v1", "v1alpha1"} {
+		for _, object := range []string{"externalservices.%s.networking.fairlead.dev/billing-db", "rebootpolicies.%s.autoreboot.fairlead.dev/billing", "chaospods.%s.chaos.fairlead.dev/billing"} {
+			s.kubectl("get", fmt.Sprintf(object, version), "-n", "shop")
+		}
+	}
+	s.published("192.0.2.")
+}
+
+// published wants an EndpointSlice to hold the address.
+func (s *suite) published(address string) {
+	s.Helper()
+	s.eventually(func() error {
+		slices, err := s.kube.DiscoveryV1().EndpointSlices("shop").List(s.Context(), metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=billing-db"})
+		if err != nil {
+			return err
+		}
+		if text := fmt.Sprint(slices.Items); !strings.Contains(text, address) {
+			return fmt.Errorf("%s is not published: %.500s", address, text)
+		}
+		return nil
+	})
+}
+
+// stores wants objects to be stored at a version, and at no other.
+func (s *suite) stores(version string) {
+	s.Helper()
+	s.eventually(func() error {
+		for _, name := range []string{"externalservices.networking.fairlead.dev", "rebootpolicies.autoreboot.fairlead.dev", "chaospods.chaos.fairlead.dev"} {
+			if stored := s.kubectl("get", "crd", name, "-o", "jsonpath={.status.storedVersions}"); stored != `["`+version+`"]` {
+				return fmt.Errorf("%s stores %s, want %s", name, stored, version)
+			}
+		}
+		return nil
+	})
+}
+
+// helmTest is `helm test`: the pod that it makes checks with the rights of its own ServiceAccount.
+func (s *suite) helmTest(namespace string) {
+	s.Helper()
+	test := action.NewReleaseTesting(s.helm(namespace))
+	test.Namespace, test.Timeout = namespace, patience
+	_, done, err := test.Run("fairlead")
+	output := s.kubelet.output("fairlead-check-")
+	if err == nil && done != nil {
+		err = done()
+	}
+	if err != nil || !strings.Contains(output, " 0 failed, 0 unchecked, 2 skipped; the operator is in namespace "+namespace) {
+		s.Fatalf("helm test: %v\n%s", err, output)
+	}
+	if _, err := s.kube.RbacV1().ClusterRoles().Get(s.Context(), "fairlead-check", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		s.Errorf("the ClusterRole of the test is left: %v", err)
+	}
+}
+
+// seesDefects breaks an installation in its team-system and wants the check to tell.
+func (s *suite) seesDefects() {
+	s.Helper()
+	told := func(want string) {
+		s.Helper()
+		s.eventually(func() error {
+			if output, code := s.check("--namespace=shop"); code != 1 || !strings.Contains(output, "\n"+want) {
+				return fmt.Errorf("ends with %d and lacks %q:\n%s", code, want, output)
+			}
+			return nil
+		})
+	}
+	binding := "team-fairlead-manager"
+	role, err := s.kube.RbacV1().ClusterRoleBindings().Get(s.Context(), binding, metav1.GetOptions{})
+	s.must(err)
+	s.kubectl("delete", "clusterrolebinding", binding)
+	told("failed: ServiceAccount team-system/team-fairlead-manager: it lacks ")
+	role.ResourceVersion, role.UID = "", ""
+	_, err = s.kube.RbacV1().ClusterRoleBindings().Create(s.Context(), role, metav1.CreateOptions{})
+	s.must(err)
+
+	s.kubectl("scale", "-n", "team-system", "deployment/team-fairlead-webhook", "--replicas=0")
+	told("failed: Deployment team-system/team-fairlead-webhook: it has no replicas")
+	told("failed: ExternalService at v1alpha1: ")
+	s.kubectl("scale", "-n", "team-system", "deployment/team-fairlead-webhook", "--replicas=2")
+	s.sound()
+	// The namespace that the webhooks leave out.
+	if output, code := s.check("--namespace=team-system"); code != 2 || !strings.Contains(output, "does not look at namespace team-system") {
+		s.Errorf("ends with %d:\n%s", code, output)
+	}
+	// A user without any right.
+	user, err := s.User("nobody")
+	s.must(err)
+	if output, code := s.check("--namespace=shop", "--kubeconfig="+user.Kubeconfig); code != 2 || !strings.Contains(output, "grant get on customresourcedefinitions") {
+		s.Errorf("without rights it ends with %d:\n%s", code, output)
+	}
+}
+
+// load reads at v1alpha1, one request after another.
+type load struct {
+	*suite
+	stop         context.CancelFunc
+	ended        chan struct{}
+	sent, failed atomic.Int64
+	first        atomic.Value
+}
+
+func (s *suite) reads() *load {
+	ctx, cancel := context.WithCancel(s.Context())
+	l := &load{suite: s, stop: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(l.ended)
+		for ctx.Err() == nil {
+			_, err := s.dynamic.Resource(services).Namespace("shop").Get(ctx, "billing-db", metav1.GetOptions{})
+			if ctx.Err() != nil {
+				return
+			}
+			l.sent.Add(1)
+			if err != nil {
+				l.failed.Add(1)
+				l.first.CompareAndSwap(nil, err.Error())
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}()
+	s.Cleanup(cancel)
+	return l
+}
+
+// end wants no request to have failed.
+func (l *load) end(during string) {
+	l.Helper()
+	l.stop()
+	<-l.ended
+	l.Logf("%s: %d reads at v1alpha1, %d failed", during, l.sent.Load(), l.failed.Load())
+	if l.failed.Load() > 0 || l.sent.Load() < 20 {
+		l.Errorf("%s: %d of %d reads failed, the first with: %v", during, l.failed.Load(), l.sent.Load(), l.first.Load())
+	}
+}
+
+// guide are the commands of docs/guides/uninstall.md, by the word behind console.
+func (s *suite) guide() map[string][]string {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "uninstall.md"))
+	s.must(err)
+	commands := map[string][]string{}
+	for _, block := range regexp.MustCompile("(?ms)^```console ?(\\w*)\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
+		for line := range strings.Lines(block[2]) {
+			command, found := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+			if !found {
+				s.Fatalf("%q is no command", line)
+			}
+			commands[block[1]] = append(commands[block[1]], command)
+		}
+	}
+	for _, word := range []string{"orphan", "order", "stuck", "keep"} {
+		if len(commands[word]) == 0 {
+			s.Fatalf("the guide has no block %s: %v", word, commands)
+		}
+	}
+	if len(commands) != 4 {
+		s.Fatalf("the guide has blocks that are not run: %v", commands)
+	}
+	return commands
+}
+
+// run runs commands in a shell with kubectl. Those of helm are made by its library, whose post-renderer has no
+// command line here.
+func (s *suite) run(commands []string) {
+	s.Helper()
+	for _, text := range commands {
+		if text == "helm uninstall fairlead -n fairlead-system --wait" {
+			s.uninstall("fairlead-system")
+			continue
+		}
+		ctx, cancel := context.WithTimeout(s.Context(), patience)
+		command := exec.CommandContext(ctx, "sh", "-c", text)
+		command.Env = append(os.Environ(), "KUBECONFIG="+s.Kubeconfig(), "PATH="+s.programs+":/usr/bin:/bin")
+		output, err := command.CombinedOutput()
+		cancel()
+		if err != nil {
+			s.Fatal(s.told(fmt.Errorf("%s: %w: %s", text, err, bytes.TrimSpace(output))))
+		}
+	}
+}
