@@ -23,7 +23,7 @@ GOTESTSUM      := go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet 
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION)
-MODULES  := . test test/cluster test/certmanager test/argocd test/chart test/monitoring
+MODULES  := . test test/cluster test/certmanager test/argocd test/chart test/monitoring test/install
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
@@ -74,6 +74,7 @@ test-cluster:
 .PHONY: test-suites
 test-suites:
 	cd test && $(GOTESTSUM) $(GOFLAGS) -count=1 -p 2 -timeout 60m
+	cd test/install && $(GOTESTSUM) $(GOFLAGS) -count=1 -timeout 30m
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.

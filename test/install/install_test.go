@@ -117,7 +117,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	}
 	s.seesDefects()
 	s.uninstall("team-system")
-	if left := s.left(before); !slices.Equal(left, []string{
+	kept := []string{
 		"configmaps. team-system/kube-root-ca.crt",
 		"customresourcedefinitions.apiextensions.k8s.io chaospods.chaos.fairlead.dev",
 		"customresourcedefinitions.apiextensions.k8s.io externalservices.networking.fairlead.dev",
@@ -126,12 +126,16 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 		"namespaces. team-system",
 		"secrets. team-system/fairlead-fingerprint-key", "secrets. team-system/fairlead-webhook-ca",
 		"serviceaccounts. team-system/default",
-	}) {
-		t.Errorf("helm uninstall leaves\n%s", strings.Join(left, "\n"))
 	}
+	s.eventually(func() error {
+		if left := s.left(before); !slices.Equal(left, kept) {
+			return fmt.Errorf("helm uninstall leaves\n%s", strings.Join(left, "\n"))
+		}
+		return nil
+	})
 	s.kubectl("delete", "namespace", "team-system")
 
-	// Its namespace is deleted, and nothing else: the webhook configurations stay.
+	// With the CRDs of the release before. Its namespace is deleted then, and nothing else: the webhook configurations stay.
 	s.install("fairlead-system", current, "", nil)
 	s.apply(objects)
 	s.hasObjects()
@@ -145,7 +149,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 }
 
 // orphaned is what an ExternalService leaves with deletionPolicy Orphan.
-var orphaned = regexp.MustCompile(`^(services\. shop/billing-db|endpointslices\.discovery\.k8s\.io shop/billing-db-.*|endpoints\. shop/billing-db)$`)
+var orphaned = regexp.MustCompile(`^(services\. shop/billing-db|endpointslices\.discovery\.k8s\.io shop/billing-db-.*|ipaddresses\.networking\.k8s\.io .*)$`)
 
 // onlyLeft wants nothing but these to be left, and some of them.
 func (s *suite) onlyLeft(before map[string]bool, documented *regexp.Regexp) error {
@@ -209,7 +213,7 @@ func (s *suite) helmTest(namespace string) {
 	if err == nil && done != nil {
 		err = done()
 	}
-	if err != nil || !strings.Contains(output, " 0 failed, 0 unchecked, 2 skipped; the operator is in namespace "+namespace) {
+	if err != nil || !strings.Contains(output, " 0 failed, 0 unchecked,") || !strings.Contains(output, "\nskipped: Secret "+namespace+"/fairlead-webhook-ca: this user may not read it") {
 		s.Fatalf("helm test: %v\n%s", err, output)
 	}
 	if _, err := s.kube.RbacV1().ClusterRoles().Get(s.Context(), "fairlead-check", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -248,7 +252,7 @@ func (s *suite) seesDefects() {
 		s.Errorf("ends with %d:\n%s", code, output)
 	}
 	// A user without any right.
-	user, err := s.User("nobody")
+	user, err := s.User("guest")
 	s.must(err)
 	if output, code := s.check("--namespace=shop", "--kubeconfig="+user.Kubeconfig); code != 2 || !strings.Contains(output, "grant get on customresourcedefinitions") {
 		s.Errorf("without rights it ends with %d:\n%s", code, output)

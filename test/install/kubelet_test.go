@@ -39,12 +39,11 @@ type kubelet struct {
 	programs map[string]string
 	folder   string
 
-	stop  context.CancelFunc
-	ended sync.WaitGroup
+	running map[types.UID]*container // of the one goroutine that synchronizes
+	stops   sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
-	running map[types.UID]*container
-	logs    []*cluster.Component // of all that ever ran
+	mu   sync.Mutex           // guards what follows
+	logs []*cluster.Component // of all that ever ran
 }
 
 // container is a process.
@@ -56,8 +55,10 @@ type container struct {
 
 func newKubelet(t *testing.T, c *cluster.Cluster, kube kubernetes.Interface, balancer *loopback.Balancer, programs map[string]string) *kubelet {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	k := &kubelet{t: t, cluster: c, kube: kube, balancer: balancer, programs: programs, folder: t.TempDir(), stop: cancel, running: map[types.UID]*container{}}
-	k.ended.Go(func() {
+	k := &kubelet{t: t, cluster: c, kube: kube, balancer: balancer, programs: programs, folder: t.TempDir(), running: map[types.UID]*container{}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
 		for ctx.Err() == nil {
 			if err := k.synchronize(ctx); err != nil && ctx.Err() == nil {
 				t.Errorf("run pods: %v", err)
@@ -68,8 +69,15 @@ func newKubelet(t *testing.T, c *cluster.Cluster, kube kubernetes.Interface, bal
 			case <-time.After(200 * time.Millisecond):
 			}
 		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		for _, c := range k.running {
+			k.stops.Go(c.Stop)
+		}
+		k.stops.Wait()
 	})
-	t.Cleanup(func() { cancel(); k.ended.Wait() })
 	return k
 }
 
@@ -96,8 +104,8 @@ func (k *kubelet) synchronize(ctx context.Context) error {
 			if c, err = k.start(ctx, pod, program); err != nil {
 				return fmt.Errorf("pod %s: %w", pod.Name, err)
 			}
-			k.mu.Lock()
 			k.running[pod.UID] = c
+			k.mu.Lock()
 			k.logs = append(k.logs, c.Component)
 			k.mu.Unlock()
 		}
@@ -112,10 +120,8 @@ func (k *kubelet) synchronize(ctx context.Context) error {
 		if present[uid] {
 			continue
 		}
-		k.mu.Lock()
 		delete(k.running, uid)
-		k.mu.Unlock()
-		k.ended.Go(c.Stop)
+		k.stops.Go(c.Stop)
 	}
 	k.balancer.SetBackends(backends...)
 	return nil
@@ -161,7 +167,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, program string) (*
 	if err != nil {
 		return nil, err
 	}
-	k.ended.Go(func() { c.ended <- c.Wait(context.WithoutCancel(ctx)) })
+	k.stops.Go(func() { c.ended <- c.Wait(context.WithoutCancel(ctx)) })
 	return c, nil
 }
 
@@ -188,11 +194,9 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (string, error) {
 	return folder, nil
 }
 
-// kubeconfig is that of the pod's ServiceAccount, by a token that is bound to the pod.
+// kubeconfig is that of the pod's ServiceAccount. The token outlives the pod, whose process stops after it.
 func (k *kubelet) kubeconfig(ctx context.Context, pod *corev1.Pod) (string, error) {
-	token, err := k.kube.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}},
-	}, metav1.CreateOptions{})
+	token, err := k.kube.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}

@@ -233,6 +233,7 @@ func (s *suite) install(namespace, version, storage string, more map[string]any)
 	s.must(err)
 	install := action.NewInstall(s.helm(namespace))
 	install.ReleaseName, install.Namespace, install.CreateNamespace = "fairlead", namespace, true
+	install.TakeOwnership = true // of CRDs that another release has left
 	install.WaitStrategy, install.Timeout, install.PostRenderer = kube.StatusWatcherStrategy, patience, renderer{s.balancer.Port(), storage}
 	_, err = install.RunWithContext(s.Context(), loaded, values(more))
 	s.must(s.told(err))
@@ -338,7 +339,7 @@ func (s *suite) everything() map[string]bool {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		s.must(err)
 		for _, resource := range list.APIResources {
-			if strings.Contains(resource.Name, "/") || resource.Name == "events" || !slices.Contains(resource.Verbs, "list") {
+			if strings.Contains(resource.Name, "/") || resource.Name == "events" || resource.Name == "apiservices" || !slices.Contains(resource.Verbs, "list") {
 				continue
 			}
 			objects, err := s.dynamic.Resource(version.WithResource(resource.Name)).List(s.Context(), metav1.ListOptions{})
