@@ -80,7 +80,7 @@ func TestRightsThatCameLaterAreNoticed(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- a.awaitRights(ctx, []string{"shop", "bank"}) }()
-		time.Sleep(10 * rightsInterval)
+		<-time.After(10 * rightsInterval)
 		synctest.Wait()
 		select {
 		case err := <-ended:
