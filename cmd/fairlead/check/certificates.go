@@ -174,17 +174,17 @@ func (r *run) checkBundle(c *client, authorities []*x509.Certificate) Result {
 	if c.webhook != "" {
 		about = "the CA bundle of webhook " + c.webhook
 	}
-	fail := func(message, remedy string) Result {
-		result.Status, result.Message, result.Remedy = Failed, message, remedy
+	fail := func(message string) Result {
+		result.Status, result.Message = Failed, message
+		result.Remedy = "look at the log of the operator, which writes it, or of the component that does with webhook.certificates.injectCA: false"
 		return result
 	}
-	const inject = "look at the log of the operator, which writes it, or of the component that does with webhook.certificates.injectCA: false"
 	if len(c.bundle) == 0 {
-		return fail(about+" is empty", inject)
+		return fail(about + " is empty")
 	}
 	trusted, err := pemfile.ParseCertificates(c.bundle)
 	if err != nil {
-		return fail(about+": "+brief(err), inject)
+		return fail(about + ": " + brief(err))
 	}
 	now, last := r.Clock.Now(), time.Time{}
 	for _, one := range trusted {
@@ -194,9 +194,9 @@ func (r *run) checkBundle(c *client, authorities []*x509.Certificate) Result {
 	}
 	switch {
 	case !last.After(now):
-		return fail(about+" holds no authority that is valid now", inject)
+		return fail(about + " holds no authority that is valid now")
 	case !certs.TrustsAll(c.bundle, authorities):
-		return fail(about+" lacks the authority of the serving certificate", inject)
+		return fail(about + " lacks the authority of the serving certificate")
 	}
 	result.Message = fmt.Sprintf("its CA bundle is valid for %s", remaining(now, last))
 	return result

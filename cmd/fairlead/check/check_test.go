@@ -171,12 +171,12 @@ func sound(t *testing.T) *world {
 }
 
 // configure changes a line of the configuration file.
-func (w *world) configure(t *testing.T, old, new string) {
+func (w *world) configure(t *testing.T, before, after string) {
 	t.Helper()
-	if !strings.Contains(w.config.Data["config.yaml"], old) {
-		t.Fatalf("no %q in the configuration", old)
+	if !strings.Contains(w.config.Data["config.yaml"], before) {
+		t.Fatalf("no %q in the configuration", before)
 	}
-	w.config.Data["config.yaml"] = strings.Replace(w.config.Data["config.yaml"], old, new, 1)
+	w.config.Data["config.yaml"] = strings.Replace(w.config.Data["config.yaml"], before, after, 1)
 }
 
 func (w *world) options(t *testing.T) Options {
@@ -189,7 +189,7 @@ func (w *world) options(t *testing.T) Options {
 	if w.secret != nil {
 		objects = append(objects, w.secret)
 	}
-	typed := fake.NewSimpleClientset(objects...) //nolint:staticcheck // its successor parses schemas for a second each time
+	typed := fake.NewSimpleClientset(objects...)
 	forbid := func(action clienttesting.Action) (bool, runtime.Object, error) {
 		resource := action.GetResource()
 		if slices.Contains(w.forbidden, resource.Resource) {
@@ -316,7 +316,7 @@ func TestEachDefectIsTold(t *testing.T) {
 		"no conversion":        {func(_ *testing.T, w *world) { w.crds[1].Spec.Conversion = nil }, "failed: CustomResourceDefinition rebootpolicies.autoreboot.fairlead.dev: it serves several versions without the conversion webhook"},
 		"an older schema":      {func(_ *testing.T, w *world) { spec(w, 0, "v1").Properties["spec"] = apiextensionsv1.JSONSchemaProps{} }, "warning: CustomResourceDefinition externalservices.networking.fairlead.dev: it is of another version than this binary: v1.spec"},
 		"another installation": {func(_ *testing.T, w *world) { w.crds[2].Spec.Conversion.Webhook.ClientConfig.Service.Namespace = "old" }, "failed: CustomResourceDefinition chaospods.chaos.fairlead.dev: its conversion webhook is in namespace old"},
-		"no Deployment":        {func(_ *testing.T, w *world) { w.deployment = nil }, "failed: Deployments labelled app.kubernetes.io/name=fairlead: there are none"},
+		"no Deployment":        {func(_ *testing.T, w *world) { w.deployment = nil }, "failed: Deployments labeled app.kubernetes.io/name=fairlead: there are none"},
 		"no replica":           {func(_ *testing.T, w *world) { w.deployment.Status.AvailableReplicas = 0 }, "failed: Deployment team-system/team-fairlead-manager: 0 of 2 replicas are available; look at `kubectl"},
 		"scaled to 0":          {func(_ *testing.T, w *world) { w.deployment.Spec.Replicas = ptr.To[int32](0) }, "failed: Deployment team-system/team-fairlead-manager: it has no replicas"},
 		"one replica":          {func(_ *testing.T, w *world) { w.deployment.Status.AvailableReplicas = 1 }, "warning: Deployment team-system/team-fairlead-manager: 1 of 2 replicas are available"},
@@ -390,7 +390,7 @@ func TestEachDefectIsTold(t *testing.T) {
 		"Secrets that may not be read":    {func(_ *testing.T, w *world) { w.forbidden = []string{"secrets"} }, "skipped: Secret team-system/fairlead-webhook-ca"},
 		"reviews that may not be made":    {func(_ *testing.T, w *world) { w.forbidden = []string{"subjectaccessreviews"} }, "skipped: ServiceAccount team-system/team-fairlead-manager: this user may not ask"},
 		"CRDs that may not be read":       {func(_ *testing.T, w *world) { w.forbidden = []string{"customresourcedefinitions"} }, "unchecked: CustomResourceDefinition externalservices.networking.fairlead.dev: this user may not read it; grant get on"},
-		"Deployments of the same kind":    {func(_ *testing.T, w *world) { w.forbidden = []string{"deployments"} }, "unchecked: Deployments labelled app.kubernetes.io/name=fairlead: this user may not read it; grant list on deployments.apps in namespace team-system"},
+		"Deployments of the same kind":    {func(_ *testing.T, w *world) { w.forbidden = []string{"deployments"} }, "unchecked: Deployments labeled app.kubernetes.io/name=fairlead: this user may not read it; grant list on deployments.apps in namespace team-system"},
 		"objects that may not be created": {func(_ *testing.T, w *world) { w.forbidden = []string{"chaospods"} }, "unchecked: ChaosPod at v1: this user may not create it; grant create on chaospods.chaos.fairlead.dev in namespace shop"},
 		"Leases that may not be read":     {func(_ *testing.T, w *world) { w.forbidden = []string{"leases"} }, "unchecked: Lease team-system/fairlead-manager: this user may not read it"},
 	} {

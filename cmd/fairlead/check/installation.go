@@ -89,7 +89,7 @@ func (r *run) findDeployments(ctx context.Context) {
 	const remedy = "install the operator, or give its namespace with --operator-namespace"
 	list, err := r.Kubernetes.AppsV1().Deployments(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxDeployments})
 	if err != nil {
-		r.results = append(r.results, unread(CheckDeployment, "Deployments labelled "+selector, "list on deployments.apps"+in(r.namespace), err, remedy))
+		r.results = append(r.results, unread(CheckDeployment, "Deployments labeled "+selector, "list on deployments.apps"+in(r.namespace), err, remedy))
 		return
 	}
 	for i := range list.Items {
@@ -102,7 +102,7 @@ func (r *run) findDeployments(ctx context.Context) {
 		r.deployments = append(r.deployments, deployment{d, r.configurationOf(ctx, d, container)})
 	}
 	if len(r.deployments) == 0 {
-		r.add(CheckDeployment, "Deployments labelled "+selector, Failed, "there are none that run the operator"+in(r.namespace), remedy)
+		r.add(CheckDeployment, "Deployments labeled "+selector, Failed, "there are none that run the operator"+in(r.namespace), remedy)
 	}
 }
 

@@ -5,6 +5,7 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -90,7 +91,7 @@ func refused(line string) error {
 	}
 	command.InitDefaultHelpFlag()
 	command.InitDefaultVersionFlag()
-	if err := command.ParseFlags(slices.DeleteFunc(rest, func(s string) bool { return s == "..." })); err != nil && err != pflag.ErrHelp {
+	if err := command.ParseFlags(slices.DeleteFunc(rest, func(s string) bool { return s == "..." })); err != nil && !errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
 	return nil

@@ -89,7 +89,7 @@ func (a *assembly) newCluster(api *rest.Config, namespaces []string, held map[cl
 func stripUnread(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
-		return object, nil // the last known state of a deleted object, which was stripped before
+		return object, nil //nolint:nilerr // the last known state of a deleted object, which was stripped before
 	}
 	accessor.SetManagedFields(nil)
 	delete(accessor.GetAnnotations(), corev1.LastAppliedConfigAnnotation)

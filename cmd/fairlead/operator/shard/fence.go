@@ -4,10 +4,14 @@
 package shard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 var errNotOurs = errors.New("the namespace is not reconciled by this shard")
@@ -51,4 +55,30 @@ func requestNamespace(path string) string {
 	}
 	name, _, _ := strings.Cut(after, "/")
 	return name
+}
+
+// Wrap returns a reconciler that defers the objects of a namespace until it is the shard's. Those of a
+// namespace that has left pass: the cache has none any more.
+func (s *Shard) Wrap(inner reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		if pause := s.deferral(request.Namespace); pause > 0 {
+			return reconcile.Result{RequeueAfter: pause}, nil
+		}
+		result, err := inner.Reconcile(ctx, request)
+		if errors.Is(err, errNotOurs) { // it has left in the meantime
+			return reconcile.Result{RequeueAfter: maxDefer}, nil
+		}
+		return result, err
+	})
+}
+
+// deferral is 0 for a namespace that is owned or has left. It grows with the time that the namespace waits.
+func (s *Shard) deferral(name string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[name]
+	if e == nil || e.phase == owned {
+		return 0
+	}
+	return min(max(time.Since(e.since)/4, 20*time.Millisecond), maxDefer)
 }

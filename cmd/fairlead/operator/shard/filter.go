@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -24,8 +23,6 @@ import (
 
 // pageSize is how many objects of a namespace that arrives are listed in one request.
 const pageSize = 500
-
-var errWatchEnded = errors.New("the watch ended")
 
 // filter lists and watches what its source does, without the objects of other namespaces. When a namespace
 // arrives or leaves, it adds events to the watch that runs, as if its objects had been created or deleted.
@@ -45,47 +42,6 @@ type filter struct {
 	// position is the resource version up to which the source was watched. The reflector takes its own from
 	// events, also from those that were added.
 	position string
-}
-
-// member is a namespace that passes. One that arrives is watched first and listed then, so that no event is
-// missing, and events and list are put together by the resource versions of each object.
-type member struct {
-	seen   map[string]uint64 // while it is listed: the newest event of each name
-	listed map[string]uint64 // until the watch has come to the list: the version of each name in it
-	until  uint64            // the resource version of the list
-}
-
-// passes reports whether an event is newer than what was listed.
-func (m *member) passes(name string, version uint64) bool {
-	if m.seen != nil {
-		m.seen[name] = version
-	}
-	if version > m.until {
-		m.listed = nil
-	}
-	return m.listed == nil || version > m.listed[name]
-}
-
-// merge takes a list, and returns what no event has shown a newer state of. If the whole kind was listed meanwhile,
-// that has all of it.
-func (m *member) merge(objects []runtime.Object, at uint64) (newer []runtime.Object) {
-	if m.seen == nil {
-		return nil
-	}
-	m.listed, m.until = make(map[string]uint64, len(objects)), at
-	for _, object := range objects {
-		accessor, err := meta.Accessor(object)
-		if err != nil {
-			continue
-		}
-		name, listed := accessor.GetName(), version(accessor.GetResourceVersion())
-		m.listed[name] = listed
-		if m.seen[name] < listed {
-			newer = append(newer, object)
-		}
-	}
-	m.seen = nil
-	return newer
 }
 
 func newFilter(source cache.ListerWatcher, example runtime.Object, known func(context.Context) (map[string]bool, error)) *filter {
@@ -204,14 +160,6 @@ func (f *filter) passes(object runtime.Object, event bool) bool {
 	defer f.mu.Unlock()
 	m := f.members[accessor.GetNamespace()]
 	return m != nil && (!event || m.passes(accessor.GetName(), version(accessor.GetResourceVersion())))
-}
-
-func version(text string) uint64 {
-	parsed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return parsed
 }
 
 // arrive adds the objects of a namespace to the informer, and returns once it has them.
@@ -345,125 +293,5 @@ func (f *filter) running(ctx context.Context) (*filteredWatch, error) {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("no watch of %T runs: %w", f.example, context.Cause(ctx))
 		}
-	}
-}
-
-// injection is a change of the members with the events that follow from it.
-type injection struct {
-	kind   watch.EventType
-	change func() []runtime.Object // is called with the filter's lock held, and returns the objects of the events
-	done   chan struct{}
-}
-
-// filteredWatch passes the events of its source, and what is injected.
-type filteredWatch struct {
-	filter  *filter
-	source  watch.Interface
-	initial bool // the initial events have not ended
-
-	result     chan watch.Event
-	injections chan injection
-	stop       sync.Once
-	done       chan struct{} // closed to end it
-	ended      chan struct{}
-}
-
-// ResultChan returns the events.
-func (w *filteredWatch) ResultChan() <-chan watch.Event { return w.result }
-
-// Stop ends the watch. It may be called more than once.
-func (w *filteredWatch) Stop() { w.stop.Do(func() { close(w.done) }) }
-
-func (w *filteredWatch) run() {
-	for {
-		select {
-		case event, ok := <-w.source.ResultChan():
-			if !ok || !w.forward(event) {
-				return
-			}
-		case i := <-w.injections:
-			if !w.forwardInjection(i) {
-				return
-			}
-		case <-w.done:
-			return
-		}
-	}
-}
-
-func (w *filteredWatch) send(event watch.Event) bool {
-	select {
-	case w.result <- event:
-		return true
-	case <-w.done:
-		return false
-	}
-}
-
-// forward passes an event on, and reports whether the watch goes on.
-func (w *filteredWatch) forward(event watch.Event) bool {
-	passes := event.Type == watch.Bookmark || event.Type == watch.Error || w.filter.passes(event.Object, true)
-	if passes && !w.send(event) {
-		return false
-	}
-	if event.Type == watch.Error {
-		return true
-	}
-	accessor, err := meta.Accessor(event.Object)
-	if err != nil {
-		return true
-	}
-	if event.Type == watch.Bookmark && accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-		w.initial = false
-	}
-	if !w.initial { // initial events come in the order of names
-		w.filter.setPosition(accessor.GetResourceVersion())
-	}
-	return true
-}
-
-// forwardInjection passes injected events on, and after them the position of the watch, since the reflector
-// takes the resource version of each event for that.
-func (w *filteredWatch) forwardInjection(i injection) bool {
-	w.filter.mu.Lock()
-	objects, position := i.change(), w.filter.position
-	w.filter.mu.Unlock()
-	for _, object := range objects {
-		if !w.send(watch.Event{Type: i.kind, Object: object}) {
-			return false
-		}
-	}
-	if position != "" && len(objects) > 0 {
-		bookmark := w.filter.example.DeepCopyObject()
-		accessor, err := meta.Accessor(bookmark)
-		if err != nil {
-			return false
-		}
-		accessor.SetResourceVersion(position)
-		if !w.send(watch.Event{Type: watch.Bookmark, Object: bookmark}) {
-			return false
-		}
-	}
-	close(i.done)
-	return true
-}
-
-// inject returns when the reflector has received the events, or errWatchEnded where some may be lost.
-func (w *filteredWatch) inject(ctx context.Context, kind watch.EventType, change func() []runtime.Object) error {
-	i := injection{kind: kind, change: change, done: make(chan struct{})}
-	select {
-	case w.injections <- i:
-	case <-w.ended:
-		return errWatchEnded
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case <-i.done:
-		return nil
-	case <-w.ended:
-		return errWatchEnded
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -211,7 +211,7 @@ func TestAWatchThatEndsInAnArrivalGoesOnWhereItWas(t *testing.T) {
 		}
 		s.write("a/two") // 22
 		s.write("b/busy")
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) //nolint:forbidigo // of the bubble
 		has(t, f, "a/one@1", "a/two@22", "b/busy@23")
 		if from := s.from[len(s.from)-1]; from != "21" && from != "22" && from != "23" {
 			t.Errorf("the watch went on from %s", from)

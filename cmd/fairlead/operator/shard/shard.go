@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +20,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/panics"
@@ -367,77 +364,5 @@ func (s *Shard) wait(name, holder string) {
 			Regarding:     corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: name},
 			ClusterScoped: true, Reason: "ClaimedByOtherShard", Action: "Claim", Note: note,
 		})
-	}
-}
-
-// Wrap returns a reconciler that defers the objects of a namespace until it is the shard's. Those of a
-// namespace that has left pass: the cache has none any more.
-func (s *Shard) Wrap(inner reconcile.Reconciler) reconcile.Reconciler {
-	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		if pause := s.deferral(request.Namespace); pause > 0 {
-			return reconcile.Result{RequeueAfter: pause}, nil
-		}
-		result, err := inner.Reconcile(ctx, request)
-		if errors.Is(err, errNotOurs) { // it has left in the meantime
-			return reconcile.Result{RequeueAfter: maxDefer}, nil
-		}
-		return result, err
-	})
-}
-
-// deferral is 0 for a namespace that is owned or has left. It grows with the time that the namespace waits.
-func (s *Shard) deferral(name string) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.entries[name]
-	if e == nil || e.phase == owned {
-		return 0
-	}
-	return min(max(time.Since(e.since)/4, 20*time.Millisecond), maxDefer)
-}
-
-// Status says what the shard has, for /statusz.
-func (s *Shard) Status() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	counts := map[phase]int{}
-	var others []string
-	for name, e := range s.entries {
-		counts[e.phase]++
-		if e.holder != "" {
-			others = append(others, fmt.Sprintf("%s has %s", e.holder, name))
-		}
-	}
-	text := fmt.Sprintf("%s: namespaces with %s; ", s.Name, s.Selector)
-	var parts []string
-	for _, p := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[p], p))
-	}
-	if len(parts) == 0 {
-		parts = []string{"none"}
-	}
-	text += strings.Join(parts, ", ")
-	if slices.Sort(others); len(others) > 0 {
-		text += ": " + strings.Join(others[:min(len(others), 10)], ", ")
-	}
-	return text
-}
-
-var namespacesDesc = prometheus.NewDesc("fairlead_shard_namespaces",
-	"Namespaces of the shard: owned are reconciled, waiting are claimed by another shard, or this replica does not lead.", []string{"shard", "phase"}, nil)
-
-// Describe is part of prometheus.Collector.
-func (s *Shard) Describe(to chan<- *prometheus.Desc) { to <- namespacesDesc }
-
-// Collect is part of prometheus.Collector.
-func (s *Shard) Collect(to chan<- prometheus.Metric) {
-	counts := map[phase]int{arriving: 0, waiting: 0, owned: 0, leaving: 0}
-	s.mu.Lock()
-	for _, e := range s.entries {
-		counts[e.phase]++
-	}
-	s.mu.Unlock()
-	for p, count := range counts {
-		to <- prometheus.MustNewConstMetric(namespacesDesc, prometheus.GaugeValue, float64(count), s.Name, string(p))
 	}
 }
