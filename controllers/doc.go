@@ -8,7 +8,8 @@
 //
 // A rule with a resource name cannot carry create, since the name of an object that does not
 // exist yet is not known to the authorizer; create therefore stands in a rule of its own. A right that is
-// new here must also be given to one of the two accounts of config/split; a test of the manifests says so.
+// new here must also be given to one of the two accounts of config/split, and to the Role of config/namespaced/rights; tests of
+// the manifests say so.
 package controllers
 
 // The kinds. Of an ExternalService the operator writes the status and the finalizers; the latter takes
