@@ -27,21 +27,28 @@ type Source struct {
 	Date   time.Time
 }
 
-// Checkout reads which commit a checkout is at. Files that are not committed are an error, since the release
-// could not be made from the commit again; those that Git does not know of are not looked at.
+// Checkout reads which commit a checkout is at. A file that is not committed is an error, since the release
+// could not be made from the commit again; so is a tag of the version at another commit.
 func Checkout(ctx context.Context, root, version string) (*Source, error) {
-	changed, err := run(ctx, root, nil, "git", "status", "--porcelain", "--untracked-files=no")
+	changed, err := run(ctx, root, nil, "git", "status", "--porcelain", "--untracked-files=all")
 	if err != nil {
 		return nil, err
 	}
 	if changed != "" {
-		return nil, fmt.Errorf("files are not committed; commit them, a release names the commit that it is made from:\n%s", changed)
+		return nil, fmt.Errorf("files are not committed; commit or remove them, a release names the commit that it is made from:\n%s", changed)
 	}
 	said, err := run(ctx, root, nil, "git", "log", "-1", "--format=%H %cI")
 	if err != nil {
 		return nil, err
 	}
 	commit, at, _ := strings.Cut(said, " ")
+	tagged, err := run(ctx, root, nil, "git", "for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags/"+version)
+	if err != nil {
+		return nil, err
+	}
+	if tagged != "" && !strings.Contains(tagged, commit) { // of an annotated tag the second is the commit
+		return nil, fmt.Errorf("the tag %s is not at the commit that is checked out, %s; check out the tag", version, commit)
+	}
 	date, err := time.Parse(time.RFC3339, at)
 	if err != nil {
 		return nil, fmt.Errorf("the time of %s: %w", commit, err)

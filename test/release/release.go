@@ -34,7 +34,7 @@ const ImageArchive = "fairlead-image.tar"
 
 // Write writes a release.
 func Write(ctx context.Context, o Options) error {
-	if _, err := version.ParseSemantic(o.Version); err != nil || !strings.HasPrefix(o.Version, "v") {
+	if _, err := version.ParseSemantic(o.Version); err != nil || !strings.HasPrefix(o.Version, "v") || strings.Contains(o.Version, "+") {
 		return fmt.Errorf("version %q: want v, three numbers and perhaps a suffix, such as v0.1.0 or v0.1.0-rc.1", o.Version)
 	}
 	if there, _ := os.ReadDir(o.Out); len(there) > 0 {

@@ -202,12 +202,17 @@ func TestTheSBOMHasTheModulesThatWereLinked(t *testing.T) {
 	}
 	depends := map[string][]string{}
 	for _, d := range *bom.Dependencies {
-		depends[d.Ref] = *d.Dependencies
-		for _, on := range append(slices.Clone(*d.Dependencies), d.Ref) {
+		if d.Dependencies != nil {
+			depends[d.Ref] = *d.Dependencies
+		}
+		for _, on := range append(slices.Clone(depends[d.Ref]), d.Ref) {
 			if !refs[on] {
 				t.Errorf("%s is no component", on)
 			}
 		}
+	}
+	if len(*bom.Dependencies) != len(refs) {
+		t.Errorf("%d of %d modules say what they require", len(*bom.Dependencies), len(refs))
 	}
 	if n := len(depends[bom.Metadata.Component.BOMRef]); n < 20 {
 		t.Errorf("the program depends on %d modules", n)
@@ -260,6 +265,7 @@ func TestWhatIsNoReleaseIsRefusedBeforeAnythingIsBuilt(t *testing.T) {
 		{"1.2.3", t.TempDir(), "want v, three numbers"},
 		{"v1.2", t.TempDir(), "want v, three numbers"},
 		{"latest", t.TempDir(), "want v, three numbers"},
+		{"v1.2.3+build", t.TempDir(), "want v, three numbers"}, // no tag of an image
 		{"v1.2.3-rc.1", full, "is not empty"},
 		{"v99.0.0", t.TempDir(), `no section "## 99.0.0"`},
 	} {
@@ -270,7 +276,7 @@ func TestWhatIsNoReleaseIsRefusedBeforeAnythingIsBuilt(t *testing.T) {
 	}
 }
 
-func TestACheckoutWithChangesIsRefused(t *testing.T) {
+func TestACheckoutThatIsNotTheReleaseIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "file")
 	git := func(arguments ...string) {
@@ -296,8 +302,28 @@ func TestACheckoutWithChangesIsRefused(t *testing.T) {
 	if err != nil || len(s.Commit) != 40 || !s.Date.Equal(at) || s.Date.Location() != time.UTC {
 		t.Errorf("%+v, %v", s, err)
 	}
-	write("two")
-	if _, err := Checkout(context.Background(), folder, "v1.2.3"); err == nil || !strings.Contains(err.Error(), "not committed") {
-		t.Errorf("%v", err)
+	refused := func(why, says string) {
+		t.Helper()
+		if _, err := Checkout(context.Background(), folder, "v1.2.3"); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want it to say %q", why, err, says)
+		}
 	}
+	write("two")
+	refused("a changed file", "not committed")
+	git("checkout", "-q", "file")
+	unknown := filepath.Join(folder, "unknown.go") // Go would compile it
+	if err := os.WriteFile(unknown, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("a file that Git does not know", "not committed")
+	if err := os.Remove(unknown); err != nil {
+		t.Fatal(err)
+	}
+	git("tag", "-a", "-m", "one", "v1.2.3")
+	if _, err := Checkout(context.Background(), folder, "v1.2.3"); err != nil {
+		t.Errorf("at its tag: %v", err)
+	}
+	write("two")
+	git("commit", "-q", "-m", "two", "file")
+	refused("a tag elsewhere", "the tag v1.2.3 is not at the commit")
 }

@@ -43,7 +43,10 @@ func (s *Source) sbom(ctx context.Context, programs ...string) ([]byte, error) {
 	purl := func(path string) string { return "pkg:golang/" + path + "@" + linked[path] }
 	self := "pkg:golang/" + module + "@" + s.Version
 	standard := "pkg:golang/std@" + toolchain
-	requires := map[string]map[string]bool{self: {standard: true}}
+	requires := map[string]map[string]bool{self: {standard: true}, standard: {}}
+	for path := range linked {
+		requires[purl(path)] = map[string]bool{} // an entry without modules says that it requires none
+	}
 	for line := range strings.Lines(graph) {
 		from, to, _ := strings.Cut(strings.TrimSpace(line), " ")
 		from, _, _ = strings.Cut(from, "@")
@@ -54,9 +57,6 @@ func (s *Source) sbom(ctx context.Context, programs ...string) ([]byte, error) {
 		}
 		if linked[to] == "" || (from != module && linked[from] == "") {
 			continue // not linked
-		}
-		if requires[ref] == nil {
-			requires[ref] = map[string]bool{}
 		}
 		requires[ref][purl(to)] = true
 	}

@@ -101,6 +101,8 @@ func TestWorkflowsCallTargetsThatExistAndNothingElse(t *testing.T) {
 				wanted := []string{target}
 				if target == "${{ matrix.target }}" {
 					wanted = of
+				} else if strings.Contains(target, "${{") {
+					t.Errorf("%s: job %s: an expression in a script is a way in: pass it by env", name, id)
 				}
 				for _, w := range wanted {
 					if word, _, _ := strings.Cut(w, " "); !called || !known[word] {
