@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -87,7 +87,7 @@ func wrong(known map[string][]string, text string) []string {
 		among = slices.Concat(among, ofTarget)
 		carried = append(carried, among...)
 		for _, matcher := range selector.LabelMatchers {
-			if matcher.Name != labels.MetricName {
+			if matcher.Name != model.MetricNameLabel {
 				check(matcher.Name, name, among)
 			}
 		}
