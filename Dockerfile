@@ -15,7 +15,7 @@ RUN --mount=type=cache,target=/go/pkg/mod \
 COPY api/ api/
 COPY certs/ certs/
 COPY cmd/ cmd/
-COPY config/crd/ config/crd/
+COPY config/ config/
 COPY controllers/ controllers/
 COPY internal/ internal/
 COPY webhooks/ webhooks/

@@ -35,7 +35,7 @@ func Release(config, out, version, image, digest string) error {
 	}
 	// A packed file has the time of the one on disk.
 	if err := filepath.WalkDir(folder, func(file string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Chtimes(file, time.Unix(0, 0), time.Unix(0, 0)))
+		return errors.Join(err, os.Chtimes(file, time.Unix(0, 0), time.Unix(0, 0))) //nolint:gosec // what Generate just wrote
 	}); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func setImage(values, repository, digest string) error {
 		}
 		content = bytes.Replace(content, []byte(from), []byte(to), 1)
 	}
-	return os.WriteFile(values, content, 0o600)
+	return os.WriteFile(values, content, 0o600) //nolint:gosec // what Generate just wrote
 }
 
 // Install is config/default as one file.

@@ -73,8 +73,8 @@ ENTRYPOINT ["/a"]
 	}
 }
 
-// labelled is a stage that says all that a release must say of itself.
-func labelled() *Stage {
+// described is a stage that says all that a release must say of itself.
+func described() *Stage {
 	stage := &Stage{Program: "/fairlead", Config: Config{User: "65532:65532", Entrypoint: []string{"/fairlead"}, Labels: map[string]string{}}}
 	for _, name := range []string{"title", "description", "source", "licenses", "version", "revision"} {
 		stage.Labels["org.opencontainers.image."+name] = "x"
@@ -98,7 +98,7 @@ func both(t *testing.T) []string {
 
 func TestAnImageIsReproducibleAndHasBothArchitectures(t *testing.T) {
 	created := time.Date(2026, 11, 23, 12, 0, 0, 5, time.FixedZone("", 3600))
-	i := Image{Reference: "localhost/fairlead:one", Programs: both(t), Stage: labelled(), Created: created}
+	i := Image{Reference: "localhost/fairlead:one", Programs: both(t), Stage: described(), Created: created}
 	file := filepath.Join(t.TempDir(), "image.tar")
 	var archives [2][]byte
 	var digests [2]string
@@ -133,7 +133,7 @@ func TestAnImageIsReproducibleAndHasBothArchitectures(t *testing.T) {
 
 func TestAnImageWithoutATimeIsOf1970(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "image.tar")
-	if _, err := (Image{Reference: "localhost/fairlead:one", Programs: both(t), Stage: labelled()}).WriteFile(file); err != nil {
+	if _, err := (Image{Reference: "localhost/fairlead:one", Programs: both(t), Stage: described()}).WriteFile(file); err != nil {
 		t.Fatal(err)
 	}
 	if platforms, err := Inspect(file); err != nil || platforms[0].Created.Unix() != 0 {
@@ -155,7 +155,7 @@ func TestADefectOfAnImageIsNamed(t *testing.T) {
 		"another entrypoint": {func(s *Stage) { s.Entrypoint = []string{"/bin/sh"} }, "the entrypoint is"},
 		"no label":           {func(s *Stage) { delete(s.Labels, "org.opencontainers.image.revision") }, "image.revision is not set"},
 	} {
-		stage := labelled()
+		stage := described()
 		c.spoil(stage)
 		file := filepath.Join(t.TempDir(), "image.tar")
 		if _, err := (Image{Reference: "localhost/fairlead:one", Programs: both(t), Stage: stage}).WriteFile(file); err != nil {
@@ -190,7 +190,7 @@ func TestADefectOfAnImageIsNamed(t *testing.T) {
 // A blob with another content than its digest says would be refused by every registry.
 func TestAnArchiveThatWasChangedIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "image.tar")
-	if _, err := (Image{Reference: "localhost/fairlead:one", Programs: both(t), Stage: labelled()}).WriteFile(file); err != nil {
+	if _, err := (Image{Reference: "localhost/fairlead:one", Programs: both(t), Stage: described()}).WriteFile(file); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(file)

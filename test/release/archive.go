@@ -58,7 +58,7 @@ func packZip(w io.Writer, entries []image.Entry, modified time.Time) error {
 	out := zip.NewWriter(w)
 	for _, e := range entries {
 		header := &zip.FileHeader{Name: e.Name, Method: zip.Deflate, Modified: modified}
-		header.SetMode(os.FileMode(e.Mode)) //nolint:gosec // of nine bits
+		header.SetMode(os.FileMode(e.Mode))
 		entry, err := out.CreateHeader(header)
 		if err != nil {
 			return err

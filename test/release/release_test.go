@@ -10,6 +10,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -46,11 +47,11 @@ func TestNotesAreTheSectionOfTheVersion(t *testing.T) {
 			t.Errorf("%s: %q, %v; want it to say %q", version, got, err, says)
 		}
 	}
-	real, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
+	ours, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := notes(string(real), "v0.0.0-check"); err != nil || !strings.Contains(text, "### Added") {
+	if text, err := notes(string(ours), "v0.0.0-check"); err != nil || !strings.Contains(text, "### Added") {
 		t.Errorf("of the repository's own: %q, %v", text, err)
 	}
 }
@@ -88,7 +89,7 @@ func untar(t *testing.T, content []byte) []image.Entry {
 	var all []image.Entry
 	for in := tar.NewReader(packed); ; {
 		header, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		if err != nil || !header.ModTime.Equal(at) {

@@ -42,7 +42,10 @@ func schemas(crds string) (map[string][]byte, error) {
 				return nil, err
 			}
 			convert(schema)
-			properties := schema["properties"].(map[string]any)
+			properties, ok := schema["properties"].(map[string]any)
+			if !ok {
+				return nil, fmt.Errorf("%s: version %s has no properties", file, v.Name)
+			}
 			properties["apiVersion"] = map[string]any{"const": crd.Spec.Group + "/" + v.Name}
 			properties["kind"] = map[string]any{"const": crd.Spec.Names.Kind}
 			properties["metadata"] = map[string]any{"type": "object"}
@@ -67,7 +70,9 @@ func convert(schema map[string]any) {
 	for _, list := range []string{"allOf", "anyOf", "oneOf"} {
 		of, _ := schema[list].([]any)
 		for _, s := range of { // these refine, and name no new fields
-			refine(s.(map[string]any))
+			if s, ok := s.(map[string]any); ok {
+				refine(s)
+			}
 		}
 	}
 	if s, ok := schema["items"].(map[string]any); ok {
@@ -79,7 +84,9 @@ func convert(schema map[string]any) {
 	}
 	if properties, ok := schema["properties"].(map[string]any); ok {
 		for _, s := range properties {
-			convert(s.(map[string]any))
+			if s, ok := s.(map[string]any); ok {
+				convert(s)
+			}
 		}
 		if _, given := schema["additionalProperties"]; !given && !open {
 			schema["additionalProperties"] = false

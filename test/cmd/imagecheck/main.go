@@ -104,7 +104,7 @@ func copySources(ctx context.Context, root, to string) error {
 		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, content, 0o600); err != nil {
+		if err := os.WriteFile(file, content, 0o600); err != nil { //nolint:gosec // below the new folder, by names of Git
 			return err
 		}
 	}
