@@ -56,7 +56,7 @@ func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
 	s.stores("v1alpha1")
 
 	requests := s.reads()
-	s.upgrade("fairlead-system", current)
+	s.upgrade("fairlead-system", current, nil)
 	s.stores("v1")
 	s.hasObjects()
 	output := s.sound()
@@ -80,7 +80,7 @@ func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
 	s.apply(strings.ReplaceAll(objects, "192.0.2.1", "192.0.2.2"))
 	s.published("192.0.2.2")
 	requests.end("the rollback")
-	s.upgrade("fairlead-system", current)
+	s.upgrade("fairlead-system", current, nil)
 	s.sound()
 	s.hasObjects()
 
@@ -146,6 +146,37 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	s.run(guide["keep"])
 	s.run(guide["stuck"])
 	s.eventually(func() error { return s.onlyLeft(before, orphaned) })
+}
+
+// What each profile grants is enough for the check to pass, from outside and as the chart's test.
+func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
+	s := newSuite(t)
+	s.kubectl("create", "namespace", "shop")
+	s.install("fairlead-system", current, "", nil)
+	for _, profile := range []struct {
+		values map[string]any
+		want   []string
+	}{
+		{map[string]any{"namespaces": []any{"shop"}}, []string{"ok: ServiceAccount fairlead-system/fairlead-manager: it has all "}},
+		{map[string]any{"secrets": "wide", "admissionPolicies": true}, []string{"ok: RebootPolicy at v1alpha1: created by a dry run"}},
+		{map[string]any{"v1Only": true}, []string{"ok: CustomResourceDefinition chaospods.chaos.fairlead.dev: serves v1, stores v1\n", "; the operator is in namespace fairlead-system\n"}},
+		{nil, []string{"ok: ChaosPod at v1alpha1: created by a dry run"}},
+	} {
+		if profile.values["v1Only"] == true {
+			text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "install.md"))
+			s.must(err)
+			s.stores("v1")
+			s.run([]string{strings.TrimPrefix(regexp.MustCompile(`(?ms)^\$ for crd in .*?^  done$`).FindString(string(text)), "$ ")})
+		}
+		s.upgrade("fairlead-system", current, profile.values)
+		output := s.sound()
+		for _, want := range profile.want {
+			if !strings.Contains(output, want) {
+				t.Errorf("%v: lacks %q:\n%s", profile.values, want, output)
+			}
+		}
+		s.helmTest("fairlead-system")
+	}
 }
 
 // orphaned is what an ExternalService leaves with deletionPolicy Orphan.

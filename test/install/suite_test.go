@@ -187,6 +187,9 @@ func (r renderer) change(o *unstructured.Unstructured) error {
 				return err
 			}
 		}
+		if _, converted, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); !converted {
+			return nil
+		}
 		return unstructured.SetNestedField(o.Object, int64(r.port), "spec", "conversion", "webhook", "clientConfig", "service", "port")
 	case strings.HasSuffix(o.GetKind(), "WebhookConfiguration"):
 		hooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
@@ -249,14 +252,14 @@ func (s *suite) told(err error) error {
 	return fmt.Errorf("%w\n%s", err, output[max(0, len(output)-8000):])
 }
 
-func (s *suite) upgrade(namespace, version string) {
+func (s *suite) upgrade(namespace, version string, more map[string]any) {
 	s.Helper()
 	loaded, err := loader.Load(s.charts[version])
 	s.must(err)
 	upgrade := action.NewUpgrade(s.helm(namespace))
 	upgrade.Namespace, upgrade.ReuseValues = namespace, false
 	upgrade.WaitStrategy, upgrade.Timeout, upgrade.PostRenderer = kube.StatusWatcherStrategy, patience, renderer{s.balancer.Port(), ""}
-	_, err = upgrade.RunWithContext(s.Context(), "fairlead", loaded, values(nil))
+	_, err = upgrade.RunWithContext(s.Context(), "fairlead", loaded, values(more))
 	s.must(s.told(err))
 }
 

@@ -47,6 +47,7 @@ type hook struct {
 	rules        []admissionregistrationv1.RuleWithOperations
 	selector     *metav1.LabelSelector
 	clientConfig admissionregistrationv1.WebhookClientConfig
+	ignored      bool // where it does not respond
 }
 
 // configuration is one of the two webhook configurations.
@@ -87,7 +88,7 @@ func (r *run) checkWebhooks(ctx context.Context) {
 	} else {
 		c := configuration{object: object}
 		for _, h := range read.Webhooks {
-			c.hooks = append(c.hooks, hook{h.Name, h.Rules, h.NamespaceSelector, h.ClientConfig})
+			c.hooks = append(c.hooks, hook{h.Name, h.Rules, h.NamespaceSelector, h.ClientConfig, ignores(h.FailurePolicy)})
 		}
 		r.checkConfiguration(c, d)
 	}
@@ -98,10 +99,14 @@ func (r *run) checkWebhooks(ctx context.Context) {
 	} else {
 		c := configuration{object: object}
 		for _, h := range read.Webhooks {
-			c.hooks = append(c.hooks, hook{h.Name, h.Rules, h.NamespaceSelector, h.ClientConfig})
+			c.hooks = append(c.hooks, hook{h.Name, h.Rules, h.NamespaceSelector, h.ClientConfig, ignores(h.FailurePolicy)})
 		}
 		r.checkConfiguration(c, d)
 	}
+}
+
+func ignores(policy *admissionregistrationv1.FailurePolicyType) bool {
+	return policy != nil && *policy == admissionregistrationv1.Ignore
 }
 
 func (r *run) checkConfiguration(c configuration, d deployment) {

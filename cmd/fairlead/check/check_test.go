@@ -370,6 +370,12 @@ func TestEachDefectIsTold(t *testing.T) {
 				return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(`admission webhook "policies.example.com" denied the request: no`))
 			}
 		}, "warning: ChaosPod at v1: something else than Fairlead's webhooks refuses it"},
+		"an admission policy": {func(_ *testing.T, w *world) { w.created = policyRefuses },
+			"ok: ChaosPod at v1: the mutating webhook responds; Fairlead's admission policies refuse"},
+		"an admission policy in the place of webhooks": {func(_ *testing.T, w *world) {
+			w.mutating.Webhooks[2].FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
+			w.created = policyRefuses
+		}, "warning: ChaosPod at v1: Fairlead's admission policies refuse the sample for this user, so that it is not seen"},
 		"a user of few rights": {func(_ *testing.T, w *world) {
 			w.created = func(*unstructured.Unstructured) error {
 				return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(`admission webhook "chaospod.validate.fairlead.dev" denied the request: no`))
@@ -405,6 +411,10 @@ func TestEachDefectIsTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+func policyRefuses(*unstructured.Unstructured) error {
+	return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("ValidatingAdmissionPolicy 'team-fairlead-chaospod-rights' with binding 'b' denied request: no"))
 }
 
 // spec is the schema of a version, which is shared with the CRD.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -126,6 +127,19 @@ func (r *run) dryRun(ctx context.Context, d definition, version string) Result {
 	return result
 }
 
+// policies matches refusals by config/admission-policy, whatever the name prefix.
+var policies = regexp.MustCompile(`ValidatingAdmissionPolicy '[a-z0-9-]*fairlead-(externalservice|rebootpolicy|chaospod)-`)
+
+// ignored reports whether requests pass where a webhook of the kind does not respond, or whether this is not known.
+func (r *run) ignored(d definition) bool {
+	for _, c := range r.configurations {
+		if h := c.hookOf(d); h == nil || h.ignored {
+			return true
+		}
+	}
+	return len(r.configurations) < 2
+}
+
 // refused tells what a refusal of a dry run means.
 func (r *run) refused(result Result, d definition, err error) Result {
 	text := err.Error()
@@ -139,6 +153,13 @@ func (r *run) refused(result Result, d definition, err error) Result {
 		// The webhooks respond, which is what is checked: this user lacks a right, or the egress policy has no place for
 		// the address.
 		result.Status, result.Message = OK, "the webhooks answer; they refuse the sample for this user"
+	case policies.MatchString(text):
+		// The API server evaluates these behind the mutating webhooks and before the validating ones.
+		result.Status, result.Message = OK, "the mutating webhook responds; Fairlead's admission policies refuse the sample for this user"
+		if r.ignored(d) {
+			result.Status, result.Message = Warning, "Fairlead's admission policies refuse the sample for this user, so that it is not seen whether the webhooks respond"
+			result.Remedy = "check as a user who may delete and evict pods and patch workloads" + in(r.Namespace)
+		}
 	case apierrors.IsNotFound(err):
 		result.Remedy = "create namespace " + r.Namespace + ", or give another one with --namespace"
 	case strings.Contains(text, "conversion webhook for"), strings.Contains(text, "failed calling webhook"):
