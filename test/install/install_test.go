@@ -56,7 +56,7 @@ func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
 	s.stores("v1alpha1")
 
 	requests := s.reads()
-	s.upgrade("fairlead-system", current, nil)
+	s.upgrade("fairlead-system", current, false, nil)
 	s.stores("v1")
 	s.hasObjects()
 	output := s.sound()
@@ -80,7 +80,7 @@ func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
 	s.apply(strings.ReplaceAll(objects, "192.0.2.1", "192.0.2.2"))
 	s.published("192.0.2.2")
 	requests.end("the rollback")
-	s.upgrade("fairlead-system", current, nil)
+	s.upgrade("fairlead-system", current, false, nil)
 	s.sound()
 	s.hasObjects()
 
@@ -168,7 +168,7 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 			s.stores("v1")
 			s.run([]string{strings.TrimPrefix(regexp.MustCompile(`(?ms)^\$ for crd in .*?^  done$`).FindString(string(text)), "$ ")})
 		}
-		s.upgrade("fairlead-system", current, profile.values)
+		s.upgrade("fairlead-system", current, profile.values == nil, profile.values) // back from v1 alone, as the guide says
 		output := s.sound()
 		for _, want := range profile.want {
 			if !strings.Contains(output, want) {

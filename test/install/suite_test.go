@@ -252,12 +252,12 @@ func (s *suite) told(err error) error {
 	return fmt.Errorf("%w\n%s", err, output[max(0, len(output)-8000):])
 }
 
-func (s *suite) upgrade(namespace, version string, more map[string]any) {
+func (s *suite) upgrade(namespace, version string, force bool, more map[string]any) {
 	s.Helper()
 	loaded, err := loader.Load(s.charts[version])
 	s.must(err)
 	upgrade := action.NewUpgrade(s.helm(namespace))
-	upgrade.Namespace, upgrade.ReuseValues = namespace, false
+	upgrade.Namespace, upgrade.ForceConflicts = namespace, force
 	upgrade.WaitStrategy, upgrade.Timeout, upgrade.PostRenderer = kube.StatusWatcherStrategy, patience, renderer{s.balancer.Port(), ""}
 	_, err = upgrade.RunWithContext(s.Context(), "fairlead", loaded, values(more))
 	s.must(s.told(err))
