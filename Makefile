@@ -65,16 +65,16 @@ test-unit: ## Run unit tests and the seeds of the fuzz tests, compare the ways t
 
 .PHONY: test-integration
 test-integration: build control-plane ## Run the suites against a real control plane: most of their time they wait, and two run beside each other.
-	@$(MAKE) --no-print-directory -j2 test-cluster test-suites
+	@$(MAKE) --no-print-directory -j2 test-beside test-suites
 
-.PHONY: test-cluster
-test-cluster:
+.PHONY: test-beside
+test-beside:
 	cd test/cluster && $(GOTESTSUM) $(GOFLAGS) -count=1
+	cd test/install && $(GOTESTSUM) $(GOFLAGS) -count=1 -timeout 30m
 
 .PHONY: test-suites
 test-suites:
 	cd test && $(GOTESTSUM) $(GOFLAGS) -count=1 -p 2 -timeout 60m
-	cd test/install && $(GOTESTSUM) $(GOFLAGS) -count=1 -timeout 30m
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.
