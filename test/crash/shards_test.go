@@ -63,7 +63,10 @@ func TestANamespaceThatMovesBetweenShardsHasOneRestartForAChange(t *testing.T) {
 					moves++
 					owner := names[moves%2]
 					s.give(owner)
-					time.Sleep(time.Duration(200+moves*173%900) * time.Millisecond) // at whatever point it has come to
+					select { // at whatever point it has come to
+					case <-time.After(time.Duration(200+moves*173%900) * time.Millisecond):
+					case <-t.Context().Done():
+					}
 					if moves%5 == 0 {
 						kills++
 						running[owner].Kill()

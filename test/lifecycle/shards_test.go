@@ -110,6 +110,14 @@ func (s *suite) repoint(namespace, name, address string) {
 	})
 }
 
+// pause waits, for what must not happen.
+func (s *suite) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.Context().Done():
+	}
+}
+
 func TestShardsReconcileTheirNamespacesAndHandThemOverWithoutAWrite(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t).sharded()
@@ -138,7 +146,7 @@ func TestShardsReconcileTheirNamespacesAndHandThemOverWithoutAWrite(t *testing.T
 			holder = "rest"
 		}
 		s.claimed(moving, holder)
-		time.Sleep(time.Second) // for a write that must not come
+		s.pause(time.Second) // for a write that must not come
 		if after := s.published(moving); !maps.Equal(before, after) {
 			t.Fatalf("move %d to %q wrote: %v, before %v", i, holder, after, before)
 		}
@@ -156,7 +164,7 @@ func TestShardsReconcileTheirNamespacesAndHandThemOverWithoutAWrite(t *testing.T
 	// A shard that is down keeps its namespaces until it is back, and gives them up then.
 	second.Kill()
 	s.label(moving, "a")
-	time.Sleep(3 * time.Second)
+	s.pause(3 * time.Second) // for a claim that must not change
 	s.claimed(moving, "b")
 	second = s.shard("b", "fairlead.dev/shard=b", electing(4, 3)...)
 	s.claimed(moving, "a")

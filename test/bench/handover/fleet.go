@@ -186,11 +186,11 @@ func fleetObject(i int) map[string]any {
 			"name": fmt.Sprintf("site-%d", priority), "priority": priority, "zone": fmt.Sprintf("eu-central-1%c", 'a'+priority), "addresses": addresses,
 		})
 	}
+	metadata := map[string]any{"name": fmt.Sprintf("fleet-%d", i), "labels": map[string]any{
+		"app.kubernetes.io/name": "ledger", "app.kubernetes.io/part-of": "payments", "team": fmt.Sprintf("team-%d", i%50),
+	}}
 	object := map[string]any{
-		"apiVersion": "networking.fairlead.dev/v1", "kind": "ExternalService",
-		"metadata": map[string]any{"name": fmt.Sprintf("fleet-%d", i), "labels": map[string]any{
-			"app.kubernetes.io/name": "ledger", "app.kubernetes.io/part-of": "payments", "team": fmt.Sprintf("team-%d", i%50),
-		}},
+		"apiVersion": "networking.fairlead.dev/v1", "kind": "ExternalService", "metadata": metadata,
 		"spec": map[string]any{
 			"suspend": true, "service": map[string]any{"type": "Headless", "labels": map[string]any{"team": fmt.Sprintf("team-%d", i%50)}},
 			"ports":       []any{map[string]any{"name": "sql", "port": 5432}, map[string]any{"name": "metrics", "port": 9187}},
@@ -203,7 +203,6 @@ func fleetObject(i int) map[string]any {
 	if err != nil {
 		return nil // plain data: it cannot fail
 	}
-	meta := object["metadata"].(map[string]any)
-	meta["annotations"] = map[string]any{"kubectl.kubernetes.io/last-applied-configuration": string(applied) + "\n"}
+	metadata["annotations"] = map[string]any{"kubectl.kubernetes.io/last-applied-configuration": string(applied) + "\n"}
 	return object
 }

@@ -46,7 +46,7 @@ func (r *run) open(ctx context.Context) error {
 	if r.http, err = externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP}); err != nil {
 		return err
 	}
-	if r.dns, err = externalnet.ListenDNS(); err != nil {
+	if r.dns, err = externalnet.ListenDNS(); err != nil { //nolint:contextcheck // it listens at once
 		return err
 	}
 	r.stage, err = framework.Open(ctx, framework.Options{
