@@ -11,13 +11,20 @@ import (
 	"runtime/debug"
 )
 
-// Version, Commit and Date are set by the linker:
+// These are set by the linker:
 //
 //	-X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=v1.2.3
 //
 // What is not set is taken from what Go recorded. Go records no commit in an image build, which has no
 // repository, nor in a worktree of Git.
-var Version, Commit, Date string
+var (
+	// Version is the tag of a release, or what describes a commit after it.
+	Version string
+	// Commit is the hash of the commit.
+	Commit string
+	// Date is when the commit was made, in RFC 3339.
+	Date string
+)
 
 // Info is what is known of the build.
 type Info struct {
