@@ -78,7 +78,7 @@ func Generate(config, folder, version string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", id(o.Unstructured), err)
 		}
-		files[name].WriteString(text)
+		_, _ = files[name].WriteString(text) // which a bytes.Buffer always takes
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(folder, "templates", name), content.Bytes(), 0o600); err != nil {
@@ -92,7 +92,7 @@ func Generate(config, folder, version string) error {
 	}
 	content = regexp.MustCompile(`(?m)^version: .*$`).ReplaceAll(content, []byte("version: "+semantic(version)))
 	content = regexp.MustCompile(`(?m)^appVersion: .*$`).ReplaceAll(content, fmt.Appendf(nil, "appVersion: %q", version))
-	if err := os.WriteFile(about, content, 0o600); err != nil {
+	if err := os.WriteFile(about, content, 0o600); err != nil { //nolint:gosec // the folder is the caller's
 		return err
 	}
 	if content, err = os.ReadFile(filepath.Join(config, "manager", "config.yaml")); err != nil {
@@ -101,7 +101,7 @@ func Generate(config, folder, version string) error {
 	if err := os.Mkdir(filepath.Join(folder, "files"), 0o750); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "files", "config.yaml"), content, 0o600)
+	return os.WriteFile(filepath.Join(folder, "files", "config.yaml"), content, 0o600) //nolint:gosec // the folder is the caller's
 }
 
 // semantic is the version that Helm takes for one, which demands three numbers.

@@ -7,6 +7,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,13 +56,13 @@ func TestMain(m *testing.M) {
 	var err error
 	if temporary, err = os.MkdirTemp("", "fairlead-chart-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // of TestMain
 	}
 	code := m.Run()
 	if err := os.RemoveAll(temporary); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	os.Exit(code)
+	os.Exit(code) //nolint:forbidigo // of TestMain
 }
 
 // render is what `helm template` prints.
@@ -94,7 +95,7 @@ func objectsOf(t *testing.T, manifests string) map[string]*unstructured.Unstruct
 	byID := map[string]*unstructured.Unstructured{}
 	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096); ; {
 		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(&object.Object); err == io.EOF {
+		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
 			return byID
 		} else if err != nil {
 			t.Fatalf("%v in:\n%s", err, manifests)
@@ -109,9 +110,9 @@ func objectsOf(t *testing.T, manifests string) map[string]*unstructured.Unstruct
 	}
 }
 
-// comparable takes out of an object what each way to install does in its own way: who manages it, how a
+// normalize takes out of an object what each way to install does in its own way: who manages it, how a
 // changed configuration rolls a Deployment, and where the image is from.
-func comparable(t *testing.T, object *unstructured.Unstructured) {
+func normalize(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	labels := object.GetLabels()
 	if by := labels["app.kubernetes.io/managed-by"]; by != "kustomize" && by != "Helm" {
@@ -164,7 +165,7 @@ func same(t *testing.T, one, other map[string]*unstructured.Unstructured) {
 	content := func(objects map[string]*unstructured.Unstructured) map[string]any {
 		all := map[string]any{}
 		for _, o := range objects {
-			comparable(t, o)
+			normalize(t, o)
 			all[id(o)] = o.Object
 		}
 		return all

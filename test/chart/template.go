@@ -195,7 +195,11 @@ func deployment(o *unstructured.Unstructured) error {
 	pod[lines+"fairlead.pod"] = nil
 	volumes, _, _ := unstructured.NestedSlice(pod, "volumes")
 	for _, volume := range volumes {
-		if err := unstructured.SetNestedField(volume.(map[string]any), prefixMark+"fairlead-config", "configMap", "name"); err != nil {
+		of, ok := volume.(map[string]any)
+		if !ok {
+			return fmt.Errorf("volume %v is no object", volume)
+		}
+		if err := unstructured.SetNestedField(of, prefixMark+"fairlead-config", "configMap", "name"); err != nil {
 			return err
 		}
 	}
