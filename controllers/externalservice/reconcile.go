@@ -136,6 +136,7 @@ func (r *Reconciler) publishEndpoints(ctx context.Context, es *networkingv1.Exte
 		r.Resolution.Forget(key)
 		r.Probes.Forget(key)
 	}
+	state.clusterIP = service.Spec.ClusterIP
 	observed := r.observe(ctx, es, current, state)
 	age := now.Sub(state.firstSeen)
 	if observed.incomplete {

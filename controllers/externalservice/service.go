@@ -4,6 +4,7 @@
 package externalservice
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,7 +72,7 @@ func (r *Reconciler) publishService(ctx context.Context, es *networkingv1.Extern
 // that address in DNS caches and connection pools. A user with the right to write the status could forge it,
 // but the API server allocates addresses of its Service ranges only.
 func (r *Reconciler) createService(ctx context.Context, es *networkingv1.ExternalService) (*corev1.Service, error) {
-	before, err := netip.ParseAddr(es.Status.ClusterIP)
+	before, err := netip.ParseAddr(cmp.Or(es.Status.ClusterIP, r.states.clusterIP(client.ObjectKeyFromObject(es), es.UID)))
 	if err == nil && !headless(es) {
 		service, err := r.applyService(ctx, es, nil, before.String())
 		if !apierrors.IsInvalid(err) {

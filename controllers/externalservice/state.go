@@ -24,6 +24,8 @@ import (
 type objectState struct {
 	uid       types.UID
 	firstSeen time.Time
+	// clusterIP is that of the Service when it was last seen: a cached status may not have it yet.
+	clusterIP string
 	// namesSeeded and targetsSeeded mean that Resolution and Probes have got their seeds.
 	namesSeeded, targetsSeeded bool
 	// decided means that active and panicking are those of a decision of this process, and not of the previous
@@ -119,6 +121,16 @@ func (s *stateStore) has(key types.NamespacedName, uid types.UID) bool {
 	defer s.mu.Unlock()
 	state, ok := s.byKey[key]
 	return ok && state.uid == uid
+}
+
+// clusterIP returns the address that the Service of an object was last seen with, or nothing.
+func (s *stateStore) clusterIP(key types.NamespacedName, uid types.UID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state, ok := s.byKey[key]; ok && state.uid == uid {
+		return state.clusterIP
+	}
+	return ""
 }
 
 func (s *stateStore) drop(key types.NamespacedName) {

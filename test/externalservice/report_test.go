@@ -146,7 +146,7 @@ func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {
 			t.Errorf("a label of unbounded values: %s", row)
 		}
 		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(row, -1) {
-			if strings.HasPrefix(row, prefix) && !slices.Contains([]string{"namespace", "name", "endpoint", "state", "reason", "result", "outcome", "kind", "protocol", "family", "type", "le"}, label[1]) {
+			if strings.HasPrefix(row, prefix) && !slices.Contains([]string{"namespace", "name", "endpoint", "state", "reason", "event", "result", "outcome", "kind", "protocol", "family", "type", "le"}, label[1]) {
 				t.Errorf("an unexpected label %s: %s", label[1], row)
 			}
 		}
