@@ -15,13 +15,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 const (
@@ -41,6 +38,7 @@ func claimName(namespace string) string { return claimPrefix + namespace }
 // claims are the namespaces that are claimed. Only the shard that holds a claim deletes it, so what a leader
 // has read of its own shard's claims after it was elected stays true.
 type claims struct {
+	client kubernetes.Interface
 	leases coordinationclient.LeaseInterface
 	shard  string
 
@@ -48,29 +46,21 @@ type claims struct {
 	mine map[string]types.UID // the claims of this shard, by namespace
 }
 
-func newClaims(leases coordinationclient.LeaseInterface, shard string) *claims {
-	return &claims{leases: leases, shard: shard}
+func newClaims(client kubernetes.Interface, namespace, shard string) *claims {
+	return &claims{client: client, leases: client.CoordinationV1().Leases(namespace), shard: shard}
 }
 
 // run reads the claims and follows them until ctx ends. It calls started once they are known, and changed with
 // the namespaces that the shard has and with those whose claims are gone.
 func (c *claims) run(ctx context.Context, started func(), changed func(namespace string)) error {
-	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.LabelSelector = ShardLabel
-			// Of what an earlier leader of this shard has written, nothing may be missing. A watch that begins with
-			// a list is consistent by itself.
-			o.ResourceVersion, o.ResourceVersionMatch = "", ""
-			return c.leases.List(ctx, o)
-		},
-		WatchFuncWithContext: watchWith(c.leases.Watch, ShardLabel),
-	}, &coordinationv1.Lease{}, 0, cache.Indexers{})
+	informer := newInformer(c.client, c.leases, &coordinationv1.Lease{}, ShardLabel)
 	c.mu.Lock()
 	c.mine = map[string]types.UID{}
 	c.mu.Unlock()
-	handled, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			if lease, ok := object.(*coordinationv1.Lease); ok && holderOf(lease) == c.shard {
+	handled, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		// Later claims are noted by acquire. Their events may come after the claim was given back.
+		AddFunc: func(object any, isInInitialList bool) {
+			if lease, ok := object.(*coordinationv1.Lease); ok && isInInitialList && holderOf(lease) == c.shard {
 				c.mu.Lock()
 				c.mine[namespaceOf(lease.Name)] = lease.UID
 				c.mu.Unlock()
@@ -96,23 +86,15 @@ func (c *claims) run(ctx context.Context, started func(), changed func(namespace
 	if err != nil {
 		return err
 	}
-	following := make(chan struct{})
-	go func() {
-		defer close(following)
-		panics.Go("shard", func() { informer.RunWithContext(ctx) })
-	}()
-	defer func() { <-following }()
-	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
-		return nil
-	}
-	started()
-	c.mu.Lock()
-	known := slices.Collect(maps.Keys(c.mine))
-	c.mu.Unlock()
-	for _, namespace := range known { // an earlier leader may not have come to release all
-		changed(namespace)
-	}
-	<-ctx.Done()
+	follow(ctx, informer, handled.HasSynced, func() {
+		started()
+		c.mu.Lock()
+		known := slices.Collect(maps.Keys(c.mine))
+		c.mu.Unlock()
+		for _, namespace := range known { // an earlier leader may not have come to release all
+			changed(namespace)
+		}
+	})
 	return nil
 }
 
@@ -174,11 +156,3 @@ func holderOf(lease *coordinationv1.Lease) string {
 }
 
 func namespaceOf(claim string) string { return strings.TrimPrefix(claim, claimPrefix) }
-
-// watchWith returns a watch function with a label selector.
-func watchWith(of func(context.Context, metav1.ListOptions) (watch.Interface, error), selector string) cache.WatchFuncWithContext {
-	return func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		o.LabelSelector = selector
-		return of(ctx, o)
-	}
-}

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
@@ -211,7 +212,14 @@ func TestAWatchThatEndsInAnArrivalGoesOnWhereItWas(t *testing.T) {
 		}
 		s.write("a/two") // 22
 		s.write("b/busy")
-		time.Sleep(10 * time.Second) //nolint:forbidigo // of the bubble
+		err := wait.PollUntilContextTimeout(t.Context(), time.Second, 10*time.Second, true, func(context.Context) (bool, error) {
+			_, exists, err := f.informer.GetIndexer().GetByKey("a/two")
+			return exists, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
 		has(t, f, "a/one@1", "a/two@22", "b/busy@23")
 		if from := s.from[len(s.from)-1]; from != "21" && from != "22" && from != "23" {
 			t.Errorf("the watch went on from %s", from)

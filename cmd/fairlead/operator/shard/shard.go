@@ -93,15 +93,9 @@ func New(o Options) (*Shard, error) {
 	s := &Shard{
 		Options: o, ready: make(chan struct{}), entries: map[string]*entry{},
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, maxDefer)),
-		claims: newClaims(o.Client.CoordinationV1().Leases(o.Namespace), o.Name),
+		claims: newClaims(o.Client, o.Namespace, o.Name),
 	}
-	s.namespaces = cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
-			list.LabelSelector = o.Selector.String()
-			return o.Client.CoreV1().Namespaces().List(ctx, list)
-		},
-		WatchFuncWithContext: watchWith(o.Client.CoreV1().Namespaces().Watch, o.Selector.String()),
-	}, &corev1.Namespace{}, 0, cache.Indexers{})
+	s.namespaces = newInformer(o.Client, o.Client.CoreV1().Namespaces(), &corev1.Namespace{}, o.Selector.String())
 	if err := s.namespaces.SetTransform(onlyName); err != nil {
 		return nil, err
 	}
@@ -157,15 +151,12 @@ func (s *Shard) known(ctx context.Context) (map[string]bool, error) {
 
 // Run follows the namespaces and keeps the informers to them, until ctx ends. It is called once, with the cache.
 func (s *Shard) Run(ctx context.Context) error {
-	following := make(chan struct{})
-	go func() {
-		defer close(following)
-		panics.Go("shard", func() { s.namespaces.RunWithContext(ctx) })
-	}()
-	defer func() { <-following }()
-	if !cache.WaitForCacheSync(ctx.Done(), s.namespaces.HasSynced) {
-		return nil
-	}
+	follow(ctx, s.namespaces, s.namespaces.HasSynced, func() { s.work(ctx) })
+	return nil
+}
+
+// work handles the namespaces that change, once all are known.
+func (s *Shard) work(ctx context.Context) {
 	s.mu.Lock()
 	for _, name := range s.namespaces.GetStore().ListKeys() {
 		s.entries[name] = &entry{phase: waiting, since: time.Now()} // the first lists of the informers have its objects
@@ -184,7 +175,6 @@ func (s *Shard) Run(ctx context.Context) error {
 	<-ctx.Done()
 	s.queue.ShutDown()
 	running.Wait()
-	return nil
 }
 
 // next handles one namespace.
