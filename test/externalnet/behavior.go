@@ -56,7 +56,7 @@ const (
 )
 
 // Behavior is how a server treats its clients. The zero value is healthy: TCP accepts, HTTP answers
-// 200, gRPC answers SERVING.
+// 200, gRPC returns SERVING.
 type Behavior struct {
 	// Fault is what is wrong. The default is nothing.
 	Fault Fault

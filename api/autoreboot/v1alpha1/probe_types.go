@@ -21,7 +21,7 @@ type Probe struct {
 	// +optional
 	TCPSocket *TCPSocket `json:"tcpSocket,omitempty"`
 
-	// grpc succeeds when the service answers SERVING to the gRPC health protocol.
+	// grpc succeeds when the service returns SERVING to the gRPC health protocol.
 	//
 	// +optional
 	GRPC *GRPC `json:"grpc,omitempty"`

@@ -29,7 +29,7 @@ type HealthCheck struct {
 	// +optional
 	HTTP *HTTPCheck `json:"http,omitempty"`
 
-	// grpc succeeds where the standard gRPC health service answers SERVING.
+	// grpc succeeds where the standard gRPC health service returns SERVING.
 	// +optional
 	GRPC *GRPCCheck `json:"grpc,omitempty"`
 

@@ -91,7 +91,7 @@ type Probe struct {
 	// +optional
 	HTTPGet *HTTPGetAction `json:"httpGet,omitempty"`
 
-	// grpc succeeds where the standard gRPC health service answers SERVING.
+	// grpc succeeds where the standard gRPC health service returns SERVING.
 	// +optional
 	GRPC *GRPCAction `json:"grpc,omitempty"`
 

@@ -252,8 +252,13 @@ func (r *run) checkSecret(ctx context.Context, d deployment) []*x509.Certificate
 	if err := chain[0].VerifyHostname(server); err != nil && result.Status != Failed {
 		result.Status, result.Message, result.Remedy = Failed, brief(err), "correct spec.dnsNames of Certificate "+certificates.CertManager.Certificate
 	}
+	var authorities []*x509.Certificate // none where the issuer knows no root
+	if text := secret.Data[certs.CAKey]; len(text) > 0 && result.Status != Failed {
+		if authorities, err = pemfile.ParseCertificates(text); err != nil {
+			result.Status, result.Message, result.Remedy = Failed, certs.CAKey+": "+brief(err), "delete the Secret: cert-manager issues it again"
+		}
+	}
 	r.results = append(r.results, result)
-	authorities, _ := pemfile.ParseCertificates(secret.Data[certs.CAKey]) // empty where the issuer knows no root
 	return authorities
 }
 

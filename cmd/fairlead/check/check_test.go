@@ -341,6 +341,11 @@ func TestEachDefectIsTold(t *testing.T) {
 		"not valid yet":      {func(_ *testing.T, w *world) { w.now = w.now.Add(-25 * time.Hour) }, "failed: Secret team-system/fairlead-webhook-ca: the authority is valid from"},
 		"no Secret":          {func(_ *testing.T, w *world) { w.secret = nil }, "failed: Secret team-system/fairlead-webhook-ca: it does not exist"},
 		"an unreadable root": {func(_ *testing.T, w *world) { w.secret.Data["tls.crt"] = []byte("x") }, "failed: Secret team-system/fairlead-webhook-ca: tls.crt"},
+		"an unreadable root of cert-manager": {func(t *testing.T, w *world) {
+			w.configure(t, "source: selfSigned", "source: certManager")
+			w.secret.Name = "fairlead-webhook-tls"
+			w.secret.Data = map[string][]byte{"tls.crt": asPEM(w.leaf), "ca.crt": []byte("x")}
+		}, "failed: Secret team-system/fairlead-webhook-tls: ca.crt"},
 		"no connection": {func(_ *testing.T, w *world) {
 			w.dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
 		}, "failed: Service team-system/team-fairlead-webhook: it cannot be reached over TLS: refused"},

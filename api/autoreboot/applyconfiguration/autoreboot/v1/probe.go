@@ -20,7 +20,7 @@ type ProbeApplyConfiguration struct {
 	HTTPGet *HTTPGetApplyConfiguration `json:"httpGet,omitempty"`
 	// tcpSocket succeeds when a connection opens.
 	TCPSocket *TCPSocketApplyConfiguration `json:"tcpSocket,omitempty"`
-	// grpc succeeds when the service answers SERVING to the gRPC health protocol.
+	// grpc succeeds when the service returns SERVING to the gRPC health protocol.
 	GRPC *GRPCApplyConfiguration `json:"grpc,omitempty"`
 	// exec succeeds when the command ends with 0 inside a container. It is kept, and
 	// never run: the trigger is Unknown with reason ExecUnsupported.

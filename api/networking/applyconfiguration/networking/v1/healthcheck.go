@@ -24,7 +24,7 @@ type HealthCheckApplyConfiguration struct {
 	TCP *networkingv1.TCPCheck `json:"tcp,omitempty"`
 	// http succeeds where a GET is answered with an expected status. Redirects are not followed.
 	HTTP *HTTPCheckApplyConfiguration `json:"http,omitempty"`
-	// grpc succeeds where the standard gRPC health service answers SERVING.
+	// grpc succeeds where the standard gRPC health service returns SERVING.
 	GRPC *GRPCCheckApplyConfiguration `json:"grpc,omitempty"`
 	// tls goes with http and grpc.
 	TLS *TLSCheckApplyConfiguration `json:"tls,omitempty"`
