@@ -69,7 +69,7 @@ func (r *Reconciler) decideAndClaim(o *observation) restart.Decision {
 	var d restart.Decision
 	r.Ledger.Do(holderOf(o.key), groupOf(o.policy), func(view disruption.View) []disruption.Claim {
 		stored, in := claimsOf(&o.stored.Status), o.decisionInput()
-		in.Others = restart.Others{Group: view.Group, Free: view.Beyond(stored), Disrupted: view.Disrupted}
+		in.Others = restart.Others{Group: view.Group, Free: view.Beyond(stored), Share: view.Share, Disrupted: view.Disrupted}
 		d = restart.Decide(o.effectivePolicy(), in)
 		disrupted := map[types.UID]bool{}
 		for _, w := range o.workloads {

@@ -44,6 +44,9 @@ type View struct {
 	// Free is how many claims the holder may add to its own. It is negative where what was restored
 	// is more than the cluster may have.
 	Free int
+	// Share is how many claims the holder may have if it uses again the slots that it gives back: the least that a
+	// holder has which waits for a slot of the cluster, and MaxDisrupted where none waits.
+	Share int
 	// Disrupted are the workloads that other holders claim. It must not be changed.
 	Disrupted map[types.UID]bool
 
@@ -180,6 +183,17 @@ func (l *Ledger) wake(f freed) []Holder {
 // free is how many claims are neither held nor promised to a holder that was woken.
 func (l *Ledger) free() int { return l.MaxDisrupted - l.held - l.queue.woken }
 
+// share is the least that a holder other than h has which waits for a slot.
+func (l *Ledger) share(h Holder) int {
+	least := l.MaxDisrupted
+	for _, w := range l.queue.order {
+		if w.needsSlot && w.holder != h {
+			least = min(least, l.claims(w.holder))
+		}
+	}
+	return least
+}
+
 func (l *Ledger) claims(h Holder) int {
 	if a := l.accounts[h]; a != nil {
 		return len(a.claims)
@@ -213,7 +227,7 @@ func keyOf(h Holder, group string) groupKey {
 }
 
 func (l *Ledger) view(h Holder, key groupKey, w *waiter) View {
-	v := View{Free: l.free(), Disrupted: make(map[types.UID]bool, len(l.claimants)), own: l.claims(h), wait: w}
+	v := View{Free: l.free(), Share: l.share(h), Disrupted: make(map[types.UID]bool, len(l.claimants)), own: l.claims(h), wait: w}
 	own := l.accounts[h]
 	for uid, n := range l.claimants {
 		if own != nil && own.claims[uid] {

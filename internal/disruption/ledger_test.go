@@ -69,9 +69,9 @@ func TestViewCountsWhatOthersHold(t *testing.T) {
 	elsewhere.Namespace = "other"
 	l.Restore(elsewhere, "g", claims("4"))
 	for name, want := range map[string]View{
-		"a": {own: 2, Group: 1, Free: 0, Disrupted: map[types.UID]bool{"3": true, "4": true}},
-		"b": {own: 1, Group: 2, Free: 0, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
-		"c": {own: 1, Group: 3, Free: 0, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+		"a": {own: 2, Group: 1, Free: 0, Share: 5, Disrupted: map[types.UID]bool{"3": true, "4": true}},
+		"b": {own: 1, Group: 2, Free: 0, Share: 5, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
+		"c": {own: 1, Group: 3, Free: 0, Share: 5, Disrupted: map[types.UID]bool{"1": true, "2": true, "3": true, "4": true}},
 	} {
 		l.Do(policy(name), "g", func(v View) []Claim {
 			v.wait = nil
@@ -112,6 +112,35 @@ func TestAHolderThatDecidesAgainMayUseWhatItClaimed(t *testing.T) {
 			}
 			return nil
 		})
+	}
+}
+
+// The one with the least claims of those that wait for a slot of the cluster decides how many another may take again.
+func TestTheShareOfAHolderIsThatOfTheLeastThatWaits(t *testing.T) {
+	l, _ := newLedger(5)
+	l.Restore(policy("a"), "", claims("1", "2"))
+	l.Restore(policy("b"), "", claims("3"))
+	l.Restore(policy("c"), "", claims("4", "5"))
+	share := func(name string) (share int) {
+		l.Do(policy(name), "", func(v View) []Claim {
+			share = v.Share
+			v.Wait("of another reason")
+			return map[string][]Claim{"a": claims("1", "2"), "b": claims("3"), "c": claims("4", "5")}[name]
+		})
+		return share
+	}
+	for _, c := range []struct {
+		name string
+		want int
+	}{{"a", 5}, {"b", 2}, {"c", 1}, {"a", 1}, {"b", 2}} {
+		if got := share(c.name); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+	l.Restore(policy("c"), "", claims("4")) // there is a free slot, and b does not wait for one
+	share("b")
+	if got := share("a"); got != 1 {
+		t.Errorf("%d", got)
 	}
 }
 

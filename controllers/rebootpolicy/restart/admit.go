@@ -287,13 +287,16 @@ func (r *run) checkConcurrencyLimit(t *target) (admission, bool) {
 			selected++
 		}
 	}
-	limit, own := scaledValue(r.maxTargets, selected), len(r.status.InFlight)
+	limit, own, free := scaledValue(r.maxTargets, selected), len(r.status.InFlight), others.Free
+	if own < others.Share {
+		free += r.ended
+	}
 	switch {
 	case own >= limit:
 		return held(autorebootv1.ReasonConcurrencyLimit, "for another restart to end"), true
 	case r.evict && scaledValue(r.maxUnavailable, int(t.workload.Desired)) == 0:
 		return held(autorebootv1.ReasonConcurrencyLimit, "strategy.evict.maxUnavailable lets no pod be evicted"), true
-	case own+others.Group >= limit, r.started >= others.Free:
+	case own+others.Group >= limit, r.started >= free:
 		v := held(autorebootv1.ReasonConcurrencyLimit, "for restarts of other policies to end")
 		v.waitsForOthers = true
 		return v, true

@@ -97,6 +97,32 @@ func TestReasonsAreJudgedInTheirOrder(t *testing.T) {
 	}
 }
 
+// One write of the status ends a restart and plans the next. Where another object waits for a slot and has fewer, the
+// slot is its.
+func TestTheSlotOfARestartThatEndsIsUsedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		free, share int
+		starts      bool
+	}{
+		"no other waits":                {0, 10, true},
+		"others have as many":           {0, 1, true},
+		"another has none":              {0, 0, false},
+		"more is in flight than may be": {-1, 10, false},
+		"there is room":                 {1, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newSuite(t, "a", "b")
+			b.start()
+			b.after(time.Minute)
+			b.o.Others.Free, b.o.Others.Share = c.free, c.share
+			d := b.after(2 * time.Minute)
+			if len(d.Status.History) != 1 || len(d.Actions) != 0 != c.starts || d.WaitsForOthers == c.starts {
+				t.Errorf("%d ended, actions %+v, pending: %s", len(d.Status.History), d.Actions, d.PendingMessage)
+			}
+		})
+	}
+}
+
 func TestRestartNowPassesWhatOnlyWaitsForTime(t *testing.T) {
 	passes := map[string]bool{autorebootv1.ReasonDebouncing: true, autorebootv1.ReasonCooldown: true, autorebootv1.ReasonOutsideWindow: true}
 	for _, o := range obstacles() {

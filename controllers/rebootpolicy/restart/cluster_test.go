@@ -75,6 +75,7 @@ type simCluster struct {
 	suspect   bool
 	group     int
 	free      int
+	share     int
 	busy      map[types.UID]bool
 	born      int
 	// rollouts by restart id, and reverted ids.

@@ -48,6 +48,9 @@ type Others struct {
 	Group int
 	// Free is how many more restarts the cluster allows; those that the policy has in flight are subtracted already.
 	Free int
+	// Share is how many restarts the policy may have in flight by using the slots of those that end in the same
+	// decision: others that wait for a slot of the cluster have no fewer.
+	Share int
 	// Disrupted are the workloads that another policy or a ChaosPod disrupts.
 	Disrupted map[types.UID]bool
 }

@@ -231,6 +231,7 @@ func (r *run) endRestart(t *target, result autorebootv1.RestartResult, o occurre
 	if len(r.status.InFlight) == 0 {
 		r.status.InFlight = nil
 	}
+	r.ended++
 	t.LastRestartTime, r.status.LastRestartTime = r.timestampPtr(), r.timestampPtr()
 	r.addHistory(record)
 	return record

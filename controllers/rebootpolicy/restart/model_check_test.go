@@ -31,8 +31,13 @@ func (m *model) check(o Observation, d Decision) {
 		}
 	}
 	most := int(m.policy.Spec.Concurrency.MaxTargets.IntVal)
-	if len(planned) > 0 && (len(d.Status.InFlight)+m.group > most || len(planned) > o.Others.Free) {
-		m.fail("%d are planned with %d in flight, %d of the group and %d free", len(planned), len(d.Status.InFlight), m.group, o.Others.Free)
+	inFlight := len(d.Status.InFlight)
+	free := max(o.Others.Free, 0)
+	if inFlight <= o.Others.Share { // the slots of those that have ended
+		free = max(o.Others.Free+len(stored)-(inFlight-len(planned)), 0)
+	}
+	if len(planned) > 0 && (inFlight+m.group > most || len(planned) > free) {
+		m.fail("%d are planned with %d in flight, %d of the group, %d free and a share of %d", len(planned), inFlight, m.group, o.Others.Free, o.Others.Share)
 	}
 	for _, f := range planned {
 		m.checkPlan(o, d, f)

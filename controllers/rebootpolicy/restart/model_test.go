@@ -189,7 +189,7 @@ func (m *model) event(s step) {
 	case "group":
 		m.group = s.which % 2
 	case "free":
-		m.free = s.which % 4
+		m.free, m.share = s.which%4, s.which%3
 	case "busy":
 		if m.busy[types.UID(target.uid)] {
 			delete(m.busy, types.UID(target.uid))
@@ -223,7 +223,7 @@ func (m *model) reconcile(crash string) time.Time {
 			}
 		}
 	}
-	o.Others.Free = max(m.free-len(m.policy.Status.InFlight), 0)
+	o.Others.Free, o.Others.Share = max(m.free-len(m.policy.Status.InFlight), 0), m.share
 	before := m.bytes(m.policy)
 	d := m.decide(m.policy, o)
 	if m.bytes(m.policy) != before {
@@ -297,15 +297,25 @@ func (m *model) bytes(v any) string {
 	return string(data)
 }
 
+// without returns how many restarts of a list are not in another.
+func without(list, other []autorebootv1.InFlightRestart) (n int) {
+	for i := range list {
+		if !slices.ContainsFunc(other, func(f autorebootv1.InFlightRestart) bool { return f.ID == list[i].ID }) {
+			n++
+		}
+	}
+	return n
+}
+
 // checkRepeatable decides once more from what is stored: nothing may have changed, nothing is reported again.
 func (m *model) checkRepeatable(o Observation, d Decision) {
 	p := m.policy.DeepCopy()
 	p.Status = d.Status
-	// What ended has not left the ledger yet: its slot goes to the target that waits longest.
-	for _, f := range p.Status.InFlight {
-		if !slices.ContainsFunc(m.policy.Status.InFlight, func(old autorebootv1.InFlightRestart) bool { return old.ID == f.ID }) {
-			o.Others.Free--
-		}
+	// What is planned is in the ledger. What ended leaves it, and its slot is this policy's unless others have fewer.
+	planned, ended := without(p.Status.InFlight, m.policy.Status.InFlight), without(m.policy.Status.InFlight, p.Status.InFlight)
+	o.Others.Free -= planned
+	if len(p.Status.InFlight) < o.Others.Share {
+		o.Others.Free += ended
 	}
 	again := Decide(p, o)
 	if a, b := m.bytes(d.Status), m.bytes(again.Status); a != b {

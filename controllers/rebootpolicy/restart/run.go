@@ -44,7 +44,7 @@ type run struct {
 
 	messages       []Message
 	requeue        time.Time
-	started        int
+	started, ended int
 	waitsForOthers bool
 	// restartNowDone means that a restart which RestartNow asked for was verified, or not needed.
 	restartNowDone bool
