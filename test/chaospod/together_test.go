@@ -4,6 +4,7 @@
 package chaospod
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,6 @@ func TestDisruptionsOfOneWorkloadNeverOverlap(t *testing.T) {
 	s.must(err)
 	defer record.Close()
 	s.now("a", "1")
-	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
 	s.now("b", "1")
 	s.ended("a", 1, chaosv1.RunSurvived)
 	s.ended("b", 1, chaosv1.RunSurvived)
@@ -81,6 +81,13 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 			return ask(&p.Status)
 		})
 	}
+	policy(func(st *autorebootv1.RebootPolicyStatus) error {
+		if len(st.Targets) == 0 { // what an annotation says from the beginning asks for nothing
+			return errors.New("the policy was not reconciled yet")
+		}
+		return nil
+	})
+	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
 	held := func(words string) {
 		s.Helper()
 		policy(func(st *autorebootv1.RebootPolicyStatus) error {
