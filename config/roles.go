@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed rbac/role.yaml split/*_role.yaml namespaced/cluster_role.yaml namespaced/rights/role.yaml
+//go:embed rbac/role.yaml split/*_role.yaml namespaced/cluster_role.yaml namespaced/rights/role.yaml shards/role.yaml
 var roles embed.FS
 
 // Rights are the rules of the shipped roles of an operator.
@@ -24,17 +24,32 @@ type Rights struct {
 	Cluster, Watched, Own []rbacv1.PolicyRule
 }
 
-// Roles returns the roles of an operator that serves webhooks, reconciles, or does both. With clusterAccess, its
-// rights to what is in the namespaces that it works in are those of the whole cluster, and Watched is empty.
-func Roles(webhooks, controllers, clusterAccess bool) (Rights, error) {
+// Profile is what an operator does, and where.
+type Profile struct {
+	// Webhooks and Controllers say that it serves webhooks and that it reconciles.
+	Webhooks, Controllers bool
+	// ClusterAccess says that its rights to what is in the namespaces that it works in are those of the whole cluster.
+	ClusterAccess bool
+	// Shard says that it reconciles one shard of the cluster.
+	Shard bool
+}
+
+// shardRole adds to the other roles.
+const shardRole = "shards/role.yaml"
+
+// Roles returns the roles of an operator. Watched is empty with ClusterAccess.
+func Roles(p Profile) (Rights, error) {
 	files := []string{"rbac/role.yaml"}
 	switch {
-	case !clusterAccess:
+	case !p.ClusterAccess:
 		files = []string{"namespaced/cluster_role.yaml", "namespaced/rights/role.yaml", "rbac/role.yaml"}
-	case !controllers:
+	case !p.Controllers:
 		files = []string{"split/webhook_cluster_role.yaml", "split/webhook_role.yaml"}
-	case !webhooks:
+	case !p.Webhooks:
 		files = []string{"split/manager_cluster_role.yaml", "split/manager_role.yaml"}
+	}
+	if p.Shard {
+		files = append(files, shardRole)
 	}
 	var all Rights
 	for i, name := range files {
@@ -48,7 +63,7 @@ func Roles(webhooks, controllers, clusterAccess bool) (Rights, error) {
 				return Rights{}, fmt.Errorf("%s: %w", name, err)
 			}
 			switch {
-			case role.Kind == "ClusterRole" && i == 0:
+			case role.Kind == "ClusterRole" && (i == 0 || name == shardRole):
 				all.Cluster = append(all.Cluster, role.Rules...)
 			case role.Kind == "ClusterRole": // the wide one, of which only the Role beside it applies
 			case role.Namespace == "":

@@ -140,6 +140,12 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	s.apply(objects)
 	s.hasObjects()
 	s.kubectl("delete", "namespace", "fairlead-system")
+	s.eventually(func() error { // as a node does not let go of a pod that runs
+		if n := s.kubelet.alive.Load(); n > 0 {
+			return fmt.Errorf("%d processes run", n)
+		}
+		return nil
+	})
 	if _, code := s.check("--namespace=shop"); code != 1 {
 		t.Errorf("without an operator the check ends with %d", code)
 	}

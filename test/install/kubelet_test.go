@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ type kubelet struct {
 
 	running map[types.UID]*container // of the one goroutine that synchronizes
 	stops   sync.WaitGroup
+	alive   atomic.Int32 // processes, also those that are told to stop
 
 	mu   sync.Mutex           // guards what follows
 	logs []*cluster.Component // of all that ever ran
@@ -167,7 +169,11 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, program string) (*
 	if err != nil {
 		return nil, err
 	}
-	k.stops.Go(func() { c.ended <- c.Wait(context.WithoutCancel(ctx)) })
+	k.alive.Add(1)
+	k.stops.Go(func() {
+		defer k.alive.Add(-1)
+		c.ended <- c.Wait(context.WithoutCancel(ctx))
+	})
 	return c, nil
 }
 

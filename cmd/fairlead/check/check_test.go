@@ -592,6 +592,10 @@ func TestRightsFollowTheConfiguration(t *testing.T) {
 		"namespaces": {func(w *world) {
 			w.configure(t, "metrics:", "namespaces: [shop]\nclusterAccess: false\negress: {clusterCIDRs: [10.0.0.0/8]}\nmetrics:")
 		}, "patch on deployments.apps in namespace shop", "get on nodes in all namespaces"},
+		"a shard": {func(w *world) {
+			c := &w.deployment.Spec.Template.Spec.Containers[0]
+			c.Args = append(c.Args, "--webhooks=false", "--shard=a", "--shard-namespace-selector=team=a", "--lease-lock-name=fairlead-shard-a")
+		}, "list on leases.coordination.k8s.io in namespace team-system", "list on secrets in all namespaces"},
 		"webhooks alone": {func(w *world) {
 			c := &w.deployment.Spec.Template.Spec.Containers[0]
 			c.Args = append(c.Args, "--controllers=false")

@@ -55,7 +55,9 @@ func (r *run) checkRights(ctx context.Context) {
 // rights are those of the roles, with the names of this installation, and only in the namespaces that it is for.
 func (d deployment) rights() ([]authorizationv1.ResourceAttributes, error) {
 	c := d.configuration
-	roles, err := config.Roles(c.Webhook.Enabled, c.Controllers.Enabled, c.ClusterAccess)
+	roles, err := config.Roles(config.Profile{
+		Webhooks: c.Webhook.Enabled, Controllers: c.Controllers.Enabled, ClusterAccess: c.ClusterAccess, Shard: c.Shard.Name != "",
+	})
 	if err != nil {
 		return nil, err
 	}
