@@ -23,9 +23,10 @@ import (
 )
 
 const (
-	// name of the Deployment, and of the Lease of its leader.
-	name      = "fairlead-manager"
-	container = "manager"
+	// name of the Deployment of the leader, and of its Lease.
+	name = "fairlead-manager"
+	// service leads to the webhooks. In the split layout, their Deployment has its name.
+	service = "fairlead-webhook"
 	// patience bounds each wait. A rollout of three replicas takes a minute on an idle machine.
 	patience = 6 * time.Minute
 )
@@ -33,23 +34,19 @@ const (
 // deployment is Fairlead on a node.
 type deployment struct {
 	*node.Node
-	client   client.WithWatch
-	replicas int
+	client client.WithWatch
+	layout *layout
 }
 
-// deploy applies config/default of the checkout, and waits until every replica is ready and objects
-// at v1alpha1 are converted.
-func deploy(ctx context.Context, n *node.Node, root, image string, replicas int) (*deployment, error) {
+// deploy applies a layout of the checkout, and waits until every replica is ready and objects at
+// v1alpha1 are converted.
+func deploy(ctx context.Context, n *node.Node, root, image string, l *layout) (*deployment, error) {
 	c, err := framework.NewClient(n.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}
-	d := &deployment{Node: n, client: c, replicas: replicas}
-	manifests, err := d.render(ctx, root, image)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.kubectl(ctx, manifests, "apply", "--server-side", "-f", "-"); err != nil {
+	d := &deployment{Node: n, client: c, layout: l}
+	if err := d.apply(ctx, root, image); err != nil {
 		return nil, err
 	}
 	err = framework.Established(ctx, func(ctx context.Context, args ...string) error {
@@ -68,24 +65,36 @@ func deploy(ctx context.Context, n *node.Node, root, image string, replicas int)
 	})
 }
 
+// apply applies the manifests of the layout, or those that are selected.
+func (d *deployment) apply(ctx context.Context, root, image string, selected ...string) error {
+	manifests, err := d.render(ctx, root, image)
+	if err != nil {
+		return err
+	}
+	_, err = d.kubectl(ctx, manifests, append([]string{"apply", "--server-side", "-f", "-"}, selected...)...)
+	return err
+}
+
 // trial is converted, given defaults and checked.
 const trial = `{"apiVersion": "networking.fairlead.dev/v1alpha1", "kind": "ExternalService",
 "metadata": {"name": "trial", "namespace": "default"}, "spec": {"hosts": ["192.0.2.1"], "ports": {"sql": 5432}}}`
 
-// render is config/default with the image and the replicas of an overlay, as a platform team has one.
+// render is the layout with the image and the replicas of an overlay, as a platform team has one.
 func (d *deployment) render(ctx context.Context, root, image string) (manifests []byte, err error) {
 	overlay, err := os.MkdirTemp("", "overlay")
 	if err != nil {
 		return nil, fmt.Errorf("the overlay: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(overlay)) }()
-	shipped, err := filepath.Rel(overlay, filepath.Join(root, "config", "default"))
+	shipped, err := filepath.Rel(overlay, filepath.Join(root, "config", d.layout.folder))
 	if err != nil {
 		return nil, fmt.Errorf("the overlay: %w", err)
 	}
 	repository, tag, _ := strings.Cut(image, ":")
-	content := fmt.Sprintf("resources: [%q]\nimages: [{name: fairlead, newName: %q, newTag: %q}]\nreplicas: [{name: %s, count: %d}]\n",
-		shipped, repository, tag, name, d.replicas)
+	content := fmt.Sprintf("resources: [%q]\nimages: [{name: fairlead, newName: %q, newTag: %q}]\nreplicas:\n", shipped, repository, tag)
+	for _, p := range d.layout.parts {
+		content += fmt.Sprintf("- {name: %s, count: %d}\n", p.name, p.replicas)
+	}
 	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(content), 0o600); err != nil {
 		return nil, fmt.Errorf("the overlay: %w", err)
 	}
@@ -107,8 +116,10 @@ func (d *deployment) kubectl(ctx context.Context, stdin []byte, args ...string) 
 
 // settled waits until the rollout is complete, and also the last old pod, which drains, is gone.
 func (d *deployment) settled(ctx context.Context) error {
-	if _, err := d.kubectl(ctx, nil, "rollout", "status", "deployment/"+name, "--namespace="+framework.Namespace, "--timeout="+patience.String()); err != nil {
-		return errors.Join(err, d.complaint(ctx))
+	for _, p := range d.layout.parts {
+		if err := d.rolledOut(ctx, p.name); err != nil {
+			return err
+		}
 	}
 	return framework.Eventually(ctx, patience, func(ctx context.Context) error {
 		pods, err := d.pods(ctx)
@@ -121,11 +132,19 @@ func (d *deployment) settled(ctx context.Context) error {
 				ready++
 			}
 		}
-		if len(pods) != d.replicas || ready != d.replicas {
-			return fmt.Errorf("%d pods, %d of them ready, instead of %d", len(pods), ready, d.replicas)
+		if want := d.layout.replicas(); len(pods) != want || ready != want {
+			return fmt.Errorf("%d pods, %d of them ready, instead of %d", len(pods), ready, want)
 		}
 		return nil
 	})
+}
+
+func (d *deployment) rolledOut(ctx context.Context, name string) error {
+	_, err := d.kubectl(ctx, nil, "rollout", "status", "deployment/"+name, "--namespace="+framework.Namespace, "--timeout="+patience.String())
+	if err != nil {
+		return errors.Join(err, d.complaint(ctx))
+	}
+	return nil
 }
 
 // complaint says how the pods are, for an error.
@@ -145,11 +164,12 @@ func (d *deployment) complaint(ctx context.Context) error {
 
 func (d *deployment) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	err := d.client.List(ctx, &list, selected...)
+	err := d.client.List(ctx, &list, client.InNamespace(framework.Namespace), client.MatchingLabels{"app.kubernetes.io/name": "fairlead"})
 	return list.Items, err
 }
 
-var selected = []client.ListOption{client.InNamespace(framework.Namespace), client.MatchingLabels{"app.kubernetes.io/component": "manager"}}
+// serving selects the pods that the Service leads to.
+var serving = client.MatchingLabels{"fairlead.dev/webhooks": "true"}
 
 func isReady(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {

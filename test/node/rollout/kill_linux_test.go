@@ -21,6 +21,9 @@ func TestTheProcessOfThePodIsKilledAndNoOther(t *testing.T) {
 		return cmd
 	}
 	leader, other := start("fairlead-manager-1"), start("fairlead-manager-10")
+	if bytes, err := memory("/proc", "fairlead-manager-1"); err != nil || bytes < 100<<10 || bytes > 100<<20 {
+		t.Errorf("sleep has %d bytes: %v", bytes, err)
+	}
 	if err := killContainer("/proc", "fairlead-manager-1"); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func keepLogs(ctx context.Context, folder string) error {
 }
 
 func copyLogs(folder string) error {
-	found, err := filepath.Glob(filepath.Join(node.Logs, framework.Namespace+"_*", container, "*.log"))
+	found, err := filepath.Glob(filepath.Join(node.Logs, framework.Namespace+"_*", "*", "*.log"))
 	if err != nil {
 		return err
 	}

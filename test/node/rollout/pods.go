@@ -11,6 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 const (
@@ -23,7 +26,7 @@ const (
 func (d *deployment) watchPods(ctx context.Context, r *routes) error {
 	for {
 		var list corev1.PodList
-		events, err := d.client.Watch(ctx, &list, selected...)
+		events, err := d.client.Watch(ctx, &list, client.InNamespace(framework.Namespace), serving)
 		if err != nil {
 			return fmt.Errorf("watch the pods: %w", err)
 		}

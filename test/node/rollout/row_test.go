@@ -62,10 +62,12 @@ func TestTheTableSaysWhatWasLostAndHowLateKubeProxyWas(t *testing.T) {
 func TestAStrictRowMayLoseNothingAndAnotherOnlyWhatCouldNotBeKnown(t *testing.T) {
 	killed := time.Unix(1000, 0)
 	s := &scene{blind: []window{{killed, killed.Add(2 * time.Second)}}}
-	lost := func(strict bool, first, last time.Duration) Row {
+	lost := func(strict bool, sent, answered time.Duration) Row {
 		return Row{Scenario: "killed", Strict: strict, Sum: counters.Sum{Sent: 9, Failed: 1,
-			Reasons: []counters.Reason{{Text: "refused", First: killed.Add(first), Last: killed.Add(last)}}}}
+			Lost: []counters.Request{{Kind: "get v1", Reason: "refused", Sent: killed.Add(sent), Took: answered - sent}}}}
 	}
+	unknown := lost(false, 0, time.Second)
+	unknown.Failed = 2
 	for name, c := range map[string]struct {
 		row  Row
 		says string
@@ -73,9 +75,11 @@ func TestAStrictRowMayLoseNothingAndAnotherOnlyWhatCouldNotBeKnown(t *testing.T)
 		"nothing lost":              {Row{Strict: true}, ""},
 		"lost in an orderly update": {lost(true, 0, time.Second), "1 of 9 requests were lost"},
 		"lost before it was known":  {lost(false, 0, time.Second), ""},
-		"lost in the aftermath":     {lost(false, 0, 6*time.Second), ""},
-		"lost once it was known":    {lost(false, 0, 8*time.Second), "live processes only: refused"},
-		"lost before anything":      {lost(false, -5*time.Second, time.Second), "live processes only: refused"},
+		"on its way for seconds":    {lost(false, -5*time.Second, time.Second), ""},
+		"lost in the aftermath":     {lost(false, 6*time.Second, 9*time.Second), ""},
+		"lost once it was known":    {lost(false, 8*time.Second, 9*time.Second), "live processes only: get v1: refused"},
+		"lost before anything":      {lost(false, -5*time.Second, -time.Second), "live processes only: get v1: refused"},
+		"lost and not remembered":   {unknown, "only 1 are known"},
 	} {
 		err := s.judge(&c.row)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {

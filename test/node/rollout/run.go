@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,12 +24,8 @@ import (
 	"github.com/fairlead-dev/fairlead/test/soak/load"
 )
 
-const (
-	replicas = 3
-	service  = "fairlead-webhook"
-	// calm is how long requests flow before and after what is done: what is lost late counts too.
-	calm = 5 * time.Second
-)
+// calm is how long requests flow before and after what is done: what is lost late counts too.
+const calm = 5 * time.Second
 
 // scene is what the scenarios play on.
 type scene struct {
@@ -67,10 +65,10 @@ func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
 			cancel(err)
 		}
 	})
-	if s.deployment, err = deploy(ctx, n, o.Root, Repository+":"+s.image, replicas); err != nil {
+	if s.deployment, err = deploy(ctx, n, o.Root, Repository+":"+s.image, single); err != nil {
 		return nil, err
 	}
-	_, _ = fmt.Fprintf(o.Output, "Fairlead is deployed with %d replicas after %.1f s\n", replicas, time.Since(began).Seconds())
+	_, _ = fmt.Fprintf(o.Output, "Fairlead is deployed with %d replicas after %.1f s\n", single.replicas(), time.Since(began).Seconds())
 	watchers.Go(func() { cancel(s.watchPods(ctx, s.routes)) }) // of two causes, the first counts
 	rows, err = s.playAll(ctx, o, only)
 	if o.Stay && err == nil {
@@ -87,20 +85,48 @@ func (s *scene) playAll(ctx context.Context, o Options, only *regexp.Regexp) ([]
 	}
 	var rows []Row
 	var verdicts []error
-	for i, part := range scenarios(o) {
-		if !only.MatchString(part.name) {
+	for _, l := range []*layout{single, split} {
+		parts := slices.DeleteFunc(scenarios(o, l), func(part scenario) bool { return !only.MatchString(part.name) })
+		if len(parts) == 0 {
 			continue
 		}
-		part.namespace = fmt.Sprintf("load-%d", i) // names of objects repeat from one load to the next
-		row, err := s.perform(ctx, part, config, o)
-		rows = append(rows, row)
-		verdicts = append(verdicts, err, s.judge(&row))
-		if err != nil {
-			break // what follows would measure the consequences
+		if l != s.layout {
+			parts = slices.Insert(parts, 0, scenario{name: "from one layout to the other on a real node", strict: true, play: divide(o.Root), rounds: 1})
 		}
-		_, _ = fmt.Fprintf(o.Output, "%s: %d of %d requests failed\n", row.Scenario, row.Lost(), row.Sent)
+		for _, part := range parts {
+			part.namespace = fmt.Sprintf("load-%d", len(rows)) // names of objects repeat from one load to the next
+			row, err := s.perform(ctx, part, config, o)
+			rows = append(rows, row)
+			verdicts = append(verdicts, err, s.judge(&row))
+			if err != nil {
+				return rows, errors.Join(verdicts...) // what follows would measure the consequences
+			}
+			_, _ = fmt.Fprintf(o.Output, "%s: %d of %d requests failed\n", row.Scenario, row.Lost(), row.Sent)
+		}
+		if err := s.weigh(ctx, o.Output); err != nil {
+			return rows, errors.Join(append(verdicts, err)...)
+		}
 	}
 	return rows, errors.Join(verdicts...)
+}
+
+// weigh prints what memory the processes of the layout have, after the load.
+func (s *scene) weigh(ctx context.Context, w io.Writer) error {
+	pods, err := s.pods(ctx)
+	if err != nil {
+		return err
+	}
+	sum := 0
+	for i := range pods {
+		bytes, err := memory("/proc", pods[i].Name)
+		if err != nil {
+			return err
+		}
+		sum += bytes
+		_, _ = fmt.Fprintf(w, "config/%s: %s has %d MiB\n", s.layout.folder, pods[i].Name, bytes>>20)
+	}
+	_, err = fmt.Fprintf(w, "config/%s: %d processes, %d MiB\n", s.layout.folder, len(pods), sum>>20)
+	return err
 }
 
 // perform plays a scenario under load.

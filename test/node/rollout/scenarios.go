@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,25 +28,60 @@ type scenario struct {
 	namespace string
 }
 
-func scenarios(o Options) []scenario {
-	return []scenario{
-		{name: "rolling update on a real node", strict: true, play: roll, rounds: o.Rollouts, atLeast: o.Requests},
-		{name: "leader's pod deleted on a real node", strict: true, play: deleteLeader, rounds: 2},
-		{name: "leader's Lease lost on a real node", strict: true, play: takeLease, rounds: 2},
-		{name: "leader's container killed on a real node", play: killLeader, rounds: 3},
+// scenarios of a layout. The death of a leader that serves no webhooks must not lose a request.
+func scenarios(o Options, l *layout) []scenario {
+	suffix := " on a real node"
+	if l == split {
+		suffix += ", split"
+	}
+	all := []scenario{
+		{name: "rolling update" + suffix, strict: true, play: roll, rounds: o.Rollouts, atLeast: o.Requests},
+		{name: "leader's pod deleted" + suffix, strict: true, play: deleteLeader, rounds: 2},
+		{name: "leader's Lease lost" + suffix, strict: true, play: takeLease, rounds: 2},
+		{name: "leader's container killed" + suffix, strict: l == split, play: killLeader, rounds: 3},
+	}
+	if l == split {
+		all = append(all,
+			scenario{name: "webhook's pod deleted" + suffix, strict: true, play: deleteWebhook, rounds: 2},
+			scenario{name: "webhook's container killed" + suffix, play: killWebhook, rounds: 3})
+	}
+	return all
+}
+
+// divide goes from the single to the split layout, as docs/guides/high-availability.md says: those that
+// will serve are ready before those that serve go.
+func divide(root string) func(context.Context, *scene, *Row) error {
+	return func(ctx context.Context, s *scene, _ *Row) error {
+		s.layout = split
+		image := Repository + ":" + s.image
+		if err := s.apply(ctx, root, image, "--selector=app.kubernetes.io/component=webhook"); err != nil {
+			return err
+		}
+		if err := s.rolledOut(ctx, service); err != nil {
+			return err
+		}
+		// Replicas and images were changed in place meanwhile, which the manifests take back.
+		if err := s.apply(ctx, root, image, "--force-conflicts"); err != nil {
+			return err
+		}
+		return s.settled(ctx)
 	}
 }
 
 // roll replaces every replica: by the other image, or by the same one again.
 func roll(ctx context.Context, s *scene, _ *Row) error {
-	args := []string{"rollout", "restart", "deployment/" + name}
-	if s.rolls%3 != 1 {
+	restart := s.rolls%3 == 1
+	if s.rolls++; !restart {
 		s.image = map[string]string{One: Two, Two: One}[s.image]
-		args = []string{"set", "image", "deployment/" + name, container + "=" + Repository + ":" + s.image}
 	}
-	s.rolls++
-	if _, err := s.kubectl(ctx, nil, append(args, "--namespace="+framework.Namespace)...); err != nil {
-		return err
+	for _, p := range s.layout.parts {
+		args := []string{"rollout", "restart", "deployment/" + p.name}
+		if !restart {
+			args = []string{"set", "image", "deployment/" + p.name, p.container + "=" + Repository + ":" + s.image}
+		}
+		if _, err := s.kubectl(ctx, nil, append(args, "--namespace="+framework.Namespace)...); err != nil {
+			return err
+		}
 	}
 	return s.settled(ctx)
 }
@@ -78,7 +114,10 @@ func takeLease(ctx context.Context, s *scene, row *Row) error {
 	if _, err := s.kubectl(ctx, nil, "patch", "lease", name, "--namespace="+framework.Namespace, "--type=merge", "--patch="+patch); err != nil {
 		return err
 	}
-	left := s.leaves(ctx, leader.Status.PodIP, orderlyEnd)
+	left := "not in the Service"
+	if s.routes.leads(leader.Status.PodIP) {
+		left = s.leaves(ctx, leader.Status.PodIP, orderlyEnd)
+	}
 	if _, err := s.leader(ctx); err != nil { // only once the Lease of the absent holder has run out
 		return err
 	}
@@ -112,25 +151,72 @@ func (s *scene) leaves(ctx context.Context, address string, within time.Duration
 	return fmt.Sprintf("out of the Service after %.1f s", time.Since(began).Seconds())
 }
 
-// killLeader kills the leader's process. Nothing can announce that: until the kubelet has noticed and
-// kube-proxy has followed, one new connection in three is refused, and the API server tries no other.
+// webhook is a replica that serves webhooks.
+func (s *scene) webhook(ctx context.Context) (*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := s.client.List(ctx, &list, client.InNamespace(framework.Namespace), serving); err != nil {
+		return nil, err
+	}
+	if len(list.Items) == 0 {
+		return nil, errors.New("no pod serves webhooks")
+	}
+	return &list.Items[0], nil
+}
+
+// deleteWebhook ends a replica of the webhooks in order.
+func deleteWebhook(ctx context.Context, s *scene, _ *Row) error {
+	pod, err := s.webhook(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.client.Delete(ctx, pod); err != nil {
+		return fmt.Errorf("delete a webhook: %w", err)
+	}
+	return s.settled(ctx)
+}
+
+// killWebhook kills the process of a replica that serves webhooks and does nothing else.
+func killWebhook(ctx context.Context, s *scene, row *Row) error {
+	pod, err := s.webhook(ctx)
+	if err != nil {
+		return err
+	}
+	return s.kill(ctx, pod, row)
+}
+
+// killLeader kills the leader's process.
 func killLeader(ctx context.Context, s *scene, row *Row) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
 		return err
 	}
-	killed := time.Now()
-	if err := killContainer("/proc", leader.Name); err != nil {
+	if err := s.kill(ctx, leader, row); err != nil {
 		return err
 	}
-	left := s.leaves(ctx, leader.Status.PodIP, patience)
-	s.blind = append(s.blind, window{killed, time.Now()})
+	_, err = s.leader(ctx)
+	return err
+}
+
+// kill kills the process of a pod, and waits until all are ready again. Nothing can announce that: where
+// it serves webhooks, one new connection in three is refused until the kubelet has noticed and
+// kube-proxy has followed, and the API server tries no other replica.
+func (s *scene) kill(ctx context.Context, victim *corev1.Pod, row *Row) error {
+	served := s.routes.leads(victim.Status.PodIP)
+	killed := time.Now()
+	if err := killContainer("/proc", victim.Name); err != nil {
+		return err
+	}
+	left := "not in the Service"
+	if served {
+		left = s.leaves(ctx, victim.Status.PodIP, patience)
+		s.blind = append(s.blind, window{killed, time.Now()})
+	}
 	if err := framework.Eventually(ctx, patience, func(ctx context.Context) error {
 		var pod corev1.Pod
-		if err := s.client.Get(ctx, client.ObjectKeyFromObject(leader), &pod); err != nil {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(victim), &pod); err != nil {
 			return err
 		}
-		if !isReady(&pod) || restarts(&pod) == restarts(leader) {
+		if !isReady(&pod) || restarts(&pod) == restarts(victim) {
 			return fmt.Errorf("pod %s is not ready again", pod.Name)
 		}
 		return nil
@@ -138,11 +224,7 @@ func killLeader(ctx context.Context, s *scene, row *Row) error {
 		return err
 	}
 	row.Notes = append(row.Notes, fmt.Sprintf("%s, ready again after %.1f s", left, time.Since(killed).Seconds()))
-	if err := s.settled(ctx); err != nil {
-		return err
-	}
-	_, err = s.leader(ctx)
-	return err
+	return s.settled(ctx)
 }
 
 func restarts(pod *corev1.Pod) int32 {
