@@ -58,7 +58,7 @@ func (h *storedCA) rotationReason(now time.Time) string {
 	certificate := h.signer.certificate()
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	if now.After(certificate.NotAfter.Add(-life / 10)) {
-		return "nine tenths of its life have passed; it expires at " + certificate.NotAfter.Format(time.RFC3339)
+		return "90% of its lifetime has passed; it expires at " + certificate.NotAfter.Format(time.RFC3339)
 	}
 	if asked := h.secret.Annotations[RotateAnnotation]; asked != "" && asked != h.secret.Annotations[RotatedAnnotation] {
 		return "the annotation " + RotateAnnotation + " asks for it"

@@ -55,7 +55,7 @@ func newMetrics(now func() time.Time) *metrics {
 		pending: prometheus.NewDesc("fairlead_rebootpolicy_pending",
 			"Targets whose restart waits, by what it waits for.", with("reason"), nil),
 		held: prometheus.NewDesc("fairlead_rebootpolicy_held_seconds_total",
-			"Time that restarts have waited, by what they waited for.", with("reason"), nil),
+			"Seconds that restarts have spent waiting, by reason.", with("reason"), nil),
 		state: prometheus.NewDesc("fairlead_rebootpolicy_trigger_state",
 			"The state that a trigger is in.", with("trigger", "state"), nil),
 		sources: prometheus.NewDesc("fairlead_rebootpolicy_source_objects",

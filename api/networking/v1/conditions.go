@@ -83,7 +83,7 @@ const (
 
 // Reasons of FailedOver, which is True with any of them; the last one is FaultInjected.
 const (
-	// ReasonPriorityUnhealthy: no lower priority has enough healthy addresses.
+	// ReasonPriorityUnhealthy: no more preferred tier has enough healthy addresses.
 	ReasonPriorityUnhealthy = "PriorityUnhealthy"
 	// ReasonFailbackPending: one has, and waits for failbackDelay to pass, or with failback Manual to
 	// be asked for.

@@ -204,7 +204,7 @@ type Failover struct {
 	// +optional
 	Failback *FailbackPolicy `json:"failback,omitempty"`
 
-	// failbackDelay is how long a lower priority must stay healthy before it is taken again. The
+	// failbackDelay is how long a more preferred tier must stay healthy before it is published again. The
 	// default is 5m.
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"

@@ -77,7 +77,7 @@ type Configuration struct {
 	// Profiling opts in to net/http/pprof. It is off by default.
 	Profiling Profiling `json:"profiling,omitempty"`
 
-	// Logging is the form of the log.
+	// Logging is the format and the level of the log.
 	Logging Logging `json:"logging,omitempty"`
 
 	// GracefulShutdownTimeout bounds the whole of an orderly stop: reconcilers, release of the
@@ -250,7 +250,7 @@ type Profiling struct {
 	OnMetrics bool `json:"onMetrics,omitempty"`
 }
 
-// Logging is the form of the log.
+// Logging is the format and the level of the log.
 type Logging struct {
 	// Format is json (default) or text.
 	Format string `json:"format,omitempty"`

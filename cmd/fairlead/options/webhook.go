@@ -102,7 +102,7 @@ type Certificates struct {
 	Validity metav1.Duration `json:"validity,omitempty"`
 
 	// AuthorityValidity is how long the root is valid, for source selfSigned. It is replaced after
-	// nine tenths of that. The default is 87600h, ten years; at least ten times Validity.
+	// 90% of that. The default is 87600h, ten years; at least ten times Validity.
 	AuthorityValidity metav1.Duration `json:"authorityValidity,omitempty"`
 
 	// CertManager says what cert-manager is asked for, for source certManager.
