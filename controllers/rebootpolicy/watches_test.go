@@ -71,6 +71,13 @@ func TestAStormOfEventsIsOneLookASecond(t *testing.T) {
 	if q.now != 3 || q.later[len(q.later)-1] != controller.CoalescingInterval {
 		t.Errorf("%d looks, the next after %s, although the interval is longer", q.now, q.later[len(q.later)-1])
 	}
+	now = now.Add(time.Minute)
+	b.SetInterval(policyKey, controller.CoalescingInterval) // by a reconcile that no event asked for
+	now = now.Add(time.Millisecond)
+	b.EnqueueCoalesced(policyKey)
+	if q.now != 3 || q.later[len(q.later)-1] != controller.CoalescingInterval-time.Millisecond {
+		t.Errorf("%d looks, the next after %s, although there was one just now", q.now, q.later[len(q.later)-1])
+	}
 }
 
 func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
@@ -218,7 +225,7 @@ func TestTheCacheDropsWhatIsNotReadOfAWorkload(t *testing.T) {
 
 func TestAPolicyWhoseWritesTakeLongIsLookedAtLessOften(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{
-		0: controller.CoalescingInterval, 50 * time.Millisecond: controller.CoalescingInterval + time.Second, time.Second: maxInterval,
+		0: controller.CoalescingInterval, 50 * time.Millisecond: controller.CoalescingInterval + 2500*time.Millisecond, time.Second: maxInterval,
 	} {
 		o := &observation{state: &objectState{writeTook: took}}
 		if got := o.interval(); got != want {

@@ -59,7 +59,7 @@ type CoalescingEnqueuer struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// last is when each object was last enqueued at once, and intervals are those that were set.
+	// last is when each object was last enqueued at once or its interval set.
 	last      map[types.NamespacedName]time.Time
 	intervals map[types.NamespacedName]time.Duration
 }
@@ -69,11 +69,12 @@ func NewCoalescingEnqueuer(now func() time.Time) *CoalescingEnqueuer {
 	return &CoalescingEnqueuer{now: now, last: map[types.NamespacedName]time.Time{}, intervals: map[types.NamespacedName]time.Duration{}}
 }
 
-// SetInterval sets the least time between two reconciles of an object because of events in its namespace.
+// SetInterval sets the least time from now, when the object is reconciled for whatever reason, until it is reconciled
+// because of events in its namespace.
 func (r *CoalescingEnqueuer) SetInterval(key types.NamespacedName, interval time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.intervals[key] = interval
+	r.last[key], r.intervals[key] = r.now(), interval
 }
 
 // EnqueueCoalesced enqueues an object because a workload or a pod has changed: at once after some quiet, and
