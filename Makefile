@@ -90,7 +90,7 @@ soak: build control-plane ## Send load through rotations, rollouts, handovers an
 	@cd test && go run $(GOFLAGS) ./cmd/soak --root=$(CURDIR) --out=$(BIN)/soak.json $(SOAK)
 
 .PHONY: e2e
-e2e: build control-plane ## Roll the real image on a real node under load, which takes root and Linux; writes bin/e2e.json.
+e2e: build control-plane ## Install the chart and roll the real image on a real node under load, which takes root and Linux; writes bin/e2e.json.
 	@cd test && go build $(GOFLAGS) -o $(BIN)/fairlead-e2e ./node/cmd/e2e
 	@$(BIN)/fairlead-e2e --root=$(CURDIR) --out=$(BIN)/e2e.json $(E2E)
 

@@ -6,6 +6,7 @@
 //
 // There are no nodes: kubelet_test.go runs the containers of pods as processes of this host, each with the arguments
 // of its container and with a token of its ServiceAccount. A post-renderer makes the Service of the webhooks one
-// that the API server finds on this host; nothing else of the chart is changed. It is a module of its own, since it
-// needs Helm's library and the control plane.
+// that the API server finds on this host; nothing else of the chart is changed. `make e2e` runs the first test on a
+// real node (node_test.go), where nothing is changed. It is a module of its own, since it needs Helm's library and
+// the control plane.
 package install

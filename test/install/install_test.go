@@ -14,7 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // objects are one of each kind at v1alpha1.
@@ -39,7 +40,7 @@ spec: {target: {apiVersion: apps/v1, kind: Deployment, name: billing}, policies:
 apiVersion: chaos.fairlead.dev/v1alpha1
 kind: ChaosPod
 metadata: {name: billing, namespace: shop}
-spec: {template: {spec: {containers: [{name: pause, image: pause}]}}}
+spec: {template: {spec: {containers: [{name: pause, image: pause, imagePullPolicy: Never}]}}}
 `
 
 var services = schema.GroupVersionResource{Group: "networking.fairlead.dev", Version: "v1alpha1", Resource: "externalservices"}
@@ -55,7 +56,7 @@ func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
 	s.hasObjects()
 	s.stores("v1alpha1")
 
-	requests := s.reads()
+	requests := s.requests()
 	s.upgrade("fairlead-system", current, false, nil)
 	s.stores("v1")
 	s.hasObjects()
@@ -71,18 +72,21 @@ func TestAnInstallationByChartIsUpgradedRolledBackAndRemoved(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, output)
 		}
 	}
-	requests.end("the upgrade")
+	requests.end("upgrade by the chart")
 	s.helmTest("fairlead-system")
 
-	requests = s.reads()
+	requests = s.requests()
 	s.rollback("fairlead-system", 1)
 	s.hasObjects()
 	s.apply(strings.ReplaceAll(objects, "192.0.2.1", "192.0.2.2"))
 	s.published("192.0.2.2")
-	requests.end("the rollback")
-	s.upgrade("fairlead-system", current, false, nil)
+	requests.end("rollback by the chart")
+
+	requests = s.requests()
+	s.upgrade("fairlead-system", current, false, map[string]any{"layout": "split"})
 	s.sound()
 	s.hasObjects()
+	requests.end("upgrade to the split layout by the chart")
 
 	guide := s.guide()
 	s.run(guide["orphan"])
@@ -246,7 +250,7 @@ func (s *suite) helmTest(namespace string) {
 	test := action.NewReleaseTesting(s.helm(namespace))
 	test.Namespace, test.Timeout = namespace, patience
 	_, done, err := test.Run("fairlead")
-	output := s.kubelet.output("fairlead-check-")
+	output := s.output("fairlead-check")
 	if err == nil && done != nil {
 		err = done()
 	}
@@ -289,55 +293,79 @@ func (s *suite) seesDefects() {
 		s.Errorf("ends with %d:\n%s", code, output)
 	}
 	// A user without any right.
-	user, err := s.User("guest")
+	user, err := s.local.User("guest")
 	s.must(err)
 	if output, code := s.check("--namespace=shop", "--kubeconfig="+user.Kubeconfig); code != 2 || !strings.Contains(output, "grant get on customresourcedefinitions") {
 		s.Errorf("without rights it ends with %d:\n%s", code, output)
 	}
 }
 
-// load reads at v1alpha1, one request after another.
+// load reads at v1alpha1 and tries writes at v1, several requests beside each other and none a second time.
 type load struct {
 	*suite
-	stop         context.CancelFunc
-	ended        chan struct{}
-	sent, failed atomic.Int64
-	first        atomic.Value
+	stop  context.CancelFunc
+	ended sync.WaitGroup
+	began time.Time
+
+	mu     sync.Mutex // guards what follows
+	took   []time.Duration
+	failed int
+	first  error
 }
 
-func (s *suite) reads() *load {
+// clients is how many send requests beside each other.
+const clients = 4
+
+func (s *suite) requests() *load {
 	ctx, cancel := context.WithCancel(s.Context())
-	l := &load{suite: s, stop: cancel, ended: make(chan struct{})}
-	go func() {
-		defer close(l.ended)
-		for ctx.Err() == nil {
-			_, err := s.dynamic.Resource(services).Namespace("shop").Get(ctx, "billing-db", metav1.GetOptions{})
-			if ctx.Err() != nil {
-				return
-			}
-			l.sent.Add(1)
-			if err != nil {
-				l.failed.Add(1)
-				l.first.CompareAndSwap(nil, err.Error())
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(50 * time.Millisecond):
-			}
-		}
-	}()
 	s.Cleanup(cancel)
+	l := &load{suite: s, stop: cancel, began: time.Now()}
+	for range clients {
+		l.ended.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				l.send(ctx, i%2 == 0)
+				select {
+				case <-ctx.Done():
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+		})
+	}
 	return l
+}
+
+func (l *load) send(ctx context.Context, read bool) {
+	began := time.Now()
+	var err error
+	if read {
+		_, err = l.dynamic.Resource(services).Namespace("shop").Get(ctx, "billing-db", metav1.GetOptions{})
+	} else {
+		_, err = l.dynamic.Resource(services.GroupResource().WithVersion("v1")).Namespace("shop").Patch(ctx, "billing-db", types.MergePatchType,
+			[]byte(`{"metadata": {"labels": {"tried": "yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.took = append(l.took, time.Since(began))
+	if err != nil {
+		if l.failed++; l.first == nil {
+			l.first = err
+		}
+	}
 }
 
 // end wants no request to have failed.
 func (l *load) end(during string) {
 	l.Helper()
 	l.stop()
-	<-l.ended
-	l.Logf("%s: %d reads at v1alpha1, %d failed", during, l.sent.Load(), l.failed.Load())
-	if l.failed.Load() > 0 || l.sent.Load() < 20 {
-		l.Errorf("%s: %d of %d reads failed, the first with: %v", during, l.failed.Load(), l.sent.Load(), l.first.Load())
+	l.ended.Wait()
+	f := figures{Scenario: during, Sent: len(l.took), Failed: l.failed, P50: percentile(l.took, 50), P99: percentile(l.took, 99), Took: time.Since(l.began)}
+	l.suite.figures = append(l.suite.figures, f)
+	l.Logf("%s: %d requests, %d failed", during, f.Sent, f.Failed)
+	if f.Failed > 0 || f.Sent < 20 {
+		l.Errorf("%s: %d of %d requests failed, the first with: %v", during, f.Failed, f.Sent, l.first)
 	}
 }
 
@@ -378,7 +406,7 @@ func (s *suite) run(commands []string) {
 		}
 		ctx, cancel := context.WithTimeout(s.Context(), patience)
 		command := exec.CommandContext(ctx, "sh", "-c", text)
-		command.Env = append(os.Environ(), "KUBECONFIG="+s.Kubeconfig(), "PATH="+s.programs+":/usr/bin:/bin")
+		command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig, "PATH="+s.programs+":/usr/bin:/bin")
 		output, err := command.CombinedOutput()
 		cancel()
 		if err != nil {

@@ -30,7 +30,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead-dev/fairlead/test/chart"
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
 )
@@ -39,59 +38,80 @@ const (
 	root = "../.."
 	// patience bounds each step; the machine may be a busy one.
 	patience = 5 * time.Minute
-	// The versions of the charts, and the tags of their images.
-	former, current = "v0.0.1", "v0.0.2"
+	former   = Former
+	current  = Current
 )
 
 // suite is a control plane in which nothing is installed yet.
 type suite struct {
 	*testing.T
-	*cluster.Cluster
+	kube       kubernetes.Interface
+	dynamic    dynamic.Interface
+	kubeconfig string
+	programs   string // the folder of kubectl
+	versions   string // the folder of WriteVersions
+	// output returns what pods whose name begins so have printed.
+	output  func(prefix string) string
+	figures []figures
+	// Without a node:
+	local    *cluster.Cluster
 	kubelet  *kubelet
 	balancer *loopback.Balancer
-	kube     kubernetes.Interface
-	dynamic  dynamic.Interface
-	programs string // the folder of kubectl
-	charts   map[string]string
 }
 
 func newSuite(t *testing.T) *suite {
 	t.Helper()
-	programs, err := cluster.Build(t.Context(), cluster.BuildOptions{Root: root})
-	if err != nil {
-		t.Fatal(err)
+	s := &suite{T: t}
+	kubeconfig := os.Getenv(nodeVariable)
+	if kubeconfig != "" {
+		s.onNode(kubeconfig)
+	} else {
+		s.start()
 	}
-	binary, err := filepath.Abs(filepath.Join(root, "bin", "fairlead"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(binary); err != nil {
-		t.Fatalf("%v: run `make build` first", err)
-	}
-	s := &suite{T: t, programs: programs, charts: map[string]string{current: filepath.Join(t.TempDir(), "chart")}}
-	s.must(chart.Generate(filepath.Join(root, "config"), s.charts[current], current))
-	of := map[string]string{"fairlead:" + current: binary}
-	of["fairlead:"+former] = s.before(binary)
-
-	s.Cluster, err = cluster.Start(context.WithoutCancel(t.Context()), cluster.Options{Build: cluster.BuildOptions{Root: root}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.must(s.Stop()) })
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
+	s.must(err)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	s.kube, err = kubernetes.NewForConfig(config)
 	s.must(err)
 	s.dynamic, err = dynamic.NewForConfig(config)
 	s.must(err)
+	if kubeconfig != "" {
+		return s
+	}
 	s.balancer, err = loopback.Listen(context.WithoutCancel(t.Context()), loopback.Options{ProbeTimeout: 10 * time.Second})
 	s.must(err)
 	t.Cleanup(s.balancer.Close)
-	s.kubelet = newKubelet(t, s.Cluster, s.kube, s.balancer, of)
+	program, err := filepath.Abs(filepath.Join(root, "bin", "fairlead"))
+	s.must(err)
+	s.kubelet = newKubelet(t, s.local, s.kube, s.balancer, map[string]string{
+		"fairlead:" + current: program,
+		"fairlead:" + former:  Program(s.versions, former),
+	})
+	s.output = s.kubelet.output
 	return s
+}
+
+// start starts a control plane of this host.
+func (s *suite) start() {
+	s.Helper()
+	var err error
+	s.programs, err = cluster.Build(s.Context(), cluster.BuildOptions{Root: root})
+	s.must(err)
+	if _, err := os.Stat(filepath.Join(root, "bin", "fairlead")); err != nil {
+		s.Fatalf("%v: run `make build` first", err)
+	}
+	checkout, err := filepath.Abs(root)
+	s.must(err)
+	s.versions = s.TempDir()
+	note, err := WriteVersions(s.Context(), checkout, s.versions, FirstChart)
+	s.must(err)
+	if note != "" {
+		s.Log(note)
+	}
+	s.local, err = cluster.Start(context.WithoutCancel(s.Context()), cluster.Options{Build: cluster.BuildOptions{Root: root}})
+	s.must(err)
+	s.Cleanup(func() { s.must(s.local.Stop()) })
+	s.kubeconfig = s.local.Kubeconfig()
 }
 
 func (s *suite) must(err error) {
@@ -101,53 +121,10 @@ func (s *suite) must(err error) {
 	}
 }
 
-// firstChart is the commit that brought the chart: the longest way that an upgrade can have.
-const firstChart = "d4d4d32"
-
-// before makes the chart and the binary of an earlier commit, as it would have released them. Without its history,
-// as from an archive of the sources, that is the present chart with CRDs that lack a field, and the present binary.
-func (s *suite) before(binary string) string {
-	s.Helper()
-	folder := s.TempDir()
-	s.charts[former] = filepath.Join(folder, "dist", "fairlead")
-	archive := exec.CommandContext(s.Context(), "git", "archive", "--output="+filepath.Join(folder, "sources.tar"), firstChart)
-	archive.Dir = root
-	if output, err := archive.CombinedOutput(); err != nil {
-		s.Logf("there is no history (%v: %s): the chart of before is the present one with a field less", err, bytes.TrimSpace(output))
-		sources := filepath.Join(folder, "config")
-		s.must(os.CopyFS(sources, os.DirFS(filepath.Join(root, "config"))))
-		crd := filepath.Join(sources, "crd", "bases", "networking.fairlead.dev_externalservices.yaml")
-		content, err := os.ReadFile(crd)
-		s.must(err)
-		older := bytes.ReplaceAll(content, []byte("    shortNames:\n    - extsvc\n"), nil)
-		if len(older) == len(content) {
-			s.Fatal("the CRD of ExternalServices has no short name to leave out")
-		}
-		s.must(os.WriteFile(crd, older, 0o600))
-		s.must(os.MkdirAll(filepath.Dir(s.charts[former]), 0o700))
-		s.must(chart.Generate(sources, s.charts[former], former))
-		return binary
-	}
-	run := func(at, name string, args ...string) {
-		s.Helper()
-		command := exec.CommandContext(s.Context(), name, args...)
-		command.Dir = filepath.Join(folder, at)
-		command.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if output, err := command.CombinedOutput(); err != nil {
-			s.Fatalf("%s %q: %v: %s", name, args, err, output)
-		}
-	}
-	run(".", "tar", "-xf", "sources.tar")
-	old := filepath.Join(folder, "fairlead")
-	run(".", "go", "build", "-trimpath", "-o", old, "./cmd/fairlead")
-	run("test/chart", "go", "run", "-trimpath", "./cmd/dist", "--config="+filepath.Join(folder, "config"), "--out="+filepath.Join(folder, "dist"), "--version="+former)
-	return old
-}
-
-// renderer lets the API server find the Service of the webhooks on this host, and has the objects of a former chart
-// stored at v1alpha1.
+// renderer has the objects of a former chart stored at v1alpha1 and, without a node, lets the API server find the
+// Service of the webhooks on this host.
 type renderer struct {
-	port    int
+	port    int    // on this host; 0 on a node
 	storage string // the version that CRDs store; "" for that of the chart
 }
 
@@ -176,7 +153,7 @@ func (r renderer) Run(manifests *bytes.Buffer) (*bytes.Buffer, error) {
 
 func (r renderer) change(o *unstructured.Unstructured) error {
 	switch {
-	case o.GetKind() == "Service" && strings.HasSuffix(o.GetName(), "fairlead-webhook"):
+	case r.port != 0 && o.GetKind() == "Service" && strings.HasSuffix(o.GetName(), "fairlead-webhook"):
 		o.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
 	case o.GetKind() == "CustomResourceDefinition":
 		if versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions"); r.storage != "" {
@@ -187,11 +164,11 @@ func (r renderer) change(o *unstructured.Unstructured) error {
 				return err
 			}
 		}
-		if _, converted, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); !converted {
+		if _, converted, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); !converted || r.port == 0 {
 			return nil
 		}
 		return unstructured.SetNestedField(o.Object, int64(r.port), "spec", "conversion", "webhook", "clientConfig", "service", "port")
-	case strings.HasSuffix(o.GetKind(), "WebhookConfiguration"):
+	case r.port != 0 && strings.HasSuffix(o.GetKind(), "WebhookConfiguration"):
 		hooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
 		if err != nil {
 			return err
@@ -210,21 +187,28 @@ func (r renderer) change(o *unstructured.Unstructured) error {
 func (s *suite) helm(namespace string) *action.Configuration {
 	s.Helper()
 	settings := cli.New()
-	settings.KubeConfig, settings.QPS = s.Kubeconfig(), -1
+	settings.KubeConfig, settings.QPS = s.kubeconfig, -1
 	settings.SetNamespace(namespace)
 	configuration := action.NewConfiguration()
 	s.must(configuration.Init(settings.RESTClientGetter(), namespace, "secret"))
 	return configuration
 }
 
-// values are what this host needs: no delay for the proxies of nodes, and no settling of a storage version.
-func values(more map[string]any) map[string]any {
-	all := map[string]any{
-		"configuration": map[string]any{
-			"webhook":          map[string]any{"drainDelay": "1s"},
-			"storageMigration": map[string]any{"settle": "1s"},
-		},
+// renderer changes what the chart renders, where storage is not "" the version that CRDs store.
+func (s *suite) renderer(storage string) renderer {
+	if s.balancer == nil {
+		return renderer{0, storage}
 	}
+	return renderer{s.balancer.Port(), storage}
+}
+
+// values are what a test needs: no settling of a storage version, and on this host no delay for the proxies of nodes.
+func (s *suite) values(more map[string]any) map[string]any {
+	configuration := map[string]any{"storageMigration": map[string]any{"settle": "1s"}}
+	if s.local != nil {
+		configuration["webhook"] = map[string]any{"drainDelay": "1s"}
+	}
+	all := map[string]any{"configuration": configuration}
 	for name, value := range more {
 		all[name] = value
 	}
@@ -233,13 +217,13 @@ func values(more map[string]any) map[string]any {
 
 func (s *suite) install(namespace, version, storage string, more map[string]any) {
 	s.Helper()
-	loaded, err := loader.Load(s.charts[version])
+	loaded, err := loader.Load(Chart(s.versions, version))
 	s.must(err)
 	install := action.NewInstall(s.helm(namespace))
 	install.ReleaseName, install.Namespace, install.CreateNamespace = "fairlead", namespace, true
 	install.TakeOwnership = true // of CRDs that another release has left
-	install.WaitStrategy, install.Timeout, install.PostRenderer = kube.StatusWatcherStrategy, patience, renderer{s.balancer.Port(), storage}
-	_, err = install.RunWithContext(s.Context(), loaded, values(more))
+	install.WaitStrategy, install.Timeout, install.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer(storage)
+	_, err = install.RunWithContext(s.Context(), loaded, s.values(more))
 	s.must(s.told(err))
 }
 
@@ -248,18 +232,18 @@ func (s *suite) told(err error) error {
 	if err == nil {
 		return nil
 	}
-	output := s.kubelet.output("")
+	output := s.output("")
 	return fmt.Errorf("%w\n%s", err, output[max(0, len(output)-8000):])
 }
 
 func (s *suite) upgrade(namespace, version string, force bool, more map[string]any) {
 	s.Helper()
-	loaded, err := loader.Load(s.charts[version])
+	loaded, err := loader.Load(Chart(s.versions, version))
 	s.must(err)
 	upgrade := action.NewUpgrade(s.helm(namespace))
 	upgrade.Namespace, upgrade.ForceConflicts = namespace, force
-	upgrade.WaitStrategy, upgrade.Timeout, upgrade.PostRenderer = kube.StatusWatcherStrategy, patience, renderer{s.balancer.Port(), ""}
-	_, err = upgrade.RunWithContext(s.Context(), "fairlead", loaded, values(more))
+	upgrade.WaitStrategy, upgrade.Timeout, upgrade.PostRenderer = kube.StatusWatcherStrategy, patience, s.renderer("")
+	_, err = upgrade.RunWithContext(s.Context(), "fairlead", loaded, s.values(more))
 	s.must(s.told(err))
 }
 
@@ -282,7 +266,7 @@ func (s *suite) uninstall(namespace string) {
 // check runs `fairlead check`, and returns its output and exit code.
 func (s *suite) check(args ...string) (string, int) {
 	s.Helper()
-	command := exec.CommandContext(s.Context(), filepath.Join(root, "bin", "fairlead"), append([]string{"check", "--kubeconfig=" + s.Kubeconfig()}, args...)...)
+	command := exec.CommandContext(s.Context(), filepath.Join(root, "bin", "fairlead"), append([]string{"check", "--kubeconfig=" + s.kubeconfig}, args...)...)
 	output, err := command.CombinedOutput()
 	failed := (*exec.ExitError)(nil)
 	if err != nil && !errors.As(err, &failed) {
@@ -303,17 +287,24 @@ func (s *suite) sound(args ...string) string {
 
 func (s *suite) kubectl(args ...string) string {
 	s.Helper()
-	output, err := s.Kubectl(s.Context(), args...)
-	s.must(err)
-	return output
+	return s.kubectlWith("", args...)
 }
 
 func (s *suite) apply(manifests string) {
 	s.Helper()
-	var problems bytes.Buffer
-	if err := s.KubectlIO(s.Context(), strings.NewReader(manifests), nil, &problems, "apply", "--server-side", "-f", "-"); err != nil {
-		s.Fatalf("%v: %s", err, problems.String())
+	s.kubectlWith(manifests, "apply", "--server-side", "-f", "-")
+}
+
+func (s *suite) kubectlWith(stdin string, args ...string) string {
+	s.Helper()
+	var output, problems bytes.Buffer
+	command := exec.CommandContext(s.Context(), filepath.Join(s.programs, cluster.Kubectl), args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig, "KUBECTL_KUBERC=false")
+	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &output, &problems
+	if err := command.Run(); err != nil {
+		s.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, problems.String())
 	}
+	return output.String()
 }
 
 // eventually asks until the answer is nil.

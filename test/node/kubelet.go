@@ -44,6 +44,8 @@ func (n *Node) kubelet() (cluster.Spec, error) {
 		"enforceNodeAllocatable": []string{},
 		"makeIPTablesUtilChains": false,
 		"resolvConf":             "",
+		"clusterDNS":             []string{Address},
+		"clusterDomain":          domain,
 		"registerNode":           true,
 		"oomScoreAdj":            0,
 		"healthzBindAddress":     "127.0.0.1",

@@ -73,6 +73,9 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 }
 
 func (n *Node) start(ctx context.Context, scheduler string) error {
+	if err := n.serveNames(ctx); err != nil {
+		return err
+	}
 	specs := []func() (cluster.Spec, error){
 		func() (cluster.Spec, error) { return n.scheduler(scheduler) },
 		n.containerd, n.kubelet, n.proxy, // which asks for the address of the node

@@ -41,6 +41,8 @@ type Options struct {
 	Stay bool
 	// Logs is a folder for the logs of the operator's pods. Default: they are lost.
 	Logs string
+	// Before are rows of what was played before, which the table begins with. Default: none.
+	Before []Row
 	// Output takes the table. Default: none.
 	Output io.Writer
 }

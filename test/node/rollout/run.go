@@ -71,6 +71,7 @@ func Run(ctx context.Context, n *node.Node, o Options) (rows []Row, err error) {
 	_, _ = fmt.Fprintf(o.Output, "Fairlead is deployed with %d replicas after %.1f s\n", single.replicas(), time.Since(began).Seconds())
 	watchers.Go(func() { cancel(s.watchPods(ctx, s.routes)) }) // of two causes, the first counts
 	rows, err = s.playAll(ctx, o, only)
+	rows = append(slices.Clone(o.Before), rows...)
 	if o.Stay && err == nil {
 		_, _ = fmt.Fprintf(o.Output, "KUBECONFIG=%s\n", n.Kubeconfig())
 		<-ctx.Done()

@@ -1,9 +1,9 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command e2e is `make e2e`: it deploys the real image of Fairlead on a real node, rolls it under load,
-// and prints what the requests lost. It needs root and Linux; where something is missing, it says what,
-// counts that as skipped, and succeeds.
+// Command e2e is `make e2e`: it installs the real image of Fairlead on a real node, by the chart and in both
+// layouts, rolls it under load, and prints what the requests lost. It needs root and Linux; where something
+// is missing, it says what, counts that as skipped, and succeeds.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -28,8 +29,8 @@ import (
 
 // options are the same on the host and inside.
 type options struct {
-	root, out, operator string
-	rollout             rollout.Options
+	root, out, operator, from string
+	rollout                   rollout.Options
 }
 
 func main() {
@@ -49,6 +50,7 @@ func run() (int, error) {
 	flag.StringVar(&o.root, "root", "..", "the checkout")
 	flag.StringVar(&o.out, "out", "", "write the rows to this `file`, as JSON")
 	flag.StringVar(&o.operator, "operator", "", "the `program` that the image holds (default: built from the checkout)")
+	flag.StringVar(&o.from, "from", "", "the `commit` whose chart and image are upgraded (default: the first that has a chart)")
 	flag.IntVar(&o.rollout.Requests, "requests", rollout.DefaultRequests, "how many requests the rolling updates see at least")
 	flag.IntVar(&o.rollout.Rollouts, "rollouts", rollout.DefaultRollouts, "how many rolling updates there are at least")
 	flag.Float64Var(&o.rollout.Rate, "rate", rollout.DefaultRate, "how many steps of one or two requests are sent per second at most")
@@ -113,6 +115,36 @@ func (o options) outside(ctx context.Context) (int, error) {
 	return code, errors.Join(err, context.Cause(ctx))
 }
 
+// chartName is what --only knows the installation by the chart by.
+const chartName = "installation by the chart on a real node"
+
+// byChart says whether the installation by the chart is played.
+func (o options) byChart() (bool, error) {
+	only, err := regexp.Compile(o.rollout.Only)
+	if err != nil {
+		return false, fmt.Errorf("the scenarios to play: %w", err)
+	}
+	return only.MatchString(chartName), nil
+}
+
+// charts builds the two versions of the chart, the program of the former one, and the test of installations, which
+// are of a module of their own.
+func (o options) charts(ctx context.Context) error {
+	versions := []string{"run", "-trimpath", "./cmd/versions", "--root=" + o.root, "--out=" + o.folder("versions")}
+	if o.from != "" {
+		versions = append(versions, "--from="+o.from)
+	}
+	for _, args := range [][]string{versions, {"test", "-c", "-trimpath", "-o", o.folder("install.test"), "."}} {
+		command := exec.CommandContext(ctx, "go", args...)
+		command.Dir = filepath.Join(o.root, "test", "install")
+		command.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if said, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("build the charts: %w: %s", err, said)
+		}
+	}
+	return nil
+}
+
 // images builds the operator, and writes the archives that the node loads.
 func (o options) images(ctx context.Context) error {
 	if err := os.MkdirAll(o.folder("images"), 0o700); err != nil {
@@ -128,12 +160,26 @@ func (o options) images(ctx context.Context) error {
 			return fmt.Errorf("build the operator: %w: %s", err, said)
 		}
 	}
-	for _, tag := range []string{rollout.One, rollout.Two} {
-		stage, err := image.Dockerfile(filepath.Join(o.root, "Dockerfile"), map[string]string{"VERSION": tag})
+	all := []struct{ repository, tag, program string }{
+		{rollout.Repository, rollout.One, operator}, {rollout.Repository, rollout.Two, operator},
+	}
+	if play, err := o.byChart(); err != nil {
+		return err
+	} else if play {
+		if err := o.charts(ctx); err != nil {
+			return err
+		}
+		all = append(all, []struct{ repository, tag, program string }{
+			{rollout.ChartRepository, rollout.ChartFormer, o.folder("versions", rollout.ChartFormer, "fairlead")},
+			{rollout.ChartRepository, rollout.ChartCurrent, operator},
+		}...)
+	}
+	for _, i := range all {
+		stage, err := image.Dockerfile(filepath.Join(o.root, "Dockerfile"), map[string]string{"VERSION": i.tag})
 		if err != nil {
 			return err
 		}
-		if _, err := (image.Image{Reference: rollout.Repository + ":" + tag, Stage: stage, Programs: []string{operator}}).WriteFile(o.archive(tag)); err != nil {
+		if _, err := (image.Image{Reference: i.repository + ":" + i.tag, Stage: stage, Programs: []string{i.program}}).WriteFile(o.archive(i.tag)); err != nil {
 			return err
 		}
 	}
@@ -156,13 +202,29 @@ func (o options) inside(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Stop()) }()
-	for _, archive := range []string{pause, rollout.One, rollout.Two} {
+	archives := []string{pause, rollout.One, rollout.Two}
+	byChart, err := o.byChart()
+	if err != nil {
+		return err
+	}
+	if byChart {
+		archives = append(archives, rollout.ChartFormer, rollout.ChartCurrent)
+	}
+	for _, archive := range archives {
 		if err := n.Load(ctx, o.archive(archive)); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(os.Stderr, "the node is ready, with its images, after %.1f s\n", time.Since(began).Seconds())
 	o.rollout.Root, o.rollout.Output, o.rollout.Logs = o.root, os.Stdout, logs
+	if byChart {
+		o.rollout.Before, err = rollout.Chart(ctx, n, rollout.ChartOptions{
+			Root: o.root, Program: o.folder("install.test"), Versions: o.folder("versions"), Output: os.Stdout,
+		})
+		if err != nil {
+			return errors.Join(err, rollout.WriteJSON(report, o.rollout.Before))
+		}
+	}
 	rows, err := rollout.Run(ctx, n, o.rollout)
 	return errors.Join(err, rollout.WriteJSON(report, rows))
 }
