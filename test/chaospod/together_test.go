@@ -42,6 +42,7 @@ func TestDisruptionsOfOneWorkloadNeverOverlap(t *testing.T) {
 	s.must(err)
 	defer record.Close()
 	s.now("a", "1")
+	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
 	s.now("b", "1")
 	s.ended("a", 1, chaosv1.RunSurvived)
 	s.ended("b", 1, chaosv1.RunSurvived)
@@ -70,7 +71,6 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 	s.make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
 		triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], cooldown: 0s, verification: {soak: 0s, timeout: 2m},
 		gates: [{type: ChaosSurvived, name: c}]}}`)
-	s.merge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", autorebootv1.RestartNowAnnotation, "1"))
 	policy := func(ask func(*autorebootv1.RebootPolicyStatus) error) {
 		s.Helper()
 		s.eventually(func() error {

@@ -43,7 +43,8 @@ func TestANamespaceThatMovesBetweenShardsHasOneRestartForAChange(t *testing.T) {
 		t.Run(string(strategy), func(t *testing.T) {
 			t.Parallel()
 			s := newWorkload(t, strategy, "300ms")
-			_, err := s.shared.Kubectl(t.Context(), "apply", "--server-side", "-f", filepath.Join(root, "config", "shards", "role.yaml"))
+			rights := filepath.Join(root, "config", "shards")
+			_, err := s.shared.Kubectl(t.Context(), "apply", "--server-side", "-f", filepath.Join(rights, "role.yaml"), "-f", filepath.Join(rights, "role_binding.yaml"))
 			s.must(err)
 			names := []string{s.namespace + "-a", s.namespace + "-b"}
 			running := map[string]*framework.Replica{}

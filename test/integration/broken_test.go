@@ -4,15 +4,19 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -172,23 +176,29 @@ func (s *suite) listed(k kind, version string) map[string]*unstructured.Unstruct
 	return found
 }
 
-// watched returns which objects a WATCH begins with.
+// watched returns which objects a WATCH begins with: those before the bookmark that ends its initial events.
 func (s *suite) watched(k kind, version string) (names []string) {
 	s.Helper()
-	answer := s.run("get", "--raw", fmt.Sprintf("/apis/%s/%s/namespaces/%s/%s?watch=1&resourceVersion=0&timeoutSeconds=2", k.group, version, s.namespace, k.resource))
-	decoder := json.NewDecoder(strings.NewReader(answer))
-	for decoder.More() {
-		var event struct {
-			Type   string
-			Object map[string]any
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: k.group, Version: version, Kind: k.name + "List"})
+	events, err := s.client.Watch(ctx, list, client.InNamespace(s.namespace), &client.ListOptions{Raw: &metav1.ListOptions{
+		SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	}})
+	s.must(err)
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		if event.Type == watch.Bookmark {
+			break
 		}
-		s.must(decoder.Decode(&event))
-		if event.Type != "ADDED" && event.Type != "MODIFIED" {
-			s.Errorf("WATCH of %s at %s: %s %.300s", k.name, version, event.Type, text(event.Object))
-			continue
+		object, found := event.Object.(*unstructured.Unstructured)
+		if !found || event.Type != watch.Added && event.Type != watch.Modified {
+			s.Fatalf("WATCH of %s at %s: %s %.300s", k.name, version, event.Type, text(event.Object))
 		}
-		names = append(names, (&unstructured.Unstructured{Object: event.Object}).GetName())
+		names = append(names, object.GetName())
 	}
+	s.must(ctx.Err())
 	slices.Sort(names)
 	return slices.Compact(names)
 }

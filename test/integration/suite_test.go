@@ -28,7 +28,7 @@ const root = "../.."
 type shared struct {
 	*framework.Cluster
 	servers  *externalnet.Servers
-	client   client.Client
+	client   client.WithWatch
 	replicas []*framework.Replica
 }
 
@@ -120,7 +120,7 @@ type suite struct {
 	*testing.T
 	shared    *shared // nil on the bare cluster
 	kubectl   kubectl
-	client    client.Client
+	client    client.WithWatch
 	namespace string
 }
 

@@ -50,7 +50,8 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.Output, "apply", "--server-side", "-f", filepath.Join(r.Root, "config", "shards", "role.yaml")); err != nil {
+	shards := filepath.Join(r.Root, "config", "shards")
+	if err := r.stage.KubectlIO(ctx, nil, io.Discard, r.Output, "apply", "--server-side", "-f", filepath.Join(shards, "role.yaml"), "-f", filepath.Join(shards, "role_binding.yaml")); err != nil {
 		return nil, err
 	}
 	third := ours(r.stage, "--webhooks=false", "--shard=a", "--shard-namespace-selector=fairlead.dev/shard=a", "--lease-lock-name=fairlead-shard-a", "--storage-migration=false")
