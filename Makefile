@@ -16,6 +16,8 @@ CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 KUSTOMIZE      := go run sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
 CRANE          := go run github.com/google/go-containerregistry/cmd/crane@v0.22.1
 GOVULNCHECK    := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
+HUGO           := go run github.com/gohugoio/hugo@v0.165.0
+MERMAID        := mermaid@12.3.0
 GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Up to ten failed tests are run a second time, each by itself, and stay in the summary: see docs/decisions.
 GOTESTSUM      := go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet --rerun-fails=1 --rerun-fails-max-failures=10 --rerun-fails-run-root-test --packages=./... --
@@ -147,6 +149,11 @@ docker-build: ## Build the image IMAGE.
 	docker build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) -t $(IMAGE) .
 
 ##@ Release
+
+.PHONY: site
+site: ## Write the documentation as a site to dist/site. Diagrams are drawn by Mermaid, which npm gets once.
+	@test -e $(BIN)/site/package/dist/mermaid.min.js || { mkdir -p $(BIN)/site && cd $(BIN)/site && npm pack --silent $(MERMAID) && tar -xzf mermaid-*.tgz package/dist/mermaid.min.js && rm mermaid-*.tgz; }
+	$(HUGO) --source docs/site --destination $(CURDIR)/dist/site --cleanDestinationDir --quiet --panicOnWarning
 
 .PHONY: image-check
 image-check: ## Build the image twice, without a container engine, compare the bytes and look at what is inside.
