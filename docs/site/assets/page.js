@@ -1,5 +1,9 @@
-// Lists the pages and sections that have every word of the query, titles first. index.js has set window.pages.
-const root = document.currentScript.dataset.root;
+// The list of pages is closed on a phone, and shows where the reader is.
+if (matchMedia("(max-width: 50rem)").matches) document.querySelector("nav details").open = false;
+document.querySelector("nav [aria-current]")?.scrollIntoView({block: "nearest"});
+
+// The search lists the pages and sections that have every word of the query, titles first. index.js has set window.pages.
+const root = new URL(".", document.currentScript.src).href; // this file is there
 const query = document.getElementById("query");
 const results = document.getElementById("results");
 const shown = 12;
