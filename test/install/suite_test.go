@@ -202,11 +202,11 @@ func (s *suite) renderer(storage string) renderer {
 	return renderer{s.balancer.Port(), storage}
 }
 
-// values are what a test needs: no settling of a storage version, and on this host no delay for the proxies of nodes.
+// values are what a test needs: no settling of a storage version, and on this host less delay than for the proxies of nodes.
 func (s *suite) values(more map[string]any) map[string]any {
 	configuration := map[string]any{"storageMigration": map[string]any{"settle": "1s"}}
 	if s.local != nil {
-		configuration["webhook"] = map[string]any{"drainDelay": "1s"}
+		configuration["webhook"] = map[string]any{"drainDelay": "3s"}
 	}
 	all := map[string]any{"configuration": configuration}
 	for name, value := range more {

@@ -45,28 +45,33 @@ func (s *Server) drain(ctx context.Context, httpServer *http.Server, listener ne
 	return err
 }
 
-// waitIdle waits until no connection is open, or none was used for the given time. Shutdown drops a
-// request that comes after it on a connection that had none before, such as one that a client
-// dialed ahead (net/http, conn.serve), and closes idle ones just when a client may send on them.
+// waitIdle waits until no connection is open, or none was used for the given time, counted in ticks that this
+// process was awake for: that it paused does not mean that its clients were silent. Shutdown drops a request that
+// comes after it on a connection that had none before, such as one that a client dialed ahead (net/http,
+// conn.serve), and closes idle ones just when a client may send on them.
 func (s *Server) waitIdle(ctx context.Context, quiet time.Duration) {
-	ticker := time.NewTicker(max(quiet/20, time.Millisecond))
+	const ticks = 20
+	if quiet <= 0 {
+		return
+	}
+	ticker := time.NewTicker(max(quiet/ticks, time.Millisecond))
 	defer ticker.Stop()
-	for began := time.Now(); s.open.Load() > 0; {
-		last := time.Unix(0, max(s.used.Load(), began.UnixNano()))
-		if time.Since(last) >= quiet {
-			return
-		}
+	used := s.used.Load()
+	for silent := 0; silent < ticks && s.open.Load() > 0; silent++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
+		if now := s.used.Load(); now != used {
+			silent, used = -1, now
+		}
 	}
 }
 
-// trackConn counts open connections and notes when one was last used.
+// trackConn counts open connections and the uses of them.
 func (s *Server) trackConn(conn net.Conn, state http.ConnState) {
-	s.used.Store(time.Now().UnixNano())
+	s.used.Add(1)
 	switch state {
 	case http.StateNew:
 		s.open.Add(1)

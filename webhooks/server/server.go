@@ -37,7 +37,7 @@ type Server struct {
 	pauses     pauses.Meter
 	inFlight   atomic.Int64
 	open       atomic.Int64 // connections
-	used       atomic.Int64 // when a connection last changed its state, in ns since 1970
+	used       atomic.Int64 // changes of the state of connections
 	draining   atomic.Bool
 
 	mu         sync.Mutex
