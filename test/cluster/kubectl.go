@@ -21,6 +21,9 @@ const Kubectl = "kubectl"
 // kubectlLimit bounds what Kubectl returns.
 const kubectlLimit = 64 << 20
 
+// KubectlPath is the file of kubectl, for programs that run it themselves.
+func (c *Cluster) KubectlPath() string { return c.binaries.path(Kubectl) }
+
 // Kubectl runs kubectl as the administrator and returns its standard output, at most 64 MiB. The
 // error holds what kubectl wrote to standard error.
 func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {

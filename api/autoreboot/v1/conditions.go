@@ -130,7 +130,7 @@ const ReasonDisruptionBudgetBlocks = "DisruptionBudgetBlocks"
 
 // The annotations that a user sets on a policy.
 const (
-	// ResumeAnnotation clears a halt that began before the RFC 3339 time it holds.
+	// ResumeAnnotation clears a halt that began before the RFC 3339 time it holds, or in the same second.
 	ResumeAnnotation = "autoreboot.fairlead.dev/resume"
 	// RestartNowAnnotation asks for one restart of every target for each new token that it is given,
 	// of at most 256 characters.

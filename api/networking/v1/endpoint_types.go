@@ -142,11 +142,12 @@ type Resolution struct {
 	MaxTTL *common.Duration `json:"maxTTL,omitempty"`
 
 	// onFailure says what becomes of the addresses of a name that no longer resolves: KeepLast
-	// (the default) keeps them for good, Remove for keepLastFor.
+	// (the default) keeps them for good; Remove removes them after keepLastFor.
 	// +optional
 	OnFailure *ResolutionFailurePolicy `json:"onFailure,omitempty"`
 
-	// keepLastFor is how long addresses outlive the last good lookup at least. The default is 24h.
+	// keepLastFor is how long onFailure Remove keeps addresses after the last good lookup, at least.
+	// It has no effect with KeepLast. The default is 24h.
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
@@ -159,7 +160,7 @@ type Resolution struct {
 type ResolutionFailurePolicy string
 
 const (
-	// ResolutionKeepLast keeps the last addresses after keepLastFor.
+	// ResolutionKeepLast keeps the last addresses for good.
 	ResolutionKeepLast ResolutionFailurePolicy = "KeepLast"
 	// ResolutionRemove removes them after keepLastFor.
 	ResolutionRemove ResolutionFailurePolicy = "Remove"

@@ -121,7 +121,7 @@ func TestTheDocumentationCallsCommandsAndFlagsThatExist(t *testing.T) {
 }
 
 func TestManifestsInTheDocumentationPassVet(t *testing.T) {
-	block := regexp.MustCompile("(?ms)^( *)```ya?ml\n(.*?)^ *```$")
+	block := regexp.MustCompile("(?ms)^( *)(?:```ya?ml|\\$ kubectl apply -f - <<'YAML')\n(.*?)^ *(?:```|YAML)$")
 	kinds, complete := regexp.MustCompile(`(?m)^apiVersion: (networking|autoreboot|chaos)\.fairlead\.dev/v`), 0
 	whole := regexp.MustCompile(`(?m)^kind: \w+$[\s\S]*^spec:`)
 	for path, page := range pages(t) {
@@ -140,7 +140,7 @@ func TestManifestsInTheDocumentationPassVet(t *testing.T) {
 			}
 		}
 	}
-	if complete < 7 {
+	if complete < 10 {
 		t.Errorf("found %d manifests: the search is broken", complete)
 	}
 }

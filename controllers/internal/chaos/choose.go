@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -145,13 +146,17 @@ func (r *run) eligibleOwners(without func(owner *Owner, pod *Pod) bool) ([]Owner
 		}
 		left := *owner
 		left.Pods = nil
+		spared := map[string]int{}
 		for j := range owner.Pods {
-			if pod := &owner.Pods[j]; r.isEligible(owner, pod) && (without == nil || !without(owner, pod)) {
+			pod := &owner.Pods[j]
+			if why := r.ineligible(owner, pod); why != "" {
+				spared[why]++
+			} else if without == nil || !without(owner, pod) {
 				left.Pods = append(left.Pods, *pod)
 			}
 		}
 		if len(left.Pods) == 0 {
-			reasons[chaosv1.ReasonNoCandidate] = append(reasons[chaosv1.ReasonNoCandidate], ownerText(owner)+" has no pod that may die")
+			reasons[chaosv1.ReasonNoCandidate] = append(reasons[chaosv1.ReasonNoCandidate], ownerText(owner)+" has no pod that may die"+counted(spared))
 			continue
 		}
 		all = append(all, left)
@@ -189,21 +194,41 @@ func (r *run) checkOwner(owner *Owner) *hold {
 	return nil
 }
 
-// isEligible reports whether a pod may be killed.
-func (r *run) isEligible(owner *Owner, pod *Pod) bool {
+// ineligible returns why a pod may not be killed, or "" if it may.
+func (r *run) ineligible(owner *Owner, pod *Pod) string {
 	switch {
-	case !pod.Selected, !pod.Running, !pod.ready(), pod.Protected, pod.Cordoned:
-		return false
+	case !pod.Selected:
+		return "not selected by the target"
+	case !pod.Running, !pod.ready():
+		return "not ready"
+	case pod.Protected:
+		return "protected"
+	case pod.Cordoned:
+		return "on a cordoned node"
 	case pod.Created.IsZero(), r.now.Sub(pod.Created) < r.minAge && r.minAge > 0:
 		r.requeueAfter(pod.Created, r.minAge)
-		return false
+		return fmt.Sprintf("younger than filter.minAge (%s)", r.minAge)
 	case r.now.Sub(pod.ReadySince) < owner.MinReady && owner.MinReady > 0:
 		r.requeueAfter(pod.ReadySince, owner.MinReady)
-		return false
+		return "ready for less than minReadySeconds"
 	case r.requireBudget && !pod.Covered:
-		return false
+		return "without a PodDisruptionBudget"
+	case r.exclude != nil && r.exclude.Matches(labels.Set(pod.Labels)):
+		return "excluded by filter.exclude"
 	}
-	return r.exclude == nil || !r.exclude.Matches(labels.Set(pod.Labels))
+	return ""
+}
+
+// counted lists how many pods there are for each reason, as the end of a sentence.
+func counted(reasons map[string]int) string {
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(reasons)) {
+		parts = append(parts, fmt.Sprintf("%d %s", reasons[why], why))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
 }
 
 func (r *run) requeueAfter(since time.Time, span time.Duration) {

@@ -92,7 +92,7 @@ func (r *run) updateVictims() {
 		if held := r.checkOwner(owner); reason == "" && held != nil {
 			reason = held.reason
 		}
-		if reason == "" && !r.isEligible(owner, pod) {
+		if reason == "" && r.ineligible(owner, pod) != "" {
 			reason = chaosv1.ReasonNoCandidate
 		}
 		switch {

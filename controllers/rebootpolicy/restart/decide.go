@@ -84,16 +84,17 @@ func (r *run) trackTargets() {
 	}
 }
 
-// resume ends a halt after a user changed the spec or set the annotation. A time in the future counts once it is
-// reached.
+// resume ends a halt after a user changed the spec or set the annotation. Its time and that of the halt are whole
+// seconds, and the second of the halt counts: a script may set it as soon as the policy stalls. A time in the future
+// counts once it is reached.
 func (r *run) resume() {
 	halt := r.status.Halt
 	if halt == nil {
 		return
 	}
 	if halt.Generation == r.policy.Generation {
-		at, err := time.Parse(time.RFC3339, r.policy.Annotations[autorebootv1.ResumeAnnotation])
-		if err != nil || !at.After(halt.Time.Time) {
+		at, err := r.resumption()
+		if err != nil || at.Before(halt.Time.Time) {
 			return
 		}
 		if at.After(r.now) {
@@ -118,6 +119,12 @@ func (r *run) resume() {
 	}
 	// The target that halted is gone.
 	r.clearHalt()
+}
+
+// resumption is the time of the annotation that ends halts, in whole seconds.
+func (r *run) resumption() (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, r.policy.Annotations[autorebootv1.ResumeAnnotation])
+	return at.Truncate(time.Second), err
 }
 
 // startPending admits the restarts that wait: first retries, since others may wait for them, then by wave, then the

@@ -108,8 +108,13 @@ func (r *run) overLimit(t *target, o occurrence) {
 	r.addMessage(Message{Reason: "LimitReached", Warning: true, Target: t.id(), Text: o.message})
 }
 
+// halt begins a second later where the annotation that ends halts was set in this one, which was before.
 func (r *run) halt(t *target, reason, id string) {
-	r.status.Halt = &autorebootv1.Halt{Reason: reason, Time: r.timestamp, Generation: r.policy.Generation, Target: t.id(), RestartID: id}
+	began := r.timestamp
+	if at, err := r.resumption(); err == nil && at.Equal(began.Time) {
+		began = metav1.NewTime(at.Add(time.Second))
+	}
+	r.status.Halt = &autorebootv1.Halt{Reason: reason, Time: began, Generation: r.policy.Generation, Target: t.id(), RestartID: id}
 }
 
 func (r *run) plan(t *target, _ occurrence) {

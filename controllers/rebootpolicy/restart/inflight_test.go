@@ -222,8 +222,11 @@ func TestAHumanEndsAHalt(t *testing.T) {
 			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(time.Second).Format(time.RFC3339)}
 			b.advance(time.Second)
 		}, true},
-		"a resume from before": {func(b *suite) {
+		"a resume within the second of the halt": {func(b *suite) {
 			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Format(time.RFC3339)}
+		}, true},
+		"a resume from before": {func(b *suite) {
+			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(-time.Second).Format(time.RFC3339)}
 		}, false},
 		"a resume to come": {func(b *suite) {
 			b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: b.o.Now.Add(time.Hour).Format(time.RFC3339)}

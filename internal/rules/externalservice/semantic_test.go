@@ -122,6 +122,11 @@ func TestWarningsNameWhatIsProbablyNotMeant(t *testing.T) {
 			spec: `{ports: [{name: a, port: 80}], endpoints: [{name: x, addresses: [192.0.2.1, 192.0.2.2]}, {name: y, addresses: [192.0.2.2]}]}`,
 			want: []string{`spec.endpoints[1].addresses[0]: 192.0.2.2 is also listed in endpoint "x"`},
 		},
+		"kept for good": {
+			spec: around("dns: {name: db.example.com}", ", resolution: {keepLastFor: 1h}"),
+			want: []string{"spec.resolution.keepLastFor: has no effect while onFailure is KeepLast"},
+		},
+		"kept for a time": {spec: around("dns: {name: db.example.com}", ", resolution: {onFailure: Remove, keepLastFor: 1h}")},
 		"unverified": {
 			spec: around(static, ", healthCheck: {http: {}, tls: {insecureSkipVerify: true, caSecretName: ca}}"),
 			want: []string{"insecureSkipVerify", "caSecretName"},

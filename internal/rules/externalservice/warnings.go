@@ -49,6 +49,9 @@ func Warnings(obj, _ *v1.ExternalService) []string {
 	if drained > 0 && drained == len(spec.Endpoints) {
 		warn("spec.endpoints: every endpoint is Drained: the Service will have no address")
 	}
+	if r := spec.Resolution; r != nil && ptr.Deref(r.OnFailure, v1.ResolutionKeepLast) == v1.ResolutionKeepLast && ptr.Deref(r.KeepLastFor, defaultKeepLastFor) != defaultKeepLastFor {
+		warn("spec.resolution.keepLastFor: has no effect while onFailure is KeepLast, which keeps addresses for good; set onFailure to Remove")
+	}
 	if h := spec.HealthCheck; h != nil && h.TLS != nil && ptr.Deref(h.TLS.InsecureSkipVerify, false) {
 		warn("spec.healthCheck.tls.insecureSkipVerify: the check accepts any certificate, also an impostor's")
 		if h.TLS.CASecretName != "" {

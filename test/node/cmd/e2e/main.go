@@ -21,6 +21,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/image"
 	"github.com/fairlead-dev/fairlead/test/node"
@@ -46,6 +49,7 @@ func main() {
 }
 
 func run() (int, error) {
+	log.SetLogger(logr.Discard()) // of the client library
 	var o options
 	flag.StringVar(&o.root, "root", "..", "the checkout")
 	flag.StringVar(&o.out, "out", "", "write the rows to this `file`, as JSON")
