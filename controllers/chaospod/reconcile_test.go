@@ -59,7 +59,7 @@ func TestWhatMayNotKillKillsNothing(t *testing.T) {
 			s.edit(func(c *chaosv1.ChaosPod) { c.Spec.Action = &chaosv1.Action{Type: ptr.To(chaosv1.ActionDelete)} })
 		}, chaosv1.ConditionReady, chaosv1.ReasonForbidden},
 		"a namespace that is denied": {func(s *suite) { s.Denied = []string{"shop"} }, chaosv1.ConditionReady, chaosv1.ReasonForbidden},
-		"a network at fault":         {func(s *suite) { suspects(s, true) }, chaosv1.ConditionHeld, chaosv1.ReasonProbeSelfSuspect},
+		"a network at fault":         {func(s *suite) { suspects(s, true) }, chaosv1.ConditionHeld, chaosv1.ReasonProbesInconclusive},
 		"a node that is drained":     {func(s *suite) { s.must(s.store.Update(s.Context(), drained(s))) }, "", ""},
 		"a node that is not known":   {func(s *suite) { s.must(s.store.Delete(s.Context(), drained(s))) }, "", ""},
 		"a rollout": {func(s *suite) {
@@ -103,7 +103,7 @@ func TestARunThatASuspicionHoldsBeginsWhenItEnds(t *testing.T) {
 	suspects(s, true)
 	s.requestRun()
 	s.reconcile()
-	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonProbeSelfSuspect)
+	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonProbesInconclusive)
 	for queue.Len() > 0 {
 		request, down := queue.Get()
 		if down {
@@ -136,7 +136,7 @@ func TestASuspicionThatBeginsBetweenTwoKillsSparesTheOthers(t *testing.T) {
 	}
 	run := s.object().Status.CurrentRun
 	if run == nil || run.Phase != chaosv1.RunVerifying || !slices.ContainsFunc(run.Victims, func(v chaosv1.Victim) bool {
-		return v.Outcome == chaosv1.VictimSpared && v.Reason == chaosv1.ReasonProbeSelfSuspect
+		return v.Outcome == chaosv1.VictimSpared && v.Reason == chaosv1.ReasonProbesInconclusive
 	}) {
 		t.Errorf("%+v", run)
 	}
@@ -168,7 +168,7 @@ func TestASuspicionThatBeginsBeforeTheFirstKillHoldsTheRun(t *testing.T) {
 		s.now = s.now.Add(time.Minute)
 		s.reconcile()
 	}
-	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonProbeSelfSuspect)
+	s.expectCondition(chaosv1.ConditionHeld, chaosv1.ReasonProbesInconclusive)
 	if len(s.killed) > 0 {
 		t.Fatalf("killed %q", s.killed)
 	}

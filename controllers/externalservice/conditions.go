@@ -174,7 +174,7 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *observati
 	case o.uncheckedReason != "":
 		status, reason, message = metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable, o.uncheckedReason
 	case o.suspect:
-		status, reason = metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect
+		status, reason = metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive
 		message = "so many checks fail at once that the fault is probably the operator's own: health stays as it was"
 	case all == 0:
 		status, reason, message = metav1.ConditionUnknown, networkingv1.ReasonUnknown, "there is no address to check"

@@ -87,7 +87,7 @@ func (r *Reconciler) observe(ctx context.Context, es *networkingv1.ExternalServi
 // address of the object yet: it has had no time to find that, say, no nameserver replies.
 func inheritsSuspicion(es *networkingv1.ExternalService, all []resolvedEndpoint) bool {
 	healthy := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy)
-	if healthy == nil || healthy.Reason != networkingv1.ReasonProbeSelfSuspect {
+	if healthy == nil || healthy.Reason != networkingv1.ReasonProbesInconclusive {
 		return false
 	}
 	checked := false

@@ -35,9 +35,9 @@ func TestASuspicionIsInheritedUntilSomethingIsChecked(t *testing.T) {
 		health []probe.Health
 		want   bool
 	}{
-		"suspected, nothing checked":        {networkingv1.ReasonProbeSelfSuspect, []probe.Health{{}, {}}, true},
-		"suspected, one checked":            {networkingv1.ReasonProbeSelfSuspect, []probe.Health{{}, checked}, false},
-		"suspected, and no address":         {networkingv1.ReasonProbeSelfSuspect, nil, true},
+		"suspected, nothing checked":        {networkingv1.ReasonProbesInconclusive, []probe.Health{{}, {}}, true},
+		"suspected, one checked":            {networkingv1.ReasonProbesInconclusive, []probe.Health{{}, checked}, false},
+		"suspected, and no address":         {networkingv1.ReasonProbesInconclusive, nil, true},
 		"something else, nothing checked":   {networkingv1.ReasonUnknown, []probe.Health{{}}, false},
 		"no condition yet, nothing checked": {"", []probe.Health{{}}, false},
 	} {

@@ -335,7 +335,7 @@ func TestSuspicionKeepsWhatIsPublished(t *testing.T) {
 	s.health.suspect = true
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+")
-	s.wantCondition("Healthy", "Unknown ProbeSelfSuspect")
+	s.wantCondition("Healthy", "Unknown ProbesInconclusive")
 	s.wantEvents()
 	s.health.suspect = false
 	s.reconcileOnce()

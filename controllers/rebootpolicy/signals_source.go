@@ -258,7 +258,7 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 		out.SilentDelete = ptr.Deref(c.OnDelete, autorebootv1.SourceIgnore) == autorebootv1.SourceIgnore
 	}
 	if c := t.CertificateRenewal; c != nil {
-		out.Urgent = durationOf(c.UrgentBefore)
+		out.Urgent = durationOf(c.IgnoreWindowsBefore)
 		out.SilentCreate, out.SilentDelete = true, true // neither is a renewal
 		if !state.NotAfter.IsZero() {
 			out.Expires = &state.NotAfter

@@ -24,7 +24,7 @@ func externalServiceNames() Names {
 		Results:  "fairlead_externalservice_probe_total",
 		Duration: "fairlead_externalservice_probe_duration_seconds",
 		Late:     "fairlead_externalservice_probe_late_total",
-		Suspect:  "fairlead_externalservice_probe_suspect",
+		Suspect:  "fairlead_externalservice_probes_inconclusive",
 		Targets:  "fairlead_externalservice_probe_targets",
 		InFlight: "fairlead_externalservice_probes_in_flight",
 	}

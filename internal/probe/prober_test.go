@@ -378,7 +378,7 @@ func TestMetrics(t *testing.T) {
 			"probe_total Timeout tcp":    2,
 			"probe_duration_seconds tcp": 3,
 			"probe_late_total":           2,
-			"probe_suspect":              1,
+			"probes_inconclusive":        1,
 			"probe_targets":              3,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -86,11 +86,11 @@ func TestNoPodDiesWhileTheOperatorSuspectsItsOwnNetwork(t *testing.T) {
 	})
 	set(externalnet.Behavior{Fault: externalnet.Refuse})
 	for i := range databases {
-		s.finds(fmt.Sprint("db-", i), networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
+		s.finds(fmt.Sprint("db-", i), networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive)
 	}
 	before := s.pods("web")
 	s.now("c", "1")
-	held := s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonProbeSelfSuspect)
+	held := s.condition("c", chaosv1.ConditionHeld, metav1.ConditionTrue, chaosv1.ReasonProbesInconclusive)
 	s.told("ChaosPod", "c", "ChaosHeld")
 	// Each change of the spec has it look again.
 	for i := range 3 {

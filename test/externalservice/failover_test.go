@@ -296,7 +296,7 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 
 	s.set(externalnet.Behavior{Status: http.StatusServiceUnavailable}, servers...)
 	for name, addresses := range all {
-		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
+		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive)
 		s.publishes(name, addresses...)
 	}
 	// Well beyond the threshold everything still stands.
@@ -313,7 +313,7 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 		})
 	}
 	for name, addresses := range all {
-		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
+		s.condition(name, networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive)
 		s.publishes(name, addresses...)
 		s.active(name, 0)
 		if diff := cmp.Diff(before[name], sliceVersions(s.slices(name))); diff != "" {

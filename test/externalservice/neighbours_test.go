@@ -62,7 +62,7 @@ func (c *crowd) spec(priorities ...[]string) string {
 func (s *suite) suspected() string {
 	s.Helper()
 	for line := range strings.Lines(s.figures()) {
-		if value, found := strings.CutPrefix(line, "fairlead_externalservice_probe_suspect "); found {
+		if value, found := strings.CutPrefix(line, "fairlead_externalservice_probes_inconclusive "); found {
 			return strings.TrimSpace(value)
 		}
 	}
@@ -104,7 +104,7 @@ func TestANamespaceThatLosesManyAddressesFreezesNoOther(t *testing.T) {
 	s.publishes("single")
 	s.condition("single", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonNoneHealthy)
 	if got := s.suspected(); got != "0" {
-		t.Errorf("probe_suspect is %s", got)
+		t.Errorf("probes_inconclusive is %s", got)
 	}
 }
 
@@ -159,10 +159,10 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 		}
 	})
 	for _, space := range spaces {
-		space.condition("o", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
+		space.condition("o", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive)
 	}
 	if got := s.suspected(); got != "1" {
-		t.Errorf("probe_suspect is %s", got)
+		t.Errorf("probes_inconclusive is %s", got)
 	}
 	// One that another address shows the network to work for fails over, and so does a new one.
 	s.publishes("dc", backup)
@@ -186,7 +186,7 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 			t.Errorf("slices were written (-before +now):\n%s", diff)
 		}
 	}
-	s.warns("ExternalServiceProbesSuspect")
+	s.warns("ExternalServiceProbesInconclusive")
 
 	s.must(s.Servers.DNS.Up())
 	c.fail()
@@ -199,7 +199,7 @@ func TestALossOfTheOperatorsNetworkLeavesObjectsAsTheyAre(t *testing.T) {
 	}
 	s.eventually(func() error {
 		if got := s.suspected(); got != "0" {
-			return fmt.Errorf("probe_suspect is %s", got)
+			return fmt.Errorf("probes_inconclusive is %s", got)
 		}
 		return nil
 	})

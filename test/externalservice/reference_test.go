@@ -57,7 +57,7 @@ func TestAReplicaThatIsCutOffFromTheAPIServerLeavesObjectsAsTheyAre(t *testing.T
 	// First only the question of the reference is dropped: what the replica decides could still be written.
 	gateway.Hold(func(r *http.Request) bool { return r.URL.Path == "/version" })
 	c.fail(addresses...)
-	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbeSelfSuspect)
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive)
 	checkedAgain()
 	s.publishes("db", addresses...)
 	// Then everything is.

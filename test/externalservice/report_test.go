@@ -113,7 +113,7 @@ var ofObjects = []string{
 // ofAll are those that do not grow with the objects.
 var ofAll = []string{
 	"denied_addresses_total", "resolve_total", "resolve_seconds", "probe_total", "probe_duration_seconds",
-	"probe_late_total", "probe_suspect", "probe_targets", "probes_in_flight",
+	"probe_late_total", "probes_inconclusive", "probe_targets", "probes_in_flight",
 }
 
 func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {

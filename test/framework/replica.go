@@ -19,7 +19,7 @@ import (
 // Replica is one process of the operator.
 type Replica struct {
 	*cluster.Component
-	// ID is the identity it stands for election with.
+	// ID is its identity in the election.
 	ID string
 	// Webhook is the address of its webhook server. Probes and Metrics are base URLs.
 	Webhook, Probes, Metrics string

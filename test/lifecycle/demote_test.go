@@ -40,7 +40,7 @@ func (r *replica) demoted(times int) {
 	})
 }
 
-const demotedMessage = "demoted: the Lease is lost and the reconcilers have stopped; webhooks go on, and this replica stands for election again"
+const demotedMessage = "demoted: the Lease is lost and the reconcilers have stopped; webhooks go on, and this replica rejoins the election"
 
 func TestADemotedReplicaServesWebhooksThroughoutAndLeadsAgain(t *testing.T) {
 	t.Parallel()

@@ -136,7 +136,7 @@ func loseLeaseAndExit(ctx context.Context, a *act) error {
 	return a.inService(ctx, replicas)
 }
 
-// loseLeaseAndStay is the same with a leader that goes on answering webhooks, and stands again.
+// loseLeaseAndStay is the same with a leader that goes on answering webhooks, and rejoins the election.
 func loseLeaseAndStay(ctx context.Context, a *act) error {
 	lost, next, err := a.depose(ctx)
 	if err != nil {

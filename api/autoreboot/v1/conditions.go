@@ -74,9 +74,9 @@ const (
 	ReasonSourceMissing = "SourceMissing"
 	// ReasonTerminating says that the workload is being deleted.
 	ReasonTerminating = "Terminating"
-	// ReasonProbeSelfSuspect says that so many checks fail at once that the operator itself is the
+	// ReasonProbesInconclusive says that so many checks fail at once that the operator itself is the
 	// likely fault.
-	ReasonProbeSelfSuspect = "ProbeSelfSuspect"
+	ReasonProbesInconclusive = "ProbesInconclusive"
 	// ReasonHalted waits for a human: see Stalled.
 	ReasonHalted = "Halted"
 	// ReasonSuspended waits for spec.suspend to be false.

@@ -23,9 +23,9 @@ import (
 // +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.watchedTargets`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
-// +kubebuilder:printcolumn:name="Pending",type=string,JSONPath=`.status.conditions[?(@.type=="RestartPending")].reason`
-// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextAllowedTime`
-// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastRestartTime`
+// +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.conditions[?(@.type=="RestartPending")].reason`
+// +kubebuilder:printcolumn:name="Next-Window",type=string,JSONPath=`.status.nextAllowedTime`
+// +kubebuilder:printcolumn:name="Last-Restart",type=date,JSONPath=`.status.lastRestartTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
 type RebootPolicy struct {
@@ -142,7 +142,7 @@ type RebootPolicySpec struct {
 	Windows []common.Window `json:"windows,omitempty"`
 
 	// blackouts are times at which no restart may start. They win over windows and over
-	// urgentBefore.
+	// ignoreWindowsBefore.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic

@@ -199,13 +199,13 @@ type CertificateRenewal struct {
 	// +optional
 	Key *string `json:"key,omitempty"`
 
-	// urgentBefore lets the restart start outside of windows once the certificate that the pods
+	// ignoreWindowsBefore lets the restart start outside of windows once the certificate that the pods
 	// hold expires within this span. Blackouts and closed gates still hold it. By default it
 	// always waits for a window.
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') || !self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be below 292 years"
 	// +optional
-	UrgentBefore common.Duration `json:"urgentBefore,omitempty"`
+	IgnoreWindowsBefore common.Duration `json:"ignoreWindowsBefore,omitempty"`
 }
 
 // ScheduleTrigger fires at set times, once for each.

@@ -17,7 +17,7 @@ import (
 // +kubebuilder:printcolumn:name="Verified",type=string,JSONPath=`.status.conditions[?(@.type=="Verified")].status`
 // +kubebuilder:printcolumn:name="Stalled",type=string,JSONPath=`.status.conditions[?(@.type=="Stalled")].reason`
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
-// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastReboot`
+// +kubebuilder:printcolumn:name="Last-Restart",type=date,JSONPath=`.status.lastReboot`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
 type RebootPolicy struct {

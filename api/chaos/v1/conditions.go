@@ -62,8 +62,8 @@ const (
 	ReasonUnknown = "Unknown"
 	// ReasonConcurrencyLimit: as many workloads of the cluster are disrupted as may be.
 	ReasonConcurrencyLimit = "ConcurrencyLimit"
-	// ReasonProbeSelfSuspect: so many checks fail that the fault is probably the operator's own.
-	ReasonProbeSelfSuspect = "ProbeSelfSuspect"
+	// ReasonProbesInconclusive: so many checks fail that the fault is probably the operator's own.
+	ReasonProbesInconclusive = "ProbesInconclusive"
 )
 
 // Reasons of Running.
@@ -105,7 +105,7 @@ const (
 
 // The annotations that a user sets on a ChaosPod.
 const (
-	// ResumeAnnotation clears a halt that began before the RFC 3339 time it holds.
+	// ResumeAnnotation clears a halt that began before the RFC 3339 time it holds, or in the same second.
 	ResumeAnnotation = "chaos.fairlead.dev/resume"
 	// RunNowAnnotation asks for one run for each new token that it is given, of at most 256 characters.
 	// The run waits for all that a scheduled one waits for, except the schedule: windows, blackouts,

@@ -97,8 +97,8 @@ type ChaosPodSpec struct {
 // +kubebuilder:printcolumn:name="Survived",type=string,JSONPath=`.status.conditions[?(@.type=="Survived")].status`
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
 // +kubebuilder:printcolumn:name="Dry-Run",type=boolean,JSONPath=`.spec.dryRun`,priority=1
-// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextRunTime`
-// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastRunTime`
+// +kubebuilder:printcolumn:name="Next-Run",type=string,JSONPath=`.status.nextRunTime`
+// +kubebuilder:printcolumn:name="Last-Run",type=date,JSONPath=`.status.lastRunTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
 type ChaosPod struct {

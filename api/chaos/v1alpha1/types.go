@@ -56,8 +56,8 @@ type ChaosPodStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=chaospods,singular=chaospod,shortName=chp,categories=fairlead,scope=Namespaced
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.v1.nextRunTime`
-// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastRun`
+// +kubebuilder:printcolumn:name="Next-Run",type=string,JSONPath=`.status.v1.nextRunTime`
+// +kubebuilder:printcolumn:name="Last-Run",type=date,JSONPath=`.status.lastRun`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be at most 52 characters"
 type ChaosPod struct {

@@ -76,9 +76,9 @@ const (
 	// ReasonCAUnavailable: the certificates of tls.caSecretName cannot be read, so nothing is checked;
 	// health is frozen as it was.
 	ReasonCAUnavailable = "CAUnavailable"
-	// ReasonProbeSelfSuspect: so many checks fail at once that the fault is probably on our side;
+	// ReasonProbesInconclusive: so many checks fail at once that the fault is probably on our side;
 	// health is frozen as it was.
-	ReasonProbeSelfSuspect = "ProbeSelfSuspect"
+	ReasonProbesInconclusive = "ProbesInconclusive"
 )
 
 // Reasons of FailedOver, which is True with any of them; the last one is FaultInjected.

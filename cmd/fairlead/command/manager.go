@@ -35,7 +35,10 @@ A replica may leave one of both to others: with --controllers=false it only serv
 --webhooks=false it only reconciles.
 
 SIGTERM or SIGINT stops in order: reconcilers, the Lease, the webhooks after their drain. A second
-signal ends the process at once. How the start stands is shown on /statusz of the probe server.`,
+signal ends the process at once. /statusz of the probe server shows the phases of the start.
+
+The flags that most often differ between clusters: --config, --namespaces, --sources, --egress-default,
+--dns-nameservers, --cluster-cidrs, --max-restarts, --webhook-certificates, --on-lost-lease, --log-level.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			configuration, err := flags.Configuration()

@@ -152,7 +152,7 @@ func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 	lease := leaseOf(a.config, a.identity)
 	return func(suspect bool, cause string) {
 		notice := events.Event{
-			Regarding: lease, Reason: kind + "ProbesSuspect", Action: "Probe",
+			Regarding: lease, Reason: kind + "ProbesInconclusive", Action: "Probe",
 			Note: "Failed health checks of " + kind + " objects are taken for a fault of the operator's own network and decide nothing, but where another address of the object is healthy: " + cause + ".",
 		}
 		if suspect {

@@ -225,7 +225,7 @@ func TestEachRoleIsAssembledFromWhatItNeedsAlone(t *testing.T) {
 				t.Errorf("skips %v", l.skip)
 			}
 			if elects := l.elect != nil; elects != test.elects {
-				t.Errorf("stands for election: %v", elects)
+				t.Errorf("takes part in the election: %v", elects)
 			}
 			if reconciles := l.term != nil; reconciles != test.reconciles || (l.warningCache != nil) == reconciles {
 				t.Errorf("has terms: %v, looks on: %v", reconciles, l.warningCache != nil)

@@ -93,7 +93,7 @@ func (l *lifecycle) work(ctx context.Context, s *stages, t *termRuntime) error {
 		if !l.demote || ctx.Err() != nil || !errors.Is(err, leaderelection.ErrLost) || errors.Is(err, leaderelection.ErrStillRunning) {
 			return err
 		}
-		l.logger.Info("demoted: the Lease is lost and the reconcilers have stopped; webhooks go on, and this replica stands for election again")
+		l.logger.Info("demoted: the Lease is lost and the reconcilers have stopped; webhooks go on, and this replica rejoins the election")
 		l.recorder.Skip(phases.Reconcilers, "the Lease was lost; a candidate again")
 		if t = l.restartTerm(ctx, s); t == nil {
 			return nil

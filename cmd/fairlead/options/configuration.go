@@ -195,7 +195,7 @@ type LeaderElection struct {
 
 	// OnLost is exit (default) or demote: what a leader does that loses its lease. To exit drains
 	// the webhook server and ends the process with an error. To demote stops reconcilers and caches
-	// before another replica can lead, goes on serving webhooks, and stands for election again.
+	// before another replica can lead, goes on serving webhooks, and rejoins the election.
 	OnLost string `json:"onLost,omitempty"`
 
 	// ResourceName is the Lease. The default is fairlead-manager.

@@ -79,7 +79,7 @@ func (r *run) checkHeld() *hold {
 	if held := r.checkOutsideWindow(); held != nil {
 		return held
 	}
-	return r.checkProbeSelfSuspect()
+	return r.checkProbesInconclusive()
 }
 
 func (r *run) checkOutsideWindow() *hold {
@@ -103,11 +103,11 @@ func (r *run) checkOutsideWindow() *hold {
 	return held
 }
 
-func (r *run) checkProbeSelfSuspect() *hold {
+func (r *run) checkProbesInconclusive() *hold {
 	if !r.observed.Suspect {
 		return nil
 	}
-	return &hold{reason: chaosv1.ReasonProbeSelfSuspect, message: "so many checks fail that the fault is probably the operator's own"}
+	return &hold{reason: chaosv1.ReasonProbesInconclusive, message: "so many checks fail that the fault is probably the operator's own"}
 }
 
 func (r *run) checkDailyLimit() *hold {

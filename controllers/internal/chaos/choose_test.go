@@ -25,7 +25,7 @@ func TestWhatHoldsARun(t *testing.T) {
 	}{
 		"window":             {func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Windows = window }) }, "OutsideWindow", "until 2026-03-02T15:00:00Z"},
 		"blackout":           {func(b *suite) { b.o.Schedule = ScheduleOf(b.p, common.Window{Schedule: "0 11 * * *", Duration: "2h"}) }, "Blackout", "until 2026-03-02T13:00:00Z"},
-		"suspicion":          {func(b *suite) { b.o.Suspect = true }, "ProbeSelfSuspect", "operator"},
+		"suspicion":          {func(b *suite) { b.o.Suspect = true }, "ProbesInconclusive", "operator"},
 		"a restart":          {func(b *suite) { b.o.Others.Disrupted = map[types.UID]bool{"uid-api": true} }, "RestartInProgress", "api"},
 		"the cluster's cap":  {func(b *suite) { b.o.Others.Free = 0 }, "ConcurrencyLimit", ""},
 		"a fault":            {func(b *suite) { b.o.Owners[0].Fault = "a fault is injected into ExternalService db" }, "FaultInjected", "ExternalService db"},

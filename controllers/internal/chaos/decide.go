@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 )
 
 // Decide returns what follows from an observation. p is the stored object; it is not changed. The same arguments give
@@ -105,17 +106,14 @@ func (r *run) runNowToken() (string, bool) {
 // resume ends a halt after a user changed the spec or set the annotation. A time in the future counts once it is
 // reached.
 func (r *run) resume() {
-	halt := r.status.Halt
-	if halt == nil || r.state() != Halted {
+	h := r.status.Halt
+	if h == nil || r.state() != Halted {
 		return
 	}
-	if halt.Generation == r.p.Generation {
-		at, err := time.Parse(time.RFC3339, r.p.Annotations[chaosv1.ResumeAnnotation])
-		if err != nil || !at.After(halt.Time.Time) {
-			return
-		}
-		if at.After(r.now) {
-			r.requeueAt(at)
+	if h.Generation == r.p.Generation {
+		ended, later := halt.IsEnded(h.Time, r.p.Annotations[chaosv1.ResumeAnnotation], r.now)
+		r.requeueAt(later)
+		if !ended {
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
@@ -114,7 +115,8 @@ func (r *run) timedOut(o occurrence) {
 func (r *run) targetGone(o occurrence) { r.failed(o) }
 
 func (r *run) halt(o occurrence, id string) {
-	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: clip(o.message, maxMessage), Time: r.timestamp, Generation: r.p.Generation, RunID: id}
+	r.status.Halt = &chaosv1.Halt{Reason: o.reason, Message: clip(o.message, maxMessage), Time: halt.Began(r.now, r.p.Annotations[chaosv1.ResumeAnnotation]),
+		Generation: r.p.Generation, RunID: id}
 	r.addMessage(Message{Reason: "AutoSuspended", Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
 		"; to go on, change the spec, or set the annotation " + chaosv1.ResumeAnnotation + " to the present time (RFC 3339)"})
 }

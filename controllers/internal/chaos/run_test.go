@@ -278,7 +278,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 		begin, end func(b *suite)
 		reason     string
 	}{
-		"suspicion": {func(b *suite) { b.o.Suspect = true }, func(b *suite) { b.o.Suspect = false }, chaosv1.ReasonProbeSelfSuspect},
+		"suspicion": {func(b *suite) { b.o.Suspect = true }, func(b *suite) { b.o.Suspect = false }, chaosv1.ReasonProbesInconclusive},
 		"blackout":  {func(b *suite) { blackout(b, "10 12 * * *", "4m") }, func(*suite) {}, chaosv1.ReasonBlackout},
 	} {
 		begun := func(t *testing.T) (b *suite, victim types.UID) {
@@ -380,7 +380,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 		b.o.Suspect = true
 		b.after(time.Second)
 		b.after(5 * time.Minute)
-		if run := b.last(); run.Outcome != chaosv1.RunNoVictim || run.Reason != chaosv1.ReasonProbeSelfSuspect || b.p.Status.KilledToday != 0 {
+		if run := b.last(); run.Outcome != chaosv1.RunNoVictim || run.Reason != chaosv1.ReasonProbesInconclusive || b.p.Status.KilledToday != 0 {
 			t.Errorf("%+v", run)
 		}
 	})
@@ -402,7 +402,7 @@ func TestARunThatHasBegunIsHeldUntilItMayKill(t *testing.T) {
 		if b.p.Status.CurrentRun == nil {
 			t.Fatalf("%+v", b.p.Status)
 		}
-		if b.after(time.Minute); b.p.Status.CurrentRun != nil || b.last().Reason != chaosv1.ReasonProbeSelfSuspect {
+		if b.after(time.Minute); b.p.Status.CurrentRun != nil || b.last().Reason != chaosv1.ReasonProbesInconclusive {
 			t.Errorf("a run that is held keeps its workloads from others for hours: %+v", b.p.Status)
 		}
 	})

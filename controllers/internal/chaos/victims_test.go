@@ -104,7 +104,7 @@ func TestWhatBudgetsRefusedStandsUntilARunIsNotRefused(t *testing.T) {
 	}
 	b.o.Suspect = true
 	b.after(10 * time.Minute)
-	if b.after(6 * time.Minute); b.last().Reason != chaosv1.ReasonProbeSelfSuspect {
+	if b.after(6 * time.Minute); b.last().Reason != chaosv1.ReasonProbesInconclusive {
 		t.Fatalf("%+v", b.last())
 	}
 	wants("a run that asked nothing", api)
@@ -175,6 +175,9 @@ func TestALostAnswerCountsTheDeadPod(t *testing.T) {
 
 func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
 	for name, act := range map[string]func(b *suite){
+		"resume within the second of the halt": func(b *suite) {
+			b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: b.p.Status.Halt.Time.Format(time.RFC3339)}
+		},
 		"resume": func(b *suite) {
 			b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: b.o.Now.Format(time.RFC3339)}
 		},

@@ -93,7 +93,7 @@ func metricNames() probe.Names {
 		Results:  "fairlead_rebootpolicy_probe_results_total",
 		Duration: "fairlead_rebootpolicy_probe_duration_seconds",
 		Late:     "fairlead_rebootpolicy_probe_late_total",
-		Suspect:  "fairlead_rebootpolicy_probe_suspect",
+		Suspect:  "fairlead_rebootpolicy_probes_inconclusive",
 		Targets:  "fairlead_rebootpolicy_probe_targets",
 		InFlight: "fairlead_rebootpolicy_probes_in_flight",
 	}

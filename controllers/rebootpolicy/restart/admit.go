@@ -41,7 +41,7 @@ func heldUntil(reason, message string, until time.Time) admission {
 func (r *run) admit(t *target) admission {
 	checks := []func(*target) (admission, bool){
 		r.checkSuperseded, r.checkSuspendedOrHalted, r.checkObstacle, r.checkDebouncing, r.checkRolloutInProgress, r.checkBackoff, r.checkCooldown,
-		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbeSelfSuspect, r.checkSourceMissing, r.checkLowerWave,
+		r.checkLimitReached, r.checkOutsideWindow, r.checkGateClosed, r.checkProbesInconclusive, r.checkSourceMissing, r.checkLowerWave,
 		r.checkChaosActive, r.checkConcurrencyLimit, r.checkDryRun,
 	}
 	for _, check := range checks {
@@ -229,8 +229,8 @@ func (r *run) checkGateClosed(*target) (admission, bool) {
 	return held(autorebootv1.ReasonGateClosed, strings.Join(r.observed.Gates, "; ")), len(r.observed.Gates) > 0
 }
 
-// checkProbeSelfSuspect holds a restart that only Probe triggers ask for.
-func (r *run) checkProbeSelfSuspect(t *target) (admission, bool) {
+// checkProbesInconclusive holds a restart that only Probe triggers ask for.
+func (r *run) checkProbesInconclusive(t *target) (admission, bool) {
 	if !r.observed.Suspect {
 		return admission{}, false
 	}
@@ -239,7 +239,7 @@ func (r *run) checkProbeSelfSuspect(t *target) (admission, bool) {
 			return admission{}, false
 		}
 	}
-	return held(autorebootv1.ReasonProbeSelfSuspect, "so many checks fail that the fault is probably the operator's own"), true
+	return held(autorebootv1.ReasonProbesInconclusive, "so many checks fail that the fault is probably the operator's own"), true
 }
 
 // checkSourceMissing holds a restart whose new pods could not start: the rollout would get stuck with fewer pods.

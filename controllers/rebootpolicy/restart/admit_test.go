@@ -154,7 +154,7 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 		waits  bool
 	}{
 		"a calendar that cannot be read": {func(b *suite) { b.o.Calendar.Broken = true }, autorebootv1.ReasonOutsideWindow, 0, false},
-		"suspect checks":                 {func(b *suite) { probes(b); b.o.Suspect = true }, autorebootv1.ReasonProbeSelfSuspect, 0, false},
+		"suspect checks":                 {func(b *suite) { probes(b); b.o.Suspect = true }, autorebootv1.ReasonProbesInconclusive, 0, false},
 		"suspect checks and a change":    {func(b *suite) { b.workload(1).Signals[2].Firing = true; b.o.Suspect = true }, "", 0, false},
 		"a broken workload and a probe":  {func(b *suite) { probes(b); b.workload(1).Complete = false }, "", 0, false},
 		"a broken workload and a change": {func(b *suite) {

@@ -6,9 +6,9 @@ package restart
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 )
 
 // Decide returns what follows from an observation. p is the stored object; it is not changed. The same arguments give
@@ -84,21 +84,17 @@ func (r *run) trackTargets() {
 	}
 }
 
-// resume ends a halt after a user changed the spec or set the annotation. Its time and that of the halt are whole
-// seconds, and the second of the halt counts: a script may set it as soon as the policy stalls. A time in the future
-// counts once it is reached.
+// resume ends a halt after a user changed the spec or set the annotation. A time in the future counts once it is
+// reached.
 func (r *run) resume() {
-	halt := r.status.Halt
-	if halt == nil {
+	h := r.status.Halt
+	if h == nil {
 		return
 	}
-	if halt.Generation == r.policy.Generation {
-		at, err := r.resumption()
-		if err != nil || at.Before(halt.Time.Time) {
-			return
-		}
-		if at.After(r.now) {
-			r.requeueAt(at)
+	if h.Generation == r.policy.Generation {
+		ended, later := halt.IsEnded(h.Time, r.policy.Annotations[autorebootv1.ResumeAnnotation], r.now)
+		r.requeueAt(later)
+		if !ended {
 			return
 		}
 	}
@@ -119,12 +115,6 @@ func (r *run) resume() {
 	}
 	// The target that halted is gone.
 	r.clearHalt()
-}
-
-// resumption is the time of the annotation that ends halts, in whole seconds.
-func (r *run) resumption() (time.Time, error) {
-	at, err := time.Parse(time.RFC3339, r.policy.Annotations[autorebootv1.ResumeAnnotation])
-	return at.Truncate(time.Second), err
 }
 
 // startPending admits the restarts that wait: first retries, since others may wait for them, then by wave, then the

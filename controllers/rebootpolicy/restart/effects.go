@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/controllers/internal/halt"
 )
 
 func (r *run) fire(t *target, o occurrence) {
@@ -108,12 +109,8 @@ func (r *run) overLimit(t *target, o occurrence) {
 	r.addMessage(Message{Reason: "LimitReached", Warning: true, Target: t.id(), Text: o.message})
 }
 
-// halt begins a second later where the annotation that ends halts was set in this one, which was before.
 func (r *run) halt(t *target, reason, id string) {
-	began := r.timestamp
-	if at, err := r.resumption(); err == nil && at.Equal(began.Time) {
-		began = metav1.NewTime(at.Add(time.Second))
-	}
+	began := halt.Began(r.now, r.policy.Annotations[autorebootv1.ResumeAnnotation])
 	r.status.Halt = &autorebootv1.Halt{Reason: reason, Time: began, Generation: r.policy.Generation, Target: t.id(), RestartID: id}
 }
 

@@ -115,8 +115,8 @@ func certificateRenewal(path rules.Path, c *autorebootv1.CertificateRenewal) fie
 	}
 	errs := rules.Text(path.Child("secretName"), c.SecretName, 1, 253)
 	errs = append(errs, rules.OptionalText(path.Child("key"), c.Key, 1, 253)...)
-	if c.UrgentBefore != "" {
-		errs = append(errs, optionalDuration(path.Child("urgentBefore"), &c.UrgentBefore)...)
+	if c.IgnoreWindowsBefore != "" {
+		errs = append(errs, optionalDuration(path.Child("ignoreWindowsBefore"), &c.IgnoreWindowsBefore)...)
 	}
 	return errs
 }

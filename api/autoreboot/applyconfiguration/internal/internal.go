@@ -50,15 +50,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.CertificateRenewal
   map:
     fields:
+    - name: ignoreWindowsBefore
+      type:
+        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
     - name: key
       type:
         scalar: string
     - name: secretName
       type:
         scalar: string
-    - name: urgentBefore
-      type:
-        namedType: com.github.fairlead-dev.fairlead.api.common.Duration
 - name: com.github.fairlead-dev.fairlead.api.autoreboot.v1.Concurrency
   map:
     fields:

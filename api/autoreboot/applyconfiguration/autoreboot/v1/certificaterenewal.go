@@ -19,10 +19,10 @@ type CertificateRenewalApplyConfiguration struct {
 	SecretName *string `json:"secretName,omitempty"`
 	// key of the Secret's data that holds the certificate in PEM. The default is tls.crt.
 	Key *string `json:"key,omitempty"`
-	// urgentBefore lets the restart start outside of windows once the certificate that the pods
+	// ignoreWindowsBefore lets the restart start outside of windows once the certificate that the pods
 	// hold expires within this span. Blackouts and closed gates still hold it. By default it
 	// always waits for a window.
-	UrgentBefore *common.Duration `json:"urgentBefore,omitempty"`
+	IgnoreWindowsBefore *common.Duration `json:"ignoreWindowsBefore,omitempty"`
 }
 
 // CertificateRenewalApplyConfiguration constructs a declarative configuration of the CertificateRenewal type for use with
@@ -47,10 +47,10 @@ func (b *CertificateRenewalApplyConfiguration) WithKey(value string) *Certificat
 	return b
 }
 
-// WithUrgentBefore sets the UrgentBefore field in the declarative configuration to the given value
+// WithIgnoreWindowsBefore sets the IgnoreWindowsBefore field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the UrgentBefore field is set to the value of the last call.
-func (b *CertificateRenewalApplyConfiguration) WithUrgentBefore(value common.Duration) *CertificateRenewalApplyConfiguration {
-	b.UrgentBefore = &value
+// If called multiple times, the IgnoreWindowsBefore field is set to the value of the last call.
+func (b *CertificateRenewalApplyConfiguration) WithIgnoreWindowsBefore(value common.Duration) *CertificateRenewalApplyConfiguration {
+	b.IgnoreWindowsBefore = &value
 	return b
 }

@@ -46,7 +46,7 @@ type RebootPolicySpecApplyConfiguration struct {
 	// windows are the times at which a restart may start. Without any, it may start at all times.
 	Windows []common.Window `json:"windows,omitempty"`
 	// blackouts are times at which no restart may start. They win over windows and over
-	// urgentBefore.
+	// ignoreWindowsBefore.
 	Blackouts []common.Window `json:"blackouts,omitempty"`
 	// gates are conditions that must hold for a restart to start. One that cannot be read is
 	// closed.

@@ -22,9 +22,10 @@ type ResolutionApplyConfiguration struct {
 	// longer.
 	MaxTTL *common.Duration `json:"maxTTL,omitempty"`
 	// onFailure says what becomes of the addresses of a name that no longer resolves: KeepLast
-	// (the default) keeps them for good, Remove for keepLastFor.
+	// (the default) keeps them for good; Remove removes them after keepLastFor.
 	OnFailure *networkingv1.ResolutionFailurePolicy `json:"onFailure,omitempty"`
-	// keepLastFor is how long addresses outlive the last good lookup at least. The default is 24h.
+	// keepLastFor is how long onFailure Remove keeps addresses after the last good lookup, at least.
+	// It has no effect with KeepLast. The default is 24h.
 	KeepLastFor *common.Duration `json:"keepLastFor,omitempty"`
 }
 

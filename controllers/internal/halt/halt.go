@@ -1,0 +1,41 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package halt compares the time of a halt with that of the annotation by which a user ends it. Both are whole
+// seconds, so that one second may have an annotation, a halt, and another annotation.
+package halt
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Began returns the time of a halt that begins now: the next second, where the annotation was set in this one and
+// so before the halt.
+func Began(now time.Time, annotation string) metav1.Time {
+	began := now.UTC().Truncate(time.Second)
+	if at, err := parse(annotation); err == nil && at.Equal(began) {
+		began = began.Add(time.Second)
+	}
+	return metav1.NewTime(began)
+}
+
+// IsEnded reports whether the annotation ends a halt of that time, as it does from the halt's second on: a script
+// may set it as soon as it sees the halt. For an annotation that names a later time than now, it returns that time.
+func IsEnded(began metav1.Time, annotation string, now time.Time) (ended bool, later time.Time) {
+	at, err := parse(annotation)
+	switch {
+	case err != nil || at.Before(began.Time):
+		return false, time.Time{}
+	case at.After(now):
+		return false, at
+	}
+	return true, time.Time{}
+}
+
+// parse returns the time of an annotation in RFC 3339.
+func parse(annotation string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, annotation)
+	return at.UTC().Truncate(time.Second), err
+}
