@@ -150,8 +150,8 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 		values   []string
 	}{
 		{"extsvc", []string{"NAME", "READY", "HEALTHY", "SUSPENDED", "CLUSTER-IP", "PUBLISHED", "AGE"}, []string{"db", "True", "false", "10.96.", "2"}},
-		{"rbp", []string{"NAME", "READY", "STATE", "VERIFIED", "TARGETS", "SUSPENDED", "PENDING", "NEXT", "LAST", "AGE"}, []string{"restart", "false"}},
-		{"chp", []string{"NAME", "READY", "SURVIVED", "SUSPENDED", "NEXT", "LAST", "AGE"}, []string{"monkey", "false"}},
+		{"rbp", []string{"NAME", "READY", "STATE", "VERIFIED", "TARGETS", "SUSPENDED", "WAITING-FOR", "NEXT-WINDOW", "LAST-RESTART", "AGE"}, []string{"restart", "false"}},
+		{"chp", []string{"NAME", "READY", "SURVIVED", "SUSPENDED", "NEXT-RUN", "LAST-RUN", "AGE"}, []string{"monkey", "false"}},
 	} {
 		out := s.run("get", c.resource)
 		header, row, _ := strings.Cut(out, "\n")
@@ -162,9 +162,9 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 	}
 	s.expect(s.run("get", "extsvc", "-o", "wide"), "PRIORITY", "REASON", "Published")
 	s.expect(s.run("get", externalServices.at("v1alpha1")), "HEALTHY", "RESOLVED", "AGE", "db")
-	// NEXT is the next run, not the time in the spec, which may be long past.
+	// NEXT-RUN is the next run, not the time in the spec, which may be long past.
 	s.run("wait", "--for=jsonpath={.status.nextRunTime}", "--timeout="+patience.String(), "chp/monkey")
-	s.expect(s.run("get", chaosPods.at("v1alpha1")), "NEXT", s.run("get", "chp/monkey", "--output=jsonpath={.status.nextRunTime}"))
+	s.expect(s.run("get", chaosPods.at("v1alpha1")), "NEXT-RUN", s.run("get", "chp/monkey", "--output=jsonpath={.status.nextRunTime}"))
 }
 
 func TestFieldsAreExplained(t *testing.T) {

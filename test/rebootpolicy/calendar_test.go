@@ -69,7 +69,7 @@ func TestARestartWaitsForItsWindowAndNoOtherWaitsForIt(t *testing.T) {
 	}
 	s.normal("p")
 	s.kubectl("wait", "--for=condition=Ready", "--timeout="+patience.String(), "rebootpolicy/p")
-	s.row("p", map[string]string{"READY": "True", "PENDING": autorebootv1.ReasonOutsideWindow, "NEXT": opens.Format(time.RFC3339)})
+	s.row("p", map[string]string{"READY": "True", "WAITING-FOR": autorebootv1.ReasonOutsideWindow, "NEXT-WINDOW": opens.Format(time.RFC3339)})
 	s.tells("RebootPolicy", "p", "RestartHeld", 1)
 
 	// A blackout wins over a window.
