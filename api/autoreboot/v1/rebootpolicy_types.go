@@ -11,7 +11,7 @@ import (
 )
 
 // RebootPolicy restarts workloads of its own namespace, safely, when what they depend on changes
-// or fails.
+// or fails. It never reboots a node.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// RebootPolicy restarts one workload of its own namespace when a probe of it fails.
+// RebootPolicy restarts one workload of its own namespace when a probe of it fails. It never
+// reboots a node.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

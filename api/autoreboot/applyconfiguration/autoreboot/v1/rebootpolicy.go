@@ -18,7 +18,7 @@ import (
 // with apply.
 //
 // RebootPolicy restarts workloads of its own namespace, safely, when what they depend on changes
-// or fails.
+// or fails. It never reboots a node.
 type RebootPolicyApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration    `json:""`
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
