@@ -166,6 +166,13 @@ func TestAnIdleConnectionDoesNotHoldUpTheStop(t *testing.T) {
 	}
 }
 
+// What the API server calls webhooks by has the default of net/http.
+func TestAnIdleConnectionIsClosedByTheAPIServerAndNotByThisOne(t *testing.T) {
+	if client := http.DefaultTransport.(*http.Transport).IdleConnTimeout; DefaultIdleTimeout <= client { //nolint:errcheck // it is one
+		t.Errorf("an idle connection is closed after %s, and by its client after %s", DefaultIdleTimeout, client)
+	}
+}
+
 // A client may dial ahead and send its first request much later; net/http drops that request once
 // Shutdown has been called.
 func TestARequestOnAConnectionDialedAheadIsAnsweredWhileDraining(t *testing.T) {

@@ -31,10 +31,12 @@ const (
 	DefaultReadHeaderTimeout = 5 * time.Second
 	DefaultReadTimeout       = 40 * time.Second // its end cancels the request, so it outlasts a conversion
 	DefaultWriteTimeout      = 45 * time.Second
-	DefaultIdleTimeout       = 90 * time.Second
-	DefaultMaxConnections    = 1024
-	DefaultMaxInFlight       = 64
-	DefaultMemory            = 144 << 20
+	// DefaultIdleTimeout outlasts the 90 s after which an API server closes a connection. A server that closes first
+	// loses the request that its client has just sent on it, and an API server tries no webhook again.
+	DefaultIdleTimeout    = 2 * time.Minute
+	DefaultMaxConnections = 1024
+	DefaultMaxInFlight    = 64
+	DefaultMemory         = 144 << 20
 )
 
 // Options of a Server.
