@@ -58,7 +58,7 @@ func leads(t *testing.T, r *replica) context.Context {
 	select {
 	case ctx := <-r.working:
 		return ctx
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s never leads: %s", r.Identity, r.Status())
 		return nil
 	}
@@ -69,7 +69,7 @@ func ends(t *testing.T, r *replica) error {
 	select {
 	case err := <-r.done:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s never ends", r.Identity)
 		return nil
 	}

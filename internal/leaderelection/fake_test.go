@@ -178,7 +178,7 @@ func (s *server) watched() int {
 // eventually waits for a condition. The bound is for a broken build only.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 20*time.Second, true,
+	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, time.Minute, true,
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		t.Fatalf("never: %s", what)

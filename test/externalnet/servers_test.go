@@ -19,7 +19,7 @@ import (
 
 // patience bounds what must happen; moment is how long something that must not happen is waited for.
 const (
-	patience = 20 * time.Second
+	patience = time.Minute
 	moment   = 300 * time.Millisecond
 )
 

@@ -31,9 +31,9 @@ func (s *suite) sharded() *split {
 }
 
 // shard runs a replica of a shard, with the arguments that config/shards gives it.
-func (a *split) shard(name, selector string, args ...string) *replica {
+func (a *split) shard(name, selector string) *replica {
 	a.Helper()
-	return a.reconciler(append(args, "--shard="+name, "--shard-namespace-selector="+selector, "--lease-lock-name=fairlead-shard-"+name, "--storage-migration=false")...)
+	return a.reconciler("--shard="+name, "--shard-namespace-selector="+selector, "--lease-lock-name=fairlead-shard-"+name, "--storage-migration=false")
 }
 
 // label puts a namespace into a shard; an empty name takes it out of all.
@@ -122,7 +122,7 @@ func TestShardsReconcileTheirNamespacesAndHandThemOverWithoutAWrite(t *testing.T
 	t.Parallel()
 	s := newSuite(t).sharded()
 	s.webhook()
-	first, second, rest := s.shard("a", "fairlead.dev/shard=a"), s.shard("b", "fairlead.dev/shard=b", electing(4, 3)...), s.shard("rest", "fairlead.dev/shard notin (a, b)")
+	first, second, rest := s.shard("a", "fairlead.dev/shard=a"), s.shard("b", "fairlead.dev/shard=b"), s.shard("rest", "fairlead.dev/shard notin (a, b)")
 	all := []*replica{first, second, rest}
 	for _, r := range all {
 		r.reconciles()
@@ -166,7 +166,8 @@ func TestShardsReconcileTheirNamespacesAndHandThemOverWithoutAWrite(t *testing.T
 	s.label(moving, "a")
 	s.pause(3 * time.Second) // for a claim that must not change
 	s.claimed(moving, "b")
-	second = s.shard("b", "fairlead.dev/shard=b", electing(4, 3)...)
+	s.must(s.kube.CoordinationV1().Leases(framework.Namespace).Delete(t.Context(), "fairlead-shard-b", metav1.DeleteOptions{})) // as if it had expired
+	second = s.shard("b", "fairlead.dev/shard=b")
 	s.claimed(moving, "a")
 	s.repoint(moving, "one", "192.0.2.34")
 

@@ -44,7 +44,7 @@ func (d *callLog) read() []string {
 // await returns when the entry is there.
 func (d *callLog) await(t *testing.T, entry string) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		d.mu.Lock()
 		there, written := slices.Contains(d.entries, entry), d.written
@@ -138,7 +138,7 @@ func result(t *testing.T, done <-chan error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it never ends")
 		return nil
 	}

@@ -102,7 +102,7 @@ func TestADemotedReplicaEndsItsTermGoesOnServingAndStandsAgain(t *testing.T) {
 // awaits returns when the entry is there so many times.
 func (d *callLog) awaits(t *testing.T, entry string, times int) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		d.mu.Lock()
 		written := d.written
