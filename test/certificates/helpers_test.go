@@ -17,7 +17,6 @@ const (
 	// patience is how long a condition may take. The machine may be a busy one.
 	patience = 3 * time.Minute
 
-	serverName  = "fairlead-webhook.fairlead-system.svc"
 	serving     = "fairlead-webhook"
 	servingKey  = "fairlead-webhook-tls"
 	trustSecret = "fairlead-webhook-trust"

@@ -21,7 +21,7 @@ func TestACertificateIsIssuedFromNothing(t *testing.T) {
 	s.installCertManager()
 	for _, r := range s.start(2, issuing, "--webhook-dns-names=webhooks.example.com,192.0.2.7") {
 		leaf := s.serves(r, s.issuance)
-		for _, name := range []string{serverName, serverName + ".cluster.local", "webhooks.example.com", "192.0.2.7"} {
+		for _, name := range []string{framework.ServerName, framework.ServerName + ".cluster.local", "webhooks.example.com", "192.0.2.7"} {
 			s.must(leaf.VerifyHostname(name))
 		}
 		if _, ok := leaf.PublicKey.(*ecdsa.PublicKey); !ok {
@@ -88,7 +88,7 @@ func TestACertificateOfAnotherOwnerIsUsedAsItIsAndRenewed(t *testing.T) {
 	s.underLoad(func() []*framework.Replica { return replicas }, func() {
 		for renewals, last := 0, first; renewals < 2; renewals++ {
 			s.eventually(func() error {
-				leaf, err := presented(s.Context(), replicas[0].Webhook, nil)
+				leaf, err := framework.Presented(s.Context(), replicas[0].Webhook, nil)
 				if err == nil && leaf.Equal(last) {
 					err = fmt.Errorf("the certificate %x is served still", leaf.SerialNumber)
 				}

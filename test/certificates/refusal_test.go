@@ -46,11 +46,11 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 	t.Run("a Certificate of another owner without the name", func(t *testing.T) {
 		s := s.sub(t)
 		s.apply(fmt.Sprintf(theirs, "somewhere.example.com"))
-		s.fails(s.launch(), "certificate fairlead-system/fairlead-webhook: refused", `spec.dnsNames lacks \"`+serverName+`\"`, "add it")
+		s.fails(s.launch(), "certificate fairlead-system/fairlead-webhook: refused", `spec.dnsNames lacks \"`+framework.ServerName+`\"`, "add it")
 	})
 	t.Run("a Certificate of another owner that fills another Secret", func(t *testing.T) {
 		s := s.sub(t)
-		s.apply(fmt.Sprintf(theirs, serverName))
+		s.apply(fmt.Sprintf(theirs, framework.ServerName))
 		s.kubectl("patch", "certificate", serving, "-n", framework.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
 		s.fails(s.launch(), `spec.secretName is \"elsewhere\", and the operator reads \"fairlead-webhook-tls\"`, "--cert-manager-secret")
 	})

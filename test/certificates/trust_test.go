@@ -5,12 +5,9 @@ package certificates
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
-	"net"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,25 +102,6 @@ func authorities(bundle []byte) int {
 	return len(all)
 }
 
-// presented is the certificate that a replica serves to a client that trusts the bundle; a nil
-// bundle trusts everybody.
-func presented(ctx context.Context, address string, bundle []byte) (*x509.Certificate, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(bundle)
-	dialer := &tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{
-		RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS13,
-		InsecureSkipVerify: bundle == nil,
-	}}
-	conn, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = conn.Close() }()
-	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
-}
-
 // serves waits until the replica presents the first certificate of the PEM text.
 func (s *suite) serves(r *framework.Replica, text func() []byte) *x509.Certificate {
 	s.Helper()
@@ -133,7 +111,7 @@ func (s *suite) serves(r *framework.Replica, text func() []byte) *x509.Certifica
 		if err != nil {
 			return err
 		}
-		leaf, err = presented(s.Context(), r.Webhook, nil)
+		leaf, err = framework.Presented(s.Context(), r.Webhook, nil)
 		if err == nil && !leaf.Equal(chain[0]) {
 			err = fmt.Errorf("%s serves the certificate %x, want %x", r.ID, leaf.SerialNumber, chain[0].SerialNumber)
 		}

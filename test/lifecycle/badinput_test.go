@@ -92,7 +92,7 @@ func TestACertificateFolderThatCannotBeUsedIsNamedWithTheFileAndTheRemedy(t *tes
 		"not PEM":        {s.folder(map[string]string{"tls.crt": "junk", "tls.key": good.key}), []string{"tls.crt", "PEM"}},
 		"mismatched":     {s.folder(map[string]string{"tls.crt": good.cert, "tls.key": other.key, "ca.crt": good.ca}), []string{"tls.key", "does not belong", "one issue"}},
 		"another root":   {s.folder(map[string]string{"tls.crt": good.cert, "tls.key": good.key, "ca.crt": other.ca}), []string{"ca.crt", "refuse tls.crt"}},
-		"for others":     {s.folder(s.issueFor(time.Hour, "elsewhere.example.com").files()), []string{"tls.crt", serverName}},
+		"for others":     {s.folder(s.issueFor(time.Hour, "elsewhere.example.com").files()), []string{"tls.crt", framework.ServerName}},
 		"expired":        {s.folder(s.issue(-time.Minute).files()), []string{"tls.crt", "expired at", "renew"}},
 		"key in tls.crt": {s.folder(map[string]string{"tls.crt": good.cert + good.key, "tls.key": good.key}), []string{"tls.crt", "PRIVATE KEY"}},
 	}

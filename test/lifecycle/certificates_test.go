@@ -116,7 +116,7 @@ func TestReplicasThatStartAtTheSameInstantShareOneRoot(t *testing.T) {
 	for _, started := range started {
 		r := &replica{started, s}
 		r.reaches("ca-published", "done")
-		conn, err := tls.Dial("tcp", r.Webhook, &tls.Config{RootCAs: roots, ServerName: serverName})
+		conn, err := tls.Dial("tcp", r.Webhook, &tls.Config{RootCAs: roots, ServerName: framework.ServerName})
 		if err != nil {
 			t.Errorf("%s does not serve a chain of the shared root: %v", r.ID, err)
 			continue

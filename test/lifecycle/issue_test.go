@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // issued is a serving certificate with its key and its root, as PEM.
@@ -26,7 +28,7 @@ func (i issued) files() map[string]string {
 // issue makes a certificate for the webhook Service that expires in a time, from a root of its own.
 func (s *suite) issue(expires time.Duration) issued {
 	s.Helper()
-	return s.issueFor(expires, serverName)
+	return s.issueFor(expires, framework.ServerName)
 }
 
 func (s *suite) issueFor(expires time.Duration, name string) issued {

@@ -6,12 +6,9 @@ package lifecycle
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +17,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -75,33 +71,6 @@ func (c *calls) none(s *suite, what string) {
 	}
 }
 
-// shakesHands connects to a replica as the API server does, once for each bundle of each target.
-func (s *suite) shakesHands(ctx context.Context, r *framework.Replica) error {
-	for resource, names := range map[schema.GroupVersionResource][]string{
-		crds: definitions, mutating: {"fairlead-mutating"}, validating: {"fairlead-validating"},
-	} {
-		for _, name := range names {
-			object, err := s.client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			for path, bundle := range s.bundles(object.Object, name, map[string][]byte{}) {
-				roots := x509.NewCertPool()
-				roots.AppendCertsFromPEM(bundle)
-				dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: patience}, Config: &tls.Config{RootCAs: roots, ServerName: serverName}}
-				conn, err := dialer.DialContext(ctx, "tcp", r.Webhook)
-				if err != nil {
-					return fmt.Errorf("%s by the bundle of %s: %w", r.ID, path, err)
-				}
-				if err := conn.Close(); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // generations of the objects that carry the bundle.
 func (s *suite) generations() map[string]int64 {
 	s.Helper()
@@ -131,11 +100,13 @@ func TestARotationOfTheRootFailsNoCallAndWritesEachDefinitionTwice(t *testing.T)
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+	trust, err := s.FollowTrust(ctx)
+	s.must(err)
 	var handshakes, applies calls
 	var calling sync.WaitGroup
 	for _, r := range replicas {
 		calling.Go(func() {
-			handshakes.keep(ctx, 500*time.Millisecond, func(ctx context.Context) error { return s.shakesHands(ctx, r.Replica) })
+			handshakes.keep(ctx, 500*time.Millisecond, func(ctx context.Context) error { return trust.Handshake(ctx, r.Webhook) })
 		})
 	}
 	manifest := s.writeFile("old.yaml", `
@@ -145,7 +116,7 @@ metadata: {name: applied, namespace: `+namespace+`}
 spec: {hosts: [192.0.2.20], ports: {http: 80}}
 `)
 	calling.Go(func() {
-		applies.keep(ctx, time.Second, func(ctx context.Context) error {
+		applies.keep(ctx, 2*time.Second, func(ctx context.Context) error {
 			_, err := s.Kubectl(ctx, "apply", "--server-side", "-f", manifest)
 			return err
 		})
@@ -153,7 +124,7 @@ spec: {hosts: [192.0.2.20], ports: {http: 80}}
 	var updates calls
 	calling.Go(func() {
 		n := 0
-		updates.keep(ctx, 50*time.Millisecond, func(ctx context.Context) error {
+		updates.keep(ctx, 100*time.Millisecond, func(ctx context.Context) error {
 			n++
 			patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, n)
 			_, err := s.client.Resource(oldOnes).Namespace(namespace).Patch(ctx, "patched", types.MergePatchType, patch, metav1.PatchOptions{})

@@ -16,10 +16,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-)
 
-// serverName is what the API server verifies the webhooks' certificates for.
-const serverName = "fairlead-webhook.fairlead-system.svc"
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
 
 // bundle is the CA bundle that stands in a CRD.
 func (s *suite) bundle(crd string) []byte {
@@ -40,7 +39,7 @@ func (s *suite) caller() *http.Client {
 		s.Fatalf("the published bundle holds no certificate: %q", bundle)
 	}
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: serverName},
+		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: framework.ServerName},
 		ForceAttemptHTTP2: true, // the server must not offer it
 		DisableKeepAlives: true,
 		// For "Expect: 100-continue": an answer to the head alone must not race with the body.
