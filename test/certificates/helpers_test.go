@@ -75,11 +75,8 @@ func (s *suite) kubectl(args ...string) string {
 // apply applies manifests as the administrator.
 func (s *suite) apply(manifests string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
-	defer cancel()
-	var out, problems strings.Builder
-	if err := s.KubectlIO(ctx, strings.NewReader(manifests), &out, &problems, "apply", "--server-side", "-f", "-"); err != nil {
-		s.Fatalf("apply: %v: %s", err, problems.String())
+	if _, problems, err := s.KubectlIn(s.Context(), "", manifests, "apply", "--server-side", "-f", "-"); err != nil {
+		s.Fatalf("apply: %v: %s", err, problems)
 	}
 }
 

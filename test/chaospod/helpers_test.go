@@ -6,11 +6,12 @@ package chaospod
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -226,19 +227,10 @@ func (s *suite) ended(name string, n int, outcome chaosv1.RunOutcome) chaosv1.Ru
 func (s *suite) told(kind, name, reason string) {
 	s.Helper()
 	s.eventually(func() error {
-		var list eventsv1.EventList
-		if err := s.client.List(s.Context(), &list, client.InNamespace(s.namespace)); err != nil {
-			return err
+		events, err := framework.Told(s.Context(), s.client, s.namespace, kind, name)
+		if err == nil && len(events[reason]) == 0 {
+			err = fmt.Errorf("%s %s has no event %s, but %v", kind, name, reason, slices.Sorted(maps.Keys(events)))
 		}
-		var reasons []string
-		for i := range list.Items {
-			if e := &list.Items[i]; e.Regarding.Kind == kind && e.Regarding.Name == name {
-				if e.Reason == reason {
-					return nil
-				}
-				reasons = append(reasons, e.Reason)
-			}
-		}
-		return fmt.Errorf("%s %s has no event %s, but %q", kind, name, reason, reasons)
+		return err
 	})
 }

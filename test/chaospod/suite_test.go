@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/test/cluster"
@@ -90,8 +88,7 @@ func newSerialSuite(t *testing.T) *suite {
 		t.Fatal(err)
 	}
 	s := &suite{T: t, replicas: replicas, client: replicas.Client}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
-	s.must(s.client.Create(t.Context(), namespace))
-	s.namespace = namespace.Name
+	s.namespace, err = framework.NewNamespace(t.Context(), s.client)
+	s.must(err)
 	return s
 }

@@ -11,10 +11,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -211,13 +209,11 @@ func (s *suite) restarted(strategy autorebootv1.StrategyType, n int) {
 // told counts the events about an object, by reason.
 func (s *suite) told(kind, name string) map[string]int {
 	s.Helper()
-	var list eventsv1.EventList
-	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace)))
+	events, err := framework.Told(s.Context(), s.client, s.namespace, kind, name)
+	s.must(err)
 	told := map[string]int{}
-	for _, event := range list.Items {
-		if event.Regarding.Kind == kind && event.Regarding.Name == name {
-			told[event.Reason] += int(ptr.Deref(event.Series, eventsv1.EventSeries{Count: 1}).Count)
-		}
+	for reason, all := range events {
+		told[reason] = len(all)
 	}
 	return told
 }

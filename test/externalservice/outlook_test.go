@@ -4,7 +4,6 @@
 package externalservice
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -146,31 +146,18 @@ func (s *suite) tcp(port, n int) (addresses []string, servers []*externalnet.Ser
 	return addresses, servers
 }
 
-// told are the events on an ExternalService, by reason: every occurrence that the API server has.
-func (s *suite) told(name string) map[string][]corev1.Event {
+// told are the events on an ExternalService, by reason.
+func (s *suite) told(name string) map[string][]eventsv1.Event {
 	s.Helper()
-	var list corev1.EventList
-	s.must(s.client.List(s.Context(), &list, client.InNamespace(s.namespace)))
-	events := map[string][]corev1.Event{}
-	for _, event := range list.Items {
-		if event.InvolvedObject.Kind != "ExternalService" || event.InvolvedObject.Name != name {
-			continue
-		}
-		times := 1
-		if event.Series != nil {
-			times = int(event.Series.Count)
-		}
-		for range times {
-			events[event.Reason] = append(events[event.Reason], event)
-		}
-	}
+	events, err := framework.Told(s.Context(), s.client, s.namespace, "ExternalService", name)
+	s.must(err)
 	return events
 }
 
 // tells waits until events of a reason were seen so many times, and returns them. More is an error.
-func (s *suite) tells(name, reason string, times int) []corev1.Event {
+func (s *suite) tells(name, reason string, times int) []eventsv1.Event {
 	s.Helper()
-	var events []corev1.Event
+	var events []eventsv1.Event
 	s.eventually(func() error {
 		if events = s.told(name)[reason]; len(events) < times {
 			return fmt.Errorf("%s: %d events of reason %s, want %d: %s", name, len(events), reason, times, text(s.told(name)))
@@ -218,21 +205,8 @@ func (s *suite) samples() framework.Samples {
 // figures is the leader's page of metrics.
 func (s *suite) figures() string {
 	s.Helper()
-	const reader = "figures"
-	account := &corev1.ServiceAccount{}
-	account.Name, account.Namespace = reader, s.namespace
-	if err := s.client.Create(s.Context(), account); err == nil {
-		binding := s.namespace + "-" + reader
-		s.kubectl("create", "clusterrolebinding", binding, "--clusterrole=fairlead-metrics-reader", "--serviceaccount="+s.namespace+":"+reader)
-		s.Cleanup(func() { _, _ = s.shared.Kubectl(context.Background(), "delete", "clusterrolebinding", binding) })
-	}
-	token := strings.TrimSpace(s.kubectl("create", "token", reader))
-	var page string
-	s.eventually(func() error {
-		var err error
-		page, err = s.leader().Page(s.Context(), token)
-		return err
-	})
+	page, err := s.shared.Figures(s.Context(), s.namespace)
+	s.must(err)
 	return page
 }
 

@@ -223,8 +223,8 @@ func TestAddressesOfANameThatFailsGoWhenThatIsWanted(t *testing.T) {
 		t.Errorf("there are still slices: %s", text(all))
 	}
 	// That they were kept at first is in the event.
-	if event := s.tells("remove", "ResolveFailed", 1)[0]; !strings.Contains(event.Message, "1 address is kept") {
-		t.Errorf("the addresses were not kept at first: %s", event.Message)
+	if event := s.tells("remove", "ResolveFailed", 1)[0]; !strings.Contains(event.Note, "1 address is kept") {
+		t.Errorf("the addresses were not kept at first: %s", event.Note)
 	}
 	s.must(s.Servers.DNS.Addresses(s.host("remove"), time.Second, addresses["remove"]))
 	s.publishes("remove", addresses["remove"])

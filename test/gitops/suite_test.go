@@ -4,7 +4,6 @@
 package gitops
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -146,13 +145,11 @@ func (s *suite) kubectl(stdin string, args ...string) string {
 }
 
 func (s *suite) try(stdin string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
-	defer cancel()
-	var stdout, stderr bytes.Buffer
-	if err := s.KubectlIO(ctx, strings.NewReader(stdin), &stdout, &stderr, append([]string{"-n", s.namespace}, args...)...); err != nil {
-		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s%s", strings.Join(args, " "), err, stdout.String(), stderr.String())
+	out, problems, err := s.KubectlIn(s.Context(), s.namespace, stdin, args...)
+	if err != nil {
+		err = fmt.Errorf("kubectl %s: %w: %s%s", strings.Join(args, " "), err, out, problems)
 	}
-	return stdout.String(), nil
+	return out, err
 }
 
 // at are the objects of a kind at a version.

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -31,9 +29,9 @@ type kubectl interface {
 
 func (s *suite) makeNamespace() {
 	s.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
-	s.must(s.client.Create(s.Context(), namespace))
-	s.namespace = namespace.Name
+	var err error
+	s.namespace, err = framework.NewNamespace(s.Context(), s.client)
+	s.must(err)
 }
 
 // said is what a call of kubectl brought.

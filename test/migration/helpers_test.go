@@ -4,7 +4,6 @@
 package migration
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,13 +42,11 @@ func (s *suite) kubectl(stdin string, args ...string) string {
 }
 
 func (s *suite) try(stdin string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
-	defer cancel()
-	var out, errs bytes.Buffer
-	if err := s.KubectlIO(ctx, strings.NewReader(stdin), &out, &errs, args...); err != nil {
-		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, errs.String())
+	out, problems, err := s.KubectlIn(s.Context(), "", stdin, args...)
+	if err != nil {
+		err = fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, problems)
 	}
-	return out.String(), nil
+	return out, err
 }
 
 func (s *suite) definition() string { return s.plural + ".toys.example.com" }

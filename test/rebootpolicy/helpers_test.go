@@ -4,7 +4,6 @@
 package rebootpolicy
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,11 +63,7 @@ func (s *suite) never(ask func() error) {
 
 // try applies a manifest, and returns what kubectl wrote and complained of.
 func (s *suite) try(manifest string) (stdout, stderr string, err error) {
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
-	defer cancel()
-	var out, errs bytes.Buffer
-	err = s.shared.KubectlIO(ctx, strings.NewReader(manifest), &out, &errs, "-n", s.namespace, "apply", "-f", "-")
-	return out.String(), errs.String(), err
+	return s.shared.KubectlIn(s.Context(), s.namespace, manifest, "apply", "-f", "-")
 }
 
 // apply applies a manifest.
@@ -82,13 +77,11 @@ func (s *suite) apply(manifest string) {
 // kubectl runs it in the namespace; a failure ends the test.
 func (s *suite) kubectl(args ...string) string {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
-	defer cancel()
-	var out, errs bytes.Buffer
-	if err := s.shared.KubectlIO(ctx, nil, &out, &errs, append([]string{"-n", s.namespace}, args...)...); err != nil {
-		s.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, errs.String())
+	out, problems, err := s.shared.KubectlIn(s.Context(), s.namespace, "", args...)
+	if err != nil {
+		s.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, problems)
 	}
-	return out.String()
+	return out
 }
 
 // make creates an object of the namespace from YAML, as the administrator.
