@@ -113,7 +113,7 @@ func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
 	leader.reconciles()
 	standby := s.start(patient...)
 	s.leadership(leader, standby)
-	standby.reaches("runnables", "done")
+	standby.reaches("caches", "done")
 	for round := range 3 {
 		stopped := time.Now()
 		ended := make(chan struct{})
@@ -121,7 +121,7 @@ func TestAReleasedLeaseIsTakenAtOnceByAStandbyThatIsWarm(t *testing.T) {
 
 		status := standby.reconciles()
 		asked := time.Now()
-		reconcilers := status.Phases[7]
+		reconcilers := status.Phases[6]
 		reconciling := asked.Add(-time.Duration((status.Seconds - reconcilers.AfterSeconds - reconcilers.Seconds) * float64(time.Second)))
 		elected := s.lease().Spec.AcquireTime
 		<-ended

@@ -13,7 +13,7 @@ import (
 
 // phases of the start, in the order that cannot deadlock.
 var phases = []string{
-	"api-server", "certificates", "webhook-server", "ca-published", "caches", "runnables", "election", "reconcilers",
+	"api-server", "certificates", "webhook-server", "ca-published", "caches", "election", "reconcilers",
 }
 
 func TestTheStartShowsItsPhasesInOrderOnStatuszInTheLogAndInMetrics(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 // stages are the groups that stop one after another, the last named here first.
 type stages struct {
-	servers, caches, certificates, webhook, runnables, work *group
+	servers, caches, certificates, webhook, work *group
 
 	// reconciling is the context of the sources and workers of all terms.
 	reconciling    context.Context
@@ -32,7 +32,7 @@ func newStages(ctx context.Context, fail context.CancelCauseFunc) *stages {
 	base := context.WithoutCancel(ctx)
 	s := &stages{fail: fail, informers: newGroup(base, fail)}
 	s.reconciling, s.endReconciling = context.WithCancel(base)
-	for _, g := range []**group{&s.servers, &s.caches, &s.certificates, &s.webhook, &s.runnables, &s.work} {
+	for _, g := range []**group{&s.servers, &s.caches, &s.certificates, &s.webhook, &s.work} {
 		*g = newGroup(base, fail)
 	}
 	return s
@@ -57,7 +57,7 @@ func (s *stages) cacheGroup() *group {
 // stopErrors returns the errors of components that failed while they stopped.
 func (s *stages) stopErrors() []error {
 	var errs []error
-	for _, g := range []*group{s.work, s.runnables, s.webhook, s.certificates, s.cacheGroup(), s.caches, s.servers} {
+	for _, g := range []*group{s.work, s.webhook, s.certificates, s.cacheGroup(), s.caches, s.servers} {
 		errs = append(errs, g.late()...)
 	}
 	return errs

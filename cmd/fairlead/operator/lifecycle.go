@@ -51,8 +51,6 @@ type parts struct {
 	term   func(ctx context.Context) (*term, error)
 	warmup bool // warm its reconcilers before they are elected
 
-	runnables []component // need no election
-
 	// elect waits to be elected, runs lead, and returns when lead has ended and the Lease is
 	// released, or lost. Nil: no election.
 	elect func(ctx context.Context, lead func(context.Context) error) error
@@ -158,10 +156,6 @@ func (l *lifecycle) start(ctx context.Context, s *stages) error {
 			started, err = l.startTerm(ctx, s)
 			return err
 		}},
-		{phases.Runnables, func(context.Context) error {
-			s.runnables.Go(l.runnables...)
-			return nil
-		}},
 	} {
 		if reason, ok := l.skip[step.phase]; ok {
 			l.recorder.Skip(step.phase, reason)
@@ -203,7 +197,6 @@ func (l *lifecycle) stop(ctx context.Context, s *stages) error {
 	}
 	s.endReconciling()
 	end(working, s.work)
-	end(working, s.runnables)
 	end(ctx, s.webhook)
 	end(ctx, s.certificates)
 	end(ctx, s.cacheGroup())

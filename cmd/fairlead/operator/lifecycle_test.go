@@ -111,11 +111,9 @@ func fakes(t *testing.T) (*staged, *callLog) {
 			ready:     func(context.Context) error { d.await(t, "+webhook"); d.write("ready"); return nil },
 			publish:   d.does("published"),
 			republish: d.runs("republish"),
-			runnables: []component{{"runnable", d.runs("runnable")}},
 			warmup:    true,
 			term:      func(context.Context) (*term, error) { return made, nil },
 			elect: func(ctx context.Context, lead func(context.Context) error) error {
-				d.await(t, "+runnable")
 				d.write("elected")
 				err := lead(ctx)
 				d.write("released")
@@ -146,7 +144,7 @@ func result(t *testing.T, done <-chan error) error {
 
 var (
 	started = []string{"+probes", "certificate", "+refresh", "+webhook", "ready", "published", "+republish", "+cache", "synced"}
-	stopped = []string{"-reconcile", "released", "-runnable", "-webhook"}
+	stopped = []string{"-reconcile", "released", "-webhook"}
 )
 
 func TestTheOrderOfStartAndStop(t *testing.T) {
@@ -155,10 +153,10 @@ func TestTheOrderOfStartAndStop(t *testing.T) {
 		middle []string
 		ended  []string
 	}{
-		"election, warm":    {func(*staged) {}, []string{"warmed", "+runnable", "elected", "+reconcile"}, stopped},
-		"election, cold":    {func(l *staged) { l.warmup = false }, []string{"+runnable", "elected", "warmed", "+reconcile"}, stopped},
-		"no election, warm": {func(l *staged) { l.elect, l.runnables = nil, nil }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
-		"no election, cold": {func(l *staged) { l.elect, l.runnables, l.warmup = nil, nil, false }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
+		"election, warm":    {func(*staged) {}, []string{"warmed", "elected", "+reconcile"}, stopped},
+		"election, cold":    {func(l *staged) { l.warmup = false }, []string{"elected", "warmed", "+reconcile"}, stopped},
+		"no election, warm": {func(l *staged) { l.elect = nil }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
+		"no election, cold": {func(l *staged) { l.elect, l.warmup = nil, false }, []string{"warmed", "+reconcile"}, []string{"-reconcile", "-webhook"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, d := fakes(t)
@@ -209,7 +207,6 @@ func TestALostLeaseEndsTheReconcilersThenTheWebhooksAndIsTheError(t *testing.T) 
 		_ = lead(leading)
 		return leaderelection.ErrLost
 	}
-	l.runnables = nil
 	done := ran(context.Background(), l)
 	d.await(t, "+reconcile")
 	before := len(d.read())
@@ -240,7 +237,6 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 		"syncing":            {func(l *staged) { l.sync = failing }, "caches: address"},
 		"warming":            {func(l *staged) { l.reconcilers = one(failing, waits) }, "caches: address"},
 		"warming, cold":      {func(l *staged) { l.warmup = false; l.reconcilers = one(failing, waits) }, "reconcilers: address"},
-		"a runnable":         {func(l *staged) { l.runnables = []component{{"runnable", failing}}; l.elect = electedNever }, "address"},
 		"a reconciler":       {func(l *staged) { l.reconcilers = one(func(context.Context) error { return nil }, failing) }, "address"},
 		"the election": {func(l *staged) {
 			l.elect = func(context.Context, func(context.Context) error) error { return broken }
@@ -280,11 +276,6 @@ func TestAPartThatFailsStopsEverythingAndIsTheError(t *testing.T) {
 }
 
 func one(warm, start run) []reconciler { return []reconciler{{"externalservice", warm, start}} }
-
-func electedNever(ctx context.Context, _ func(context.Context) error) error {
-	<-ctx.Done()
-	return nil
-}
 
 func TestToldToStopInTheMiddleOfAPhaseIsNoError(t *testing.T) {
 	for name, change := range map[string]func(*staged, run){

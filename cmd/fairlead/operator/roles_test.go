@@ -39,12 +39,12 @@ func TestAReplicaWithoutWebhooksOnlyReconciles(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := ran(ctx, l)
 	d.await(t, "+reconcile")
-	want := []string{"+probes", "+ranges", "settled", "+cache", "synced", "warmed", "+runnable", "elected", "+reconcile"}
+	want := []string{"+probes", "+ranges", "settled", "+cache", "synced", "warmed", "elected", "+reconcile"}
 	if diff := cmp.Diff(want, d.read()); diff != "" {
 		t.Errorf("start, -want +got:\n%s", diff)
 	}
 	skipped, ended := phases.Skipped, phases.Done
-	if diff := cmp.Diff([]phases.State{ended, skipped, skipped, skipped, ended, ended, ended, ended}, states(l.recorder)); diff != "" {
+	if diff := cmp.Diff([]phases.State{ended, skipped, skipped, skipped, ended, ended, ended}, states(l.recorder)); diff != "" {
 		t.Errorf("phases, -want +got:\n%s", diff)
 	}
 	before := len(d.read())
@@ -52,7 +52,7 @@ func TestAReplicaWithoutWebhooksOnlyReconciles(t *testing.T) {
 	if err := result(t, done); err != nil {
 		t.Error(err)
 	}
-	want = []string{"-reconcile", "released", "-runnable", "-cache", "-ranges", "-probes"}
+	want = []string{"-reconcile", "released", "-cache", "-ranges", "-probes"}
 	got := slices.DeleteFunc(d.read()[before:], func(entry string) bool { return entry == "forgotten" })
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stop, -want +got:\n%s", diff)
@@ -75,7 +75,6 @@ func TestAReplicaWithoutControllersOnlyServes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, d := fakes(t)
 			l.skip = map[phases.Phase]string{phases.Election: "elsewhere", phases.Reconcilers: "elsewhere"}
-			l.runnables = nil
 			l.warningCache = func(ctx context.Context) error { d.await(t, "+republish"); return onlook(d)(ctx) }
 			l.lifecycle.term = func(context.Context) (*term, error) { d.write("a term"); return l.term, nil }
 			l.elect = func(context.Context, func(context.Context) error) error { d.write("elected"); return nil }
@@ -95,8 +94,8 @@ func TestAReplicaWithoutControllersOnlyServes(t *testing.T) {
 			if diff := cmp.Diff([]string{"-webhook", "-refresh", "-republish", "-onlook", "-probes"}, got); diff != "" {
 				t.Errorf("stop, -want +got:\n%s", diff)
 			}
-			if got := states(l.recorder); got[6] != phases.Skipped || got[7] != phases.Skipped {
-				t.Errorf("election and reconcilers are %v", got[6:])
+			if got := states(l.recorder); got[5] != phases.Skipped || got[6] != phases.Skipped {
+				t.Errorf("election and reconcilers are %v", got[5:])
 			}
 		})
 	}
@@ -123,7 +122,6 @@ func TestWithoutWebhooksAReplicaIsReadyWhenItCouldTakeOver(t *testing.T) {
 	recorder.Progress(phases.Caches, "waiting for Service")
 	expect("while caches fill", "caches is running: waiting for Service")
 	filled(nil)
-	recorder.Begin(phases.Runnables)(nil)
 	expect("before the election", "election is pending")
 	elected := recorder.Begin(phases.Election)
 	expect("as a standby", "")

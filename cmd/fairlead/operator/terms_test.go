@@ -53,7 +53,7 @@ func TestADemotedReplicaEndsItsTermGoesOnServingAndStandsAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, d := fakes(t)
 			lose, answers := make(chan struct{}), make(chan error, 1)
-			l.demote, l.warmup, l.runnables = true, warm, nil
+			l.demote, l.warmup = true, warm
 			l.caches, l.sync = []component{{"cache", d.runs("cache")}}, d.does("synced")
 			l.elect = losing(d, lose, answers)
 			made := 0
@@ -63,7 +63,7 @@ func TestADemotedReplicaEndsItsTermGoesOnServingAndStandsAgain(t *testing.T) {
 			const rounds = 50
 			for round := range rounds {
 				d.awaits(t, "+reconcile", round+1)
-				if state := l.recorder.Status().Phases[7].State; state != phases.Done {
+				if state := l.recorder.Status().Phases[6].State; state != phases.Done {
 					t.Errorf("round %d: reconcilers are %s", round, state)
 				}
 				before := len(d.read())
@@ -130,7 +130,7 @@ func (d *callLog) count(entry string) (n int) {
 func TestANextTermThatCannotBeMadeIsTriedAgainWhileWebhooksGoOn(t *testing.T) {
 	l, d := fakes(t)
 	lose, answers := make(chan struct{}), make(chan error, 1)
-	l.demote, l.runnables, l.pause = true, nil, time.Millisecond
+	l.demote, l.pause = true, time.Millisecond
 	l.elect = losing(d, lose, answers)
 	l.caches = []component{{"cache", d.runs("cache")}}
 	syncs := 0
@@ -164,7 +164,7 @@ func TestANextTermThatCannotBeMadeIsTriedAgainWhileWebhooksGoOn(t *testing.T) {
 func TestToldToStopWhileItStandsAgainItStopsInOrder(t *testing.T) {
 	l, d := fakes(t)
 	lose, answers := make(chan struct{}), make(chan error, 1)
-	l.demote, l.runnables = true, nil
+	l.demote = true
 	l.elect = losing(d, lose, answers)
 	makes := 0
 	l.lifecycle.term = func(ctx context.Context) (*term, error) {
@@ -193,7 +193,7 @@ func TestWorkThatOutlivesTheLeaseEndsTheProcessWithoutAnyDrain(t *testing.T) {
 	for name, demote := range map[string]bool{"exit": false, "demote": true} {
 		t.Run(name, func(t *testing.T) {
 			l, d := fakes(t)
-			l.demote, l.runnables = demote, nil
+			l.demote = demote
 			over := make(chan struct{})
 			t.Cleanup(func() { close(over) })
 			l.reconcilers = one(d.does("warmed"), func(context.Context) error {

@@ -124,7 +124,6 @@ func TestThePageIsATableOrJSON(t *testing.T) {
 		"webhook-server  pending  -      -     ",
 		"ca-published    skipped  -      -     cert-manager does",
 		"caches          pending  -      -     ",
-		"runnables       pending  -      -     ",
 		"election        pending  -      -     ",
 		"reconcilers     pending  -      -     ",
 		"",

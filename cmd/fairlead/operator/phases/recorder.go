@@ -30,8 +30,6 @@ const (
 	CAPublished Phase = "ca-published"
 	// Caches waits until the informers have listed. Objects may be converted meanwhile.
 	Caches Phase = "caches"
-	// Runnables starts what needs no election.
-	Runnables Phase = "runnables"
 	// Election waits until this replica leads, which on a standby is forever.
 	Election Phase = "election"
 	// Reconcilers starts the controllers.
@@ -40,7 +38,7 @@ const (
 
 // Order is the order of the phases.
 func Order() []Phase {
-	return []Phase{APIServer, Certificates, WebhookServer, CAPublished, Caches, Runnables, Election, Reconcilers}
+	return []Phase{APIServer, Certificates, WebhookServer, CAPublished, Caches, Election, Reconcilers}
 }
 
 // State is where a phase stands.
