@@ -159,7 +159,7 @@ func approve(policy *autorebootv1.RebootPolicy) {
 	if policy.Annotations == nil {
 		policy.Annotations = map[string]string{}
 	}
-	policy.Annotations[common.ApprovedByAnnotation] = approval.RebootPolicyValue(policy, "ann")
+	policy.Annotations[common.ApprovedByAnnotation] = approval.Value("ann", approval.RebootPolicyDigest(&policy.Spec))
 }
 
 func (s *suite) object() *autorebootv1.RebootPolicy {

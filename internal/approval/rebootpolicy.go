@@ -50,12 +50,6 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 	return p.digest()
 }
 
-// RebootPolicyValue is the value of the annotation by which user is known to be entitled to what
-// policy does as it is now.
-func RebootPolicyValue(policy *autorebootv1.RebootPolicy, user string) string {
-	return Value(user, RebootPolicyDigest(&policy.Spec))
-}
-
 // RebootPolicyApproved says whether an approval is on policy that covers it as it is now. Unasked are
 // the namespaces whose writers admission never asks, as the webhook configurations leave them out:
 // an approval there is never valid.

@@ -51,7 +51,7 @@ func policy() *autorebootv1.RebootPolicy {
 }
 
 func approved(p *autorebootv1.RebootPolicy) *autorebootv1.RebootPolicy {
-	p.Annotations = map[string]string{common.ApprovedByAnnotation: RebootPolicyValue(p, "ann")}
+	p.Annotations = map[string]string{common.ApprovedByAnnotation: Value("ann", RebootPolicyDigest(&p.Spec))}
 	return p
 }
 

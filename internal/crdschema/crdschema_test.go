@@ -53,7 +53,7 @@ func berth(t *testing.T, spec string) map[string]any {
 
 func TestParseNamesTheKindAndItsVersions(t *testing.T) {
 	kind := berths(t)
-	if got, want := kind.GroupKind().String(), "Berth.harbor.example.com"; got != want {
+	if got, want := kind.groupKind.String(), "Berth.harbor.example.com"; got != want {
 		t.Errorf("kind %s, want %s", got, want)
 	}
 	if diff := cmp.Diff([]string{"v1", "v1alpha1"}, kind.Versions()); diff != "" {

@@ -94,8 +94,5 @@ func compile(custom *apiextensions.CustomResourceValidation) (*version, error) {
 	}, nil
 }
 
-// GroupKind returns the kind that the CRD defines.
-func (k *Kind) GroupKind() schema.GroupKind { return k.groupKind }
-
 // Versions lists the versions in the order of the CRD.
 func (k *Kind) Versions() []string { return append([]string(nil), k.names...) }

@@ -41,33 +41,6 @@ const (
 	RuleInternal     Rule = "internal"
 )
 
-// RuleText is a rule and one sentence about it.
-type RuleText struct {
-	Rule Rule
-	Text string
-}
-
-// Rules lists all rules, in the order in which they are checked.
-func Rules() []RuleText {
-	return []RuleText{
-		{RuleSyntax, "The document can be read as YAML or JSON."},
-		{RuleDuplicateKey, "No key is given twice."},
-		{RuleAPIVersion, "The kind exists and is served at this version."},
-		{RuleMetadata, "The metadata is what Kubernetes takes."},
-		{RuleUnknownField, "Every field exists in the schema."},
-		{RuleSchema, "The object fits the schema and the CEL rules of its CRD."},
-		{RuleValid, "The object passes the rules of the validating webhook."},
-		{RuleConversion, "The object survives every served version and back."},
-		{RuleAdvice, "What the webhook would warn of."},
-		{RuleOverlap, "No other object acts on the same workload."},
-		{RuleTwice, "No object is given twice."},
-		{RuleStorage, "What a cluster keeps of the object fits the versions that it serves."},
-		{RuleIgnore, "A comment fairlead:ignore names ids that exist."},
-		{RuleUnchecked, "No error keeps further rules from being checked."},
-		{RuleInternal, "Internal error in the checker."},
-	}
-}
-
 // Finding is one thing to look at.
 type Finding struct {
 	Severity Severity `json:"severity"`

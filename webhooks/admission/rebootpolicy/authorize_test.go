@@ -71,8 +71,12 @@ func restarting(name string, changes ...func(*autorebootv1.RebootPolicy)) *autor
 }
 
 // The changes of a policy.
-func byEve(p *autorebootv1.RebootPolicy)  { claim(approval.RebootPolicyValue(p, eve))(p) }
-func byAnn(p *autorebootv1.RebootPolicy)  { claim(approval.RebootPolicyValue(p, ann))(p) }
+func byEve(p *autorebootv1.RebootPolicy) {
+	claim(approval.Value(eve, approval.RebootPolicyDigest(&p.Spec)))(p)
+}
+func byAnn(p *autorebootv1.RebootPolicy) {
+	claim(approval.Value(ann, approval.RebootPolicyDigest(&p.Spec)))(p)
+}
 func asleep(p *autorebootv1.RebootPolicy) { p.Spec.Suspend = ptr.To(true) }
 func idle(p *autorebootv1.RebootPolicy)   { p.Spec.DryRun = ptr.To(true) }
 func daily(p *autorebootv1.RebootPolicy)  { p.Spec.Triggers[0].Schedule.Cron = "0 3 * * *" }
@@ -210,7 +214,7 @@ func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 				if test.refused == nil || test.approver != "" {
 					want := test.stale
 					if test.approver != "" {
-						want = approval.RebootPolicyValue(got, test.approver)
+						want = approval.Value(test.approver, approval.RebootPolicyDigest(&got.Spec))
 					}
 					if diff := cmp.Diff(want, authorization.Approval(got)); diff != "" || approval.RebootPolicyApproved(got) != (test.approver != "") {
 						t.Errorf("approval (-want +got):\n%s", diff)
