@@ -58,7 +58,7 @@ func (o *observation) withConditions(status *autorebootv1.RebootPolicyStatus, pe
 	c.setProgressing()
 	c.setVerified(messages)
 	c.setStalled(o)
-	c.setIf(ptr.Deref(o.policy.Spec.Suspend, false), autorebootv1.ConditionSuspended, autorebootv1.ReasonSuspended,
+	c.setIf(*o.policy.Spec.Suspend, autorebootv1.ConditionSuspended, autorebootv1.ReasonSuspended,
 		"no restart starts while spec.suspend is true; one in flight is seen through")
 	c.setIf(len(o.budgetBlocks) > 0, autorebootv1.ConditionDisruptionBudgetBlocks, autorebootv1.ReasonDisruptionBudgetBlocks,
 		events.Summarize(o.budgetBlocks)+"; a restart would be refused as well")

@@ -13,10 +13,12 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 func newObservation() *observation {
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "payments", Generation: 4}}
+	rules.Default(policy)
 	return &observation{stored: policy, policy: policy, now: epoch, calendar: restart.Calendar{Window: true}}
 }
 

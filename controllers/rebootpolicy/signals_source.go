@@ -13,14 +13,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
-	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // unreadableRetry is the wait after a selector could not be evaluated: no event says when it can.
@@ -94,7 +92,7 @@ func (r *Reconciler) listedSources(ctx context.Context, o *observation, t *autor
 		c := &t.ConfigChange.Sources[i]
 		if c.Selector == nil {
 			ref := sources.Ref{Kind: c.Kind, Namespace: o.key.Namespace, Name: c.Name}
-			out = append(out, sourceRef{want: sources.Want{Ref: ref, Keys: c.Keys}, listed: true, mustExist: !ptr.Deref(c.Optional, false)})
+			out = append(out, sourceRef{want: sources.Want{Ref: ref, Keys: c.Keys}, listed: true, mustExist: !*c.Optional})
 			continue
 		}
 		selector, err := c.Selector.Selector()
@@ -147,7 +145,7 @@ func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed 
 	for _, from := range listed {
 		add(from)
 	}
-	if ptr.Deref(t.ConfigChange.Discovery, autorebootv1.DiscoveryReferenced) == autorebootv1.DiscoveryReferenced {
+	if *t.ConfigChange.Discovery == autorebootv1.DiscoveryReferenced {
 		for _, ref := range references.Of(w.Template) {
 			add(sourceRef{want: sources.Want{Ref: sources.Ref{Kind: ref.Kind, Namespace: o.key.Namespace, Name: ref.Name}, Keys: ref.Keys}})
 		}
@@ -173,7 +171,7 @@ func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed 
 func formerRefs(o *observation, t *autorebootv1.Trigger, w *workload) []sourceRef {
 	c := t.ConfigChange
 	bySelector := slices.ContainsFunc(c.Sources, func(c autorebootv1.ConfigSource) bool { return c.Selector != nil })
-	if !bySelector || ptr.Deref(c.OnDelete, autorebootv1.SourceIgnore) != autorebootv1.SourceRestart {
+	if !bySelector || *c.OnDelete != autorebootv1.SourceRestart {
 		return nil
 	}
 	var out []sourceRef
@@ -203,7 +201,7 @@ func certificateSource(o *observation, t *autorebootv1.Trigger, w *workload) sou
 	ref := sources.Ref{Kind: autorebootv1.SourceSecret, Namespace: o.key.Namespace, Name: c.SecretName}
 	return sourceRef{
 		trigger: t, workload: w, listed: true, mustExist: true,
-		want: sources.Want{Ref: ref, Certificate: ptr.Deref(c.Key, rules.DefaultTLSKey)},
+		want: sources.Want{Ref: ref, Certificate: *c.Key},
 	}
 }
 
@@ -254,8 +252,8 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 		out.Fingerprint = scope + "/" + state.Fingerprint
 	}
 	if c := t.ConfigChange; c != nil {
-		out.SilentCreate = ptr.Deref(c.OnCreate, autorebootv1.SourceIgnore) == autorebootv1.SourceIgnore
-		out.SilentDelete = ptr.Deref(c.OnDelete, autorebootv1.SourceIgnore) == autorebootv1.SourceIgnore
+		out.SilentCreate = *c.OnCreate == autorebootv1.SourceIgnore
+		out.SilentDelete = *c.OnDelete == autorebootv1.SourceIgnore
 	}
 	if c := t.CertificateRenewal; c != nil {
 		out.Urgent = durationOf(c.IgnoreWindowsBefore)

@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 const target = "targets: [{kind: Deployment, name: api}]\n"
@@ -271,7 +272,7 @@ func TestPodsAreCheckedAgainOnceOthersHaveEndedTheirDisruption(t *testing.T) {
 func TestAProbeThatNeverFiresIsToldByTheCondition(t *testing.T) {
 	for unsupported, want := range map[string]string{
 		podprobe.ExecUnsupported: autorebootv1.ReasonProbeUnavailable, networkingv1.ProbeDenied: autorebootv1.ReasonProbeUnavailable,
-		podprobe.HostUnresolved: "", "": "",
+		probe.HostUnresolved: "", "": "",
 	} {
 		s := newSuite(t, probed, deployment("api", 1, nil)...)
 		s.checks.verdicts = map[types.UID]podprobe.Result{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}

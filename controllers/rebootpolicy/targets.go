@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -53,7 +52,7 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) ([]*worklo
 			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
 		}
 		for _, w := range matched {
-			w.Wave = ptr.Deref(t.Wave, 0)
+			w.Wave = *t.Wave
 			if known := found[w.UID]; known == nil || w.Wave < known.Wave {
 				found[w.UID] = w
 			}

@@ -17,7 +17,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
-	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // calendarSpec is what a spec says about time, parsed once for each generation.
@@ -89,7 +88,7 @@ func (o *observation) scheduleSignals(t *autorebootv1.Trigger) {
 // podAgeSignals adds signals that fire once the oldest pod of a workload is old enough.
 func (o *observation) podAgeSignals(t *autorebootv1.Trigger) {
 	limit := durationOf(t.PodAge.Max)
-	percent := int(ptr.Deref(t.PodAge.JitterPercent, rules.DefaultJitterPercent))
+	percent := int(*t.PodAge.JitterPercent)
 	for _, w := range o.workloads {
 		signal := restart.Signal{Trigger: t.Name, Level: true}
 		var oldest time.Time

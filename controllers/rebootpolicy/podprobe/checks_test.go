@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
@@ -257,7 +258,7 @@ func TestWhatCannotBeAskedIsNoFailure(t *testing.T) {
 		s.fail(refused, ip(1), ip(2))
 		s.Set(policy("p"), of(newProbe(), pods(1, 2)))
 		s.advance(time.Hour)
-		s.expect("all refused", Result{Checked: 2, Unknown: 2, Unsupported: Denied})
+		s.expect("all refused", Result{Checked: 2, Unknown: 2, Unsupported: networkingv1.ProbeDenied})
 		if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("notified %v, want p", got)
 		}
@@ -266,7 +267,7 @@ func TestWhatCannotBeAskedIsNoFailure(t *testing.T) {
 		s.expect("one can be asked", Result{Checked: 2, Unhealthy: 1, Unknown: 1, Firing: true})
 		s.fail(refused, ip(1))
 		s.advance(11 * time.Second)
-		s.expect("none again", Result{Checked: 2, Unknown: 2, Unsupported: Denied})
+		s.expect("none again", Result{Checked: 2, Unknown: 2, Unsupported: networkingv1.ProbeDenied})
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
@@ -43,7 +44,7 @@ func TestWhichAddressesOfPodsAreChecked(t *testing.T) {
 			got := w.check(t, once(port, connect), []Pod{{UID: "1", IP: netip.MustParseAddr(address)}})
 			want := Result{Checked: 1}
 			if !allowed {
-				want = Result{Checked: 1, Unknown: 1, Unsupported: Denied}
+				want = Result{Checked: 1, Unknown: 1, Unsupported: networkingv1.ProbeDenied}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
@@ -69,7 +70,7 @@ func TestAHostHasNoPodsRights(t *testing.T) {
 			}), []Pod{{UID: "1", IP: podIP}})
 			want := Result{Checked: 1}
 			if !allowed {
-				want = Result{Checked: 1, Unknown: 1, Unsupported: Denied}
+				want = Result{Checked: 1, Unknown: 1, Unsupported: networkingv1.ProbeDenied}
 			}
 			if got != want || w.opened.Load() > 0 != allowed {
 				t.Errorf("%+v, want %+v", got, want)

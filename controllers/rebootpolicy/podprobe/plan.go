@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// Values of Result.Unsupported.
+// Values of Result.Unsupported, beside networkingv1.ProbeDenied and probe.HostUnresolved.
 const (
 	// ExecUnsupported: the probe is a command, and commands are not run.
 	ExecUnsupported = "ExecUnsupported"
@@ -24,21 +23,10 @@ const (
 	HeaderRefused = "HeaderRefused"
 	// Invalid: the probe cannot be carried out as it is written, which admission refuses.
 	Invalid = "Invalid"
-	// Denied: the egress policy refuses every address.
-	Denied = "Denied"
-	// HostUnresolved: the probe's host leads to no address.
-	HostUnresolved = "HostUnresolved"
 )
 
-// Where the spec was stored without defaults, these hold; and nothing is checked more often than at
-// the shortest period.
-const (
-	defaultPeriod    = 30 * time.Second
-	minPeriod        = time.Second
-	defaultTimeout   = 5 * time.Second
-	failureThreshold = 5
-	successThreshold = 1
-)
+// minPeriod is the shortest time between two checks of a pod.
+const minPeriod = time.Second
 
 // plan is a Probe in the prober's terms.
 type plan struct {
@@ -50,18 +38,18 @@ type plan struct {
 	unsupported  string
 }
 
+// planOf returns the plan of a probe that has its defaults, or of none.
 func planOf(p *autorebootv1.Probe) plan {
 	if p == nil {
 		return plan{unsupported: Invalid}
 	}
-	every := max(p.Period.Or(max(defaultPeriod, p.Timeout.Or(0))), minPeriod)
+	period, timeout := max(p.Period.Or(0), minPeriod), p.Timeout.Or(0)
 	made := plan{
 		Check: probe.Check{
-			Interval: every, UnhealthyInterval: every, Timeout: min(p.Timeout.Or(defaultTimeout), every),
-			HealthyThreshold:   int(ptr.Deref(p.SuccessThreshold, successThreshold)),
-			UnhealthyThreshold: int(ptr.Deref(p.FailureThreshold, failureThreshold)),
+			Interval: period, UnhealthyInterval: period, Timeout: min(timeout, period),
+			HealthyThreshold: int(*p.SuccessThreshold), UnhealthyThreshold: int(*p.FailureThreshold),
 		},
-		minUnhealthy: ptr.Deref(p.MinUnhealthy, intstr.FromString("50%")),
+		minUnhealthy: *p.MinUnhealthy,
 	}
 	var port int32
 	switch {
@@ -76,7 +64,7 @@ func planOf(p *autorebootv1.Probe) plan {
 	case p.Exec != nil:
 		return plan{unsupported: ExecUnsupported}
 	}
-	if _, err := requiredUnhealthy(made.minUnhealthy, 1); err != nil || port < 1 || port > math.MaxUint16 || !isHostLike(made.host) {
+	if _, err := requiredUnhealthy(made.minUnhealthy, 1); err != nil || timeout <= 0 || port < 1 || port > math.MaxUint16 || !isHostLike(made.host) {
 		made.unsupported = Invalid
 		return made
 	}
@@ -87,7 +75,7 @@ func planOf(p *autorebootv1.Probe) plan {
 func (p *plan) setHTTP(get *autorebootv1.HTTPGet) {
 	p.Kind = probe.KindHTTP
 	p.HTTP = probe.HTTP{
-		Path: ptr.Deref(get.Path, "/"), HTTPS: ptr.Deref(get.Scheme, autorebootv1.SchemeHTTP) == autorebootv1.SchemeHTTPS,
+		Path: *get.Path, HTTPS: *get.Scheme == autorebootv1.SchemeHTTPS,
 	}
 	if p.HTTP.HTTPS {
 		p.TLS = &probe.TLS{SkipVerify: true}

@@ -14,6 +14,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
@@ -46,7 +47,7 @@ func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withSuite(t, func(s *suite) {
-				s.Set(policy("p"), of(tc.probe, pods(1, 2)))
+				s.Set(policy("p"), of(withDefaults(tc.probe), pods(1, 2)))
 				s.advance(time.Minute)
 				s.expect("after a minute", Result{Checked: 2, Unknown: 2, Unsupported: tc.want})
 				if got := s.dialed(); len(got) > 0 {
@@ -55,7 +56,7 @@ func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
 				s.Set(policy("p"), of(newProbe(), pods(1, 2)))
 				s.advance(time.Second)
 				s.expect("once it is another probe", Result{Checked: 2})
-				s.Set(policy("p"), of(tc.probe, pods(1, 2)))
+				s.Set(policy("p"), of(withDefaults(tc.probe), pods(1, 2)))
 				s.expect("and this one again", Result{Checked: 2, Unknown: 2, Unsupported: tc.want})
 			})
 		})
@@ -74,7 +75,7 @@ func TestDefaultsOfAProbe(t *testing.T) {
 		"too short":      {duration("10ms"), duration("1m"), time.Second, time.Second},
 		"both":           {duration("1m"), duration("3s"), time.Minute, 3 * time.Second},
 	} {
-		got := planOf(&autorebootv1.Probe{TCPSocket: &autorebootv1.TCPSocket{Port: 80}, Period: tc.period, Timeout: tc.timeout})
+		got := planOf(withDefaults(&autorebootv1.Probe{TCPSocket: &autorebootv1.TCPSocket{Port: 80}, Period: tc.period, Timeout: tc.timeout}))
 		if got.Interval != tc.wantPeriod || got.UnhealthyInterval != tc.wantPeriod || got.Timeout != tc.wantTimeout {
 			t.Errorf("%s: every %s and %s, for %s; want %s for %s", name, got.Interval, got.UnhealthyInterval, got.Timeout, tc.wantPeriod, tc.wantTimeout)
 		}
@@ -104,7 +105,7 @@ func TestMetricsAreThePoliciesOwnAndNameNoObject(t *testing.T) {
 				if label.GetName() != "type" && label.GetName() != "result" {
 					t.Errorf("%s has a label %s", family.GetName(), label.GetName())
 				}
-				unresolved = unresolved || label.GetValue() == HostUnresolved
+				unresolved = unresolved || label.GetValue() == probe.HostUnresolved
 			}
 		}
 	}

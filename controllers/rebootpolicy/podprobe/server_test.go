@@ -31,7 +31,7 @@ import (
 func once(port uint16, change func(p *autorebootv1.Probe, port int32)) *autorebootv1.Probe {
 	p := &autorebootv1.Probe{FailureThreshold: ptr.To[int32](1), Period: ptr.To(common.Duration("1h")), Timeout: ptr.To(common.Duration("30s"))}
 	change(p, int32(port))
-	return p
+	return withDefaults(p)
 }
 
 func get(p *autorebootv1.Probe, port int32) { p.HTTPGet = &autorebootv1.HTTPGet{Port: port} }

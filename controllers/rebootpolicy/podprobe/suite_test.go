@@ -24,6 +24,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/dns"
 	"github.com/fairlead-dev/fairlead/internal/egress"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // suite is Checks in a bubble, before a world of which one can say what is down.
@@ -160,6 +161,12 @@ func newProbe(change ...func(*autorebootv1.Probe)) *autorebootv1.Probe {
 	for _, c := range change {
 		c(p)
 	}
+	return withDefaults(p)
+}
+
+// withDefaults sets what the reconciler sets before it asks for checks.
+func withDefaults(p *autorebootv1.Probe) *autorebootv1.Probe {
+	rules.Default(&autorebootv1.RebootPolicy{Spec: autorebootv1.RebootPolicySpec{Triggers: []autorebootv1.Trigger{{Probe: p}}}})
 	return p
 }
 
