@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
@@ -194,7 +196,7 @@ func TestAMessageIsCutBetweenCharacters(t *testing.T) {
 }
 
 func TestPortsOfOneShortDigestAreApart(t *testing.T) {
-	spec := &networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "sql", Port: 5432}}}
+	spec := &networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "sql", Port: 5432, Protocol: ptr.To(corev1.ProtocolTCP)}}}
 	one, other := portSetOf(spec, nil, 1111), portSetOf(spec, nil, 2222)
 	other.shortDigest = one.shortDigest
 	candidates := func(ports *portSet, ip string) publishedAddress {

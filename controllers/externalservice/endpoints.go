@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
@@ -203,7 +202,7 @@ func portSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoi
 		set.ports = append(set.ports, discoveryv1.EndpointPort{
 			Name:        &p.Name,
 			Port:        &number,
-			Protocol:    ptr.To(ptr.Deref(p.Protocol, corev1.ProtocolTCP)),
+			Protocol:    p.Protocol,
 			AppProtocol: optional(p.AppProtocol),
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,7 @@ import (
 )
 
 func portSetWith(number int32) *portSet {
-	return portSetOf(&networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: number}}}, nil, 0)
+	return portSetOf(&networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: number, Protocol: ptr.To(corev1.ProtocolTCP)}}}, nil, 0)
 }
 
 // publishedAddresses are ready addresses with the same ports, in the order of candidatesOf.

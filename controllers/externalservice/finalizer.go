@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // unpublishFinalizer keeps an object until its slices are drained, or its Service is orphaned. The garbage
@@ -36,6 +37,7 @@ func (r *Reconciler) addFinalizer(ctx context.Context, es *networkingv1.External
 // finalize unpublishes a deleted object and removes the finalizer.
 func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalService) (reconcile.Result, error) {
 	r.forget(client.ObjectKeyFromObject(es))
+	rules.Default(es)
 	if !controllerutil.ContainsFinalizer(es, unpublishFinalizer) {
 		return reconcile.Result{}, nil
 	}
@@ -53,7 +55,7 @@ func (r *Reconciler) finalize(ctx context.Context, es *networkingv1.ExternalServ
 
 // unpublish drains or orphans the Service, and returns how long the finalizer must stay.
 func (r *Reconciler) unpublish(ctx context.Context, es *networkingv1.ExternalService) (time.Duration, error) {
-	if ptr.Deref(es.Spec.DeletionPolicy, networkingv1.DeletionDelete) == networkingv1.DeletionOrphan {
+	if *es.Spec.DeletionPolicy == networkingv1.DeletionOrphan {
 		return 0, r.orphanService(ctx, es)
 	}
 	// A user who deletes with --cascade=orphan wants everything to stay as it is.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -103,7 +102,7 @@ func (r *Reconciler) faultObstacle(es *networkingv1.ExternalService, o *observat
 	switch {
 	case slices.Contains(r.WebhookExemptNamespaces, es.Namespace):
 		return networkingv1.FaultOutcomeSpecChanged, "admission does not check the rights of users in namespace " + es.Namespace
-	case ptr.Deref(es.Spec.Suspend, false):
+	case *es.Spec.Suspend:
 		return networkingv1.FaultOutcomeSpecChanged, "spec.suspend is true"
 	case es.Spec.HealthCheck == nil:
 		return networkingv1.FaultOutcomeSpecChanged, "there is no healthCheck: a real failure could not be told from the fault"

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
@@ -104,7 +103,7 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 	if errs := rules.Publishable(es); len(errs) > 0 {
 		return r.reconcileSuspended(ctx, es, update, func() { update.setInvalid(errs) })
 	}
-	if ptr.Deref(es.Spec.Suspend, false) && !es.Status.Fault.Lasts() { // a fault ends first
+	if *es.Spec.Suspend && !es.Status.Fault.Lasts() { // a fault ends first
 		return r.reconcileSuspended(ctx, es, update, update.setSuspended)
 	}
 	if err := r.addFinalizer(ctx, es); err != nil {

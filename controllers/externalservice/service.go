@@ -196,7 +196,7 @@ func desiredService(es *networkingv1.ExternalService) *corev1ac.ServiceApplyConf
 	}
 	for _, p := range es.Spec.Ports {
 		port := corev1ac.ServicePort().WithName(p.Name).WithPort(p.Port).
-			WithProtocol(ptr.Deref(p.Protocol, corev1.ProtocolTCP)).
+			WithProtocol(*p.Protocol).
 			WithTargetPort(intstr.FromInt32(ptr.Deref(p.TargetPort, p.Port)))
 		if p.AppProtocol != "" {
 			port.WithAppProtocol(p.AppProtocol)
@@ -220,17 +220,15 @@ func digest(service *corev1ac.ServiceApplyConfiguration) string {
 
 func serviceLabels(es *networkingv1.ExternalService) map[string]string {
 	labels := map[string]string{}
-	if es.Spec.Service != nil {
-		for key, value := range es.Spec.Service.Labels {
-			labels[key] = string(value)
-		}
+	for key, value := range es.Spec.Service.Labels {
+		labels[key] = string(value)
 	}
 	labels[common.ManagedByLabel] = common.ManagedBy
 	return labels
 }
 
 func headless(es *networkingv1.ExternalService) bool {
-	return es.Spec.Service != nil && ptr.Deref(es.Spec.Service.Type, networkingv1.ServiceClusterIP) == networkingv1.ServiceHeadless
+	return *es.Spec.Service.Type == networkingv1.ServiceHeadless
 }
 
 // serviceMatches reports whether applying would change nothing. Labels and annotations of others may stay.

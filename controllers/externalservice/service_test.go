@@ -25,6 +25,7 @@ func mustService(s *suite) *corev1.Service {
 
 func TestAppliedDigestChangesWithWhatIsWanted(t *testing.T) {
 	es := &networkingv1.ExternalService{Spec: networkingv1.ExternalServiceSpec{Ports: []networkingv1.ServicePort{{Name: "db", Port: 5432}}}}
+	rules.Default(es)
 	before := desiredService(es).Annotations[rules.AppliedAnnotation]
 	if again := desiredService(es).Annotations[rules.AppliedAnnotation]; again != before || before == "" {
 		t.Fatalf("digest is not stable: %q, then %q", before, again)
